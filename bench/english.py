@@ -34,7 +34,7 @@ def sentences(path: Path | None) -> list[str]:
 
 
 def measure(texts: Sequence[str]) -> dict[str, float]:
-    """The best of ROUNDS rounds over the texts; a warm-up over them comes before."""
+    """Return the best of ROUNDS rounds over the texts, after one warm-up round."""
     torch.set_num_threads(1)
     annotator = Annotator(SHIPPED)
     annotator.annotate(list(texts))
@@ -58,7 +58,7 @@ def measure(texts: Sequence[str]) -> dict[str, float]:
 
 def main() -> int:
     """Print one line of JSON."""
-    # --json is accepted for all benchmarks; the output is JSON anyway.
+    # --json is accepted by all benchmarks; this one always prints JSON.
     files = [argument for argument in sys.argv[1:] if argument != "--json"]
     path = Path(files[0]) if files else None
     print(json.dumps({"bench": "english", **measure(sentences(path))}))

@@ -1,4 +1,4 @@
-"""A reducer as it stands in the middle of a long run: full, with the thresholds of all that it has seen."""
+"""Build a reducer as in the middle of a long run: full, with thresholds from everything that it has seen."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""What measuring mixing costs beside the forward pass alone, and against the published way, in one line of JSON.
+"""Measure the cost of mixing relative to the forward pass alone and to the published method, in one line of JSON.
 
     python -m bench mixing
 

@@ -5,9 +5,9 @@
 
 Every text of the run's corpus is read by itself, without padding, by `AutoTokenizer` and `AutoModel`: as it is, with
 the table of position embeddings set to zero (`none`), and with other `position_ids` (`shifted`, `constant`). The mean
-cosine of each layer is set beside the run's positions/similarity; of a decoder the perplexities of all tokens too. Runs
-with a start token, an answer column or --max-tokens are not compared. Exit status 1 where a value is further off than
-1e-4 (of a perplexity, than a thousandth of it).
+cosine of each layer is compared with the run's positions/similarity; for a decoder, so are the perplexities of all
+tokens. Runs with a start token, an answer column or --max-tokens are not compared. Exit status 1 if a value differs by
+more than 1e-4, or a perplexity by more than a thousandth of it.
 """
 
 import argparse

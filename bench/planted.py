@@ -37,8 +37,7 @@ class Planted:
     Attributes:
         name: of the function.
         unit: of the last layer's MLP.
-        literals: the patterns, in lower case, one of which has to be the first of its explanation; none for length
-            and noise.
+        literals: patterns in lower case; one of them has to come first in the explanation. Empty for length and noise.
         negated: a pattern that has to be there too, negated.
         verdicts: those that may be given.
     """
@@ -90,8 +89,8 @@ def write_planted_datasets(folder: Path, sentences: int = 1_680, on: int = 120, 
     """Write the model and a corpus of three data sets, and return the model and the folder of the corpus's files.
 
     In each a third of the sentences, by document. Unit 0 is on at the same word in all of them. Unit 1 is on at one
-    word in `first` and at another one in `second`; `third` has neither. Unit 3 is on at the mark with which every
-    sentence of `third` ends, and none of the others.
+    word in `first` and at another one in `second`; `third` has neither. Unit 3 is on at the mark that ends every
+    sentence of `third` and no other sentence.
     """
     import json
 

@@ -1,4 +1,4 @@
-"""What `jobs.positions` costs beside its forward passes alone, in one line of JSON.
+"""Measure the cost of `jobs.positions` relative to its forward passes alone, in one line of JSON.
 
     python -m bench positions
 

@@ -34,7 +34,7 @@ class ScoreRow:
         auc, matched: their mean areas.
         excess, excess_low, excess_high: the mean `auc_excess` and its 99 % interval.
         covered, covered_low, covered_high: the share of the 95 % intervals that hold 0, and its 95 % interval.
-        ok: neither lies beyond what is asked for, so far as the intervals can tell.
+        ok: both are within their targets, as far as the intervals can tell.
     """
 
     null: str
@@ -56,7 +56,7 @@ def score_rows(mining: Mining, size: int, uniform: int, each_length: int, length
     Args:
         mining: the annotated sentences, all in the baseline, with scores among the options.
         size: sentences of a set.
-        uniform: sets that are drawn from all sentences alike.
+        uniform: sets that are drawn uniformly from all sentences.
         each_length: sets that are drawn from the sentences of each part of the lengths.
         lengths: parts of the lengths, each with as many sentences; of fewer sentences than twice `size` fewer parts.
         seed: of the draws.

@@ -62,11 +62,11 @@ def s3_server() -> Iterator[int]:
 
 
 class CountingProxy(ThreadingHTTPServer):
-    """Passes requests on, those beside each other beside each other.
+    """Pass requests on, concurrent ones concurrently.
 
     Attributes:
         wait: seconds that each request waits before it is passed on.
-        driver: the number of the process whose requests are told from others.
+        driver: process id of the driver, whose requests are marked as such.
         requests: those that were answered.
     """
 
@@ -188,7 +188,7 @@ def has_connection(process: int, port: int, to: int) -> bool:
 
 
 def kind_of(path: str) -> str:
-    """Return a path below the run's folder with its numbers left out, alike for the files of all shards.
+    """Return a path below the run's folder with N for each number, so that the files of all shards get the same name.
 
     >>> kind_of("bucket/run-8/corpus/part-00003.parquet")
     'corpus/part-N.parquet'
@@ -197,7 +197,9 @@ def kind_of(path: str) -> str:
 
 
 def chain(requests: list[Request]) -> int:
-    """Return the most requests of which each began after the one before had its answer.
+    """Return the length of the longest chain of strictly sequential requests.
+
+    In such a chain each request begins after the previous one was answered.
 
     >>> times = (0, 2), (1, 3), (2, 4), (3, 5)
     >>> chain([Request("GET", "", True, began, ended) for began, ended in times])

@@ -6,7 +6,7 @@
 
 Reads Parquet files with the columns `text` and `doc_id`, a sentence a row: a byte-level BPE of 4,096 tokens is trained
 on the spot, then a model of 4 layers of 192 units (2.6 million parameters, 128 positions) on documents laid end to end,
-with a start token before each. A twentieth of the documents is held out and written beside the model. Everything is
+with a start token before each. A twentieth of the documents is held out and written next to the model. Everything is
 drawn from --seed, and the same seed, files and number of threads give the same model on the same hardware. To train a
 second model on the same documents with the same tokenizer, give --seed another number and --split-seed the first one.
 """

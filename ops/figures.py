@@ -198,7 +198,7 @@ def panels(count: int, title: str, square: bool = False, own_scales: bool = Fals
 
     Args:
         count: number of panels; what is left of the last row stays empty.
-        title: of the whole figure.
+        title: the figure's title.
         square: make the panels about as high as wide.
         own_scales: let each panel have its own scale upwards.
     """

@@ -18,6 +18,6 @@ def mix(numbers: UInt64s) -> UInt64s:
 
 
 def text_hash(text: str) -> int:
-    """Return 64 bits of a text's BLAKE2b hash, alike on every machine."""
+    """Return 64 bits of a text's BLAKE2b hash, the same on every machine."""
     digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest)

@@ -73,7 +73,7 @@ def sample_cutoff(blocks: Callable[[], Iterable[tuple[UInt64s, Int64s]]], size: 
     Memory is that of the texts whose priorities begin with the same 16 bits as the last one's.
 
     Args:
-        blocks: returns all texts' priorities and positions anew at each call, a block at a time; called twice.
+        blocks: returns all texts' priorities and positions again at each call, a block at a time; called twice.
         size: texts of the sample, at least 1 and at most as many as there are.
     """
     counts = np.zeros(_BINS, np.int64)

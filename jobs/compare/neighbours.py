@@ -25,7 +25,7 @@ from ops.topk.silent import read_silent
 
 # Measured on one core: seconds of a product, and of a winner that two neurons share; bytes that are written, about.
 PRODUCT_S, SHARED_S, ROW_BYTES, FIGURE_BYTES = 4.2e-11, 2.5e-9, 9, 200_000
-DRAWN = 64  # neurons of a layer whose nearest are set beside the nulls
+DRAWN = 64  # neurons of a layer whose nearest are compared with the nulls
 NEAREST = table_part("compare/nearest", 0, "nearest")
 
 
@@ -110,7 +110,7 @@ def neighbours_part_of(item: Item) -> TablePart:
 
 
 def nearest_step(args: NeighbourArgs) -> Step:
-    """Return the step that sets the nearest of some neurons beside the nulls."""
+    """Return the step that compares the nearest of some neurons with the nulls."""
     return Step(
         "compare: nearest", [{"all": True}], lambda _: [NEAREST], NearestWorker, {"args": args}, "table",
         memory=args.memory,
@@ -136,7 +136,7 @@ class NeighbourWorker:
 
 
 class NearestWorker(NeighbourWorker):
-    """Sets how near the nearest neurons are beside chance and rotated bases."""
+    """Compares how near the nearest neurons are with chance and rotated bases."""
 
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Write compare/nearest."""

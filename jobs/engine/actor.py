@@ -21,7 +21,7 @@ from jobs.engine.under_way import item_told_by
 from ops.errors import InputError, disk_full, one_line
 
 ATTEMPTS = 5
-PATIENCE_S = 30.0  # for the count of attempts, without which the work goes on
+PATIENCE_S = 30.0  # for the count of attempts, without which the work continues
 
 
 class AttemptCounter:
@@ -44,7 +44,7 @@ class AttemptCounter:
         return attempts
 
     def end(self, name: str) -> None:
-        """Count the last attempt no more: the item is done, though perhaps anew with its task if another ends that."""
+        """Stop counting the last attempt: the item is done. It may be repeated if another item ends its task."""
         self.begun[name] -= 1
         self.sentences.pop(name, None)
 
@@ -87,7 +87,7 @@ def ask_under_way(counter: Any) -> int:
 def end_after_gpu_error(error: RuntimeError, name: str) -> None:
     """End this process where a GPU failed: nothing can be computed on it from here any more, but elsewhere perhaps.
 
-    So it counts as a worker's death: the item is attempted anew in another process. Too little memory is none; that
+    So it counts as a worker's death: the item is attempted again in another process. Too little memory is none; that
     error goes to the driver.
     """
     import torch

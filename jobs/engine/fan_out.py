@@ -15,7 +15,7 @@ from ops.errors import DiskFullError, InputError
 if TYPE_CHECKING:
     from ray.data import ActorPoolStrategy, TaskPoolStrategy
 
-# What a worker met that is the user's to mend: it comes as a row, since Ray keeps only an error's text.
+# An error that the user has to fix: it comes as a row, since Ray keeps only an error's text.
 USER_ERRORS: dict[str, type[Exception]] = {"input_error": InputError, "disk_full": DiskFullError}
 ITEMS_AHEAD = 2  # items that an actor has with it: a pool that has fewer than two does not grow
 

@@ -30,4 +30,4 @@ def works_in_two_parts(worker: Any) -> TypeGuard[TwoPartWorker]:
 
 
 class EngineError(RuntimeError):
-    """The engine cannot go on: one line that says why; what was done is kept, and the same command goes on there."""
+    """The engine cannot continue: one line says why. What was done is kept, and the same command resumes there."""

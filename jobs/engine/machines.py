@@ -31,7 +31,7 @@ def machines_up() -> list[Resources]:
 
 @contextmanager
 def asked_for_gpus(number: int) -> Iterator[None]:
-    """Ask a cluster for so many machines' worth of a GPU and a core each, beside those that work holds, while entered.
+    """While entered, ask a cluster for this many machines with a GPU and a core each, in addition to those in use.
 
     What comes is not used: whoever needs it later does not wait for its boot. The request goes with this process, and
     it is a pending placement group, since `ray.autoscaler.sdk.request_resources` would outlive a killed driver.
@@ -55,7 +55,7 @@ def on_a_gpu(do: Callable[[], Result], name: str, others: int = 0) -> Result:
     Args:
         do: what Ray can carry to other processes; a moment's work.
         name: who asks, for the line that says that a machine is waited for.
-        others: machines with a GPU that will be needed besides, and boot meanwhile.
+        others: further machines with a GPU that will be needed, and boot meanwhile.
     """
     if not on_cluster():
         return do()
@@ -114,7 +114,7 @@ def cores_for(memory: int, machines: Iterable[Resources]) -> int:
 
     Args:
         memory: bytes of a worker.
-        machines: what each has; those that do not state cores and memory are left out.
+        machines: what each has; those that do not state cores and memory are ignored.
 
     >>> cores_for(5 << 30, [{"CPU": 16, "memory": 32 << 30}, {"CPU": 2, "memory": 4 << 30}, {"GPU": 1}])
     3

@@ -59,7 +59,7 @@ class TrainingArgs:
 
 
 def choose(config: FinetuneConfig, record: Run) -> Choice:
-    """Return the documents that take part, by data set, document and label alone; none where there is no corpus yet.
+    """Return data set, document and label of the chosen documents; empty if there is no corpus yet.
 
     Raises:
         InputError: their labels are nothing that a classifier could learn.
@@ -80,7 +80,7 @@ def documents_step(args: TrainingArgs) -> Step:
 
 
 class DocumentsWorker:
-    """Reads the chosen documents, drops those of a text that another has, and splits the others."""
+    """Read the chosen documents, drop those with the same text as another one, and split the others."""
 
     def __init__(self, args: TrainingArgs) -> None:
         self.args = args

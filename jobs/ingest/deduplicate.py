@@ -1,4 +1,4 @@
-"""The second step of `ingest`: by ranges of hashes, the first copy of every text and where documents went on."""
+"""The second step of `ingest`: by ranges of hashes, find the first copy of each text and continued documents."""
 
 from typing import Any
 

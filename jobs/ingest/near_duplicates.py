@@ -1,4 +1,4 @@
-"""What `ingest --near-dedup` adds: which distinct sentences are near-duplicates, and of which one."""
+"""The steps of `ingest --near-dedup`: find near-duplicates among distinct sentences, and what each one copies."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -138,10 +138,10 @@ class BandRange:
 
 
 class LaterSigner:
-    """Commits for each run of positions the pairs whose later sentence is in it, each once, with that one's signature.
+    """Commit, for each run of positions, the pairs whose later sentence is in it, each once.
 
-    `one`, the earlier sentence, `other`, `signature` of `other`, by `one`. Memory is that of the run's pairs, without
-    signatures: so many as their window allows.
+    Columns: `one` (the earlier sentence), `other` (the later one) and the `signature` of `other`; sorted by `one`.
+    Memory holds the run's pairs without signatures, as many as their window allows.
     """
 
     def __init__(self, store: Store, parts: list[Item], fingerprint: str) -> None:
@@ -205,7 +205,7 @@ class NearFinder:
         self.texts = open_first_copies(self.store, ranges, near=False)
 
     def __call__(self, item: Item, prepared: Any) -> Item:
-        """Do the whole."""
+        """Group all similar pairs and write the near-duplicates."""
         similar = pa.concat_tables(read_partials(self.store, [run_file(run, "similar") for run in self.runs]))
         pairs = distinct_pairs(np.column_stack((similar["one"].to_numpy(), similar["other"].to_numpy())))
         named = np.unique(pairs)

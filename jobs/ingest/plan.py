@@ -19,7 +19,7 @@ from ops.sources.formats import format_of
 from ops.sources.source_format import Piece, Source
 
 ASSUMED = 1_000_000  # sentences, where the sources do not tell
-HASH_BYTES = 40  # of a sentence, in the partial files beside its text
+HASH_BYTES = 40  # of a sentence, in the partial files in addition to its text
 
 
 def plan_ingest(

@@ -24,7 +24,7 @@ from ops.storage.side_by_side import side_by_side
 from ops.storage.store import Store
 from ops.storage.tables import part_name, write_part
 
-SENTENCES_PER_ITEM = 200_000  # sentences that one item writes, at the least
+SENTENCES_PER_ITEM = 200_000  # least number of sentences that one item writes
 TRUNCATED = b"atlas.truncated"
 
 
@@ -37,8 +37,8 @@ def corpus_tables_step(
         pieces: what was read.
         numbering: which sentences are kept.
         size: sentences of a shard.
-        args: as `TableWriter` takes them, but for these.
-        together: sentences that one item writes, at the least.
+        args: the other arguments of `TableWriter`.
+        together: least number of sentences that one item writes.
     """
     pairs = zip_longest(corpus_parts(numbering, size, together), reject_parts(pieces, together))
     items = [{"corpus": corpus, "rejects": rejects} for corpus, rejects in pairs]
@@ -72,7 +72,7 @@ class TableWriter:
         ranges: the items of the second step.
         last: as in `Numbering`.
         size: sentences of a shard.
-        near: leave out near-duplicates.
+        near: drop near-duplicates.
         highest_id: of the tokenizer.
         fingerprint: the stage's.
     """

@@ -94,7 +94,7 @@ class GroupReader:
         return {"shard": number, "sentences": sentences}
 
     def read(self, batches: Batches) -> tuple[TokenSums, list[int]]:
-        """Return the sums over batches, and the sentences left out of them."""
+        """Return the sums over batches, and the sentences that are not in them."""
         columns = len(self.reader.layers) * len(VALUES) * self.reader.heads
         sums = TokenSums(self.vocabulary, columns, torch.device(self.args.device))
         pad_id = self.tokenizer.pad_id

@@ -75,7 +75,7 @@ def word_facts(record: Run, word: str, rows: int) -> dict[str, Any]:
 
 
 def head_text(record: Run, which: str, rows: int, width: int) -> str:
-    """Lay out the head LAYER:HEAD.
+    """Format the head LAYER:HEAD as text.
 
     Raises:
         InputError: the tables are missing, or there is no such head.
@@ -107,12 +107,12 @@ def audit_findings(record: Run) -> dict[str, Any]:
 
 
 def positions_text(record: Run) -> str:
-    """Lay out the tables of `positions`.
+    """Format the tables of `positions` as text.
 
     Raises:
         InputError: they are missing.
     """
-    from ops.positions.variants import VARIANTS  # torch with it, which nothing else that is shown needs
+    from ops.positions.variants import VARIANTS  # imports torch, which nothing else here needs
 
     record.require("positions")
     record.check_files("positions")
@@ -120,7 +120,7 @@ def positions_text(record: Run) -> str:
 
 
 def comparison_text(record: Run, rows: int, width: int) -> str:
-    """Lay out what was compared, and name the parts of `compare` that were not.
+    """Format the findings of `compare` as text, and name the parts that have not run.
 
     Raises:
         InputError: nothing was.

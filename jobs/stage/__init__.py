@@ -1,1 +1,1 @@
-"""What every stage shares: its options, its record, where its files lie, and the life cycle of its steps."""
+"""What every stage shares: its options, its record, where its files are, and the life cycle of its steps."""

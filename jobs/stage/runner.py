@@ -20,13 +20,13 @@ from ops.storage.store import Store
 
 @dataclass(frozen=True)
 class Step:
-    """One step of a stage: its items are done in any order by any worker, each whole or not at all.
+    """One step of a stage: its items are done in any order by any worker, each completely or not at all.
 
     Attributes:
         name: shown with its progress, such as `topk: merge`.
         items: JSON-able descriptions of the work, all of it, in the order in which it is handed out.
         outputs: the files of an item in the order in which its worker commits them, so that the last one is there
-            only where all are; an item is done where each of them is whole.
+            only where all are; an item is done if each of them is complete.
         worker: makes what does an item's work, once in each process.
         args: what it is made from.
         unit: what an item is (`shards`); empty for a step that is too short for a line of progress.
@@ -57,7 +57,7 @@ class Step:
     memory: int = 0
 
     def is_done(self, item: Item, store: Store, fingerprint: str) -> bool:
-        """Tell whether all files of an item are whole; the last is looked at first, as the likeliest to be missing."""
+        """Tell whether all files of an item are complete; the last is checked first, as the likeliest to be missing."""
         return all(output.is_whole(store, fingerprint) for output in reversed(self.outputs(item)))
 
     def missing(self, store: Store, fingerprint: str) -> list[Item]:
@@ -174,7 +174,7 @@ class StageSpec:
 
 
 def run_stage(spec: StageSpec, options: StageConfig, record: Run) -> Stage | None:
-    """Begin a stage or go on with it, do what is missing of it and put its tables in place.
+    """Start or resume a stage, do what is missing of it and put its tables in place.
 
     Under `--dry-run` the plan is printed instead, and the stage is then treated as complete.
 

@@ -12,7 +12,7 @@ from ops.storage.yaml_core import CoreLoader
 
 
 def read_yaml(path: str, config: type[BaseModel], job: str) -> dict[str, Any]:
-    """Return the options that a file names, as they stand there.
+    """Return the options that a file names, as it gives them.
 
     Args:
         path: the file.

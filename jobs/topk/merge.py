@@ -61,8 +61,8 @@ def merge_ranges(
 def ranges_together(ranges: int, workers: int | None, k: int, poles: int) -> int:
     """Return how many ranges of neurons one opening of the partial files is to serve.
 
-    As many as leave each worker one item, and hold what a gigabyte has room for: the winners so far of each range, and
-    at the most as many again of each of the shards that are read ahead. Where workers come as they are asked for, two.
+    The largest number that leaves each worker an item and fits into a gigabyte: the winners so far of each range, and
+    at most as many again for each shard that is read ahead. If the number of workers is not fixed (None), one range.
 
     >>> [ranges_together(36, workers, k, 2) for workers, k in ((2, 100), (8, 100), (8, 20_000), (None, 100))]
     [18, 5, 2, 1]

@@ -156,7 +156,7 @@ class PilotScorer:
         return tuple(own.share() if own is not None else None for own in sums)
 
     def _check(self, tokens: list[Tokens]) -> bool:
-        """Refuse a model whose states are not what they seem; tell whether it needs batches of equal length."""
+        """Reject a model whose states fail the checks; tell whether it needs batches of equal length."""
         check_layers(self.scorer, tokens)
         return padding_leaks(self.scorer, tokens)
 
@@ -168,7 +168,7 @@ def shard_step(job: CorpusPass, args: ScoreArgs, sampled: list[Ids]) -> Step:
 
 
 def score_shards(job: CorpusPass, args: ScoreArgs, pilot: Pilot, sampled: list[Ids]) -> list[Item]:
-    """Score the shards whose partial files are missing or not whole, and return their workers' rows.
+    """Score the shards whose partial files are missing or incomplete, and return their workers' rows.
 
     Args:
         job: the pass.

@@ -1,1 +1,1 @@
-"""Whether what is said of a neuron holds in other data sets than that in which it was found."""
+"""Whether a finding about a neuron holds in other data sets than the one in which it was found."""

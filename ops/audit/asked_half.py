@@ -1,4 +1,4 @@
-"""The test half of the documents: what cards are asked about, part by part, and which sample has which sentence."""
+"""The test half of the documents, on which cards are tested part by part, in the sample and its bootstrap samples."""
 
 from dataclasses import dataclass
 
@@ -12,18 +12,18 @@ from ops.explain.answers import Answers
 from ops.explain.known_literals import KnownLiterals
 from ops.explain.score_card import DECIMALS, ScoreCard
 
-_UNIT = 10**DECIMALS  # cards' weights are whole numbers of its inverse
+_UNIT = 10**DECIMALS  # cards' weights are integer multiples of its inverse
 
 
 @dataclass(frozen=True)
 class Winners:
-    """The winners of one neuron and pole that are asked: those of the test half.
+    """The tested winners of one neuron and pole: those in the test half.
 
     Attributes:
-        places: among the sentences whose answers are known, `[m]`.
+        places: indices among the sentences whose answers are known, `[m]`.
         part: of each, `[m]`.
-        draws: how often the sample and each bootstrap sample has its document, `[m, 1 + samples]`.
-        in_baseline: places of those winners that are sentences of `AskedHalf`, ascending.
+        draws: how often the sample and each bootstrap sample contains its document, `[m, 1 + samples]`.
+        in_baseline: indices of those winners that are sentences of `AskedHalf`, ascending.
     """
 
     places: Int64s
@@ -36,7 +36,7 @@ class AskedHalf:
     """The baseline's sentences in the test half of a division's parts.
 
     Args:
-        division: which part each sentence is of.
+        division: the part of each sentence.
         rows: of all sentences whose literals are known, ascending.
         matrix: which literals they have.
         counts: which of them are baseline sentences of the test half, `[rows]`.
@@ -60,7 +60,7 @@ class AskedHalf:
 
         Args:
             rows: of the store, ascending, each in a part.
-            places: where their answers are.
+            places: the indices of their answers.
         """
         at = np.searchsorted(self.rows, rows)
         inside = at < len(self.rows)
@@ -73,8 +73,8 @@ class AskedHalf:
         Args:
             card: of literals of the pool.
             group: of the part in which it was learned.
-            winners: those it is asked to find.
-            answers: the literals of sentences, the winners among them.
+            winners: the winners to find.
+            answers: the literals of sentences, including the winners.
         """
         weights = np.round(card.weights * _UNIT).astype(np.int64)
         samples = self._draws.shape[1]
@@ -90,14 +90,14 @@ class AskedHalf:
         return found
 
     def having(self, literal: int, winners: Winners) -> Float64s:
-        """Return the sentences that have a literal and are none of the winners, `[D, 1 + samples]`."""
+        """Return the number of sentences that have a literal and are not among the winners, `[D, 1 + samples]`."""
         own = self.found.sentences[self.found.offsets[literal] : self.found.offsets[literal + 1]]
         return _having(own, self.part, self._own_document, self._draws, winners.in_baseline, len(self.division)).astype(
             np.float64
         )
 
     def rest(self, winners: Winners) -> Float64s:
-        """Return the sentences that are none of the winners, `[D, 1 + samples]`."""
+        """Return the number of sentences that are not among the winners, `[D, 1 + samples]`."""
         taken = winners.in_baseline
         less = totals(self.part[taken], self._own_document[taken], self._draws, len(self.division))
         return (self.totals - less).astype(np.float64)
@@ -105,7 +105,7 @@ class AskedHalf:
 
 @compiled
 def totals(part: Int32s, document: Int64s, draws: UInt8s, parts: int) -> Int32s:
-    """Return the sentences of each part in each sample, `[parts, 1 + samples]`."""
+    """Return the number of sentences of each part in each sample, `[parts, 1 + samples]`."""
     totals = np.zeros((parts, draws.shape[1]), np.int32)
     for sentence in range(part.size):
         own, times = totals[part[sentence]], draws[document[sentence]]
@@ -116,7 +116,7 @@ def totals(part: Int32s, document: Int64s, draws: UInt8s, parts: int) -> Int32s:
 
 @compiled
 def _having(own: Int32s, part: Int32s, document: Int64s, draws: UInt8s, taken: Int64s, parts: int) -> Int32s:
-    """Return the sentences, of those given and not taken, of each part in each sample; both ascend."""
+    """Return the number of given sentences not in `taken`, in each part and sample; both ascend."""
     totals, at = np.zeros((parts, draws.shape[1]), np.int32), 0
     for sentence in own:
         while at < taken.size and taken[at] < sentence:
@@ -131,7 +131,7 @@ def _having(own: Int32s, part: Int32s, document: Int64s, draws: UInt8s, taken: I
 
 @compiled
 def _scores(literals: Integers, offsets: Int64s, places: Int64s, asked: Int64s, weights: Int64s, size: int) -> Int64s:
-    """Return what the asked literals add to the score of each sentence, `[places]`."""
+    """Return the sum that the requested literals add to the score of each sentence, `[places]`."""
     weight_of = np.zeros(size, np.int64)
     for i in range(asked.size):
         weight_of[asked[i]] = weights[i]
@@ -148,9 +148,9 @@ def _sums(
     draws: UInt8s, totals: Int32s, inside: Bools, taken: Int64s, winner_part: Int32s, winner_draws: UInt8s,
     winner_scores: Int64s,
 ) -> tuple[Int32s, Int32s]:  # fmt: skip
-    """Return winners and other sentences by score, from the highest on, `[parts, levels, 1 + samples]` each.
+    """Count winners and other sentences by score, from the highest, `[parts, levels, 1 + samples]` each.
 
-    A sentence without any of the literals scores 0; only the others are gone through.
+    A sentence without any of the literals scores 0, so only the others are visited.
     """
     scores, touched = np.zeros(part.size, np.int64), np.zeros(part.size, np.bool_)
     for i in range(literals.size):

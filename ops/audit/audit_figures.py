@@ -1,4 +1,4 @@
-"""The figures of `audit`: how far cards carry over from data set to data set, and the illusion by layer."""
+"""The figures of `audit`: how well cards transfer from one data set to another, and the illusion by layer."""
 
 import matplotlib
 import numpy as np
@@ -18,12 +18,12 @@ from ops.show.transfers import Transfers
 from ops.storage.store import Store
 
 FOLDER = "audit/figures"
-SIDE_BY_SIDE = 7  # data sets whose two matrices fit next to each other
-LETTER = 0.06  # inches of a letter of a name
-TWO_DIGITS = 12  # data sets whose cells have room for two digits
+SIDE_BY_SIDE = 7  # maximum number of data sets whose two matrices fit next to each other
+LETTER = 0.06  # inches for each letter of a name
+TWO_DIGITS = 12  # maximum number of data sets whose cells have room for two digits
 NAME = 14  # letters of a data set's name
 _APART = 0.22  # layers between two series
-_PALE_FROM = 0.6  # of the scale: cells beyond it are pale
+_PALE_FROM = 0.6  # of the scale: cells above it are pale
 _TITLES = {NEURONS: "Data sets\nas they are", PERMUTED: "Data sets permuted\nover documents"}
 _SERIES = {
     NEURONS: ("data sets as they are", OWN),
@@ -33,7 +33,7 @@ _SERIES = {
 
 
 def draw_audit(store: Store, run: AuditedRun, model: str = "") -> list[str]:
-    """Draw the figures and return the files' names, none where no neuron is explained."""
+    """Draw the figures and return the file names; none if no neuron is explained."""
     drawings = {}
     if len(run.explained):
         drawings["transfer"] = lambda: transfer_figure(run.transfers, model)
@@ -46,10 +46,10 @@ def draw_audit(store: Store, run: AuditedRun, model: str = "") -> list[str]:
 def transfer_figure(transfers: dict[str, Transfers], model: str = "") -> Figure:
     """Draw the transfer from each data set to each other one as a matrix with its numbers.
 
-    The smaller cells of the diagonal have the transfer between two halves of the same data set, which is what can be
-    reached at most. Next to the matrix is that of data sets permuted over documents, which are alike then: with
-    winners enough its cells are around 1.
-    Below each name is what the own cards gain there: the less, the less sure its column.
+    The smaller cells of the diagonal show the transfer between two halves of the same data set, which is the highest
+    that can be reached. Next to the matrix is that of data sets permuted over documents, which then have the same
+    content: with enough winners, its cells are around 1. Below each name is the gain of the own cards in that data set:
+    the smaller it is, the less certain is its column.
 
     Args:
         transfers: the sums of the neurons, and of the controls that there are.
@@ -82,7 +82,7 @@ def transfer_figure(transfers: dict[str, Transfers], model: str = "") -> Figure:
 
 
 def _matrix(panel: Axes, sums: Transfers, halves: Transfers | None, cell: float) -> None:
-    """Draw the cells of a matrix `[from, to]`, of so many inches; those that are not known are left out."""
+    """Draw the cells of a matrix `[from, to]`, each `cell` inches wide; unknown cells are omitted."""
     count = len(sums.names)
     values = sums.ratios()
     panel.imshow(np.ma.masked_invalid(values), vmin=0, vmax=1, cmap=SEQUENTIAL, aspect="equal")

@@ -1,4 +1,4 @@
-"""One division of the corpus: cards learned in each of its parts, and asked for the winners of all of its group."""
+"""One division of the corpus: cards are learned in each part and tested on the winners in all parts of its group."""
 
 from dataclasses import dataclass
 
@@ -20,14 +20,14 @@ from ops.sentences.store import SentenceStore
 
 @dataclass(frozen=True)
 class KnownSentences:
-    """The sentences whose literals are known before any neuron is looked at.
+    """The sentences whose literals are computed before any neuron is audited.
 
     Attributes:
         rows: of the store: the baseline and the activation sample, ascending, `[n]`.
         matrix: which literals they have.
-        baseline: which of them are of the baseline, `[n]`.
+        baseline: which of them are in the baseline, `[n]`.
         document, held_out: of every row of the store.
-        draws: how often the sample and each bootstrap sample has a document, `[documents, 1 + samples]`.
+        draws: how often the sample and each bootstrap sample contains a document, `[documents, 1 + samples]`.
     """
 
     rows: Int64s
@@ -39,7 +39,7 @@ class KnownSentences:
 
 
 class RangeWinners:
-    """The literals of the winners of a range of neurons, asked for all of them at once."""
+    """The literals of the winners of a range of neurons, computed for all of them at once."""
 
     def __init__(self, literals: Literals) -> None:
         self._literals = literals
@@ -47,28 +47,28 @@ class RangeWinners:
         self.answers: Answers
 
     def load(self, rows: Int64s) -> None:
-        """Ask which literals these rows have; they are distinct and ascend."""
+        """Compute the literals of these rows, which are distinct and ascending."""
         self.rows, self.answers = rows, Answers.of(self._literals.find(rows), len(rows))
 
     def places(self, rows: Int64s) -> Int64s:
-        """Return where rows are among those that were asked."""
+        """Return the indices of rows among those that were loaded."""
         return np.searchsorted(self.rows, rows)
 
     def find(self, rows: Int64s, which: Int64s | None) -> Occurrences:
-        """Return which of some rows have each of some literals; all where none are given."""
+        """Return which of some rows have each literal of `which`, or of all if it is None."""
         return self.answers.find(self.places(rows), which)
 
 
 class AuditedDivision:
-    """Learns and asks the cards of one division.
+    """Learns and tests the cards of one division.
 
     Args:
-        division: which part each sentence is of.
-        known: the sentences that neurons are set against.
-        sentences: that are annotated.
+        division: the part of each sentence.
+        known: the sentences that neurons are compared with.
+        sentences: the annotated sentences.
         literals: of the pool.
         winners: the literals of winners.
-        most: literals of a card, besides nuisance.
+        most: maximum number of literals on a card, not counting nuisance.
         seed: of the random sets.
     """
 
@@ -95,17 +95,17 @@ class AuditedDivision:
         self._baseline_documents = _documents(known.document[self.asked.rows], self.asked.part, len(division))
 
     def test_winners(self, winners: Int64s) -> Winners:
-        """Return those of a set's winners that are asked for: those of the test half, in a part."""
+        """Return those of a set's winners that are tested: those in the test half that belong to a part."""
         own = winners[self._known.held_out[winners] & (self.division.of_row[winners] >= 0)]
         return self.asked.winners(own, self._winners.places(own))
 
     def precisions(self, number: int, winners: Int64s, asked: Winners) -> Precisions:
-        """Return what the cards of a set of winners are worth in each part.
+        """Return the average precisions, in each part, of the cards of a set of winners.
 
         Args:
             number: of the set, by which its random sets are drawn.
             winners: rows, ascending.
-            asked: what `test_winners` says of them.
+            asked: the result of `test_winners` for them.
         """
         parts, samples = len(self.division), self._known.draws.shape[1]
         own, random = np.full((2, parts, parts, samples), np.nan)
@@ -126,6 +126,6 @@ class AuditedDivision:
 
 
 def _documents(document: Int64s, part: Int32s, parts: int) -> Int64s:
-    """Return how many documents the sentences of each part come from, `[parts]`."""
+    """Return the number of documents from which the sentences of each part come, `[parts]`."""
     pairs = np.unique(np.stack([part.astype(np.int64), document]), axis=1)
     return np.bincount(pairs[0], minlength=parts)

@@ -1,4 +1,4 @@
-"""The literals that an audit asks about: those that explanations could be made of, and those that they are made of."""
+"""The literals that an audit tests: those of which explanations may consist, and those of which they do consist."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,13 +14,13 @@ from ops.storage.store import Store
 from ops.storage.tables import read_table
 from ops.topk.neurons import POLES, Neurons, set_number
 
-_HUB = "hub"  # sentences of one neuron alone: no property that a sentence of another data set could have
+_HUB = "hub"  # sentences specific to one neuron, which cannot be a property of sentences of another data set
 _NAMES = ("kind", "pattern", "items")
 _COLUMNS = ("layer", "unit", "pole", "model", "rank", *_NAMES, "negated", "weight", "share", "baseline_share")
 
 
 def audited_literals(store: Store) -> pa.Table:
-    """Return `explain/literals/` and, after its rows, the other literals of `explanation_terms/`, but for hubs."""
+    """Return `explain/literals/` followed by the other literals of `explanation_terms/`, except hubs."""
     pool = read_table(store, "explain/literals")
     known = set(_keys(pool))
     further = sorted(set(_keys(read_table(store, "explanation_terms", columns=list(_NAMES)))) - known)
@@ -36,10 +36,10 @@ def _keys(table: pa.Table) -> list[tuple[str, str, tuple[str, ...]]]:
 
 @dataclass(frozen=True)
 class ExplanationTerms:
-    """The rows of `explanation_terms/`, hubs left out, by the number of their neuron.
+    """The rows of `explanation_terms/` by the number of their neuron, without hubs.
 
     Attributes:
-        rows: with the place of each literal in the pool, `literal`, and its `lift` with all data sets in one pot.
+        rows: with the index of each literal in the pool, `literal`, and its `lift` with all data sets pooled.
         number: of the neuron of each, ascending, `[rows]`.
     """
 
@@ -48,7 +48,7 @@ class ExplanationTerms:
 
     @classmethod
     def read(cls, store: Store, neurons: Neurons, pool: pa.Table) -> "ExplanationTerms":
-        """Read them; `pool` is what `audited_literals` returned."""
+        """Read the terms; `pool` is the result of `audited_literals`."""
         place = {key: number for number, key in enumerate(_keys(pool))}
         rows = []
         for row in read_table(store, "explanation_terms", columns=list(_COLUMNS)).to_pylist():
@@ -63,7 +63,7 @@ class ExplanationTerms:
         return cls([rows[i] for i in order.tolist()], number[order])
 
     def of(self, numbers: Int64s) -> Terms:
-        """Return the terms of some neurons; those of the range model are asked of the winners of the pole `top`."""
+        """Return the terms of some neurons; those of the range model are tested on the winners of the pole `top`."""
         of_set: dict[int, list[dict[str, Any]]] = {}
         of_neuron: dict[int, list[dict[str, Any]]] = {}
         for number in numbers.tolist():

@@ -1,4 +1,4 @@
-"""Ranges of neurons audited: their cards in every data set, their literals' lifts, and the rows that come of it."""
+"""Audits ranges of neurons: their cards in every data set, their literals' lifts, and the resulting rows."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -35,10 +35,10 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Terms:
-    """The literals of explanations, as rows of `explanation_terms/` with their places in the pool.
+    """The literals of explanations, as rows of `explanation_terms/` with their indices in the pool.
 
     Attributes:
-        of_set: the rows of each set of winners, those of its neuron's range model among them.
+        of_set: the rows of each set of winners, including those of its neuron's range model.
         of_neuron: the rows of each neuron's range model.
     """
 
@@ -51,8 +51,8 @@ class AuditedNeurons:
 
     Args:
         store: the run's folder.
-        mining: the annotated sentences, words in lower case.
-        literals: those that cards are made of, and those of the explanations.
+        mining: the annotated sentences, with words in lower case.
+        literals: those from which cards are made, and those of the explanations.
         rows: the sentences whose literals are known, ascending.
         matrix: their literals.
         division: the corpus by data set.
@@ -60,8 +60,8 @@ class AuditedNeurons:
         sampled: rows of the activation sample.
         layer: returns the activations of a layer, `[sampled, units]`.
         table: of the winners, `topk_by_dataset` or `topk`.
-        most_winners: of a data set.
-        card_literals: most literals of a card, besides nuisance.
+        most_winners: maximum number of winners in a data set.
+        card_literals: maximum number of literals on a card, not counting nuisance.
         controlled: numbers of the neurons that have the controls, ascending.
         seed: of all draws.
     """
@@ -101,7 +101,7 @@ class AuditedNeurons:
             self._test[one.name] = WithinParts(part, own, draws, held_out[sampled])
 
     def audit(self, numbers: Int64s) -> dict[str, pa.Table]:
-        """Return the rows of some neurons in each of `TABLES` below `audit/`, and of their controls."""
+        """Return the rows of some neurons in each of `TABLES` in `audit/`, and those of their controls."""
         division = self.audited[DATASETS].division
         found = list(
             read_dataset_winners(
@@ -125,7 +125,7 @@ class AuditedNeurons:
         self, name: str, number: int, winners: Int64s, terms: Terms, shares: dict[tuple[str, int], Row],
         rows: dict[str, list[Row]],
     ) -> None:  # fmt: skip
-        """Add the rows of one set of winners by one division."""
+        """Append the rows of one set of winners in one division."""
         audited = self.audited[name]
         neuron, pole = divmod(number, len(POLES))
         layer, unit = (int(x[0]) for x in self.mining.neurons.layer_and_unit(np.array([neuron])))
@@ -140,7 +140,8 @@ class AuditedNeurons:
         if name != HALVES:
             of_terms = self._lifts(audited, terms.of_set.get(number, []), asked)
             described = list(zip(terms.of_set.get(number, []), of_terms, strict=True))
-            # A literal of the range model may be of what little a data set leaves of the activation.
+            # A literal of the range model may describe the small part of the activation that the data set does not
+            # explain.
             any_lift = any(own.mantel_haenszel.low > 1 for term, own in described if term["model"] == "winners")
             n = np.bincount(asked.part, minlength=len(audited.division))
             rows[f"patterns{end}"] += [key | _pattern(term, own, audited.division, n) for term, own in described]
@@ -149,7 +150,7 @@ class AuditedNeurons:
         rows[f"neurons{end}"].append(key | row)
 
     def _lifts(self, audited: AuditedDivision, terms: list[Row], asked: Winners) -> list[Lifts]:
-        """Return the lifts of literals among the winners of the test half; of their absence where they are negated."""
+        """Return the lifts of literals among the winners of the test half, or of their absence if they are negated."""
         parts, found = len(audited.division), []
         winners, rest = _by_part(asked, slice(None), parts), audited.asked.rest(asked)
         for term in terms:
@@ -183,7 +184,7 @@ class AuditedNeurons:
         return found
 
     def _predicted(self, numbers: Int64s, terms: Terms) -> Float64s:
-        """Return what the literals of the neurons' range models add up to, `[sampled, neurons]`."""
+        """Return the sums of the weighted literals of the neurons' range models, `[sampled, neurons]`."""
         predicted = np.zeros((len(self._sampled), len(numbers)))
         own = self._matrix.found
         for place, number in enumerate(numbers.tolist()):
@@ -272,7 +273,7 @@ def _nulls(values: Float64s) -> list[float | None]:
 
 
 def _table(rows: list[Row], layout: pa.Schema, order: Sequence[str]) -> pa.Table:
-    """Return rows as a table, sorted; what is missing or not finite is null."""
+    """Return rows as a table, sorted; missing or non-finite values become null."""
     columns = {}
     for field in layout:
         values = [row.get(field.name) for row in rows]

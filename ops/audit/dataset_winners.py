@@ -10,22 +10,22 @@ from ops.storage.store import Store
 from ops.topk.neurons import Neurons
 from ops.topk.winner_groups import winner_groups
 
-LEAST_WINNERS = 20  # of a neuron and pole in a data set, where winners are those of the whole corpus
+LEAST_WINNERS = 20  # of a neuron and pole in a data set, required if winners are those of the complete corpus
 
 
 def read_dataset_winners(
     store: Store, neurons: Neurons, sentences: SentenceStore, numbers: Int64s, table: str, part: Int32s, most: int
 ) -> Iterator[tuple[int, Int64s]]:
-    """Return the sets of some neurons in order: the set's number, and its winners, ascending.
+    """Yield the sets of some neurons in order: the set's number, and its winners, ascending.
 
     Args:
         store: the run's folder.
         neurons: of the run.
-        sentences: that are annotated.
-        numbers: the neurons that are wanted, ascending.
-        table: `topk_by_dataset`, or `topk`, whose winners count in those data sets alone that have `LEAST_WINNERS`.
-        part: of each row of the store, -1 for those that are left out.
-        most: winners of a data set, the first by rank.
+        sentences: the annotated sentences.
+        numbers: the neurons to read, ascending.
+        table: `topk_by_dataset`, or `topk`, whose winners count only in data sets with at least `LEAST_WINNERS`.
+        part: of each row of the store, -1 for rows to skip.
+        most: maximum number of winners in a data set, the first by rank.
     """
     sets, rows, ranks = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for own, found in winner_groups(store, neurons, numbers, ("rank", "sent_id"), table):
@@ -37,7 +37,7 @@ def read_dataset_winners(
     of_set, row, rank = of_set[inside], row[inside], rank[inside]
     order = np.lexsort((rank, part[row], of_set))
     of_set, row = of_set[order], row[order]
-    # The place of each within its set and data set, and how many these have.
+    # The position of each within its set and data set, and how many these have.
     key = of_set * (int(part.max(initial=0)) + 1) + part[row]
     starts = np.flatnonzero(np.diff(key, prepend=-1))
     size = np.diff(np.append(starts, len(key)))

@@ -1,4 +1,4 @@
-"""Which part of the corpus a sentence is of: its data set, and for the controls a random one, or half of its own."""
+"""The part of the corpus that a sentence is in: its data set or, for the controls, a random part or half of its own."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,13 +15,13 @@ NO_PART = -1
 
 @dataclass(frozen=True)
 class Division:
-    """The corpus in parts; a finding of one is looked for in the others of its group.
+    """The corpus in parts; a finding in one part is tested in the others of its group.
 
     Attributes:
         name: `DATASETS`, `PERMUTED` or `HALVES`.
         parts: names of the D parts.
         group: of each part, from 0, `[D]`.
-        of_row: the part of each annotated sentence, `NO_PART` where it has none, `[rows]` int32.
+        of_row: the part of each annotated sentence, `NO_PART` if it has none, `[rows]` int32.
         sizes: sentences of the corpus in each part, `[D]`.
     """
 
@@ -38,7 +38,7 @@ class Division:
         Args:
             dataset: code of each annotated sentence's data set, `[rows]`.
             names: of all data sets, by code.
-            audited: names of those that are looked at.
+            audited: names of those that are audited.
             sizes: sentences of each of these in the corpus.
         """
         part = np.full(len(names) + 1, NO_PART, np.int32)
@@ -49,11 +49,11 @@ class Division:
         return cls(DATASETS, tuple(audited), group, part[dataset], np.asarray(sizes, np.float64))
 
     def permuted(self, document: Int64s, baseline: Int64s, seed: int) -> Self:
-        """Return the parts permuted over documents: each is a sample of all of them, with as many documents.
+        """Permute the parts over documents: each becomes a sample of all of them, with an equal number of documents.
 
-        Equal numbers make the parts' winners about equal in number too, as they are by data set: a part with few
-        winners would learn a poor card, which any other part's would outdo. A sentence of no part stays so. The corpus
-        is taken to have as many sentences in a part as the baseline says.
+        With equal numbers, the parts also have about equally many winners, as data sets do. A part with few winners
+        would learn a poor card, which that of any other part would beat. A sentence without a part keeps none. The
+        sizes of the parts in the corpus are estimated from the baseline.
 
         Args:
             document: code of the document of each annotated sentence, `[rows]`.
@@ -72,7 +72,7 @@ class Division:
         return replace(self, name=PERMUTED, of_row=of_row, sizes=sizes)
 
     def halves(self, document: Int64s, baseline: Int64s, seed: int) -> Self:
-        """Return two halves of the documents of each part, a group for each part; arguments as of `permuted`."""
+        """Split the documents of each part into two halves, a group for each part; arguments as of `permuted`."""
         rng = np.random.default_rng([seed, sampling.AUDIT_HALVES])
         half = rng.integers(0, 2, int(document.max(initial=-1)) + 1).astype(np.int32)
         inside = self.of_row != NO_PART

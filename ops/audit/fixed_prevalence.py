@@ -1,4 +1,4 @@
-"""Average precision as if one sentence in a hundred were a winner, so that data sets of all sizes can be compared."""
+"""Average precision as if 1 % of sentences were winners, so that data sets of all sizes can be compared."""
 
 import numpy as np
 
@@ -10,17 +10,17 @@ PREVALENCE = 0.01
 
 @compiled
 def average_precision(hits: Int32s, others: Int32s, prevalence: float = PREVALENCE) -> Float64s:
-    """Return the average precision in each sample of sentences; NaN where it has no winner or nothing else.
+    """Return the average precision in each sample of sentences; NaN if it has no winner or nothing but winners.
 
-    The winners count `prevalence` together and the others the rest, whatever their numbers. Sentences with equal scores
-    enter together: a level's winners have the precision of all that score at least as high.
+    The winners together get the weight `prevalence` and the others the rest, whatever their numbers. Ties enter
+    together: a level's winners have the precision of all sentences that score at least as high.
 
     Args:
         hits, others: winners and other sentences with each score, from the highest score on, `[levels, samples]`.
-        prevalence: of winners.
+            prevalence: share of winners.
 
-    Returns:
-        `[samples]`, from about `prevalence` for a score that says nothing to 1.
+        Returns:
+            `[samples]`, from about `prevalence` for an uninformative score to 1.
     """
     levels, samples = hits.shape
     found = np.full(samples, np.nan)

@@ -1,4 +1,4 @@
-"""Whether winners have a literal more often than other sentences in every data set, or in some of them alone."""
+"""Whether winners have a literal more often than other sentences in every data set, or only in some of them."""
 
 import math
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from ops.audit.transfer import Interval, significantly_above
 from ops.statistics.wilson import Z
 
 GLOBAL, LOCAL, DATASET, NONE = "global", "local", "dataset", "none"
-MOST_I2, LEAST_DATASETS = 0.5, 3  # of a global literal
+MOST_I2, LEAST_DATASETS = 0.5, 3  # required for a global literal
 
 
 @dataclass(frozen=True)
@@ -31,16 +31,16 @@ class Counted:
 
 @dataclass(frozen=True)
 class Lifts:
-    """A literal over D data sets.
+    """A literal's lifts over D data sets.
 
     Attributes:
-        log_lift: log of the lift within each data set, `[D]`; NaN where no sentence at all has the literal, or a data
-            set has no winner or nothing else.
+        log_lift: log of the lift within each data set, `[D]`; NaN if no sentence at all has the literal, or a data set
+            has no winner or nothing but winners.
         low, high: ends of its 95 % interval, `[D]`.
         significant: whether the lift is above 1, at a false discovery rate of 5 % over the data sets, `[D]`.
         q, q_p: Cochran's Q of the log lifts, and its p-value; NaN for fewer than two data sets.
-        i2: share of Q beyond what chance would give; NaN like Q.
-        mantel_haenszel: the lift over all data sets, each compared with itself alone.
+        i2: share of Q beyond what is expected by chance; NaN like Q.
+        mantel_haenszel: the lift over all data sets, each compared only with itself.
     """
 
     log_lift: Float64s
@@ -53,7 +53,7 @@ class Lifts:
     mantel_haenszel: Interval
 
     def verdict(self, overall: float) -> str:
-        """Return `global`, `local`, `dataset` or `none`; `overall` is the lift with all data sets in one pot."""
+        """Return `global`, `local`, `dataset` or `none`; `overall` is the lift with all data sets pooled."""
         i2 = 0.0 if math.isnan(self.i2) else self.i2
         found = int(self.significant.sum())
         if self.mantel_haenszel.low > 1 and i2 < MOST_I2 and found >= LEAST_DATASETS:
@@ -68,10 +68,10 @@ def lifts(counted: Counted) -> Lifts:
     """Return a literal's lift in each data set, how much they differ, and the lift over all of them.
 
     One sentence with the literal is added to each data set, divided among winners and others by their numbers (Sweeting
-    and others 2004), so that a literal that is rare in a data set says nothing there instead of a lift of many. A log
-    lift's standard error is that of the bootstrap by document, or that by counts with half a sentence more in each
-    cell if this is larger: where no winner has the literal, bootstrap samples do not differ. The lift over all data
-    sets is that of Mantel and Haenszel (1959), a ratio of sums; the error of its log is that of the bootstrap, or that
+    and others 2004), so that a literal that is rare in a data set does not get an extreme lift. A log lift's standard
+    error is that of the bootstrap by document. It is replaced by the error from counts, with half a sentence added to
+    each cell, if that is larger: if no winner has the literal, bootstrap samples do not differ. The lift over all data
+    sets is that of Mantel and Haenszel (1959), a ratio of sums. The error of its log is that of the bootstrap, or that
     of Greenland and Robins (1985) if it is larger.
     """
     a, n1, c, n2 = counted.hits, counted.winners, counted.others, counted.rest
@@ -98,10 +98,10 @@ def lifts(counted: Counted) -> Lifts:
 
 
 def _spread(above: Float64s, below: Float64s) -> Float64s:
-    """Return the standard error of the log of a ratio, 0 where no bootstrap sample has one, `[n]`.
+    """Return the standard error of the log of a ratio, 0 if no bootstrap sample has one, `[n]`.
 
-    It is that of the linear part of the log: a log of few counts, some of which are near 0 in a bootstrap sample, would
-    spread more than the statistic does.
+    It uses the linear part of the log. The log of small counts, some near 0 in a bootstrap sample, would vary more than
+    the statistic does.
 
     Args:
         above, below: of the sample, and then of its bootstrap samples, `[n, 1 + samples]`.

@@ -1,4 +1,4 @@
-"""How much of what is known of a neuron in one data set holds in another: transfer, with its interval and verdict."""
+"""How much of a finding in one data set holds in another: transfer, with its interval and verdict."""
 
 import math
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from ops.arrays import Bools, Float64s, Int32s, Int64s
 from ops.statistics.cluster_bootstrap import percentile_interval
 from ops.statistics.false_discovery import q_values
 
-HOLDS = 0.5  # transfer into a data set from which the others' cards are said to hold there
+HOLDS = 0.5  # minimum transfer into a data set for the others' cards to hold there
 RATE = 0.05  # of false findings, over a neuron's data sets
 
 
@@ -28,15 +28,15 @@ UNDEFINED = Interval(math.nan, math.nan, math.nan)
 
 @dataclass(frozen=True)
 class Precisions:
-    """Average precisions of cards that were learned in one part of the corpus and are asked in another.
+    """Average precisions of cards that were learned in one part of the corpus and tested in another.
 
-    The last axis holds the value of the sample itself, and then those of its bootstrap samples. NaN where undefined.
+    The last axis holds the value of the sample itself, followed by those of its bootstrap samples. NaN if undefined.
 
     Attributes:
         own: of the card of a part's winners, `[from, to, 1 + samples]`.
-        random: of the card of a set of as many sentences of the same lengths, asked for the same winners.
+        random: of the card of a random set of the same size and lengths, tested on the same winners.
         documents: of the test half with winners or baseline, by part, `[D]`.
-        group: of each part; only pairs within one are looked at, `[D]`.
+        group: of each part; only pairs within a group are compared, `[D]`.
     """
 
     own: Float64s
@@ -51,18 +51,18 @@ class Precisions:
 
     @property
     def pairs(self) -> Bools:
-        """Return which pairs of two parts can be compared: both the card's and the own one's gain are known."""
+        """Return which pairs of parts can be compared: both the card's and the own card's gain must be known."""
         gain = self.gain[:, :, 0]
         known = np.isfinite(gain) & np.isfinite(np.diagonal(gain))[None, :]
         apart = ~np.eye(len(self.group), dtype=np.bool_) & (self.group[:, None] == self.group[None, :])
         return np.asarray(known & apart)
 
     def transfer(self, pairs: Bools) -> Interval:
-        """Return the transfer over pairs: the gain of the cards from elsewhere over that of the own ones.
+        """Return the transfer over pairs: the gain of the cards from elsewhere divided by that of the own ones.
 
-        It is a ratio of two sums over all these pairs, and not a mean of ratios, so that no pair is left out for its
-        small denominator. It is undefined where the interval of the denominator contains 0, which says that there is
-        nothing to be transferred.
+        It is a ratio of two sums over all these pairs and not a mean of ratios, so that no pair has to be excluded for
+        its small denominator. It is undefined if the interval of the denominator contains 0, because then there is
+        nothing to transfer.
         """
         if not pairs.any():
             return UNDEFINED
@@ -85,8 +85,8 @@ class Precisions:
     def beats_random(self) -> Bools:
         """Return for which parts the own card is better than the random set's, `[D]`.
 
-        Part by part the gain over its bootstrap's standard deviation is taken as normal; of all parts' findings at most
-        5 % are expected to be false (Benjamini and Hochberg 1995).
+        In each part the gain divided by its bootstrap standard deviation is treated as normal. Of the findings in all
+        parts, at most 5 % are expected to be false (Benjamini and Hochberg 1995).
         """
         gain = np.diagonal(self.gain).T
         known = np.isfinite(gain[:, 0])
@@ -107,8 +107,8 @@ def interval(drawn: Float64s, clusters: int) -> tuple[float, float]:
     """Return the ends of the 95 % interval of a statistic.
 
     Args:
-        drawn: the statistic of the sample, and then of its bootstrap samples, `[1 + samples]`.
-        clusters: documents that were drawn.
+        drawn: the statistic of the sample, followed by those of its bootstrap samples, `[1 + samples]`.
+        clusters: number of documents that were drawn.
     """
     if not np.isfinite(drawn[1:]).any():
         return math.nan, math.nan

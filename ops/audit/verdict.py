@@ -1,4 +1,4 @@
-"""Whether what a neuron and pole responds to is the same in all data sets: one word for it."""
+"""Whether a neuron and pole responds to the same thing in all data sets: a one-word verdict."""
 
 DATASET_DETECTOR, GLOBAL, LOCAL, NONE = VERDICTS = ("dataset_detector", "global", "local", "none")
 DETECTOR_ETA_SQUARED = 0.25
@@ -6,16 +6,16 @@ GLOBAL_SHARE = 0.75
 
 
 def verdict(*, eta_squared: float, any_lift: bool, ported: int, datasets: int, found: int) -> str:
-    """Return the verdict, by the first of these rules that holds.
+    """Return the verdict, by the first of these rules that applies.
 
-    1. `dataset_detector`: the data set makes at least a quarter of the activation's variance, and no literal of the
-       score card has a lift within data sets that is surely above 1.
+    1. `dataset_detector`: the data set explains at least a quarter of the activation's variance, and no literal of the
+       score card has a lift within data sets that is significantly above 1.
     2. `global`: the cards of the other data sets hold in at least three quarters of the data sets.
     3. `local`: in at least one data set its own card beats that of a random set.
     4. `none`.
 
     Args:
-        eta_squared: share of the activation's variance that lies between data sets; NaN where it is not known.
+        eta_squared: share of the activation's variance that is between data sets; NaN if unknown.
         any_lift: whether a literal of the score card has a Mantel-Haenszel lift with a lower bound above 1.
         ported: data sets in which the others' cards hold.
         datasets: those in which the neuron and pole has winners.

@@ -1,4 +1,4 @@
-"""What an activation owes to the data set alone, and what literals explain of it within data sets."""
+"""How much of an activation the data set alone explains, and how much literals explain within data sets."""
 
 import numpy as np
 
@@ -10,19 +10,19 @@ class WithinParts:
     """Sums over the activation sample by part of the corpus, in the sample and in its bootstrap samples of documents.
 
     Args:
-        part: of each sentence of the activation sample, `NO_PART` where it has none, `[n]`.
+        part: of each sentence of the activation sample, `NO_PART` if it has none, `[n]`.
         document: of each, as a row of `draws`, `[n]`.
-        draws: how often the sample and each bootstrap sample has each document, `[documents, 1 + samples]`.
-        keep: which sentences are counted, `[n]`; none given: all.
+        draws: how often the sample and each bootstrap sample contains each document, `[documents, 1 + samples]`.
+        keep: which sentences are counted, `[n]`; None for all.
 
     Attributes:
-        documents: how many the sentences that are counted come from.
+        documents: number of documents of the counted sentences.
     """
 
     def __init__(self, part: Int32s, document: Int64s, draws: UInt8s, keep: Bools | None = None) -> None:
         counted = part != NO_PART if keep is None else keep & (part != NO_PART)
         rows = np.flatnonzero(counted)
-        # A document may be of several parts where its sentences are; each pair of both is summed by itself.
+        # A document may be in several parts if its sentences are; each pair of document and part is summed separately.
         pair = part[rows].astype(np.int64) * (int(document.max(initial=-1)) + 1) + document[rows]
         order = np.argsort(pair, kind="stable")
         self._rows = rows[order]
@@ -46,7 +46,7 @@ class WithinParts:
 
     def _squares(self, values: Float64s) -> tuple[Float64s, Float64s]:
         """Return each column's squares around the means of the parts, and around the one mean, `[1 + samples, c]`."""
-        # Around the overall mean first, so that little is lost to rounding.
+        # Centred on the overall mean first, to reduce rounding errors.
         values = values - (values[self._rows].mean(0) if len(self._rows) else 0.0)
         sums, squares = self._sums(values), self._sums(values**2)
         n = self._counts[:, :, None]
@@ -56,7 +56,7 @@ class WithinParts:
         return np.maximum(within, 0.0), np.maximum(total, 0.0)
 
     def eta_squared(self, activations: Floats) -> Float64s:
-        """Return the share of each unit's variance that lies between parts, `[units, 1 + samples]`.
+        """Return the share of each unit's variance that is between parts, `[units, 1 + samples]`.
 
         Args:
             activations: `[n, units]`.
@@ -67,7 +67,7 @@ class WithinParts:
     def r2_within(self, activations: Floats, predicted: Float64s) -> Float64s:
         """Return the share of each unit's variance within parts that a prediction explains, `[units, 1 + samples]`.
 
-        Each part has an offset of its own: what is compared is how both vary within it.
+        Each part has its own offset: only the variation within parts is compared.
 
         Args:
             activations, predicted: `[n, units]`.

@@ -1,4 +1,4 @@
-"""The figure of `compare/ablation`: what neurons do to others, beside random neurons of their layer."""
+"""The figure of `compare/ablation`: what neurons do to others, compared with random neurons of their layer."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,7 +14,7 @@ from ops.figures import BLUE, GREEN, PAGE, for_print, save_figures, titled
 from ops.storage.store import Store
 
 FOLDER = "compare/figures/ablation"
-FIRST = 15  # neurons that are named
+FIRST = 15  # neurons whose names are shown
 Neuron = tuple[int, int]  # layer and unit
 Points = dict[Neuron, float]
 _KINDS = {
@@ -24,16 +24,16 @@ _KINDS = {
 _OWN, _RANDOM = "neurons that have most of a property", "random neurons of the same layer and a like spread"
 _OWN_LOOK: dict[str, Any] = {"color": BLUE, "marker": "o", "linestyle": "", "markersize": 3.5}
 _RANDOM_LOOK: dict[str, Any] = {"color": GREEN, "marker": "x", "linestyle": "", "markersize": 3}
-Null = Mapping[Neuron, Mapping[Neuron, Effect]]  # of each neuron, the random ones that it stands beside
+Null = Mapping[Neuron, Mapping[Neuron, Effect]]  # for each neuron, the random ones that it is compared with
 
 
 def draw_ablation(store: Store, ablation: pa.Table, random: Null, model: str = "") -> list[str]:
-    """Draw the figure and return the files' names, none where no neuron has an effect that is known.
+    """Draw the figure and return the file names; none if no neuron has a known effect.
 
     Args:
         store: the run's folder.
         ablation: the table.
-        random: what the random neurons do that are drawn for each neuron, all by layer and unit.
+        random: effects of the random neurons drawn for each neuron, all by layer and unit.
         model: its name, for the title.
     """
     if not _kinds(ablation):
@@ -43,9 +43,9 @@ def draw_ablation(store: Store, ablation: pa.Table, random: Null, model: str = "
 
 @for_print
 def effects_figure(ablation: pa.Table, random: Null, model: str = "") -> Figure:
-    """Draw neurons' effects beside the null: of all by layer, and of those first that exceed its mean most.
+    """Draw neurons' effects and the null: all of them by layer, and those that exceed the null's mean most.
 
-    A row of panels for the neurons of later layers and, where there is a classifier, one for its output.
+    There is a row of panels for the neurons of later layers and, with a classifier, one for its output.
     """
     rows, kinds = ablation.to_pylist(), _kinds(ablation)
     figure = Figure(figsize=(PAGE, 0.8 + 2.6 * len(kinds)), layout="constrained")
@@ -89,7 +89,7 @@ def _by_layer(panel: Axes, own: Points, drawn: Points) -> None:
 
 
 def _first(panel: Axes, own: Points, beside: Mapping[Neuron, Points]) -> None:
-    """Draw the neurons whose effects are largest over the mean of those drawn for them, a line each."""
+    """Draw the neurons whose effects exceed the mean of those drawn for them most, one line each."""
     nulls = {neuron: list(points.values()) for neuron, points in beside.items()}
     named = sorted((n for n in own if nulls[n]), key=lambda n: (-own[n] / max(float(np.mean(nulls[n])), 1e-12), n))[
         :FIRST
@@ -103,5 +103,5 @@ def _first(panel: Axes, own: Points, beside: Mapping[Neuron, Points]) -> None:
 
 
 def _finite(effects: Mapping[Neuron, Effect], kind: str) -> Points:
-    """Return what neurons do of this kind, where it is known."""
+    """Return the effects of this kind that are known."""
     return {neuron: getattr(e, kind) for neuron, e in effects.items() if np.isfinite(getattr(e, kind))}

@@ -19,7 +19,7 @@ def sampled_sentences(store: Store) -> Int64s:
 
 
 def sampled_texts(store: Store, most: int, seed: int, draw: int) -> list[str]:
-    """Return the texts of a seeded uniform sample of the activation sample's sentences; `draw` tells draws apart."""
+    """Return the texts of a seeded uniform sample of the activation sample's sentences; `draw` numbers the draws."""
     ids = sampled_sentences(store)
     chosen = pa.array(ids[sampling.draw(len(ids), most, seed, draw)])
     texts: list[str] = read_table(store, "sentences", pc.field("sent_id").isin(chosen), ["text"])["text"].to_pylist()
@@ -43,7 +43,7 @@ def unit_vectors(values: Floats) -> Float32s:
     wide = np.ascontiguousarray(values.T, np.float64)
     wide -= wide.mean(1, keepdims=True)
     length = np.linalg.norm(wide, axis=1, keepdims=True)
-    # What rounding leaves of a constant is no direction.
+    # The rounding error of a constant is not a direction.
     varies = length > 1e-6 * np.abs(values).max(initial=0.0) * np.sqrt(wide.shape[1])
     np.divide(wide, length, out=wide, where=varies)
     wide[~varies[:, 0]] = 0.0

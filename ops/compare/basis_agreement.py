@@ -1,8 +1,8 @@
 """Properties of units on the activation sample, in the model's basis and in rotated ones: the control for Figure 2.
 
-The layers of a residual stream share a basis and most of their content, so that any direction, not only a unit,
-resembles itself in the next layer. In a basis in which all layers are rotated alike no axis is a neuron; where its
-axes agree across layers as much as neurons do, the agreement is the stream's and not the neurons'.
+The layers of a residual stream share a basis and most of their content, so any direction, not only a unit, resembles
+itself in the next layer. If all layers are rotated in the same way, no axis is a neuron. If these axes agree across
+layers as much as neurons do, the agreement comes from the stream and not from the neurons.
 """
 
 from itertools import combinations
@@ -26,7 +26,7 @@ WINNERS_SHARE, LEAST_WINNERS = 0.05, 10  # of the sample's sentences, for a unit
 
 
 def sentence_features(store: Store, sent_ids: Ids) -> tuple[list[str], Float64s]:
-    """Return what is known of some sentences: names of numbers, and the numbers, `[sentences, features]` float64.
+    """Return the features of some sentences: their names, and their numbers, `[sentences, features]` float64.
 
     Names end as those of `means/` and `profiles/`: `means:words_per_sentence`, `profiles:dataset=news`.
     """
@@ -53,9 +53,9 @@ def unit_properties(values: Floats, names: list[str], features: Float64s) -> dic
         names, features: of the sentences, `[sentences, features]`.
 
     Returns:
-        `neurons:mean`, `std`, `skew` and `kurtosis` of the activations, and each feature's mean over the sentences
-        of highest and of lowest activation (5 % of the sample, at least 10), under its name and pole. Sentences that
-        tie for the last places share them.
+        `neurons:mean`, `std`, `skew` and `kurtosis` of the activations, and each feature's mean over the sentences of
+        highest and of lowest activation (5 % of the sample, at least 10), under its name and pole. Sentences that tie
+        for the last places share them.
     """
     wide = np.ascontiguousarray(np.asarray(values).T, np.float64)
     mean, std = wide.mean(1), wide.std(1)
@@ -65,7 +65,7 @@ def unit_properties(values: Floats, names: list[str], features: Float64s) -> dic
     third, fourth = (np.einsum("us,us->u", squares, other) / sentences for other in (scores, squares))
     found = {"neurons:mean": mean, "neurons:std": std, "neurons:skew": third, "neurons:kurtosis": fourth - 3}
     most = min(max(round(WINNERS_SHARE * sentences), LEAST_WINNERS), sentences)
-    # The last winner's activation at each pole; a sort of all sentences would take most of the time.
+    # The last winner's activation at each pole; sorting all sentences would take most of the time.
     ends = np.partition(wide, (most - 1, sentences - most), axis=1)
     for pole in POLES:
         last = ends[:, most - 1 if pole == "bottom" else sentences - most, None]
@@ -77,15 +77,15 @@ def unit_properties(values: Floats, names: list[str], features: Float64s) -> dic
 
 
 def basis_agreement(layers: list[Floats], names: list[str], features: Float64s) -> pa.Table:
-    """Return how alike units of one number are in every pair of layers of equal width, in one basis.
+    """Return how similar units of the same number are in every pair of layers of equal width, in one basis.
 
     Args:
         layers: the activations of each layer in the basis, `[sentences, units]`.
         names, features: of the sentences.
 
     Returns:
-        `property`, `layer_a`, `layer_b`, `correlation`; a property that is the same for all units of a layer has no
-        row with it.
+        `property`, `layer_a`, `layer_b`, `correlation`; no row for a layer in which all units have the same value of a
+        property.
     """
     widths = tuple(layer.shape[1] for layer in layers)
     properties = [unit_properties(layer, names, features) for layer in layers]
@@ -118,11 +118,11 @@ class Bases:
         self.names, self.features = sentence_features(store, sampled_sentences(store))
 
     def agreement(self, number: int) -> pa.Table:
-        """Return the `basis_agreement` in a basis by number; number 0 is the model's own."""
+        """Return the `basis_agreement` in a basis given by number; 0 is the model's own basis."""
         layers: list[Floats] = list(self.layers)
         if number:
             rng = np.random.default_rng([self.seed, sampling.ROTATIONS, number])
-            # One rotation for all layers of a width: they share the residual stream's basis.
+            # One rotation for all layers of the same width, since they share the residual stream's basis.
             turns = {width: random_rotation(width, rng) for width in sorted(set(self.widths))}
             layers = [layer @ turns[layer.shape[1]] for layer in layers]
         return basis_agreement(layers, self.names, self.features)

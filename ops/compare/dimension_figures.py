@@ -32,14 +32,14 @@ def draw_dimensions(
     units: tuple[int, int],
     model: str = "",
 ) -> list[str]:
-    """Draw the figures and return the files' names.
+    """Draw the figures and return the file names.
 
     Args:
         store: the run's folder.
         properties: by name a value for each neuron, `[neurons]`.
         widths: units of each layer.
         rotated: the table compare/rotated.
-        units: first and last unit of the heat maps; where layers are narrower their last ones.
+        units: first and last unit of the heat maps; narrower layers show their last units.
         model: its name, for the titles.
     """
     drawings: dict[str, Callable[[], Figure]] = {}
@@ -88,7 +88,7 @@ def draw_units(properties: Mapping[str, Float64s], units: tuple[int, int], model
 
 @for_print
 def draw_distances(rotated: pa.Table, model: str = "") -> Figure:
-    """Draw the mean correlation of layers by how far apart they are, beside rotated bases, a panel a property."""
+    """Draw the mean correlation of layers by their distance, next to rotated bases, with a panel for each property."""
     rows = rotated.to_pylist()
     there = {row["property"] for row in rows}
     shown = [name for name in LINES if name in there]

@@ -16,8 +16,8 @@ from ops.schema import schema
 from ops.storage.store import Store
 from ops.storage.tables import read_parts, read_table
 
-MOST_AT_ONCE = 20_000  # distinct points; of more k-means sees some at a time
-STARTS = 3  # of k-means, of which the best is taken
+MOST_AT_ONCE = 20_000  # distinct points; with more, k-means uses mini-batches
+STARTS = 3  # of k-means; the best result is used
 
 
 def draw_winners(store: Store, layer: int, most: int, seed: int) -> pa.Table:
@@ -41,14 +41,14 @@ def draw_uniform(store: Store, sentences: int, most: int, seed: int) -> pa.Table
 
 
 def squared_error(points: Floats, times: Int64s, clusters: int, seed: int, most_at_once: int = MOST_AT_ONCE) -> float:
-    """Return the sum of squared distances of points to the centroids of k-means, each counted as often as it occurs.
+    """Return the sum of squared distances of points to the k-means centroids, weighted by how often each occurs.
 
     Args:
         points: distinct ones, `[points, width]`.
         times: how often each occurs, `[points]`.
         clusters: how many; 1 gives the spread around the mean.
         seed: of the starts.
-        most_at_once: points that k-means sees together; of more it sees some at a time.
+        most_at_once: maximum number of points for full k-means; with more, mini-batches are used.
     """
     options = {"n_clusters": clusters, "n_init": STARTS, "random_state": sampling.random_state(seed)}
     method = KMeans(**options) if len(points) <= most_at_once else MiniBatchKMeans(**options, batch_size=4_096)
@@ -67,10 +67,11 @@ def curve_rows(
     Args:
         layer: from 1.
         points: vectors of the distinct winners, `[distinct, width]`.
-        uniform: those of as many sentences drawn from the whole corpus, in random order, `[distinct, width]`.
-        times: how often each winner was drawn, `[distinct]`. The uniform sentences are taken as often, so that both
-            have the same size and the same repetitions, and differ in which sentences they are alone.
-        clusters: numbers of clusters; those beyond the distinct winners are left out.
+        uniform: those of an equal number of sentences drawn from the complete corpus, in random order,
+            `[distinct, width]`.
+        times: how often each winner was drawn, `[distinct]`. The uniform sentences get the same counts, so that the two
+            sets have the same size and repetitions and differ only in their sentences.
+        clusters: numbers of clusters; those above the number of distinct winners are skipped.
         seed: of k-means.
     """
     n = int(times.sum())

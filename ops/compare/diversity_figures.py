@@ -12,13 +12,13 @@ FOLDER = "compare/figures/diversity"
 
 
 def draw_curves(store: Store, diversity: pa.Table, model: str) -> list[str]:
-    """Draw the figure and return the files' names."""
+    """Draw the figure and return the file names."""
     return save_figures(store, FOLDER, {"curves": lambda: curves_figure(diversity, model)})
 
 
 @for_print
 def curves_figure(diversity: pa.Table, model: str) -> Figure:
-    """Draw the error per point by number of clusters, and over that of uniform sentences, a line a layer."""
+    """Draw the error per point by number of clusters, and its ratio to uniform sentences, one line for each layer."""
     layers = sorted(set(diversity["layer"].to_pylist()))
     numbers = sorted(set(diversity["clusters"].to_pylist()))
     colors = ordered_colours(len(layers))

@@ -15,12 +15,12 @@ _MEASURES = {"silhouette": "silhouette (-1 to 1)", "rand_index": "adjusted Rand 
 
 
 def draw_groups(store: Store, tables: dict[str, pa.Table], layer: int, model: str = "") -> list[str]:
-    """Draw the figures and return the files' names.
+    """Draw the figures and return the file names.
 
     Args:
         store: the run's folder.
         tables: those of the part.
-        layer: whose map is drawn beside that of all layers.
+        layer: whose map is drawn next to that of all layers.
         model: its name, for the titles.
     """
     drawings = {
@@ -57,7 +57,7 @@ def draw_maps(tables: dict[str, pa.Table], layer: int, model: str = "") -> Figur
 def _scatter(panel: Axes, table: pa.Table, title: str) -> None:
     group, x, y = (table[name].to_numpy() for name in ("group", "x", "y"))
     for number in np.unique(group).tolist():
-        # Colour and mark together are a group's own.
+        # Each group has its own combination of colour and mark.
         colour, mark = COLOURS[number % len(COLOURS)], _MARKS[number // len(COLOURS) % len(_MARKS)]
         here = group == number
         panel.scatter(x[here], y[here], s=6, color=colour, marker=mark, linewidths=0, alpha=0.7)

@@ -1,4 +1,4 @@
-"""What sets groups of neurons apart: patterns and values that many neurons of one group prefer, and few others."""
+"""What distinguishes groups of neurons: patterns and values that many neurons of one group prefer, and few others."""
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +14,7 @@ def trait_rows(neuron: Int64s, traits: pa.Table, groups: Int32s) -> pa.Table:
     """Return the rows of `compare/group_traits` of one layer, all columns but `layer`, by group and rank.
 
     Args:
-        neuron: the neuron that prefers each trait, as its place in `groups`.
+        neuron: the neuron that prefers each trait, as its index in `groups`.
         traits: `pole`, `kind`, `trait` (strings), a row for each of `neuron`; no row twice.
         groups: each neuron's group, `[neurons]`.
 

@@ -15,7 +15,7 @@ from ops.arrays import Float32s, Floats, Int32s
 from ops.sampling import random_state
 
 STARTS = 3
-MAX_SILHOUETTE = 2_000  # points; of more a seeded sample
+MAX_SILHOUETTE = 2_000  # points; with more, a seeded sample is used
 PERPLEXITY = 30.0
 
 
@@ -23,7 +23,7 @@ PERPLEXITY = 30.0
 class Quality:
     """How distinct and how stable groups are: silhouette, and mean adjusted Rand index of pairs of seeds.
 
-    The silhouette is None where the points, or the sample of many, are of one group.
+    The silhouette is None if all points, or all sampled points, are in one group.
     """
 
     silhouette: float | None
@@ -35,12 +35,12 @@ def group(points: Floats, groups: int, seed: int, starts: int = STARTS) -> Int32
 
     Args:
         points: the points.
-        groups: how many; fewer where fewer points are distinct.
+        groups: how many; fewer if there are fewer distinct points.
         seed: of the starts.
-        starts: of k-means, of which the best is taken.
+        starts: of k-means; the best result is used.
     """
     method = KMeans(groups, n_init=starts, random_state=random_state(seed), algorithm="lloyd")
-    # One thread: the order in which threads add would change the last bits.
+    # One thread, because the order in which threads add would change the last bits.
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         labels = method.fit_predict(points)
@@ -58,7 +58,7 @@ def grouping_quality(points: Floats, groups: int, seeds: list[int]) -> Quality:
     if 2 <= found < len(points):
         order = np.random.RandomState(random_state(seeds[0])).permutation(len(points))[:MAX_SILHOUETTE]
         drawn = labellings[0][order]
-        # A sample may hold no member of a small group.
+        # A sample may not contain a small group.
         if 2 <= len(np.unique(drawn)) < len(order):
             with threadpool_limits(1):
                 silhouette = float(silhouette_score(points[order], drawn))
@@ -67,10 +67,10 @@ def grouping_quality(points: Floats, groups: int, seeds: list[int]) -> Quality:
 
 
 def shuffled_sentences(values: Floats, rng: np.random.Generator) -> Floats:
-    """Return activations `[sentences, neurons]` with each neuron's values shuffled over the sentences by itself.
+    """Return activations `[sentences, neurons]` with each neuron's values shuffled over the sentences independently.
 
-    What is left is each neuron's own distribution; that neurons fire together is gone. Groups that are as distinct
-    without it are groups by mean and spread.
+    Each neuron keeps its own distribution, but neurons no longer fire together. If groups are as distinct after
+    shuffling, they are groups by mean and spread only.
     """
     return rng.permuted(values, axis=0)
 
@@ -78,8 +78,8 @@ def shuffled_sentences(values: Floats, rng: np.random.Generator) -> Floats:
 def project(points: Floats, seed: int) -> Float32s:
     """Return a map of the points in two dimensions, `[points, 2]` float32, by t-SNE (van der Maaten and Hinton 2008).
 
-    Perplexity is 30, or a third of the points where these are few; three points or fewer stand on a line, and so do
-    points that are all alike or of one dimension.
+    Perplexity is 30, or a third of the points if there are few. Three points or fewer are placed on a line, as are
+    points that are all equal or have one dimension.
     """
     count = len(points)
     if points.shape[1] == 1:

@@ -1,4 +1,4 @@
-"""How alike units of one number are in different layers, against permuted units (Oba 2021, Figure 2)."""
+"""How similar units of the same number are in different layers, against permuted units (Oba 2021, Figure 2)."""
 
 from collections.abc import Mapping
 from itertools import combinations
@@ -17,13 +17,13 @@ _AT_ONCE = 16  # permutations
 
 
 def layer_pairs(widths: tuple[int, ...]) -> Pairs:
-    """Return the pairs of layers (from 1) of equal width, the earlier first; of others no unit has a counterpart."""
+    """Return the pairs of layers (from 1) of equal width, the earlier first; in other pairs units do not correspond."""
     numbers = range(1, len(widths) + 1)
     return [(a, b) for a, b in combinations(numbers, 2) if widths[a - 1] == widths[b - 1] > 1]
 
 
 def standard_scores(values: Float64s) -> Float64s:
-    """Return values `[layers, units]` with mean 0 and length 1 in each layer; NaN in a layer where all are alike."""
+    """Scale values `[layers, units]` to mean 0 and length 1 in each layer; NaN in a layer where all are equal."""
     centred = values - values.mean(1, keepdims=True)
     length = np.linalg.norm(centred, axis=1, keepdims=True)
     alike = length <= 1e-12 * np.abs(values).max(initial=0.0) * np.sqrt(values.shape[1])
@@ -64,7 +64,7 @@ def dimension_rows(
     """Return the rows of `compare/dimensions`.
 
     Args:
-        properties: by name a value for each neuron, `[neurons]`, layer by layer; NaN where a layer has none.
+        properties: by name a value for each neuron, `[neurons]`, layer by layer; NaN in a layer without values.
         widths: units of each layer.
         permutations: of the null.
         seed: of the permutations, which are the same for every property.

@@ -8,17 +8,17 @@ from ops.figures import NULLS, OWN, PAGE, for_print, ordered_colours, save_figur
 from ops.storage.store import Store
 
 FOLDER = "compare/figures/matches"
-MOST_LABELS = 12  # layers with a name
+MOST_LABELS = 12  # maximum number of labelled layers
 
 
 def draw_matches(store: Store, universal: pa.Table, model: str, other: str) -> list[str]:
-    """Draw the figure and return the files' names."""
+    """Draw the figure and return the file names."""
     return save_figures(store, FOLDER, {"universal": lambda: universal_figure(universal, model, other)})
 
 
 @for_print
 def universal_figure(universal: pa.Table, model: str, other: str) -> Figure:
-    """Draw the share of units above a threshold: of best matches next to rotated layers, and of the excess by layer."""
+    """Draw the share of units above a threshold: best matches and rotated layers, and the excess by layer."""
     rows = universal.to_pylist()
     layers = sorted({row["layer"] for row in rows if row["layer"] is not None})
     rotated = any(row["share"] is not None for row in rows)

@@ -47,7 +47,7 @@ def bootstrap_intervals(values: Float64s, resamples: int, rng: np.random.Generat
 
 
 def shift_rows(text_set: str, distances: Float64s, resamples: int, rng: np.random.Generator) -> list[dict[str, object]]:
-    """Return a text set's rows of `compare/shift_layers`, that of all layers together (layer 0) first.
+    """Return a text set's rows of `compare/shift_layers`, starting with all layers together (layer 0).
 
     Args:
         text_set: its name.
@@ -76,7 +76,7 @@ def shift_tables(rows: list[dict[str, object]]) -> dict[str, pa.Table]:
 
 
 def rank_correlations(a: Floats, b: Floats) -> Float64s:
-    """Return Spearman's correlation of each neuron's values by two models, `[neurons]`; NaN where one is constant.
+    """Return Spearman's correlation of each neuron's values in two models, `[neurons]`; NaN if one is constant.
 
     Args:
         a, b: activations of the same sentences, `[sentences, neurons]`.
@@ -91,11 +91,11 @@ def rank_correlations(a: Floats, b: Floats) -> Float64s:
 
 
 def jaccards(a: tuple[Int64s, Int64s], b: tuple[Int64s, Int64s], neurons: int) -> Float64s:
-    """Return of each neuron the winners in common over the winners of either, `[neurons]`; NaN where it has none.
+    """Return each neuron's shared winners divided by the winners of either, `[neurons]`; NaN if it has none.
 
     Args:
-        a, b: the winners by either model: numbers of neurons, and of what won, distinct for a neuron, `[winners]`.
-        neurons: how many there are.
+        a, b: the winners in either model: numbers of neurons, and of the winners, distinct for a neuron, `[winners]`.
+        neurons: number of neurons.
     """
     beyond = max(int(a[1].max(initial=0)), int(b[1].max(initial=0))) + 1
     own, other = (owner * beyond + winner for owner, winner in (a, b))

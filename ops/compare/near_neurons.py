@@ -13,19 +13,19 @@ from ops.schema import schema
 from ops.topk.neurons import NEURONS_PER_PART, Neurons
 
 REACHES = ("within", "across")
-PROCESS_BYTES = 400_000_000  # before there is any data
-PAIR_BYTES = 60  # of a block's neuron and another one, while the nearest are found
+PROCESS_BYTES = 400_000_000  # memory of a process before it loads data
+PAIR_BYTES = 60  # for each pair of a block's neuron and another one, while the nearest are found
 
 
 class NeighbourFinder:
-    """Finds the nearest neurons of one block of neurons after another.
+    """Finds the nearest neurons of one block of neurons at a time.
 
     Args:
         neurons: all of them.
         vectors: as `unit_vectors` returns them, `[neurons, sentences]` float32.
         winners: those of each pole.
         most: neighbours of each kind: by correlation and by overlap, within the layer and across layers.
-        silent: which neurons have no neighbours and are none, `[neurons]` bool.
+        silent: which neurons neither have nor are neighbours, `[neurons]` bool.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class NeighbourFinder:
         self.sizes = np.array(sum(np.diff(lists.starts) for lists in winners.values()))
 
     def correlations(self, block: Int64s) -> Float32s:
-        """Return the correlations of a block of neurons with all, `[block, neurons]`; 0 with a constant one."""
+        """Return the correlations of a block of neurons with all, `[block, neurons]`; 0 for a constant neuron."""
         return np.asarray(np.clip(self.vectors[block] @ self.vectors.T, -1.0, 1.0), np.float32)
 
     def overlaps(self, block: Int64s) -> Int32s:
@@ -47,8 +47,8 @@ class NeighbourFinder:
     def rows(self, block: Int64s) -> pa.Table:
         """Return the rows of `compare/neighbours` of a block of neurons, given by number, ascending.
 
-        A neuron's neighbours are those that are among the first of any of the four kinds; one without a winner in
-        common is not near by overlap, a constant one not by correlation, and a silent one not at all.
+        A neuron's neighbours are those that are among the nearest of any of the four kinds. One without a shared winner
+        is never near by overlap, a constant one never by correlation, and a silent one never at all.
         """
         correlation, shared = self.correlations(block), self.overlaps(block)
         own = block[:, None] == np.arange(len(self.neurons))
@@ -59,7 +59,7 @@ class NeighbourFinder:
         vary = ~self.constant & ~self.constant[block, None]
         for reach in (same, other):
             candidates.append(_first(np.where(reach & vary, correlation, -np.inf), self.most))
-            # Among equal numbers of shared winners the one of higher correlation.
+            # Ties in the number of shared winners go to the higher correlation.
             key = np.where(reach & (shared > 0), shared + (correlation + 1) / 4, -np.inf)
             candidates.append(_first(key, self.most))
         chosen = np.concatenate(candidates, 1)
@@ -85,14 +85,14 @@ class NeighbourFinder:
 
 
 def _first(values: Floats, most: int) -> Int64s:
-    """Return the columns of each row's `most` highest finite values, `[rows, most]`; -1 where there is none."""
+    """Return the columns of each row's `most` highest finite values, `[rows, most]`; -1 if there are fewer."""
     most = min(most, values.shape[1])
     found = np.argpartition(-values, most - 1, axis=1)[:, :most]
     return np.where(np.isfinite(np.take_along_axis(values, found, 1)), found, -1)
 
 
 def finder_bytes(neurons: int, sampled: int, k: int, poles: int, sentences: int, block: int = NEURONS_PER_PART) -> int:
-    """Return about how many bytes a process has that finds neighbours: vectors, winner lists, and one block.
+    """Estimate the memory in bytes of a process that finds neighbours: vectors, winner lists, and one block.
 
     Args:
         neurons: all of them.
@@ -107,7 +107,7 @@ def finder_bytes(neurons: int, sampled: int, k: int, poles: int, sentences: int,
     """
     winners, owner = neurons * k, 2 if neurons < 1 << 16 else 4
     vectors = 4 * neurons * sampled
-    # Places and owners of winners; ids and starts of distinct sentences. While a pole is read, its ids, twice.
+    # Indices and owners of winners; ids and starts of distinct sentences. Reading a pole needs its ids twice.
     lists = poles * (winners * (4 + owner) + 16 * min(winners, sentences)) + 8 * winners + 5 * sentences
     return PROCESS_BYTES + vectors + lists + block * neurons * PAIR_BYTES
 
@@ -120,16 +120,16 @@ def nearest_rows(
     seed: tuple[int, ...],
     rotated: bool = True,
 ) -> pa.Table:
-    """Return the rows of `compare/nearest`: how near the nearest neuron is, beside two nulls.
+    """Return the rows of `compare/nearest`: the similarity of the nearest neuron, and that in two nulls.
 
     Args:
         finder: of the run's neurons.
         layers: the activations of each layer that has units, `[sentences, units]`.
         sentences: scored sentences of the corpus, among which random winners are drawn.
-        drawn: neurons of each layer over which the means are, none of them silent.
+        drawn: number of neurons of each layer to average over, none of them silent.
         seed: of all draws.
-        rotated: whether neurons are set beside the axes of rotated layers. Features of dictionaries are not: a
-            rotation of thousands of sparse features is no basis that anything else has.
+        rotated: whether neurons are also compared with the axes of rotated layers. Features of dictionaries are not,
+            because a rotation of thousands of sparse features is not a basis of anything.
     """
     rng = np.random.default_rng(seed)
     starts = np.cumsum([0, *(layer.shape[1] for layer in layers)])
@@ -165,12 +165,13 @@ def nearest_rows(
 
 
 def _overlaps(finder: NeighbourFinder, own: Int64s, rng: np.random.Generator | None, sentences: int) -> Float64s:
-    """Return the overlaps of some neurons with all, `[some, neurons]`; with `rng` of as many random sentences."""
+    """Return the overlaps of some neurons with all, `[some, neurons]`; with `rng`, those of random sentences."""
     shared = np.zeros((len(own), len(finder.neurons)))
     for lists in finder.winners.values():
         sets = [lists.sentences[lists.starts[n] : lists.starts[n + 1]] for n in own]
         if rng is not None:
-            # A sentence that wins nowhere shares nothing, so it is enough to know how many of a draw win somewhere.
+            # A sentence that never wins shares nothing, so only the number of drawn sentences that win anywhere
+            # matters.
             win = [rng.hypergeometric(len(lists.distinct), sentences - len(lists.distinct), len(s)) for s in sets]
             sets = [rng.choice(len(lists.distinct), n, replace=False).astype(np.int32) for n in win]
         shared += lists.shared_with(sets)

@@ -1,4 +1,4 @@
-"""The figure of `compare/nearest`: how near the nearest neurons are, beside the nulls."""
+"""The figure of `compare/nearest`: the similarity of the nearest neurons, compared with the nulls."""
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,13 +23,13 @@ _REACH = {"within": "neurons of the same layer", "across": "neurons of other lay
 
 
 def draw_nearest(store: Store, nearest: pa.Table, model: str = "") -> list[str]:
-    """Draw the figure and return the files' names."""
+    """Draw the figure and return the file names."""
     return save_figures(store, FOLDER, {"nearest": lambda: nearest_figure(nearest, model)})
 
 
 @for_print
 def nearest_figure(nearest: pa.Table, model: str = "") -> Figure:
-    """Draw the mean nearness of the nearest neuron by layer, a row a reach, a column a kind of nearness."""
+    """Draw the mean similarity of the nearest neuron by layer, with a row for each reach and a column for each kind."""
     reaches = sorted(set(nearest["reach"].to_pylist()), reverse=True)
     figure = Figure(figsize=(PAGE, 0.9 + 2.0 * max(len(reaches), 1)), layout="constrained")
     panels = figure.subplots(max(len(reaches), 1), 2, squeeze=False)

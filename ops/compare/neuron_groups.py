@@ -18,7 +18,7 @@ from ops.topk.neurons import Neurons
 from ops.topk.silent import read_silent
 
 SEEDS = 5  # of k-means, whose agreement is measured
-FIRST = 10  # of a neuron's patterns of a kind, and values of a property, that count as its traits
+FIRST = 10  # patterns of each kind, and values of each property, that count as a neuron's traits
 MAX_Q = 0.05
 NOT_TRAITS = ("tag", "tag_class", "words_per_sentence")  # they count tokens or lengths
 OF_A_LAYER = ("compare/groups", "compare/sentence_groups", "compare/group_quality", "compare/group_traits")
@@ -26,7 +26,7 @@ OF_ALL = ("compare/joint_groups", "compare/group_quality", "compare/group_traits
 
 
 class NeuronGroups:
-    """Groups the neurons, and the sentences, of one layer after another; silent neurons are in no group.
+    """Groups the neurons, and the sentences, of one layer at a time; silent neurons are in no group.
 
     Args:
         store: the run's folder, with `activations/`, `patterns/` and `profiles/`.
@@ -47,10 +47,11 @@ class NeuronGroups:
         self.heard = ~read_silent(store, neurons)
 
     def tables(self, layer: int) -> dict[str, pa.Table]:
-        """Return the rows of the tables `OF_A_LAYER`, or for layer 0, which is all together, of those `OF_ALL`."""
+        """Return the rows of the tables `OF_A_LAYER` for a layer, or of those `OF_ALL` for 0, meaning all layers."""
         layers = [layer] if layer else range(1, len(self.neurons.widths) + 1)
         raw = [layer_activations(self.store, number)[self.rows] for number in layers]
-        # Of one layer as published; of all each neuron standardised, since layers differ in scale.
+        # A single layer is used as in the publication. Over all layers each neuron is standardised, since scales
+        # differ.
         values = raw[0] if layer else np.concatenate([unit_vectors(own).T for own in raw], 1)
         members = self._first(layer) + np.arange(values.shape[1])
         heard = self.heard[members] if self.heard[members].any() else np.ones(len(members), np.bool_)
@@ -81,7 +82,7 @@ class NeuronGroups:
         return {"group": labels, "x": places[:, 0], "y": places[:, 1]}
 
     def _quality(self, layer: int, grouped: str, points: Floats, values: Floats) -> list[dict[str, Any]]:
-        """Return the rows of compare/group_quality of the points, beside those of values shuffled over sentences."""
+        """Return the rows of compare/group_quality for the points, and those for values shuffled over sentences."""
         rng = np.random.default_rng([self.seed, sampling.SHUFFLES, layer])
         shuffled = shuffled_sentences(values, rng)
         null_points = np.ascontiguousarray(shuffled.T) if grouped == "neurons" else shuffled
@@ -97,7 +98,7 @@ class NeuronGroups:
         return rows
 
     def _traits(self, layer: int, members: Int64s, labels: Int32s) -> pa.Table:
-        """Return the rows of compare/group_traits of a layer's groups, or (layer 0) of those of all.
+        """Return the rows of compare/group_traits for a layer's groups or, with layer 0, for those of all layers.
 
         `members` are the numbers of the neurons that are in groups, ascending, and `labels` their groups.
         """

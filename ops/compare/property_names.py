@@ -1,4 +1,4 @@
-"""What figures and text call the properties of neurons that layers are compared by."""
+"""The names in figures and texts of the neuron properties by which layers are compared."""
 
 _IN_WORDS = {
     "neurons:mean": "mean activation",
@@ -11,7 +11,7 @@ _IN_WORDS = {
 
 
 def in_words(name: str) -> str:
-    """Return what a property is called.
+    """Return the readable name of a property.
 
     >>> in_words("means:words_per_sentence:top"), in_words("neurons:mean")
     ('words a sentence, top winners', 'mean activation')
@@ -42,7 +42,7 @@ _MEASURES = {
 
 
 def measure_in_words(table: str, measure: str) -> str:
-    """Return what a measure of `compare/runs` is called.
+    """Return the readable name of a measure of `compare/runs`.
 
     >>> measure_in_words("explanations", "r2_beyond"), measure_in_words("explanations", "verdict explained")
     ('R2 beyond nuisance', 'verdict explained')

@@ -16,7 +16,7 @@ from ops.figures import BLUE, GREY, NULLS, OWN, VERMILLION, for_print, label_out
 from ops.storage.store import Store
 
 FOLDER = "compare/figures/runs"
-# The measures that are drawn, as far as both runs have them.
+# The measures that are drawn, if both runs have them.
 SHOWN = (
     ("explanations", "f1"),
     ("explanations", "r2_beyond"),
@@ -31,13 +31,13 @@ Pairs = Mapping[tuple[str, str], tuple[Values, Values]]
 
 
 def draw_runs(store: Store, rows: pa.Table, pairs: Pairs, model: str, control: str) -> list[str]:
-    """Draw both figures and return the files' names.
+    """Draw both figures and return the file names.
 
     Args:
         store: the run's folder.
         rows: of `compare/runs`.
         pairs: the values in the run and in its control, by table and measure; those of `SHOWN`, at least one.
-        model, control: what the runs are called.
+        model, control: the names of the runs.
     """
     drawings = {
         "distributions": lambda: distributions_figure(pairs, model, control),
@@ -48,7 +48,7 @@ def draw_runs(store: Store, rows: pa.Table, pairs: Pairs, model: str, control: s
 
 @for_print
 def distributions_figure(pairs: Pairs, model: str, control: str) -> Figure:
-    """Draw the distributions by layer next to each other, a panel a measure: 5, 25, 50, 75 and 95 % quantiles."""
+    """Draw the distributions by layer side by side, a panel for each measure: 5, 25, 50, 75 and 95 % quantiles."""
     shown = [key for key in SHOWN if key in pairs]
     figure, all_axes = panels(len(shown), f"{model} and its control, {control}:\nscores by layer", own_scales=True)
     for axes, key in zip(all_axes, shown, strict=True):
@@ -72,7 +72,7 @@ def distributions_figure(pairs: Pairs, model: str, control: str) -> Figure:
 
 @for_print
 def shares_figure(rows: pa.Table, model: str, control: str) -> Figure:
-    """Draw the share above the control's 95 % quantile by layer with its interval, a panel a measure."""
+    """Draw the share above the control's 95 % quantile by layer with its interval, a panel for each measure."""
     found: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in rows.to_pylist():
         if row["layer"] is not None and row["share_above"] is not None:

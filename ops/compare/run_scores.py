@@ -1,4 +1,4 @@
-"""The scores of a run next to those of a control: of a run with random weights, say, or with rotated directions."""
+"""The scores of a run compared with those of a control, such as a run with random weights or rotated directions."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from ops.storage.tables import read_table
 from ops.topk.silent import COLUMNS, silent_neurons
 
 TABLE = "compare/runs"
-QUANTILE = 0.95  # of the control, above which `share_above` counts
+QUANTILE = 0.95  # of the control; `share_above` is the share above it
 BY_CHANCE = 1 - QUANTILE
 DRAWN_AT_ONCE = 50  # resamples whose weights are held together
 _UNITS_PER_LAYER = 1 << 32
@@ -67,7 +67,7 @@ VERDICT = "verdict"
 
 @dataclass(frozen=True)
 class Values:
-    """A measure's values in one run; what has none is left out.
+    """A measure's values in one run; missing values are omitted.
 
     Attributes:
         layer: of each, `[values]` int64.
@@ -89,9 +89,9 @@ class Values:
 
 
 def read_values(store: Store, table: str, poles: tuple[str, ...], layers: tuple[int, ...]) -> dict[str, Values]:
-    """Return the values of a table's measures by name; a verdict's are 1 where it was given, else 0.
+    """Return the values of a table's measures by name; a verdict has the value 1 where it was given, and 0 elsewhere.
 
-    Silent neurons, other poles and other layers are left out, and so is a measure whose columns the table lacks.
+    Silent neurons, other poles and other layers are skipped, as are measures whose columns the table lacks.
     """
     rows = read_table(store, table, pc.field("pole").isin(list(poles)) & pc.field("layer").isin(list(layers)))
     layer = rows["layer"].to_numpy().astype(np.int64)
@@ -122,7 +122,7 @@ def read_values(store: Store, table: str, poles: tuple[str, ...], layers: tuple[
 def with_missing_verdicts(
     own: dict[str, Values], control: dict[str, Values]
 ) -> tuple[dict[str, Values], dict[str, Values]]:
-    """Return both with all verdicts that either has: one that a run never gave has a share of 0 there."""
+    """Return both with all verdicts that either has; a verdict that a run never gave has a share of 0 there."""
     names = sorted({name for name in (*own, *control) if name.startswith(VERDICT)})
     both = []
     for found in (own, control):
@@ -140,14 +140,14 @@ def compared_rows(
     resamples: int,
     seed: tuple[int, ...],
 ) -> pa.Table:
-    """Return the rows of `compare/runs` of one table: each measure by layer, and of all layers together.
+    """Return the rows of `compare/runs` for one table: each measure by layer, and over all layers together.
 
     Args:
-        table: whose measures these are.
-        own, control: the values in both runs, by measure; measures that only one has are left out.
+        table: the table of these measures.
+        own, control: the values in both runs, by measure; measures that only one run has are skipped.
         layers: those that both runs have.
-        resamples: of the bootstrap behind the interval of `share_above`. Each draws the neurons of both runs again,
-            a neuron with both of its poles.
+        resamples: number of bootstrap samples for the interval of `share_above`. Each resamples the neurons of both
+            runs, always with both poles of a neuron.
         seed: of the draws.
     """
     names = [name for name in own if name in control]
@@ -198,7 +198,7 @@ def share_intervals(
 
 
 class _Drawn:
-    """The values of some measures in ascending order, of which neurons are drawn again and again."""
+    """The values of some measures in ascending order, prepared for repeated resampling of their neurons."""
 
     def __init__(self, measured: list[Values]) -> None:
         known = np.unique(np.concatenate([values.neuron for values in measured]))
@@ -210,7 +210,7 @@ class _Drawn:
         ]
 
     def quantiles(self, drawn: Float64s) -> Iterator[float]:
-        """Yield each measure's quantile as np.quantile has it, with neurons repeated as often as they were drawn."""
+        """Yield each measure's quantile as np.quantile defines it, repeating neurons as often as they were drawn."""
         for values, place in zip(self.ascending, self.place, strict=True):
             counts = np.cumsum(drawn[place])
             if not counts[-1]:
@@ -225,6 +225,6 @@ class _Drawn:
         for values, place, limit in zip(self.ascending, self.place, limits, strict=True):
             counts = drawn[place]
             whole = counts.sum()
-            # A limit that is undefined is above all.
+            # No value is above an undefined limit.
             above = counts[np.searchsorted(values, limit, "right") :].sum()
             yield float(above / whole) if whole and np.isfinite(limit) else np.nan

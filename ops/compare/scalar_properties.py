@@ -1,4 +1,4 @@
-"""Every scalar property of neurons that the finished tables hold, as one vector each."""
+"""Every scalar property of neurons in the finished tables, as one vector each."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -28,12 +28,12 @@ _OF_SCORES = ("auc", "matched_auc")
 
 
 def scalar_properties(store: Store, neurons: Neurons) -> dict[str, Float64s]:
-    """Return by name what `neurons/`, `means/`, `scores/` and `profiles/` say of every neuron, `[neurons]` float64.
+    """Return all scalar properties of `neurons/`, `means/`, `scores/` and `profiles/` by name, `[neurons]` float64.
 
-    Names are those of table and property, and the pole where there is one: `neurons:skew`,
-    `means:words_per_sentence:top`, `scores:auc:bottom`, `profiles:dataset=news:top` (a share). A property that some
-    neuron lacks (null) is left out. Of `profiles/` those values count that at least half of all neurons have; a
-    neuron without one has share 0 of it, where `mine` also leaves out rare values (`min_count`).
+    Names consist of table, property and, where there is one, the pole: `neurons:skew`, `means:words_per_sentence:top`,
+    `scores:auc:bottom`, `profiles:dataset=news:top` (a share). A property that is null for some neuron is skipped. Of
+    `profiles/`, only values that at least half of all neurons have are used. A neuron without such a value gets share
+    0, even if `mine` only omitted it as rare (`min_count`).
     """
     found = {f"neurons:{name}": values for name, values in neuron_columns(store, "neurons", _OF_NEURONS, neurons)}
     for table, keys, columns in (("means", ("property",), ("mean",)), ("scores", (), _OF_SCORES)):
@@ -50,7 +50,7 @@ def _numbers(table: pa.Table, neurons: Neurons) -> Int64s:
 def neuron_columns(
     store: Store, table: str, names: tuple[str, ...], neurons: Neurons
 ) -> Iterator[tuple[str, Float64s]]:
-    """Return columns of a table with a row for each neuron, by name, `[neurons]` float64; NaN where it has no row."""
+    """Yield columns of a table with a row for each neuron, by name, `[neurons]` float64; NaN if it has no row."""
     found = {name: np.full(len(neurons), np.nan) for name in names}
     for part in read_parts(store, table, ["layer", "unit", *names]):
         number = _numbers(part, neurons)

@@ -1,4 +1,4 @@
-"""Distances by sentence and layer, between what two models, or two runs, say of the same sentences."""
+"""Distances by sentence and layer between two models, or two runs, on the same sentences."""
 
 from collections.abc import Sequence
 
@@ -41,10 +41,10 @@ class TwoModels:
         self.lengths = batch_lengths(scoring.device, any(leaks))
 
     def distances(self, texts: Sequence[str], n_tokens: Int64s) -> tuple[Float64s, Float64s]:
-        """Return how far the models are from each other; a sentence that is not finite in either one is left out.
+        """Return the distances between the models; a sentence that is not finite in either one is skipped.
 
         Args:
-            texts, n_tokens: the sentences, and their tokens by which they are cut into batches.
+            texts, n_tokens: the sentences, and their token counts, by which they are batched.
 
         Returns:
             Each neuron's sum of absolute differences, `[neurons]`; and the sentences' Manhattan and squared Euclidean
@@ -75,8 +75,8 @@ def compare_runs(store: Store, other: Store, neurons: Neurons) -> tuple[pa.Table
     """Compare the winners and the activation samples of two runs of one corpus, neuron by neuron.
 
     Returns:
-        Each neuron's `shift`, `jaccard` index and `rank_correlation`, null where there is none; and the distances of
-        the sentences that both samples have, `[2, sentences, layers]`.
+        Each neuron's `shift`, `jaccard` index and `rank_correlation`, null if undefined; and the distances of the
+        sentences that are in both samples, `[2, sentences, layers]`.
     """
     own, others = sampled_sentences(store), sampled_sentences(other)
     common, *rows = np.intersect1d(own, others, assume_unique=True, return_indices=True)
@@ -95,7 +95,7 @@ def compare_runs(store: Store, other: Store, neurons: Neurons) -> tuple[pa.Table
 
 
 def winner_jaccards(store: Store, other: Store, neurons: Neurons) -> Float64s:
-    """Return each neuron's winners in common over those of either run, a part of topk/ at a time, `[neurons]`."""
+    """Return each neuron's shared winners divided by those of either run, `[neurons]`, reading topk/ part by part."""
     found = np.full(len(neurons), np.nan)
     for names in zip(store.table_files("topk"), other.table_files("topk"), strict=True):
         a, b = (_winners(run, name, neurons) for run, name in zip((store, other), names, strict=True))
@@ -120,6 +120,6 @@ def to_table(distances: Float64s) -> pa.Table:
 
 
 def from_table(table: pa.Table) -> Float64s:
-    """Return the distances that `to_table` was given."""
+    """Return the distances that `to_table` stored."""
     columns = [table[name].combine_chunks() for name in ("manhattan", "squares")]
     return np.stack([c.flatten().to_numpy().reshape(table.num_rows, c.type.list_size) for c in columns])

@@ -17,11 +17,11 @@ class WinnerLists:
     """The winners of all neurons at one pole, by neuron and by sentence.
 
     Attributes:
-        starts: where each neuron's winners begin in `sentences`, `[neurons + 1]` int64.
-        sentences: the winners' places among the distinct ones, `[winners]` int32.
+        starts: where each neuron's winners start in `sentences`, `[neurons + 1]` int64.
+        sentences: the winners' indices among the distinct ones, `[winners]` int32.
         distinct: the sentence ids, ascending, `[distinct]` int64.
-        owner_starts: where each sentence's neurons begin in `owners`, `[distinct + 1]` int64.
-        owners: the neurons that a sentence is a winner of, `[winners]` uint16, or int32 where there are many neurons.
+        owner_starts: where each sentence's neurons start in `owners`, `[distinct + 1]` int64.
+        owners: the neurons that a sentence is a winner of, `[winners]` uint16, or int32 if there are many neurons.
     """
 
     starts: Int64s
@@ -32,7 +32,7 @@ class WinnerLists:
 
     @classmethod
     def of(cls, counts: Int64s, sent_id: Integers) -> "WinnerLists":
-        """Return the lists of winners, given how many each neuron has, `[neurons]`, and all of them, by neuron."""
+        """Build the lists from each neuron's number of winners, `[neurons]`, and all winners, ordered by neuron."""
         neurons = len(counts)
         marks = np.zeros(int(sent_id.max(initial=-1)) + 1, bool)
         marks[sent_id] = True
@@ -54,7 +54,7 @@ class WinnerLists:
         return _count_shared(self.starts, self.sentences, self.owner_starts, self.owners, block)
 
     def shared_with(self, sets: list[Int32s]) -> Int32s:
-        """Return how many of these sentences, given by place among the distinct ones, each neuron has too."""
+        """Return how many of these sentences, given by index among the distinct ones, each neuron also has."""
         starts = np.cumsum([0, *map(len, sets)])
         sentences = np.concatenate([np.zeros(0, np.int32), *sets]).astype(np.int32)
         counts = np.zeros((len(sets), len(self.starts) - 1), np.int32)
@@ -63,7 +63,7 @@ class WinnerLists:
 
 
 def read_winner_lists(store: Store, neurons: Neurons) -> dict[str, WinnerLists]:
-    """Return the winners of `topk/` by pole, of the poles that the run kept; one pole is read after the other."""
+    """Return the winners of `topk/` by pole, for the poles that the run stored, reading one pole at a time."""
     lists = {}
     for pole in POLES:
         counts, sent_id = read_pole(store, neurons, pole)
@@ -76,7 +76,7 @@ def read_pole(store: Store, neurons: Neurons, pole: str) -> tuple[Int64s, Intege
     """Return how many winners each neuron has at a pole, `[neurons]`, and all of them, neuron by neuron."""
     counts, found = np.zeros(len(neurons), np.int64), []
     for table in read_parts(store, "topk", ["layer", "unit", "pole", "sent_id"]):
-        # The table is sorted by neuron, so that a winner's neuron follows from its place.
+        # The table is sorted by neuron, so a winner's neuron follows from its position.
         own = table.filter(pc.equal(table["pole"], pole))
         number = neurons.number(own["layer"].to_numpy(), own["unit"].to_numpy())
         counts += np.bincount(number, minlength=len(neurons))

@@ -12,15 +12,15 @@ MOST_LINES = 6  # text sets that are drawn by layer
 
 
 def draw_shift(store: Store, tables: dict[str, pa.Table], model: str, against: str) -> list[str]:
-    """Draw the figure and return the files' names."""
+    """Draw the figure and return the file names."""
     return save_figures(store, FOLDER, {"shift": lambda: shift_figure(tables["compare/shift_layers"], model, against)})
 
 
 @for_print
 def shift_figure(layers: pa.Table, model: str, against: str) -> Figure:
-    """Draw both distances with their intervals: of all neurons by text set, and by layer, a line a text set.
+    """Draw both distances with their intervals: of all neurons by text set, and by layer with a line for each text set.
 
-    With more text sets than lines can be told apart, the layers' panels show those that moved most.
+    If there are too many text sets for distinct lines, the layers' panels show those that moved most.
     """
     rows = layers.to_pylist()
     names = sorted({row["text_set"] for row in rows})

@@ -1,4 +1,4 @@
-"""Text sets, each with a name and a source: a uniform sample of its distinct sentences, drawn while it streams by."""
+"""Text sets, each with a name and a source: a uniform sample of its distinct sentences, drawn while streaming."""
 
 import heapq
 from collections.abc import Iterator, Sequence
@@ -17,10 +17,10 @@ from ops.sources.spec import parse_source
 
 
 def parse_text_sets(specs: Sequence[str], text_column: str) -> tuple[list[str], list[Source]]:
-    """Return the names of text sets, given as NAME=SOURCE, and their sources, each looked into.
+    """Parse text sets given as NAME=SOURCE, and return their names and their sources, each of which was opened.
 
     Raises:
-        InputError: one has no name, two have one name, or a source cannot be read.
+        InputError: one has no name, two have the same name, or a source cannot be read.
     """
     names, sources = [], []
     for spec in specs:
@@ -58,10 +58,10 @@ def read_text_set(
 
 
 def sample_sentences(blocks: Iterator[Block], most: int, seed: int) -> tuple[pa.Table, dict[str, int]]:
-    """Return at most so many distinct sentences, in the order of the source, and what was counted.
+    """Return at most `most` distinct sentences, in the order of the source, and the counts.
 
-    A sentence's priority is a seeded mix of its hash, so that copies have one priority, and memory is that of the
-    sample. With all blocks of a source read, the sample does not depend on how they were cut.
+    A sentence's priority is a seeded mix of its hash, so copies have the same priority, and memory is only that of the
+    sample. Once all blocks are read, the sample does not depend on how they were cut.
 
     Args:
         blocks: as `SentenceFilter.blocks` returns them.
@@ -71,7 +71,7 @@ def sample_sentences(blocks: Iterator[Block], most: int, seed: int) -> tuple[pa.
     Returns:
         `text` and `n_tokens`; and the counts `sentences` (usable ones, copies too), `rejects` and `kept`.
     """
-    # The highest priority of those kept stands first (negated), and goes when a lower one comes.
+    # The highest kept priority is first (negated), and is removed when a lower one arrives.
     kept: list[tuple[int, int, str, int]] = []
     known: set[int] = set()
     counts = {"sentences": 0, "rejects": 0}

@@ -1,8 +1,8 @@
-"""For each unit of a run the most alike one of another run: by correlation over the sentences that both samples have.
+"""For each unit of a run the most similar unit of another run, by correlation over the sentences of both samples.
 
-After Gurnee and others, "Universal Neurons in GPT2 Language Models" (2024). The best match says little by itself,
-because any direction resembles the nearest of thousands. So it stands next to the best match among the axes of the
-other run's layers after a random rotation of each. What is beyond that is the excess.
+The method follows Gurnee and others, "Universal Neurons in GPT2 Language Models" (2024). The best match alone means
+little, because any direction resembles the nearest of thousands. So it is compared with the best match among the axes
+of the other run's layers after a random rotation of each. The difference is the excess.
 """
 
 from collections.abc import Iterable, Iterator
@@ -24,18 +24,18 @@ from ops.topk.neurons import POLES, Neurons
 from ops.topk.silent import read_silent
 
 MATCHES, UNIVERSAL = "compare/matches", "compare/universal"
-BLOCK = 1_024  # units whose vectors are held together, of either run
-LEAST_SENTENCES = 3  # a correlation over fewer says nothing
+BLOCK = 1_024  # units of either run whose vectors are held in memory together
+LEAST_SENTENCES = 3  # required for a meaningful correlation
 THRESHOLDS = tuple(i / 10 for i in range(10))
 UNIVERSAL_FROM = 0.5  # the excess from which Gurnee and others call a neuron universal
-PROCESS_BYTES = 400_000_000  # before there is any data
+PROCESS_BYTES = 400_000_000  # memory of a process before it loads data
 
 
 def other_ids(store: Store, other: Store) -> Int64s:
-    """Return for each sentence of another run's corpus its id in this one, by its text; -1 where it is not there.
+    """Return the id in this run of each sentence of another run's corpus, matched by text; -1 if it is missing.
 
-    Corpora of the same sources differ where a model's tokenizer makes some sentences too short, and are then
-    numbered differently.
+    Corpora of the same sources differ, and are numbered differently, if a model's tokenizer makes some sentences too
+    short.
     """
     own, others = (_text_hashes(run) for run in (store, other))
     order = np.argsort(own, kind="stable")
@@ -53,11 +53,11 @@ def _text_hashes(store: Store) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
 
 
 def common_rows(store: Store, other: Store, ids: Int64s | None) -> tuple[Int64s, Int64s]:
-    """Return which rows of the two activation samples are of the same sentences, in the same order.
+    """Return which rows of the two activation samples hold the same sentences, in the same order.
 
     Args:
         store, other: the runs' folders.
-        ids: as `other_ids` returns them; None where both runs number the sentences alike.
+        ids: as `other_ids` returns them; None if both runs use the same sentence ids.
     """
     own, others = sampled_sentences(store), sampled_sentences(other)
     named = others if ids is None else ids[others]
@@ -89,13 +89,13 @@ class LayerUnits:
         if self.dense is None:
             return unit_vectors(np.where(self.silent[first:stop], 0.0, self._block(first, stop)[self.rows]))
         if self.rotation is not None:
-            # The mean is no direction that both runs could share, and large ones cost digits.
+            # The mean is not a direction that both runs could share, and large means cost precision.
             centred = self.dense - self.dense.mean(0, dtype=np.float64)
             return unit_vectors(centred @ self.rotation[:, first:stop])
         return unit_vectors(np.where(self.silent[first:stop], 0.0, self.dense[:, first:stop]))
 
     def blocks(self, size: int) -> Iterator[tuple[int, int]]:
-        """Yield the first unit of each block of so many, and that behind its last one."""
+        """Yield the first unit of each block of `size` units, and the end of the block."""
         for first in range(0, len(self.silent), size):
             yield first, min(first + size, len(self.silent))
 
@@ -116,8 +116,8 @@ class Best:
     """The best match of each unit so far.
 
     Attributes:
-        unit: its number within the layers that were looked at, `[units]` int32; -1 where there is none.
-        correlation: with it, `[units]` float32; 0 where there is none.
+        unit: its number within the layers that were searched, `[units]` int32; -1 if there is none.
+        correlation: with it, `[units]` float32; 0 if there is none.
     """
 
     unit: Int32s
@@ -125,15 +125,15 @@ class Best:
 
     @classmethod
     def none(cls, units: int) -> "Best":
-        """Return what is known before the first comparison."""
+        """Return the state before the first comparison."""
         return cls(np.full(units, -1, np.int32), np.zeros(units, np.float32))
 
     def compare(self, own: Float32s, at: slice, others: Float32s, first: int) -> None:
-        """Take those of a block of other units that match some units better than what is known; ties go to the first.
+        """Update the best matches with a block of other units; ties keep the earlier match.
 
         Args:
             own: vectors of some units, `[some, sentences]`.
-            at: their places.
+            at: their positions.
             others: vectors of other units, `[others, sentences]`.
             first: the number of the first of these.
         """
@@ -153,8 +153,8 @@ class Matcher:
     Args:
         store, other: the runs' folders.
         neurons, others: their units.
-        ids: as `other_ids` returns them; None where both runs number the sentences alike.
-        seed: of the rotations; a layer's number is added. None: nothing is rotated.
+        ids: as `other_ids` returns them; None if both runs use the same sentence ids.
+        seed: of the rotations; a layer's number is added. None for no rotation.
     """
 
     def __init__(
@@ -173,8 +173,8 @@ class Matcher:
     def in_layer(self, layer: int) -> pa.Table:
         """Return `unit_b`, `correlation` and `rotated` of each unit's best match in a layer of the other run.
 
-        `unit_b` is -1 where there is none; `rotated` is the highest absolute correlation with an axis of the rotated
-        layer, null where nothing is rotated.
+        `unit_b` is -1 if there is none; `rotated` is the highest absolute correlation with an axis of the rotated
+        layer, null without rotation.
         """
         sample = read_layer(self.other, layer, self.others)
         silent = self.silent[1][slice(*self.others.span(layer))]
@@ -183,14 +183,14 @@ class Matcher:
         turned = None
         if self.seed is not None:
             rng = np.random.default_rng([*self.seed, layer])
-            # What is silent is no part of what is rotated either.
+            # Silent units are excluded from the rotation too.
             heard = np.flatnonzero(~silent)
             inside = LayerSample(sample.values[:, heard], sample.sentences)
             turn = random_rotation(len(heard), rng)
             turned = LayerUnits(inside, self.rows[1], np.zeros(len(heard), bool), turn)
         sides = [(there, best), *([(turned, turned_best)] if turned is not None else [])]
         for first in range(0, len(silent), BLOCK):
-            # Of both kinds at once, since the run's own vectors are made again for each block.
+            # Both kinds at once, because the run's own vectors are recomputed for each block.
             blocks = [(units.vectors(first, first + BLOCK), found) for units, found in sides]
             for own, at in self._own_blocks():
                 for block, found in blocks:
@@ -209,17 +209,17 @@ class Matcher:
 
 
 def matcher_bytes(sentences: int, widest: int, rotated: int) -> int:
-    """Return about how many bytes a process has that finds matches.
+    """Estimate the memory in bytes of a process that finds matches.
 
     Args:
         sentences: of either sample.
         widest: units of the widest layer of either run.
-        rotated: units of the widest layer that is rotated; 0: none is.
+        rotated: units of the widest layer that is rotated; 0 if none is.
 
     >>> [round(matcher_bytes(10_000, 3_072, rotated) / 1e9, 1) for rotated in (0, 3_072)]
     [1.2, 1.4]
     """
-    # Values of a layer of either run, and blocks of vectors while they are made; a rotation while it is drawn.
+    # Values of a layer of either run, blocks of vectors under construction, and a rotation while it is drawn.
     block = min(BLOCK, widest)
     return PROCESS_BYTES + sentences * (4 * 4 * widest + 2 * 16 * block) + 3 * 8 * rotated**2
 
@@ -230,8 +230,8 @@ def match_rows(neurons: Neurons, layers: tuple[int, ...], found: Iterable[pa.Tab
     Args:
         neurons: the run's units.
         layers: of the other run.
-        found: what `Matcher.in_layer` returned for each of them; of equal matches the first layer's counts.
-        overlaps: tells the winners that units and their matches share.
+        found: what `Matcher.in_layer` returned for each of them; ties go to the first layer.
+        overlaps: computes the winners that units and their matches share.
     """
     layer_b, best = np.zeros(len(neurons), np.int16), Best.none(len(neurons))
     rotated = np.full(len(neurons), np.nan)
@@ -266,16 +266,16 @@ class Overlaps:
     Args:
         store, other: the runs' folders.
         neurons, others: their units.
-        ids: as `other_ids` returns them; None where both runs number the sentences alike.
+        ids: as `other_ids` returns them; None if both runs use the same sentence ids.
     """
 
     def __init__(self, store: Store, other: Store, neurons: Neurons, others: Neurons, ids: Int64s | None) -> None:
         self.store, self.other, self.neurons, self.others, self.ids = store, other, neurons, others, ids
 
     def of(self, layer_b: Integers, best: Best) -> Float32s:
-        """Return the share of each unit's winners that are its match's, NaN where there are none, `[units]` float32.
+        """Return the share of each unit's winners that its match also has, NaN if there are none, `[units]` float32.
 
-        Poles are added, top with top and bottom with bottom; where the correlation is negative, top with bottom.
+        Both poles are added, top with top and bottom with bottom, or top with bottom if the correlation is negative.
         """
         shared, sizes = np.zeros(len(best.unit)), np.zeros(len(best.unit))
         there = np.flatnonzero(best.unit >= 0)
@@ -298,7 +298,7 @@ class Overlaps:
 
 
 class _Winners:
-    """The winners of all units at one pole; sentences that the first run does not have are nobody's."""
+    """The winners of all units at one pole; sentences that the first run does not have are excluded."""
 
     def __init__(self, counts: Int64s, sent_id: Integers, ids: Int64s | None) -> None:
         self.counts, self.sent_id, self.ids = counts, sent_id, ids
@@ -314,7 +314,7 @@ class _Winners:
 
 
 def universal_rows(matches: pa.Table) -> pa.Table:
-    """Return the rows of `compare/universal`: by layer, and of all layers, the shares above each threshold."""
+    """Return the rows of `compare/universal`: the shares above each threshold by layer, and over all layers."""
     layer = matches["layer"].to_numpy()
     found = {
         "share": matches["excess"].to_numpy(),

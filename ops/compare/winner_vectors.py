@@ -1,4 +1,4 @@
-"""The vectors of sentences that were drawn from winners: embedded a shard at a time, and looked up by sentence."""
+"""The vectors of sentences drawn from winners: embedded one shard at a time, and looked up by sentence."""
 
 from collections.abc import Iterable
 
@@ -53,11 +53,11 @@ class SentenceVectors:
             ids.append(table["sent_id"].to_numpy())
             vectors.append(column.flatten().to_numpy(zero_copy_only=False).reshape(-1, column.type.list_size))
         self.ids, self.vectors = np.concatenate(ids), np.concatenate(vectors)
-        # A sentence that another layer's winners scored may still have no finite vector at this site.
+        # A sentence that won in another layer may still have no finite vector at this site.
         self.finite = np.isfinite(self.vectors).all(1)
 
     def of(self, drawn: pa.Table) -> tuple[Float32s, Ids]:
-        """Return the vectors of drawn sentences, those that are finite, and how often each was drawn.
+        """Return the finite vectors of drawn sentences, and how often each was drawn.
 
         Args:
             drawn: `sent_id` and `times`.

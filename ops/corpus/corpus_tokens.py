@@ -1,4 +1,4 @@
-"""The tokens of corpus/ for a pass of the model over it: those that ingest kept, or else from the tokenizer."""
+"""The tokens of corpus/ for a pass of the model over it: those stored by ingest, or otherwise from the tokenizer."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -17,11 +17,11 @@ from ops.storage.tables import part_name
 
 @dataclass(frozen=True)
 class KeptTokens:
-    """Where ingest kept the tokens of corpus/, a file a shard.
+    """Where ingest stored the tokens of corpus/, one file for each shard.
 
     Attributes:
-        folder: that of the files, below the run's.
-        fingerprint: of the ingest that wrote corpus/; a file that carries another one is not read.
+        folder: folder of the files, relative to the run's.
+        fingerprint: of the ingest that wrote corpus/; a file with another fingerprint is not read.
     """
 
     folder: str
@@ -31,12 +31,12 @@ class KeptTokens:
 class CorpusTokens:
     """Reads the tokens of sentences of corpus/, shard by shard.
 
-    They are the same from either source. A shard whose file is not there, or not whole, is tokenized.
+    Both sources give the same tokens. A shard whose file is missing or incomplete is tokenized.
 
     Args:
         store: the run's folder.
-        kept: where ingest kept them; None: nowhere.
-        tokenizer: returns the corpus's tokenizer; asked where it is needed.
+        kept: where ingest stored them; None if it did not.
+        tokenizer: returns the corpus's tokenizer; called only if it is needed.
     """
 
     def __init__(self, store: Store, kept: KeptTokens | None, tokenizer: Callable[[], Tokenizer]) -> None:
@@ -57,7 +57,7 @@ class CorpusTokens:
         Args:
             shard: its number.
             budget, lengths: as `length_batches` takes them.
-            ids: those of some of its sentences, ascending; None: all.
+            ids: those of some of its sentences, ascending; None for all.
         """
         if (found := self._read_kept(shard, ids)) is None:
             yield from encode_batches(*read_shard(self.store, shard, ids), self.tokenizer(), budget, lengths)
@@ -80,6 +80,6 @@ class CorpusTokens:
 def block_batches(
     sent_ids: Ids, block: TokenBlock, budget: int, lengths: Lengths = "mixed"
 ) -> Iterator[tuple[Ids, TokenBlock]]:
-    """Return the batches that `encode_batches` returns, of sentences whose tokens are there already."""
+    """Yield the same batches as `encode_batches`, for sentences that are already tokenized."""
     for rows in length_batches(block.lengths, budget, lengths):
         yield sent_ids[rows], block.take(rows)

@@ -5,7 +5,7 @@ import pyarrow as pa
 
 from ops.arrays import Arrays, Int64s, UInt64s
 
-# Where each text of a piece stands, by the hash of the text; how many sentences each run of rows of one document
+# The position of each text of a piece, by the hash of the text; how many sentences each run of rows of one document
 # has, by the hash of the doc_id. `high` and `low` are the two halves of a 128-bit hash.
 TEXT_HASHES = pa.schema([("high", pa.uint64()), ("low", pa.uint64()), ("place", pa.int64())])
 DOCUMENT_HASHES = pa.schema(
@@ -37,7 +37,7 @@ def first_copies(high: UInt64s, low: UInt64s) -> tuple[Int64s, Int64s]:
 
 
 def earlier_sentences(high: UInt64s, low: UInt64s, source: Int64s, sentences: Int64s) -> Int64s:
-    """Return for each run of a document's sentences how many the same document's earlier runs have.
+    """Return for each run of a document's sentences the number of sentences in the document's earlier runs.
 
     Args:
         high, low: the two halves of the hash of each run's doc_id, `[runs]` uint64, in the order of the sources.
@@ -58,7 +58,7 @@ def earlier_sentences(high: UInt64s, low: UInt64s, source: Int64s, sentences: In
 
 
 def _groups(*keys: Arrays) -> tuple[Int64s, Int64s]:
-    """Return a stable order that puts equal keys side by side, and where in it each group begins."""
+    """Return a stable order that makes equal keys adjacent, and where in it each group starts."""
     order = np.lexsort(keys)
     new = np.zeros(len(order), bool)
     new[0] = True

@@ -1,4 +1,4 @@
-"""The first copies of all texts, read from the files that the ranges of hashes gave."""
+"""The first copies of all texts, read from the files written for the ranges of hashes."""
 
 from collections.abc import Iterator
 
@@ -12,31 +12,31 @@ from ops.storage.store import Store
 
 
 class FirstCopies:
-    """The first copies of all texts as the ranges of hashes found them: rows of `position`, `copies` and `priority`.
+    """The first copies of all texts in all ranges of hashes: rows of `position`, `copies` and `priority`.
 
     Args:
         store: the run's folder.
         names: the paths of the files of all ranges of hashes.
-        near: the path of the file of near-duplicates, whose dropped ones are left out and counted as copies of the
-            ones kept; None where near-duplicates stay.
+        near: the path of the file of near-duplicates, of which the dropped ones are skipped and counted as copies of
+            the kept ones; None if near-duplicates are kept.
     """
 
     def __init__(self, store: Store, names: list[str], near: str | None) -> None:
         self.store, self.names, self.near = store, names, near
 
     def between(self, first: int, last: int) -> pa.Table:
-        """Return those whose positions lie from `first` to `last`, both included, by position."""
+        """Return the first copies with positions from `first` to `last`, both included, by position."""
         parts = read_each_between(self.store, self.names, "position", first, last)
         return self._kept(pa.concat_tables(parts).sort_by("position"))
 
     def groups(self, *columns: str) -> Iterator[pa.Table]:
-        """Return `position` and some other columns of all of them, a part at a time, the parts in no order."""
+        """Yield `position` and the requested columns of all first copies, a part at a time and unordered."""
         read = list(dict.fromkeys(["position", "copies", *columns] if self.near else ["position", *columns]))
         for group in read_groups_of_each(self.store, self.names, read):
             yield self._kept(group)
 
     def dropped(self) -> Iterator[Int64s]:
-        """Return the positions of those that are dropped as near-duplicates, a part at a time."""
+        """Yield the positions of the texts dropped as near-duplicates, a part at a time."""
         if self.near:
             for group in read_groups(self.store, self.near, ["position", "first"]):
                 position = group["position"].to_numpy()

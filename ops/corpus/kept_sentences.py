@@ -1,4 +1,4 @@
-"""The distinct sentences and the rejects, as corpus/ and rejects/ have them, read back from the files of all pieces."""
+"""The distinct sentences and the rejects, as rows of corpus/ and rejects/, read back from the files of all pieces."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -20,7 +20,7 @@ Run = dict[str, Any]  # of sentences that are kept, as `corpus_parts` returns it
 
 
 class KeptSentences:
-    """Reads what is kept of the pieces, some sentences or rejects at a time.
+    """Reads the kept sentences of the pieces, some sentences or rejects at a time.
 
     Args:
         store: the run's folder.
@@ -106,8 +106,8 @@ class KeptSentences:
             yield from tables
 
     def _earlier(self, file: Any, piece: int, place: Int64s) -> tuple[Int64s, Int64s]:
-        """Return, of the runs around these places, those whose documents began earlier, and how many sentences ago."""
-        # Among the file's columns a nested one counts as several.
+        """Return the runs around these places whose documents started earlier, and how many sentences earlier."""
+        # A nested column counts as several among the file's columns.
         column = [file.metadata.schema.column(i).path for i in range(len(file.metadata.schema))].index("run")
         first_run = int(self.pieces.first_runs()[piece])
         wanted = np.searchsorted(group_starts(file), place[[0, -1]], "right") - 1

@@ -1,4 +1,4 @@
-"""MinHash signatures of texts, by which near-duplicates are found without comparing every text with every other."""
+"""MinHash signatures of texts, which find near-duplicates without comparing every pair of texts."""
 
 import re
 import unicodedata
@@ -14,8 +14,8 @@ from ops.sampling import NEAR
 
 PERMUTATIONS = 128
 SHINGLE = 5  # characters
-_WEIGHTS = (0.02, 0.98)  # of pairs compared in vain and of pairs missed: those cost time, these are lost
-_STRICTEST = 0.95  # for more, datasketch may find no two bands; those of 0.95 find what is more similar as well
+_WEIGHTS = (0.02, 0.98)  # of needlessly compared pairs and of missed pairs: the first only cost time
+_STRICTEST = 0.95  # above it datasketch may find no two bands; those of 0.95 also find more similar texts
 
 
 def banding(threshold: float) -> tuple[int, int]:
@@ -40,16 +40,16 @@ def band_hashes(signatures: UInt32s, bands: int, rows: int) -> UInt64s:
 
 
 def short_signatures(signatures: UInt32s) -> UInt8s:
-    """Return 8 bits for each number of signatures, `[texts, 128]` uint8: those of unlike ones agree in 1 of 256.
+    """Return 8 bits for each number of signatures, `[texts, 128]` uint8; those of different numbers agree in 1 of 256.
 
-    The numbers' own lowest bits would not do: those of two shingles may be equal under every permutation of the form
-    a h + b.
+    The numbers' own lowest bits are unsuitable, because those of two shingles may be equal under every permutation of
+    the form a h + b.
     """
     return mix(signatures.astype(np.uint64)).astype(np.uint8)
 
 
 def fold(text: str) -> str:
-    """Return a text casefolded, all but letters, their marks and digits run to a space; itself if none is left."""
+    """Casefold a text and turn all but letters, their marks and digits into spaces, unless nothing is left."""
     return _others().sub(" ", text.casefold()).strip() or text
 
 
@@ -62,10 +62,10 @@ def _others() -> re.Pattern[str]:
 
 
 class MinHasher:
-    """Computes the signatures of texts that datasketch's `MinHash` would, many times as fast.
+    """Computes the same signatures as datasketch's `MinHash`, many times as fast.
 
-    A text's set is that of the character 5-grams of what it folds to. A shorter one is a single shingle, and so is
-    one that has neither letter nor digit, whatever its length: such texts are like no other.
+    A text is represented by the set of character 5-grams of its folded form. A shorter text is a single shingle, as is
+    one without letters or digits, whatever its length: such texts are similar to no other.
 
     Args:
         seed: the run's seed, from which the permutations are drawn.

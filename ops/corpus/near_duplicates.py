@@ -5,20 +5,20 @@ import numpy as np
 from ops.arrays import Bools, Float64s, Int64s, UInt8s, UInt64s
 from ops.compiled import compiled
 
-WINDOW = 4  # texts of one bucket that each is compared with, besides the first
+WINDOW = 4  # earlier texts of its bucket that each text is compared with, in addition to the first
 _STEP = 1 << 16  # pairs
 
 
 def candidate_pairs(hashes: UInt64s, position: Int64s) -> Int64s:
-    """Return the pairs of texts to compare: in each bucket the first with all, and each with those close before it.
+    """Return the pairs of texts to compare: in each bucket, all with the first, and each with a few just before it.
 
     Args:
         hashes: bands' hashes; equal ones make a bucket.
         position: of the text of each, ascending in the order of the texts.
 
     Returns:
-        Distinct pairs of positions, the lower one first, `[pairs, 2]` int64; their number grows with that of hashes
-        alone, whatever the buckets' sizes.
+        Distinct pairs of positions, the lower one first, `[pairs, 2]` int64. Their number grows only with the number of
+        hashes, whatever the buckets' sizes.
     """
     order = np.lexsort((position, hashes))
     key, place = hashes[order], position[order]
@@ -42,15 +42,15 @@ def distinct_pairs(pairs: Int64s) -> Int64s:
 def similarity(one: UInt8s, other: UInt8s) -> Float64s:
     """Return the Jaccard similarity of texts, `[pairs]`, estimated from short signatures, each `[pairs, 128]` uint8.
 
-    Numbers that differ agree in one of 256 by chance (Li, Koenig, b-Bit Minwise Hashing, WWW 2010, theorem 1 for sets
-    that are few among all).
+    Different numbers agree by chance in one of 256 cases (Li, Koenig, b-Bit Minwise Hashing, WWW 2010, theorem 1 for
+    sets that are small compared with their universe).
     """
     agreed = (one == other).mean(1)
     return np.asarray((agreed - 1 / 256) / (1 - 1 / 256))
 
 
 def similar_pairs(signatures: UInt8s, place: Int64s, others: UInt8s, threshold: float) -> Bools:
-    """Tell which pairs of texts are estimated to reach a similarity, `[pairs]` bool.
+    """Return which pairs of texts are estimated to reach a similarity, `[pairs]` bool.
 
     Args:
         signatures: short signatures of texts, `[texts, 128]` uint8.
@@ -64,10 +64,10 @@ def similar_pairs(signatures: UInt8s, place: Int64s, others: UInt8s, threshold: 
 
 
 def representatives(texts: int, pairs: Int64s) -> Int64s:
-    """Return for each text the one that is kept for it: in order, the first kept one that it is similar to, or itself.
+    """Return the representative of each text: the first kept text that it is similar to, or itself.
 
-    So each text is similar to the one that it is dropped for. Whole chains of texts, each similar to the next, would
-    join texts that are not: almost a third of the sentences of a news corpus that this drops at 0.6.
+    So each dropped text is similar to its representative. Grouping complete chains of texts, each similar to the next,
+    would join dissimilar texts: almost a third of the sentences of a news corpus that this drops at 0.6.
 
     Args:
         texts: their number.
@@ -89,15 +89,15 @@ def _representatives(kept: Int64s, pairs: Int64s) -> Int64s:
 
 
 def similar_groups(pairs: Int64s, copies: Int64s) -> tuple[Bools, Int64s, Int64s]:
-    """Group texts around the ones that are kept for them.
+    """Group texts around their representatives.
 
     Args:
-        pairs: places of two that are alike, as `representatives` takes them.
+        pairs: indices of two similar texts, as `representatives` takes them.
         copies: how often each text occurs, `[texts]`.
 
     Returns:
-        Which texts belong to a group of several, `[texts]`; and for each of these, in their order, the place of the
-        text that is kept for it, and how often the texts of its group occur together.
+        Which texts belong to a group of several, `[texts]`; and for each of these, in order, the index of its
+        representative, and the total occurrences of the texts of its group.
     """
     kept = representatives(len(copies), pairs)
     grouped = np.zeros(len(copies), bool)
@@ -109,7 +109,7 @@ def similar_groups(pairs: Int64s, copies: Int64s) -> tuple[Bools, Int64s, Int64s
 
 
 def places_of(position: Int64s, named: Int64s) -> tuple[Int64s, Int64s]:
-    """Return the places in `named`, and those in `position`, of what stands in both; both ascend."""
+    """Return the indices in `named` and in `position` of the values that are in both; both ascend."""
     if not len(position):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     first, stop = np.searchsorted(named, [position[0], position[-1] + 1])
@@ -120,12 +120,12 @@ def places_of(position: Int64s, named: Int64s) -> tuple[Int64s, Int64s]:
 
 
 def without_dropped(position: Int64s, copies: Int64s, near: tuple[Int64s, Int64s, Int64s]) -> tuple[Bools, Int64s]:
-    """Tell which texts are kept, `[texts]` bool, and how often each then occurs, `[texts]` int64.
+    """Return which texts are kept, `[texts]` bool, and how often each then occurs, `[texts]` int64.
 
     Args:
         position, copies: of some texts, `[texts]`.
-        near: of all near-duplicates of any of them, the representatives among these: their positions, ascending; the
-            position of each one's representative; how often the texts of that one occur together.
+        near: of all near-duplicates of any of them, including the representatives: their positions, ascending; the
+            position of each one's representative; the total occurrences of that representative's texts.
     """
     if not len(near[0]):
         return np.ones(len(position), bool), copies

@@ -1,4 +1,4 @@
-"""The files in which near-duplicates are looked for: signatures, hashes of their bands, pairs of sentences."""
+"""The files for finding near-duplicates: signatures, hashes of their bands, pairs of sentences."""
 
 from collections.abc import Callable, Iterable
 
@@ -36,7 +36,7 @@ def write_signatures(
     bands, rows = banding
     written = 0
     with (
-        # Signatures are random bits: nothing is gained by compressing them.
+        # Signatures are random bits, which cannot be compressed.
         pq.ParquetWriter(paths["signatures"], SIGNATURES, compression="none", use_dictionary=False) as signatures,
         SortedWriter(paths["bands"], BANDS) as hashes,
     ):
@@ -55,7 +55,7 @@ def write_pairs(
     path: str, pairs: Int64s, position: Int64s, signature: pa.FixedSizeBinaryArray, footer: dict[bytes, bytes]
 ) -> None:
     """Write pairs of sentences `[pairs, 2]`, each with the signature of its second one, found by its position."""
-    # Signatures are random bits: nothing is gained by compressing them.
+    # Signatures are random bits, which cannot be compressed.
     compression = {"one": "zstd", "other": "zstd", "signature": "none"}
     with pq.ParquetWriter(path, PAIRS, compression=compression, use_dictionary=False) as writer:
         for at in range(0, len(pairs), GROUP_ROWS):

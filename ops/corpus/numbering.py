@@ -1,4 +1,4 @@
-"""Which sentences are kept, and their ids: counted by source and by place, with nothing held but the counts."""
+"""Which sentences are kept, and their ids: counted by source and by position, holding only the counts in memory."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,14 +22,14 @@ UNIT = 1 << 16  # positions
 
 @dataclass(frozen=True)
 class Numbering:
-    """Which sentences are kept, and how many lie before each place.
+    """Which sentences are kept, and how many precede each position.
 
     Attributes:
-        last: priority and position of the sample's last sentence; None where all distinct ones are kept.
-        distinct, kept: sentences of each source.
-        near: texts of each source that were dropped as near-duplicates.
+        last: priority and position of the sample's last sentence; None if all distinct ones are kept.
+        distinct, kept: number of sentences of each source.
+        near: number of texts of each source that were dropped as near-duplicates.
         before: kept sentences before each run of `unit` positions, and their total, `[units + 1]`.
-        unit: positions of such a run.
+        unit: number of positions in such a run.
     """
 
     last: tuple[int, int] | None
@@ -41,13 +41,13 @@ class Numbering:
 
 
 def number(pieces: Pieces, texts: FirstCopies, sources: int, limit: int | None, unit: int = UNIT) -> Numbering:
-    """Count the distinct and the kept sentences by source and by place; nothing is held but these counts.
+    """Count the distinct and the kept sentences by source and by position, holding only these counts in memory.
 
     Args:
         pieces: what was read.
         texts: the distinct sentences.
         sources: number of sources.
-        limit: at most so many distinct sentences, a seeded uniform sample.
+        limit: maximum number of distinct sentences, a seeded uniform sample.
         unit: positions of a run whose kept sentences are counted together.
     """
 
@@ -108,8 +108,8 @@ def sentences_before(run: Int64s, known: Int64s, before: Int64s) -> Int64s:
 
     Args:
         run: numbers of runs, `[runs]`.
-        known: the runs whose documents began earlier, ascending.
-        before: how many sentences ago each of those did.
+        known: the runs whose documents started earlier, ascending.
+        before: how many sentences earlier each of those started.
     """
     if not len(known):
         return np.zeros(len(run), np.int64)
@@ -120,7 +120,7 @@ def sentences_before(run: Int64s, known: Int64s, before: Int64s) -> Int64s:
 def corpus_rows(
     table: pa.Table, dataset: str, sent_id: int, before: Int64s, copies: Int64s, keys: list[str]
 ) -> pa.Table:
-    """Return sentences of a piece with the columns of corpus/, and `TOKEN_COLUMNS` besides.
+    """Return sentences of a piece with the columns of corpus/, followed by `TOKEN_COLUMNS`.
 
     Args:
         table: some of the piece's sentences, in their order.

@@ -1,4 +1,4 @@
-"""What the pieces of the sources held, and the numbering of sentences and documents over all of them."""
+"""The counts of the pieces of the sources, and the numbering of sentences and documents over all of them."""
 
 import json
 from collections.abc import Iterator
@@ -68,7 +68,7 @@ class Pieces:
         return np.concatenate([[0], np.cumsum(self.documents)])
 
     def split(self, position: Int64s) -> Iterator[tuple[int, slice]]:
-        """Return the pieces that hold these ascending positions, each with where its own stand among them."""
+        """Yield the pieces that hold these ascending positions, each with the slice of positions that it holds."""
         cuts = np.searchsorted(position, self.first_positions())
         for piece in np.flatnonzero(np.diff(cuts)).tolist():
             yield piece, slice(cuts[piece], cuts[piece + 1])

@@ -16,7 +16,7 @@ _COLUMNS = ["sent_id", "text", "n_tokens"]
 def read_shard(store: Store, shard: int, rows: Ids | None = None) -> tuple[Ids, list[str], Ids]:
     """Read ids, texts and token counts of a shard, or of some of its sentences (ascending ids).
 
-    Row groups that hold none of them are not read.
+    Row groups without any of them are not read.
     """
     with store.parquet(part_name("corpus", shard)) as file:
         table = file.read(columns=_COLUMNS) if rows is None else take_sentences(file, rows, _COLUMNS)
@@ -25,7 +25,7 @@ def read_shard(store: Store, shard: int, rows: Ids | None = None) -> tuple[Ids, 
 
 def take_sentences(file: pq.ParquetFile, ids: Ids, columns: list[str]) -> pa.Table:
     """Return the sentences of these ascending ids, from an open file that holds those of a shard by `sent_id`."""
-    # A shard's ids follow each other.
+    # The ids of a shard are consecutive.
     place = file.schema_arrow.get_field_index("sent_id")
     first = file.metadata.row_group(0).column(place).statistics.min if file.num_row_groups else 0
     found = [some for _, some in take_rows(file, ids - first, columns)]

@@ -1,4 +1,4 @@
-"""From a source's rows to sentences, block by block: split, cleaned, tokenized, and rejected where unusable."""
+"""From a source's rows to sentences, block by block: split, cleaned, tokenized, and rejected if unusable."""
 
 import hashlib
 from collections.abc import Iterable, Iterator
@@ -16,7 +16,7 @@ from ops.sources.rows import Broken, Row
 
 MIN_TOKENS = 3
 REJECT_CHARACTERS = 200
-MOST_CHARACTERS = 1 << 22  # of a row; splitting a longer one takes memory that nothing bounds
+MOST_CHARACTERS = 1 << 22  # of a row; splitting a longer one takes unbounded memory
 _BLOCK = 2_048  # sentences
 _BLOCK_CHARACTERS = 1 << 23  # so that a block of rows of 10 MB stays small
 
@@ -70,16 +70,16 @@ class _Sentence(NamedTuple):
 class SentenceFilter:
     """Turns rows into blocks of usable sentences and of rejected ones with the reason.
 
-    Memory is that of one block, however many rows and documents there are.
+    Memory is that of one block, for any number of rows and documents.
 
     Attributes:
         rows: how many were read.
-        characters: of what was read of them, line ends included; of broken ones of their start alone.
-        keys: the metadata keys that they have.
+            characters: number of characters read, including line ends; of broken rows, only their start.
+            keys: the metadata keys of the rows.
 
-    Args:
-        tokenizer: the model's tokenizer.
-        splitter: cuts rows into sentences; None where a row is a sentence already (which then keeps its symbols).
+        Args:
+            tokenizer: the model's tokenizer.
+            splitter: cuts rows into sentences; None if a row is already a sentence, which then keeps its symbols.
     """
 
     def __init__(self, tokenizer: Tokenizer, splitter: Splitter | None) -> None:
@@ -91,7 +91,7 @@ class SentenceFilter:
         self._place = 0
 
     def blocks(self, rows: Iterable[Row | Broken]) -> Iterator[Block]:
-        """Return the sentences of `rows`; the last block may hold nothing but the end of the last run."""
+        """Yield the sentences of `rows`; the last block may hold only the end of the last run."""
         waiting: list[_Sentence] = []
         characters = 0
         for row in rows:

@@ -11,9 +11,9 @@ import spacy
 from spacy.pipeline import Sentencizer
 
 _WINDOW = 100_000  # characters handed to spaCy at a time
-_LONG_WORD = 100  # characters kept at each end: spaCy's time for a run of punctuation grows with its square
+_LONG_WORD = 100  # characters kept at each end, because spaCy's time is quadratic in a run of punctuation
 _OPENING = frozenset("\"'([{\u2018\u201c\u00ab")
-_MAX_STRINGS = 100_000  # spaCy keeps every string it meets: then it is loaded anew
+_MAX_STRINGS = 100_000  # spaCy keeps every string it meets, so it is reloaded after this many
 _LAST_WORD = re.compile(r"[A-Za-z]+[.!?] ")
 _PARAGRAPH = re.compile(r"\n\s*\n")
 
@@ -47,7 +47,7 @@ class SentenceSplitter:
         self._sentencizer = nlp.add_pipe("sentencizer")
 
     def split(self, text: str) -> list[str]:
-        """Return the sentences in order, as they are written, no white space at their ends; blank ones left out."""
+        """Return the sentences in order and unchanged, without white space at their ends; blank ones are omitted."""
         return [
             sentence for paragraph in _PARAGRAPH.split(text) if paragraph for sentence in self._paragraph(paragraph)
         ]
@@ -65,7 +65,7 @@ class SentenceSplitter:
             place = end
 
     def _starts(self, text: str) -> list[int]:
-        """Return where sentences begin in a text that does not begin with white space: 0 first."""
+        """Return where sentences start in a text that does not start with white space; the first start is 0."""
         parts: list[str] = []
         places: list[int] = []
         for match in self._parts.finditer(text):

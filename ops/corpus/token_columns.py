@@ -1,4 +1,4 @@
-"""Tokens of sentences as columns: in the partial files of ingest, and in the file that it keeps for each shard."""
+"""Tokens of sentences as columns: in the partial files of ingest, and in the file that it stores for each shard."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,11 +15,11 @@ from ops.storage.tables import COMPRESSION
 
 # A sentence's token ids, which of them the tokenizer added, and whether some were cut off.
 TOKEN_COLUMNS = pa.schema([("ids", pa.list_(pa.uint32())), ("added", pa.list_(pa.bool_())), ("cut", pa.bool_())])
-GROUP_ROWS = group_rows("corpus")  # object storage is asked for a group once the one before is decoded
+GROUP_ROWS = group_rows("corpus")  # a group is requested from object storage once the previous one is decoded
 
 
 def shard_name(shard: int) -> str:
-    """Return what the footer of a shard's file says that it holds."""
+    """Return the description of a shard's file in its footer."""
     return f"tokens-{shard}"
 
 

@@ -1,4 +1,4 @@
-"""What a CPU does with a batch's activations in one pass: the largest products of a token, and pooling by maximum."""
+"""CPU kernels over a batch's activations in one pass: the largest products of a token, and pooling by maximum."""
 
 import numpy as np
 
@@ -8,12 +8,12 @@ from ops.compiled import compiled
 
 @compiled
 def take_largest(products: Float32s, first: int, values: Float32s, places: Int32s) -> None:
-    """Take the products of some features into the largest ones so far of each token; of equal ones the first stay.
+    """Merge the products of some features into the largest ones so far of each token; ties keep the earlier ones.
 
     Args:
         products: `[tokens, features]`, those of the features from `first` on.
         first: number of the first of these features.
-        values: the largest so far, `[tokens, k]`, each row a heap whose first is its smallest; -inf where none is.
+        values: the largest so far, `[tokens, k]`, each row a heap with its smallest first; -inf for an empty slot.
         places: their features, `[tokens, k]` int32.
     """
     k = values.shape[1]
@@ -42,7 +42,7 @@ def pool_places(values: Float32s, places: Int32s, sentence: Int64s, pooled: Floa
     """Raise a sentence's features to their highest activation at its tokens, and count the tokens of each feature.
 
     Args:
-        values: activations of each token's active features, `[tokens, k]`; one that is not above 0 is none.
+        values: activations of each token's active features, `[tokens, k]`; those not above 0 are ignored.
         places: these features, `[tokens, k]`.
         sentence: of each token, `[tokens]`.
         pooled: changed in place, `[sentences, features]`.
@@ -61,7 +61,7 @@ def pool_places(values: Float32s, places: Int32s, sentence: Int64s, pooled: Floa
 
 @compiled
 def pool_block(values: Float32s, sentence: Int64s, pooled: Float32s, active: Int64s) -> None:
-    """Do what `pool_places` does with the activations of all features of a block, `values` `[tokens, features]`."""
+    """Do the same as `pool_places` with the activations of all features of a block, `values` `[tokens, features]`."""
     counts = np.zeros(values.shape[1], np.int32)
     for token in range(len(values)):
         row, best = values[token], pooled[sentence[token]]

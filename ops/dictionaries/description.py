@@ -1,4 +1,4 @@
-"""What is known of a dictionary before a model is loaded: what it computes, how large it is, and where it reads."""
+"""What is known of a dictionary before a model is loaded: its computation, its size, and where it reads."""
 
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
@@ -6,14 +6,14 @@ from typing import Any, Literal, NamedTuple
 from ops.errors import InputError, one_line
 from ops.model.hook_points import HookPoint
 
-# What a feature's activation is, of the product with the encoder plus its bias (`ops.dictionaries.encoder`).
+# How a feature's activation follows from its product with the encoder plus its bias (`ops.dictionaries.encoder`).
 Kind = Literal["standard", "gated", "jumprelu", "topk", "linear"]
 Normalization = Literal["none", "constant_norm_rescale", "layer_norm"]
 FLAG = "--dictionary"
 
 
 class Asked(NamedTuple):
-    """What one `--dictionary LAYER=PATH` asks for."""
+    """One `--dictionary LAYER=PATH` of the command line."""
 
     layer: int
     path: str
@@ -25,23 +25,23 @@ class Asked(NamedTuple):
 
 @dataclass(frozen=True)
 class Description:
-    """A dictionary that was looked at, and whose weights were found to be complete and finite.
+    """A dictionary that was inspected and found to have complete, finite weights.
 
     Attributes:
         asked: the layer and the path, as they were given.
         format: `saelens`, `directions` or `rotated`.
-        kind: what a feature's activation is.
-        width: values of a state that it reads.
+        kind: how a feature's activation is computed.
+        width: size of the state that it reads.
         features: how many it has.
         point: where it reads.
-        target: what its decoder reconstructs; None where it has no decoder.
-        fingerprint: sha256 of its files; of a rotation, what it is drawn by.
+        target: what its decoder reconstructs; None if it has no decoder.
+        fingerprint: sha256 of its files; for a rotation, the parameters of its draw.
         k: features that are active at a token (`topk`).
-        rescaled: whether activations are times the norms of the decoder's rows (`topk`).
+        rescaled: whether activations are multiplied by the norms of the decoder's rows (`topk`).
         subtracts_bias: whether the decoder's bias is subtracted from the input.
-        normalization: what is done to the input before that.
+        normalization: how the input is normalised before that.
         centred: whether the model was trained on states without their mean over the width.
-        model: what the file calls the model it was trained on; empty where it does not say.
+        model: the name in the file of the model it was trained on; empty if there is none.
     """
 
     asked: Asked
@@ -66,11 +66,11 @@ class Description:
 
     @property
     def sparse(self) -> bool:
-        """Whether most activations are 0 and none is below: then there is one pole."""
+        """Whether most activations are 0 and none is negative: then there is one pole."""
         return self.kind != "linear"
 
     def said(self) -> dict[str, Any]:
-        """Return what run.json says of it."""
+        """Return its entry in run.json."""
         return {
             "layer": self.layer, "path": self.asked.path, "format": self.format, "kind": self.kind,
             "features": self.features, "place": self.point.place, "model": self.model,

@@ -1,4 +1,4 @@
-"""Directions as units: an array of your own, or a random orthogonal basis. Linear, without a bias, both poles."""
+"""Directions as units: a user's array, or a random orthogonal basis. Linear, without a bias, with both poles."""
 
 from pathlib import Path
 
@@ -21,10 +21,10 @@ _MOST_SEED = 1 << 32
 
 
 def describe_file(asked: Asked, path: Path) -> Description:
-    """Look at a `.npy` or `.safetensors` file with one array `[features, width]`.
+    """Inspect a `.npy` or `.safetensors` file with one array `[features, width]`.
 
     Raises:
-        InputError: it holds something else, or a NaN or an infinity.
+        InputError: it contains anything else, or NaN or infinity.
     """
     shapes = tensor_shapes(asked, path) if _is_safe(path) else {"the array": read_array(asked, path).shape}
     if len(shapes) != 1:
@@ -40,10 +40,10 @@ def describe_file(asked: Asked, path: Path) -> Description:
 
 
 def describe_rotation(asked: Asked, width: int) -> Description:
-    """Return what is known of `rotated:SEED`, as wide as the model.
+    """Describe `rotated:SEED` for a model of this width.
 
     Raises:
-        InputError: SEED is no whole number.
+        InputError: SEED is not an integer.
     """
     text = asked.path.removeprefix(ROTATED)
     if not text.isdecimal() or len(text) > 10 or int(text) >= _MOST_SEED:

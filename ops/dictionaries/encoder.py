@@ -22,7 +22,7 @@ class Encoder:
         description: of the dictionary.
         weights: `encoder` `[width, features]`, and as its kind has them `bias`, `threshold`, `gate_bias`, `log_scale`,
             each `[features]`, `decoder` `[features, out]`, `decoder_bias` `[out]`, `skip` `[out, width]`.
-        block: features that are encoded at a time; rounded up to whole panels.
+        block: features that are encoded at a time; rounded up to complete panels.
         device: where it computes.
     """
 
@@ -55,7 +55,7 @@ class Encoder:
         return torch.cat([block for _, block in self.blocks(states)], 1)
 
     def reconstruct(self, states: torch.Tensor) -> torch.Tensor:
-        """Return what the decoder makes of the activations, `[tokens, out]`; of an autoencoder, the states again.
+        """Return the decoder's output for the activations, `[tokens, out]`; an autoencoder's approximates the states.
 
         A dictionary without a decoder has no reconstruction.
         """
@@ -78,7 +78,7 @@ class Encoder:
         return _centred(states.float()) if self.description.centred else states.float()
 
     def _input(self, states: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Return what is multiplied, `[tokens, width]`, and by what scale and shift a reconstruction is put back."""
+        """Return the encoder's input, `[tokens, width]`, and the scale and shift that undo its normalisation."""
         x = _centred(states.float()) if self.description.centred else states.float()
         scale, shift = x.new_ones(1, 1), x.new_zeros(1, 1)
         if self.description.normalization == "constant_norm_rescale":
@@ -99,7 +99,7 @@ class Encoder:
         return panels[0] if len(panels) == 1 else torch.cat(panels, 1)
 
     def _activate(self, start: int, found: torch.Tensor) -> torch.Tensor:
-        """Return the activations of a block's features by their products, which are changed."""
+        """Return the activations of a block's features, given their products, which are overwritten."""
         kind, own = self.description.kind, slice(start, start + found.shape[1])
         if kind == "linear":
             return found
@@ -109,7 +109,7 @@ class Encoder:
             return found.relu_().mul_(is_open)
         found += self._own["bias"][own]
         if kind == "jumprelu":
-            # The product with the mask keeps a NaN, so that the sentence is reported.
+            # Multiplying by the mask preserves a NaN, so that the sentence is reported.
             is_open = found > self._own["threshold"][own]
             return found.relu_().mul_(is_open)
         return found.relu_()
@@ -146,7 +146,7 @@ class Encoder:
         for start in range(0, self.features, self.block):
             size = min(self.block, self.features - start)
             here = (places >= start) & (places < start + size)
-            # What lies in other blocks goes into a column of its own, which is left out.
+            # Features of other blocks go into an extra column, which is dropped.
             whole = x.new_zeros(len(x), size + 1)
             whole.scatter_(1, torch.where(here, places - start, size), values)
             yield start, whole[:, :size]

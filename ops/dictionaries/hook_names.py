@@ -1,10 +1,10 @@
-"""The names by which dictionaries call what they read, as hook points of ours."""
+"""The names that dictionaries use for what they read, mapped to our hook points."""
 
 import re
 
 from ops.model.hook_points import HookPoint, Place
 
-# TransformerLens's names, and those of modules in transformers; a layer there counts from 0 and is our next one.
+# Names in TransformerLens, and of modules in transformers; their layers count from 0, so layer n is our layer n + 1.
 _IN_LAYER: dict[str, Place] = {
     "": "residual",
     "output": "residual",
@@ -33,7 +33,7 @@ _NUMBERED = re.compile(r"(?:\w+\.)*?(?:blocks|layers|layer|h)\.(\d{1,4})(?:\.(.+
 
 
 def hook_point(name: str) -> HookPoint | None:
-    """Return the hook point that a name stands for; None where it is none that is read.
+    """Return the hook point with this name; None if it is not supported.
 
     >>> hook_point("blocks.5.hook_resid_post"), hook_point("blocks.0.hook_resid_pre"), hook_point("layers.3.mlp")
     (HookPoint(layer=6, place='residual'), HookPoint(layer=0, place='residual'), HookPoint(layer=4, place='mlp_output'))

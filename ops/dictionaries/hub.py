@@ -14,10 +14,10 @@ _NOTHING = "there is no such file or folder"
 
 
 def download(asked: Asked) -> Path:
-    """Return the folder or file of the hub that a path names, as the hub's client keeps it on this machine.
+    """Return the file or folder of the hub that a path names, in the hub client's cache on this machine.
 
     Raises:
-        InputError: the path is no name of the hub's, the hub has no such dictionary, or it is not reached.
+        InputError: the path is not a name on the hub, the hub has no such dictionary, or cannot be reached.
     """
     import huggingface_hub
     from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError
@@ -29,7 +29,7 @@ def download(asked: Asked) -> Path:
     name, within = found[1], found[2].strip("/")
     wanted = [f"{within}/{file}" if within else file for file in _FILES]
     level = hub_log.get_verbosity()
-    hub_log.set_verbosity(logging.ERROR)  # that no file fits is said below
+    hub_log.set_verbosity(logging.ERROR)  # the error below says that no file fits
     try:
         whole = Path(huggingface_hub.snapshot_download(name, allow_patterns=[*wanted, *([within] if within else [])]))
     except (HFValidationError, RepositoryNotFoundError) as error:

@@ -1,4 +1,4 @@
-"""A dictionary from what `--dictionary LAYER=PATH` says; the format is detected by content, never by a name."""
+"""Reads a dictionary given as `--dictionary LAYER=PATH`; the format is detected by content, never by name."""
 
 import os
 from collections.abc import Sequence
@@ -20,10 +20,10 @@ _PICKLED = (".pt", ".pth", ".pkl", ".bin", ".ckpt")
 
 
 def parse(given: Sequence[str]) -> list[Asked]:
-    """Return what some `--dictionary` ask for, by layer.
+    """Parse several `--dictionary` options, ordered by layer.
 
     Raises:
-        InputError: one is no LAYER=PATH, or two are of one layer.
+        InputError: one is not LAYER=PATH, or two have the same layer.
 
     >>> parse(["4=sae/four", "2=rotated:7"])
     [Asked(layer=2, path='rotated:7'), Asked(layer=4, path='sae/four')]
@@ -40,7 +40,7 @@ def parse(given: Sequence[str]) -> list[Asked]:
 
 
 def describe_all(given: Sequence[str], facts: ModelFacts) -> tuple[Description, ...]:
-    """Look at all dictionaries that are asked for, by layer, and refuse those that cannot be of this model.
+    """Inspect all requested dictionaries, by layer, and refuse those that cannot belong to this model.
 
     Raises:
         InputError: one cannot be read or does not fit, or they are not all sparse or all linear.
@@ -78,7 +78,7 @@ def load(description: Description) -> dict[str, torch.Tensor]:
     """Return a dictionary's weights as float32, by the names that `ops.dictionaries.encoder.Encoder` takes.
 
     Raises:
-        InputError: its files are not what they were.
+        InputError: its files have changed.
     """
     asked = description.asked
     if description.format == "rotated":
@@ -90,7 +90,7 @@ def load(description: Description) -> dict[str, torch.Tensor]:
 
 
 def _locate(asked: Asked) -> Path:
-    """Return the folder or file, once it is known to be of a format that is read here."""
+    """Return the folder or file, after checking that its format is supported."""
     path = Path(asked.path).expanduser()
     try:
         there, is_folder = path.exists(), path.is_dir()
@@ -129,6 +129,6 @@ def _check_fits(found: Description, facts: ModelFacts) -> None:
 
 
 def same_points(found: Sequence[Description]) -> tuple[HookPoint, ...]:
-    """Return what the dictionaries read and reconstruct, each once."""
+    """Return the hook points that the dictionaries read and reconstruct, each once."""
     points = [point for own in found for point in (own.point, own.target) if point is not None]
     return tuple(dict.fromkeys(points))

@@ -2,11 +2,11 @@
 
 import torch
 
-LEAST = 0.3  # below it a dictionary hardly belongs to what it reads
+LEAST = 0.3  # below it, a dictionary hardly belongs to the states that it reads
 
 
 class Explained:
-    """Sums over tokens, float64; as made it has seen none.
+    """Sums over tokens, float64; empty when created.
 
     The share is 1 - sum |x - x'|^2 / sum |x - mean x|^2 over tokens, where x' reconstructs x. A dictionary of this
     model, layer, and site has 0.6 to 0.99; one of another is near 0 or below.
@@ -18,7 +18,7 @@ class Explained:
         self.squares = self.errors = 0.0
 
     def add(self, target: torch.Tensor, found: torch.Tensor) -> None:
-        """Take in some tokens: what was to be reconstructed, and what was, each `[tokens, width]`."""
+        """Add some tokens: the target and the reconstruction, each `[tokens, width]`."""
         good = torch.isfinite(target).all(1) & torch.isfinite(found).all(1)
         wide, made = target[good].double(), found[good].double()
         self.n += len(wide)
@@ -27,6 +27,6 @@ class Explained:
         self.errors += float((wide - made).square().sum())
 
     def share(self) -> float | None:
-        """Return the share of explained variance; None where all tokens were alike."""
+        """Return the share of explained variance; None if all tokens were equal."""
         variance = self.squares - float(self.sum.square().sum()) / max(self.n, 1)
         return 1 - self.errors / variance if variance > 0 else None

@@ -18,7 +18,7 @@ from ops.model.load import ModelFacts
 from ops.model.pooling import Pooler
 from ops.model.tokenizer import Tokens
 
-# Features that are encoded at a time, where memory allows: what a CPU's cache holds of a batch, and what keeps a GPU
+# Features that are encoded at a time if memory allows: so many that a batch fits in a CPU's cache, or that a GPU is
 # busy.
 _BLOCKS = {"cpu": 2 * PANEL}
 _GPU_BLOCK = 16 * PANEL
@@ -28,16 +28,16 @@ _PART_OF_FREE = 8
 class DictionaryScorer(Scorer):
     """A model and dictionaries that read it, ready to score batches; the units are features.
 
-    Of a decoder the first token of a sentence does not count where added tokens do not: its state is out of all
-    proportion, whether it is one that the tokenizer added or not.
+    In a decoder, the first token of a sentence is skipped if added tokens are, whether the tokenizer added it or not:
+    its state is disproportionately large.
 
     Attributes:
-        tokens_active: of each feature, the tokens at which it is above 0 since the counts were `reset`, `[features]`.
+        tokens_active: of each feature, the tokens at which it is above 0 since the last `reset`, `[features]`.
 
     Args:
-        facts, options, pad_id: as `Scorer` takes them; the site is not looked at.
+        facts, options, pad_id: as `Scorer` takes them; the site is ignored.
         dictionaries: by layer, at least one.
-        block: features that are encoded at a time; None: by free memory.
+        block: features that are encoded at a time; None to choose by free memory.
 
     Raises:
         InputError: the model or a dictionary cannot be loaded, or the model has no such place.
@@ -73,7 +73,7 @@ class DictionaryScorer(Scorer):
         return tuple(own.features for own in self.dictionaries)
 
     def reset(self) -> None:
-        """Begin to count active tokens again."""
+        """Restart the counts of active tokens."""
         self.tokens_active = torch.zeros(sum(self.widths()), dtype=torch.int64, device=self.device)
 
     @torch.inference_mode()
@@ -81,7 +81,7 @@ class DictionaryScorer(Scorer):
         """Return each dictionary's pooled activations `[sentences, features]` float32, on the model's device.
 
         Raises:
-            ValueError: other states are asked for by `last_pool`; neurons alone have them.
+            ValueError: `last_pool` requests other states, which only neurons have.
         """
         if last_pool is not None:
             raise ValueError("dictionaries do not return the last layer's states")
@@ -148,7 +148,7 @@ class DictionaryScorer(Scorer):
 
     @torch.inference_mode()
     def explained(self, batch: Sequence[Tokens], sums: Sequence[Explained | None]) -> None:
-        """Add a batch's tokens that count to what is known of how well each dictionary reconstructs its target.
+        """Add a batch's counted tokens to the sums of how well each dictionary reconstructs its target.
 
         Args:
             batch: the sentences.
@@ -174,7 +174,7 @@ def make_scorer(
     dictionaries: Sequence[Description] = (),
     block: int | None = None,
 ) -> Scorer:
-    """Return what scores the features of these dictionaries, or without any the neurons of a site."""
+    """Return a scorer for the features of these dictionaries or, without any, for the neurons of a site."""
     if dictionaries:
         return DictionaryScorer(facts, options, pad_id, dictionaries, block)
     return Scorer(facts, options, pad_id)
@@ -185,7 +185,7 @@ def block_by_memory(device: torch.device, tokens: int = 1 << 17) -> int:
 
     Args:
         device: where they are encoded.
-        tokens: most of a batch.
+        tokens: maximum number in a batch.
     """
     block = _BLOCKS.get(device.type, _GPU_BLOCK)
     if device.type == "cuda":

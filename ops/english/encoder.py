@@ -22,9 +22,9 @@ CACHED_WORDS = 50_000
 
 @registry.architectures("atlas.EnglishReader.v1")  # type: ignore[untyped-decorator]
 def english_reader(hidden: int) -> Model[list[Doc], list[Float32s]]:
-    """Return a model that reads Docs to `[tokens, 2 * hidden + 1]` each, the last column 1 on white space, else 0.
+    """Return a model that maps Docs to `[tokens, 2 * hidden + 1]` each; the last column is 1 for white space, else 0.
 
-    The weights come with `from_disk` or `set_reader`; `nlp.update` leaves them as they are.
+    The weights are loaded by `from_disk` or `set_reader`; `nlp.update` does not change them.
     """
     empty = Reader(Inventory(dict.fromkeys(FEATURES, ())), width=1, hidden=hidden, layers=1, windows=0)
     shim = PyTorchShim(empty, serialize_model=pack, deserialize_model=lambda _, packed, device: unpack(packed))
@@ -39,9 +39,9 @@ def set_reader(model: Model[list[Doc], list[Float32s]], reader: Reader) -> None:
 
 
 class WordVectorCache:
-    """The vectors of words met before, which do not depend on what stands around them.
+    """A cache of word vectors, which do not depend on the context.
 
-    It starts anew with another Reader, and where it would grow past its bound.
+    It is emptied when the Reader changes, and when it would grow beyond its bound.
 
     Args:
         most_words: the bound, in distinct words.

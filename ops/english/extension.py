@@ -1,4 +1,4 @@
-"""`span._.parse_string`: a sentence's tree in Penn brackets, beside other pipes that offer the same."""
+"""`span._.parse_string`: a sentence's tree in Penn brackets, compatible with other pipes that offer the same."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,7 @@ NAME = "parse_string"
 
 
 class ParseString:
-    """The getter: the stored tree, else what a getter registered before returns, else an empty string."""
+    """The getter: the stored tree, otherwise the result of an earlier registered getter, otherwise an empty string."""
 
     def __init__(self, other: Callable[[Span], str] | None) -> None:
         self.other = other
@@ -22,7 +22,7 @@ class ParseString:
 
 
 def register_extension() -> None:
-    """Register the extension; one of the same name from before (benepar's, say) is asked where there is no tree."""
+    """Register the extension; an existing one of the same name, such as benepar's, is used if there is no tree."""
     other = None
     if Span.has_extension(NAME):
         other = Span.get_extension(NAME)[2]
@@ -32,7 +32,7 @@ def register_extension() -> None:
 
 
 def store_tree(doc: Doc, start: int, stop: int, tree: str) -> None:
-    """Keep the tree of the sentence of the tokens from `start` to the one before `stop`; it is saved with the Doc.
+    """Store the tree of the sentence with the tokens from `start` up to `stop`; it is saved with the Doc.
 
     Args:
         doc: the Doc.

@@ -13,12 +13,12 @@ from ops.english.viterbi import CHANGES, DEPTHS, best_depths
 def best_labels(
     scores: Float32s, lengths: Sequence[int], phrases: Sequence[str], unaries: Sequence[str]
 ) -> list[TreeLabels]:
-    """Return the labels of sentences laid end to end.
+    """Return the labels of sentences, which are concatenated.
 
-    The places that share a phrase choose its name together.
+    All places in the same phrase choose its name together.
 
     Args:
-        scores: of the four heads side by side, `[words, CHANGES + DEPTHS + len(phrases) + len(unaries)]`.
+        scores: of the four heads, concatenated, `[words, CHANGES + DEPTHS + len(phrases) + len(unaries)]`.
         lengths: words of each sentence, at least one.
         phrases, unaries: the names that the last two heads choose from.
     """
@@ -65,7 +65,7 @@ def common_names(scores: Float32s, owners: Int64s) -> Int64s:
 
     Args:
         scores: of the columns at each place, `[places, columns]`.
-        owners: a place that is its own owner and not after this one, `[places]`.
+        owners: the owner of each place; an owner owns itself and is not after the place, `[places]`.
     """
     sums = np.zeros_like(scores)
     names = np.empty(len(owners), np.int64)

@@ -14,7 +14,7 @@ CHARACTER_WIDTH = 24
 
 
 class Maxout(nn.Module):
-    """A linear layer with two values per output, of which the greater counts, then layer normalisation."""
+    """A linear layer with two values per output, of which the larger is used, then layer normalisation."""
 
     def __init__(self, inputs: int, outputs: int) -> None:
         super().__init__()
@@ -50,7 +50,7 @@ class WordReader(nn.Module):
 
 
 class Reader(nn.Module):
-    """Words in their sentences: `[words, width]` to `[words, 2 * hidden]`; a BiLSTM adds to the one below."""
+    """Words in their sentences: `[words, width]` to `[words, 2 * hidden]`; each BiLSTM adds to the one below."""
 
     def __init__(
         self, inventory: Inventory, width: int, hidden: int, layers: int, windows: int, dropout: float = 0.0
@@ -69,7 +69,7 @@ class Reader(nn.Module):
         """Return `[words, 2 * hidden]` for words in their sentences.
 
         Args:
-            vectors: of the words of sentences laid end to end, `[words, width]`.
+            vectors: of the words of concatenated sentences, `[words, width]`.
             lengths: words of each sentence, at least 1.
         """
         before, after, order, batch_sizes = index_words(lengths)
@@ -85,13 +85,14 @@ class Reader(nn.Module):
         return dropped
 
     def _recur(self, lstm: nn.Module, vectors: Tensor, batch_sizes: Tensor) -> Tensor:
-        # In training the recurrence takes half of all time; bfloat16 halves it. Processors without it refuse it.
+        # In training the recurrence takes half of the time, and bfloat16 halves that. Older processors do not support
+        # it.
         with torch.autocast("cpu", torch.bfloat16, enabled=self.training and has_bfloat16()):
             read: Tensor = lstm(PackedSequence(vectors, batch_sizes))[0].data
         return read.float()
 
     def _drop(self, vectors: Tensor, lengths: Sequence[int]) -> Tensor:
-        """Leave out the same places of the vectors of a whole sentence, in training."""
+        """In training, drop the same places of the vectors of all words of a sentence."""
         if not self.training:
             return vectors
         kept: Tensor = self.dropout(vectors.new_ones(len(lengths), vectors.shape[1]))
@@ -99,12 +100,12 @@ class Reader(nn.Module):
 
 
 def has_bfloat16() -> bool:
-    """Tell whether oneDNN, which runs the recurrence, computes in bfloat16 on this processor."""
+    """Return whether oneDNN, which runs the recurrence, supports bfloat16 on this processor."""
     return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 
 def index_words(lengths: Sequence[int]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Return where the words of sentences laid end to end, of these lengths, stand to one another.
+    """Return the positions that connect the words of concatenated sentences of these lengths.
 
     Returns:
         The word before and the word after each word in its sentence (the number of words where there is none),

@@ -52,7 +52,7 @@ def make_constituency(nlp: Language, name: str, model: Any, phrases: list[str], 
 class Constituency(TrainablePipe):  # type: ignore[misc]
     """Sets `sent._.parse_string` of each sentence, one leaf per token that is not white space.
 
-    A Doc without sentence boundaries becomes one sentence. Trained by `jobs.train_english`.
+    A Doc without sentence boundaries is treated as one sentence. The model is trained by `jobs.train_english`.
     """
 
     def __init__(self, vocab: Vocab, model: Any, name: str, phrases: Sequence[str], unaries: Sequence[str]) -> None:
@@ -65,7 +65,7 @@ class Constituency(TrainablePipe):  # type: ignore[misc]
         register_extension()
 
     def predict(self, docs: Iterable[Doc]) -> list[list[Sentence]]:
-        """Return the labels of each sentence of each Doc; a sentence of white space alone is left out."""
+        """Return the labels of each sentence of each Doc; a sentence of only white space is skipped."""
         docs = list(docs)
         found: list[list[tuple[int, int, Int64s]]] = []
         rows: list[Int64s] = []
@@ -96,7 +96,7 @@ class Constituency(TrainablePipe):  # type: ignore[misc]
 def _score(
     model: Model[list[Float32s], Float32s], vectors: Sequence[Float32s], is_train: bool
 ) -> tuple[Float32s, Callable[[Float32s], list[Float32s]]]:
-    # Through torch, which keeps to the number of threads that the caller has set.
+    # Through torch, which respects the number of threads that the caller has set.
     together, weights, bias = map(
         torch.from_numpy, (np.concatenate(vectors), model.get_param("W"), model.get_param("b"))
     )

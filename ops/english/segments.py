@@ -1,4 +1,4 @@
-"""Where the sentences of a Doc lie, whether or not a pipe has set their boundaries."""
+"""The sentences of a Doc, whether or not a pipe has set their boundaries."""
 
 from itertools import pairwise
 
@@ -10,7 +10,7 @@ START, INSIDE = np.array([1, -1]).astype(np.uint64)
 
 
 def sentence_spans(doc: Doc) -> list[tuple[int, int]]:
-    """Return the first token of each sentence and the one after its last; the whole Doc where no boundary is set."""
+    """Return the first token of each sentence and the one after its last; the complete Doc if no boundary is set."""
     if not len(doc):
         return []
     inner = np.flatnonzero(doc.to_array(SENT_START)[1:] == START) + 1
@@ -19,7 +19,7 @@ def sentence_spans(doc: Doc) -> list[tuple[int, int]]:
 
 
 def fill_boundaries(doc: Doc) -> None:
-    """Make the whole Doc one sentence where no boundary is set, so that `doc.sents` can be read."""
+    """Make the complete Doc one sentence if no boundary is set, so that `doc.sents` can be read."""
     if not doc.has_annotation("SENT_START"):
         starts = np.full((len(doc), 1), INSIDE)
         starts[:1] = START

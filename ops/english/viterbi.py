@@ -1,4 +1,4 @@
-"""The best depths of a sentence by two scores at once: the depth itself and its change from word to word."""
+"""The best depths of a sentence by two scores together: the depth itself and its change from word to word."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from ops.compiled import compiled
 DEPTHS = 28
 LOWEST_CHANGE = -24
 CHANGES = 31
-# The column of change for each difference of two depths, from 1 - DEPTHS on; out of range that of the nearest.
+# The column of change for each difference of two depths, from 1 - DEPTHS on; the nearest one if out of range.
 COLUMNS = np.clip(np.arange(1 - DEPTHS, DEPTHS) - LOWEST_CHANGE, 0, CHANGES - 1)
 
 
@@ -27,7 +27,7 @@ def change_columns() -> Int64s:
 def best_depths(absolute: Float32s, change: Float32s, lengths: Sequence[int]) -> Int64s:
     """Return the depths (from 1) with the greatest sum of scores, `[words]`; 0 after the last word of a sentence.
 
-    The depth before the first word is 1. Of equal sums that with the lowest depths, from the end, is taken.
+    The depth before the first word is 1. Ties go to the lowest depths, compared from the end.
 
     Args:
         absolute: log-probabilities of the depths after each word of sentences laid end to end, `[words, DEPTHS]`;

@@ -1,4 +1,4 @@
-"""What the network sees of one word, whatever stands around it: its form, affixes, shape and characters."""
+"""The network's input for one word, independent of its context: its form, affixes, shape and characters."""
 
 import re
 from collections import defaultdict
@@ -44,7 +44,7 @@ def normalised(word: str) -> str:
 
 
 def shape(word: str) -> str:
-    """Return upper case as X, lower as x, digits as d, the rest as it is, runs cut to two; at most 8 characters.
+    """Return upper case as X, lower as x, digits as d, others unchanged, runs cut to two; at most 8 characters.
 
     >>> shape("McDonald's")
     "XxXxx'x"
@@ -54,7 +54,7 @@ def shape(word: str) -> str:
 
 
 def word_features(word: str) -> tuple[tuple[str, ...], str]:
-    """Return the forms of a word in the order of FORMS, and the characters that are read (the middle left out)."""
+    """Return the forms of a word in the order of FORMS, and its characters, without the middle of a long word."""
     form = normalised(word)
     half = CHARACTERS // 2
     read = form if len(form) <= CHARACTERS else form[:half] + form[-half:]
@@ -62,7 +62,7 @@ def word_features(word: str) -> tuple[tuple[str, ...], str]:
 
 
 class Inventory:
-    """The forms that have a row of their own in the network's tables; 0 is what is unknown.
+    """The forms that have their own row in the network's tables; row 0 is for unknown forms.
 
     Args:
         kept: for each of FEATURES, the forms of rows 1, 2, ...
@@ -73,7 +73,7 @@ class Inventory:
         self._rows = {feature: {form: row for row, form in enumerate(self.kept[feature], 1)} for feature in FEATURES}
 
     def sizes(self) -> dict[str, int]:
-        """Return the rows of each table, that of the unknown included."""
+        """Return the number of rows of each table, including that of the unknown."""
         return {feature: len(forms) + 1 for feature, forms in self.kept.items()}
 
     def rows(self, words: Iterable[str]) -> Int32s:

@@ -1,1 +1,1 @@
-"""What a run would take, before it runs: sentences, seconds and bytes, from samples that are timed in memory."""
+"""Estimates of a run before it starts: sentences, seconds and bytes, from samples that are timed in memory."""

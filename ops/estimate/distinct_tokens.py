@@ -1,4 +1,4 @@
-"""How many distinct tokens a corpus has, by a sample of its sentences."""
+"""Estimates how many distinct tokens a corpus has from a sample of its sentences."""
 
 import math
 from collections.abc import Sequence
@@ -7,18 +7,18 @@ import numpy as np
 
 from ops.model.tokenizer import Tokens
 
-COUNTED = 5_000  # sentences that are enough of a sample
+COUNTED = 5_000  # sentences that are a sufficient sample
 
 
 def distinct_tokens(sample: Sequence[Tokens], sentences: int, vocabulary: int) -> int:
-    """Return about how many distinct tokens so many sentences have, by the growth from half of a sample to all of it.
+    """Estimate the number of distinct tokens in `sentences` sentences, from the growth in a sample's second half.
 
-    The number of distinct tokens is taken to grow by a power of the number of sentences (Heaps's law).
+    The number of distinct tokens is assumed to grow as a power of the number of sentences (Heaps's law).
 
     Args:
         sample: some sentences' tokens.
         sentences: how many there are.
-        vocabulary: the most distinct tokens that there can be.
+        vocabulary: upper bound on the number of distinct tokens.
     """
     chosen = np.random.default_rng(0).permutation(len(sample))
     half, whole = (len({i for row in rows for i in sample[row].ids}) for rows in (chosen[: len(chosen) // 2], chosen))

@@ -1,4 +1,4 @@
-"""How many sentences are named by winners, a baseline and an activation sample, when none of them is drawn yet."""
+"""Expected number of sentences in winners, a baseline and an activation sample, before any of them is drawn."""
 
 from collections.abc import Collection
 
@@ -6,13 +6,13 @@ from collections.abc import Collection
 def expected_selected(
     sentences: int, draws: list[tuple[int, int]], datasets: Collection[int] = (), k: int = 0, times: int = 0
 ) -> int:
-    """Return how many distinct sentences some draws name, if each draw knows nothing of the others.
+    """Return the expected number of distinct sentences in some draws, if the draws are independent.
 
     Args:
         sentences: of the corpus.
-        draws: of each kind of draw, how many sentences it names and how many such draws there are.
-        datasets: sentences of each data set of which some draws of their own are made.
-        k, times: how many sentences such a draw names of each data set, and how many of them there are.
+        draws: for each kind of draw, its number of sentences and the number of such draws.
+        datasets: number of sentences of each data set that has its own draws.
+        k, times: for each data set, the number of sentences in such a draw and the number of draws.
 
     >>> expected_selected(1_000, [(100, 1)]), expected_selected(1_000, [(100, 2)]), expected_selected(10, [(99, 1)])
     (100, 190, 10)

@@ -1,4 +1,4 @@
-"""The beginnings of some pieces of a source, read as ingest reads them, and what they say of the whole source."""
+"""The first rows of some pieces of a source, read as ingest reads them, and the resulting estimates for the source."""
 
 import time
 from collections import Counter
@@ -27,17 +27,17 @@ MOST_ROWS = 20_000  # of a piece
 
 @dataclass
 class SourceSample:
-    """What was read of a source.
+    """The rows that were read from a source.
 
     Attributes:
-        share: how much of the source it is; None where the source does not say how long it is.
+        share: share of the source that was read; None if the source does not report its length.
         rows, sentences, rejects: counts; `sentences` are the usable ones.
         reasons: rejects by reason.
         keys: metadata keys.
         hashes: those of the usable sentences.
         tables: the usable sentences, block by block.
-        seconds: of one core for reading, splitting, cleaning, tokenizing and writing.
-        write_seconds: of these, for writing alone.
+        seconds: on one core, for reading, splitting, cleaning, tokenizing and writing.
+        write_seconds: the part of these for writing.
         bytes: of the usable sentences as Parquet.
     """
 
@@ -59,7 +59,7 @@ class SourceSample:
         return self.share == 1.0
 
     def scaled(self, number: float) -> float | None:
-        """Return for a number of this sample that of the whole source; None where the source's length is not known."""
+        """Scale a number of this sample to the complete source; None if the source's length is unknown."""
         return number / self.share if self.share else None
 
 
@@ -77,9 +77,9 @@ def sample_source(
     Args:
         pieces: the source's.
         tokenizer, splitter: as `SentenceFilter` takes them.
-        seconds: in all, about; at least one row of each of these pieces is read.
+        seconds: approximate total; at least one row of each of these pieces is read.
         text_column, on_error: as `read_piece` takes them.
-        most_rows: rows that are read of a piece.
+        most_rows: maximum number of rows to read from a piece.
 
     Raises:
         InputError: as the reader raises it.
@@ -113,7 +113,7 @@ def sample_source(
 
 
 class _Beginning:
-    """The first rows of a piece, kept as they are handed on, until the time is up or they are enough."""
+    """The first rows of a piece, stored while they are passed on, until the time is up or there are enough."""
 
     def __init__(self, piece: Piece, seconds: float, text_column: str, on_error: OnError, most_rows: int) -> None:
         self.piece, self.seconds, self.options = piece, seconds, (text_column, on_error)
@@ -139,7 +139,7 @@ def check_samples(specs: Sequence[str], samples: Sequence[SourceSample]) -> None
         samples: what was read of each.
 
     Raises:
-        InputError: there is one.
+        InputError: there is such a source.
     """
     whole = [i for i, sample in enumerate(samples) if sample.whole]
     rows, sentences, rejects = (

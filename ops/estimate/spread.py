@@ -1,8 +1,8 @@
-"""Looking at some of many things so that those looked at are spread evenly, wherever one stops."""
+"""An order in which to visit some of many things so that those visited so far are always evenly spread."""
 
 
 def spread(count: int) -> list[int]:
-    """Return the numbers from 0 to `count` - 1 in an order whose beginnings are spread evenly over them all.
+    """Return the numbers from 0 to `count` - 1 in an order in which every prefix is evenly spread.
 
     >>> spread(8)
     [0, 4, 2, 6, 1, 5, 3, 7]

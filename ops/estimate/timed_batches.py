@@ -1,4 +1,4 @@
-"""Batches of a sample of the corpus for a pass of the model to be timed on, cut as the pass itself would cut them."""
+"""Batches of a sample of the corpus, cut as a pass of the model cuts them, for timing that pass."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -24,14 +24,14 @@ class Sentences(NamedTuple):
 
 
 class TimedBatches:
-    """Batches of a sample, short and long ones alike, until the time is up; then what the whole sample would take.
+    """Yields batches of a sample, short and long ones mixed, until the time is up; then estimates all of it.
 
-    What a batch takes is counted by its places, padding included, so that the lengths of those that were done do not
-    matter.
+    The time of a batch is related to its number of token positions, including padding, so that the lengths in the timed
+    batches do not matter.
 
     Attributes:
-        sentences: how many were in the batches that were handed out.
-        seconds: from the first one's asking to the end of the last one's work.
+        sentences: number of sentences in the batches so far.
+        seconds: from the request for the first batch to the end of the work on the last one.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class TimedBatches:
                     return
 
     def seconds_for(self, sentences: int) -> float:
-        """Return what so many sentences like the sample's take one worker."""
+        """Return the seconds that one worker needs for `sentences` sentences like those of the sample."""
         if not self._places:
             return 0.0
         lengths = self._columns[2]

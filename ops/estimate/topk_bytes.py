@@ -1,4 +1,4 @@
-"""Bytes of the tables of `topk`, from rows of random numbers that are written to memory as the real ones are."""
+"""Sizes of the tables of `topk`, from rows of random numbers that are written to memory like the real ones."""
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,7 @@ _PILOT = 1_024
 
 def winners_bytes(neurons: int, k: int, poles: int, sentences: int) -> int:
     """Return the bytes of topk/: `k` winners for each neuron and pole, drawn from so many sentences."""
-    # As many as a row group holds: what all its rows share is paid once for each.
+    # As many neurons as a row group has, because its overhead is shared by all its rows.
     some = min(neurons, max(group_rows("topk") // max(k * poles, 1), 1))
     rng = np.random.default_rng(0)
     rows = np.arange(some)

@@ -1,4 +1,4 @@
-"""Which literals each sentence has, kept by sentence: asked once, and counted for thousands of sets of sentences."""
+"""Which literals each sentence has, stored by sentence: computed once, then counted for thousands of sentence sets."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -14,13 +14,13 @@ from ops.patterns.occurrences import Occurrences
 class Answers:
     """The literals of sentences: sentence i has `literals[offsets[i]:offsets[i + 1]]`, ascending.
 
-    Both arrays may be mapped files. With 20,000 literals a sentence has some 420. To ask it takes 20 to 30
-    microseconds, to count its answers 0.3.
+    Both arrays may be memory-mapped files. With 20,000 literals in the pool a sentence has about 420 of them. Finding
+    these takes 20 to 30 microseconds, and counting the stored answers takes 0.3.
 
     Attributes:
-        literals: places among the literals, of 16 bits where they are few enough.
+        literals: the literals' indices, as 16-bit integers if there are few enough literals.
         offsets: `[sentences + 1]`.
-        size: how many literals there are.
+        size: number of literals.
     """
 
     literals: Integers
@@ -29,7 +29,7 @@ class Answers:
 
     @classmethod
     def of(cls, found: Occurrences, sentences: int) -> Self:
-        """Return the answers of so many sentences, given which of them have each literal."""
+        """Return the answers for `sentences` sentences, given which of them have each literal."""
         size = len(found.offsets) - 1
         each = np.bincount(found.sentences, minlength=sentences)
         offsets = np.concatenate(([0], np.cumsum(each))).astype(np.int64)
@@ -39,11 +39,11 @@ class Answers:
         return cls(literals, offsets, size)
 
     def support(self, sentences: Int64s) -> Int64s:
-        """Return how many of these sentences, given by place, have each literal, `[size]`."""
+        """Return how many of the sentences at these indices have each literal, `[size]`."""
         return _support(self.literals, self.offsets, sentences, np.zeros(self.size, np.int64))
 
     def find(self, sentences: Int64s, which: Int64s | None = None) -> Occurrences:
-        """Return which of these sentences, given by place, have each of some literals; of all where none are given."""
+        """Return which of the sentences at these indices have each literal of `which`, by default of all literals."""
         asked = np.arange(self.size) if which is None else which
         number = np.full(self.size, -1, np.int32)
         number[asked] = np.arange(len(asked), dtype=np.int32)

@@ -1,8 +1,8 @@
-"""The choice of a score card's literals, compiled: one call for a set of winners, by flat arrays.
+"""The compiled choice of a score card's literals: one call for each set of winners, on flat arrays.
 
-Compiled functions call others of their own file only, so all that the choice is made of is here: the gain of a literal,
-cells of sentences, the logistic regression on them, near-copies, and the steps of the choice. What these are is said in
-`cells.py`, `screening.py` and `score_card.py`.
+A compiled function can call only functions of its own file, so everything that the choice needs is here: the gain of a
+literal, cells of sentences, their logistic regression, near-copies, and the steps of the choice. `cells.py`,
+`screening.py` and `score_card.py` explain these terms.
 """
 
 from typing import NamedTuple, Self
@@ -16,25 +16,25 @@ from ops.patterns.occurrences import Occurrences
 NEAR = 0.9  # Jaccard similarity from which two literals are near-copies
 _DEVIATION = 5.0  # of the Gaussian prior of a weight, in log-odds
 _STEPS = 100
-_AT_ONCE = 8  # literals, so that no more than 256 cells are made of one
+_AT_ONCE = 8  # literals split into cells at a time, so that there are at most 256 cells
 _TRIED = 4  # literals that are fitted at a time
-_NEARLY = 1e-6  # nats, more than rounding makes of a gain
+_NEARLY = 1e-6  # nats, more than the rounding error of a gain
 _CHECKED = 12  # literals without enough evidence, after which the choice ends
 
 
 class Having(NamedTuple):
-    """Which of n sentences have each of L literals, in parts that need not be put together for each set.
+    """Which of n sentences have each of L literals, in parts that need not be joined for each set.
 
-    The first literals are some of a pool, the last ones those of the set alone. The first sentences are known; those
-    that follow, if any, are the set's further ones.
+    The first literals are some of a pool, and the last ones belong to the set alone. The first sentences are known.
+    Those after them, if any, are the set's further sentences.
 
     Attributes:
-        pool, pool_starts: the known sentences with each literal of the pool, and where these begin.
+        pool, pool_starts: the known sentences with each literal of the pool, and where each literal's sentences start.
         which: the literals of the pool that are among the L.
-        own, own_starts: the known sentences with each of the other literals.
+        own, own_starts: the known sentences with each of the set's own literals.
         further, further_starts: the further sentences with each of the L literals, counted from 0; empty if there are
             none.
-        known: how many sentences are known.
+        known: number of known sentences.
     """
 
     pool: Int32s
@@ -48,7 +48,7 @@ class Having(NamedTuple):
 
     @classmethod
     def of(cls, pool: Occurrences, which: Int64s, own: Occurrences, further: Occurrences | None, known: int) -> Self:
-        """Return what some literals of a pool, those of a set alone, and further sentences make together."""
+        """Combine some literals of a pool, the literals of one set, and the set's further sentences."""
         more = Occurrences(np.zeros(0, np.int32), np.zeros(1, np.int64)) if further is None else further
         return cls(
             pool.sentences, pool.offsets, which, own.sentences, own.offsets, more.sentences, more.offsets, known
@@ -91,7 +91,7 @@ def _divergence(a: float, p: float, n: float) -> float:
 def _gain(
     a: float, e: float, n: float, all_winners: float, all_expected: float, all_sentences: float, half: float
 ) -> float:
-    """Return the gain of one literal, as `likelihood_gain` says it."""
+    """Return the gain of one literal, as defined in `likelihood_gain`."""
     if n <= 0:
         return 0.0
     chance = e / n
@@ -104,9 +104,9 @@ def _gain(
 
 @compiled
 def _bound(a: float, e: float, n: float, winners: float, total: float, half: float) -> float:
-    """Return a number that the gain of a literal does not exceed.
+    """Return an upper bound on the gain of a literal.
 
-    log x is at most (x - 1) / sqrt(x) from 1 on, and 2 (x - 1) / (x + 1) below; log(1 + x) is at most x; and a
+    It uses log x <= (x - 1) / sqrt(x) for x >= 1, log x <= 2 (x - 1) / (x + 1) for x < 1, and log(1 + x) <= x. A
     divergence is at most that of Pearson's chi-square.
     """
     p, far = e / n, total - n
@@ -130,9 +130,9 @@ def _is_worse(gain: float, place: int, other_gain: float, other_place: int) -> b
 
 @compiled
 def _put(heap: Float64s, places: Int64s, size: int, gain: float, place: int) -> int:
-    """Put a gain on a heap with the worst on top, in place of that if the heap is full, and return the new size.
+    """Push a gain on a heap with the worst on top and return the new size. A full heap replaces its worst entry.
 
-    Of equal gains that of a later place is worse.
+    Of equal gains, the one with the larger index is worse.
     """
     if size < heap.size:
         at = size
@@ -156,14 +156,14 @@ def _put(heap: Float64s, places: Int64s, size: int, gain: float, place: int) -> 
 
 @compiled
 def _absent(least: float, spread: float, rate: float, half: float, total: float) -> float:
-    """Return the weight of a literal that no winner has from which Pearson's chi-square can reach `least`."""
+    """Return the smallest weight at which Pearson's chi-square of a literal without winners can reach `least`."""
     q = least * spread / (rate * rate)
     return float(total * (q - half) / (total - half + q) * (1 - 1e-9)) if q > half else 0.0
 
 
 @compiled
 def _asked(a: Int64s, c: Float64s, absent: bool, rare: float) -> Int64s:
-    """Return the places of the literals that no winner has, of a weight of at least `rare`, or of the others."""
+    """Return the indices of the literals without winners whose weight is at least `rare`, or of those with winners."""
     found, size = np.empty(a.size, np.int64), 0
     for literal in range(a.size):
         found[size] = literal
@@ -175,17 +175,17 @@ def _asked(a: Int64s, c: Float64s, absent: bool, rare: float) -> Int64s:
 def largest(
     a: Int64s, c: Float64s, model: Float64s, winners: float, rest: float, half: float, most: int
 ) -> tuple[Int64s, Float64s]:
-    """Return the places of the largest gains, and these, in no order; of equal ones those of the first places.
+    """Return the indices of the largest gains and the gains themselves, unordered. Ties go to the lower index.
 
-    Most literals are passed over without a logarithm. Those that no winner has come last, since few of them are common
-    enough to matter by then.
+    Most literals are rejected without computing a logarithm. Those that no winner has are tried last, because few of
+    them are common enough to matter by then.
 
     Args:
-        a, c: winners, and the other sentences by weight, that have each literal, `[L]`.
+        a, c: number of winners, and weight of the other sentences, that have each literal, `[L]`.
         model: how many winners with each literal a model expects, `[L]`; empty for a model without any literal.
-        winners, rest: the same of all sentences.
+        winners, rest: the number of winners and the weight of the other sentences, in total.
         half: half the weight of a baseline sentence.
-        most: places to return.
+        most: how many to return.
     """
     total = winners + rest
     rate = winners / total
@@ -201,7 +201,7 @@ def largest(
             if model.size:
                 e = model[literal]
             else:
-                # Pearson's chi-square, multiplied out, tells nearly all of them.
+                # Pearson's chi-square, without its division, decides nearly all of them.
                 e, wider, far = n * rate, n + half, total - n
                 inside, outside = a[literal] - wider * rate, a[literal] - e
                 if inside * inside * far + outside * outside * wider < least * spread * wider * far:
@@ -244,9 +244,9 @@ def _scores(design: Float64s, beta: Float64s) -> Float64s:
 
 @compiled
 def _solved(square: Float64s, right: Float64s) -> Float64s:
-    """Return the solution of a small system whose matrix is symmetric and positive; the matrix is overwritten.
+    """Return the solution of a small symmetric positive definite system; overwrites the matrix.
 
-    Calls of LAPACK would take most of the time of a fit.
+    LAPACK calls would take most of the time of a fit.
     """
     solution = right.copy()
     for i in range(right.size):
@@ -276,7 +276,7 @@ def _newton(
             total = positive[cell] + negative[cell]
             chance = 1 / (1 + np.exp(-score[cell]))
             spread = total * chance * (1 - chance)
-            # Where scores are far below 0 the difference of large numbers would lose what is left of it.
+            # If scores are far below 0, subtracting large numbers would lose all precision.
             slope = positive[cell] * (1 - chance) - negative[cell] * chance
             for i in range(size):
                 if design[cell, i]:
@@ -291,7 +291,7 @@ def _newton(
             for j in range(i):
                 curvature[j, i] = curvature[i, j]
         step = _solved(curvature, gradient)
-        near = _dot(gradient, step) < 1e-8  # twice the nats to be gained: the last step squares what error there is
+        near = _dot(gradient, step) < 1e-8  # twice the remaining gain in nats; the last step squares the error
         scale = 1.0
         while True:
             beta_new = beta + scale * step
@@ -308,9 +308,9 @@ def _newton(
 
 @compiled
 def fit(has: Bools, winners: Float64s, rest: Float64s, half: float, start: Float64s) -> tuple[Float64s, float]:
-    """Return intercept and weights, `[1 + m]`, and the penalised log-likelihood, as `ops.explain.cells.fit_cells` says.
+    """Return the intercept and weights, `[1 + m]`, and the penalised log-likelihood, as `ops.explain.cells.fit_cells`.
 
-    Where no start is given, the intercept starts from the share of winners.
+    If `start` is empty, the intercept starts from the share of winners.
     """
     cells, literals = has.shape
     design, positive = np.zeros((cells + literals, 1 + literals)), np.zeros(cells + literals)
@@ -353,10 +353,10 @@ def _fit_one_more(
 
 @compiled
 def _design_effect(own: Int32s, of: Int32s, winner: UInt8s, chances: Float64s, document: Int64s) -> float:
-    """Return how many times as much a literal's slope varies by document as by sentence, at least 1.
+    """Return the variance of a literal's slope by document divided by its variance by sentence, at least 1.
 
-    The slope adds up (y - p) (x - m) over sentences: y and x are whether the sentence is a winner and has the literal,
-    p and m the chances of these in its cell.
+    The slope is the sum of (y - p) (x - m) over sentences. y and x say whether the sentence is a winner and whether it
+    has the literal; p and m are the probabilities of these in its cell.
     """
     has, n, having = np.zeros(of.size, np.uint8), np.zeros(chances.size), np.zeros(chances.size)
     for sentence in own:
@@ -385,7 +385,7 @@ def _design_effect(own: Int32s, of: Int32s, winner: UInt8s, chances: Float64s, d
 def gains(
     a: Float64s, e: Float64s, n: Float64s, all_winners: float, all_expected: float, all_sentences: float, half: float
 ) -> Float64s:
-    """Return the gain of each literal, as `ops.explain.screening.likelihood_gain` says it."""
+    """Return the gain of each literal, as defined in `ops.explain.screening.likelihood_gain`."""
     found = np.empty(a.size)
     for i in range(a.size):
         found[i] = _gain(a[i], e[i], n[i], all_winners, all_expected, all_sentences, half)
@@ -394,7 +394,7 @@ def gains(
 
 @compiled
 def _split(of: Int32s, sentences: Int32s, offsets: Int64s, literals: Int64s, cells: int) -> tuple[Int32s, Int64s]:
-    """Return each sentence's new cell, and for each of these the old one, followed by a bit for each literal."""
+    """Return each sentence's new cell, and for each new cell its old one, followed by a bit for each literal."""
     new = np.empty(of.size, np.int32)
     for sentence in range(of.size):
         new[sentence] = of[sentence] << literals.size
@@ -414,7 +414,7 @@ def _split(of: Int32s, sentences: Int32s, offsets: Int64s, literals: Int64s, cel
 
 @compiled
 def cells_by(sentences: Int32s, offsets: Int64s, literals: Int64s, n: int) -> tuple[Int32s, Bools]:
-    """Return the cell of each of n sentences by some literals, and which of these each cell has, in their order."""
+    """Return the cell of each of n sentences by some literals, and which of these literals each cell has, in order."""
     of, has = np.zeros(n, np.int32), np.zeros((min(n, 1), 0), np.bool_)
     for first in range(0, literals.size, _AT_ONCE):
         some = literals[first : first + _AT_ONCE]
@@ -440,9 +440,9 @@ def counts(of: Int32s, kind: UInt8s, cells: int, kinds: int) -> Int64s:
 
 @compiled
 def _are_near(one: Int32s, other: Int32s, least: float) -> bool:
-    """Tell whether two literals, by their sentences, have a Jaccard similarity of at least `least`."""
+    """Return whether two literals have a Jaccard similarity of at least `least`, given their sentences."""
     total = one.size + other.size
-    # More sentences than these that only one of them has rule it out.
+    # If more sentences than this have only one of the two, they are not near-copies.
     most, differ, at = (1 - least) / (1 + least) * total + 1e-6, 0, 0
     for sentence in one:
         while at < other.size and other[at] < sentence:
@@ -463,19 +463,19 @@ def shown_by(
     having: Having, order: Int64s, rank: Int64s, with_winners: Float64s, with_any: Int64s, literal: int, least: float,
     shown: Int64s,
 ) -> int:  # fmt: skip
-    """Return the literal that is shown for one: itself, or the first one shown of which it is a near-copy.
+    """Return the literal that represents a given one: itself, or the first representative that it nearly copies.
 
-    Literals are taken in an order. Each joins the first one shown so far with which it has a Jaccard similarity of at
-    least `least`, and is otherwise shown itself. No two that are shown are near-copies. A literal without a sentence
-    has no copies.
+    Literals are visited in order. Each joins the first representative so far with which it has a Jaccard similarity of
+    at least `least`, and otherwise represents itself. No two representatives are near-copies. A literal without a
+    sentence has no copies.
 
     Args:
         having: the sentences with each literal.
-        order, rank: all literals, those to be preferred first, and the place of each in that order, `[L]`.
-        with_winners, with_any: how many winners, and how many sentences, have each, `[L]`.
-        literal: the one that is asked for.
+        order, rank: all literals, the preferred ones first, and the position of each in that order, `[L]`.
+        with_winners, with_any: how many winners, and how many sentences, have each literal, `[L]`.
+        literal: the literal to look up.
         least: similarity of near-copies, above 0.
-        shown: what was found so far, -1 for what was not; filled in, `[L]`.
+        shown: the representatives found so far, -1 for unknown; updated in place, `[L]`.
     """
     if shown[literal] >= 0:
         return int(shown[literal])
@@ -496,17 +496,17 @@ def shown_by(
 
 
 class Half(NamedTuple):
-    """The training half of a set of winners and what it is set against: n sentences, and L literals.
+    """The training half of a set of winners and of the sentences it is compared with: n sentences and L literals.
 
     Attributes:
         winner: 1 for a winner, `[n]`.
         document: code of the document of each, `[n]`.
-        each: sentences of the corpus that one outside the winners stands for.
-        winners, total: winners, and sentences of the corpus that all stand for.
-        with_winners, with_any: winners, and sentences of both kinds, that have each literal, `[L]`.
-        standing: sentences of the corpus that those with each literal stand for, `[L]`.
-        order, rank: the literals, nuisance first and then the plainest first, and the place of each there, `[L]`.
-        cost: what each literal's gain has to exceed, in nats, `[L]`.
+        each: number of corpus sentences that one sentence outside the winners represents.
+        winners, total: number of winners, and number of corpus sentences that all sentences represent.
+        with_winners, with_any: number of winners, and of sentences of both kinds, that have each literal, `[L]`.
+        standing: number of corpus sentences that the sentences with each literal represent, `[L]`.
+        order, rank: the literals, nuisance first and then the plainest first, and the position of each there, `[L]`.
+        cost: the gain that each literal has to exceed, in nats, `[L]`.
     """
 
     winner: UInt8s
@@ -523,15 +523,15 @@ class Half(NamedTuple):
 
 
 class Made(NamedTuple):
-    """A card that is being made.
+    """A card under construction.
 
     Attributes:
         chosen: its literals in the order of choice, `[m]`.
-        of: the cell of each training sentence by these, `[n]`.
+        of: the cell of each training sentence by these literals, `[n]`.
         has: which of them each cell has, `[cells, m]`.
-        rest, winners: sentences of each cell that are no winners, and that are, `[cells]`.
+        rest, winners: number of other sentences and of winners in each cell, `[cells]`.
         beta: intercept and weights of the fit at the corpus's own rate, `[1 + m]`.
-        value: its log-likelihood with the penalty, in nats.
+        value: its penalised log-likelihood in nats.
     """
 
     chosen: Int64s
@@ -572,7 +572,7 @@ def _chances(has: Bools, beta: Float64s) -> Float64s:
 
 @compiled
 def _sum(values: Float32s, sentences: Int32s) -> float:
-    # Four sums at a time, so that one addition does not wait for another.
+    # Four sums in parallel, so that no addition waits for the previous one.
     a, b, c, d = 0.0, 0.0, 0.0, 0.0
     whole = sentences.size // 4 * 4
     for pair in range(0, whole, 4):
@@ -587,14 +587,14 @@ def _sum(values: Float32s, sentences: Int32s) -> float:
 
 @compiled
 def _approximate(having: Having, half: Half, made: Made, left: Int64s) -> tuple[Float64s, Float64s]:
-    """Return about how much each literal gains, and how many winners with it the card expects, `[left]`."""
+    """Return the approximate gain of each literal, and how many winners with it the card expects, `[left]`."""
     chances, expected = _chances(made.has, made.beta), np.empty(left.size)
     if chances.size == 1:
         all_expected = half.total * chances[0]
         for i in range(left.size):
             expected[i] = half.standing[left[i]] * chances[0]
     else:
-        # Rounded to 32 bits before any sum, so that what lies outside a literal is not lost to rounding.
+        # Rounded to 32 bits before any sum, so that subtracting a literal's own sentences leaves no rounding error.
         of_cell = np.empty((chances.size, 2), np.float32)
         for cell in range(chances.size):
             of_cell[cell, 0], of_cell[cell, 1] = half.each * chances[cell], chances[cell]
@@ -613,7 +613,7 @@ def _approximate(having: Having, half: Half, made: Made, left: Int64s) -> tuple[
 
 @compiled
 def _exact(having: Having, half: Half, made: Made, literal: int, expected: float) -> float:
-    """Return by how much the penalised log-likelihood of the whole card rises with one more literal, in nats."""
+    """Return by how much one more literal raises the penalised log-likelihood of the complete card, in nats."""
     a, n = half.with_winners[literal], half.standing[literal]
     odds = expected / (n - expected) if 0 < expected < n else 1.0
     start = np.empty(made.beta.size + 1)
@@ -626,12 +626,12 @@ def _exact(having: Having, half: Half, made: Made, literal: int, expected: float
 
 @compiled
 def _evidence(having: Having, half: Half, made: Made, chances: Float64s, literal: int) -> float:
-    """Return a literal's gain where each sentence at hand counts once, over its design effect, in nats.
+    """Return a literal's gain if each available sentence counts once, divided by its design effect, in nats.
 
     Args:
         having, half, made: the sentences and the card.
-        chances: of each cell by a fit in which each sentence counts once.
-        literal: the one that is asked for.
+        chances: the probability of a winner in each cell, by a fit in which each sentence counts once.
+        literal: the literal to evaluate.
     """
     own, expected, every = _having(having, literal), 0.0, 0.0
     for sentence in own:
@@ -645,13 +645,13 @@ def _evidence(having: Having, half: Half, made: Made, chances: Float64s, literal
 
 @compiled
 def _best(having: Having, half: Half, shown: Int64s, made: Made, left: Int64s) -> int:
-    """Return the literal that gains most beyond its cost, of those that are worth it; -1: none."""
+    """Return the literal whose gain exceeds its cost most, among those worth their cost; -1 if there is none."""
     gained, expected = _approximate(having, half, made, left)
     cost = half.cost[left]
-    # What the other weights gain when they are fitted again is not in an approximate gain.
+    # An approximate gain lacks what refitting the other weights adds.
     good = np.flatnonzero(gained > cost / 2)
     order = good[np.argsort(cost[good] - gained[good], kind="mergesort")]
-    # In one cell the approximate gain is that of a fit without a prior: the exact one does not exceed it.
+    # With one cell, the approximate gain is that of a fit without a prior, which the exact gain cannot exceed.
     one_cell, plain = made.has.shape[0] == 1, np.zeros(0)
     tried, beyond, exact = np.empty(_TRIED, np.int64), np.empty(_TRIED), np.empty(_TRIED, np.bool_)
     at, checked = 0, 0
@@ -691,7 +691,7 @@ def _best(having: Having, half: Half, shown: Int64s, made: Made, left: Int64s) -
 
 @compiled
 def _extended(having: Having, half: Half, shown: Int64s, card: Made, pool: Int64s, most: int) -> Made:
-    """Return a card with at most so many more literals of a pool, each worth its cost."""
+    """Return a card with at most `most` more literals from `pool`, each worth its cost."""
     made, left = card, pool[half.standing[pool] > 0]
     for _ in range(most):
         best = _best(having, half, shown, made, left)
@@ -706,15 +706,16 @@ def _extended(having: Having, half: Half, shown: Int64s, card: Made, pool: Int64
 def choose(
     having: Having, half: Half, nuisance: int, most_nuisance: int, most: int
 ) -> tuple[Made, Made, Int64s, Int64s]:
-    """Return the card of nuisance literals alone, and that with the others on top.
+    """Return the card of nuisance literals alone, and the card that adds the other literals to it.
 
-    Of these it also returns the near-copies of each literal: the copies, ascending for each, and where these begin.
+    Also return the near-copies of each literal of the second card: the copies, ascending, and where each literal's
+    start.
 
     Args:
         having: the training sentences with each literal.
         half: the training half.
-        nuisance: so many literals, the first of the order, are nuisance.
-        most_nuisance, most: literals of a card that are nuisance, and that are not.
+        nuisance: number of nuisance literals, which come first in the order.
+        most_nuisance, most: maximum number of nuisance literals and of other literals on a card.
     """
     shown = np.full(half.order.size, -1)
     nothing = _made(having, half, np.zeros(0, np.int64))
@@ -724,7 +725,7 @@ def choose(
     for i in range(whole.chosen.size):
         own, there = whole.chosen[i], ends[i]
         for other in range(half.order.size):
-            # Copies come later in the order, and have about as many sentences.
+            # Copies come later in the order, and have a similar number of sentences.
             if (
                 half.rank[other] <= half.rank[own]
                 or abs(half.with_any[other] - half.with_any[own])

@@ -1,4 +1,7 @@
-"""Sentences told apart by a few literals: those alike in all of them share a cell, and what is fitted is small."""
+"""Sentences grouped into cells by a few literals, so that models are fitted to few cells and not to all sentences.
+
+All sentences of a cell have the same ones of these literals.
+"""
 
 from dataclasses import dataclass
 from typing import Self
@@ -20,7 +23,7 @@ class Cells:
 
     @classmethod
     def by(cls, found: Occurrences, literals: Int64s, sentences: int) -> Self:
-        """Return the cells of so many sentences by these literals, places among those found, in their order."""
+        """Assign `sentences` sentences to cells by these literals, given by index in `found`, in this order."""
         return cls(*cells_by(found.sentences, found.offsets, np.asarray(literals, np.int64), sentences))
 
     def counts(self, kind: UInt8s, kinds: int) -> Int64s:
@@ -37,27 +40,27 @@ class Fit:
     log_likelihood: float
 
     def scores(self, has: Bools) -> Float64s:
-        """Return the log-odds of sentences that have these of the m literals, `[cells]`."""
+        """Return the log-odds of the cells, given which of the m literals each has, `[cells]`."""
         return self.intercept + has @ self.weights
 
     def chances(self, has: Bools) -> Float64s:
-        """Return their chance to be winners, `[cells]`."""
+        """Return the probability of a winner in each cell, `[cells]`."""
         return np.asarray(expit(self.scores(has)), np.float64)
 
 
 def fit_cells(has: Bools, winners: Float64s, rest: Float64s, half: float, start: Float64s | None = None) -> Fit:
-    """Fit the chance of a winner by m literals: a logistic regression, by Newton's method.
+    """Fit the probability of a winner given m literals, as a logistic regression with Newton's method.
 
-    The log-likelihood of the sentences is penalised twice. Weights have a Gaussian prior with a standard deviation of 5
-    around 0; it keeps them finite where no winner has a literal. Each literal also gets half a baseline sentence which
-    has that literal alone, so that one which no sentence of the baseline happens to have is not taken to be without
-    fault. The intercept is free.
+    The log-likelihood of the sentences has two penalties. The weights have a Gaussian prior with mean 0 and a standard
+    deviation of 5, which keeps them finite if no winner has a literal. Each literal also gets half a baseline sentence
+    that has only this literal. Otherwise a literal that no baseline sentence happens to have would look infallible. The
+    intercept has no prior.
 
     Args:
         has: which literals each cell has, `[cells, m]`.
-        winners, rest: weight of the winners and of the other sentences in each cell, `[cells]`; neither all 0.
+        winners, rest: weight of the winners and of the other sentences in each cell, `[cells]`; neither may be all 0.
         half: half the weight of a baseline sentence.
-        start: intercept and weights from which to start, `[1 + m]`.
+        start: initial intercept and weights, `[1 + m]`.
     """
     first = np.zeros(0) if start is None else start
     beta, value = fit(has, winners, rest, half, first)

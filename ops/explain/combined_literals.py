@@ -1,4 +1,4 @@
-"""How the literals of a score card combine: all of some, and one, several or enough of others."""
+"""How the literals of a score card combine: all of some, plus one, several or enough of the others."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,10 +15,10 @@ _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight"
 
 
 def evidence_needed(weights: Sequence[float], intercept: float, threshold: float) -> float:
-    """Return how much the sizes of the weights of the literals that hold as stated must add up to, for a winner.
+    """Return the sum that the absolute weights of the fulfilled literals must reach for a sentence to be a winner.
 
-    A negated literal speaks against a sentence that has it. That is the same as speaking for one that lacks it, from
-    an intercept as much lower.
+    A negated literal counts against a sentence that has it. This is equivalent to counting in favour of a sentence that
+    lacks it, with an intercept lowered by the same amount.
 
     >>> evidence_needed([2.0, -1.5], intercept=-4.0, threshold=-2.0)
     3.5
@@ -27,7 +27,7 @@ def evidence_needed(weights: Sequence[float], intercept: float, threshold: float
 
 
 class Bound(NamedTuple):
-    """What a literal says of a length: at most so many words, or more where it is negated."""
+    """A literal's bound on a sentence's length: at most so many words, or more if it is negated."""
 
     words: int
     negated: bool
@@ -35,13 +35,13 @@ class Bound(NamedTuple):
 
 @dataclass(frozen=True)
 class Combination:
-    """What a sentence must fulfil to be called a winner, of literals as stated; the lists are their places.
+    """What a sentence must fulfil to be called a winner. The lists hold indices of literals as stated.
 
     Attributes:
-        required: each of these must hold.
-        others: and so many of these.
-        least: how many; None where some count for more than others, so that no number says it.
-        idle: these change nothing, though they change how surely a sentence is a winner.
+        required: all of these must hold.
+        others: of these, at least `least` must hold.
+        least: how many; None if some count for more than others, so that no single number is right.
+        idle: literals that never change the decision, though they change its certainty.
     """
 
     required: list[int]
@@ -51,19 +51,19 @@ class Combination:
 
     @classmethod
     def of(cls, sizes: Sequence[float], needed: float | None, bounds: Sequence[Bound | None] = ()) -> Self:
-        """Return how literals reach what is needed; what follows from others that are required is left out.
+        """Find how literals reach the required evidence; conditions implied by other required ones are omitted.
 
         Args:
-            sizes: of the literals' weights.
-            needed: see `evidence_needed`; None: that is not known.
-            bounds: the bound of each literal that is a length, None for every other; without them there is no length.
+            sizes: absolute weights of the literals.
+            needed: see `evidence_needed`; None if it is unknown.
+            bounds: the bound of each literal that is a length, None for every other; empty if there are no lengths.
         """
         every = list(range(len(sizes)))
         unknown = cls(every, [], None, []) if len(every) == 1 else cls([], every, None, [])
         if needed is None:
             return unknown
         holds = np.arange(1 << len(every))[:, None] >> np.arange(len(every)) & 1 == 1
-        # Thresholds are often the sum of just these weights.
+        # Thresholds are often the exact sum of some weights.
         reached = holds @ np.asarray(sizes, np.float64) >= needed - 1e-9 * max(1.0, abs(needed))
         can_be = _can_hold(holds, bounds)
         if reached[can_be].all() or not reached[can_be].any():
@@ -90,11 +90,11 @@ class Combination:
 
     @property
     def most_dropped(self) -> int:
-        """The most literals that a text can leave out: all but the first required one and the first of the others."""
+        """The most literals that a text can omit: all but the first required one and the first of the others."""
         return max(len(self.required) - 1, 0) + max(len(self.others) - 1, 0)
 
     def text(self, said: Sequence[Said], dropped: int = 0) -> str:
-        """Return what must be fulfilled, to follow "sentences"; the last `dropped` literals are only counted."""
+        """Return the condition as text, to follow "sentences"; the last `dropped` literals are only counted."""
         of_others = min(dropped, max(len(self.others) - 1, 0))
         of_required = min(dropped - of_others, max(len(self.required) - 1, 0))
         required = [said[i] for i in self.required[: len(self.required) - of_required]]
@@ -114,7 +114,7 @@ class Combination:
 
 
 def _can_hold(holds: Bools, bounds: Sequence[Bound | None]) -> Bools:
-    """Return which sets of literals can hold together, `[sets]`: a sentence has one length.
+    """Return which sets of literals can hold together, `[sets]`, given that a sentence has only one length.
 
     Args:
         holds: whether each literal is in each set, `[sets, literals]`.
@@ -129,7 +129,7 @@ def _can_hold(holds: Bools, bounds: Sequence[Bound | None]) -> Bools:
 
 
 def list_conditions(said: Sequence[Said], conjunction: str, dropped: int = 0) -> str:
-    """Return literals in a row, those that begin with "with" first, which is said once; `dropped` more are counted."""
+    """Return literals as a list. Those that start with "with" come first and share it; `dropped` more are counted."""
     own = [s for s in said if s.lead == "with"]
     pieces = [f"{'' if i else 'with '}{s.body}" for i, s in enumerate(own)]
     pieces += [f"{s.lead} {s.body}" for s in said if s.lead != "with"]

@@ -1,4 +1,4 @@
-"""The figure of `explain/controls`: what language explains of neurons, of random axes and of shuffled sentences."""
+"""The figure of `explain/controls`: how well language explains neurons, random axes and shuffled sentences."""
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -10,12 +10,12 @@ from ops.figures import COLOURS, PAGE, for_print, save_figures, titled
 from ops.storage.store import Store
 
 FOLDER = "explain/figures"
-_APART = 0.25  # of two bases of a layer
+_APART = 0.25  # horizontal distance between two bases of a layer
 _NAMES = {"neurons": "neurons", "rotated": "axes of a random rotation", "shuffled": "neurons, sentences shuffled"}
 
 
 def draw_controls(store: Store, controls: pa.Table, model: str = "") -> list[str]:
-    """Draw the figure and return the files' names, none where no range model has a score."""
+    """Draw the figure and return the file names; return none if no range model has a score."""
     if not len(_shown(controls)):
         return []
     return save_figures(store, FOLDER, {"controls": lambda: control_figure(controls, model)})
@@ -23,7 +23,7 @@ def draw_controls(store: Store, controls: pa.Table, model: str = "") -> list[str
 
 @for_print
 def control_figure(controls: pa.Table, model: str = "") -> Figure:
-    """Draw the quantiles of the R2 beyond nuisance by layer, a colour for each basis."""
+    """Draw the quantiles of the R2 beyond nuisance by layer, with a colour for each basis."""
     rows = _shown(controls)
     figure = Figure(figsize=(PAGE, 3.2), layout="constrained")
     panel = figure.subplots()

@@ -1,4 +1,4 @@
-"""The rows of `explain/controls`: how well neurons are explained, next to random axes and shuffled sentences."""
+"""The rows of `explain/controls`: how well neurons are explained, compared with random axes and shuffled sentences."""
 
 from collections.abc import Mapping
 
@@ -17,7 +17,7 @@ _KEYS = [(name, "ascending") for name in ("layer", "basis", "model", "measure")]
 
 
 def range_measures(models: RangeModels) -> dict[str, Floats]:
-    """Return by name what is summarised of range models, a number for each unit."""
+    """Return the summarised measures of range models by name, with one number for each unit."""
     return {
         "r2": models.r2,
         "r2_nuisance": models.r2_nuisance,
@@ -27,13 +27,13 @@ def range_measures(models: RangeModels) -> dict[str, Floats]:
 
 
 def control_rows(layer: int, basis: str, model: str, measures: Mapping[str, Floats]) -> pa.Table:
-    """Return a row for each measure: over how many units it is known, their mean and quantiles; none without units.
+    """Return a row for each measure: the number of units with a value, their mean and quantiles. No units, no rows.
 
     Args:
         layer: counted from 1.
         basis: one of `BASES`.
         model: one of `MODELS`.
-        measures: by name, a number for each unit of the layer; NaN where it is unknown.
+        measures: by name, a number for each unit of the layer; NaN if unknown.
     """
     rows: list[dict[str, object]] = []
     for measure, numbers in measures.items():

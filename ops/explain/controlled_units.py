@@ -1,4 +1,4 @@
-"""For which units the controls of the score cards are learned: a sample of every layer tells as much as all."""
+"""The units for which the controls of the score cards are fitted: a sample of every layer is enough."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -9,7 +9,7 @@ from ops.arrays import Int64s
 from ops.sampling import CONTROLLED
 from ops.topk.neurons import Neurons
 
-CARDED = 128  # units of a layer
+CARDED = 128  # units of a layer with controls of the score card
 
 
 @dataclass(frozen=True)
@@ -17,8 +17,8 @@ class Controls:
     """The controls of a run.
 
     Attributes:
-        are_fitted: whether there are any. If so, all units have those of the range model.
-        carded: numbers of the neurons that have those of the score card too, ascending.
+        are_fitted: whether any controls are fitted. If so, every unit has those of the range model.
+        carded: numbers of the neurons that also have those of the score card, ascending.
     """
 
     are_fitted: bool
@@ -26,13 +26,13 @@ class Controls:
 
     @classmethod
     def drawn(cls, are_fitted: bool, neurons: Neurons, explained: Int64s, size: int, seed: int) -> Self:
-        """Draw so many of every layer's explained units, all where there are no more.
+        """Draw `size` of every layer's explained units, or all if there are fewer.
 
         Args:
-            are_fitted: whether there are controls.
-            neurons: of the run.
-            explained: numbers of those that are explained, ascending.
-            size: units to draw of a layer.
+            are_fitted: whether controls are fitted.
+            neurons: the run's neurons.
+            explained: numbers of the explained neurons, ascending.
+            size: units to draw from each layer.
             seed: of the draw.
         """
         carded = []

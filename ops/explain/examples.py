@@ -1,4 +1,4 @@
-"""Examples from the whole range of a neuron: a few sentences from each tenth of the activation sample."""
+"""Examples from a neuron's complete range: a few sentences from each tenth of the activation sample."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -16,7 +16,7 @@ class Examples:
     """Sentences of several units, by unit, tenth and sentence, `[rows]` each.
 
     Attributes:
-        unit: its place among the units given.
+        unit: its index among the given units.
         quantile: the tenth of the activation sample, 0 for the lowest activations to 9 for the highest.
         sent_id: the sentence.
         activation: the unit's activation in it.
@@ -29,16 +29,16 @@ class Examples:
 
 
 def examples(activations: Float32s, sent_ids: Int64s, seed: int, each: int = 5) -> Examples:
-    """Draw sentences without replacement from each tenth of the sample, by each unit's own activations.
+    """Draw sentences without replacement from each tenth of the sample, ranked by each unit's own activations.
 
-    A draw depends on the seed and on the unit's activations only, not on the other units given. Equal activations
-    are put into a random order before the sample is cut into tenths.
+    A draw depends only on the seed and on the unit's activations, not on the other units given. Ties are put into
+    random order before the sample is cut into tenths.
 
     Args:
         activations: `[n, units]`.
         sent_ids: of the sample, `[n]`.
         seed: of the draws.
-        each: sentences of a tenth; all of them where it has no more.
+        each: sentences drawn from a tenth; all of them if it has fewer.
     """
     n, units = activations.shape
     rng = np.random.default_rng([seed, sampling.EXAMPLES])
@@ -56,15 +56,15 @@ def examples(activations: Float32s, sent_ids: Int64s, seed: int, each: int = 5) 
 
 
 def _stable_order(values: Float32s) -> Int64s:
-    """Return what a stable argsort of each row returns, in half its time: numbers that all differ are sorted instead.
+    """Return a stable argsort of each row in half the time, by sorting distinct integers instead.
 
-    The bits of a positive float32 ascend with it, as whole numbers. Those of a negative one descend, until all but the
-    sign are flipped. The place comes behind them, so that equal values keep their order.
+    Read as integers, the bits of positive float32 numbers ascend with their value. Those of negative ones descend until
+    all bits but the sign are flipped. The index is appended in the low bits, so that ties keep their order.
 
     >>> _stable_order(np.array([[2, -1, 0, -0.0, -3, 2]], np.float32)).tolist()
     [[4, 1, 2, 3, 0, 5]]
     """
-    bits = (values + np.float32(0)).view(np.int32)  # no 0 with a sign
+    bits = (values + np.float32(0)).view(np.int32)  # turns -0 into 0
     keys = np.where(bits < 0, bits ^ np.int32(0x7FFFFFFF), bits).astype(np.int64) << 32
     keys |= np.arange(values.shape[1])
     keys.sort(axis=1)

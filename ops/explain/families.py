@@ -1,4 +1,4 @@
-"""Families of neurons: those whose activations go together are one finding, shown by its best."""
+"""Families of neurons: neurons whose activations correlate are one finding, represented by the best of them."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ _UNITS = 512  # compared at once
 
 @dataclass(frozen=True)
 class Pairs:
-    """Neurons whose activations correlate, each pair in both orders.
+    """Neurons whose activations correlate, with each pair in both orders.
 
     Attributes:
-        neuron: the one, by its number among all, ascending, `[pairs]`.
-        other: the other one, ascending for each neuron, `[pairs]`.
-        correlation: Pearson's, `[pairs]`.
+        neuron: number of the first neuron, ascending, `[pairs]`.
+        other: number of the second neuron, ascending for each first one, `[pairs]`.
+        correlation: Pearson correlation, `[pairs]`.
     """
 
     neuron: Int64s
@@ -29,7 +29,7 @@ class Pairs:
 
     @classmethod
     def joined(cls, parts: list["Pairs"]) -> "Pairs":
-        """Return the pairs of blocks of neurons that follow each other as one."""
+        """Concatenate the pairs of consecutive blocks of neurons."""
         return cls(
             np.concatenate([np.zeros(0, np.int64), *(part.neuron for part in parts)]),
             np.concatenate([np.zeros(0, np.int64), *(part.other for part in parts)]),
@@ -38,12 +38,12 @@ class Pairs:
 
 
 def correlated_pairs(activations: Float32s, first: int, stop: int, least: float = LEAST_CORRELATION) -> Pairs:
-    """Return each neuron of a block with all others whose activations correlate with its own.
+    """Return the pairs of each neuron of a block with all other neurons whose activations correlate with its own.
 
     Args:
         activations: of all neurons, by number, `[n, neurons]`.
         first, stop: the block.
-        least: absolute value of the correlation from which a pair is returned.
+        least: minimum absolute correlation of a pair.
     """
     starts = range(0, activations.shape[1], _UNITS)
     blocks = ((start, unit_vectors(activations[:, start : start + _UNITS])) for start in starts)
@@ -51,7 +51,7 @@ def correlated_pairs(activations: Float32s, first: int, stop: int, least: float 
 
 
 def vector_pairs(vectors: Float32s, first: int, stop: int, least: float = LEAST_CORRELATION) -> Pairs:
-    """Return the same from all neurons' `unit_vectors`, `[neurons, n]`, which take long to make for many blocks."""
+    """Return the same from all neurons' `unit_vectors`, `[neurons, n]`, which need not be recomputed for each block."""
     blocks = ((start, vectors[start : start + _UNITS]) for start in range(0, len(vectors), _UNITS))
     return _pairs(vectors[first:stop], first, blocks, least)
 
@@ -75,8 +75,8 @@ class Families:
     """The family of each neuron and pole.
 
     Attributes:
-        family: counted from 0 in the order in which their leaders are taken, `[rows]`.
-        correlation: of the activations of the neuron and of the family's leader, `[rows]`; 1 for the leader.
+        family: counted from 0 in the order in which their leaders are chosen, `[rows]`.
+        correlation: between the activations of the neuron and of the family's leader, `[rows]`; 1 for the leader.
         is_leader: `[rows]`.
     """
 
@@ -88,12 +88,13 @@ class Families:
 def families(neuron: Int64s, pole: Int64s, f1: Floats, pairs: Pairs) -> Families:
     """Group neurons and poles greedily around the best ones.
 
-    They are taken by f1 descending, then by neuron and pole; those without an f1 come last. Each that is in no family
-    yet leads a new one. It takes with it all that are in none and whose activations correlate with its own: the same
-    pole where the correlation is positive, the other one where it is negative.
+    Rows are visited by f1 descending, then by neuron and pole; rows without an f1 come last. A row that is in no family
+    yet leads a new one. The new family takes all remaining rows whose activations correlate with the leader's: those of
+    the same pole if the correlation is positive, and of the other pole if it is negative.
 
     Args:
-        neuron: by number, as `ops.topk.neurons.Neurons.number` counts them, `[rows]`; no neuron and pole twice.
+        neuron: by number, as `ops.topk.neurons.Neurons.number` counts them, `[rows]`; each neuron and pole at most
+            once.
         pole: the place of each row's pole in `POLES`, `[rows]`.
         f1: `[rows]`; may be NaN.
         pairs: of all neurons that correlate.
@@ -117,5 +118,5 @@ def families(neuron: Int64s, pole: Int64s, f1: Floats, pairs: Pairs) -> Families
 
 
 def _leaders(order: Int64s, family: Int32s) -> Iterator[int]:
-    """Yield each row that is in no family by the time that its turn comes."""
+    """Yield each row that is in no family when its turn comes."""
     return (row for row in order.tolist() if family[row] < 0)

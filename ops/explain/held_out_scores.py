@@ -1,4 +1,4 @@
-"""How well a score card tells winners in the test half of the documents, at the corpus's own rate of winners."""
+"""How well a score card identifies winners in the test half of the documents, at the corpus's own rate of winners."""
 
 import math
 from dataclasses import dataclass
@@ -13,28 +13,28 @@ from ops.patterns.occurrences import Occurrences
 from ops.sampling import CARD_RESAMPLES
 from ops.statistics.cluster_bootstrap import percentile_interval
 
-MEASURES = ("average_precision", "precision", "recall", "f1", "single_f1")  # those with an interval
-LEAST_DOCUMENTS = 10  # of the test half, for an interval
+MEASURES = ("average_precision", "precision", "recall", "f1", "single_f1")  # measures with an interval
+LEAST_DOCUMENTS = 10  # of the test half, required for an interval
 RESAMPLES = 200
 
 
 @dataclass(frozen=True)
 class CardScores:
-    """What a score card is worth. Numbers are NaN where they are undefined.
+    """The scores of a score card. Undefined numbers are NaN.
 
     Attributes:
-        average_precision: of sentences by their score, on the test half; equal scores enter together. Like the three
-            that follow it has the ends of a 95 % interval, `_low` and `_high`.
+        average_precision: of sentences ranked by their score, on the test half; ties enter together. This and the
+            next three have a 95 % interval, whose ends are in `_low` and `_high`.
         precision, recall, f1: of the sentences that the card calls winners, on the test half.
         auc: area under the ROC curve, on the test half.
         single_f1: F1 of the best single literal, on the test half, with an interval from the same bootstrap samples.
-        gains: average precision that is lost where a literal is left out and the others are fitted again, `[m]`.
-        n_train, n_test: winners in each half.
-        test_documents: documents of the test half with winners.
-        share, baseline_share: of the winners and of the baseline's other sentences that the card calls winners, in
-            both halves.
-        shares, baseline_shares: the same of each literal as the card states it, thus of sentences without it where its
-            weight is negative, `[m]`.
+        gains: average precision lost if a literal is removed and the others are refitted, `[m]`.
+        n_train, n_test: number of winners in each half.
+        test_documents: number of documents of the test half with winners.
+        share, baseline_share: share of the winners, and of the baseline's other sentences, that the card calls
+            winners, in both halves.
+        shares, baseline_shares: the same shares for each literal as the card states it: of the sentences without it if
+            its weight is negative, `[m]`.
     """
 
     average_precision: float
@@ -64,7 +64,7 @@ class CardScores:
 
 
 def resampling(documents: int, seed: int, resamples: int = RESAMPLES, purpose: int = CARD_RESAMPLES) -> UInt8s:
-    """Draw how often each bootstrap sample has each document, `[documents, resamples]`: Poisson with a mean of 1.
+    """Draw how often each bootstrap sample contains each document, `[documents, resamples]`: Poisson with a mean of 1.
 
     `purpose` is the number of the draw in `ops.sampling`.
     """
@@ -74,19 +74,19 @@ def resampling(documents: int, seed: int, resamples: int = RESAMPLES, purpose: i
 def evaluate(
     card: ScoreCard, found: Occurrences, labelled: Labelled, resamples: UInt8s | None, leave_out: bool = True
 ) -> CardScores:
-    """Return how well a card tells winners from other sentences.
+    """Return how well a card distinguishes winners from other sentences.
 
-    A winner counts once and any other sentence as many times as it stands for. Intervals are percentiles of a bootstrap
-    by document; with fewer than 10 documents in the test half they are NaN. Where winners are more than half of the
-    corpus, or the test half has no winner or nothing else, all scores are NaN.
+    A winner counts once, and any other sentence counts with its weight. Intervals are percentiles of a bootstrap by
+    document; with fewer than 10 documents in the test half they are NaN. All scores are NaN if winners are more than
+    half of the corpus, or if the test half has no winners or nothing but winners.
 
     Args:
         card: from `learn`.
-        found: the sentences that have each literal, as `learn` had them.
+        found: the sentences that have each literal, as passed to `learn`.
         labelled: the sentences.
-        resamples: how often each sample has each document, `[documents, samples]`; none given: no intervals.
-        leave_out: say what the card and each literal hold of, and what is lost without each literal, for which the
-            others are fitted again; else NaN.
+        resamples: how often each sample contains each document, `[documents, samples]`; None for no intervals.
+        leave_out: whether to compute the shares of the card and of each literal, and what is lost without each literal,
+            for which the others are refitted; otherwise these are NaN.
     """
     cells = Cells.by(found, card.literals, len(labelled.winner))
     scores, weight = card.scores(cells.has), labelled.baseline_weight
@@ -134,7 +134,7 @@ def evaluate(
 
 
 def held_out_f1(card: ScoreCard, found: Occurrences, labelled: Labelled) -> float:
-    """Return the F1 of a card alone, as `evaluate` does."""
+    """Return only the F1 of a card, computed as in `evaluate`."""
     cells = Cells.by(found, card.literals, len(labelled.winner))
     rest, winners = (cells.counts(labelled.sides, 4).T * _each(labelled.baseline_weight))[2:]
     if labelled.too_many or not winners.sum() or not rest.sum():
@@ -144,7 +144,7 @@ def held_out_f1(card: ScoreCard, found: Occurrences, labelled: Labelled) -> floa
 
 
 def _each(weight: float) -> Float64s:
-    """Return for how many sentences one of each of the `sides` stands, `[4, 1]`."""
+    """Return the weight of one sentence of each of the `sides`, `[4, 1]`."""
     return np.array([[weight], [1.0], [weight], [1.0]])
 
 
@@ -152,9 +152,10 @@ def _each(weight: float) -> Float64s:
 def _levels(
     scores: Float64s, threshold: float, winners: Float64s, rest: Float64s
 ) -> tuple[Int64s, Bools, Float64s, Float64s]:
-    """Return the rank of each score `[cells]`, 0 the highest and equal ones alike, and of each rank three things.
+    """Return the rank of each score, `[cells]`, and three values for each rank. 0 is the highest; ties share a rank.
 
-    These are whether it is called, and the weights of its winners and of its other sentences, `[ranks]`.
+    The values are whether the card calls it a winner, and the weights of its winners and of its other sentences,
+    `[ranks]`.
     """
     order = np.argsort(-scores, kind="mergesort")
     level, highest = np.empty(scores.size, np.int64), np.empty(scores.size)
@@ -171,14 +172,14 @@ def _levels(
 
 @compiled
 def _measures(hits: Float64s, others: Float64s, called: Bools) -> Float64s:
-    """Return average precision, precision, recall and F1, `[4, samples]`; NaN where they are undefined.
+    """Return average precision, precision, recall and F1, `[4, samples]`; NaN if they are undefined.
 
-    Without a winner they all are; precision is too where nothing is called.
+    Without a winner all of them are undefined. Precision is also undefined if nothing is called a winner.
 
     Args:
-        hits, others: weight of the winners and of the other sentences with each score, from the highest on,
+        hits, others: weight of the winners and of the other sentences with each score, from the highest score down,
             `[scores, samples]`.
-        called: which scores make a sentence be called a winner, `[scores]`.
+        called: which scores make the card call a sentence a winner, `[scores]`.
     """
     levels, samples = hits.shape
     measures = np.full((4, samples), np.nan)
@@ -215,7 +216,7 @@ def _without_each(
     rest: Float64s,
     half: float,
 ) -> Float64s:
-    """Return the average precision without each of the card's literals, the others fitted again, `[m]`."""
+    """Return the average precision without each of the card's literals, with the others refitted, `[m]`."""
     there, found = train_winners + train_rest > 0, np.empty(len(card.literals))
     for number in range(len(found)):
         others, start = np.delete(has, number, 1), np.array([card.intercept, *np.delete(card.weights, number)])
@@ -243,7 +244,7 @@ def _drawn_again(
 
 
 def _intervals(values: Float64s, again: Float64s, documents: int) -> Float64s:
-    """Return the ends of the intervals of the measures, `[5, 2]`; `documents` are those of the test half."""
+    """Return the ends of the measures' intervals, `[5, 2]`; `documents` is the number of documents of the test half."""
     intervals = np.full((len(values), 2), np.nan)
     for number, value in enumerate(values.tolist()):
         if math.isfinite(value) and np.isfinite(again[number]).any():
@@ -253,7 +254,7 @@ def _intervals(values: Float64s, again: Float64s, documents: int) -> Float64s:
 
 @compiled
 def _documents(document: Int64s, sides: UInt8s) -> tuple[int, int]:
-    """Return the documents of the test half, and those of them that have winners."""
+    """Return the number of documents of the test half, and how many of them have winners."""
     seen = np.zeros(document.max() + 1 if document.size else 0, np.uint8)
     for sentence in range(document.size):
         seen[document[sentence]] |= 1 << sides[sentence]
@@ -262,7 +263,7 @@ def _documents(document: Int64s, sides: UInt8s) -> tuple[int, int]:
 
 @compiled
 def _area(hits: Float64s, others: Float64s) -> float:
-    """Return the area under the ROC curve by the weights with each score, from the highest on."""
+    """Return the area under the ROC curve from the weights with each score, from the highest score down."""
     area, above, total = 0.0, 0.0, others.sum()
     for level in range(hits.size):
         area += hits[level] * (total - above - others[level] / 2)
@@ -271,7 +272,7 @@ def _area(hits: Float64s, others: Float64s) -> float:
 
 
 def _single_f1(card: ScoreCard, found: Occurrences, labelled: Labelled, sides: Int64s) -> float:
-    """Return the F1 of the best single literal; `sides [4]` counts all sentences by side."""
+    """Return the F1 of the best single literal; `sides [4]` holds the number of sentences on each side."""
     if card.single < 0:
         return math.nan
     own = found.sentences[found.offsets[card.single] : found.offsets[card.single + 1]]
@@ -284,7 +285,7 @@ def _single_f1(card: ScoreCard, found: Occurrences, labelled: Labelled, sides: I
 
 @compiled
 def _resampled(level: Int64s, sides: UInt8s, document: Int64s, resamples: UInt8s, levels: int) -> Int32s:
-    """Return the winners of the test half, after the others, with each score in each sample, `[2, levels, samples]`."""
+    """Count the test half's other sentences and winners with each score in each sample, `[2, levels, samples]`."""
     sums = np.zeros((2, levels, resamples.shape[1]), np.int32)
     for sentence in range(level.size):
         if sides[sentence] >= 2:

@@ -1,4 +1,4 @@
-"""Sentences that win nearly everywhere, which would pass for a finding of hundreds of neurons."""
+"""Sentences that win for nearly every neuron, which would look like a finding of hundreds of neurons."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from ops.patterns.sequences import Sequences
 
 @dataclass(frozen=True)
 class Hubs:
-    """The sentences that win more than `most` neuron-poles, and which of them each neuron-pole wins.
+    """The sentences that win for more than `most` neuron-poles, and which of them each neuron-pole has as winners.
 
     Attributes:
         rows: the sentences, ascending, `[hubs]`.
-        wins: how many neuron-poles each wins, `[hubs]`.
-        won: by set number, the hubs among a neuron-pole's winners, as places among `rows`.
+        wins: for how many neuron-poles each wins, `[hubs]`.
+        won: by set number, the hubs among a neuron-pole's winners, as indices into `rows`.
         most: as `ops.sentences.hubs.most_wins` returns it.
     """
 
@@ -31,9 +31,9 @@ class Hubs:
         """Find the hubs among all sentences.
 
         Args:
-            wins: the neuron-poles that each sentence wins, `[rows]`.
+            wins: for how many neuron-poles each sentence wins, `[rows]`.
             winners: all winners, each once, a block at a time: set numbers, and rows of the sentences.
-            sets: set numbers are below this.
+            sets: the number of sets; set numbers are below this.
             most: as `most_wins` returns it.
         """
         rows = np.flatnonzero(wins > most)
@@ -50,9 +50,9 @@ class Hubs:
         return cls(rows, np.asarray(wins)[rows].astype(np.int64), won, most)
 
     def of(self, family: Int64s) -> Int64s:
-        """Return the rows that are hubs for a neuron-pole, ascending; its family's wins are not counted.
+        """Return the rows that are hubs for a neuron-pole, ascending; wins within its family are not counted.
 
-        What a sentence wins of one direction is one finding, however many neurons share it.
+        Wins in one direction are one finding, however many neurons share that direction.
 
         Args:
             family: the set numbers of the neuron-pole itself and of those that correlate with it, distinct.

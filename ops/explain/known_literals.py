@@ -1,4 +1,4 @@
-"""Which literals the sentences have that all neurons are set against: asked once for all neurons."""
+"""Which literals the sentences have that all neurons are compared with: computed once for all neurons."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -22,17 +22,17 @@ def to_table(found: Occurrences) -> pa.Table:
 
 
 def from_table(table: pa.Table) -> Occurrences:
-    """Return what `to_table` was given."""
+    """Return the occurrences that `to_table` stored."""
     lists = table["sentences"].combine_chunks()
     offsets = lists.offsets.to_numpy().astype(np.int64)
     return Occurrences(lists.values.to_numpy()[offsets[0] : offsets[-1]], offsets - offsets[0])
 
 
 def one_after_another(parts: Iterable[tuple[Occurrences, int]]) -> Occurrences:
-    """Return the occurrences of the same literals over runs of sentences that follow each other.
+    """Concatenate the occurrences of the same literals over consecutive blocks of sentences.
 
     Args:
-        parts: the occurrences of each run, and how many sentences it has.
+        parts: the occurrences of each block, and its number of sentences.
     """
     runs = list(parts)
     starts = np.cumsum([0, *(size for _, size in runs)])
@@ -45,7 +45,7 @@ def one_after_another(parts: Iterable[tuple[Occurrences, int]]) -> Occurrences:
 
 
 def beside(first: Occurrences, second: Occurrences) -> Occurrences:
-    """Return the occurrences of the first literals and then of the second ones, over the same sentences."""
+    """Return the occurrences of the first literals followed by the second ones, over the same sentences."""
     offsets = np.concatenate((first.offsets, second.offsets[1:] + first.offsets[-1]))
     return Occurrences(np.concatenate((first.sentences, second.sentences)), offsets)
 
@@ -72,7 +72,7 @@ class KnownLiterals:
         return self.answers.support(places)
 
     def of(self, keep: Bools) -> "KnownLiterals":
-        """Return the matrix of the sentences that `keep [n]` marks, numbered anew."""
+        """Return the matrix of only the sentences that `keep [n]` marks, renumbered from 0."""
         place = np.cumsum(keep, dtype=np.int32) - np.int32(1)
         kept = keep[self.found.sentences]
         offsets = np.concatenate(([0], np.cumsum(kept, dtype=np.int64)))[self.found.offsets]

@@ -1,4 +1,4 @@
-"""What a literal has to be worth before it joins a score card: the length of its name, in nats."""
+"""What a literal must gain before it joins a score card: the length of its name, in nats."""
 
 from functools import lru_cache
 
@@ -12,11 +12,12 @@ LEAST, WEIGHT = 3.0, 1.0
 def costs(support: Int64s, nuisance: Bools) -> Float64s:
     """Return the cost of each literal of a pool, `[L]`, in nats.
 
-    Literals are ranked by how many sentences have them, the commonest first, nuisance and language apart; of equal
-    ones the first is first. The cost is the length of a literal's name: log(rank) + log(1 + 1/2 + ... + 1/n) in a code
-    that gives short names to the few literals that most sentences have, or log(n) in one whose names are equally long,
-    whichever is shorter. So the few common literals need not pay for the thousands of rare ones. The weight costs one
-    nat more, as in Akaike's criterion. All of it is 3 at least, odds of 20 to 1, however few the literals.
+    Literals are ranked by how many sentences have them, the most common first; ties keep their order. Nuisance and
+    language are ranked separately. The cost is the length of a literal's name in the shorter of two codes. One gives
+    short names to the few literals that most sentences have: log(rank) + log(1 + 1/2 + ... + 1/n). In the other all
+    names are equally long: log(n). So the few common literals do not pay for the thousands of rare ones. The weight
+    costs one more nat, as in Akaike's criterion. The total is at least 3, odds of 20 to 1, however few literals there
+    are.
 
     Args:
         support: sentences that have each literal, `[L]`.
@@ -33,11 +34,11 @@ def costs(support: Int64s, nuisance: Bools) -> Float64s:
 
 
 def costs_of_more(nuisance: Bools, pool: Bools) -> Float64s:
-    """Return the costs of literals that are not of the pool: they rank behind all of its kind, in their order.
+    """Return the costs of literals outside the pool, which rank in order after all of the pool's of their kind.
 
     Args:
         nuisance: which of them are nuisance, `[m]`.
-        pool: which of the pool's literals are, `[L]`.
+        pool: which of the pool's literals are nuisance, `[L]`.
     """
     found = np.empty(len(nuisance))
     for kind in (True, False):
@@ -46,7 +47,7 @@ def costs_of_more(nuisance: Bools, pool: Bools) -> Float64s:
     return found
 
 
-# A set has at most some dozens of literals of its own, so that few numbers are asked for again and again.
+# A set has at most a few dozen literals of its own, so the same few numbers are requested again and again.
 @lru_cache(64)
 def _by_rank(literals: int) -> Float64s:
     ranks = np.arange(1, literals + 1)

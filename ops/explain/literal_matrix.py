@@ -1,4 +1,4 @@
-"""Which sentences have which literals, by literal and by sentence, with the counts that models are fitted from."""
+"""Which sentences have which literals, by literal and by sentence, with the counts that models are fitted to."""
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -9,14 +9,14 @@ from ops.patterns.occurrences import Occurrences
 
 
 class LiteralMatrix:
-    """Literals and sentences, the sentences in an order of their own; those that belong together follow each other.
+    """Literals and sentences, with the sentences reordered so that those that belong together are adjacent.
 
     Args:
         found: which sentences have each literal.
-        order: the places of the sentences in the order wanted, each once, `[n]`.
+        order: the indices of the sentences in the desired order, each once, `[n]`.
 
     Raises:
-        ValueError: a literal occurs in a sentence that is not among them.
+        ValueError: a literal occurs in a sentence that is not in `order`.
     """
 
     def __init__(self, found: Occurrences, order: Int64s) -> None:
@@ -34,7 +34,7 @@ class LiteralMatrix:
         return self._shape[0]
 
     def sentences(self, literal: int) -> Int32s:
-        """Return the places of the sentences that have a literal, in the order given, ascending."""
+        """Return the positions, in the given order, of the sentences that have a literal, ascending."""
         return np.asarray(self._sentences[self._starts[literal] : self._starts[literal + 1]])
 
     def column(self, literal: int) -> Float64s:
@@ -48,7 +48,7 @@ class LiteralMatrix:
         return _support(self._sentences, self._starts, stop)
 
     def documents(self, codes: Int64s) -> Int64s:
-        """Count each literal's documents among the first sentences, of which `codes` (from 0) are, `[literals]`."""
+        """Count the documents with each literal among the first sentences, given their codes, `[literals]`."""
         return _documents(self._sentences, self._starts, codes, int(codes.max(initial=-1)) + 1)
 
     def sums(self, values: Float64s, literals: Int64s | None = None) -> Float64s:
@@ -58,13 +58,13 @@ class LiteralMatrix:
 
         Args:
             values: of the first sentences.
-            literals: those that are summed over; none given: all.
+            literals: the literals to sum over; None for all.
         """
         which = np.arange(len(self)) if literals is None else literals
         return _sums(self._sentences, self._starts, np.ascontiguousarray(values), which)
 
     def together(self, literal: int, first: int, stop: int) -> Int64s:
-        """Count the sentences from `first` to before `stop` that have a literal and each other one, `[literals]`."""
+        """Count the sentences from `first` up to `stop` that have both a literal and each other one, `[literals]`."""
         own = self.sentences(literal)
         chosen = own[slice(*np.searchsorted(own, (first, stop)).tolist())]
         return _together(chosen, self._literals, self._first, len(self))

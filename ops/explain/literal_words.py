@@ -1,4 +1,4 @@
-"""A literal in plain English, to stand in a sentence about sentences."""
+"""A literal in plain English, as part of a sentence about sentences."""
 
 import re
 import unicodedata
@@ -12,9 +12,9 @@ from ops.show.examples import read_pattern
 
 _NEGATED = re.compile(r"n['\u2019]t", re.IGNORECASE)
 _CLITIC = re.compile(r"n['\u2019]t|['\u2019](?:s|re|ve|ll|d|m)", re.IGNORECASE)
-_ONLY_NEGATED = frozenset({"ca", "wo", "sha"})  # words that nothing but n't follows
+_ONLY_NEGATED = frozenset({"ca", "wo", "sha"})  # words that only occur before n't
 _ARTICLE = re.compile("^(?:an?|the) ")
-# What Unicode calls by another name than a reader does.
+# Characters whose Unicode name differs from the common one.
 _MARKS = {
     "-": "hyphen",
     "(": "opening bracket",
@@ -33,11 +33,11 @@ class Term:
     Attributes:
         kind: one of `ops.explain.kinds.KINDS`.
         pattern: the literal, readable; of a topic, its most typical words.
-        items: what it is made of; of a value, the property and the value; of a length, the most words.
-        negated: whether lacking it speaks for a winner.
-        weight: log-odds of having it, below 0 where it is negated.
-        share: of the winners, those for which it holds as stated.
-        baseline_share: the same of the other sentences; None where there are none.
+        items: its parts: the property and the value of a value, the maximum number of words of a length.
+        negated: whether lacking it counts in favour of a winner.
+        weight: log-odds of having it, below 0 if it is negated.
+        share: share of the winners for which it holds as stated.
+        baseline_share: the same share of the other sentences; None if there are none.
     """
 
     kind: str
@@ -51,11 +51,11 @@ class Term:
 
 @dataclass(frozen=True)
 class PatternRules:
-    """The rules by which patterns were mined, as far as they change what a pattern says.
+    """The rules by which patterns were mined, as far as they change the meaning of a pattern.
 
     Attributes:
-        word_gap: whether others may stand between the words of a pattern.
-        is_collapsed: whether a clause right below a sentence's root was merged into it.
+        word_gap: whether other words may occur between the words of a pattern.
+        is_collapsed: whether a clause directly below a sentence's root was merged into it.
     """
 
     word_gap: bool = True
@@ -63,12 +63,12 @@ class PatternRules:
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Self:
-        """Return those of a run with these options of `mine`."""
+        """Return the rules of a run with these options of `mine`."""
         return cls(options["word_max_gap"] != 0, options["subtree_root"] == "collapse")
 
 
 class Said(NamedTuple):
-    """A literal in words: `lead` and `body` follow "sentences"; `noun` stands in a list of things that one may have."""
+    """A literal in words: `lead` and `body` follow "sentences"; `noun` goes into a list of things one may have."""
 
     lead: str
     body: str
@@ -76,12 +76,12 @@ class Said(NamedTuple):
 
 
 def say(term: Term, rules: PatternRules, most: int) -> Said:
-    """Return a literal in words, as stated (its negation where it is negated).
+    """Return a literal in words, as stated (negated if it is negated).
 
     Args:
         term: the literal.
-        rules: those by which patterns were mined.
-        most: characters of a name; one that is longer gives way to its code, and that is cut if need be.
+        rules: the rules by which patterns were mined.
+        most: maximum characters of a name; a longer one is replaced by its code, which is cut if necessary.
     """
     if term.kind == "length":
         body = f"{'more than' if term.negated else 'at most'} {term.items[0]} words"
@@ -108,7 +108,7 @@ def say(term: Term, rules: PatternRules, most: int) -> Said:
 
 
 def join_words(items: Sequence[str], has_gap: bool) -> str:
-    """Return words in order, those that are written together as one; dots where others may stand between.
+    """Return words in order, joining those that are written together; dots show where other words may occur.
 
     >>> join_words(["do", "n't", "be"], False), join_words(["ca", "n't", "be"], True), join_words(["see", "for"], True)
     ("don't be", "can't … be", 'see … for')
@@ -150,7 +150,7 @@ def _say_subtree(term: Term, rules: PatternRules, most: int) -> Said:
 
 
 def _mark(mark: str, most: int) -> str:
-    """Return a punctuation mark by its name.
+    """Return the name of a punctuation mark.
 
     >>> _mark("?", 99), _mark("!", 99), _mark("?!", 99)
     ('a question mark (?)', 'an exclamation mark (!)', 'the mark *?!*')

@@ -19,23 +19,23 @@ from ops.patterns.subtree_patterns import Subtrees
 from ops.sentences.mining_view import MiningView
 from ops.sentences.names import Names
 
-# Of two literals that say the same, the one of the plainer kind is shown: the earlier one here.
+# Of two equivalent literals, the one of the plainer kind is shown: the earlier one here.
 PLAINEST_FIRST = ("word", "mark", "topic", "tag", "subtree", "value", "length", "hub")
 
-_ROWS = 1 << 13  # asked at once
+_ROWS = 1 << 13  # sentences processed at once
 
-# Says which of some sentences have each of some literals.
+# Returns which of some sentences have each of some literals.
 _Find = Callable[[Selection], Occurrences]
 
 
 def plainness(kinds: Sequence[str], items: Sequence[list[str]], patterns: Sequence[str], first: int = 0) -> Int64s:
-    """Return how plain literals are, `[n]`: the smaller, the plainer; all differ.
+    """Return how plain literals are, `[n]`: a smaller number is plainer, and all numbers differ.
 
-    Plainness goes by kind (`PLAINEST_FIRST`), then by the number of items, the length of the text, and the place.
+    Literals are ranked by kind (`PLAINEST_FIRST`), then by the number of items, the length of the text, and the index.
 
     Args:
         kinds, items, patterns: of each literal.
-        first: the place of the first one; that of a neuron's own literals counts on from the pool's.
+        first: the index of the first literal; a neuron's own literals are numbered after the pool's.
 
     >>> plainness(["tag", "word", "word"], [["NN"], ["of", "a"], ["cat"]], ["NN", "of a", "cat"]).argsort().tolist()
     [2, 1, 0]
@@ -46,16 +46,16 @@ def plainness(kinds: Sequence[str], items: Sequence[list[str]], patterns: Sequen
 
 
 class Literals:
-    """Literals that sentences are asked, `[L]`; those of kind `hub` belong to one neuron and are not among them.
+    """The literals of the pool, `[L]`. Literals of kind `hub` belong to one neuron and are not among them.
 
     Args:
         pool: the literals, by the schema of `ops.explain.pool`.
         view: the sentences, with words in lower case.
-        kinds: of word, tag and subtree, those that the sentences have, with the run's rules for gaps.
+        kinds: the pattern kinds that the sentences have, out of word, tag and subtree, with the run's rules for gaps.
 
     Attributes:
-        kind: each literal's place in `KINDS`, int8.
-        pattern, items: its text and its items; of a topic, the words of the class.
+        kind: each literal's index in `KINDS`, int8.
+        pattern, items: its text and its items; for a topic, the words of the class.
         nuisance: whether it is not about language, bool.
         plainness: as the function of that name returns it.
     """
@@ -69,7 +69,7 @@ class Literals:
         self.plainness = plainness(names, self.items, self.pattern)
         self._profiler = Profiler(view)
         self._asked: dict[str, _Asked] = {}
-        self._place = np.zeros(len(names), np.int64)  # among the literals of its kind
+        self._place = np.zeros(len(names), np.int64)  # index among the literals of its kind
         for kind in dict.fromkeys(names):
             own = np.flatnonzero(self.kind == KINDS.index(kind))
             self._place[own] = np.arange(len(own))
@@ -80,11 +80,11 @@ class Literals:
         return len(self.pattern)
 
     def find(self, rows: Int64s, which: Int64s | None = None) -> Occurrences:
-        """Return which of these sentences have each literal; none has a literal with a name that no sentence has.
+        """Return which of these sentences have each literal. A literal with a name that no sentence has occurs nowhere.
 
         Args:
             rows: the sentences, distinct.
-            which: the literals that are asked for, distinct, by their places; all where none are given.
+            which: indices of the literals to look for, distinct; by default all.
         """
         finders = self._every if which is None else self._finders(which)
         n = len(self) if which is None else len(which)
@@ -96,7 +96,7 @@ class Literals:
         return one_after_another((part, _ROWS) for part in parts)
 
     def patterns(self, kind: str) -> Sequences:
-        """Return the literals of kind `word`, `tag` or `subtree` as codes of the view; those with names it has."""
+        """Return the literals of kind `word`, `tag` or `subtree` whose names the view has, as its codes."""
         asked = self._asked.get(kind)
         return asked.patterns.take(asked.known) if isinstance(asked, _Patterns) else Sequences.from_lists([])
 
@@ -113,7 +113,7 @@ class Literals:
         return _Values(items, self._profiler) if kind == "value" else _Lengths(items)
 
     def _finders(self, which: Int64s) -> list[tuple[Int64s, _Find]]:
-        """Return, kind by kind, the places among `which` of its literals, and what finds them."""
+        """Return for each kind the positions in `which` of its literals, and the function that finds them."""
         found = []
         for kind, asked in self._asked.items():
             own = np.flatnonzero(self.kind[which] == KINDS.index(kind))
@@ -128,10 +128,10 @@ class _Patterns:
     """Word, tag and subtree patterns.
 
     Args:
-        codes: of their items, -1 for a name that no sentence has.
+        codes: codes of their items, -1 for a name that no sentence has.
         brackets: the subtrees as text; None for words and tags.
-        names: how many names the codes are of.
-        kind: finds them; None where no sentence has what they are made of.
+        names: the number of names that have codes.
+        kind: finds them; None if the sentences lack the required annotation.
     """
 
     def __init__(self, codes: Sequences, brackets: list[str] | None, names: int, kind: PatternKind | None) -> None:
@@ -147,12 +147,14 @@ class _Patterns:
 
 
 class _Words:
-    """Sets of words, of which a sentence contains one at least: topics, or single marks. Sets share no word.
+    """Sets of words: topics, or single punctuation marks. A sentence has one if it contains any of its words.
+
+    No two sets share a word.
 
     Args:
-        codes: of each set's words, -1 for one that no sentence has.
-        words: how many words there are.
-        are_marks: they are punctuation, and not words.
+        codes: codes of each set's words, -1 for a word that no sentence has.
+        words: the number of words.
+        are_marks: whether they are punctuation marks and not words.
     """
 
     def __init__(self, codes: Sequences, words: int, are_marks: bool) -> None:
@@ -174,7 +176,7 @@ class _Words:
 
 
 class _Values:
-    """Values of data set and metadata; each one's items are its property and its value."""
+    """Values of data set and metadata. The items of each are its property and its value."""
 
     def __init__(self, items: list[list[str]], profiler: Profiler) -> None:
         self._properties = value_properties(profiler)
@@ -200,7 +202,7 @@ class _Values:
 
 
 class _Lengths:
-    """At most so many words, counted with punctuation."""
+    """At most so many words, punctuation included."""
 
     def __init__(self, items: list[list[str]]) -> None:
         self._most = np.array([int(n) for (n,) in items], np.int64)
@@ -222,7 +224,7 @@ def _codes(items: list[list[str]], names: Sequence[str]) -> Sequences:
     lengths = [0, *map(len, items)]
     wanted = pa.array([name for own in items for name in own], pa.string()).dictionary_encode()
     every = names.array if isinstance(names, Names) else pa.array(names, pa.string())
-    # The names may be millions, and few are wanted: what is hashed is the wanted ones.
+    # There may be millions of names and few wanted ones, so the wanted ones are hashed.
     place = pc.index_in(every, value_set=wanted.dictionary.cast(every.type)).to_numpy(zero_copy_only=False)
     there = np.flatnonzero(~np.isnan(place)) if place.dtype.kind == "f" else np.arange(len(place))
     code = np.full(len(wanted.dictionary), -1, np.int32)
@@ -246,7 +248,7 @@ def _depths(brackets: list[str]) -> Int32s:
 
 
 def _side_by_side(parts: Sequence[tuple[Int64s, Occurrences]], n: int) -> Occurrences:
-    """Return the occurrences of `n` literals, of which each part has some, by their places; no part has the rest."""
+    """Combine the occurrences of `n` literals; each part holds some of them, given by index, and no part the rest."""
     places = np.concatenate([np.zeros(0, np.int64), *(own for own, _ in parts)])
     found = Sequences.concatenate([Sequences(part.sentences, part.offsets) for _, part in parts])
     source = np.full(n, len(found), np.int64)

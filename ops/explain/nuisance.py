@@ -1,4 +1,4 @@
-"""Literals of length, data set and metadata: what may drive a neuron without being language."""
+"""Literals of length, data set and metadata, which may drive a neuron without being language."""
 
 import numpy as np
 import pyarrow as pa
@@ -10,11 +10,11 @@ from ops.sentences.store import SentenceStore
 
 LEAST_SHARE, MOST_VALUES = 0.01, 200
 _DECILES = np.arange(1, 10) / 10
-_LENGTH = "words_per_sentence"  # as the profiler calls it
+_LENGTH = "words_per_sentence"  # the profiler's name for it
 
 
 def value_properties(profiler: Profiler) -> dict[str, Property]:
-    """Return the properties of which a sentence has one value, its length aside: data set and metadata, by name."""
+    """Return the properties with one value for each sentence, except its length: data set and metadata, by name."""
     return {
         own.name: own
         for own in profiler.properties
@@ -25,8 +25,8 @@ def value_properties(profiler: Profiler) -> dict[str, Property]:
 def length_literals(store: SentenceStore) -> pa.Table:
     """Return "at most n words" for each distinct inner decile of the baseline's lengths, rows of the pool's `SCHEMA`.
 
-    The literals are cumulative: nine of them cut the lengths into ten bins. One that all of the baseline has is left
-    out.
+    The literals are cumulative: nine of them cut the lengths into ten bins. A literal that holds for every baseline
+    sentence is omitted.
     """
     lengths = store.lengths(_baseline(store))
     if not len(lengths):
@@ -43,9 +43,9 @@ def value_literals(profiler: Profiler, least_share: float = LEAST_SHARE, most: i
 
     Args:
         profiler: knows the properties.
-        least_share: of the baseline's sentences that must have a value; they must come from two documents at least,
-            and they must not be the whole baseline.
-        most: the most values.
+        least_share: minimum share of the baseline's sentences with a value. They must also come from at least two
+            documents, and must not be all of the baseline.
+        most: maximum number of values.
     """
     store = profiler.view.store
     rows = _baseline(store)

@@ -1,20 +1,20 @@
-"""An orthonormal basis of some columns on some of the rows, continued to the rest of them."""
+"""An orthonormal basis of some columns on some of the rows, extended to the remaining rows."""
 
 import numpy as np
 
 from ops.arrays import Float64s
 
-# A column counts as a combination of others where they leave less than this share of its variance.
+# A column counts as a combination of others if they leave less than this share of its variance.
 LEAST_LEFT = 0.01
 
 
 def orthonormal_basis(columns: Float64s, rows: int) -> Float64s:
     """Return the constant and the columns, made orthonormal on the first `rows` rows, `[n, 1 to 1 + columns]` float64.
 
-    The other rows have the same combinations of columns, so that what is fitted on the first rows can be applied to
-    them: `basis @ (basis[:rows].T @ y[:rows])` is the least-squares prediction for all rows. A column that the constant
-    and the columns before it explain by more than 99 % of its variance on the first rows is left out
-    (Gram-Schmidt with reorthogonalisation).
+    The other rows get the same combinations of columns, so that a fit on the first rows can be applied to them:
+    `basis @ (basis[:rows].T @ y[:rows])` is the least-squares prediction for all rows. A column is dropped if the
+    constant and the previous columns explain more than 99 % of its variance on the first rows (Gram-Schmidt with
+    reorthogonalisation).
 
     Args:
         columns: `[n, columns]`.

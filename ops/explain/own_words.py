@@ -1,4 +1,4 @@
-"""Word patterns of one neuron's own winners, for what too few neurons share to be in the pool."""
+"""Word patterns of one neuron's own winners that too few neurons share to be in the pool."""
 
 from functools import lru_cache
 
@@ -17,17 +17,17 @@ from ops.sampling import OWN_WINNERS
 from ops.statistics.association import signed_g2
 
 MOST_WINNERS, TOP = 1_000, 30
-_NAMES = 1 << 16  # words whose spelling is kept
-RARE_COUNT, RARE_SHARE = 1_000, 0.01  # sentences of the baseline that a rare word is in at most: the larger of both
+_NAMES = 1 << 16  # words whose spelling is cached
+RARE_COUNT, RARE_SHARE = 1_000, 0.01  # a rare word is in at most this many baseline sentences: the larger of both
 
 
 class WordIndex:
-    """Sentences as words, and which of the sentences have each word: a pattern is sought where its rarest word is.
+    """Sentences as words, and which sentences have each word. A pattern is only searched where its rarest word occurs.
 
     Args:
         words: of each sentence, as codes.
         names: the codes are below this.
-        max_gap: words that may be skipped between neighbours of a pattern; None: any number.
+        max_gap: words that may be skipped between two items of a pattern; None for any number.
     """
 
     def __init__(self, words: Sequences, names: int, max_gap: int | None) -> None:
@@ -38,14 +38,14 @@ class WordIndex:
         self._starts = np.concatenate(([0], np.cumsum(np.bincount(once.items, minlength=names))))
 
     def rarest(self, patterns: Sequences) -> tuple[Int64s, Int64s]:
-        """Return the word of each pattern that the fewest sentences have (the first of such), and how many do."""
+        """Return the rarest word of each pattern, the first of several, and how many sentences have it."""
         words = _rarest_words(patterns.items, patterns.offsets, self._starts)
         return words, self._starts[words + 1] - self._starts[words]
 
     def count(self, patterns: Sequences, counted: Bools, most: Int64s) -> Int64s:
         """Return how many of the sentences that `counted [sentences]` marks have each pattern, `[patterns]`.
 
-        Where these are more than `most [patterns]` the count ends there, with a number above `most`.
+        Counting stops as soon as a pattern exceeds its `most [patterns]`; its number is then somewhere above `most`.
         """
         own = self._words.items, self._words.offsets, self._sentences, self._starts
         return _count(patterns.items, patterns.offsets, *own, self._gap, counted, most)
@@ -59,23 +59,23 @@ class WordIndex:
 
 
 class OwnWords:
-    """Finds the word patterns that a neuron's own training winners have and the pool does not.
+    """Finds word patterns that a neuron's own training winners have and the pool lacks.
 
-    A pattern has a word that is rare in the baseline: patterns of frequent words alone are no neuron's own. As in
-    `patterns/`, a pattern of several words must have more lift than its rarest word by itself.
+    A pattern needs a word that is rare in the baseline, because patterns of frequent words alone are not specific to
+    one neuron. As in `patterns/`, a pattern of several words must have more lift than its rarest word by itself.
 
     Args:
         kind: word patterns under the run's rules, with words in lower case.
         baseline: the rows of the baseline.
         pool: the word patterns of the pool, as codes.
-        min_count: winners that a pattern needs, whatever their share.
-        productivity: how many times the lift of its rarest word a pattern needs; 0: any.
-        seed: of the draw where there are many winners.
-        most_winners: winners that are mined.
-        top: patterns that are returned.
+        min_count: minimum number of winners with a pattern, whatever their share.
+        productivity: minimum ratio of a pattern's lift to that of its rarest word; 0 for any.
+        seed: of the draw if there are many winners.
+        most_winners: maximum number of winners to mine.
+        top: maximum number of patterns to return.
 
     Attributes:
-        index: of the baseline's words, by place among `baseline`.
+        index: of the baseline's words, by index in `baseline`.
     """
 
     def __init__(
@@ -90,18 +90,18 @@ class OwnWords:
         self._name = lru_cache(_NAMES)(kind.view.word_names.__getitem__)
 
     def texts_and_items(self, patterns: Sequences) -> tuple[list[str], list[list[str]]]:
-        """Return each pattern as readable text, and its items; for few patterns faster than what the kind returns."""
+        """Return each pattern as readable text, and its items; for few patterns faster than the kind's own method."""
         items = [[self._name(code) for code in codes] for codes in patterns.to_lists()]
         return [" ".join(own) for own in items], items
 
     def mine(self, winners: Int64s, counted: Bools, number: int) -> Sequences:
         """Return the patterns with the highest G2 above 0 on training sentences, best first, as codes.
 
-        Of equal ones those with more support come first, then the shorter ones.
+        Ties go to the pattern with more support, then to the shorter one.
 
         Args:
-            winners: rows of the neuron-pole's training winners, distinct. Of many, a sample is mined.
-            counted: the training sentences of the baseline that are no winners, `[baseline]`.
+            winners: rows of the neuron-pole's training winners, distinct. If there are many, a sample is mined.
+            counted: the training sentences of the baseline that are not winners, `[baseline]`.
             number: of the set, for the draw.
         """
         own = np.asarray(winners)
@@ -113,9 +113,9 @@ class OwnWords:
         mined = self.kind.mine(sets, np.array([least], np.int64))
         word, at_most = self.index.rarest(mined.patterns)
         kept = np.flatnonzero((at_most <= self._rare) & (self._pool.find(mined.patterns) < 0))
-        if not len(kept):  # of a small corpus the pool has nearly all patterns
+        if not len(kept):  # the pool of a small corpus has nearly all patterns
             return mined.patterns.take(kept)
-        # A pattern's words are mined too, each by itself.
+        # Each word of a pattern is mined too, as a pattern of its own.
         single = np.flatnonzero(mined.patterns.lengths == 1)
         single = single[np.argsort(mined.patterns.items[mined.patterns.offsets[single]])]
         words = mined.patterns.items[mined.patterns.offsets[single]]
@@ -125,13 +125,13 @@ class OwnWords:
     def _best(
         self, patterns: Sequences, support: Int64s, word: Int64s, of_word: Int64s, n: int, counted: Bools
     ) -> Sequences:
-        """Return the best patterns, which `support` of `n` winners have, `of_word` their rarest word `word`."""
+        """Return the best patterns; `support` of `n` winners have each, and `of_word` have its rarest word `word`."""
         rest = int(np.count_nonzero(counted))
         rare, which = np.unique(word, return_inverse=True)
         singles = Sequences(rare.astype(np.int32), np.arange(len(rare) + 1))
         elsewhere = self.index.count(singles, counted, np.full(len(rare), rest))[which]
         is_single = patterns.lengths == 1
-        # So many words by themselves are at least so good: of what cannot be better, no more is counted.
+        # More than `top` single words reach this bar, so counting stops for a pattern that cannot reach it.
         good = np.sort(signed_g2(support[is_single], n, elsewhere[is_single], rest))
         bar = max(float(good[-self._top]) if len(good) > self._top else 0.0, 0.0)
         kept = np.flatnonzero(signed_g2(support, n, 0, rest) >= bar)
@@ -149,9 +149,9 @@ class OwnWords:
 
 
 def _most_at(bar: float, support: Int64s, n: int, rest: int) -> Int64s:
-    """Return the most of `rest` sentences that may have a pattern whose G2 is to be `bar` at least, `[patterns]`.
+    """Return in how many of `rest` sentences a pattern may occur for its G2 to be at least `bar`, `[patterns]`.
 
-    `support` of `n` winners have it. Where no other sentence has it, its G2 is `bar` at least.
+    `support` of `n` winners have it. If no other sentence has it, its G2 is at least `bar`.
     """
     each, which = np.unique(support, return_inverse=True)
     low, high = np.zeros(len(each), np.int64), np.full(len(each), rest)
@@ -164,10 +164,10 @@ def _most_at(bar: float, support: Int64s, n: int, rest: int) -> Int64s:
 
 @compiled
 def _has(pattern: Int32s, words: Int32s, gap: int, last: Int64s) -> bool:
-    """Tell whether a sentence has a pattern; `last` has room for a number for each item."""
+    """Return whether a sentence has a pattern; `last` is scratch space with a number for each item."""
     last[: pattern.size] = -1
     for place in range(words.size):
-        # From the last item on: each looks at what came before this word. Of an item's matches the latest is enough.
+        # From the last item down, so that each sees only earlier words. The latest match of an item is enough.
         for item in range(pattern.size - 1, -1, -1):
             if words[place] != pattern[item]:
                 continue

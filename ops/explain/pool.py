@@ -1,4 +1,4 @@
-"""The pool of literals: one list for all neurons, made from what their tables list."""
+"""The pool of literals: one list for all neurons, made from the patterns and marks in their tables."""
 
 from collections.abc import Iterable
 
@@ -9,22 +9,22 @@ import pyarrow.compute as pc
 from ops.arrays import Int64s, Integers
 from ops.explain.kinds import KINDS
 
-# A literal, and how many neuron-poles list it; 0 for topics, values and lengths, which no neuron lists.
+# A literal, and how many neuron-poles list it: 0 for topics, values and lengths, which no neuron lists.
 SCHEMA = pa.schema(
     [("kind", pa.string()), ("pattern", pa.string()), ("items", pa.list_(pa.string())), ("listed", pa.int64())]
 )
 _LISTED = pa.schema([("set", pa.int64()), *(SCHEMA.field(name) for name in ("kind", "pattern", "items"))])
 MOST_PATTERNS = 20_000
 _PATTERNS = ("word", "tag", "subtree")
-_MARKS = "punctuation"  # as `profiles/` calls them
+_MARKS = "punctuation"  # its name in `profiles/`
 
-# What counting reads of `patterns/` and of `profiles/`.
+# The columns of `patterns/` and of `profiles/` that are read for counting.
 PATTERN_COLUMNS = ["layer", "unit", "pole", "kind", "pattern", "items"]
 PROFILE_COLUMNS = ["layer", "unit", "pole", "property", "value"]
 
 
 def count_listed(patterns: pa.Table, profiles: pa.Table) -> pa.Table:
-    """Return how many of some neuron-poles list each pattern and each mark, rows of `SCHEMA`.
+    """Return how many of some neuron-poles list each pattern and each mark, as rows of `SCHEMA`.
 
     Words and marks are folded to lower case first: a neuron-pole that lists `The` and `the` counts once.
 
@@ -56,7 +56,7 @@ def united(tables: Iterable[pa.Table], most: int = MOST_PATTERNS) -> pa.Table:
 
     Args:
         tables: what `count_listed` returned for disjoint neuron-poles.
-        most: the most patterns; of equally listed ones those that come first by kind and text.
+        most: maximum number of patterns; ties are broken by kind and text.
     """
     every = pa.concat_tables([SCHEMA.empty_table(), *tables]).combine_chunks()
     total = _summed(every, every["listed"], every["items"], np.arange(every.num_rows))
@@ -74,7 +74,7 @@ def literal_rows(kind: str, patterns: list[str], items: list[list[str]]) -> pa.T
 
 
 def _listed(table: pa.Table, kind: str, items: pa.ListArray) -> pa.Table:
-    """Return the neuron-pole, the kind, and the pattern and items in lower case of each row, by `_LISTED`."""
+    """Return the neuron-pole, the kind, and the lower-case pattern and items of each row, by `_LISTED`."""
     flat = items.flatten().dictionary_encode()
     lower = pa.array([name.lower() for name in flat.dictionary.to_pylist()], pa.string()).take(flat.indices)
     lengths = np.concatenate(([0], items.value_lengths().to_numpy())).astype(np.int32)
@@ -93,7 +93,7 @@ def _sets(table: pa.Table) -> Int64s:
 def _summed(
     table: pa.Table, listed: Integers | pa.ChunkedArray, items: pa.ChunkedArray, row: Integers | pa.ChunkedArray
 ) -> pa.Table:
-    """Return each kind and pattern once, with the sum of `listed` and the items of its first `row` in `items`."""
+    """Return each kind and pattern once, with the sum of `listed`, and the items of its first `row` in `items`."""
     given = pa.table([table["kind"], table["pattern"], listed, row], names=["kind", "pattern", "n", "row"])
     found = given.group_by(["kind", "pattern"], use_threads=False).aggregate([("n", "sum"), ("row", "min")])
     columns = [found["kind"], found["pattern"], items.take(found["row_min"]), found["n_sum"]]
@@ -109,5 +109,5 @@ def _ranks(texts: pa.ChunkedArray) -> Int64s:
 
 
 def _whole(column: pa.ChunkedArray) -> pa.Array:
-    """Return a column as one array that begins with its first row."""
+    """Return a column as one array that starts with its first row."""
     return pa.concat_arrays([pa.array([], column.type), *column.chunks])

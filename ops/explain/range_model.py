@@ -1,9 +1,9 @@
-"""What moves an activation over its whole range: a linear model on a few literals, after nuisance, scored held out.
+"""A linear model of an activation over its whole range, from nuisance and a few literals, scored on held-out documents.
 
 Nuisance literals (length, data set, metadata, hubs) are fitted jointly and first. Language literals follow one at a
 time: each is the one that lowers the squared error most (orthogonal least squares, Chen, Billings and Luo 1989). They
-are chosen on three quarters of the training documents and stop where the next one does not help on the held-back
-quarter. The model is then refitted on the whole training half and scored on the documents of the test half.
+are chosen on three quarters of the training documents, until the next one does not help on the held-back quarter. The
+model is then refitted on all training documents and scored on those of the test half.
 """
 
 from dataclasses import dataclass
@@ -19,24 +19,24 @@ from ops.explain.orthonormal_basis import LEAST_LEFT, orthonormal_basis
 from ops.patterns.occurrences import Occurrences
 from ops.statistics.cluster_bootstrap import draw_clusters, percentile_interval
 
-COPY = 0.9  # Jaccard similarity from which two literals count as one
+COPY = 0.9  # Jaccard similarity from which two literals count as near-copies
 HELD_BACK = 0.25  # of the training documents
-LEAST_SENTENCES, LEAST_DOCUMENTS = 10, 3  # that a literal needs among those on which it is chosen
-LEAST_TEST_DOCUMENTS = 10  # for an interval
-_UNITS = 64  # at once: their sums over a literal's sentences stay in the processor's cache
-_CACHE_BYTES = 400_000_000  # of what is kept for literals that several units choose
-_ROUNDING = 1e-12  # share of the squares that float32 cannot tell from a constant
+LEAST_SENTENCES, LEAST_DOCUMENTS = 10, 3  # in which a literal must occur, where literals are chosen
+LEAST_TEST_DOCUMENTS = 10  # required for an interval
+_UNITS = 64  # at once, so that their sums over a literal's sentences fit in the processor's cache
+_CACHE_BYTES = 400_000_000  # for cached literals that several units choose
+_ROUNDING = 1e-12  # share of the squares below which float32 values count as constant
 
 
 @dataclass(frozen=True)
 class RangeModels:
-    """The model of each unit, and how well it does on the test half of the documents.
+    """The model of each unit, and its scores on the test half of the documents.
 
     Attributes:
-        literals: the places of its language literals in the order of choice, `[units, most]` int32; -1: none.
-        weights: what each adds to the activation, `[units, most]`; NaN where there is none.
-        gains: R2 on the test half that is lost without each, the others refitted, `[units, most]`.
-        count: language literals, `[units]` int32.
+        literals: the indices of its language literals in the order of choice, `[units, most]` int32; -1 for none.
+        weights: what each adds to the activation, `[units, most]`; NaN if there is no literal.
+        gains: R2 on the test half that is lost without each, with the others refitted, `[units, most]`.
+        count: number of language literals, `[units]` int32.
         r2: 1 - SSE / SST around the mean of the test half, `[units]`; NaN where nothing varies there.
         r2_low, r2_high: ends of its 95 % interval, by a bootstrap over documents; NaN with fewer than 10 of them.
         r2_nuisance: the R2 of the nuisance literals alone, `[units]`.
@@ -67,7 +67,7 @@ def fit_range(
     seed: int,
     resamples: int = 200,
 ) -> RangeModels:
-    """Return the models of units; `RangeFitter` does the same for one block of units after another.
+    """Return the models of units; `RangeFitter` does the same for consecutive blocks of units.
 
     Args:
         activations: `[n, units]` float32.
@@ -75,15 +75,15 @@ def fit_range(
         nuisance: which literals are nuisance, `[literals]`.
         held_out: which sentences are of the test half, `[n]`.
         document: a code of each sentence's document, `[n]`.
-        most: language literals that a model may have.
+        most: maximum number of language literals in a model.
         seed: of the held-back documents and of the bootstrap.
-        resamples: of the bootstrap.
+        resamples: number of bootstrap samples.
     """
     return RangeFitter(found, nuisance, held_out, document, seed, resamples).fit(activations, most)
 
 
 def held_back_sentences(document: Int64s, held_out: Bools, seed: int) -> Bools:
-    """Tell which sentences are of the quarter of the training documents that stops the choice of literals, `[n]`."""
+    """Return which sentences are in the quarter of the training documents that stops the choice of literals, `[n]`."""
     training = np.unique(document[~held_out])
     rng = np.random.default_rng([seed, sampling.HELD_BACK])
     size = max(round(HELD_BACK * len(training)), min(1, len(training) - 1))
@@ -97,8 +97,8 @@ class _Column:
     Attributes:
         products: its inner products with all candidates, `[candidates]`.
         values: on the training sentences, `[n_training]`.
-        copies: the language literals that are near-copies of it, itself among them, ascending.
-        rivals: those of them that are candidates, by their places among these.
+        copies: the language literals that are near-copies of it, including itself, ascending.
+        rivals: those of them that are candidates, by their indices among the candidates.
     """
 
     products: Float32s
@@ -108,17 +108,17 @@ class _Column:
 
 
 class RangeFitter:
-    """Fits the models of one block of units after another to the same sentences and literals.
+    """Fits the models of consecutive blocks of units to the same sentences and literals.
 
     Args:
         found, nuisance, held_out, document, seed, resamples: as of `fit_range`.
-        plainness: of each literal, `[literals]`. The one chosen is shown and fitted by the plainest (lowest) of its
-            near-copies. None given: a literal stands for itself.
+        plainness: of each literal, `[literals]`. A chosen literal is replaced by the plainest (lowest) of its
+            near-copies. If None, no literal is replaced.
 
     Attributes:
-        candidates: the language literals that models may have, `[literals]` bool: not too rare, and neither
-            near-copies of a nuisance literal nor combinations of several.
-        n_train, n_test: sentences of the two halves.
+        candidates: the language literals that models may have, `[literals]` bool. They are not too rare, not
+            near-copies of a nuisance literal, and not combinations of several.
+        n_train, n_test: number of sentences in each half.
     """
 
     def __init__(
@@ -160,7 +160,7 @@ class RangeFitter:
         self._left_over = lru_cache(held)(self._make_left_over)
 
     def _prepare(self, nuisance: Bools, document: Int64s) -> None:
-        """Make the nuisance bases, and find the language literals that models may have."""
+        """Build the nuisance bases, and find the language literals that models may have."""
         support = self._matrix.support(self._fit)
         common = (support >= LEAST_SENTENCES) & (self._fit - support >= LEAST_SENTENCES)
         own = [self._matrix.column(literal) for literal in np.flatnonzero(nuisance & common).tolist()]
@@ -171,14 +171,14 @@ class RangeFitter:
         squares = support - (parts**2).sum(0)
         variance = support * (1 - support / self._fit)
         _, codes = np.unique(document[: self._fit], return_inverse=True)
-        # A literal that only one or two documents have says more of them than of language.
+        # A literal from only one or two documents says more about these documents than about language.
         common &= self._matrix.documents(codes) >= min(LEAST_DOCUMENTS, codes.max(initial=0) + 1)
         least = LEAST_LEFT * variance
         self.candidates = self._language & common & (squares > least)
         for literal in np.flatnonzero(nuisance).tolist():
             together = self._matrix.together(literal, 0, self.n_train)
             self.candidates[_copies(self._support, self._support[literal], together)] = False
-        # From here on candidates alone are looked at, by their places among themselves.
+        # From here on, only candidates are considered, and they are identified by their index among the candidates.
         self._places = np.flatnonzero(self.candidates)
         self._number = np.cumsum(self.candidates) - 1
         self._parts = np.ascontiguousarray(parts[:, self._places])
@@ -195,12 +195,12 @@ class RangeFitter:
         return _Column((fit[self._places] - part @ self._parts).astype(np.float32), values, copies, rivals)
 
     def _make_left_over(self, literal: int) -> Float64s:
-        """Return a literal without its nuisance part as fitted on the whole training half, `[n]`."""
+        """Return a literal minus its nuisance part, which is fitted on the complete training half, `[n]`."""
         values = self._matrix.column(literal)
         return values - self._training_basis @ (self._training_basis[: self.n_train].T @ values[: self.n_train])
 
     def near_copies(self, literal: int) -> Int64s:
-        """Return the other language literals whose training sentences are those of a candidate by a Jaccard of 0.9."""
+        """Return the other language literals whose training sentences have a Jaccard of 0.9 with a candidate's."""
         copies = self._column(int(literal)).copies
         return np.asarray(copies[copies != literal])
 
@@ -209,8 +209,8 @@ class RangeFitter:
 
         Args:
             activations: `[n, units]` float32.
-            most: literals that a model may have.
-            only_r2: leave out the gains and the intervals, which take as long as the rest of the scores; they are NaN.
+            most: maximum number of literals in a model.
+            only_r2: skip the gains and the intervals, which take as long as the other scores; they are then NaN.
         """
         n, units = activations.shape
         if n != len(self._order):
@@ -242,9 +242,9 @@ class RangeFitter:
         """Choose literals for a unit, best first.
 
         Args:
-            products: of all candidates with what nuisance leaves of the activation, `[candidates]`; overwritten.
-            left: what it leaves, on the training sentences.
-            most: to choose.
+            products: of all candidates with the activation after nuisance is removed, `[candidates]`; overwritten.
+            left: the activation after nuisance is removed, on the training sentences.
+            most: maximum number to choose.
         """
         squares, allowed = self._squares.copy(), np.ones(len(self._places), np.bool_)
         axes = np.empty((most, self.n_train))
@@ -275,13 +275,13 @@ class RangeFitter:
         return chosen
 
     def _score(self, values: Float64s, left: Float64s, models: RangeModels, first: int, only_r2: bool) -> None:
-        """Refit the models of a block on the training half, and fill in what is known of them on the test half.
+        """Refit the models of a block on the training half, and fill in their scores on the test half.
 
         Args:
             values: the activations in the order of `self._order`, `[n, units]`.
-            left: what nuisance leaves of them; overwritten.
+            left: the activations after nuisance is removed; overwritten.
             models: with literals.
-            first: the block's first unit among theirs.
+            first: the index in `models` of the block's first unit.
             only_r2: see `fit`.
         """
         n_train, units = self.n_train, values.shape[1]
@@ -314,7 +314,7 @@ class RangeFitter:
             models.r2_low[block], models.r2_high[block] = low, high
 
     def _intervals(self, r2: Float64s, centred: Float64s, left: Float64s) -> tuple[Float64s, Float64s]:
-        """Return the ends of R2's 95 % interval, `[units]` each, from what was to be explained and what is left."""
+        """Return the ends of R2's 95 % interval, `[units]` each, from the centred activations and the residuals."""
         assert self._draws is not None
         by_document = [np.add.reduceat(x, self._documents, axis=0) for x in (left**2, centred**2, centred)]
         error, square, total = (self._draws @ sums for sums in by_document)
@@ -329,13 +329,13 @@ class RangeFitter:
 
 
 def _solve(squares: Float64s, products: Float64s) -> Float64s:
-    """Return the least-squares weights of columns from their products with each other and with what is fitted."""
+    """Return the least-squares weights from the columns' products with each other and with the target."""
     return np.asarray(np.linalg.lstsq(squares, products, rcond=1e-10)[0])
 
 
 @compiled
 def _copies(support: Int64s, own: int, together: Int64s) -> Int64s:
-    """Return the near-copies of a literal with `own` sentences, from those of all others and those that they share."""
+    """Return the near-copies of a literal with `own` sentences, from all literals' support and shared sentences."""
     found, copies = 0, np.empty(support.size, np.int64)
     for literal in range(support.size):
         union = own + support[literal] - together[literal]
@@ -347,7 +347,7 @@ def _copies(support: Int64s, own: int, together: Int64s) -> Int64s:
 
 @compiled
 def _best(products: Float64s, squares: Float64s, least: Float64s, allowed: Bools) -> int:
-    """Return the literal that lowers the squared error most, the first of equals; -1: none lowers it."""
+    """Return the literal that lowers the squared error most, the first of ties; -1 if none lowers it."""
     best, most = -1, 0.0
     for literal in range(products.size):
         if allowed[literal] and squares[literal] > least[literal]:
@@ -368,14 +368,14 @@ def _advance(
     length: float,
     weight: float,
 ) -> None:
-    """Take the axis of one more literal out of all others: its products with them, theirs, and their squares.
+    """Project the axis of one more literal out of all others, and update their products and squares.
 
     Args:
-        products, squares: of what is left of each literal, with what is left of the activation and with itself.
+        products, squares: products of each literal's residual with the activation's residual and with itself.
         column: products of the literal, without its nuisance part, with all.
         axis_products: of earlier axes with all, `[steps, literals]`; row `step` is written.
         shares: of the earlier axes in the literal, `[step]`.
-        step, length, weight: its number; the length of what the earlier axes leave of it; what it adds.
+        step, length, weight: its number; the length of its residual after the earlier axes; what it adds.
     """
     own = axis_products[step]
     own[:] = column

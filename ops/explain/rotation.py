@@ -1,7 +1,7 @@
 """Controls for the range model: a layer's activations along random axes, and those of shuffled sentences.
 
-Where the axes of a random rotation can be explained as well as the neurons, what was found is in the layer and not in
-its neurons. Where shuffled sentences can be explained, the method finds what is not there.
+If the axes of a random rotation are explained as well as the neurons, the finding belongs to the layer and not to its
+neurons. If shuffled sentences are explained, the method finds what is not there.
 """
 
 from functools import lru_cache
@@ -12,7 +12,7 @@ from ops import sampling
 from ops.arrays import Float32s, Float64s
 from ops.sampling import random_rotation
 
-_SENTENCES = 1024  # at once, in float64
+_SENTENCES = 1024  # processed at once, in float64
 
 
 def rotated(activations: Float32s, layer: int, seed: int, first: int, stop: int) -> Float32s:
@@ -20,9 +20,9 @@ def rotated(activations: Float32s, layer: int, seed: int, first: int, stop: int)
 
     Args:
         activations: of all units of the layer, `[n, width]`.
-        layer: its number; each layer has a rotation of its own.
+        layer: its number; each layer has its own rotation.
         seed: of the rotations.
-        first, stop: the axes, of as many as there are units.
+        first, stop: the range of axes to return; there are as many axes as units.
     """
     axes = np.ascontiguousarray(_rotation(activations.shape[1], layer, seed)[:, first:stop])
     mean = activations.mean(0, dtype=np.float64)
@@ -33,9 +33,9 @@ def rotated(activations: Float32s, layer: int, seed: int, first: int, stop: int)
 
 
 def shuffled(activations: Float32s, layer: int, seed: int) -> Float32s:
-    """Return a layer's activations `[n, units]` with the sentences permuted, alike for all units of the layer.
+    """Return a layer's activations `[n, units]` with the sentences permuted in the same way for all of its units.
 
-    Units keep their values and their correlations with each other, and lose their sentences.
+    Units keep their values and their correlations with each other, but no longer belong to the right sentences.
     """
     order = np.random.default_rng([seed, sampling.SHUFFLED_SENTENCES, layer]).permutation(len(activations))
     return activations[order]

@@ -1,4 +1,4 @@
-"""The pool of literals of a run, and its hubs, as the tables that are kept between steps."""
+"""The pool of literals of a run, and its hubs, as tables that are stored between steps."""
 
 from collections.abc import Iterable
 
@@ -15,15 +15,15 @@ from ops.patterns.sequences import Sequences
 
 
 def make_pool(listed: Iterable[pa.Table], mining: Mining, facts: ModelFacts, seed: int) -> pa.Table:
-    """Return all literals of a run: what its neurons list, topics, lengths, data sets and metadata.
+    """Return all literals of a run: those that its neurons list, topics, lengths, data sets and metadata.
 
     Args:
         listed: what `count_listed` returned for disjoint neuron-poles.
         mining: the annotated sentences, words in lower case.
-        facts: the model, whose token table makes the topics.
-        seed: of the topics' classes.
+        facts: the model, whose token table is clustered into topics.
+        seed: of that clustering.
     """
-    # Only the one worker that makes the pool waits for what topics import: the model, and scikit-learn.
+    # Only the worker that makes the pool imports what topics need: the model, and scikit-learn.
     from ops.explain.topics import corpus_words, token_vectors, topic_literals
 
     baseline = np.flatnonzero(mining.sentences.baseline)
@@ -46,7 +46,7 @@ def hubs_table(hubs: Hubs) -> pa.Table:
 
 
 def read_hubs(table: pa.Table) -> Hubs:
-    """Return what `hubs_table` was given."""
+    """Return the hubs that `hubs_table` stored."""
     own = {name: table[name].combine_chunks() for name in table.column_names}
     rows, wins, items, offsets = (own[name].flatten().to_numpy() for name in ("rows", "wins", "items", "offsets"))
     return Hubs(rows, wins, Sequences(items.astype(np.int32), offsets), own["most"][0].as_py())

@@ -17,7 +17,7 @@ from ops.explain.screening import sums_by_literal
 from ops.explain.some_occurrences import of_literals, of_sentences
 from ops.patterns.occurrences import Occurrences
 
-DECIMALS = 6  # of weights, so that scores are the same wherever and in whatever order they are added up
+DECIMALS = 6  # of weights, so that scores do not depend on the machine or on the order of addition
 NO_LITERALS = Occurrences(np.zeros(0, np.int32), np.zeros(1, np.int64))
 
 
@@ -27,7 +27,7 @@ class Labelled:
 
     Attributes:
         winner: `[n]` bool.
-        weight: sentences of the corpus that each stands for, `[n]`: a winner 1, all others alike.
+        weight: number of corpus sentences that each represents, `[n]`: 1 for a winner, the same for all others.
         document: code of the document of each, from 0, `[n]`.
         held_out: whether that document is in the test half, `[n]` bool.
     """
@@ -39,7 +39,7 @@ class Labelled:
 
     @cached_property
     def sides(self) -> UInt8s:
-        """Return 0 to 3 for each sentence, `[n]`: twice whether it is held out, and one more for a winner."""
+        """Return a number from 0 to 3 for each sentence, `[n]`: 2 if it is held out, plus 1 if it is a winner."""
         return 2 * self.held_out.astype(np.uint8) + self.winner
 
     @cached_property
@@ -50,23 +50,23 @@ class Labelled:
 
     @cached_property
     def baseline_weight(self) -> float:
-        """Return for how many sentences of the corpus one outside the winners stands; 1 where there is none."""
+        """Return how many corpus sentences one sentence outside the winners represents; 1 if there is none."""
         first = int(np.argmin(self.winner)) if len(self.winner) else 0
         return float(self.weight[first]) if first < len(self.winner) and not self.winner[first] else 1.0
 
 
 @dataclass(frozen=True)
 class ScoreCard:
-    """A few literals with weights; a sentence's score is the intercept and the weights of those it has.
+    """A few literals with weights. A sentence's score is the intercept plus the weights of the literals it has.
 
     Attributes:
-        literals: places among the literals given, `[m]`: nuisance first, then language, each in the order of choice.
-        weights: log-odds, `[m]`, rounded to 6 decimals; a negative one speaks against a winner.
-        intercept: log-odds of a sentence with none of the literals, rounded alike.
+        literals: indices into the given literals, `[m]`: nuisance first, then language, each in the order of choice.
+        weights: log-odds, `[m]`, rounded to 6 decimals; a negative weight counts against a winner.
+        intercept: log-odds of a sentence with none of the literals, rounded to 6 decimals.
         threshold: a sentence with a score of at least this is called a winner.
-        also: the near-copies of each literal, as places, ascending.
-        single: place of the best single literal by its F1 on the training half; -1 where there is none.
-        single_negated: whether it is a sentence without that literal which is called a winner.
+        also: the near-copies of each literal, as indices, ascending.
+        single: index of the best single literal by its F1 on the training half; -1 if there is none.
+        single_negated: whether sentences without that literal, and not those with it, are called winners.
     """
 
     literals: Int64s
@@ -78,11 +78,11 @@ class ScoreCard:
     single_negated: bool
 
     def scores(self, has: Bools) -> Float64s:
-        """Return the score of sentences that have these of the card's literals, `has [k, m]`, rounded."""
+        """Return the score of sentences that have these literals of the card, `has [k, m]`, rounded."""
         return np.round(self.intercept + has @ self.weights, DECIMALS)
 
     def renumbered(self, number: Int64s) -> Self:
-        """Return the card with other numbers for the places of its literals, `[L]`."""
+        """Return the card with its literals renumbered by `number`, `[L]`."""
         return type(self)(
             number[self.literals],
             self.weights,
@@ -94,7 +94,7 @@ class ScoreCard:
         )
 
 
-# Of a training half from which nothing can be learnt: every sentence is called a winner.
+# For a training half from which nothing can be learnt: every sentence is called a winner.
 NOTHING = ScoreCard(np.zeros(0, np.int64), np.zeros(0), 0.0, -1.0, [], -1, False)
 
 
@@ -110,16 +110,16 @@ def learn(
     """Return the score card of a set of winners, learnt from the training half alone.
 
     The card is a logistic regression at the corpus's own rate of winners (`fit_cells`). Near-copies are merged first:
-    each set of them is one literal, shown by its plainest, and a copy of a nuisance literal is nuisance. Literals are
-    then added one at a time, each time the one whose gain in penalised log-likelihood exceeds its cost most: first
-    nuisance literals, then the others on top.
+    each group of them is one literal, represented by its plainest, and a copy of a nuisance literal is nuisance.
+    Literals are then added one at a time: the one whose gain in penalised log-likelihood exceeds its cost most.
+    Nuisance literals are added first, then the others.
 
-    Both of these have to exceed the cost: the gain at the corpus's rate, and the evidence, which is the gain where each
-    sentence at hand counts once, divided by its design effect. That effect is how many times as much the gain's slope
-    varies by document as by sentence: what is found in one document only is found once.
+    Two numbers have to exceed the cost: the gain at the corpus's rate, and the evidence. The evidence is the gain if
+    each available sentence counts once, divided by its design effect. That effect is the variance of the gain's slope
+    by document divided by its variance by sentence: a pattern of one document only counts as found once.
 
-    The threshold is the one with the highest F1 at the corpus's rate. Where winners are more than half of the corpus,
-    or the training half has no winner or nothing else, the card has no literal and calls every sentence a winner.
+    The threshold is the one with the highest F1 at the corpus's rate. If winners are more than half of the corpus, or
+    the training half has no winners or nothing but winners, the card has no literal and calls every sentence a winner.
 
     Args:
         found: the sentences that have each of L literals.
@@ -127,7 +127,7 @@ def learn(
         nuisance: which literals are nuisance, `[L]`.
         plainness: of each literal, `[L]`; the smallest is the plainest.
         cost: of each literal, in nats, `[L]` (see `literal_costs`).
-        most, most_nuisance: literals of the card that are not nuisance, and that are.
+        most, most_nuisance: maximum number of literals on the card that are not nuisance, and that are.
     """
     return Training.of(found, labelled, nuisance, plainness).learn(cost, most, most_nuisance)[1]
 
@@ -137,7 +137,7 @@ def learn_nuisance(
 ) -> ScoreCard:
     """Return the score card of nuisance literals alone, learnt as `learn` does.
 
-    Its arguments are those of `learn`. Literals that are not nuisance are not looked at.
+    Its arguments are those of `learn`. Literals that are not nuisance are ignored.
     """
     places = np.flatnonzero(nuisance)
     training = Training.of(of_literals(found, places), labelled, nuisance[places], plainness[places])
@@ -145,22 +145,22 @@ def learn_nuisance(
 
 
 def chances(card: ScoreCard, found: Occurrences, sentences: int) -> Float64s:
-    """Return by the card each sentence's chance to be a winner, `[n]`: what `screen` takes to find what it lacks."""
+    """Return the card's winner probability of each sentence, `[n]`; `screen` uses it to find what the card lacks."""
     cells = Cells.by(found, card.literals, sentences)
     return np.asarray(expit(card.scores(cells.has))[cells.of], np.float64)
 
 
 class Training:
-    """The training half of a set of winners and what it is set against.
+    """The training half of a set of winners and of the sentences it is compared with.
 
     Args:
         having: which of the n training sentences have each of L literals.
-        with_winners, with_any: winners, and sentences of both kinds, that have each literal, `[L]`.
+        with_winners, with_any: number of winners, and of sentences of both kinds, that have each literal, `[L]`.
         winner: 1 for a winner, `[n]`.
         document: code of the document of each, `[n]`.
-        each: sentences of the corpus that one outside the winners stands for.
+        each: number of corpus sentences that one sentence outside the winners represents.
         nuisance, plainness: of each literal, `[L]`.
-        nothing: whether nothing is to be learnt, since winners are too many.
+        nothing: whether there is nothing to learn, because there are too many winners.
     """
 
     def __init__(
@@ -183,7 +183,7 @@ class Training:
 
     @classmethod
     def of(cls, found: Occurrences, labelled: Labelled, nuisance: Bools, plainness: Int64s) -> Self:
-        """Return the training half of labelled sentences, which are numbered anew."""
+        """Return the training half of labelled sentences, with the sentences renumbered from 0."""
         rows = np.flatnonzero(~labelled.held_out)
         number = np.full(len(labelled.winner), -1, np.int32)
         number[rows] = np.arange(len(rows), dtype=np.int32)
@@ -201,7 +201,7 @@ class Training:
         )
 
     def learn(self, cost: Float64s, most: int = 6, most_nuisance: int = 3) -> tuple[ScoreCard, ScoreCard]:
-        """Return the card of nuisance literals alone, and that with the others on top (see `learn`)."""
+        """Return the card of nuisance literals alone, and the card that adds the other literals to it (see `learn`)."""
         if self._nothing:
             return NOTHING, NOTHING
         half = self._half(cost)
@@ -215,7 +215,7 @@ class Training:
         return self._card(base, also[: len(base.chosen)], single), card
 
     def _half(self, cost: Float64s) -> Half:
-        # Each literal's winners, and the sentences of the corpus that those with it stand for.
+        # The number of winners with each literal, and of corpus sentences that the others with it represent.
         with_winners, rest = self._with_winners.astype(np.float64), self._with_any - self._with_winners
         order = np.lexsort((self._plainness, ~self._nuisance))
         rank = np.empty(len(order), np.int64)
@@ -240,12 +240,12 @@ class Training:
 
 
 def rounded(fit: Fit) -> Fit:
-    """Return the fit as score cards keep it, with rounded numbers."""
+    """Return the fit with its numbers rounded as score cards store them."""
     return Fit(round(fit.intercept, DECIMALS), np.round(fit.weights, DECIMALS), fit.log_likelihood)
 
 
 def _best_threshold(fit: Fit, has: Bools, winners: Float64s, rest: Float64s) -> float:
-    """Return the threshold with the highest F1; of equal ones the highest. It lies between two scores."""
+    """Return the threshold with the highest F1, the highest of ties. It is midway between two scores."""
     threshold = _between(np.round(fit.scores(has), DECIMALS), winners, rest)
     if math.isfinite(threshold):
         return threshold
@@ -255,7 +255,7 @@ def _best_threshold(fit: Fit, has: Bools, winners: Float64s, rest: Float64s) -> 
 
 @compiled
 def _between(scores: Float64s, winners: Float64s, rest: Float64s) -> float:
-    """Return the threshold with the highest F1 that lies between two scores; minus infinity where all are called."""
+    """Return the threshold between two scores with the highest F1; minus infinity if all are called winners."""
     order = np.argsort(-scores, kind="mergesort")
     best, threshold, hits, called, wanted = -1.0, -np.inf, 0.0, 0.0, winners.sum()
     for place in range(order.size):
@@ -275,7 +275,7 @@ def _between(scores: Float64s, winners: Float64s, rest: Float64s) -> float:
 def _best_single(
     order: Int64s, with_winners: Float64s, with_: Float64s, winners: float, total: float
 ) -> tuple[int, bool]:
-    """Return the literal with the highest F1 by itself, or -1, and whether it is its absence that has it."""
+    """Return the literal with the highest F1 by itself, or -1, and whether its absence is what predicts winners."""
     best, single, negated = -1.0, -1, False
     for absent in (False, True):
         for literal in order:

@@ -18,22 +18,22 @@ def likelihood_gain(
     all_sentences: float,
     half: float,
 ) -> Float64s:
-    """Return by how many nats each literal raises the log-likelihood of a model that lacks it, `[L]`.
+    """Return by how many nats each literal raises the log-likelihood of a model without it, `[L]`.
 
-    A literal cuts the sentences in two: those with it and those without. Let a part have n sentences, a of them
-    winners, e of them winners by the model. With q = a / n and p = e / n, the gain of the part is
+    A literal splits the sentences in two parts: those with it and those without. Let a part have n sentences, of which
+    a are winners, while the model expects e winners. With q = a / n and p = e / n, the gain of the part is
 
         a log(q / p) + (n - a) log((1 - q) / (1 - p))
 
-    This is exact where the model gives all sentences of a part one chance, otherwise close. As in `fit_cells`, half a
-    baseline sentence comes in with the literal, so that one without a baseline sentence is not taken to be without
-    fault. A gain can therefore be a little below 0.
+    This is exact if the model gives all sentences of a part the same probability, and otherwise close. As in
+    `fit_cells`, each literal gets half a baseline sentence, so that one without a baseline sentence does not look
+    infallible. A gain can therefore be slightly below 0.
 
     Args:
         winners: winners with the literal, `[L]`.
         expected: how many winners with the literal the model expects, `[L]`.
         sentences: all sentences with the literal, by weight, `[L]`.
-        all_winners, all_expected, all_sentences: the same of all sentences.
+        all_winners, all_expected, all_sentences: the same numbers for all sentences.
         half: half the weight of a baseline sentence.
 
     >>> likelihood_gain([20], [10], [100], 50, 50, 500, 0).round(2).tolist()  # half of the G2 of 20, 80, 30 and 370
@@ -54,19 +54,19 @@ def screen(
 ) -> Int64s:
     """Return the places of the literals with the largest gain in log-likelihood, best first, at most `most`.
 
-    Literals that are more common among the winners and literals that are less common are treated alike. Equal gains
-    keep the order of the literals. A literal without any gain is left out.
+    Literals that are more common among the winners and literals that are less common are treated in the same way. Ties
+    keep the order of the literals. A literal without any gain is omitted.
 
     Args:
         with_winners: training winners that have each literal, `[L]`.
-        winners: training winners.
+        winners: number of training winners.
         with_rest: the other training sentences that have it, by weight, `[L]`.
         rest: all other training sentences, by weight.
-        most: literals to return.
-        each: for how many sentences of the corpus a baseline sentence stands.
+        most: maximum number of literals to return.
+        each: number of corpus sentences that one baseline sentence represents.
         expected: how many training winners with each literal a model expects, `[L]`; by default a model without any
-            literal. With those of a score card it finds what the card lacks, such as a word in whose presence another
-            one no longer counts. They are `sums_by_literal` of `chances` times weights, in the training half.
+            literal. With the expectations of a score card the function finds what the card lacks, such as a word that
+            makes another one irrelevant. They are `sums_by_literal` of `chances` times weights, in the training half.
 
     >>> screen(np.array([5, 30, 10]), 50, np.array([45.0, 70, 10]), 450.0, 2).tolist()
     [1, 2]
@@ -85,7 +85,7 @@ def sums_by_literal(found: Occurrences, values: ArrayLike, literals: Int64s | No
     Args:
         found: the sentences with each of L literals.
         values: of each sentence, `[n]`.
-        literals: places of those to be summed for; none given: all.
+        literals: indices of the literals to sum for; None for all.
     """
     which = np.arange(found.offsets.size - 1) if literals is None else literals
     return _sums(found.sentences, found.offsets, np.asarray(values, np.float32), which.astype(np.int64))
@@ -95,7 +95,7 @@ def sums_by_literal(found: Occurrences, values: ArrayLike, literals: Int64s | No
 def _sums(sentences: Int32s, offsets: Int64s, values: Float32s, literals: Int64s) -> Float64s:
     sums = np.zeros(literals.size)
     for i in range(literals.size):
-        # Four sums at a time, so that one addition does not wait for another.
+        # Four sums in parallel, so that no addition waits for the previous one.
         first, stop = offsets[literals[i]], offsets[literals[i] + 1]
         a, b, c, d = 0.0, 0.0, 0.0, 0.0
         for pair in range(first, stop - 3, 4):

@@ -1,4 +1,4 @@
-"""The score card of one neuron and pole: which literals tell its winners from the rest of the corpus."""
+"""The score card of one neuron and pole: which literals distinguish its winners from the rest of the corpus."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,21 +15,21 @@ from ops.explain.screening import screen, sums_by_literal
 from ops.explain.some_occurrences import of_literals, of_sentences, one_after_the_other
 from ops.patterns.occurrences import Occurrences
 
-SHORTLIST = 200  # literals that stand out by themselves, from which a card is chosen
+SHORTLIST = 200  # best literals by themselves, from which a card is chosen
 SCREENED = 1_000  # training winners on which they are found
-# Documents share the draws of the bootstrap with others of the same number, modulo this: memory does not grow.
+# Documents with the same number modulo this share their bootstrap draws, so that memory does not grow.
 DRAWN_DOCUMENTS = 1 << 16
 
 
 @dataclass(frozen=True)
 class Known:
-    """The sentences whose literals are known: the baseline, and others that all neurons are set against.
+    """The sentences whose literals are known: the baseline, and others that all neurons are compared with.
 
     Attributes:
         rows: of the store, ascending, `[n]`.
-        weighs: whether a sentence stands for the corpus when it is no winner, `[n]`.
+        weighs: whether a sentence represents the corpus if it is not a winner, `[n]`.
         document, held_out: `[n]`.
-        matrix: which of the pool's literals each has.
+        matrix: which of the pool's literals each sentence has.
     """
 
     rows: Int64s
@@ -44,7 +44,7 @@ class Others:
     """Sentences beyond the known ones.
 
     Attributes:
-        find: returns which of these rows have each of these literals of the pool; None: all of the pool.
+        find: returns which of the given rows have each of the given literals of the pool; None for all literals.
         document, held_out: of every row of the store.
     """
 
@@ -55,12 +55,12 @@ class Others:
 
 @dataclass(frozen=True)
 class Own:
-    """Literals of one neuron and pole alone: hubs, and words that are not in the pool.
+    """Literals that belong to one neuron and pole alone: hubs, and words that are not in the pool.
 
     Attributes:
         nuisance, plainness: of each, `[m]`.
         known: which of the known sentences have each.
-        of_rows: returns which of these rows, none of them known, have each.
+        of_rows: returns which of the given rows have each; these rows must not be among the known ones.
     """
 
     nuisance: Bools
@@ -79,13 +79,13 @@ NONE = Own(
 
 @dataclass(frozen=True)
 class Explained:
-    """What a set of winners was explained by.
+    """The explanation of a set of winners.
 
     Attributes:
-        card: its literals, as places in the pool; from its length on, in `Own`.
+        card: its literals, as indices into the pool; indices past its end refer to `Own`.
         scores: on the test half.
-        nuisance_f1: that of the card of nuisance alone.
-        has: for each literal of the card, the rows of winners that have it as it is stated, ascending; if asked for.
+        nuisance_f1: F1 of the card of nuisance alone.
+        has: for each literal of the card, the rows of winners that have it as stated, ascending, if requested.
     """
 
     card: ScoreCard
@@ -98,12 +98,12 @@ class SetExplainer:
     """Learns score cards on the training documents, and scores them on the others.
 
     Args:
-        known: the sentences that all sets are set against.
+        known: the sentences that all sets are compared with.
         others: finds literals in other sentences.
         nuisance, plainness: of the pool's literals, `[L]`.
-        sentences: of the corpus that were scored, N.
-        resamples: draws of documents, `[DRAWN_DOCUMENTS or fewer, draws]`; None: no intervals.
-        most: literals of a card, besides nuisance.
+        sentences: number of scored corpus sentences, N.
+        resamples: draws of documents, `[DRAWN_DOCUMENTS or fewer, draws]`; None for no intervals.
+        most: maximum number of literals on a card, not counting nuisance.
     """
 
     def __init__(
@@ -135,15 +135,15 @@ class SetExplainer:
 
         Args:
             winners: rows, ascending and distinct.
-            own: literals that only they are asked.
-            intervals: of the scores; else they are NaN.
-            terms: say of each literal what is lost without it, and which winners have it, and of the best single one
-                what it is worth; else NaN, and none.
+            own: literals that are only tested on this set.
+            intervals: whether to compute intervals of the scores; otherwise they are NaN.
+            terms: whether to compute what is lost without each literal, which winners have it, and the score of the
+                best single literal; otherwise these are NaN and empty.
         """
         known = self.known
         places, is_known = places_among(known.rows, winners)
         further = winners[~is_known]
-        # Those of the training half first.
+        # Training winners first.
         further = further[np.argsort(self.others.held_out[further], kind="stable")]
         labelled = self._labelled(places, further)
         which, with_winners = self._shortlist(places, further, labelled)
@@ -156,7 +156,8 @@ class SetExplainer:
         plain, card = training.learn(cost, self.most)
         asked = np.append(card.literals, card.single) if terms and card.single >= 0 else card.literals
         found = self._with_any(asked, which, of_own, beyond)
-        # The card by places among those asked; a literal that is both of the card and the single one has the first.
+        # The card by indices among the requested literals; one that is also the best single literal keeps the first
+        # index.
         number = np.full(len(nuisance), -1, np.int64)
         number[asked[::-1]] = np.arange(len(asked))[::-1]
         scored = card.renumbered(number)
@@ -169,12 +170,12 @@ class SetExplainer:
         return Explained(card.renumbered(places_of), scores, alone, has)
 
     def _with_any(self, asked: Int64s, which: Int64s, own: Occurrences, beyond: Occurrences | None) -> Occurrences:
-        """Return which sentences of both halves, the further ones last, have each of a few of the literals.
+        """Return which sentences of both halves, with the further ones last, have each of a few of the literals.
 
         Args:
-            asked: places among `which` and, after these, the literals of `own`.
+            asked: indices into `which`, followed by the literals of `own`.
             which: literals of the pool.
-            own: the known sentences with each of the other literals.
+            own: the known sentences with each of the set's own literals.
             beyond: the further sentences with each of all these literals.
         """
         if not len(asked):
@@ -205,13 +206,13 @@ class SetExplainer:
         self, labelled: Labelled, which: Int64s, with_winners: Int64s, own: Occurrences, beyond: Occurrences | None,
         nuisance: Bools, plainness: Int64s,
     ) -> Training:  # fmt: skip
-        """Return the training half of a set, and which of its sentences have the literals that are asked.
+        """Return the training half of a set, and which of its sentences have the requested literals.
 
         Args:
             labelled: the sentences.
             which: literals of the pool.
-            with_winners: known winners of the training half that have each of these.
-            own: the known sentences with each of the other literals.
+            with_winners: number of known winners of the training half that have each of these.
+            own: the known sentences with each of the set's own literals.
             beyond: the further winners with each of all these literals.
             nuisance, plainness: of all these literals.
         """
@@ -237,9 +238,9 @@ class SetExplainer:
         )  # fmt: skip
 
     def _shortlist(self, places: Int64s, further: Int64s, labelled: Labelled) -> tuple[Int64s, Int64s]:
-        """Return the literals that a card is chosen from, by training documents alone: all nuisance, then the best.
+        """Return a card's candidate literals, all nuisance and then the best, using only training documents.
 
-        Also returns how many of the known training winners have each.
+        Also return how many of the known training winners have each.
         """
         inside: Int64s = self._number[places].astype(np.int64)
         inside = inside[inside >= 0]
@@ -251,7 +252,7 @@ class SetExplainer:
         with_winners = of_all.copy() if step == 1 else self._training.support(some)
         if len(others):
             with_winners += self.others.find(others, None).support()
-        # Of all winners so many were looked at; the others count for as many less.
+        # Only a sample of the winners was screened, so the other sentences count proportionally less.
         share = (len(some) + len(others)) / max(total, 1)
         scale = labelled.baseline_weight * share
         with_rest: Float64s = (self._support - of_all) * np.float64(scale)
@@ -262,7 +263,7 @@ class SetExplainer:
         return which, of_all[which]
 
     def _winners_with(self, card: ScoreCard, found: Occurrences, labelled: Labelled, further: Int64s) -> list[Int64s]:
-        """Return for each literal of a card the rows of winners that have it as it is stated, ascending."""
+        """Return for each literal of a card the rows of winners that have it as stated, ascending."""
         winners, has = np.flatnonzero(labelled.winner), []
         rows = np.concatenate((self.known.rows[winners[: len(winners) - len(further)]], further))
         for literal, weight in zip(card.literals, card.weights, strict=True):
@@ -273,7 +274,7 @@ class SetExplainer:
 
 
 def places_among(rows: Int64s, some: Int64s) -> tuple[Int64s, Bools]:
-    """Return the places of some rows among others, which ascend, and which of them are there at all, `[some]`.
+    """Return the indices of `some` rows in `rows`, which is ascending, and which of them are found, `[some]`.
 
     >>> places_among(np.array([2, 5, 9]), np.array([9, 3, 2, 11]))[0].tolist()
     [2, 0]
@@ -285,6 +286,6 @@ def places_among(rows: Int64s, some: Int64s) -> tuple[Int64s, Bools]:
 
 
 def _those_that_weigh(known: Known) -> Known:
-    """Return the sentences that stand for the corpus, numbered anew; of the others a winner is a further sentence."""
+    """Return only the sentences that represent the corpus, renumbered; other winners become further sentences."""
     keep = known.weighs
     return Known(known.rows[keep], keep[keep], known.document[keep], known.held_out[keep], known.matrix.of(keep))

@@ -1,4 +1,4 @@
-"""Occurrences of some of the literals, of some of the sentences, and of two runs of sentences as one."""
+"""Occurrences restricted to some literals or sentences, and occurrences of two blocks of sentences joined."""
 
 import numpy as np
 
@@ -22,7 +22,7 @@ def of_sentences(found: Occurrences, number: Int32s) -> Occurrences:
 
     Args:
         found: by literal.
-        number: of each sentence, ascending; -1 for those to be left out, `[n]`.
+        number: of each sentence, ascending; -1 for the sentences to omit, `[n]`.
 
     >>> three = Occurrences(np.array([0, 1, 2, 0, 2], np.int32), np.array([0, 3, 3, 5]))
     >>> of_sentences(three, np.array([-1, 0, 1], np.int32)).sentences.tolist()
@@ -32,7 +32,7 @@ def of_sentences(found: Occurrences, number: Int32s) -> Occurrences:
 
 
 def one_after_the_other(first: Occurrences, second: Occurrences, sentences: int) -> Occurrences:
-    """Return the occurrences of the same literals over so many sentences and then over further ones."""
+    """Concatenate the occurrences of the same literals over `sentences` sentences and over the sentences after them."""
     return Occurrences(
         *_one_after_the_other(first.sentences, first.offsets, second.sentences, second.offsets, np.int32(sentences))
     )
@@ -54,7 +54,7 @@ def _of_sentences(sentences: Int32s, offsets: Int64s, number: Int32s) -> tuple[I
     kept, ends, at = np.empty(sentences.size + 1, np.int32), np.zeros(offsets.size, np.int64), 0
     for literal in range(offsets.size - 1):
         for pair in range(offsets[literal], offsets[literal + 1]):
-            # A number without a sign spares the question whether it counts from the end.
+            # An unsigned index avoids the check for negative indices.
             own = number[np.uint32(sentences[pair])]
             kept[np.uint64(at)] = own
             at += 1 if own >= 0 else 0

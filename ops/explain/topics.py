@@ -1,4 +1,4 @@
-"""Topics: classes of the corpus's words by the model's own token table, for what no single word or tree names."""
+"""Topics: clusters of the corpus's words in the model's token table, for what no single word or tree expresses."""
 
 from dataclasses import dataclass
 
@@ -25,12 +25,12 @@ _ROWS = 1 << 17
 
 @dataclass(frozen=True)
 class CorpusWords:
-    """The words of a corpus that enough sentences contain, without regard to case, `[words]`.
+    """The words of a corpus that occur in enough sentences, ignoring case, `[words]`.
 
     Attributes:
         words: in lower case, ascending.
-        spellings: as each is most often written.
-        sentences: how many contain it.
+        spellings: the most frequent spelling of each.
+        sentences: number of sentences that contain it.
     """
 
     words: list[str]
@@ -39,12 +39,12 @@ class CorpusWords:
 
 
 def corpus_words(view: MiningView, rows: Int64s, least: int = LEAST_SENTENCES) -> CorpusWords:
-    """Return the words, not the marks, that at least so many of these sentences contain.
+    """Return the words, without punctuation marks, that at least `least` of these sentences contain.
 
     Args:
         view: the sentences, with words in lower case.
-        rows: those that are looked at: the baseline, which is drawn from the corpus uniformly.
-        least: the fewest sentences.
+        rows: the sentences to search: the baseline, which is a uniform sample of the corpus.
+        least: minimum number of sentences.
     """
     store = view.store
     sentences, written = np.zeros(len(view.word_names), np.int64), np.zeros(len(store.names["word"]), np.int64)
@@ -62,7 +62,7 @@ def corpus_words(view: MiningView, rows: Int64s, least: int = LEAST_SENTENCES) -
 
 
 def classes_of(words: int) -> int:
-    """Return into how many classes so many words are put: 200 to 500, of about 20 words; of few words fewer.
+    """Return the number of classes for so many words: 200 to 500 with about 20 words each, and fewer for few words.
 
     >>> [classes_of(words) for words in (2, 400, 1_000, 6_000, 60_000)]
     [1, 100, 200, 300, 500]
@@ -72,10 +72,10 @@ def classes_of(words: int) -> int:
 
 
 def token_vectors(spellings: list[str], facts: ModelFacts) -> Float32s:
-    """Return each word's vector in a model's token table, the mean of its tokens', `[words, width]`.
+    """Return each word's vector in a model's token table, the mean over its tokens, `[words, width]`.
 
-    A word is tokenized as it stands in running text. It has the vector zero where the model has no token table, or its
-    tokenizer does not tell where tokens stand.
+    A word is tokenized as in running text. Its vector is zero if the model has no token table, or if its tokenizer does
+    not report token positions.
 
     Raises:
         InputError: the model or its tokenizer cannot be loaded.
@@ -87,11 +87,11 @@ def token_vectors(spellings: list[str], facts: ModelFacts) -> Float32s:
 
 
 def topic_literals(found: CorpusWords, vectors: Float32s, seed: int) -> pa.Table:
-    """Return the classes of the words by k-means of their directions, rows of the pool's `SCHEMA`.
+    """Cluster words by k-means of their directions and return the classes as rows of the pool's `SCHEMA`.
 
-    Directions are taken from the mean of all words, because vectors of one table share a large part. A class is named
-    by its three most typical words; its items are all its words, most typical first. The topic of a sentence that
-    contains a single word is that word, so that a class of one word is left out.
+    Directions are measured from the mean of all words, because the vectors of a table have a large part in common. A
+    class is named after its three most typical words; its items are all its words, most typical first. A class of one
+    word is omitted, because that topic would equal the word itself.
 
     Args:
         found: the words.
@@ -114,6 +114,6 @@ def topic_literals(found: CorpusWords, vectors: Float32s, seed: int) -> pa.Table
 
 
 def _unit(vectors: Float32s) -> Float32s:
-    """Return vectors of length 1; zero ones stay as they are."""
+    """Scale vectors to length 1; zero vectors stay zero."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.asarray(vectors / np.where(lengths > 0, lengths, np.float32(1)))

@@ -1,4 +1,4 @@
-"""Whether an explanation holds: one word for a neuron and pole."""
+"""Whether an explanation holds: a one-word verdict for a neuron and pole."""
 
 import math
 
@@ -16,22 +16,22 @@ def verdict(
     nuisance_f1: float,
     matched_f1: float,
 ) -> str:
-    """Return the verdict on a score card, by the first of these rules that holds.
+    """Return the verdict on a score card, by the first of these rules that applies.
 
     1. `weak`: fewer than 10 winners in the test half, or fewer than 5 of its documents with winners.
     2. `none`: the card has no literal, or its F1 is not above that of a random set.
     3. `nuisance`: its F1 is not above that of nuisance literals alone and of the matched set.
     4. `explained`.
 
-    F1 is above another one if the lower end of its interval is. A NaN is above nothing, and nothing is above the NaN of
-    a random set. The other two may be missing.
+    F1 is above another F1 if the lower end of its interval is. NaN is above nothing, and nothing is above NaN as the F1
+    of a random set. The other two F1 values may be missing.
 
     Args:
-        literals: of the card, nuisance among them.
-        n_test, test_documents: winners of the test half, and its documents that have any.
+        literals: number of literals on the card, including nuisance.
+        n_test, test_documents: number of winners in the test half, and of its documents that have any.
         f1_low: lower end of the interval of F1 on the test half.
-        random_f1, nuisance_f1, matched_f1: F1 on the test half of the card of a random set, of the nuisance literals
-            alone, and of the card of a set that is like the winners in length and documents.
+        random_f1, nuisance_f1, matched_f1: F1 on the test half of three other cards: that of a random set, that of the
+            nuisance literals alone, and that of a set matched to the winners in length and documents.
 
     >>> given = dict(literals=2, n_test=900, test_documents=300, random_f1=0.02, nuisance_f1=0.1, matched_f1=0.05)
     >>> verdict(f1_low=0.3, **given), verdict(f1_low=0.08, **given), verdict(f1_low=0.01, **given)

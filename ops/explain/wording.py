@@ -17,10 +17,10 @@ NOTHING = "No rule found that tells its winners from other sentences in document
 TOO_FEW = "Too few winners in test documents to tell."
 NO_MORE = "Nothing beyond length and source"
 
-LEAST_SAID = 0.005  # of the variance: less is as good as nothing
-SHORTEST = 6  # characters that are left of a word that is cut
+LEAST_SAID = 0.005  # of the variance; less is not mentioned
+SHORTEST = 6  # characters that remain of a word that is cut
 
-_MINED = PatternRules()  # by the options that mine has by default
+_MINED = PatternRules()  # the defaults of mine
 
 
 def explanation_text(
@@ -39,11 +39,11 @@ def explanation_text(
     Args:
         verdict: `explained`, `nuisance`, `none` or `weak`.
         terms: of the score card, in their order.
-        share: of the winners, those that the score card calls winners.
-        baseline_share: the same of the other sentences; None or NaN where there are none.
-        r2, r2_nuisance: of the range model and of nuisance alone; None where there is none.
-        needed: as `evidence_needed` returns it: with it the text says how the literals combine. None: it does not.
-        rules: those by which the patterns were mined.
+        share: share of the winners that the score card calls winners.
+        baseline_share: the same share of the other sentences; None or NaN if there are none.
+        r2, r2_nuisance: of the range model and of nuisance alone; None if there is no model.
+        needed: as `evidence_needed` returns it. If given, the text says how the literals combine.
+        rules: the rules by which the patterns were mined.
     """
     range_text = _range_text(r2, r2_nuisance, is_explained=verdict == "explained" and bool(terms))
     if verdict == "none" or not terms:
@@ -57,7 +57,7 @@ def explanation_text(
 
 
 def percent(share: float) -> str:
-    """Return a share as a percentage of two digits, and 100 or 0 only for all or none.
+    """Return a share as a percentage with two digits. 100 and 0 are returned only for all and none.
 
     >>> [percent(share) for share in (0.638, 0.0312, 0.00082, 0.9996, 0.000001, 0.0)]
     ['64 %', '3.1 %', '0.082 %', '99.9 %', 'under 0.001 %', '0 %']
@@ -71,20 +71,21 @@ def percent(share: float) -> str:
 
 
 class _Text(Protocol):
-    """A text that can be made shorter."""
+    """A text that can be shortened in steps."""
 
     @property
     def steps(self) -> int:
-        """How often something may be left out."""
+        """The number of things that can be omitted."""
 
     def of(self, step: int, most: int) -> str:
-        """Return it with so many things left out, and at most so many characters of each literal."""
+        """Return the text after `step` omissions, with at most `most` characters for each literal."""
 
 
 def _fit(text: _Text, end: str) -> str:
-    """Return a text with its end in 240 characters.
+    """Return a text with its end in at most 240 characters.
 
-    Long names become codes, then literals are left out and counted, then words are cut, then the end goes.
+    Long names are replaced by codes. Then literals are omitted and counted, then words are cut, then the end is
+    dropped.
     """
     lengths = [(step, most) for step in range(text.steps + 1) for most in (MOST_CHARACTERS, 60)]
     lengths += [(text.steps, most) for most in (40, 25, 15, SHORTEST)]
@@ -95,7 +96,7 @@ def _fit(text: _Text, end: str) -> str:
 
 @dataclass(frozen=True)
 class _CalledText:
-    """Which sentences a score card calls winners, and how many of all are."""
+    """Which sentences a score card calls winners, and how many of all sentences these are."""
 
     start: str
     terms: Sequence[Term]
@@ -150,7 +151,7 @@ def _shares(share: float | None, baseline_share: float | None) -> str:
 
 
 def _range_text(r2: float | None, r2_nuisance: float | None, is_explained: bool) -> str:
-    """Return what is said of the range model: how much it explains, and how much of that nuisance does not."""
+    """Describe the range model: how much it explains, and how much of that goes beyond nuisance."""
     if r2 is None or isnan(r2):
         return ""
     if r2 < LEAST_SAID:

@@ -194,7 +194,7 @@ def _rows(tables: dict[str, Row]) -> int:
 
 
 def plain(text: str) -> str:
-    """Return a name that stands in a table of Markdown as it is."""
+    """Return a name that a Markdown table shows unchanged."""
     escaped = visible(text).replace("\\", "\\\\")
     for mark in "|`*_[]<>":
         escaped = escaped.replace(mark, f"\\{mark}" if mark not in "<>" else {"<": "&lt;", ">": "&gt;"}[mark])

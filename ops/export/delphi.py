@@ -3,8 +3,11 @@
 The layout is that of delphi 0.1.3 (`delphi/latents/cache.py` writes it, `delphi/latents/loader.py` reads it):
 `latents/MODULE/FIRST_LAST.safetensors` with `locations` `[activations, 3]` (row, place in the row, unit minus FIRST),
 `activations` and `tokens` `[rows, context]`, and `config.json`. Every file has the same tokens, because the loader
-takes them from whichever file it opens first. The rows are the winners' sentences; one that is longer than a row
-continues in the next, and the rest of its last row is filled up.
+takes them from whichever file it opens first. The rows are the sentences of winners and hard negatives; one that is
+longer than a row continues in the next, and the rest of its last row is filled up.
+
+Hard negatives have no activations here: delphi takes a row for activating if a single token of it is active, and most
+sentences have such a token of a dense neuron.
 """
 
 import json

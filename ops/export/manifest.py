@@ -136,7 +136,7 @@ def check_listed(folder: Path, place: str) -> list[str]:
 
 
 def refuse_changed(place: str, changed: list[str]) -> None:
-    """Refuse to go on where files are not as export wrote them.
+    """Refuse to continue if files are not as export wrote them.
 
     Raises:
         InputError: there are such files.

@@ -1,1 +1,1 @@
-"""A classifier of documents on top of a transformer: its documents, their split, its training, what it can do."""
+"""A classifier of documents on top of a transformer: its documents, their split, its training and evaluation."""

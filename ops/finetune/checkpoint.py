@@ -1,4 +1,4 @@
-"""A checkpoint of transformers' Trainer, which is a folder, as one file of a run, and a classifier's files in a run."""
+"""A checkpoint folder of transformers' Trainer as one file of a run, and a classifier's files in a run."""
 
 import shutil
 import tarfile
@@ -19,7 +19,7 @@ def pack(folder: Path, path: str) -> None:
 
 
 def unpack(store: Store, name: str, folder: Path) -> Path:
-    """Write the files of a folder that `pack` made one file of, and return the folder."""
+    """Extract the files that `pack` stored in one file into a folder, and return the folder."""
     with (
         store.filesystem.open_input_stream(store.path(name), compression=None) as stream,
         tarfile.open(fileobj=stream, mode="r|") as tar,

@@ -17,14 +17,14 @@ WEIGHTS, NAMES = "classifier.safetensors", "classifier.json"
 
 
 class Classifier(nn.Module):
-    """Documents in, a score for each label out.
+    """Maps documents to a score for each label.
 
     Args:
         encoder: a transformer as `AutoModel` loads it.
         width: units of its last layer.
-        labels: how many.
+        labels: number of labels.
         dropout: share of the vector's values that are dropped in training.
-        uses_cls: read the first token's last state; otherwise the mean over the tokens.
+        uses_cls: whether to read the first token's last state; otherwise the mean over the tokens is used.
     """
 
     def __init__(self, encoder: nn.Module, width: int, labels: int, dropout: float, uses_cls: bool) -> None:
@@ -37,7 +37,7 @@ class Classifier(nn.Module):
     ) -> dict[str, torch.Tensor]:
         """Return `logits`, `[documents, labels]`, and with `labels`, `[documents]` int64, the mean cross-entropy."""
         states = self.encoder(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
-        # Queued: so it is torch that computes the mean, and gradients pass.
+        # Queued, so that torch computes the mean and gradients pass through.
         pooler = Pooler(self.pool, attention_mask.bool(), whole=False, queued=True)
         logits = self.linear(self.dropout(pooler(states)))
         if labels is None:
@@ -58,7 +58,7 @@ def new_classifier(facts: ModelFacts, tokenizer: Tokenizer, labels: int, dropout
 
 
 def save_classifier(model: Classifier, facts: ModelFacts, names: list[str], folder: Path) -> None:
-    """Save the encoder, as `AutoModel` loads it, with its tokenizer, and beside it the classifier and its labels."""
+    """Save the encoder, as `AutoModel` loads it, with its tokenizer, and also the classifier and its labels."""
     from transformers import AutoTokenizer
 
     encoder: Any = model.encoder
@@ -71,12 +71,12 @@ def save_classifier(model: Classifier, facts: ModelFacts, names: list[str], fold
 
 
 def load_head(facts: ModelFacts) -> tuple[nn.Linear, list[str], str] | None:
-    """Return a saved classifier's linear layer, its labels and how it pools; None where a model has none.
+    """Return a saved classifier's linear layer, its labels and its pooling; None if a model has none.
 
     A model with random weights has none: the one in its folder was trained with the trained weights.
 
     Raises:
-        InputError: its files do not fit each other or the model, or its weights are not all finite.
+        InputError: its files do not match each other or the model, or its weights are not all finite.
     """
     folder = Path(facts.path)
     if facts.revision or facts.seed is not None or not (folder / WEIGHTS).is_file() or not (folder / NAMES).is_file():

@@ -1,4 +1,4 @@
-"""The figure of `finetune`: loss and accuracy by epoch, next to what the most frequent label would give."""
+"""The figure of `finetune`: loss and accuracy by epoch, compared with the most frequent label."""
 
 import pyarrow as pa
 from matplotlib.figure import Figure
@@ -10,7 +10,7 @@ FOLDER = "finetune/figures"
 
 
 def draw_training(store: Store, epochs: pa.Table, title: str) -> list[str]:
-    """Draw the figure from `finetune/epochs` and return the files' names."""
+    """Draw the figure from `finetune/epochs` and return the file names."""
     return save_figures(store, FOLDER, {"training": lambda: training_figure(epochs, title)})
 
 

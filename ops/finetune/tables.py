@@ -1,4 +1,4 @@
-"""What a classifier can do: the rows of `finetune/epochs` and `finetune/labels`."""
+"""The evaluation of a classifier: the rows of `finetune/epochs` and `finetune/labels`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from ops.schema import schema
 
 @dataclass(frozen=True)
 class Quality:
-    """What a classifier does on the test documents.
+    """The results of a classifier on the test documents.
 
     Attributes:
         loss: mean cross-entropy, in nats.
-        test, predicted, correct: of each label the documents that have it, those that it is predicted for, and those
-            of them that have it, `[labels]` int64.
+        test, predicted, correct: for each label, the number of documents that have it, of those for which it is
+            predicted, and of those for which it is predicted correctly, `[labels]` int64.
     """
 
     loss: float
@@ -32,13 +32,13 @@ class Quality:
 
     @property
     def f1(self) -> Float64s:
-        """F1 of each label; NaN where it neither occurs nor is predicted."""
+        """F1 of each label; NaN if it neither occurs nor is predicted."""
         with np.errstate(invalid="ignore"):
             return np.asarray(2 * self.correct / (self.test + self.predicted))
 
 
 def quality(scores: Floats, labels: Int64s) -> Quality:
-    """Return what scores, `[documents, labels]`, are worth, where `labels`, `[documents]`, is right."""
+    """Evaluate scores, `[documents, labels]`, given the correct labels, `[documents]`."""
     n_labels = scores.shape[1]
     values = scores.astype(np.float64)
     values = values - values.max(1, keepdims=True)
@@ -63,7 +63,7 @@ def epoch_row(epoch: int, steps: int, losses: Sequence[float], found: Quality, m
 
 
 def majority_accuracy(train: Int64s, test: Int64s) -> float:
-    """Return the share of the test documents that have the label most frequent in training (the first of equals)."""
+    """Return the share of the test documents with the most frequent label of training (the first of ties)."""
     return float((test == np.bincount(train).argmax()).mean())
 
 

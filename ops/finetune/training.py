@@ -1,4 +1,4 @@
-"""Training a classifier by transformers' own Trainer, a checkpoint at a time, to the same result however it is cut."""
+"""Training a classifier with transformers' Trainer, one checkpoint at a time; the result is the same for any split."""
 
 import math
 import tempfile
@@ -40,14 +40,14 @@ class TrainingOptions:
 
 @dataclass(frozen=True)
 class Example:
-    """A document's tokens and the place of its label."""
+    """A document's tokens and the index of its label."""
 
     tokens: Tokens
     label: int
 
 
 class _Until(TrainerCallback):  # type: ignore[misc]
-    """Ends the training, with a checkpoint, after the step that is asked for; keeps the losses, which are finite."""
+    """Ends the training with a checkpoint after a given step, and records the losses, which must be finite."""
 
     def __init__(self) -> None:
         self.stop = 0
@@ -72,12 +72,12 @@ def diverged(learning_rate: float, what: str) -> InputError:
 
 
 class ClassifierTraining:
-    """A training that is done a run of steps at a time, each from the checkpoint of the one before.
+    """A training that runs a number of steps at a time, each time from the previous checkpoint.
 
     Args:
         model: the classifier.
-        train, test: the documents of either side.
-        options: how.
+        train, test: the documents of each side.
+        options: how to train.
         pad_id: id of the token that fills a batch.
     """
 
@@ -102,7 +102,7 @@ class ClassifierTraining:
                 save_strategy="no",
                 logging_strategy="steps",
                 logging_steps=1,
-                logging_nan_inf_filter=False,  # else a loss that is not finite is replaced by the mean of those before
+                logging_nan_inf_filter=False,  # otherwise a non-finite loss becomes the mean of the previous ones
                 report_to="none",
                 disable_tqdm=True,
                 remove_unused_columns=False,
@@ -127,8 +127,8 @@ class ClassifierTraining:
 
         Args:
             stop: the last step of this run, counted from 1.
-            checkpoint: the folder that an earlier run returned; None: from the beginning.
-            folder: where its own is put.
+            checkpoint: the folder that an earlier run returned; None to start from the beginning.
+            folder: where to write the new checkpoint.
 
         Returns:
             The loss of each step of this run, and the folder of the checkpoint at its end.
@@ -139,7 +139,7 @@ class ClassifierTraining:
         self.until.stop, self.until.losses = stop, []
         self.trainer.args.output_dir = str(folder)
         if checkpoint is None:
-            # Later runs go on with the random numbers where the checkpoint says that they were.
+            # Later runs restore the state of the random numbers from the checkpoint.
             torch.manual_seed(self.options.seed)
         with quiet_transformers():
             self.trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
@@ -162,7 +162,7 @@ class ClassifierTraining:
         return (time.perf_counter() - started) / done
 
     def scores(self) -> Float32s:
-        """Return the score of each test document and label, `[documents, labels]`, dropout off.
+        """Return the score of each test document and label, `[documents, labels]`, without dropout.
 
         Raises:
             InputError: a score is not finite.
@@ -183,7 +183,7 @@ class ClassifierTraining:
 
 
 def segments(documents: int, batch_size: int, epochs: int, steps: int) -> list[tuple[int, int]]:
-    """Return the last step of each run of steps that is saved, and the epoch that ends there, 0 where none does.
+    """Return the last step between two checkpoints, and the epoch that ends there, 0 if none does.
 
     >>> segments(documents=20, batch_size=4, epochs=2, steps=3)
     [(3, 0), (5, 1), (8, 0), (10, 2)]

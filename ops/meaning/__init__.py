@@ -1,1 +1,1 @@
-"""What words mean by what stands around them: counted contexts, their vectors, similarity and offsets."""
+"""What words mean, judged by the words around them: counted contexts, their vectors, similarity and offsets."""

@@ -1,4 +1,4 @@
-"""How sure the accuracies of analogies are, and the differences between spaces: a bootstrap over pairs of words.
+"""Confidence intervals of analogy accuracies and of differences between spaces: a bootstrap over pairs of words.
 
 Questions are not independent: twelve pairs make 132 of them, and each pair is part of 22.
 """
@@ -16,17 +16,17 @@ from ops.meaning.words import fold
 from ops.sampling import ANALOGY_PAIRS
 from ops.statistics.cluster_bootstrap import RESAMPLES, draw_clusters, percentile_interval
 
-_AT_ONCE = 1 << 22  # weights of questions
+_AT_ONCE = 1 << 22  # weights of questions computed at once
 
 
 class _Resampled(NamedTuple):
-    """Questions, and what resamples of the pairs that they are made of give.
+    """Questions, and their correct answers in resamples of the pairs that they are made of.
 
     Attributes:
         questions, pairs: how many there are.
-        right: rightly answered questions of each space, `[spaces, answers]`.
+        right: correctly answered questions of each space, `[spaces, answers]`.
         drawn: questions of each resample, `[resamples]` float64.
-        drawn_right: those rightly answered, `[spaces, resamples, answers]` float64.
+        drawn_right: those answered correctly, `[spaces, resamples, answers]` float64.
     """
 
     questions: int
@@ -39,9 +39,9 @@ class _Resampled(NamedTuple):
 class AnalogyBootstrap:
     """Resamples the pairs of each category, with replacement; the same ones for all spaces.
 
-    A question counts as often as the product of how often its two pairs were drawn, so that a pair which was drawn
-    twice makes no question with itself. A question of the file whose two pairs are one counts as often as that pair.
-    A pair and its reverse are one. Only pairs are drawn that the known questions are made of.
+    A question counts as often as the product of how often its two pairs were drawn, so a pair that was drawn twice
+    makes no question with itself. A question in the file that uses the same pair twice counts as often as that pair. A
+    pair and its reverse are the same pair. Only pairs of known questions are drawn.
 
     Args:
         judged: the answers in each space, in the order of the spaces.
@@ -100,7 +100,7 @@ class AnalogyBootstrap:
         return sorted(rows, key=lambda row: (row["space"], row["other"]))
 
     def _added(self, places: list[int], names: list[str]) -> _Resampled:
-        """Return what resamples give in some spaces, added up over categories."""
+        """Return the resampled results in some spaces, added up over categories."""
         parts = [self._resample(name, places) for name in names]
         return _Resampled(
             sum(part.questions for part in parts), sum(part.pairs for part in parts),
@@ -109,7 +109,7 @@ class AnalogyBootstrap:
         )  # fmt: skip
 
     def _resample(self, name: str, places: list[int]) -> _Resampled:
-        """Resample the questions of a category that are known in all of some spaces; what it gives is kept."""
+        """Resample the questions of a category that are known in all of some spaces; the result is cached."""
         known = np.logical_and.reduce([self.judged[place].known[name] for place in places])
         key = (name, known.tobytes())
         if key not in self._found:
@@ -150,7 +150,7 @@ def _resample(known: Bools, pairs: Int64s, right: list[Bools], rng: np.random.Ge
 def _share(
     found: _Resampled, right: int, drawn: Float64s, least: float
 ) -> tuple[float | None, float | None, float | None]:
-    """Return a share of the questions with its interval, None where there are no questions."""
+    """Return a share of the questions with its interval, None if there are no questions."""
     if not found.questions:
         return None, None, None
     share, there = right / found.questions, found.drawn > 0

@@ -7,7 +7,7 @@ from ops.arrays import Float32s
 from ops.meaning.hashing import BITS, REAL, Codes, lost
 
 HIDDEN, BATCH, RATE = 256, 256, 1e-3
-_NOISE = 4.0  # standard deviation of what is added to a code's bits in training, so that they become 0 or 1
+_NOISE = 4.0  # standard deviation of the noise added to a code's bits in training, so that they become 0 or 1
 
 
 class Autoencoder(nn.Module):
@@ -40,9 +40,9 @@ class Autoencoder(nn.Module):
 
 
 def autoencoder_codes(given: Float32s, asked: Float32s, size: int, epochs: int, seed: int) -> dict[str, Codes]:
-    """Return the codes of an autoencoder with a linear code and of one with a code of bits.
+    """Return the codes of an autoencoder with a linear code and of one with a binary code.
 
-    On the CPU, on the threads of this process; the same states, seed and threads give the same codes.
+    Runs on the CPU with the threads of this process. The same states, seed and threads give the same codes.
 
     Args:
         given: states that are trained on, `[n, width]`.

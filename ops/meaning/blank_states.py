@@ -12,14 +12,14 @@ from ops.model.tokenizer import Tokens
 
 
 class Blank(NamedTuple):
-    """A sentence with a blank: its tokens, and the place of the one whose state is read."""
+    """A sentence with a blank: its tokens, and the place of the token whose state is read."""
 
     tokens: Tokens
     place: int
 
 
 class BlankReader(ModelReader):
-    """Reads sentences with a word blanked by the mask token; with a decoder, or a model without one, what is before it.
+    """Reads sentences with a word replaced by the mask token; a model without one reads only the words before it.
 
     Its tokenizer has spans.
     """
@@ -31,9 +31,9 @@ class BlankReader(ModelReader):
         return None if self.decoder or number is None else self.tokenizer.decode([number])[0]
 
     def blanks(self, texts: list[str], spans: list[tuple[int, int]]) -> list[Blank | None]:
-        """Return each sentence with the characters of its span blanked; None where nothing is left to be read.
+        """Return each sentence with the characters of its span blanked; None if nothing is left to read.
 
-        That is so where the blank was cut off, and without a mask token where the word is the first one.
+        This happens if the blank was cut off or, without a mask token, if the word is the first one.
         """
         if self.mask is None:
             given = [text[:start].rstrip() for text, (start, _) in zip(texts, spans, strict=True)]

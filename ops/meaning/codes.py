@@ -1,4 +1,4 @@
-"""Codes of every method and size, and how well neighbours are found by each: the rows of `meaning/hashing`."""
+"""Codes of every method and size, and how well each finds neighbours: the rows of `meaning/hashing`."""
 
 from typing import Any
 
@@ -30,13 +30,13 @@ Found = dict[str, Codes]
 
 
 def methods_and_sizes(width: int) -> list[tuple[str, int]]:
-    """Return every method and size of states of so many units; the whole states come last."""
+    """Return every method and size for states of `width` units, ending with the uncompressed states."""
     sizes = [size for size in SIZES if size < width]
     return [(method, size) for size in sizes for method in (AUTOENCODER, PCA)] + [(STATES, width)]
 
 
 class HashedStates:
-    """The states of drawn sentences, to be compressed and compared; those that are not finite are left out.
+    """The states of drawn sentences, to be compressed and compared; states that are not finite are skipped.
 
     Args:
         drawn: the sentences.
@@ -65,7 +65,7 @@ class HashedStates:
         return autoencoder_codes(given, asked, size, epochs, self.seed)
 
     def rows(self, found: Found, method: str, size: int, neighbours: int) -> pa.Table:
-        """Return the rows of `meaning/hashing` of some codes; those of whole states have the control with them."""
+        """Return the rows of `meaning/hashing` for some codes; uncompressed states also get those of the control."""
         drawn = self.drawn
         rows: list[dict[str, Any]] = []
         for code, codes in found.items():

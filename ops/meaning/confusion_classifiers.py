@@ -1,4 +1,4 @@
-"""Logistic regressions that choose among confused words, each with a penalty of its own."""
+"""Logistic regressions that choose among confused words, each with its own penalty."""
 
 import warnings
 from typing import Any
@@ -11,7 +11,7 @@ from ops.sampling import CONFUSION_FOLDS
 
 # scikit-learn's C, the inverse of the penalty's strength. Sparse words need a weaker penalty than dense states.
 PENALTIES = (0.01, 0.1, 1.0, 10.0)
-USUAL_PENALTY = 0.1  # where there are too few documents to choose one
+USUAL_PENALTY = 0.1  # used if there are too few documents to choose one
 FOLDS = 3
 _LEAST = 1e-9  # probability of the right label in a loss
 
@@ -28,10 +28,10 @@ def folds_of(documents: UInt64s, seed: int) -> Int64s:
 
 
 def choose_penalty(given: Any, labels: Int64s, folds: Int64s) -> float:
-    """Return the penalty of `PENALTIES` with the lowest mean loss in cross-validation, of equal ones the strongest.
+    """Return the penalty of `PENALTIES` with the lowest mean loss in cross-validation, the strongest of ties.
 
-    The loss is minus the logarithm of the right label's probability, which says more than the accuracy of few examples.
-    A fold is left out where the other folds have one label alone.
+    The loss is the negative log probability of the correct label, which is more informative than accuracy on few
+    examples. A fold is skipped if the other folds have only one label.
 
     Args:
         given: features, `[examples, features]`, dense or sparse.
@@ -47,7 +47,7 @@ def choose_penalty(given: Any, labels: Int64s, folds: Int64s) -> float:
 
 
 def _loss(given: Any, labels: Int64s, own: Any, rest: Any, penalty: float) -> float:
-    """Return the summed loss on some examples of a classifier that was trained on others."""
+    """Return the summed loss on some examples of a classifier that was trained on the others."""
     model, features, _ = _trained(given[own], labels[own], penalty)
     known = np.searchsorted(model.classes_, labels[rest]).clip(max=len(model.classes_) - 1)
     found = model.predict_proba(given[rest][:, features])[np.arange(len(known)), known]
@@ -56,10 +56,10 @@ def _loss(given: Any, labels: Int64s, own: Any, rest: Any, penalty: float) -> fl
 
 
 def answer(given: Any, labels: Int64s, asked: Any, penalty: float) -> tuple[Int64s, bool]:
-    """Return what a logistic regression trained on examples answers, `[asked]`, and whether its training converged.
+    """Return the answers of a logistic regression trained on examples, `[asked]`, and whether its training converged.
 
-    Where the examples have one label alone, it is the answer. Other warnings of scikit-learn than that of convergence
-    are passed on.
+    If the examples have only one label, that label is the answer. All warnings of scikit-learn except the one about
+    convergence are passed on.
     """
     if len(np.unique(labels)) < 2:
         return np.full(asked.shape[0], labels[0]), True
@@ -73,7 +73,7 @@ def _trained(given: Any, labels: Int64s, penalty: float) -> tuple[Any, Any, bool
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
 
-    # A feature that no example has gets no weight: without it the classifier is the same, and trained sooner.
+    # A feature that no example has gets no weight. Dropping it gives the same classifier faster.
     features = np.unique(given.indices) if issparse(given) else slice(None)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConvergenceWarning)
@@ -85,7 +85,7 @@ def _trained(given: Any, labels: Int64s, penalty: float) -> tuple[Any, Any, bool
 
 
 def standardised(given: Float32s, asked: Float32s) -> tuple[Float32s, Float32s]:
-    """Return training and test states with the training's mean 0 and standard deviation 1 in each unit."""
+    """Standardise training and test states by the training states' mean and standard deviation in each unit."""
     mean, std = given.mean(0), given.std(0)
     std = np.where(std > 0, std, 1)
     return (given - mean) / std, (asked - mean) / std

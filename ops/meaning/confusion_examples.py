@@ -24,14 +24,14 @@ Sets = tuple[tuple[str, ...], ...]
 
 
 class Quota(NamedTuple):
-    """What is kept of a set in a corpus of so many sentences: most examples, and how many of them have states."""
+    """The quota of examples of a set, and how many of them get states, for a corpus of a given number of sentences."""
 
     most: int
     stated: int
     sentences: int
 
     def of(self, most: int, sentences: int) -> int:
-        """Return the share of `most` that falls on some of the sentences, rounded up."""
+        """Return the share of `most` that some of the sentences contribute, rounded up."""
         return -(-most * sentences // self.sentences)
 
 
@@ -104,7 +104,7 @@ def examples_of(number: int, shards: Iterable[pa.Table], layers: int, width: int
     """
     parts = [table.filter(pc.equal(table["set"], number)).replace_schema_metadata(None) for table in shards]
     table = pa.concat_tables(parts).combine_chunks()
-    # The shards come in their order, so that of equal ones the first stays first.
+    # The shards are in order, so a stable sort keeps the first of ties first.
     table = table.take(pa.array(np.argsort(table["order"].to_numpy(), kind="stable")))
     states = np.array([s for s in table["state"].to_pylist() if s is not None], np.float32)
     return Examples(

@@ -1,4 +1,4 @@
-"""The figure of the confusion sets: how right classifiers are, by what they read and by how many examples."""
+"""The figure of the confusion sets: accuracy of classifiers by their features and by number of examples."""
 
 from typing import Any
 
@@ -10,12 +10,12 @@ from ops.storage.store import Store
 
 FOLDER = "meaning/confusion_figures"
 WORDS, MAJORITY = "words", "majority"
-MOST_LINES = 4  # numbers of examples that have a line, that of all examples among them
+MOST_LINES = 4  # maximum number of lines, including the one for all examples
 _MARKS = "os^D"
 
 
 def draw_confusion(store: Store, rows: list[dict[str, Any]], model: str) -> list[str]:
-    """Draw accuracy by what is read and by the number of examples, and return the files' names.
+    """Draw accuracy by features and by number of examples, and return the file names.
 
     Args:
         store: the run's folder.
@@ -27,7 +27,7 @@ def draw_confusion(store: Store, rows: list[dict[str, Any]], model: str) -> list
 
 @for_print
 def draw_sets(rows: list[dict[str, Any]], model: str) -> Figure:
-    """Draw accuracy by what the classifier reads, a panel a set and a line a number of training examples."""
+    """Draw accuracy by features, with a panel for each set and a line for each number of training examples."""
     sets = {name: [r for r in rows if r["set"] == name] for name in dict.fromkeys(row["set"] for row in rows)}
     layers = sorted({int(r["features"].partition(":")[2]) for r in rows if ":" in r["features"]})
     there = {r["features"] for r in rows}
@@ -64,7 +64,7 @@ def draw_sets(rows: list[dict[str, Any]], model: str) -> Figure:
 
 
 def _fewer_than_all(sets: list[list[dict[str, Any]]]) -> list[int]:
-    """Return the numbers of training examples that have a line besides that of all examples, ascending."""
+    """Return the numbers of training examples that get a line in addition to that of all examples, ascending."""
     numbers = [{r["n"] for r in own} - {max(r["n"] for r in own)} for own in sets]
     common = sorted(set.intersection(*numbers))
     most = MOST_LINES - 1

@@ -1,4 +1,4 @@
-"""How rightly classifiers choose among confused words, with intervals that take a document as one observation."""
+"""How accurately classifiers choose among confused words, with intervals that count a document as one observation."""
 
 from typing import Any
 
@@ -25,14 +25,14 @@ class AnswerScores:
         self.times = draw_clusters(self.documents, np.random.default_rng([seed, CONFUSION_DOCUMENTS]))
 
     def columns(self, answers: Int64s, truth: Int64s | None = None) -> dict[str, Any]:
-        """Return the columns of `meaning/confusion` that say how right answers are.
+        """Return the columns of `meaning/confusion` that measure how accurate the answers are.
 
-        Balanced accuracy is the mean over the words of the share of a word's examples that are answered rightly. Words
-        that do not occur among the examples, or among those of a resample, are left out of the mean.
+        Balanced accuracy is the mean over the words of the share of a word's examples that are answered correctly.
+        Words that do not occur among the examples, or among those of a resample, are excluded from the mean.
 
         Args:
             answers: the label that was chosen for each example, `[examples]`.
-            truth: other labels in the place of the right ones, `[examples]`, for a control.
+            truth: labels to use instead of the correct ones, `[examples]`, for a control.
         """
         truth = self.truth if truth is None else truth
         labels, word = np.unique(truth, return_inverse=True)

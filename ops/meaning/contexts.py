@@ -1,4 +1,4 @@
-"""How often each word stands near each context word: exact counts, added up over chunks, shards and ranges."""
+"""How often each word occurs near each context word: exact counts, added up over chunks, shards and ranges."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -15,11 +15,11 @@ _TOGETHER = 1 << 22  # rows that are added up at once
 
 
 class Counts(NamedTuple):
-    """Counts of pairs, a reducer of disjoint sets of sentences: `add_up` merges, in any order to the same numbers.
+    """Counts of pairs, a reducer over disjoint sets of sentences. `add_up` merges them in any order with equal results.
 
     Attributes:
         key: row times the number of columns, plus column, ascending, `[pairs]` int64.
-        total: how often the word of that row stood near the context word of that column, `[pairs]` int64.
+        total: how often the word of that row occurred near the context word of that column, `[pairs]` int64.
     """
 
     key: Int64s
@@ -36,7 +36,7 @@ class ContextCounter:
 
     Args:
         vocabulary: the words and context words.
-        window: words to each side, within the sentence; words that are not counted take their places too.
+        window: words on each side, within the sentence; words that are not counted still take up places.
         case: `keep` or `lower`.
     """
 

@@ -1,4 +1,4 @@
-"""Which sentences a model is asked about: pairs of neighbours, some to be masked, and translations, of all shards."""
+"""Which sentences a model reads: pairs of neighbours, sentences to be masked, and translations, from all shards."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from ops.meaning.next_sentences import find_pairs, other_documents
 
 COLUMNS = ["sent_id", "text", "dataset", "doc_id", "sent_in_doc"]  # of corpus/, and `meta` where there are languages
 PAIR, MASKED, TRANSLATION = "pair", "masked", "translation"
-_OVERSAMPLED = 4  # times its share of the sentences is what a shard may give at the most
+_OVERSAMPLED = 4  # a shard contributes at most this many times its share of the sentences
 _DRAWN = pa.schema(
     [
         ("kind", pa.string()), ("order", pa.uint64()), ("sent_id", pa.int64()), ("document", pa.string()),
@@ -27,9 +27,9 @@ class Wanted:
     """Which sentences are drawn.
 
     Attributes:
-        pairs, masked, translations: most pairs of sentences, sentences with masked tokens, translated sentences.
-        language, translation: the columns; None without a language, and where translations share document and place.
-        sentences: of the corpus.
+        pairs, masked, translations: maximum number of pairs, of sentences with masked tokens, of translated sentences.
+        language, translation: the columns; None without a language, or if translations share document and place.
+        sentences: number of sentences of the corpus.
         seed: the run's.
     """
 
@@ -50,9 +50,9 @@ def draw_from_shard(table: pa.Table, wanted: Wanted) -> pa.Table:
         wanted: how many of each kind.
 
     Returns:
-        Columns `kind`, `order` (the lowest are chosen over all shards), `sent_id`, `document` (of a translation the
-        key that its translations share), `language` and `texts`: of a pair the sentence, the next one, and a distant
-        one of its document, null where it has none.
+        Columns `kind`, `order` (the lowest are chosen over all shards), `sent_id`, `document` (for a translation, the
+        key that its translations share), `language` and `texts`. A pair's texts are the sentence, the next one, and a
+        distant one of its document, which is null if there is none.
     """
     ids, places = table["sent_id"].to_numpy(), table["sent_in_doc"].to_numpy()
     texts = table["text"].to_pylist()
@@ -76,7 +76,7 @@ def draw_from_shard(table: pa.Table, wanted: Wanted) -> pa.Table:
 
 
 def _translations(table: pa.Table, texts: list[str], language: str, wanted: Wanted) -> Iterator[dict[str, Any]]:
-    """Return the sentences of the keys that come first in a seeded order, so that all shards choose the same."""
+    """Yield the sentences whose keys come first in a seeded order, so that all shards choose the same keys."""
     meta = table["meta"].to_pylist()
     if wanted.translation:
         keys = [row[wanted.translation] for row in meta]
@@ -102,7 +102,7 @@ def _row(
 
 
 def choose_sentences(shards: Iterable[pa.Table], wanted: Wanted) -> pa.Table:
-    """Return the sentences that are read, from those drawn from all shards: pairs, then masked ones, then translations.
+    """Choose the sentences to read from those drawn from all shards: pairs, then masked ones, then translations.
 
     A pair's row has four texts: the sentence, the next one, a distant one of its document, and one of another document.
     The last two are null where there is none.

@@ -15,7 +15,7 @@ from ops.meaning.words import fold
 from ops.storage.store import Store
 
 FOLDER = "meaning/figures"
-# As in the lecture: what should differ by one and the same offset.
+# Pairs whose words should all differ by the same offset.
 PAIRS = {
     "people": (
         ("man", "woman"), ("king", "queen"), ("uncle", "aunt"), ("father", "mother"), ("son", "daughter"),
@@ -33,7 +33,7 @@ Pairs = list[tuple[str, str]]
 
 
 def short_name(model: str) -> str:
-    """Return a model's name for a title: of a directory or a hub id the last part.
+    """Return a short model name for a title: the last part of a directory or a hub id.
 
     >>> short_name("models/small/")
     'small'
@@ -53,7 +53,7 @@ def known_pairs(space: Space, name: str, case: str) -> tuple[Pairs, Float32s]:
 def principal_plane(vectors: Floats) -> Float64s:
     """Return the first two principal components of vectors `[n, dimensions]` at length 1, as `[n, 2]` float64.
 
-    The largest coordinate of each component is positive, so that the same vectors give the same picture.
+    The largest coordinate of each component is made positive, so that the same vectors give the same picture.
     """
     wide = vectors.astype(np.float64)
     wide = wide / np.linalg.norm(wide, axis=1, keepdims=True)
@@ -67,14 +67,14 @@ def principal_plane(vectors: Floats) -> Float64s:
 
 
 def fill_panel(plane: Float64s) -> Float64s:
-    """Return points `[n, 2]` moved and stretched so that each axis runs from -1 to 1."""
+    """Shift and scale points `[n, 2]` so that each axis runs from -1 to 1."""
     low, high = plane.min(0), plane.max(0)
     return np.asarray((2 * plane - low - high) / np.where(high > low, high - low, 1.0))
 
 
 @for_print
 def draw_pairs(shown: list[tuple[str, Pairs, Float32s]], title: str) -> Figure:
-    """Draw pairs in the plane of their words, an arrow from the first of each to the second, a panel a space."""
+    """Draw pairs in the plane of their words, with an arrow from first to second, and a panel for each space."""
     columns = min(len(shown), 2 if len(shown) in (2, 4) else 3)
     rows = -(-len(shown) // columns)
     figure = Figure(figsize=(PAGE, 0.6 + PAGE / columns * rows), layout="constrained")
@@ -84,7 +84,7 @@ def draw_pairs(shown: list[tuple[str, Pairs, Float32s]], title: str) -> Figure:
     planes: list[tuple[Axes, Float64s, list[str]]] = []
     for panel, (name, pairs, vectors) in zip(grid, shown, strict=False):
         plane = principal_plane(vectors.reshape(-1, vectors.shape[-1]))
-        plane = fill_panel(plane)  # each space and axis has a scale of its own; what is parallel stays so
+        plane = fill_panel(plane)  # each space and axis has its own scale; parallel arrows stay parallel
         for tail, head in plane.reshape(-1, 2, 2):
             panel.annotate("", head, tail, arrowprops={"arrowstyle": "->", "color": BLUE, "linewidth": 0.8})
         panel.set_xlim(-1.25, 1.25)
@@ -95,7 +95,7 @@ def draw_pairs(shown: list[tuple[str, Pairs, Float32s]], title: str) -> Figure:
         planes.append((panel, plane, [word for pair in pairs for word in pair]))
     label_outer(list(grid[: len(shown)]), "first principal component (no unit)", "second (no unit)")
     figure.suptitle(title)
-    # Where words have room is known once all titles are there.
+    # Free places for words are only known once all titles are drawn.
     for panel, plane, words in planes:
         label_points(panel, plane, words, lines=plane.reshape(-1, 2, 2))
     return figure
@@ -154,8 +154,9 @@ def draw_all(store: Store, shown: dict[str, list[tuple[str, Pairs, Float32s]]], 
 
     Args:
         store: the run's folder.
-        shown: by figure of `PAIRS`, each space's name, pairs and vectors; one without two pairs anywhere is left out.
-        rows: of `meaning/analogies`; where no question is known, there is no figure of the accuracy.
+        shown: by figure of `PAIRS`, each space's name, pairs and vectors. A figure without two pairs in any space is
+            skipped.
+        rows: of `meaning/analogies`; if no question is known, the figure of the accuracy is skipped.
         names: the spaces in their order.
         model: its name, for the titles.
     """

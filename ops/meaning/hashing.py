@@ -1,4 +1,4 @@
-"""Short codes of sentences, by principal components or bits, and how well neighbours by codes share a class."""
+"""Short codes of sentences, by principal components or bits, and how often neighbours by code share a class."""
 
 import math
 from typing import Any, NamedTuple
@@ -20,8 +20,8 @@ class Codes(NamedTuple):
     """What sentences are compressed to.
 
     Attributes:
-        given, asked: codes of the sentences among which, and for which, neighbours are looked for, `[n, size]`.
-        error: share of the variance of the asked states that is lost when they are rebuilt from their codes; None where
+        given, asked: codes of the sentences to search, and of those whose neighbours are searched, `[n, size]`.
+        error: share of the variance of the asked states that is lost when they are rebuilt from their codes; None if
             they do not vary.
     """
 
@@ -31,7 +31,7 @@ class Codes(NamedTuple):
 
 
 def at_length_1(states: Float32s) -> Float32s:
-    """Return states at length 1, `[n, width]`; by Euclidean distance they are then in the order of their cosines."""
+    """Scale states to length 1, `[n, width]`, so that Euclidean distance orders them like cosine."""
     return np.asarray(states / np.maximum(np.linalg.norm(states, axis=1, keepdims=True), 1e-30), np.float32)
 
 
@@ -62,9 +62,9 @@ def principal_codes(given: Float32s, asked: Float32s, size: int) -> dict[str, Co
 
 
 def lost(states: Arrays, rebuilt: Arrays) -> float | None:
-    """Return the share of the variance that is lost, of states from which the mean of the given ones is taken.
+    """Return the share of the states' variance that their codes lose, around the mean of the given states.
 
-    None where the states are all that mean, so that there is no variance.
+    Return None if all states equal that mean, so that there is no variance.
     """
     variance = float((states**2).sum())
     return float(((states - rebuilt) ** 2).sum()) / variance if variance else None
@@ -73,12 +73,12 @@ def lost(states: Arrays, rebuilt: Arrays) -> float | None:
 def retrieved_classes(given: Float32s, asked: Float32s, classes: Int64s, neighbours: int) -> Float64s:
     """Return the share of each class among each query's nearest neighbours by Euclidean distance, `[asked, classes]`.
 
-    Of those that are as near as the last one, of which there are many with short codes, the mean is taken.
+    Neighbours tied with the last one, which are many for short codes, are counted by their mean.
 
     Args:
         given, asked: codes `[n, size]` and `[m, size]`.
         classes: of the given, `[n]`, from 0.
-        neighbours: how many; all where there are fewer.
+        neighbours: how many; all if there are fewer.
     """
     most = min(neighbours, len(given))
     one_hot = np.eye(int(classes.max(initial=0)) + 1)[classes]
@@ -87,7 +87,7 @@ def retrieved_classes(given: Float32s, asked: Float32s, classes: Int64s, neighbo
     found = np.zeros((len(asked), one_hot.shape[1]))
     for start in range(0, len(asked), _ROWS):
         rows = asked[start : start + _ROWS].astype(np.float64)
-        # Rounded to ten digits, so that equal codes are equally far whatever the order of adding.
+        # Rounded to ten digits, so that equal codes are equally distant in any order of addition.
         distance = np.round(lengths - 2 * rows @ wide.T, 10)
         last = np.partition(distance, most - 1, axis=1)[:, most - 1 : most]
         nearer, level = distance < last, distance == last
@@ -97,9 +97,9 @@ def retrieved_classes(given: Float32s, asked: Float32s, classes: Int64s, neighbo
 
 
 def precision_row(retrieved: Float64s, classes: Int64s, documents: Int64s) -> dict[str, float | None]:
-    """Return precision, its interval and what chance gives, of some queries; no interval where all are of one document.
+    """Return precision, its interval and the chance level of some queries; no interval if all are from one document.
 
-    Chance is what the same neighbours give for queries whose classes stand in a random order.
+    The chance level is the precision of the same neighbours for queries with randomly permuted classes.
 
     Args:
         retrieved: share of each class among a query's neighbours, `[queries, classes]`.
@@ -153,10 +153,10 @@ def measure_codes(
     rows: list[dict[str, Any]] = []
     for label in labels:
         given, asked = label.number[~tested], label.number[tested]
-        # A class that is on one side alone can be found nowhere.
+        # A class that occurs only among queries, or only among the searched sentences, can never be found.
         both = np.intersect1d(given, asked)
         here, there = (np.flatnonzero(np.isin(side, both) & (side >= 0)) for side in (given, asked))
-        # Spread over all of them, for they stand in the order of the corpus.
+        # Queries are spread over all sentences, which are in the order of the corpus.
         there = there[np.linspace(0, len(there) - 1, min(len(there), MOST_QUERIES)).astype(np.int64)]
         if len(np.unique(given[here])) < 2 or not len(there):
             continue
@@ -168,7 +168,7 @@ def measure_codes(
 
 
 def shuffled(labels: list[Labelled], tested: Bools, seed: int, purpose: int) -> list[Labelled]:
-    """Return the labels with those of the held-out sentences that have one in a random order: the control."""
+    """Return the labels with those of the labelled held-out sentences in random order: the control."""
     rng = np.random.default_rng([seed, purpose])
     found = []
     for label in labels:

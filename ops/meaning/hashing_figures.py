@@ -1,4 +1,4 @@
-"""The figures of semantic hashing: precision and what is lost by the size of the code, and codes of two dimensions."""
+"""Figures of semantic hashing: precision and lost variance by the size of the code, and two-dimensional codes."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +18,7 @@ _LINES = {
     (PCA, REAL): ("PCA", COLOURS[1], "-o"),
     (PCA, BITS): ("PCA, bits", COLOURS[1], "--s"),
 }
-_SHIFTS = (0.91, 0.97, 1.03, 1.1)  # so that intervals do not cover each other
+_SHIFTS = (0.91, 0.97, 1.03, 1.1)  # keep intervals from covering each other
 _TITLES = {PCA: "PCA", AUTOENCODER: "autoencoder"}
 MOST_COLOURS, MOST_POINTS = len(COLOURS), 3_000
 Rows = list[dict[str, Any]]
@@ -44,7 +44,7 @@ def draw_hashing(store: Store, rows: Rows, plane: Rows, classes: list[str | None
 
 @for_print
 def draw_precision(rows: Rows, model: str) -> Figure:
-    """Draw the precision of neighbours by the size of the code, a panel a label, and the share of variance lost."""
+    """Draw the precision of neighbours by the size of the code, with a panel for each label, and the lost variance."""
     labels = sorted({r["label"] for r in rows})[:3]
     figure = Figure(figsize=(PAGE, 3.0), layout="constrained")
     panels = figure.subplots(1, len(labels) + 1, sharex=True, squeeze=False)[0]
@@ -80,7 +80,7 @@ def draw_precision(rows: Rows, model: str) -> Figure:
 
 @for_print
 def draw_plane(plane: Rows, classes: list[str | None], label: str, model: str) -> Figure:
-    """Draw the codes of two dimensions coloured by class, a panel a method; of many classes the most frequent ones."""
+    """Draw the two-dimensional codes coloured by class, a panel for each method; rare classes have no colour."""
     figure = Figure(figsize=(PAGE, 3.6), layout="constrained")
     methods = [m for m in (PCA, AUTOENCODER) if any(r["method"] == m for r in plane)]
     panels = figure.subplots(1, len(methods), squeeze=False)[0]

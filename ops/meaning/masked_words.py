@@ -1,4 +1,4 @@
-"""The masked-word task: which places are masked, and how well a model's head finds what stood there."""
+"""The masked-word task: which places are masked, and how well a model's head recovers the original tokens."""
 
 from typing import Any
 
@@ -10,16 +10,16 @@ from ops.model.mask_tokens import mask_tokens
 from ops.model.tokenizer import Tokens
 from ops.statistics.wilson import wilson
 
-# Occurrences in a million tokens from which a band begins, and its name.
+# The first count of each band, in occurrences per million tokens, and its name.
 BANDS = ((0, "under 10"), (10, "10 to 100"), (100, "100 to 1,000"), (1_000, "1,000 to 10,000"), (10_000, "over 10,000"))
 ALL = "all"
 
 
 def mask(tokens: Tokens, rate: float, mask_id: int, spared: frozenset[int], seed: int, sent_id: int) -> Masked | None:
-    """Return a sentence with a seeded share of its tokens masked; None where none is.
+    """Return a sentence with a seeded share of its tokens masked; None if no token is.
 
-    Every drawn token becomes the mask token: a tenth that stays and a tenth that becomes another one (Devlin et al.
-    2019) are for training.
+    Every drawn token is replaced by the mask token. Devlin et al. 2019 keep a tenth and replace another tenth by random
+    tokens, but only in training.
 
     Args:
         tokens: the sentence.
@@ -35,7 +35,7 @@ def mask(tokens: Tokens, rate: float, mask_id: int, spared: frozenset[int], seed
 
 
 def band_of(count: Int64s, total: int) -> Int64s:
-    """Return the place in `BANDS` of tokens by how often they occur, `[tokens]`.
+    """Return the index in `BANDS` of tokens by their frequency, `[tokens]`.
 
     Args:
         count: occurrences, `[tokens]`.

@@ -1,4 +1,4 @@
-"""What reads a model's states has in common: the model, its tokenizer, and its batches."""
+"""The parts shared by all readers of a model's states: the model, its tokenizer, and its batches."""
 
 from collections.abc import Iterable, Iterator
 
@@ -22,7 +22,7 @@ class ModelReader:
         device, dtype, threads, token_budget: where and how it computes, and the tokens of a batch.
 
     Raises:
-        InputError: the model cannot be loaded, or what is read of it is not what it computes.
+        InputError: the model cannot be loaded, or the states read from it are not those it computes.
     """
 
     def __init__(

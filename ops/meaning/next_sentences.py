@@ -1,4 +1,4 @@
-"""Whether the next sentence of a document is known from others: which are compared, and the areas by layer."""
+"""Whether the next sentence of a document can be distinguished from others: the comparisons, and areas by layer."""
 
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ from ops.statistics.by_document import area_by_document
 SAME, OTHER = "same_document", "other_document"
 TOKENS, HEAD, SHUFFLED = "tokens", "head", "shuffled"
 LEAST_PAIRS = 20
-DISTANCE = 3  # sentences from the first to another one of its document, at least
+DISTANCE = 3  # minimum number of sentences between the first and the distant one of its document
 _TRIES = 32
 
 
@@ -33,9 +33,9 @@ class Pairs(NamedTuple):
 
 
 def find_pairs(sent_ids: Int64s, documents: Int64s, places: Int64s, seed: int) -> Pairs:
-    """Return the sentences of a shard whose next one is there too, and a third of their document; in seeded order.
+    """Return the sentences of a shard that have a next one and a distant one of their document, in seeded order.
 
-    The other sentence of the document is not one of the sentences around, which are nearly as close as the next one.
+    The distant sentence is not a close neighbour, which would be nearly as similar as the next one.
 
     Args:
         sent_ids: of the shard's sentences, `[rows]`.
@@ -51,7 +51,7 @@ def find_pairs(sent_ids: Int64s, documents: Int64s, places: Int64s, seed: int) -
     consecutive = np.flatnonzero((document[1:] == document[:-1]) & (place[1:] == place[:-1] + 1))
     at = consecutive[size[consecutive] >= 3]
     priority = priorities(sent_ids[order[at]].astype(np.uint64), seed, NEXT_SENTENCES)
-    # Documents and places as one ascending number, so far apart that no distance leads to another document.
+    # Document and place as one ascending number, with gaps so large that no distance reaches another document.
     key = document * (int(place.max(initial=0)) + 1 + DISTANCE) + place
     before = np.searchsorted(key, key[at] - DISTANCE, "right") - start[at]
     after = np.searchsorted(key, key[at] + DISTANCE)
@@ -64,9 +64,10 @@ def find_pairs(sent_ids: Int64s, documents: Int64s, places: Int64s, seed: int) -
 
 
 def other_documents(documents: list[str], seed: int) -> Int64s:
-    """Return for each pair another pair of a different document, `[pairs]`, seeded; -1 where none was found.
+    """Return for each pair another pair of a different document, `[pairs]`, seeded; -1 if none was found.
 
-    Its next sentence stands for a random one of another document, so that both classes hold the same kind of sentence.
+    Its next sentence is used as the random one of another document, so that both classes hold the same kind of
+    sentence.
     """
     n = len(documents)
     if not n:
@@ -81,10 +82,10 @@ def next_rows(scores: dict[str, Float32s], documents: list[str], seed: int) -> l
     """Return the rows of `meaning/sentences`.
 
     Args:
-        scores: by space, in the order wanted: each pair's score with the next sentence, with a distant one of its
-            document and with one of another, `[pairs, 3]`; NaN where there is none.
-        documents: of which document each pair is.
-        seed: of the shuffled control, which is the last layer's scores with the two sentences changed places at random.
+        scores: by space, in the desired order: each pair's score with the next sentence, with a distant one of its
+            document and with one of another document, `[pairs, 3]`; NaN if there is none.
+        documents: the document of each pair.
+        seed: of the shuffled control: the last layer's scores with the two sentences swapped at random.
     """
     _, number = np.unique(np.array(documents, object), return_inverse=True)
     layers = [name for name in scores if name.startswith("layer:")]
@@ -112,7 +113,7 @@ def next_rows(scores: dict[str, Float32s], documents: list[str], seed: int) -> l
 
 
 def best_layer(rows: list[dict[str, Any]], against: str) -> int | None:
-    """Return the layer of the highest area against one kind of sentence; None where there are no rows."""
+    """Return the layer with the highest area against one kind of sentence; None if there are no rows."""
     own = [(row["auc"], -int(row["space"][6:])) for row in rows
            if row["against"] == against and row["space"].startswith("layer:")]  # fmt: skip
     return -max(own)[1] if own else None

@@ -41,8 +41,8 @@ class Judged(NamedTuple):
     Attributes:
         space: its name.
         known: whether the four words of each question have a vector, `[questions]` by category.
-        right: whether each is answered rightly, `[questions, answers]` by category, in the order of `ANSWERS`; false
-            where it is not known.
+        right: whether each is answered correctly, `[questions, answers]` by category, in the order of `ANSWERS`; false
+            if it is not known.
     """
 
     space: str
@@ -62,7 +62,7 @@ def nearest(space: Space, most: int) -> tuple[Int64s, Float32s, Float32s]:
 
     Args:
         space: the space.
-        most: how many; fewer where the space has fewer others.
+        most: how many; fewer if the space has fewer others.
 
     Returns:
         Which others, `[words, found]`, their cosines and their plain inner products (float32).
@@ -86,7 +86,7 @@ def nearest(space: Space, most: int) -> tuple[Int64s, Float32s, Float32s]:
 def _highest(scores: Float64s, most: int) -> Int64s:
     if most == 0:
         return np.zeros((len(scores), 0), np.int64)
-    # Whatever is as high as the last one is looked at, so that ties go by place.
+    # All words as near as the last one are kept, so that ties are broken by index.
     cut = -np.partition(-scores, most - 1, axis=1)[:, most - 1]
     found = np.zeros((len(scores), most), np.int64)
     for row, least in enumerate(cut):
@@ -114,13 +114,13 @@ def neighbour_rows(space: Space, most: int) -> dict[str, Any]:
 def answers(space: Space, questions: Int64s) -> dict[tuple[str, bool], Int64s]:
     """Return the answers to questions by each rule, with and without the words a, b, c excluded.
 
-    `add`: the x of highest cos(x, b - a + c), all at length 1 (3CosAdd, Mikolov 2013). `mul`: of highest
-    cos(x, b) cos(x, c) / (cos(x, a) + 0.001), cosines shifted to 0 to 1 (3CosMul, Levy and Goldberg 2014).
-    `nearest_c`: of highest cos(x, c), the baseline that does not look at a and b.
+    `add`: the x with the highest cos(x, b - a + c), all at length 1 (3CosAdd, Mikolov 2013). `mul`: the x with the
+    highest cos(x, b) cos(x, c) / (cos(x, a) + 0.001), with cosines shifted to 0 to 1 (3CosMul, Levy and Goldberg 2014).
+    `nearest_c`: the x with the highest cos(x, c), a baseline that ignores a and b.
 
     Args:
         space: the space.
-        questions: `[questions, 4]` places in it; the fourth is not looked at.
+        questions: `[questions, 4]` indices into it; the fourth is ignored.
 
     Returns:
         By rule and whether given words are excluded, `[questions]` places.
@@ -145,7 +145,7 @@ def _scores(units: Float64s, given: Int64s) -> Iterator[tuple[str, Float64s]]:
 
 
 def judge(space: Space, analogies: Analogies, case: str) -> Judged:
-    """Return which questions are known in a space, and which of them are answered rightly."""
+    """Return which questions are known in a space, and which of them are answered correctly."""
     places = {word: i for i, word in enumerate(space.words)}
     known, right = {}, {}
     for category, questions in analogies.questions.items():

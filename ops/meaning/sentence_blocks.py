@@ -1,4 +1,4 @@
-"""What a model says of blocks of drawn sentences, as columns, and the rows of the tables that they become."""
+"""A model's results for blocks of drawn sentences, as columns, and the table rows that they become."""
 
 from collections.abc import Callable
 from typing import Any
@@ -26,18 +26,18 @@ def read_states(reader: SentenceReader, texts: list[str]) -> dict[str, pa.Array]
 
 
 def read_pairs(reader: SentenceReader, head: torch.nn.Module | None, texts: Texts) -> dict[str, pa.Array]:
-    """Return what a model says of pairs: how near the first sentence is to each of the three others.
+    """Return a model's results for pairs: the similarity of the first sentence to each of the three others.
 
     Args:
         reader: the model.
-        head: the same model with its head for the next sentence; None where it has none.
-        texts: four of each pair, as `choose_sentences` returns them.
+        head: the same model with its head for the next sentence; None if it has none.
+        texts: four for each pair, as `choose_sentences` returns them.
 
     Returns:
         Columns of lists, NaN where a text is null or there is no head: `cosine` (of each other sentence in each layer),
         `tokens` (shared with each) and `head` (its scores).
     """
-    # Where there is no other sentence the first one stands in: a decoder makes no token of an empty text.
+    # A missing sentence is replaced by the first one, because a decoder makes no token of an empty text.
     flat = [text or own[0] or "" for own in texts for text in own]
     tokens = reader.tokenizer.encode(flat)
     states = reader.read(tokens).reshape(len(texts), 4, reader.layers, -1)
@@ -101,7 +101,7 @@ def read_masked(
 def pair_rows(
     found: pa.Table | None, documents: list[str], layers: int, has_head: bool, seed: int
 ) -> tuple[list[dict[str, Any]], int]:
-    """Return the rows of `meaning/sentences`, and how many pairs were left out for a state that is not finite.
+    """Return the rows of `meaning/sentences`, and how many pairs were skipped for a state that is not finite.
 
     Args:
         found: what `read_pairs` returned of all pairs; None where there are none.
@@ -116,7 +116,7 @@ def pair_rows(
     scores |= {f"layer:{layer + 1}": near[:, :, layer] for layer in range(layers)}
     if has_head:
         scores[HEAD] = _matrix(found["head"], (len(documents), 3))
-    # Without a distant sentence its tokens are NaN too.
+    # Without a distant sentence, its token overlap is also NaN.
     good = np.asarray((np.isfinite(near[:, :2]).all(2) | np.isnan(shared[:, :2])).all(1))
     kept = {space: own[good] for space, own in scores.items()}
     of_documents = [document for document, fine in zip(documents, good, strict=True) if fine]
@@ -126,7 +126,7 @@ def pair_rows(
 def masked_word_rows(
     found: pa.Table | None, texts: list[str], tokenizer: Tokenizer, vocabulary: int
 ) -> list[dict[str, Any]]:
-    """Return the rows of `meaning/masked_words`, none where no place was masked.
+    """Return the rows of `meaning/masked_words`; none if no place was masked.
 
     Args:
         found: what `read_masked` returned of all sentences; None where there are none.

@@ -1,4 +1,4 @@
-"""The figures of sentences: which layer knows the next one, masked words by tag and frequency, translations."""
+"""Figures of sentences: which layer recognises the next one, masked words by tag and frequency, translations."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,7 +19,7 @@ Rows = list[dict[str, Any]]
 
 
 def draw_sentences(store: Store, following: Rows, masked: Rows, translations: Rows, model: str) -> list[str]:
-    """Draw every figure that there is data for into `meaning/sentences_figures/` and return the files' names.
+    """Draw every figure for which there is data into `meaning/sentences_figures/` and return the file names.
 
     Args:
         store: the run's folder.

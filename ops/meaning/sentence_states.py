@@ -1,4 +1,4 @@
-"""The state of whole sentences in every layer, and what a model's heads say of pairs and of masked places."""
+"""The mean state of a sentence in every layer, and what a model's heads predict for pairs and for masked places."""
 
 import math
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from ops.meaning.model_reader import ModelReader, lengths_of
 from ops.model.batches import length_batches, pad
 from ops.model.tokenizer import Tokenizer, Tokens
 
-_LOGITS_BUDGET = 512  # tokens of a batch whose logits over the vocabulary are held at once
+_LOGITS_BUDGET = 512  # tokens of a batch whose logits over the vocabulary are kept in memory at once
 
 
 class SentenceReader(ModelReader):
@@ -23,7 +23,7 @@ class SentenceReader(ModelReader):
 
         Args:
             tokens: of each sentence.
-            layers: those wanted, from 1; none given: all.
+            layers: the layers to return, from 1; None for all.
         """
         wanted = layers or list(range(1, self.layers + 1))
         states = np.zeros((len(tokens), len(wanted), self.width), np.float32)
@@ -35,7 +35,7 @@ class SentenceReader(ModelReader):
 
 
 class Masked(NamedTuple):
-    """A sentence with some tokens masked: the tokens as the model gets them, the places, and what stood there."""
+    """A sentence with some tokens masked: the tokens given to the model, the places, and the original tokens."""
 
     tokens: Tokens
     places: list[int]
@@ -46,7 +46,7 @@ class Masked(NamedTuple):
 def next_scores(
     model: torch.nn.Module, tokenizer: Tokenizer, first: list[str], second: list[str], budget: int
 ) -> Float32s:
-    """Return how surely the model's own head takes each second sentence for the next one, `[pairs]` float32.
+    """Return the confidence of the model's own head that each second sentence is the next one, `[pairs]` float32.
 
     The difference of its two logits: above 0 it says IsNext (Devlin et al. 2019).
     """
@@ -74,7 +74,7 @@ def masked_ranks(model: torch.nn.Module, masked: list[Masked], pad_id: int, budg
         budget: tokens of a batch, padding included.
 
     Returns:
-        `[places]` int64 and `[places]` float32, sentence by sentence. Of equally likely tokens none counts as likelier.
+        `[places]` int64 and `[places]` float32, sentence by sentence. Ties do not lower a rank.
     """
     device = next(model.parameters()).device
     owner = np.repeat(np.arange(len(masked)), [len(m.places) for m in masked])
@@ -94,7 +94,7 @@ def masked_ranks(model: torch.nn.Module, masked: list[Masked], pad_id: int, budg
 
 
 def cosines(states: Float32s, others: Float32s) -> Float32s:
-    """Return the cosine of each two states, over the last axis, in float64 rounded to float32."""
+    """Return the cosine of each pair of states over the last axis, in float64 rounded to float32."""
     a, b = states.astype(np.float64), others.astype(np.float64)
     lengths = np.linalg.norm(a, axis=-1) * np.linalg.norm(b, axis=-1)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -102,7 +102,7 @@ def cosines(states: Float32s, others: Float32s) -> Float32s:
 
 
 def overlap(first: list[int], second: list[int]) -> float:
-    """Return how many distinct tokens two sentences share, over the root of the product of how many each has.
+    """Return the number of shared distinct tokens divided by the root of the product of both sentences' counts.
 
     >>> overlap([1, 2, 2], [2, 3])
     0.5

@@ -1,4 +1,4 @@
-"""Whether translations lie nearer each other than other sentences do: mean reciprocal ranks by layer."""
+"""Whether translations are nearer to each other than to other sentences: mean reciprocal ranks by layer."""
 
 from collections.abc import Callable
 from itertools import permutations
@@ -16,13 +16,13 @@ _ROWS = 512
 
 
 def partners(keys: list[str], languages: list[str]) -> dict[tuple[str, str], tuple[Int64s, Int64s]]:
-    """Return for each two languages the rows that are translations of each other, by their keys.
+    """Return for each pair of languages the rows that are translations of each other, by their keys.
 
-    Of several sentences of one language with the same key the first counts. Two languages with fewer than `LEAST`
-    translated sentences are left out.
+    If a language has several sentences with the same key, the first is used. Pairs of languages with fewer than `LEAST`
+    translated sentences are skipped.
 
     Args:
-        keys: what translations have in common, `[rows]`.
+        keys: shared by translations of each other, `[rows]`.
         languages: `[rows]`.
     """
     places: dict[str, dict[str, int]] = {}
@@ -38,7 +38,7 @@ def partners(keys: list[str], languages: list[str]) -> dict[tuple[str, str], tup
 
 
 def reciprocal_ranks(states: Float32s, others: Float32s) -> Float64s:
-    """Return 1 over the rank by cosine of each state's own partner among all others, `[n]`; of ties the mean rank.
+    """Return 1 over the rank by cosine of each state's own partner among all others, `[n]`; ties get the mean rank.
 
     Args:
         states: `[n, width]`.

@@ -28,7 +28,7 @@ def ppmi(
     [0.693, 0.693]
     """
     smoothed = np.maximum(column_sums.astype(np.float64) ** smoothing, 1e-300)
-    # ln(count / row_sum) - ln(share of the context word): the number of all pairs cancels.
+    # ln(count / row_sum) - ln(share of the context word): the total number of pairs cancels.
     share = np.log(smoothed) - np.log(smoothed.sum()) if len(smoothed) else smoothed
     return np.asarray(np.maximum(np.log(count) - np.log(row_sums[row].astype(np.float64)) - share[column], 0.0))
 
@@ -36,14 +36,14 @@ def ppmi(
 def factorise(matrix: sp.csr_matrix, dimensions: int, power: float, seed: int) -> Float32s:
     """Return a vector for each row of a sparse matrix, `[rows, dimensions]` float32: U S^power of its truncated SVD.
 
-    By scikit-learn's randomized SVD (Halko, Martinsson and Tropp 2011), on one thread, so that any run gives the same
-    bits. A matrix that has fewer rows or columns than `dimensions` gives as many as it has.
+    Uses scikit-learn's randomized SVD (Halko, Martinsson and Tropp 2011) on one thread, so that every run gives the
+    same bits. The vectors have fewer dimensions if the matrix has fewer rows or columns.
 
     Args:
         matrix: `[rows, columns]`.
-        dimensions: most dimensions.
-        power: of the singular values: 1 keeps the rows' inner products as nearly as can be, 0.5 and less weigh the
-            first dimensions down.
+        dimensions: maximum number of dimensions.
+        power: of the singular values: 1 preserves the rows' inner products best; 0.5 and less give the first dimensions
+            less weight.
         seed: of the random projection.
     """
     from sklearn.utils.extmath import randomized_svd

@@ -1,4 +1,4 @@
-"""Which words are counted: each shard's counts of all its words, and from all shards those that are kept."""
+"""Which words are counted: each shard's counts of all its words, and the words that are kept from all shards."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -23,8 +23,8 @@ class Vocabulary:
     Attributes:
         words: each of them.
         counts: how often each occurs, `[words]` int64.
-        row: its row among the counted words, `[words]` int32; -1 where it is too rare for one.
-        column: its column among the context words, `[words]` int32; -1 where it is none.
+        row: its row among the counted words, `[words]` int32; -1 if it is too rare.
+        column: its column among the context words, `[words]` int32; -1 if it is not a context word.
     """
 
     words: list[str]
@@ -94,8 +94,8 @@ def choose(counts: pa.Table, min_count: int, context_words: int | list[str]) -> 
 
     Args:
         counts: all words of the corpus, sorted, as `add_counts` returns them.
-        min_count: least count of a word that has a row; a context word may be rarer.
-        context_words: how many, the most frequent content words (ties by word); or the words themselves.
+        min_count: minimum count of a word with a row; a context word may be rarer.
+        context_words: how many of the most frequent content words to use (ties by word), or the words themselves.
 
     Raises:
         InputError: a context word never occurs, or no word is left.
@@ -131,7 +131,7 @@ def _number(marked: Bools) -> Int32s:
 
 
 def _most_frequent(counts: pa.Table, most: int) -> set[str]:
-    """Return the most frequent content words: two letters or more, and none of spaCy's English stop words."""
+    """Return the most frequent content words: at least two letters, and not among spaCy's English stop words."""
     from spacy.lang.en.stop_words import STOP_WORDS  # type: ignore[import-not-found]
 
     content: set[str] = set()
@@ -147,7 +147,7 @@ def _most_frequent(counts: pa.Table, most: int) -> set[str]:
 
 
 def read_context_words(value: str, case: str) -> int | list[str]:
-    """Read `--context-words`: a number, or a file with a word a line.
+    """Read `--context-words`: a number, or a file with one word on each line.
 
     Raises:
         InputError: it is neither, or the file holds no word, or a line that is no single word.

@@ -1,4 +1,4 @@
-"""The spaces in which words are compared: the vectors of their counts, the model's token table, and its layers."""
+"""The spaces in which words are compared: vectors from counts, the model's token table, and its layers."""
 
 from collections.abc import Iterator
 
@@ -15,7 +15,7 @@ COUNTS, EMBEDDING = "counts", "embedding"
 
 
 def frequent_words(table: pa.Table, most: int) -> tuple[list[str], Float32s]:
-    """Return the words that are compared, by descending count and then by word, and their vectors of the counts.
+    """Return the words to compare, by descending count and then by word, and their vectors from the counts.
 
     Args:
         table: `meaning/words`.

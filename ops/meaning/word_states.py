@@ -20,12 +20,12 @@ _CARRIER = "a "  # before a word by itself, so that tokenizers that mark spaces 
 
 
 class Occurrences(NamedTuple):
-    """Where the words of a batch stand.
+    """Where the words of a batch occur.
 
     Attributes:
         word: which word, `[occurrences]`.
-        sentence: the row of the batch that it stands in, `[occurrences]`.
-        place: of each token of a word, its place in the batch read row by row, `[tokens]`.
+        sentence: its row of the batch, `[occurrences]`.
+        place: of each token of a word, its index in the batch read row by row, `[tokens]`.
         owner: which occurrence a token belongs to, `[tokens]`.
     """
 
@@ -36,7 +36,7 @@ class Occurrences(NamedTuple):
 
 
 class WordSums:
-    """Sums of the states of words, a reducer of disjoint sets of sentences; float64, so merging rounds to float32's.
+    """Sums of the states of words, a reducer over disjoint sets of sentences; float64, so merging is exact to float32.
 
     Args:
         words: how many words there are.
@@ -53,7 +53,7 @@ class WordSums:
         torch.from_numpy(self.total).index_add_(0, torch.from_numpy(word), torch.from_numpy(states).double())
 
     def merge_table(self, table: pa.Table) -> None:
-        """Add what `to_table` made a table of."""
+        """Add the sums that `to_table` stored."""
         word, count = table["word"].to_numpy(), table["count"].to_numpy()
         if len(word):
             means = np.concatenate([c.flatten().to_numpy() for c in table["mean"].chunks]).reshape(len(word), -1)
@@ -61,7 +61,7 @@ class WordSums:
             self.total[word] += means.astype(np.float64) * count[:, None]
 
     def to_table(self) -> pa.Table:
-        """Return the words that occur: `word`, `count`, `mean` (float32, all layers one after another)."""
+        """Return a table of the words seen at least once: `word`, `count`, `mean` (float32, layers concatenated)."""
         word = np.flatnonzero(self.count)
         flat = pa.array((self.total[word] / self.count[word, None]).astype(np.float32).ravel())
         mean = pa.FixedSizeListArray.from_arrays(flat, self.total.shape[1])
@@ -102,7 +102,7 @@ class WordReader:
         """Add the words of sentences: ids, texts and token counts, as `read_shard` returns them.
 
         Returns:
-            The sentences that were left out, for a state of theirs is not finite.
+            The sentences that were skipped because one of their states is not finite.
         """
         sent_ids, texts, n_tokens = corpus
         lost: list[int] = []
@@ -112,7 +112,7 @@ class WordReader:
 
     @torch.inference_mode()
     def read_batch(self, texts: list[str], sums: WordSums) -> Int64s:
-        """Add the words of one batch; return the rows that were left out."""
+        """Add the words of one batch; return the rows that were skipped."""
         encoded = self.tokenizer.encode_with_spans(texts)
         ids, real, _ = pad([placed.tokens for placed in encoded], self.tokenizer.pad_id, self.device)
         found = find_words(texts, encoded, self.numbers, self.case, ids.shape[1])
@@ -136,12 +136,12 @@ def find_words(
 ) -> Occurrences:
     """Find the tokens of the words in a batch.
 
-    A token belongs to the first word that it shares a character with; a word of which a part was cut off is left out.
+    A token belongs to the first word that it shares a character with. A word that was partly cut off is skipped.
 
     Args:
         texts: the sentences.
-        encoded: their tokens, and where they stand.
-        numbers: the words that are looked for.
+        encoded: their tokens, and the tokens' positions.
+        numbers: the words to look for.
         case: `keep` or `lower`.
         longest: tokens of a row of the batch.
     """
@@ -172,7 +172,7 @@ def embedded(words: Iterable[str], table: torch.Tensor, tokenizer: Tokenizer) ->
     """Return each word's vector in the token table, the mean of its tokens', `[words, width]` float32.
 
     Args:
-        words: the words, each tokenized as it stands in running text.
+        words: the words, each tokenized as in running text.
         table: `[vocabulary, width]`.
         tokenizer: the model's; it has spans.
     """

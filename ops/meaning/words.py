@@ -24,7 +24,7 @@ def fold(text: str, case: str) -> str:
 
 
 def split_words(text: str, case: str = "keep") -> list[str]:
-    """Return the words of one sentence; punctuation is none.
+    """Return the words of one sentence, without punctuation.
 
     >>> split_words("It's well-known: the cat, aged 3.5, (still) purrs.")
     ["It's", 'well-known', 'the', 'cat', 'aged', '3.5', 'still', 'purrs']
@@ -42,7 +42,7 @@ def word_spans(text: str) -> list[tuple[int, int]]:
 
 
 def words_and_ends(texts: list[str], case: str) -> list[str]:
-    r"""Return the words of all sentences in turn, a newline after each sentence's last.
+    r"""Return the words of all sentences in sequence, with a newline after each sentence's last word.
 
     >>> words_and_ends(["One, two.", "Three."], "lower")
     ['one', 'two', '\n', 'three', '\n']
@@ -52,7 +52,7 @@ def words_and_ends(texts: list[str], case: str) -> list[str]:
 
 
 def numbered(words: list[str], numbers: dict[str, int]) -> Int32s:
-    """Return each word's number, `[words]` int32: -1 for one that has none, -2 for a sentence's end.
+    """Return each word's number, `[words]` int32: -1 for a word without one, -2 for the end of a sentence.
 
     Args:
         words: as `words_and_ends` returns them.

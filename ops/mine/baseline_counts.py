@@ -16,11 +16,11 @@ from ops.patterns.pattern_index import PatternIndex
 from ops.patterns.sequences import Sequences
 from ops.reducers.integer_sums import Sums
 
-# Of each kind its candidates as keys, and what counts how many sentences of given rows have each.
+# For each kind, its candidates as keys, and a function that counts how many of given rows have each.
 Counters = dict[str, tuple[pa.Array, Callable[[Int64s], Int64s]]]
 
-# The baseline's training and test documents are counted apart: patterns are set against both, held-out scores are of
-# what the first have taught.
+# The baseline's training and test documents are counted separately. Patterns are compared with both, held-out scores
+# only with the training part.
 PARTS = ("training", "test")
 
 
@@ -30,7 +30,7 @@ class Baseline:
 
     Attributes:
         sentences: its number of sentences.
-        index: the candidates of each kind of which there are any.
+        index: the candidates of each kind that has any.
         counts: in how many of the sentences each of them occurs.
         values: the values of each property, in the order of the profiler's properties.
         sums: the sums that the means are made of.
@@ -81,10 +81,10 @@ def baseline_table(patterns: Counters, profiler: Profiler, parts: Sequence[Int64
 
 
 def few_counts(patterns: Counters, profiler: Profiler, parts: Sequence[Int64s]) -> pa.Table:
-    """Return those lines of `baseline_table` that are not 0, with the columns `line` and those of `PARTS`.
+    """Return the lines of `baseline_table` that are not 0, with the columns `line` and those of `PARTS`.
 
-    There is a line for every word that any sentence has: most of them for words that some rows have not, and nothing
-    here takes a time that grows with those.
+    There is a line for every word of any sentence, and most of them do not occur in the given rows. The time does not
+    depend on the number of these words.
 
     Args:
         patterns, profiler, parts: as `baseline_table` takes them.
@@ -100,11 +100,11 @@ def few_counts(patterns: Counters, profiler: Profiler, parts: Sequence[Int64s]) 
 
 @dataclass(frozen=True)
 class _Run:
-    """Lines that follow each other in a `baseline_table`.
+    """Consecutive lines of a `baseline_table` with the same name.
 
     Attributes:
         what: the name that they all have.
-        keys: the key of each; None where they are known by their order.
+        keys: the key of each; None if they are identified by their order.
         lines: how many there are.
         place, count: which of them are not 0, ascending, and their counts.
     """
@@ -146,7 +146,7 @@ def _not_zero(runs: Iterable[_Run]) -> tuple[Int64s, Int64s]:
 
 
 def read_baselines(table: pa.Table, profiler: Profiler) -> tuple[Baseline, Baseline]:
-    """Return the counts that a table of `baseline_table` holds: of the whole baseline, and of its training part.
+    """Return the counts in a table of `baseline_table`: of the complete baseline, and of its training part.
 
     Args:
         table: the table.
@@ -156,7 +156,7 @@ def read_baselines(table: pa.Table, profiler: Profiler) -> tuple[Baseline, Basel
     names = whole["what"].combine_chunks().dictionary_encode()
     codes = names.indices.to_numpy()
     starts = np.searchsorted(codes, np.arange(len(names.dictionary) + 1))
-    # The lines of one name follow each other.
+    # The lines with the same name are consecutive.
     lines = {name: slice(starts[i], starts[i + 1]) for i, name in enumerate(names.dictionary.to_pylist())}
     keys = whole["key"].combine_chunks()
     kinds = [name.removeprefix("pattern:") for name in lines if name.startswith("pattern:")]

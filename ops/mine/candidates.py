@@ -1,4 +1,4 @@
-"""Mined patterns on their way to the measures: a row for each pattern of each set of sentences."""
+"""Mined patterns before they are measured: a row for each pattern of each set of sentences."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,8 +15,8 @@ from ops.mine.sentence_sets import SentenceSets
 from ops.patterns.mined import Mined
 from ops.patterns.sequences import Sequences
 
-# Of sets that were mined together the rows of one kind follow each other, and in them the sets ascend. `own` is the
-# support among the sentences that the baseline has too, `docs` how many documents the support comes from; `squares` and
+# For sets that were mined together, the rows are grouped by kind, and within it the sets ascend. `own` is the support
+# among the sentences that are also in the baseline, `docs` the number of documents of the support; `squares` and
 # `products` are sums over these documents, as in `ops.patterns.mined.Mined`.
 SCHEMA = pa.schema(
     [
@@ -32,7 +32,7 @@ SCHEMA = pa.schema(
 )
 UNION_SCHEMA = pa.schema([("kind", pa.string()), ("key", pa.binary())])
 
-# Sentences whose words, tags or trees are held at once.
+# Sentences whose words, tags or trees are held in memory at once.
 _MOST_MEMBERS = 100_000
 
 
@@ -40,7 +40,7 @@ _MOST_MEMBERS = 100_000
 def least_support(share: float, n: int, min_count: int) -> int:
     """Return how many of `n` sentences must contain a pattern: `share` of them, at least `min_count` and 1.
 
-    The share is taken as it is written, so that 7 % of 100 sentences are 7 and not 8.
+    The share is evaluated exactly as written, so that 7 % of 100 sentences are 7 and not 8.
 
     >>> least_support(0.07, 100, 5), least_support(0.005, 300, 5), least_support(0.001, 1_500, 0)
     (7, 5, 2)
@@ -115,7 +115,7 @@ def of_kind(table: pa.Table, kind: str, number: Int64s) -> pa.Table:
 
 
 def read_candidates(rows: pa.Table, number: Int64s) -> Candidates:
-    """Return what rows of `of_kind` say of the sets with these numbers, which are all that they name."""
+    """Return the candidates of the sets with these numbers, given rows of `of_kind`, which must name no other sets."""
     encoded = rows["key"].combine_chunks().dictionary_encode()
     codes = np.asarray(encoded.indices).astype(np.int32)
     offsets = np.searchsorted(rows["set"].to_numpy(), np.append(number, np.iinfo(np.int32).max))
@@ -143,9 +143,9 @@ def from_keys(keys: pa.Array | pa.ChunkedArray) -> Sequences:
 
 
 def unite(tables: Iterable[pa.Table]) -> pa.Table:
-    """Return each distinct (kind, pattern) of candidates once, in an order that the same tables always give.
+    """Return each distinct (kind, pattern) of candidates once, in an order that is the same for the same tables.
 
-    A table's rows wait until as many wait as the union has: with each table it would be gone through again otherwise.
+    Rows are buffered until there are as many as in the union, because merging each table at once would repeat the work.
     """
     union, waiting = UNION_SCHEMA.empty_table(), [UNION_SCHEMA.empty_table()]
     for table in tables:

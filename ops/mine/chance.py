@@ -1,4 +1,4 @@
-"""How many neurons show a finding, and how many would by chance: what random sets show that were mined like winners."""
+"""How many neurons have a finding, and how many would by chance, from random sets that were mined like winners."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -12,10 +12,10 @@ from ops.statistics.false_discovery import description_rates
 from ops.statistics.wilson import wilson
 from ops.topk.neurons import POLES, Neurons, neuron_and_pole, set_number
 
-RATE = 0.05  # below which a finding's rate is
+RATE = 0.05  # a finding's rate must be below this
 FAMILIES = {"patterns": "kind", "profiles": "property"}
-WHOLE = "all"  # the source of what is found in a description as a whole, by a rate over all of its families
-# Random sets are numbered as those of neurons after the last one are: of each one two, drawn in these ways.
+WHOLE = "all"  # the source of findings in a complete description, by a rate over all of its families
+# Random sets are numbered as if they belonged to neurons after the last one: two for each, drawn in these ways.
 REAL, DRAWN = "neurons", ("uniform", "documents")
 SCHEMA = pa.schema(
     [("source", pa.string()), ("family", pa.string()), ("drawn", pa.string()), ("n", pa.int64()), ("found", pa.int64())]
@@ -23,14 +23,14 @@ SCHEMA = pa.schema(
 
 
 def count_findings(tables: Mapping[str, Sequence[pa.Table]], neurons: Neurons, number: Int64s) -> pa.Table:
-    """Return in how many sets each family of tests has a finding that they prefer, rows of `SCHEMA`.
+    """Return in how many sets each family of tests has a finding that the set prefers, as rows of `SCHEMA`.
 
     A finding's rate is below 0.05 and its lift above 1.
 
     Args:
         tables: the rows of `FAMILIES`, in parts.
         neurons: those of the run.
-        number: the number of every set that they are of, of neurons and of random sets (`set_number`), `[sets]`.
+        number: the number (`set_number`) of every set, of neurons and of random sets, `[sets]`.
     """
     columns: list[tuple[Int64s, list[str], np.ndarray, np.ndarray]] = []
     for source, column in FAMILIES.items():
@@ -63,7 +63,7 @@ def chance_rows(parts: Iterable[pa.Table]) -> pa.Table:
     rows = []
     for source, family in sorted({key[:2] for key in found}):
         for drawn in sorted(DRAWN):
-            # A family that no set of a way has anything of has no line of that way.
+            # If no set drawn in this way has any finding of a family, the family has no line for it.
             own, random = (found.get((source, family, way), 0) for way in (REAL, drawn))
             low, high = wilson(random / n[drawn], n[drawn])
             expected = {"expected": random / n[drawn] * n[REAL], "expected_low": low * n[REAL]}
@@ -76,7 +76,7 @@ def chance_rows(parts: Iterable[pa.Table]) -> pa.Table:
 
 
 def summary(rows: pa.Table) -> str:
-    """Return in one line what rows of `chance/` say of descriptions as a whole."""
+    """Summarise in one line the rows of `chance/` about complete descriptions."""
     own = next(r for r in rows.to_pylist() if r["source"] == WHOLE and r["drawn"] == DRAWN[1])
     return (
         f"{own['found']:,} of {own['n']:,} neurons and poles show something at a rate of {RATE} over a description; by "

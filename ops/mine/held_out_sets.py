@@ -1,4 +1,4 @@
-"""Sets of sentences for the held-out areas: random and matched sets, and sentences like the winners."""
+"""Sets of sentences for the held-out areas: random and matched sets, and sentences similar to the winners."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from ops.compiled import compiled
 from ops.patterns.sequences import Sequences
 from ops.sentences.store import SentenceStore
 
-# What each neuron and pole is scored on: its winners, a set matched to them and a random one.
+# The sets scored for each neuron and pole: its winners, a set matched to them, and a random one.
 SETS = ("own", "matched", "random")
 
 # One number for each draw, so that no two share their random stream.
@@ -19,7 +19,7 @@ _WIDTHS = np.array([1, 2, 4, 8, 16, 1 << 30])
 
 
 class HeldOutSets:
-    """Draws what neurons are scored on from annotated sentences, by a seed."""
+    """Draws the sets on which neurons are scored from annotated sentences, with a seed."""
 
     def __init__(self, store: SentenceStore, seed: int) -> None:
         self._seed, self._baseline = seed, np.flatnonzero(store.baseline)
@@ -50,13 +50,13 @@ class HeldOutSets:
 
 
 def random_set(baseline: Int64s, size: int, seed: int, number: int) -> Int64s:
-    """Draw a uniform set of `size` of the baseline's rows (all of them where it has no more), ascending."""
+    """Draw a uniform set of `size` of the baseline's rows, or all if there are fewer, ascending."""
     rng = np.random.default_rng([seed, RANDOM, number])
     return np.sort(rng.choice(baseline, min(size, len(baseline)), replace=False))
 
 
 class Cells:
-    """Rows by dataset and length: those of one cell, and those of lengths that follow each other, lie side by side.
+    """Rows by dataset and length: those of one cell are adjacent, as are those of consecutive lengths.
 
     Args:
         rows: distinct and ascending.
@@ -67,7 +67,7 @@ class Cells:
     Attributes:
         rows: by cell, ascending in each.
         starts: cell i has the rows `rows[starts[i]:starts[i + 1]]`.
-        per_dataset: so many cells, one after the other, are of one dataset, for each length from 0.
+        per_dataset: number of consecutive cells of one dataset, one for each length from 0.
     """
 
     def __init__(self, rows: Int64s, dataset: Int32s, lengths: Callable[[Int64s], Int64s], longest: int) -> None:
@@ -84,7 +84,7 @@ class Cells:
 
 
 class MatchedSets:
-    """Draws, for rows, others of the baseline that are like them in dataset and length, in a time that grows with them.
+    """Draws rows of the baseline that match given rows in dataset and length, in time proportional to the given rows.
 
     Args:
         cells: the baseline's rows.
@@ -97,14 +97,14 @@ class MatchedSets:
         self._used = np.zeros(rows, np.bool_)
 
     def draw(self, winners: Integers, number: int) -> Int64s:
-        """Draw, for each winner, a row of the baseline that is no winner: of its dataset and the nearest length left.
+        """Draw, for each winner, a row of the baseline outside the winners, of its dataset and the nearest free length.
 
-        A row of the same length is taken if there is one, else of the same bucket of 2, 4, 8 or 16 words, else of any
-        length in the dataset. A winner without any such row has none in the set, which may then be smaller.
+        The row has the same length if one is free, otherwise it is from the same bucket of 2, 4, 8 or 16 words,
+        otherwise it has any length in the dataset. A winner without any such row gets none, so the set may be smaller.
 
         Args:
             winners: rows, `[winners]`, each distinct.
-            number: of the neuron and pole: no two share a draw.
+            number: of the neuron and pole: every one has its own draw.
 
         Returns:
             Ascending rows, at most `[winners]`.
@@ -127,15 +127,15 @@ def _draw_like(
     random: np.random.Generator,
     widths: Int64s,
 ) -> Int64s:
-    """Return rows, marked in `used`, for each width of a bucket in turn as many of each bucket as can be.
+    """Return rows, marked in `used`: for each bucket width in turn, as many of each bucket as possible.
 
     Args:
-        cells: those that a row is wanted of, `[wanted]`.
+        cells: the cells for which rows are needed, `[wanted]`.
         rows, starts: cell i has the rows `rows[starts[i]:starts[i + 1]]`.
-        per_dataset: so many cells, one after the other, are of one dataset, for each length from 0.
-        used: rows that are not to be taken, `[rows of the store]`.
+        per_dataset: number of consecutive cells of one dataset, one for each length from 0.
+        used: rows that must not be drawn, `[rows of the store]`.
         random: draws.
-        widths: of buckets, each a multiple of the one before.
+        widths: of buckets, each a multiple of the previous one.
     """
     found = np.empty(cells.size, np.int64)
     n = 0
@@ -163,9 +163,9 @@ def _draw_like(
 
 @compiled
 def _take(rows: Int64s, wanted: int, used: Bools, random: np.random.Generator, found: Int64s) -> int:
-    """Draw up to so many of the rows that are not used, all alike, into `found`; mark them, and return how many."""
+    """Draw up to `wanted` unused rows uniformly into `found`; mark them as used, and return how many."""
     n, tries = 0, 0
-    # Where most are free some tries are cheaper than a look at all.
+    # If most are free, a few random tries are cheaper than scanning all.
     while n < wanted and tries < 4 * wanted < rows.size:
         row = rows[random.integers(0, rows.size)]
         if not used[row]:
@@ -197,8 +197,8 @@ class LikeRows:
     """The rows that the winners of several sets are compared with.
 
     Attributes:
-        rows: of each set, rows like some of its winners, side by side if they are like the same one.
-        first, stop: which of its set's rows are like a winner, `[winners of all sets]`; none where both are equal.
+        rows: of each set, rows that match some of its winners, adjacent if they match the same one.
+        first, stop: which of its set's rows match a winner, `[winners of all sets]`; none if both are equal.
     """
 
     rows: Sequences
@@ -207,7 +207,7 @@ class LikeRows:
 
 
 class LikeOthers:
-    """Finds, for winners, those others that are like them in dataset and length.
+    """Finds, for winners, the others that match them in dataset and length.
 
     Args:
         cells: the others' rows.
@@ -219,10 +219,10 @@ class LikeOthers:
         self._used = np.zeros(rows, np.bool_)
 
     def of(self, sets: Sequences) -> LikeRows:
-        """Return, for each winner, the rows of its dataset and length that are none of its set.
+        """Return, for each winner, the rows of its dataset and length that are not in its set.
 
-        Where there is none of its length it has those of the same bucket of 2, 4, 8 or 16 words, else all of the
-        dataset.
+        If there are none of its length, those of the same bucket of 2, 4, 8 or 16 words are returned, otherwise all of
+        the dataset.
 
         Args:
             sets: the rows of each set's winners.
@@ -248,12 +248,12 @@ class LikeOthers:
 def _like_rows(
     cells: Int64s, rows: Int64s, starts: Int64s, per_dataset: int, used: Bools, widths: Int64s
 ) -> tuple[Int64s, Int64s, Int64s]:
-    """Return the rows like any of the winners, in the order of `rows`, and where each winner's begin and end.
+    """Return the rows that match any of the winners, in the order of `rows`, and where each winner's start and end.
 
     Args:
         cells: the winners', `[winners]`.
         rows, starts, per_dataset: as `Cells` has them.
-        used: rows that are like none, `[rows of the store]`.
+        used: rows that match no winner, `[rows of the store]`.
         widths: of buckets, ascending.
     """
     free = np.zeros(rows.size + 1, np.int64)
@@ -271,7 +271,7 @@ def _like_rows(
                 wanted[starts[begin]] += 1
                 wanted[starts[end]] -= 1
                 break
-    # Of each place how many rows before it are kept: what `first` and `stop` count in the end.
+    # The number of kept rows before each position: the final units of `first` and `stop`.
     kept = np.zeros(rows.size + 1, np.int64)
     found = np.empty(rows.size, np.int64)
     open_now = 0

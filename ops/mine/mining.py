@@ -1,4 +1,4 @@
-"""What ranges of neurons are mined on: the annotated sentences as the options show them, and each neuron's winners."""
+"""What ranges of neurons are mined on: the annotated sentences as the options require, and each neuron's winners."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,7 +19,7 @@ from ops.storage.store import Store
 from ops.topk.neurons import POLES, Neurons, set_number
 from ops.topk.winner_groups import winner_groups
 
-# What is mined of each neuron and pole: its winners, and for the held-out scores the training halves of its sets.
+# The sets mined for each neuron and pole: its winners and, for the held-out scores, the training halves of its sets.
 MINED = ("winners", *SETS)
 
 
@@ -31,7 +31,8 @@ class Mining:
         neurons: those of the run.
         options: of `jobs.mine`, by name.
         seed: of every draw.
-        draws: make what draws the sets of the held-out scores, where the options want scores; it sorts the baseline.
+        draws: whether to prepare drawing the sets of the held-out scores, if the options request scores; this sorts the
+            baseline.
 
     Attributes:
         mined: the numbers of the neurons that are mined, ascending: all, or those that the options name.
@@ -53,7 +54,7 @@ class Mining:
         self.held_out = HeldOutSets(sentences, seed) if draws and not options["no_scores"] else None
 
     def winners(self, store: Store, first: int, stop: int) -> tuple[Int64s, Sequences]:
-        """Return the winners of a range of the neurons that are mined, from `topk/`; beyond the last, random sets.
+        """Return the winners of a range of the mined neurons, from `topk/`; beyond the last neuron, return random sets.
 
         Args:
             store: the run's folder.
@@ -76,7 +77,7 @@ class Mining:
         return each, Sequences(row.astype(np.int32), np.append(starts, len(number)))
 
     def _random_sets(self, store: Store, first: int, stop: int) -> tuple[Int64s, Sequences]:
-        """Draw two sets for each number of a neuron that there is not, like the winners of some that are mined."""
+        """Draw two sets for each number beyond the last neuron, modelled on the winners of some mined neurons."""
         some, neurons = min(stop - first, len(self.mined)), len(self.neurons) + np.arange(first, stop)
         draws = np.random.default_rng([self.seed, NULL_SETS, 0, int(neurons[0])])
         start = int(draws.integers(len(self.mined) - some + 1))
@@ -104,11 +105,11 @@ class Mining:
         return pa.concat_tables(found).unify_dictionaries()
 
     def are_random(self, number: Int64s) -> bool:
-        """Tell whether sets with these numbers are random ones, and none of neurons."""
+        """Return whether sets with these numbers are random sets, as opposed to sets of neurons."""
         return bool(len(number)) and int(number[0]) >= set_number(len(self.neurons), 0)
 
     def baseline_rows(self, first: int, stop: int) -> tuple[Int64s, Int64s]:
-        """Return which of a run of rows are in the baseline: those of training documents, and those of test ones."""
+        """Return which of a range of rows are in the baseline: those of training documents, then of test ones."""
         rows = first + np.flatnonzero(self.sentences.baseline[first:stop])
         trains = self.trains[rows]
         return rows[trains], rows[~trains]

@@ -5,18 +5,18 @@ import numpy as np
 from ops.arrays import Float64s, Int64s, Integers
 from ops.patterns.sequences import Sequences
 
-NULL_SETS = 120  # of a draw, so that none shares its random stream with another
+NULL_SETS = 120  # number of the draw, so that no other draw shares its random stream
 _STEPS = 12  # of the search for an effect of documents
-_MOST_EFFECT = 64.0  # at which hardly anything but the document decides
+_MOST_EFFECT = 64.0  # at which almost only the document decides
 
 
 def null_sets(baseline: Int64s, documents: Integers, like: Sequences, number: Int64s, seed: int) -> Sequences:
-    """Draw two random sets for each number: a uniform one, and then one of as few documents as winners are of.
+    """Draw two random sets for each number: a uniform one, and one with as few documents as winners come from.
 
     Args:
         baseline: rows to be drawn, ascending.
         documents: the code of each row's document, of all rows.
-        like: the rows of winners: sets have as many rows as these on average, and the second ones as many documents.
+        like: the rows of winners. Sets match their mean number of rows, and the second ones their number of documents.
         number: distinct, `[n]`.
         seed: of all draws.
 
@@ -43,13 +43,13 @@ def uniform_set(sentences: int, size: int, random: np.random.Generator) -> Int64
 def document_set(documents: Integers, size: int, effect: float, random: np.random.Generator) -> Int64s:
     """Draw a set of `size` sentences, as ascending places, whose documents tend to be in it together.
 
-    A sentence's score is normal, its own part and `effect` times a part of its document; the highest are drawn. Every
-    sentence has the same chance, so that nothing but the documents tells the set from the rest.
+    A sentence's score is normal: its own part plus `effect` times a part of its document. The highest scores are drawn.
+    Every sentence has the same probability, so only the documents distinguish the set from the rest.
 
     Args:
         documents: the code of each sentence's document, counted from 0, `[sentences]`.
-        size: of the set; all sentences where they are no more.
-        effect: standard deviation of the document's part, that of a sentence's own being 1.
+        size: of the set; all sentences if there are fewer.
+        effect: standard deviation of the document's part, relative to that of a sentence's own part.
         random: draws.
     """
     if size >= len(documents):
@@ -58,9 +58,9 @@ def document_set(documents: Integers, size: int, effect: float, random: np.rando
 
 
 def effect_of_documents(documents: Integers, size: int, wanted: float, random: np.random.Generator) -> float:
-    """Return the effect at which sets of `document_set` have about as many documents as wanted.
+    """Return the effect at which sets of `document_set` have about the desired number of documents.
 
-    It is 0 where uniform sets have no more than that, and has an upper bound, for fewer than sets can have.
+    It is 0 if uniform sets do not have more, and at most an upper bound if no set can have so few.
 
     Args:
         documents, size: as `document_set` takes them.
@@ -76,16 +76,16 @@ def effect_of_documents(documents: Integers, size: int, wanted: float, random: n
         return 0.0
     low, high = 0.0, _MOST_EFFECT
     for _ in range(_STEPS):
-        # In between by ratio where both are above 1, as effects matter by their ratio there.
+        # Above 1 the midpoint is geometric, because there the ratio of effects matters.
         middle = (low + high) / 2 if high < 2 else float(np.sqrt(max(low, 0.25) * high))
         low, high = (middle, high) if found(middle) > wanted else (low, middle)
     return (low + high) / 2
 
 
 def few_documents_set(documents: Integers, size: int, most: int, random: np.random.Generator) -> Int64s:
-    """Draw a set of `size` sentences, as ascending places, out of `most` documents that are drawn whole.
+    """Draw a set of `size` sentences, as ascending indices, out of all sentences of `most` drawn documents.
 
-    Where these have fewer sentences, more documents are drawn until there are enough.
+    If these have too few sentences, more documents are drawn until there are enough.
 
     Args:
         documents, size: as `document_set` takes them.

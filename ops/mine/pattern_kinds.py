@@ -1,4 +1,4 @@
-"""The kinds of patterns, with one interface: mined, found again, filtered and written out the same way.
+"""The kinds of patterns, with one interface: mined, searched, filtered and written in the same way.
 
 A pattern is a sequence of integers: the codes of words or tags, or the steps that build a subtree.
 """
@@ -25,7 +25,7 @@ from ops.sentences.mining_view import MiningView
 
 
 class PatternKind(Protocol):
-    """What mining knows of a kind of pattern."""
+    """The interface of a kind of pattern."""
 
     @property
     def name(self) -> str:
@@ -33,7 +33,7 @@ class PatternKind(Protocol):
 
     @property
     def min_support(self) -> float:
-        """The least share of the winners."""
+        """The minimum share of the winners."""
 
     def mine(self, sets: SentenceSets, least: Int64s) -> Mined:
         """Return the patterns that at least `least [sets]` sentences of each set contain."""
@@ -42,15 +42,15 @@ class PatternKind(Protocol):
         """Return which of these sentences contain which pattern."""
 
     def finder(self, patterns: Sequences) -> Callable[[Int64s], Occurrences]:
-        """Return a function that does what `find` does for given rows; what it needs is built once."""
+        """Return a function that does what `find` does for given rows; it builds its index once."""
 
     def counter(self, patterns: Sequences) -> Callable[[Int64s], Int64s]:
         """Return a function that counts, for each pattern, the sentences among given rows that contain it."""
 
     def productive(self, patterns: Sequences, sets: Sequences, lift: Float64s, factor: float) -> Bools:
-        """Return which of the sets' patterns have `factor` times the lift of each one item shorter, `[n]`.
+        """Return which of the sets' patterns have `factor` times the lift of each pattern one item shorter, `[n]`.
 
-        `sets` has the patterns of each set as places among `patterns`, `lift [n]` goes along its items.
+        `sets` has the patterns of each set as indices into `patterns`; `lift [n]` is parallel to its items.
         """
 
     def texts_and_items(self, patterns: Sequences) -> tuple[pa.Array, pa.ListArray]:
@@ -59,7 +59,7 @@ class PatternKind(Protocol):
 
 @dataclass(frozen=True)
 class SequenceKind:
-    """Words or tags in order, with gaps of at most `max_gap` items (None: any)."""
+    """Words or tags in order, with gaps of at most `max_gap` items (None for any number)."""
 
     name: str
     view: MiningView

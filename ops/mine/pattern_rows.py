@@ -1,4 +1,4 @@
-"""The rows of `patterns/`: what was mined in several sets of winners, set against the baseline, filtered and ranked."""
+"""The rows of `patterns/`: patterns of several sets of winners, compared with the baseline, filtered and ranked."""
 
 from collections.abc import Iterable
 
@@ -64,7 +64,7 @@ def chunks(
     Args:
         rows: the candidates of that kind.
         number: the sets' numbers.
-        most_candidates: candidates that are held at once; a set with more comes by itself.
+        most_candidates: candidates held in memory at once; a set with more is returned by itself.
     """
     starts = np.searchsorted(rows["set"].to_numpy(), np.append(number, np.iinfo(np.int32).max))
     for first, stop in spans_within(starts, most_candidates):
@@ -73,7 +73,7 @@ def chunks(
 
 
 class Chosen:
-    """Candidates of one kind in some sets, with what the baseline says of them.
+    """Candidates of one kind in some sets, with their baseline counts.
 
     Args:
         candidates: the candidates.
@@ -98,7 +98,7 @@ class Chosen:
         self.measured: Measures = measures(candidates.support, self.n1, self.elsewhere, self.n2)
 
     def design_effects(self, n_documents: Int64s, n_squares: Int64s) -> Float64s:
-        """Return each candidate's design effect, given what `SentenceSets.document_sizes` says of the sets."""
+        """Return each candidate's design effect, given the result of `SentenceSets.document_sizes`."""
         found = self.candidates
         expected = (found.support + self.elsewhere) / (self.n1 + self.n2)
         of_pattern, of_set = (

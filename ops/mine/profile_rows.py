@@ -1,4 +1,4 @@
-"""The rows of `profiles/`: what values the properties of several sets of winners have, against the baseline."""
+"""The rows of `profiles/`: the property values of several sets of winners, compared with the baseline."""
 
 from dataclasses import dataclass
 
@@ -41,17 +41,17 @@ class Values:
     def count_out(
         cls, own: Property, selection: Selection, sets: SentenceSets, baseline: ValueCounts, least: int
     ) -> "Values":
-        """Return the values that at least so many sentences, or their tokens, of a set have.
+        """Return the values that at least `least` sentences, or their tokens, of a set have.
 
-        Where `least` is 0 these are all that the set or the baseline has; none of a set to which the property does
-        not apply.
+        If `least` is 0, return all values that the set or the baseline has, or none for a set to which the property
+        does not apply.
 
         Args:
             own: the property.
             selection: the sentences of all sets.
             sets: the sets.
             baseline: the property's counts over the baseline.
-            least: the fewest.
+            least: the minimum.
         """
         n_values = len(own.values)
         found = count_in_sets(
@@ -60,7 +60,7 @@ class Values:
         set_of, value = found.set_of, found.value
         counts = np.stack([found.count, found.marked, found.documents, found.squares, found.products])
         if not least:
-            # Every value that the set or the baseline has, few enough for a table of them all.
+            # All values that the set or the baseline has are few enough for a complete table.
             table = np.zeros((len(counts), len(sets), n_values), np.int64)
             table[:, set_of, value] = counts
             set_of, value = np.nonzero((table[0] > 0) | (baseline.count > 0))
@@ -96,7 +96,7 @@ class Values:
     def q_values(self, least: int) -> Float64s:
         """Return each row's false discovery rate within its set, NaN without a baseline.
 
-        Where values were left out that fewer than `least` have, p-values are those of `selected_p_values`; 0 is none.
+        `least` is the minimum count that was required; if it is above 0, p-values are those of `selected_p_values`.
         """
         q, has = np.full(len(self.value), np.nan), self.baseline_n > 0
         every = (self.count, self.n, self.baseline_count, self.baseline_n, self.design_effect)
@@ -125,8 +125,8 @@ def profile_rows(
         profiler: knows the properties.
         baseline: the baseline's counts.
         sets: the sets.
-        min_count: winners that a value needs, of a property whose rare values are left out.
-        max_values: values that are kept of such a property in each set.
+        min_count: minimum number of winners with a value, for a property whose rare values are omitted.
+        max_values: maximum number of values of such a property for each set.
     """
     selection = profiler.select(sets.rows)
     owners, tables = [], []
@@ -135,7 +135,7 @@ def profile_rows(
         found = Values.count_out(own, selection, sets, counts, least)
         q = found.q_values(least)
         if own.rare_left_out:
-            # Rates are over all values that enough winners have, before the cap.
+            # Rates are computed over all values that enough winners have, before the cap.
             q, found = q[found.rank < max_values], found.where(found.rank < max_values)
         rows = len(found.value)
         owners.append(found.set_of)

@@ -1,4 +1,4 @@
-"""The properties of sentences that a neuron's profile is made of: one table of them, counted over any rows."""
+"""The properties of sentences in a neuron's profile: one table of them, counted over any rows."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from ops.sentences.mining_view import MiningView
 
 
 class Selection:
-    """Some rows of the sentences, `[sentences]`; what several properties look at is read once.
+    """Some rows of the sentences, `[sentences]`; columns used by several properties are read once.
 
     Args:
         view: all sentences, as mining sees them.
@@ -76,8 +76,8 @@ class Property:
         values: the names of its values.
         codes: the values of each sentence, as places in `values`, each as often as it counts.
         every_sentence: counts are out of all sentences, and not out of all values that they have.
-        is_feature: its values describe a sentence as a whole, so that it can be weighed by them; each is there once.
-        rare_left_out: rare values are left out of a profile.
+        is_feature: its values describe a sentence as a unit and can weight it; each occurs at most once.
+        rare_left_out: rare values are omitted from a profile.
     """
 
     name: str
@@ -96,7 +96,7 @@ class Property:
 def one_value(
     name: str, values: Sequence[str], codes: Callable[[Selection], Integers], rare_left_out: bool
 ) -> Property:
-    """Return a property of which each sentence has one value, or none where its code is -1."""
+    """Return a property with at most one value for each sentence; code -1 means none."""
 
     def sequences(selection: Selection) -> Sequences:
         code = np.asarray(codes(selection), np.int32)
@@ -107,7 +107,7 @@ def one_value(
 
 
 def values_within(name: str, values: Sequence[str], codes: Callable[[Selection], Sequences]) -> Property:
-    """Return a property of which each sentence has every value that occurs in it, once."""
+    """Return a property whose values are all those that occur in a sentence, each counted once."""
 
     def once(selection: Selection) -> Sequences:
         return distinct_values(codes(selection), len(values))
@@ -116,7 +116,7 @@ def values_within(name: str, values: Sequence[str], codes: Callable[[Selection],
 
 
 def of_tokens(name: str, values: Sequence[str], codes: Callable[[Selection], Sequences]) -> Property:
-    """Return a property of tokens, which describes no sentence."""
+    """Return a property of tokens, which does not describe sentences."""
     return Property(name, values, codes, is_feature=False)
 
 
@@ -145,7 +145,7 @@ class Profiler:
             self.numbers["nouns_per_sentence"] = lambda s: s.count_of("noun")
 
     def _properties(self) -> Iterator[Property]:
-        """Return the table of properties: one more entry here is a new one, in profiles, baseline and areas alike."""
+        """Yield all properties: one more entry here is a new one, in profiles, baseline and areas at once."""
         store = self.view.store
         of_sentences = [
             one_value("dataset", store.names["dataset"], partial(Selection.take, column=store.dataset), False),
@@ -159,7 +159,7 @@ class Profiler:
                 for name in ("noun", "verb", "adjective")
             ),
         ]
-        # Where there are no tags marks are known by themselves.
+        # Without tags, punctuation marks are recognised by themselves.
         marks = values_within("punctuation", self.view.word_names, lambda s: s.marks)
         yield from of_sentences
         if store.has["tags"]:
@@ -177,7 +177,7 @@ class Profiler:
     def count(self, rows: Int64s) -> list[FoundValues]:
         """Count every property over these rows, in the order of `properties`.
 
-        Where rare values are not left out, what documents hold is counted too.
+        Unless rare values are omitted, the composition of documents is counted too.
         """
         selection = self.select(rows)
         counts = []

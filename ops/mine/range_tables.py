@@ -1,4 +1,4 @@
-"""The rows of a range of neurons in every table of `mine`: what was mined, against the baseline."""
+"""The rows of a range of neurons in every table of `mine`: mined patterns compared with the baseline."""
 
 from collections.abc import Iterator
 
@@ -32,11 +32,11 @@ MAX_OTHERS = 5_000
 
 
 class RangeTables:
-    """Sets the candidates and properties of one range of neurons after another against the baseline.
+    """Compares the candidates and properties of one range of neurons at a time with the baseline.
 
     Args:
         mining: the sentences and the options.
-        totals: the counts over the whole baseline, as `ops.mine.baseline_counts.add_up` returns them.
+        totals: the counts over the complete baseline, as `ops.mine.baseline_counts.add_up` returns them.
     """
 
     def __init__(self, mining: Mining, totals: pa.Table) -> None:
@@ -49,7 +49,7 @@ class RangeTables:
         self.others, self.resamples = LikeOthers(cells, len(store.sent_id)), Resamples(mining.seed, RESAMPLES)
 
     def of(self, candidates: pa.Table, number: Int64s, winners: Sequences) -> Iterator[tuple[str, Iterator[pa.Table]]]:
-        """Return the name of each table and its row groups, no neuron cut in two; scores come last, if wanted.
+        """Yield the name of each table and its row groups, without splitting a neuron; scores come last, if requested.
 
         Args:
             candidates: as `Mining.candidates` returned them for this range.
@@ -76,7 +76,7 @@ class RangeTables:
         held_out = drawn.where(~mining.trains[drawn.items])
         others = self.others.of(held_out)
         areas = score_sets(found, held_out, others, mining.sentences.doc)
-        with threadpool_limits(1):  # several threads round otherwise
+        with threadpool_limits(1):  # several threads round differently
             each = [
                 intervals(areas[first : first + len(SETS)], self.resamples) for first in range(0, len(areas), len(SETS))
             ]

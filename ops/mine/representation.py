@@ -1,4 +1,4 @@
-"""What sets of sentences are described by, their strongest patterns and values, and how well others fit them."""
+"""How sets of sentences are described, by their strongest patterns and values, and how well others fit them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,9 +28,9 @@ class Features:
     """The features of one sort, patterns of a kind or values of a property, that several sets have.
 
     Attributes:
-        sets: those of each set, as places among all, in the order in which their weights are added up, `[n]` in all.
+        sets: those of each set, as indices among all, in the order in which their weights are added up, `[n]` in all.
         weights: the logarithm of each one's lift in the set, `[n]`.
-        of_rows: says which sentences, given as rows, have each of some of them, given as places among all.
+        of_rows: returns which sentences, given as rows, have each of some features, given as indices among all.
     """
 
     sets: Sequences
@@ -43,8 +43,8 @@ class Features:
         Args:
             first: the first set.
             rows: sentences.
-            wanted: for the sets from the first on, the sentences to be weighed, as places among `rows`.
-            evidence: is added to, `[n]` as the items of `wanted` are.
+            wanted: for the sets from the first on, the sentences to be weighted, as indices into `rows`.
+            evidence: updated in place, `[n]`, parallel to the items of `wanted`.
         """
         own = slice(self.sets.offsets[first], self.sets.offsets[first + len(wanted)])
         used, feature = np.unique(self.sets.items[own], return_inverse=True)
@@ -65,9 +65,9 @@ class Representations:
     features: list[Features]
 
     def evidence(self, first: int, rows: Int64s, wanted: Sequences) -> Float64s:
-        """Return how much speaks for sentences being of a set: the weights of the features they have, added up.
+        """Return the evidence that sentences belong to a set: the sum of the weights of the features they have.
 
-        That is naive Bayes without the features that are absent. The arguments are those of `Features.add_evidence`.
+        This is naive Bayes without absent features. The arguments are those of `Features.add_evidence`.
         """
         evidence = np.zeros(len(wanted.items))
         for features in self.features:
@@ -84,7 +84,7 @@ def represent(
     least: int,
     top: int = TOP,
 ) -> Representations:
-    """Pick the patterns and values that stand out: positive g2, the strongest few of each kind and property.
+    """Choose the strongest patterns and values: positive g2, the first few of each kind and property.
 
     Args:
         candidates: the sets' mined patterns, rows of `ops.mine.candidates`.
@@ -92,8 +92,8 @@ def represent(
         baseline: counts over the baseline's training part.
         sets: the sets' training sentences.
         profiler: knows the properties.
-        least: sentences of a set that a value needs.
-        top: patterns of a kind, and values of a property, that are picked for each set.
+        least: minimum number of sentences of a set with a value.
+        top: maximum number of patterns of a kind, and of values of a property, for each set.
     """
     patterns = [strongest_patterns(candidates, kind, baseline, sets, top) for kind in kinds.values()]
     return Representations([*patterns, *strongest_values(profiler, baseline, sets, least, top)])

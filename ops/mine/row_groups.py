@@ -1,4 +1,4 @@
-"""Row groups that hold whole neurons."""
+"""Row groups that contain complete neurons."""
 
 from collections.abc import Iterator
 
@@ -10,9 +10,9 @@ from ops.mine.sentence_sets import spans_within
 
 
 def row_groups(table: pa.Table, neuron: Int64s, limit: int) -> Iterator[pa.Table]:
-    """Return a table cut into row groups of at most `limit` rows, no neuron cut in two.
+    """Yield a table as row groups of at most `limit` rows, without splitting a neuron.
 
-    A neuron with more rows than that is a row group by itself. `neuron [rows]` ascends.
+    A neuron with more rows than that is its own row group. `neuron [rows]` ascends.
 
     >>> rows = pa.table({"neuron": [0] * 2 + [1] * 3 + [2] * 9 + [3]})
     >>> [group.num_rows for group in row_groups(rows, rows["neuron"].to_numpy(), 5)]

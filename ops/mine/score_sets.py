@@ -23,10 +23,10 @@ def score_sets(
 
     Args:
         representations: what was learnt of each set.
-        held_out: rows of its sentences that were not learnt from.
-        others: rows like these, from which they are set apart.
+        held_out: rows of its sentences that were not used to learn it.
+        others: similar rows, from which they are distinguished.
         documents: the document of each row of the store.
-        most_wanted: sentences, with repetitions, that are weighed at once.
+        most_wanted: sentences, with repetitions, that are weighted at once.
     """
     areas: list[LikeArea] = []
     for start, end in spans_within(held_out.offsets + others.rows.offsets, most_wanted):
@@ -48,7 +48,7 @@ def score_sets(
 
 
 def _side_by_side(own: Sequences, other: Sequences) -> Sequences:
-    """Return each set's own items and then the other ones."""
+    """Concatenate, for each set, its own items and the other ones."""
     order: Int64s = np.arange(2 * len(own)).reshape(2, -1).T.ravel()
     pairs = Sequences.concatenate([own, other]).take(order)
     return Sequences(pairs.items, pairs.offsets[::2].copy())

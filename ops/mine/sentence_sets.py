@@ -1,4 +1,4 @@
-"""Sets of sentences that are worked on together: the winners of many neurons, or what they are compared with."""
+"""Sets of sentences that are processed together: the winners of many neurons, or what they are compared with."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,13 +14,13 @@ from ops.sentences.store import SentenceStore
 
 @dataclass(frozen=True)
 class SentenceSets:
-    """Sets of sentences, of which many share some.
+    """Sets of sentences, many of which have sentences in common.
 
     Attributes:
         number: each set's number, `[sets]`, ascending.
         rows: the rows in the store of all their sentences, each once, `[sentences]`, ascending.
-        members: each set's sentences, as places among `rows`, ascending.
-        in_baseline: whether the baseline has the sentence, `[sentences]`.
+        members: each set's sentences, as indices into `rows`, ascending.
+        in_baseline: whether the sentence is in the baseline, `[sentences]`.
         documents: the code of its document, `[sentences]`.
     """
 
@@ -48,7 +48,7 @@ class SentenceSets:
 
     @property
     def inside(self) -> Int64s:
-        """How many sentences of each set the baseline has too, `[sets]`."""
+        """How many sentences of each set are also in the baseline, `[sets]`."""
         return sums_of_sets(self.in_baseline, self.members)
 
     def document_sizes(self) -> tuple[Int64s, Int64s]:
@@ -74,21 +74,21 @@ class SentenceSets:
         )
 
     def chunks(self, most: int) -> Iterator[Self]:
-        """Return the sets a few at a time, in their order, with at most so many members; a larger set by itself."""
+        """Yield the sets in groups, in their order, with at most `most` members; a larger set is its own group."""
         for first, stop in spans_within(self.members.offsets, most):
             yield self if stop - first == len(self) else self.take(np.arange(first, stop))
 
 
 def sums_of_sets(numbers: npt.ArrayLike, sets: Sequences) -> Int64s:
-    """Return the sum of whole numbers, one a sentence, over the members of each set, `[sets]`."""
+    """Return the sum over the members of each set of integers given for each sentence, `[sets]`."""
     running = np.concatenate(([0], np.cumsum(np.asarray(numbers)[sets.items], dtype=np.int64)))
     return np.diff(running[sets.offsets])
 
 
 def spans_within(offsets: Int64s, most: int) -> Iterator[tuple[int, int]]:
-    """Return (first, stop) of runs of sets with at most `most` entries, which lie at `offsets [sets + 1]`.
+    """Yield (first, stop) of groups of consecutive sets with at most `most` entries, given their `offsets [sets + 1]`.
 
-    A set with more is a run by itself.
+    A set with more entries is its own group.
 
     >>> list(spans_within(np.array([0, 2, 3, 9, 10]), 4))
     [(0, 2), (2, 3), (3, 4)]

@@ -1,4 +1,4 @@
-"""What values a property has: counted over one set of sentences, or over many sets at once."""
+"""The values of a property: counted over one set of sentences, or over many sets at once."""
 
 from dataclasses import dataclass, field
 
@@ -16,8 +16,8 @@ from ops.patterns.sequences import Sequences
 class ValueCounts:
     """How often each value of a property occurs: `count int64 [n_values]` out of `n`.
 
-    `squares` and `products [n_values]` and `n_squares` are those of `SetCounts`; a property whose rare values are left
-    out has none.
+    `squares` and `products [n_values]` and `n_squares` are those of `SetCounts`. A property whose rare values are
+    omitted has none.
     """
 
     count: Int64s
@@ -32,10 +32,10 @@ class FoundValues:
     """The values of a property that occur.
 
     Attributes:
-        value: they, ascending, `[found]`.
+        value: the values, ascending, `[found]`.
         count: how often each occurs, `[found]`.
-        n: out of how many.
-        squares, products, n_squares: as in `SetCounts`, `[found]`; none where documents are not looked at.
+        n: the total.
+        squares, products, n_squares: as in `SetCounts`, `[found]`; None if documents are ignored.
     """
 
     value: Int64s
@@ -47,7 +47,7 @@ class FoundValues:
 
     @classmethod
     def of(cls, codes: Int32s, n_values: int, n: int) -> "FoundValues":
-        """Count the codes, which are below `n_values`, in a time that does not grow with values that do not occur."""
+        """Count the codes, which are below `n_values`, in time independent of the values that do not occur."""
         if n_values > len(codes):
             found, count = np.unique(codes, return_counts=True)
             return cls(found.astype(np.int64), count, n)
@@ -70,16 +70,16 @@ class FoundValues:
 
 @dataclass(frozen=True)
 class SetCounts:
-    """How often values of a property occur in several sets, an entry for each that does.
+    """How often values of a property occur in several sets, with an entry for each that occurs.
 
     Attributes:
-        offsets: set i has the entries `offsets[i]` to `offsets[i + 1] - 1`, in no order that means anything.
+        offsets: set i has the entries `offsets[i]` to `offsets[i + 1] - 1`, in arbitrary order.
         value, count, marked: the value, how often it occurs, and how often in marked sentences, `[entries]`.
-        documents: how many documents it occurs in, `[entries]`.
+        documents: number of documents in which it occurs, `[entries]`.
         squares: the sum over these documents of the square of its count, `[entries]`.
-        products: the sum over them of its count times what it is out of in the document, `[entries]`.
-        n, marked_n: out of how many, `[sets]`.
-        n_documents, n_squares: the documents that these are of, and the sum over them of their squares, `[sets]`.
+        products: the sum over them of its count times the document's total, `[entries]`.
+        n, marked_n: the totals, `[sets]`.
+        n_documents, n_squares: the number of documents of these totals, and the sum of their squares, `[sets]`.
     """
 
     offsets: Int64s
@@ -108,12 +108,12 @@ def count_in_sets(
     Args:
         values: those of each sentence, as often as they count, below `n_values`.
         sets: the members of each set, as places among the sentences.
-        marked: the sentences that are counted apart too, `[sentences]`.
+        marked: the sentences that are also counted separately, `[sentences]`.
         documents: the code of each sentence's document, `[sentences]`.
-        n_values: how many values there are.
-        every_sentence: count out of all sentences, not out of all values that they have.
+        n_values: number of values.
+        every_sentence: whether the total is all sentences, and not all values that they have.
     """
-    # numpy's zeros cost nothing until touched, which matters where millions of words are known but few occur.
+    # numpy's zeros cost nothing until touched, which matters if millions of words are known but few occur.
     of_value = np.zeros((n_values, 8), np.int64)
     members = by_document(sets, documents)
     of_each = np.ones(len(values), np.int64) if every_sentence else values.lengths
@@ -146,7 +146,7 @@ def occurrences_of(values: Sequences, wanted: Int64s, n_values: int) -> Occurren
 
 @compiled
 def _is_first(items: Int32s, offsets: Int64s, last: Int32s) -> Bools:
-    """Tell which values have no equal before them in their sentence; `last [n_values]` is zero."""
+    """Return which values have no equal before them in their sentence; `last [n_values]` is zero."""
     result = np.zeros(items.size, np.bool_)
     for sentence in range(offsets.size - 1):
         for place in range(offsets[sentence], offsets[sentence + 1]):

@@ -1,4 +1,4 @@
-"""Attention that returns, beside its result, what each token takes from itself."""
+"""Attention that returns its result and the part that each token contributes to itself."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ def attend(
     scaling: float | None = None,
     **others: Any,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the heads' context and, where transformers expects attention weights, the own part of it.
+    """Return the heads' context and its own part, which takes the place of transformers' attention weights.
 
     The own part of token j in head h is alpha_jj^h v_j^h (Kobayashi 2021, the term i = j before W_O). The softmax is
     computed once; no tensor is larger than heads x tokens x tokens.

@@ -15,22 +15,22 @@ NORMS = ("attn_mixing", "attn_preserving", "residual", "residual_ln")
 
 
 def quantities(normalised: bool) -> tuple[str, ...]:
-    """Return the names of what is measured: ratios by stage, then norms; without those after LN for pre-LN models."""
+    """Return the names of the measures: ratios by stage, then norms; pre-LN models lack those after LN."""
     after_norm = ("attn_res_ln", "residual_ln")
     return tuple(name for name in (*LAYER_STAGES, *NORMS) if normalised or name not in after_norm)
 
 
 @dataclass(frozen=True)
 class Parts:
-    """One layer's sum of attention and residual, taken apart; every vector `[sentences, tokens, width]` float32.
+    """One layer's sum of attention and residual, decomposed; every vector `[sentences, tokens, width]` float32.
 
     Attributes:
         mixing: the contribution of the other tokens, sum over i != j of f(x_i).
         preserving: the own term f(x_j), without the residual.
         residual: x_j of the residual stream.
-        bias: b_O `[width]`, in neither.
+        bias: b_O `[width]`, which belongs to neither.
         norm: the LayerNorm that the sum enters, or None.
-        whole: what entered it, or None.
+        whole: the input of that LayerNorm, or None.
     """
 
     mixing: torch.Tensor
@@ -56,7 +56,7 @@ class Parts:
     def normalised(self) -> tuple[torch.Tensor, ...]:
         """Return the five parts that sum to the LayerNorm's output: mixing, preserving, residual, b_O and beta.
 
-        (v - mean(v)) / s(whole) * gamma of each, and beta apart (Kobayashi 2021, section 3.3).
+        (v - mean(v)) / s(whole) * gamma for each, with beta as a separate part (Kobayashi 2021, section 3.3).
 
         Raises:
             ValueError: no normalisation follows.
@@ -68,7 +68,7 @@ class Parts:
         return (*own, self.norm.bias.float())
 
     def _gain(self) -> torch.Tensor:
-        """Return gamma over the standard deviation of the whole sum, `[sentences, tokens, width]`."""
+        """Return gamma divided by the standard deviation of the complete sum, `[sentences, tokens, width]`."""
         assert self.norm is not None
         assert self.whole is not None
         variance = self.whole.float().var(-1, correction=0, keepdim=True)
@@ -76,13 +76,13 @@ class Parts:
 
 
 class MixingReader:
-    """Takes every layer's sum of attention and residual apart, in one forward pass.
+    """Decomposes every layer's sum of attention and residual in one forward pass.
 
-    The mixing part is total minus own: the own part needs one more product with W_O and alpha's diagonal alone, so
-    nothing of the size tokens x tokens x width is ever built.
+    The mixing part is the total minus the own part. The own part needs only one more product with W_O and alpha's
+    diagonal, so no tensor of size tokens x tokens x width is ever built.
 
     Args:
-        model: as `AutoModel` loads it; from here on its attention is `ops.mixing.attention_with_own_share.attend`.
+        model: as `AutoModel` loads it; its attention is replaced by `ops.mixing.attention_with_own_share.attend`.
         model_type: its architecture's name in transformers.
         layers: number of its layers.
 
@@ -110,7 +110,7 @@ class MixingReader:
 
 
 class _Layer:
-    """Collects one layer's tensors during a forward pass, and takes its sum apart when the last one is there."""
+    """Collects one layer's tensors during a forward pass, and decomposes its sum when the last one is available."""
 
     def __init__(
         self, point: AttentionModules, take: Callable[[Parts], torch.Tensor], found: list[torch.Tensor]
@@ -134,7 +134,7 @@ class _Layer:
 
     def _attention(self, module: nn.Module, args: Any, output: Any) -> None:
         self.seen["own"] = output[1].flatten(2)
-        # Where W_O is part of the attention module, its result is there already.
+        # If W_O is part of the attention module, its result is already available.
         if self.point.norm is None:
             self._finish(None)
 
@@ -171,5 +171,5 @@ def _length(vectors: torch.Tensor) -> torch.Tensor:
 
 def _ratio(mixing: torch.Tensor, preserving: torch.Tensor) -> torch.Tensor:
     both = mixing + preserving
-    # Where nothing is added, nothing is mixed in.
+    # If both are 0, nothing is mixed in.
     return torch.where(both == 0, mixing, mixing / both)

@@ -1,4 +1,4 @@
-"""The figures of mixing, drawn from its tables alone, as PNG, PDF and SVG (after the kinds of Kobayashi 2021)."""
+"""The figures of mixing, drawn from its tables alone, as PNG, PDF and SVG (modelled on Kobayashi 2021)."""
 
 from collections.abc import Callable, Iterable
 
@@ -47,7 +47,7 @@ _LENGTH_BINS = 12
 
 
 def draw_all(store: Store, tables: dict[str, pa.Table], model: str) -> list[str]:
-    """Draw every figure into `mixing/figures/` and return the files' names.
+    """Draw every figure into `mixing/figures/` and return the file names.
 
     Args:
         store: the run's folder.
@@ -65,7 +65,7 @@ def draw_all(store: Store, tables: dict[str, pa.Table], model: str) -> list[str]
 
 @for_print
 def draw_ratios(ratios: pa.Table, model: str) -> Figure:
-    """Draw the mean mixing ratio by layer and token class, a heat map a stage (as their Figures 2 and 6)."""
+    """Draw the mean mixing ratio by layer and token class, a heat map for each stage (as their Figures 2 and 6)."""
     stages, classes = _present(ratios, "stage", LAYER_STAGES), _present(ratios, "token_class", CLASS_TITLES)
     layers = _layers(ratios)
     figure = Figure(figsize=(PAGE, 2.1 + 0.17 * len(layers)), layout="constrained")
@@ -93,9 +93,9 @@ def draw_ratios(ratios: pa.Table, model: str) -> Figure:
 
 @for_print
 def draw_lengths(lengths: pa.Table, model: str) -> Figure:
-    """Draw the mean mixing ratio against the length of the sequences, a panel a stage and a line a layer.
+    """Draw the mean mixing ratio against the length of the sequences, a panel for each stage and a line for each layer.
 
-    One logarithmic scale for all stages: attention alone mixes many times what it does with the residual.
+    All stages share one logarithmic scale: attention alone mixes many times as much as attention with the residual.
     """
     stages = _present(lengths, "stage", LAYER_STAGES)
     layers = _layers(lengths)
@@ -196,7 +196,7 @@ def _counts(table: pa.Table, classes: list[str]) -> dict[str, int]:
 
 
 def _grid(table: pa.Table, column: str, value: str, classes: list[str], layers: int) -> tuple[Float64s, Float64s]:
-    """Return means and standard deviations `[layers, classes]` of one stage or quantity, NaN where there is none."""
+    """Return means and standard deviations `[layers, classes]` of one stage or quantity, NaN if there are none."""
     grids = np.full((2, layers, len(classes)), np.nan)
     for row in table.filter(pc.equal(table[column], value)).to_pylist():
         if row["token_class"] in classes:
@@ -205,7 +205,7 @@ def _grid(table: pa.Table, column: str, value: str, classes: list[str], layers: 
 
 
 def _binned(lengths: Arrays, n: Arrays, mean: Arrays, std: Arrays) -> tuple[Float64s, Float64s, Float64s]:
-    """Join neighbouring lengths to at most 12 groups of like size; return of each mean length, mean and spread."""
+    """Group neighbouring lengths into at most 12 groups of similar size; return their mean length, mean and spread."""
     share = (np.cumsum(n) - n / 2) / n.sum()
     group = (share * _LENGTH_BINS).astype(int)
     weight = np.bincount(group, n)

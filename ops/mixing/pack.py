@@ -1,4 +1,4 @@
-"""Consecutive sentences of a document, joined to longer sequences."""
+"""Consecutive sentences of a document, joined into longer sequences."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from ops.arrays import Int64s
 
 @dataclass(frozen=True)
 class Packed:
-    """Sequences of whole sentences, in their order.
+    """Sequences of complete sentences, in order.
 
     Attributes:
         first: id of each sequence's first sentence, `[sequences]` int64.
@@ -32,15 +32,15 @@ class Packed:
 def pack(
     sent_ids: Int64s, texts: Sequence[str], n_tokens: Int64s, documents: Sequence[object], limit: int, added: int
 ) -> Packed:
-    """Return sequences of consecutive sentences of one document, as many in each as fit.
+    """Join consecutive sentences of one document into sequences with as many sentences as fit.
 
-    A sentence that is longer than the limit makes a sequence of its own. Sentences are consecutive too where ingest
-    dropped others between them (copies, rejects, those outside the sample).
+    A sentence that is longer than the limit is its own sequence. Sentences also count as consecutive if ingest dropped
+    others between them (copies, rejects, those outside the sample).
 
     Args:
         sent_ids, texts, n_tokens: of each sentence; `n_tokens` counts the special ones.
         documents: what identifies each sentence's document.
-        limit: most tokens of a sequence, special ones included; 0 leaves every sentence by itself.
+        limit: maximum number of tokens in a sequence, including special ones; 0 keeps every sentence separate.
         added: special tokens that the tokenizer adds to a text.
 
     >>> ids = np.arange(4)

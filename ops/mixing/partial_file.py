@@ -1,4 +1,4 @@
-"""What one shard adds to the mixing tables: a row for each group of tokens."""
+"""One shard's part of the mixing tables: a row for each group of tokens."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -17,7 +17,7 @@ Totals = dict[Group, Moments]
 
 
 def to_table(result: MixingResult) -> pa.Table:
-    """Return a shard's moments, a row a group."""
+    """Return a shard's moments, with a row for each group."""
     groups = sorted(result.moments)
     found = [result.moments[g] for g in groups]
     columns = {"kind": [g[0] for g in groups], "key": [g[1] for g in groups], "n": [m.n for m in found]}
@@ -26,7 +26,7 @@ def to_table(result: MixingResult) -> pa.Table:
 
 
 def merge(tables: Iterable[pa.Table]) -> Totals:
-    """Join the tables of shards in the order given, so that rounding is the same in every run."""
+    """Merge the tables of shards in the order given, so that rounding is the same in every run."""
     totals: Totals = {}
     for table in tables:
         lists = {column: table[column].to_pylist() for column in _NUMBERS}
@@ -39,10 +39,10 @@ def merge(tables: Iterable[pa.Table]) -> Totals:
 
 
 def token_rows(result: MixingResult, layers: int, strings: list[str]) -> Iterator[pa.Table]:
-    """Return the rows of `mixing/tokens` of one shard, in their order, in blocks of whole sequences.
+    """Yield the rows of `mixing/tokens` of one shard, in order, in blocks of complete sequences.
 
     Args:
-        result: a shard's, measured with `keep`.
+        result: of a shard that was measured with `keep`.
         layers: number of layers.
         strings: every token's string, by id.
     """

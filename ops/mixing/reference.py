@@ -1,4 +1,4 @@
-"""Mixing ratios the direct way, as published: with the tensor heads x tokens x tokens x width; for tests and speed."""
+"""Mixing ratios computed directly, as published, with the tensor heads x tokens x tokens x width, for comparison."""
 
 from typing import Any
 
@@ -9,12 +9,12 @@ from ops.model.attention_modules import AttentionModules, attention_modules
 
 
 class DirectMixing:
-    """Kobayashi 2021's formulas word by word, in one forward pass with transformers' own eager attention.
+    """Kobayashi 2021's formulas taken literally, in one forward pass with transformers' own eager attention.
 
-    Takes BERT-like models and DistilBERT, whose value matrix stands alone.
+    Supports BERT-like models and DistilBERT, whose value matrix is a separate module.
 
     Args:
-        model: as `AutoModel` loads it; from here on its attention is transformers' eager one.
+        model: as `AutoModel` loads it; its attention is switched to transformers' eager one.
         model_type: its architecture's name in transformers.
         layers: number of its layers.
     """
@@ -70,7 +70,7 @@ def direct(
         value: x W_V + b_V, `[sentences, tokens, width]`.
         alpha: attention weights, `[sentences, heads, tokens, tokens]`.
         point: the layer.
-        whole: what enters the LayerNorm.
+        whole: the input of the LayerNorm.
     """
     heads, width = alpha.shape[1], x.shape[-1]
     values = value.unflatten(-1, (heads, -1)).transpose(1, 2)

@@ -26,9 +26,9 @@ class SequenceReader:
     Attributes:
         tokenizer: the model's.
         device, token_budget: where the model runs, and tokens of a batch.
-        pack: most tokens of a sequence of consecutive sentences; 0: each sentence is one.
+        pack: maximum tokens of a sequence of consecutive sentences; 0 makes each sentence a sequence.
         mask_rate: share of the tokens that are replaced by the mask token.
-        seed: that of the draw of these.
+        seed: of the draw of these tokens.
     """
 
     tokenizer: Tokenizer
@@ -41,7 +41,7 @@ class SequenceReader:
     def read(self, store: Store, parts: Sequence[tuple[int, Ids | None]]) -> Packed:
         """Return the sequences of some parts of corpus/, or of those sentences whose ascending ids are given.
 
-        None crosses the end of the last part.
+        No sequence extends beyond the end of the last part.
         """
         tables = []
         for part, ids in parts:

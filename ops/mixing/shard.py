@@ -23,17 +23,17 @@ Batches = Iterator[tuple[Int64s, Sequence[Tokens]]]
 
 @dataclass
 class MixingResult:
-    """One shard's outcome.
+    """One shard's result.
 
     Attributes:
-        moments: for each group (`("class", name)` over the tokens of a class, `("length", tokens)` over those of the
-            sequences of that length) the moments of `[layers * quantities]` values.
-        scored: sequences that were measured.
+        moments: the moments of `[layers * quantities]` values for each group: `("class", name)` over the tokens of a
+            class, `("length", tokens)` over those of the sequences of that length.
+        scored: number of sequences that were measured.
         unscored: first sentence of each sequence with a value that is not finite.
-        truncated: sequences that were cut at the model's limit of positions.
-        tokens, masked: how many tokens were measured, and how many of them were the mask token.
-        kept: the ratios of each sequence by its first sentence (where they are asked for): token ids, and
-            `[tokens, layers, stages]` float32.
+        truncated: number of sequences that were cut at the model's limit of positions.
+        tokens, masked: number of measured tokens, and of mask tokens among them.
+        kept: the ratios of each sequence by its first sentence, if requested: token ids, and `[tokens, layers, stages]`
+            float32.
     """
 
     moments: dict[Group, Moments] = field(default_factory=dict)
@@ -53,11 +53,11 @@ class MixingScorer:
     Args:
         facts: the model.
         device, dtype, threads: where and how it computes.
-        pad_id: token that fills up.
+        pad_id: the padding token.
 
-    Attributes:
-        reduces_beside: whether a batch's values are reduced while the next one's are computed: on a GPU, whose worker
-            has a core that would wait meanwhile.
+        Attributes:
+            reduces_beside: whether a batch's values are reduced while the next batch is computed. This is so on a GPU,
+                whose worker has a core that would otherwise wait.
 
     Raises:
         InputError: the model cannot be loaded, or its architecture is not known.
@@ -72,7 +72,7 @@ class MixingScorer:
 
     @torch.inference_mode()
     def measure(self, batch: Sequence[Tokens]) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return all values of a batch's real tokens, and the row of the batch that each token stands in.
+        """Return all values of a batch's real tokens, and the row of the batch that contains each token.
 
         Returns:
             `[tokens, layers, quantities]` float32 in the order of the sequences, and `[tokens]` int64; on the CPU.
@@ -88,8 +88,8 @@ def measure_shard(scorer: MixingScorer, classes: TokenClasses, batches: Batches,
     Args:
         scorer: the model.
         classes: its tokenizer's token classes.
-        batches: ids of the sequences' first sentences, and their tokens, masked already.
-        keep: whether every token's ratios are kept.
+        batches: ids of the sequences' first sentences, and their tokens, already masked.
+        keep: whether to store every token's ratios.
     """
 
     def measure(own: tuple[Int64s, Sequence[Tokens]]) -> tuple[Any, ...]:

@@ -10,22 +10,22 @@ from ops.schema import TABLES, schema
 
 
 def ratio_rows(totals: Totals, layers: int, names: tuple[str, ...]) -> pa.Table:
-    """Return `mixing/ratios`: a layer, stage and token class; a class that no token has, has no row."""
+    """Return `mixing/ratios`: a row for each layer, stage and token class that occurs."""
     return _rows("mixing/ratios", totals, layers, names, "class", [n for n in names if n in LAYER_STAGES])
 
 
 def length_rows(totals: Totals, layers: int, names: tuple[str, ...]) -> pa.Table:
-    """Return `mixing/lengths`: a layer, stage and length of the sequences."""
+    """Return `mixing/lengths`: a row for each layer, stage and length of the sequences."""
     return _rows("mixing/lengths", totals, layers, names, "length", [n for n in names if n in LAYER_STAGES])
 
 
 def norm_rows(totals: Totals, layers: int, names: tuple[str, ...]) -> pa.Table:
-    """Return `mixing/norms`: a layer, quantity and token class."""
+    """Return `mixing/norms`: a row for each layer, quantity and token class."""
     return _rows("mixing/norms", totals, layers, names, "class", [n for n in names if n not in LAYER_STAGES])
 
 
 def _rows(table: str, totals: Totals, layers: int, names: tuple[str, ...], kind: str, wanted: list[str]) -> pa.Table:
-    """Lay out the moments, whose values stand layer by layer in the order of `names`."""
+    """Arrange the moments as rows; their values are ordered by layer and, within it, by `names`."""
     first, second, third = TABLES[table].order
     rows: list[dict[str, Any]] = []
     for (own, key), moments in totals.items():

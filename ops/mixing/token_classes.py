@@ -1,4 +1,4 @@
-"""What kind of token a token is: [CLS], [SEP], [MASK], a period or comma, or another."""
+"""The class of a token: [CLS], [SEP], [MASK], a period or comma, or other."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ ALL = "all"
 CLASSES = ("other", "punct", "mask", "sep", "cls")
 OTHER, PUNCT, MASK, SEP, CLS = range(len(CLASSES))
 
-# Signs of a word's beginning: byte-level BPE, SentencePiece.
+# Marks of the start of a word: byte-level BPE, SentencePiece.
 _BEGINNINGS = "\u0120\u2581"
 
 
@@ -29,7 +29,7 @@ class TokenClasses:
             self._added[tokenizer.cls_id] = CLS
 
     def __call__(self, ids: Int64s, added: Bools) -> Int8s:
-        """Return each token's class as its place in CLASSES; [CLS] and [SEP] are such only where they were added.
+        """Return each token's class as its index in CLASSES; [CLS] and [SEP] are only recognised if they were added.
 
         Args:
             ids: token ids, of any shape.

@@ -1,4 +1,4 @@
-"""A model's own heads beside its layers: which sentence comes next, and which token stands at a mask."""
+"""A model's own heads: which sentence comes next, and which token a mask hides."""
 
 from typing import Any
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def save_random(
     folder: Path, config: "PretrainedConfig", seed: int = 0, change: Callable[[torch.nn.Module], None] | None = None
 ) -> Path:
-    """Save a random model beside the packaged model's tokenizer, and return the folder.
+    """Save a random model with the packaged model's tokenizer, and return the folder.
 
     Args:
         folder: where to.

@@ -56,7 +56,7 @@ def drawn_by(seed: int) -> str:
 
 @contextmanager
 def _seeded(seed: int) -> Iterator[None]:
-    """Seed torch's draws on the CPU inside the `with`, and put its random state back after it."""
+    """Seed torch's random generator on the CPU inside the `with`, and restore its previous state on exit."""
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)  # `torch.manual_seed` would seed GPUs too
         yield

@@ -1,4 +1,4 @@
-"""The tokens of many sentences as flat arrays: nothing to build anew where they come to another process."""
+"""The tokens of many sentences as flat arrays: another process has nothing to rebuild."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -17,9 +17,8 @@ def count(
 ) -> Int64s:
     """Return in how many sentences each pattern is a subsequence, `[n_patterns] int64`.
 
-    `max_gap` is how many items may be skipped between neighbours of a pattern: 0 is contiguous, None or -1
-    no limit. Build the `SequenceTrie` once where many shards are counted. Of the sentences `chunk` are searched
-    at a time.
+    `max_gap` is how many items may be skipped between neighbours of a pattern: 0 is contiguous, None or -1 no limit.
+    Build the `SequenceTrie` once if many shards are counted. `chunk` sentences are searched at a time.
 
     >>> sentences = Sequences.from_lists([[0, 1, 2], [0, 2], [2, 0]])
     >>> patterns = Sequences.from_lists([[0], [0, 2]])
@@ -49,7 +48,7 @@ def _run(
         codes = trie.compact(sequences.items[offsets[0] : offsets[-1]])
         part = Sequences(codes, offsets - offsets[0])
         if gap < 0:
-            # Without a limit items that no pattern has are left out; with one they keep their place as -1.
+            # Without a limit items of no pattern are removed; with one they keep their place as -1.
             part = part.where(codes >= 0)
         node, sentence = _search(part.items, part.offsets, trie.label, trie.first_child, gap, recorded, support)
         pairs.append((node, sentence + np.int32(first)))
@@ -75,8 +74,7 @@ def _search(
 ) -> tuple[Int32s, Int32s]:
     """Add each node's sentences to `support [n_nodes]` and return `recorded` nodes' pairs with sentences.
 
-    A node's matches are the places of its last item: the first in each sentence, or with a gap limit all of
-    them.
+    A node's matches are the places of its last item: the first in each sentence or, with a gap limit, all of them.
     """
     n_sentences, n_codes = offsets.size - 1, codes.size
     sentence_of = np.empty(n_codes, np.int32)
@@ -86,8 +84,9 @@ def _search(
     last = np.full(label.size, -1, np.int32)
     size = np.zeros(label.size, np.int64)
     hit_node, hit_place = np.empty(n_codes, np.int32), np.empty(n_codes, np.int32)
-    # The matches of nodes still to be visited; a level's never outnumber the codes, but their number isn't
-    # known ahead.
+    # The matches of nodes still to be visited; those of a level never outnumber the codes, but their number is not
+    # known
+    # in advance.
     places = np.empty(2 * n_codes + 1, np.int32)
     pair_node, pair_sentence, pairs = np.empty(1024, np.int32), np.empty(1024, np.int32), 0
     pending = [(0, 0, n_sentences)]
@@ -125,7 +124,7 @@ def _search(
                     hit_node[hits], hit_place[hits] = child, place
                     size[child] += 1
                     hits += 1
-            # Windows of one sentence overlap: what an earlier one has covered isn't visited again.
+            # Windows of one sentence overlap: a part that an earlier one has covered is not visited again.
             reached = max(reached, stop)
         top = end if node else 0
         if top + hits > places.size:

@@ -17,7 +17,7 @@ CHUNK = 1024
 def count(forest: Forest, subtrees: Subtrees | SubtreeTrie, chunk: int = CHUNK) -> Int64s:
     """Return how many trees contain each subtree, `[n_subtrees] int64`, by the rule of `mine_subtrees.mine`.
 
-    Build the `SubtreeTrie` once where many shards are counted. Of the trees `chunk` are searched at a time.
+    Build the `SubtreeTrie` once if many shards are counted. `chunk` trees are searched at a time.
 
     >>> from ops.patterns.forest import read_forest
     >>> forest, labels = read_forest(["(NP (NP (NN snow)) (PP (IN in) (NP (NN May))))", "(NP (NN ice))"])
@@ -81,7 +81,7 @@ def _search(
     for tree in range(offsets.size - 1):
         longest = max(longest, offsets[tree + 1] - offsets[tree])
     stamps = np.zeros(longest * max(max_nodes, 1), np.int64)
-    # No pattern has more matches to visit than this, so that nothing need grow inside the loops.
+    # No pattern has more matches to visit than this, so that nothing needs to grow inside the loops.
     most = tree_of.size * max(max_nodes, 1)
     hit, hit_state, places = np.empty(most, np.int32), np.empty(most, np.int32), np.empty(1024, np.int32)
     pair_node, pair_tree, pairs = np.empty(1024, np.int32), np.empty(1024, np.int32), 0

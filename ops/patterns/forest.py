@@ -1,4 +1,4 @@
-"""Constituency trees as flat arrays, in the form that subtrees are mined from: no words, no punctuation."""
+"""Constituency trees as flat arrays for mining subtrees: no words, no punctuation."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ from ops.penn import ROOT, read_labels_and_sizes
 
 @dataclass(frozen=True)
 class Forest:
-    """Trees laid end to end, in preorder: `label int32 [n_nodes]` is a code, `offsets int64 [n_trees + 1]`.
+    """Concatenated trees in preorder: `label int32 [n_nodes]` is a code, `offsets int64 [n_trees + 1]`.
 
-    `size int32 [n_nodes]` counts a node and everything below it: the first child of node v is v + 1 where
-    `size[v] > 1`, its next sibling v + size[v] where that still lies below their parent. A tree may be empty.
+    `size int32 [n_nodes]` counts a node and everything below it. The first child of node v is v + 1 if `size[v] > 1`,
+    and its next sibling is v + size[v] if that is still below their parent. A tree may be empty.
     """
 
     label: Int32s
@@ -47,7 +47,7 @@ class Forest:
         return self.offsets.size - 1
 
     def take(self, rows: ArrayLike) -> Self:
-        """Return the trees of these rows, in the order given (indices, or one bool a tree)."""
+        """Return the trees of these rows, in the order given (indices, or one bool for each tree)."""
         labels = Sequences(self.label, self.offsets).take(rows)
         return type(self)(labels.items, Sequences(self.size, self.offsets).take(rows).items, labels.offsets)
 
@@ -55,7 +55,7 @@ class Forest:
 def read_forest(texts: Iterable[str]) -> tuple[Forest, list[str]]:
     """Return the forest of bracketed strings and its labels: `labels[code]`, sorted.
 
-    An empty string becomes an empty tree. Raises InputError where a string is not one tree, naming the row.
+    An empty string becomes an empty tree. Raises InputError, naming the row, if a string is not one tree.
 
     >>> forest, labels = read_forest(["(ROOT (S (NP (PRP I)) (VP (VBP sleep)) (. .)))"])
     >>> [labels[code] for code in forest.label], forest.size.tolist()
@@ -72,7 +72,7 @@ def read_forest(texts: Iterable[str]) -> tuple[Forest, list[str]]:
 
 
 def collapse_root(forest: Forest, labels: Sequence[str]) -> Forest:
-    """Return the trees with every S right under their ROOT merged into it, as Oba 2021 prints subtrees.
+    """Return the trees with every S directly under their ROOT merged into it, as Oba 2021 prints subtrees.
 
     `labels[code]` names the nodes. A tree whose top is not ROOT stays as it is.
 

@@ -13,12 +13,12 @@ def mine(
 ) -> tuple[Sequences, Int64s]:
     """Return every frequent subsequence of up to `max_length` items, and its support `[n_patterns] int64`.
 
-    Support is the number of sentences that contain the pattern, at least `min_support_count`; `max_gap` is
-    how many items may be skipped between neighbours: 0 is contiguous, None or -1 no limit. A pattern comes
-    after its own beginnings; the order is the same on every run (PrefixSpan, Pei et al. 2004; with a limit
-    all places of a pattern's last item are kept, as the first may be the wrong one to go on from).
+    Support is the number of sentences that contain the pattern, at least `min_support_count`. `max_gap` is how many
+    items may be skipped between neighbours: 0 is contiguous, None or -1 no limit. A pattern comes after its own
+    prefixes, and the order is the same on every run (PrefixSpan, Pei et al. 2004). With a limit all places of a
+    pattern's last item are kept, because the first may not be the one that can be extended.
 
-    Raises ValueError where a minimum or maximum is below 1.
+    Raises ValueError if a minimum or maximum is below 1.
 
     >>> patterns, support = mine(Sequences.from_lists([[0, 1, 2], [0, 2]]), 2, 2)
     >>> patterns.to_lists(), support.tolist()
@@ -42,18 +42,18 @@ def mine_sets(
     """Return what `mine` finds in each set of sentences.
 
     Args:
-        sequences: the sentences that any of the sets has.
-        sets: the members of each set, as places among `sequences`.
-        min_support: the least support in each set, `[sets]`.
+        sequences: the sentences of all sets.
+        sets: the members of each set, as indices into `sequences`.
+        min_support: the minimum support in each set, `[sets]`.
         max_length, max_gap: as for `mine`.
-        marked: the sentences that are counted apart too, `[sentences]`.
+        marked: the sentences that are also counted separately, `[sentences]`.
         documents: the code of each sentence's document, `[sentences]`.
     """
     if min_support.min(initial=1) < 1 or max_length < 1:
         raise ValueError("sequences: the minimum support and the maximum length must be at least 1")
     gap = -1 if max_gap is None or max_gap < 0 else max_gap
     n_codes = int(sequences.items.max(initial=-1)) + 1
-    # numpy's zeros cost nothing until touched, which matters where millions of words are known but few occur.
+    # numpy's zeros cost nothing until touched, which matters if millions of words are known but few occur.
     code_of, support = np.zeros(n_codes, np.int32), np.zeros(n_codes, np.int32)
     members = by_document(sets, documents)
     parents, items, counts = [], [], []
@@ -71,10 +71,10 @@ def mine_sets(
 def _relabelled(
     items: Int32s, offsets: Int64s, members: Int32s, min_support: int, max_gap: int, code_of: Int32s, support: Int32s
 ) -> tuple[Int32s, Int64s, Int32s]:
-    """Return a set's sentences over its frequent items alone, as codes, and the items by code, ascending.
+    """Return a set's sentences restricted to its frequent items, as codes, and the items by code, ascending.
 
-    Without a gap limit infrequent items are left out; with one they keep their place as -1. `code_of` and `support`
-    are zero for every item, before and after.
+    Without a gap limit infrequent items are removed; with one they keep their place as -1. `code_of` and `support` are
+    zero for every item, before and after.
     """
     size = 0
     for member in members:
@@ -131,10 +131,10 @@ def _mine(
     max_length: int,
     max_gap: int,
 ) -> tuple[Int64s, Int64s, Int64s]:
-    """Grow patterns by an item at a time; return each one's beginning (or -1), last item, and the counts of `Mined`.
+    """Grow patterns by an item at a time; return each one's prefix (or -1), last item, and the counts of `Mined`.
 
-    A document's sentences follow each other. A pattern's matches are the places of its last item: the first in each
-    sentence, or with a gap limit all.
+    A document's sentences are consecutive. A pattern's matches are the places of its last item: the first in each
+    sentence or, with a gap limit, all of them.
     """
     n_sentences, n_codes = offsets.size - 1, codes.size
     document_size, first = np.empty(n_sentences, np.int64), 0
@@ -142,7 +142,7 @@ def _mine(
         if sentence + 1 == n_sentences or documents[sentence + 1] != documents[sentence]:
             document_size[first : sentence + 1] = sentence + 1 - first
             first = sentence + 1
-    # The place of the same item before, in the sentence, and the sentence.
+    # The previous place of the same item in the sentence, and the sentence.
     previous, sentence_of = np.full(n_codes, -1, np.int32), np.empty(n_codes, np.int32)
     latest = np.full(n_items, -1, np.int32)
     for sentence in range(n_sentences):
@@ -152,7 +152,7 @@ def _mine(
                 if latest[codes[place]] >= offsets[sentence]:
                     previous[place] = latest[codes[place]]
                 latest[codes[place]] = place
-    # For each item the counts, and then: the sentence and document that had it last, and how often this document has.
+    # For each item the counts, then the sentence and document that had it last, and how often this document has it.
     counts = np.zeros((n_items, 8), np.int64)
     size, next_free = np.zeros(n_items, np.int64), np.zeros(n_items, np.int64)
     touched, hit = np.empty(n_items + 1, np.int32), np.empty(n_codes + 1, np.int32)
@@ -180,7 +180,7 @@ def _mine(
                     document_stamp += 1
             if max_gap < 0:
                 for place in range(start, stop):
-                    # Added up rather than branched on: whether an item is new cannot be predicted.
+                    # Added up instead of branched on, because whether an item is new cannot be predicted.
                     code = codes[place]
                     new = int(previous[place] < start)
                     touched[n_touched] = code
@@ -198,7 +198,7 @@ def _mine(
                     hits += new
                 continue
             if pattern >= 0:
-                # Windows of one sentence overlap: what an earlier one has covered isn't visited again.
+                # Windows of one sentence overlap: a part that an earlier one has covered is not visited again.
                 stop = min(stop, start + 1 + max_gap)
                 start = max(start, reached)
                 reached = stop

@@ -14,11 +14,11 @@ from ops.patterns.tree_links import link, pair_support
 def mine(forest: Forest, min_support_count: int, max_nodes: int) -> tuple[Subtrees, Int64s]:
     """Return every frequent subtree of 2 to `max_nodes` nodes, and its support `[n_subtrees] int64`.
 
-    A subtree keeps parent and child and the order of siblings, which need not be adjacent (induced and
-    ordered); support is the number of trees that contain it, at least `min_support_count`. The order is the
-    same on every run (FREQT, Asai et al. 2002).
+    A subtree preserves parent and child and the order of siblings, which need not be adjacent (induced and ordered).
+    Support is the number of trees that contain it, at least `min_support_count`. The order is the same on every run
+    (FREQT, Asai et al. 2002).
 
-    Raises ValueError where the minimum is below 1 or the maximum below 2.
+    Raises ValueError if the minimum is below 1 or the maximum below 2.
 
     >>> from ops.patterns.forest import read_forest
     >>> texts = ["(NP (NP (NN snow)) (PP (IN in) (NP (NN May))))", "(NP (NN ice) (PP (IN on)))"]
@@ -46,12 +46,12 @@ def mine_sets(
     """Return what `mine` finds in each set of trees, as `Subtrees.extensions(n_labels)`.
 
     Args:
-        forest: the trees that any of the sets has.
-        sets: the members of each set, as places in `forest`.
-        min_support: the least support in each set, `[sets]`.
+        forest: the trees of all sets.
+        sets: the members of each set, as indices into `forest`.
+        min_support: the minimum support in each set, `[sets]`.
         max_nodes: as for `mine`.
         n_labels: more than any label.
-        marked: the trees that are counted apart too, `[trees]`.
+        marked: the trees that are also counted separately, `[trees]`.
         documents: the code of each tree's document, `[trees]`.
     """
     if min_support.min(initial=1) < 1 or max_nodes < 2:
@@ -105,13 +105,13 @@ def _mine(
 ) -> tuple[Int64s, Int64s, Int64s]:
     """Grow patterns by a node at a time; a pattern's matches are the places of its last node, by tree.
 
-    The counts are those of `Mined`; a document's trees follow each other. A code is (steps back up from the last node,
-    label). Several matches can share the node that a new child goes below; the first comes with the leftmost child
-    there, so its later siblings hold those of the others, and each (steps, node) is gone through once a pattern and
-    tree. Steps belong to it: where a label recurs, one node can be both a parent and a grandparent of matches.
+    The counts are those of `Mined`; a document's trees are consecutive. A code is (steps back up from the last node,
+    label). Several matches can share the node below which a new child is added. The first match has the leftmost child
+    there, so its later siblings include those of the others, and each (steps, node) is visited once for each pattern
+    and tree. The steps matter: if a label recurs, one node can be both a parent and a grandparent of matches.
     """
     n_codes = n_labels * max_nodes
-    # For each code the counts, and then: the tree and document that had it last, and how often this document has.
+    # For each code the counts, then the tree and document that had it last, and how often this document has it.
     counts = np.zeros((n_codes, 8), np.int64)
     count, next_free, touched = (
         np.zeros(n_codes, np.int64),
@@ -126,7 +126,7 @@ def _mine(
             first = tree + 1
         longest = max(longest, offsets[tree + 1] - offsets[tree])
     stamps = np.zeros(longest * max_nodes, np.int64)
-    # No pattern has more matches to visit than this, so that nothing need grow inside the loops.
+    # No pattern has more matches to visit than this, so that nothing needs to grow inside the loops.
     most = tree_of.size * max_nodes
     hit, hit_code, places = np.empty(most, np.int32), np.empty(most, np.int32), np.empty(1024, np.int32)
     above, code_of, counts_of = np.empty(1024, np.int64), np.empty(1024, np.int64), np.empty((1024, 5), np.int64)

@@ -1,4 +1,4 @@
-"""What was mined in several sets of sentences."""
+"""The patterns mined in several sets of sentences."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,15 +12,15 @@ from ops.patterns.sequences import Sequences
 
 @dataclass(frozen=True)
 class Mined:
-    """Patterns of several sets, end to end: set i has patterns `offsets[i]` to `offsets[i + 1] - 1`.
+    """Patterns of several sets, concatenated: set i has patterns `offsets[i]` to `offsets[i + 1] - 1`.
 
     Each of these is `[n_patterns] int64`:
 
     Attributes:
-        support, marked, documents: the set's sentences that contain a pattern, those of them that were marked, and the
-            documents that they come from.
-        squares: the sum over these documents of the square of the sentences that contain it.
-        products: the sum over them of these sentences times all the set's sentences of the document.
+        support, marked, documents: the number of the set's sentences that contain a pattern, of marked ones among them,
+            and of documents that they come from.
+        squares: the sum over these documents of the squared number of sentences that contain it.
+        products: the sum over them of that number times the number of all the set's sentences of the document.
     """
 
     patterns: Sequences
@@ -36,8 +36,8 @@ class Mined:
         """Return the patterns of sets that were grown by an item at a time, one array for each set.
 
         Args:
-            parent: which pattern of the set each one begins with, -1 for none, `[n]`.
-            item: what comes after it, `[n]`.
+            parent: the index in the set of the pattern that each one extends, -1 for none, `[n]`.
+            item: the item that it adds, `[n]`.
             counts: its support, marked, documents, squares and products, `[n, 5]`.
         """
         offsets = np.cumsum([0, *map(len, parent)], dtype=np.int64)
@@ -58,6 +58,6 @@ class Mined:
 
 
 def by_document(sets: Sequences, documents: Int32s) -> Int32s:
-    """Return the members of all sets, set by set, those of one document next to each other."""
+    """Return the members of all sets, set by set, with those of one document adjacent."""
     number = np.repeat(np.arange(len(sets)), sets.lengths)
     return sets.items[np.lexsort((documents[sets.items], number))]

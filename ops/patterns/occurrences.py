@@ -16,7 +16,7 @@ from ops.patterns.sequences import Sequences
 class Occurrences:
     """Pairs of pattern and sentence: pattern i is in `sentences[offsets[i]:offsets[i + 1]]`, ascending.
 
-    `sentences int32 [n_pairs]` are places among the sentences searched; `offsets int64 [n_patterns + 1]`.
+    `sentences int32 [n_pairs]` are indices of the searched sentences; `offsets int64 [n_patterns + 1]`.
     """
 
     sentences: Int32s
@@ -31,8 +31,8 @@ class Occurrences:
     ) -> Self:
         """Return the occurrences of `[n_patterns]` from pairs of a trie's node and a sentence.
 
-        The pairs come in parts; those of one node ascend from part to part. `support` says how many pairs
-        each pattern has, `node_of` at which node it ends.
+        The pairs come in parts; those of one node ascend from part to part. `support` is the number of pairs of each
+        pattern, `node_of` the node at which it ends.
         """
         by_node = np.zeros(int(node_of.max(initial=0)) + 1, np.int64)
         by_node[node_of] = support

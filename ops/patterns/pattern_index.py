@@ -1,4 +1,4 @@
-"""Patterns that are looked up: each one's place among many."""
+"""Looks up the index of patterns among many."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from ops.patterns.sequences import Sequences
 
 
 class PatternIndex:
-    """Tells where among `patterns [n]`, which all differ, others are.
+    """Finds the index of patterns among `patterns [n]`, which are all distinct.
 
     >>> PatternIndex(Sequences.from_lists([[1, 2], [3]])).find(Sequences.from_lists([[3], [1], [1, 2]])).tolist()
     [1, -1, 0]
@@ -20,6 +20,6 @@ class PatternIndex:
         self._place[self._trie.node_of] = np.arange(len(patterns))
 
     def find(self, patterns: Sequences) -> Int64s:
-        """Return each pattern's place, -1 for one that is not there, `[patterns]`."""
+        """Return each pattern's index, -1 if it is not found, `[patterns]`."""
         node = self._trie.find(patterns)
         return np.where(node < 0, -1, self._place[node])

@@ -1,4 +1,4 @@
-"""Frequent subsequences by the `prefixspan` package: slow, and what the compiled miner is compared with."""
+"""Frequent subsequences by the `prefixspan` package: a slow reference for the compiled miner."""
 
 import numpy as np
 from prefixspan import PrefixSpan  # type: ignore[import-untyped]

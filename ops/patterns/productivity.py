@@ -1,4 +1,4 @@
-"""Which patterns say more than the shorter ones that they contain."""
+"""Which patterns are more informative than the shorter ones that they contain."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,14 +15,14 @@ def productive_sequences(
 ) -> Bools:
     """Return which patterns have at least `productivity` times the lift of each pattern one item shorter.
 
-    The shorter patterns are those that leaving one item out results in and that the same set has too; lift is null
-    (NaN) where there is no baseline, and then nothing is left out. 0 keeps all.
+    The shorter patterns are those obtained by removing one item, if the same set has them too. Lift is null (NaN)
+    without a baseline, and then nothing is filtered. 0 keeps all.
 
     Args:
-        patterns: `[patterns]`, which all differ.
-        lift: `[n]`, as the items of `sets` are.
+        patterns: `[patterns]`, all distinct.
+        lift: `[n]`, parallel to the items of `sets`.
         productivity: the factor.
-        sets: the patterns that each set has, as places among `patterns`, `[n]` in all; one set of all where not given.
+        sets: the patterns of each set, as indices into `patterns`, `[n]` in all; one set of all patterns if not given.
 
     >>> found = Sequences.from_lists([[1], [2], [1, 2], [2, 1]])
     >>> productive_sequences(found, [2.0, 1.0, 2.05, 2.5]).tolist()
@@ -35,7 +35,7 @@ def productive_sequences(
 def productive_subtrees(
     subtrees: Subtrees, lift: ArrayLike, productivity: float = 1.05, sets: Sequences | None = None
 ) -> Bools:
-    """Return the same for subtrees: shorter by a leaf, or by the root where that has a single child."""
+    """Return the same for subtrees: shorter by a leaf, or by the root if that has a single child."""
     n_labels = int(subtrees.label.max(initial=0)) + 1
     shorter, owner = _without_one_node(subtrees)
     return _productive(subtrees.extensions(n_labels), shorter.extensions(n_labels), owner, lift, productivity, sets)
@@ -82,17 +82,17 @@ def _keep(
 
 
 def _without_one_item(patterns: Sequences) -> tuple[Sequences, Int64s]:
-    """Return patterns of at least two items with each item left out in turn, and whose it was."""
+    """Return patterns of at least two items with each item removed in turn, and the pattern that each came from."""
     owner = np.repeat(np.arange(len(patterns)), np.where(patterns.lengths > 1, patterns.lengths, 0))
     copies = patterns.take(owner)
-    # A pattern's copies follow each other: the n-th one loses its n-th item.
+    # A pattern's copies are consecutive: the n-th one loses its n-th item.
     place = np.arange(copies.items.size) - np.repeat(copies.offsets[:-1], copies.lengths)
     lost = np.arange(owner.size) - np.searchsorted(owner, owner)
     return copies.where(place != np.repeat(lost, copies.lengths)), owner
 
 
 def _without_one_node(subtrees: Subtrees) -> tuple[Subtrees, Int64s]:
-    """Return subtrees with each leaf, and a root that has one child, left out in turn, and whose it was."""
+    """Return subtrees without each leaf, or without a root that has one child, and the subtree that each came from."""
     n_nodes = np.diff(subtrees.offsets)
     several = np.flatnonzero(n_nodes > 1)
     owner = np.repeat(several, n_nodes[several])

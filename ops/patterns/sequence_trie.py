@@ -12,12 +12,13 @@ from ops.patterns.sequences import Sequences
 
 @dataclass(frozen=True)
 class SequenceTrie:
-    """Patterns that share their beginnings: node 0 is the empty pattern, nodes lie level by level.
+    """Patterns that share their prefixes: node 0 is the empty pattern, and nodes are ordered level by level.
 
-    `label int32 [n_nodes]` is a node's last item as a compact code (see `alphabet`); its children are the
-    nodes `first_child[node]` to `first_child[node + 1] - 1` (`int32 [n_nodes + 1]`); `depth` is the longest
-    pattern's length; `node_of int32 [n_patterns]` says where each pattern ends; `alphabet int32` holds the
-    items that occur in any pattern, ascending: compact code i stands for `alphabet[i]`.
+    `label int32 [n_nodes]` is a node's last item as a compact code (see `alphabet`); its children are the nodes
+    `first_child[node]` to `first_child[node + 1] - 1` (`int32 [n_nodes + 1]`); `depth` is the longest pattern's length;
+    `node_of int32 [n_patterns]` is the node at which each pattern ends; `alphabet int32` holds the items of all
+    patterns,
+    ascending: compact code i represents `alphabet[i]`.
     """
 
     label: Int32s
@@ -30,15 +31,14 @@ class SequenceTrie:
     def build(cls, patterns: Sequences) -> "SequenceTrie":
         """Return the trie of the patterns; equal patterns end at the same node.
 
-        Raises ValueError where a pattern is empty or has a negative item.
+        Raises ValueError if a pattern is empty or has a negative item.
         """
         lengths = patterns.lengths
         if lengths.size and (lengths.min() < 1 or patterns.items.min() < 0):
             raise ValueError("patterns: a pattern needs at least one item, and items count from 0")
         alphabet, compact = np.unique(patterns.items, return_inverse=True)
         depth = int(lengths.max(initial=0))
-        # One row a pattern, padded with -1, sorted: a node is where a row first differs from the row above
-        # it.
+        # One row for each pattern, padded with -1, sorted: a node is where a row first differs from the previous row.
         table = np.full((len(patterns), depth), -1, np.int32)
         table[np.arange(depth) < lengths[:, None]] = compact
         order = np.lexsort(table.T[::-1]) if depth else np.arange(0)
@@ -77,20 +77,20 @@ class SequenceTrie:
         return ends
 
     def compact(self, items: Int32s) -> Int32s:
-        """Return each item's compact code, -1 where no pattern has it, `[n_items] int32`."""
+        """Return each item's compact code, -1 if no pattern has it, `[n_items] int32`."""
         if self.alphabet.size == 0 or items.size == 0:
             return np.full(items.shape, -1, np.int32)
         return self._code_of[np.minimum(items, self._code_of.size - 1)]
 
     @cached_property
     def _code_of(self) -> Int32s:
-        """The compact code of every item up to the largest, and last -1, made once for all that is looked up."""
+        """The compact code of every item up to the largest, followed by -1; computed once for all lookups."""
         codes = np.full(int(self.alphabet[-1]) + 2, -1, np.int32)
         codes[self.alphabet] = np.arange(self.alphabet.size)
         return codes
 
     def find(self, patterns: Sequences) -> Int32s:
-        """Return the node at which each pattern ends, -1 where the trie does not have it, `[n] int32`."""
+        """Return the node at which each pattern ends, -1 if the trie does not have it, `[n] int32`."""
         return _find(self.compact(patterns.items), patterns.offsets, self.label, self.first_child)
 
 

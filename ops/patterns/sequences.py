@@ -1,4 +1,4 @@
-"""Sequences of integer codes, laid end to end."""
+"""Sequences of integer codes, concatenated."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from ops.compiled import compiled
 class Sequences:
     """Sentences as codes of words or tags: `items int32 [n_items]` and `offsets int64 [n_sentences + 1]`.
 
-    Sentence i is `items[offsets[i]:offsets[i + 1]]`; codes count from 0. Patterns are kept the same way.
+    Sentence i is `items[offsets[i]:offsets[i + 1]]`; codes count from 0. Patterns are stored in the same way.
 
     >>> Sequences.from_lists([[3, 1], [], [2]]).offsets.tolist()
     [0, 2, 2, 3]
@@ -41,14 +41,14 @@ class Sequences:
 
     @classmethod
     def of_all(cls, n: int) -> Self:
-        """Return one sequence of the numbers from 0 to n - 1: a set of all of `n` sentences, by their places."""
+        """Return one sequence of the numbers from 0 to n - 1: a set of all of `n` sentences, by index."""
         return cls(np.arange(n, dtype=np.int32), np.array([0, n], np.int64))
 
     @classmethod
     def from_parents(cls, parent: Int64s, item: Int64s) -> Self:
-        """Return patterns that were grown by an item at a time: each is an earlier one with `item [n]` after it.
+        """Return patterns that were grown by an item at a time: each is an earlier one followed by `item [n]`.
 
-        `parent [n]` says which one, -1 for none.
+        `parent [n]` is the index of the earlier one, -1 for none.
 
         >>> Sequences.from_parents(np.array([-1, 0, 0]), np.array([7, 8, 9])).to_lists()
         [[7], [7, 8], [7, 9]]
@@ -76,10 +76,10 @@ class Sequences:
         return [items[start:stop] for start, stop in pairwise(ends)]
 
     def take(self, rows: ArrayLike) -> Self:
-        """Return the sentences of these rows, in the order given (indices, or one bool a sentence)."""
+        """Return the sentences of these rows, in the order given (indices, or one bool for each sentence)."""
         chosen = np.asarray(rows)
         chosen = np.flatnonzero(chosen) if chosen.dtype == bool else chosen.astype(np.int64)
-        # Some rows of very many: nothing here looks at all of them.
+        # There may be few rows of very many, so the time must not depend on the number of all rows.
         starts = self.offsets[:-1][chosen]
         lengths = self.offsets[1:][chosen] - starts
         offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
@@ -87,7 +87,7 @@ class Sequences:
         return type(self)(self.items[source], offsets)
 
     def where(self, keep: ArrayLike) -> Self:
-        """Return the sentences with the items that `keep bool [n_items]` marks; the rest closes up."""
+        """Return the sentences with only the items that `keep bool [n_items]` marks."""
         mask = np.asarray(keep, dtype=bool)
         kept = np.concatenate(([0], np.cumsum(mask, dtype=np.int64)))
         return type(self)(self.items[mask], kept[self.offsets])

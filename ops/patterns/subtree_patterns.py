@@ -15,7 +15,7 @@ from ops.patterns.sequences import Sequences
 
 @dataclass(frozen=True)
 class Subtrees:
-    """Subtrees laid end to end, in preorder: `label` and `depth int32 [n_nodes]` (the root's is 0).
+    """Concatenated subtrees in preorder: `label` and `depth int32 [n_nodes]` (the root's is 0).
 
     `offsets int64 [n_subtrees + 1]`; labels are codes that count from 0.
     """
@@ -36,8 +36,8 @@ class Subtrees:
     def from_extensions(cls, extensions: Sequences, n_labels: int) -> Self:
         """Return the subtrees that `extensions(n_labels)` describes."""
         steps, label = np.divmod(extensions.items, np.int32(n_labels))
-        # A node lies one below the last, less the steps back; at a root all that was gone before is taken
-        # off.
+        # A node is one below the previous one, minus the steps back. At a root, the depth of the previous subtree is
+        # subtracted.
         down = np.cumsum(np.concatenate(([0], 1 - steps.astype(np.int64))))[1:]
         depth = down - np.repeat(down[extensions.offsets[:-1]], extensions.lengths)
         return cls(label.astype(np.int32), depth.astype(np.int32), extensions.offsets)
@@ -66,8 +66,8 @@ class Subtrees:
     def extensions(self, n_labels: int) -> Sequences:
         """Return each subtree as the steps that build it: `steps * n_labels + label` for each node.
 
-        `steps` is how far to go back up from the last node before a child is added: 0 below it, 1 beside it
-        (rightmost extension, Asai et al. 2002). The root has no steps.
+        `steps` is how far to go back up from the previous node before a child is added: 0 adds it below that node, 1 as
+        its next sibling (rightmost extension, Asai et al. 2002). The root has no steps.
         """
         before = np.concatenate((np.zeros(1, np.int32), self.depth[:-1]))
         steps = before + 1 - self.depth
@@ -86,7 +86,7 @@ class Subtrees:
         >>> Subtrees.from_lists([[(0, 0), (1, 0), (1, 1), (2, 2)]]).strings(["NP", "PP", "IN"])
         ['(NP (NP) (PP (IN)))']
         """
-        # A node comes with the brackets that close before it.
+        # A node is preceded by the brackets that close before it.
         before = np.concatenate((np.zeros(1, np.int32), self.depth[:-1]))
         closing = np.where(self.depth > 0, before + 1 - self.depth, 0)
         kinds, which = np.unique(closing.astype(np.int64) * len(labels) + self.label, return_inverse=True)

@@ -175,7 +175,7 @@ def draw_perplexity_positions(places: pa.Table, model: str) -> Figure:
 
 @for_print
 def draw_norms(norms: pa.Table, model: str) -> Figure:
-    """Draw the norm of each position embedding, and what it is of the norm of the model's input."""
+    """Draw the norm of each position embedding, and its ratio to the norm of the model's input."""
     figure = Figure(figsize=(PAGE, 2.9), layout="constrained")
     left, right = figure.subplots(1, 2)
     left.plot(_floats(norms["position"]), _floats(norms["norm"]), color=BLACK, label="position embedding")

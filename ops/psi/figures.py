@@ -56,7 +56,7 @@ def draw_contextual(store: Store, layers: int, model: str) -> None:
 
 
 def _layer_pairs(store: Store, layer: int) -> tuple[Float32s, Float32s]:
-    """Return static and contextual psi_qkv of all heads of a layer and of the tokens that occur often enough."""
+    """Return static and contextual psi_qkv for every head of a layer and every token that occurs often enough."""
     here = pc.field("layer") == layer
     often = here & (pc.field("n") >= LEAST_OCCURRENCES)
     own = read_table(store, "psi/contextual", often, ["head", "token_id", "psi_qkv_mean"])

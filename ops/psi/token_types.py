@@ -31,7 +31,7 @@ def token_type(token: str | None, mark: str, special: Collection[str] = ()) -> s
     2. Tags: the tokenizer's other special tokens (`[CLS]`, `[SEP]`, `[MASK]`, `[UNK]`).
     3. Subwords: marked as the inside of a word (`##`).
     4. Symbols: no letter and no digit, or a single letter of another script than the Latin one.
-    5. Numbers: a decimal digit stands in it.
+    5. Numbers: it contains a decimal digit.
     6. Subwords: not marked as following a space, in a vocabulary that marks that (`Ġ`, `▁`).
     7. Words.
 

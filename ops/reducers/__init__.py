@@ -1,5 +1,5 @@
-"""What is kept of a stream of values, in bounded memory: empty, update, merge, result.
+"""Summaries of a stream of values, in bounded memory: empty, update, merge, result.
 
-What is changed in place (`TopK`, `Histogram`, `TokenSums`, `SharedBound`) is empty as made, and takes values in by
-`update`; what is a value (`Moments`, `TokenMoments`, `Sums`) gives a new one.
+Reducers that change in place (`TopK`, `Histogram`, `TokenSums`, `SharedBound`) are created empty and have `update`.
+Immutable ones (`Moments`, `TokenMoments`, `Sums`) return a new one instead.
 """

@@ -1,7 +1,7 @@
-"""What `TopK` does with its keys where they lie in the memory of a CPU: one pass over each neuron's slots.
+"""The compiled key operations of `TopK` for state in CPU memory: one pass over each neuron's slots.
 
-A neuron's slots hold its first `in_order` keys in descending order, behind them the keys that came since, up to its
-`filled`, and then `EMPTY`.
+A neuron's slots hold its first `in_order` keys in descending order, then newer keys, up to its `filled`, and then
+`EMPTY`.
 """
 
 from typing import NamedTuple
@@ -21,9 +21,9 @@ class Slots(NamedTuple):
     Attributes:
         keys: `[neurons, slots]` int64.
         filled, in_order: how many slots of each neuron hold a key, and are in order, `[neurons]` int64.
-        bound: what lies below it is not taken in, `[neurons]` float32.
-        k: keys that are left of a neuron's when they are cut.
-        best: room for `k` keys.
+        bound: values below it are ignored, `[neurons]` float32.
+        k: number of keys that remain after a neuron's keys are cut.
+        best: scratch space for `k` keys.
         bits, value: one number, as int32 and as the float32 of these bits.
     """
 
@@ -45,7 +45,7 @@ def slots(keys: Int64s, filled: Int64s, in_order: Int64s, bound: Float32s, k: in
 
 @compiled
 def take_in(state: Slots, values: Float32s, bits: Int32s, ids: Int64s) -> None:
-    """Append the keys of the values that reach their neuron's bound; a neuron whose slots are full is cut first.
+    """Append the keys of the values that reach their neuron's bound; a neuron with full slots is cut first.
 
     Args:
         state: the reducer.
@@ -72,7 +72,7 @@ def take_in(state: Slots, values: Float32s, bits: Int32s, ids: Int64s) -> None:
 
 @compiled
 def take_in_keys(state: Slots, neurons: Int64s, keys: Int64s) -> None:
-    """Append keys `[pairs]`, each to its neuron `[pairs]`, but for those that `k` better ones are known to beat."""
+    """Append keys `[pairs]`, each to its neuron `[pairs]`, except those known to be beaten by `k` better ones."""
     for i in range(len(keys)):
         neuron = neurons[i]
         if state.in_order[neuron] == state.k and keys[i] < state.keys[neuron, state.k - 1]:
@@ -85,7 +85,7 @@ def take_in_keys(state: Slots, neurons: Int64s, keys: Int64s) -> None:
 
 @compiled
 def cut(state: Slots, neurons: Int64s) -> None:
-    """Leave each of these neurons its first `k` distinct keys, in order, and raise its bound to the last of them."""
+    """Reduce each of these neurons to its first `k` distinct keys, in order, and raise its bound to the last."""
     for i in range(len(neurons)):
         _cut(state, neurons[i])
 
@@ -121,7 +121,7 @@ def select_keys(keys: Int64s, least: Int64s, first: int, stop: int) -> tuple[Int
 
     Args:
         keys: `[neurons, slots]`.
-        least: of each neuron, the lowest key that counts, above `EMPTY`.
+        least: the lowest key that counts for each neuron, above `EMPTY`.
         first, stop: the span of ids.
     """
     low, high = _LOW - stop, _LOW - first

@@ -1,4 +1,4 @@
-"""A histogram of every neuron on edges of its own, fixed by a pilot sample."""
+"""A histogram of every neuron with its own edges, fixed by a pilot sample."""
 
 import numpy as np
 import torch
@@ -18,10 +18,10 @@ _BELOW_HIGHEST, _ABOVE_HIGHEST, _SMALLEST_SCALE = 1e3, 4.0, 1e-30
 def edges_from_pilot(pilot: torch.Tensor, bins: int = BINS) -> torch.Tensor:
     """Return each neuron's inner edges from some of its activations.
 
-    Edges lie around the pilot's median, in units of the pilot's spread on that side of it (the root mean square
-    distance from the median). A quarter of the bins covers the 1.5 spreads around the median; the others cover the two
-    tails out to 24 spreads, in steps that widen geometrically but start finer than the core's, so that a far
-    quantile, such as the threshold of the winners, is read from bins of few sentences.
+    Edges are placed around the pilot's median, in units of the pilot's spread on that side of it (the root mean square
+    distance from the median). A quarter of the bins covers the 1.5 spreads around the median. The others cover the two
+    tails out to 24 spreads, in steps that widen geometrically but start finer than the core's, so that bins at a far
+    quantile, such as the threshold of the winners, hold few sentences.
 
     Args:
         pilot: activations `[sentences, neurons]` float32, finite, at least one sentence.
@@ -56,8 +56,8 @@ def edges_of_sparse(highest: torch.Tensor, bins: int | None = None) -> torch.Ten
     """Return the inner edges of features whose activations are mostly 0 and never below.
 
     The first edge is `LEAST_ACTIVE`, so that the first bin counts the zeros alone. The others grow by one factor, from
-    a thousandth of the pilot's highest activation to four times it. A feature that is nowhere active in the pilot
-    takes the median of the others' highest activations.
+    a thousandth of the pilot's highest activation to four times it. A feature that is never active in the pilot
+    gets the median of the others' highest activations.
 
     Args:
         highest: each feature's highest activation in the pilot, `[features]` float32, finite.
@@ -82,11 +82,11 @@ def edges_of_sparse(highest: torch.Tensor, bins: int | None = None) -> torch.Ten
 class Histogram:
     """A reducer: how many activations of each neuron fell into each bin.
 
-    Bin i holds edge[i-1] <= x < edge[i], the outer bins are open. As made it is empty, the neutral element; counts are
-    whole and `merge` adds them: associative and commutative, but a sentence given twice counts twice.
+    Bin i holds edge[i-1] <= x < edge[i]; the outer bins are open. It is empty when created, the neutral element. Counts
+    are integers and `merge` adds them: it is associative and commutative, but a sentence given twice counts twice.
 
     Args:
-        edges: the inner edges, `[neurons, bins - 1]` float32, ascending; counts lie on their device.
+        edges: the inner edges, `[neurons, bins - 1]` float32, ascending; counts are on the same device.
     """
 
     def __init__(self, edges: torch.Tensor) -> None:
@@ -101,15 +101,15 @@ class Histogram:
             _count_on_any_device(self.counts, values, self.edges)
 
     def update_queued(self, values: torch.Tensor, counted: torch.Tensor) -> None:
-        """Count the activations of those sentences that `counted` names, `[sentences]` bool, in the device's queue."""
+        """Count the activations of the sentences marked in `counted`, `[sentences]` bool, in the device's queue."""
         neurons, bins = self.counts.shape
         place = torch.searchsorted(self.edges, values.T.contiguous(), right=True)
         place += torch.arange(neurons, device=self.edges.device)[:, None] * bins
-        # Whole numbers: the sum is the same in any order.
+        # Integers, so the sum is the same in any order.
         self.counts.view(-1).scatter_add_(0, place.flatten(), counted.long().expand(place.shape).flatten())
 
     def merge(self, other: "Histogram") -> None:
-        """Add what another histogram on the same edges counted, over other sentences."""
+        """Add the counts of another histogram with the same edges over other sentences."""
         self.counts += other.counts
 
     def result(self) -> torch.Tensor:

@@ -1,4 +1,4 @@
-"""Mean and spread of a whole number per sentence, exactly, whatever the order."""
+"""Exact mean and spread of an integer for each sentence, independent of the order."""
 
 import math
 from dataclasses import dataclass
@@ -9,10 +9,10 @@ from numpy.typing import ArrayLike
 
 @dataclass(frozen=True)
 class Sums:
-    """The sums that a mean is made of: `n` sentences, the sum of their numbers and of the squares.
+    """The sums behind a mean: `n` sentences, the sum of their numbers and of the squares.
 
-    A reducer of disjoint sets of sentences: `Sums()` is empty, `merge` adds, the result is `mean` and `std`. The sums
-    are whole, so `merge` is associative and commutative to the last bit, and `without` takes a part off again.
+    A reducer over disjoint sets of sentences: `Sums()` is empty, `merge` adds, the result is `mean` and `std`. The sums
+    are integers, so `merge` is associative and commutative to the last bit, and `without` subtracts a part again.
 
     >>> sums = Sums.of([2, 4, 9]).without(Sums.of([9]))
     >>> sums.n, sums.mean, sums.std
@@ -39,10 +39,10 @@ class Sums:
 
     @property
     def mean(self) -> float:
-        """The mean, NaN of nothing."""
+        """The mean, NaN if empty."""
         return self.total / self.n if self.n else math.nan
 
     @property
     def std(self) -> float:
-        """The standard deviation with ddof 0, NaN of nothing."""
+        """The standard deviation with ddof 0, NaN if empty."""
         return math.sqrt(self.n * self.squares - self.total * self.total) / self.n if self.n else math.nan

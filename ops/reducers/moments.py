@@ -1,4 +1,4 @@
-"""Mean, spread, skewness and kurtosis of every neuron, merged without losing digits."""
+"""Mean, spread, skewness and kurtosis of every neuron, merged without losing precision."""
 
 from dataclasses import dataclass
 
@@ -12,9 +12,9 @@ from ops.arrays import Float32s, Float64s
 class Moments:
     """Count, mean and central power sums of `[neurons]` values, float64, with the extremes, float32.
 
-    A reducer of disjoint sets of sentences: `merge` joins two (Pébay 2008, equations 1.1 to 1.4), `update` a block of
-    activations, `empty` is neutral; the result is its columns. In exact arithmetic `merge` is associative and
-    commutative; rounding depends on the order, so who needs the same bits merges in the same order.
+    A reducer over disjoint sets of sentences: `merge` joins two (Pébay 2008, equations 1.1 to 1.4), `update` adds a
+    block of activations, `empty` is neutral; the result is its columns. In exact arithmetic `merge` is associative and
+    commutative. Rounding depends on the order, so the same bits require the same order of merging.
     """
 
     n: int

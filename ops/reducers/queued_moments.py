@@ -1,4 +1,4 @@
-"""Moments of every neuron where the sums lie on a GPU: no batch waits for them."""
+"""Moments of every neuron with the sums on a GPU: no batch waits for them."""
 
 import torch
 
@@ -8,8 +8,9 @@ from ops.reducers.moments import Moments
 class QueuedMoments:
     """The moments of the sentences seen so far, float64, in the device's queue: `update` block by block, then `result`.
 
-    As made it is empty. Rounding depends on the blocks and their order, so who needs the same bits gives the same ones.
-    Formulas as in `ops.reducers.moments` (Pébay 2008); there is no `merge`: the result's are what merges.
+    It is empty when created. Rounding depends on the blocks and their order, so the same bits require the same blocks.
+    The formulas are those of `ops.reducers.moments` (Pébay 2008). There is no `merge`, because the results are merged
+    instead.
     """
 
     def __init__(self, neurons: int, device: torch.device | str = "cpu") -> None:

@@ -1,33 +1,33 @@
-"""The exact K highest activations of every neuron where the state lies on a GPU: no batch waits for what it finds."""
+"""The exact K highest activations of every neuron with the state on a GPU: no batch waits for the device's results."""
 
 import torch
 
 from ops.reducers.top_k import EMPTY, TopK, encode_keys
 
-ROWS = 2_048  # sentences that are taken in together: what they need for it beside their values is 17 times their size
+ROWS = 2_048  # sentences added together; this needs 17 times the size of their values in extra memory
 
 
 class QueuedTopK(TopK):
-    """A `TopK` that asks its device nothing as long as the room that it knows of holds all sentences that come.
+    """A `TopK` that does not query its device as long as its known free slots hold all new sentences.
 
-    Where each key goes is computed on the device: those that pass the bound behind what their neuron holds, all others
-    into one slot past the room that nothing reads. The host counts sentences instead: until as many came as there were
-    free slots for the fullest neuron, none can overflow. Only then does it look, and makes room.
+    The device computes where each key goes: those that pass the bound after their neuron's other keys, and all others
+    into one extra slot that is never read. The host only counts sentences. Until it has added as many as the fullest
+    neuron had free slots, none can overflow. Only then does it query the device, and makes room.
 
-    Winners are those of `TopK`, whatever the room. `ids` must be valid and on the device: who has them on the host
+    Winners are those of `TopK`, for any room. `ids` must be valid and on the device; whoever has them on the host
     checks them there.
     """
 
     def __init__(self, neurons: int, k: int, device: torch.device | str = "cpu", room: int | None = None) -> None:
         super().__init__(neurons, k, device, room)
-        self.free = self.room  # slots of the fullest neuron, at least
+        self.free = self.room  # free slots of the fullest neuron, a lower bound
 
     def _empty_keys(self, neurons: int, device: torch.device | str) -> torch.Tensor:
         self._slots = torch.full((neurons, self.room + 1), EMPTY, dtype=torch.int64, device=device)
         return self._slots[:, : self.room]
 
     def update(self, values: torch.Tensor, ids: torch.Tensor) -> None:
-        """Take in some sentences, as `TopK` does; a value that is no number is left out.
+        """Add some sentences, as `TopK` does; NaN is skipped.
 
         Args:
             values: activations `[sentences, neurons]` float32.
@@ -45,10 +45,10 @@ class QueuedTopK(TopK):
             self.free -= block.shape[1]
 
     def candidates(self) -> torch.Tensor:
-        """Return keys among which every neuron's winners are, `[neurons, slots]` in no order; `EMPTY` is none.
+        """Return keys that include every neuron's winners, `[neurons, slots]` unordered; `EMPTY` marks a free slot.
 
-        Only neurons that hold a quarter more than `k` are sorted and cut, so that a neuron is sorted once for so many
-        sentences that it took in, and not once a shard.
+        Only neurons that hold a quarter more than `k` are sorted and cut, so that a neuron is not sorted for each shard
+        but only after enough new sentences.
         """
         return self.keys[:, : self._trim(self.k + max(self.k // 4, 16))]
 
@@ -57,7 +57,7 @@ class QueuedTopK(TopK):
         self.free = 0
 
     def _trim(self, most: int) -> int:
-        """Leave no neuron more than `most` keys, and return how many the fullest holds: the one place that waits."""
+        """Leave every neuron at most `most` keys, and return how many the fullest holds: the only place that waits."""
         full = (self.filled > most).nonzero()[:, 0]
         if len(full):
             self._compact(full, int(self.filled.max()))

@@ -1,4 +1,4 @@
-"""Bounds that hold for the whole corpus, from histograms of the shards that are finished."""
+"""Bounds for the complete corpus, computed from histograms of the finished shards."""
 
 import numpy as np
 
@@ -11,9 +11,9 @@ _MARGIN = 1e-5
 def histogram_bounds(counts: Integers, edges: Float32s, k: int) -> tuple[Float32s, Float32s]:
     """Return what an activation must reach, for each neuron, to be among the `k` highest or lowest.
 
-    Where `k` distinct sentences reach an edge of the histogram, none below that edge can win, whoever saw them: the
-    bound is the highest such edge (for the lowest activations, the lowest edge that `k` lie below), loosened by a
-    hundred-thousandth. A sentence at the bound itself must be kept.
+    If `k` distinct sentences reach an edge of the histogram, no sentence below that edge can win, in whichever shard it
+    is. The bound is the highest such edge, loosened by a hundred-thousandth. For the lowest activations it is the
+    lowest edge that `k` sentences are below. A sentence at the bound itself must be kept.
 
     Args:
         counts: how many distinct sentences fell into each bin, `[neurons, bins]`.
@@ -43,8 +43,8 @@ def _loosened(bound: Floats, sign: int) -> Float32s:
 class SharedBound:
     """A reducer: adds up the histograms of distinct shards; a shard that is added again does not count twice.
 
-    As made it is empty. `update` is idempotent for each shard and its order does not matter. There is one of it for a
-    run, so no `merge`.
+    It is empty when created. `update` is idempotent for each shard and its order does not matter. A run has only one,
+    so there is no `merge`.
 
     Args:
         edges: the histograms' inner edges, `[neurons, bins - 1]`.
@@ -53,7 +53,7 @@ class SharedBound:
 
     def __init__(self, edges: Float32s, k: int) -> None:
         self.edges, self.k = edges, k
-        # Ids of sentences have 32 bits, and so have their numbers.
+        # Sentence ids have 32 bits, so their counts fit in 32 bits too.
         self.counts = np.zeros((len(edges), edges.shape[1] + 1), np.uint32)
         self.shards: set[int] = set()
 

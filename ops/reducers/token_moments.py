@@ -12,10 +12,10 @@ from ops.arrays import Float64s, Int64s
 class TokenSums:
     """Sums of values and of their squares for each token: float64, of fixed size, the same bits on any device kind.
 
-    Values of psi are of the order of one and float32, so that the square of one is exact in float64, and the rounding
-    of a sum of n of them is about sqrt(n) 1e-16 of it: below 1e-6 in a standard deviation up to n = 10^8 in one group.
-    As made it is empty. There is no `merge`: the result's means and central sums are what is kept on disk, and merge
-    without that loss.
+    Values of psi are of the order of one and float32, so the square of one is exact in float64. The rounding error of a
+    sum of n of them is about sqrt(n) 1e-16 of it: below 1e-6 in a standard deviation up to n = 10^8 in one group. It is
+    empty when created. There is no `merge`: the result's means and central sums are what is stored on disk, and these
+    merge without that loss.
 
     Args:
         vocabulary: number of tokens.
@@ -29,7 +29,7 @@ class TokenSums:
     def update(self, ids: torch.Tensor, values: torch.Tensor) -> None:
         """Add the values `[tokens, columns]` of tokens with these ids `[tokens]`.
 
-        Equal ids are brought together and added up in their order first, so that no two go to one place at a time.
+        Equal ids are first brought together and added up in order, so that no two updates write to one place at once.
         """
         if not len(ids):
             return
@@ -54,9 +54,9 @@ class TokenSums:
 class TokenMoments:
     """Count `[tokens]`, mean and central sum of squares `[tokens, columns]` of the tokens `ids` (ascending).
 
-    A reducer of disjoint sets of sentences: `merge` joins two (Chan, Golub and LeVeque 1979), `empty` is neutral, the
-    result is its columns; what updates it batch by batch is `TokenSums`. In exact arithmetic `merge` is associative and
-    commutative; rounding depends on the order, so who needs the same bits merges in the same order.
+    A reducer over disjoint sets of sentences: `merge` joins two (Chan, Golub and LeVeque 1979), `empty` is neutral, the
+    result is its columns; `TokenSums` updates it batch by batch. In exact arithmetic `merge` is associative and
+    commutative. Rounding depends on the order, so the same bits require the same order of merging.
     """
 
     ids: Int64s

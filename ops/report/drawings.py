@@ -1,4 +1,4 @@
-"""What a page draws: where the bars of a histogram and the nodes of a subtree stand, in numbers for its SVG."""
+"""What a page draws: the places of a histogram's bars and of a subtree's nodes, in numbers for its SVG."""
 
 from typing import Any, NamedTuple
 
@@ -27,7 +27,7 @@ class Histogram(NamedTuple):
     high: float
 
     def place(self, value: float | None) -> float | None:
-        """Return where a value stands between the ends, as a share; None outside of them."""
+        """Return the place of a value between the ends, as a share; None outside of them."""
         if value is None or not self.low <= value <= self.high:
             return None
         return (value - self.low) / max(self.high - self.low, 1e-30)
@@ -70,7 +70,7 @@ class Drawing(NamedTuple):
 
 
 def draw_tree(pattern: str) -> Drawing:
-    """Return where the nodes of a subtree pattern stand, leaves from left to right and parents over their middle."""
+    """Return the places of a subtree pattern's nodes, leaves from left to right and parents over their middle."""
     nodes: list[Node] = []
     edges: list[tuple[float, float, float, float]] = []
     right = 0.0

@@ -77,7 +77,7 @@ class Pages:
             return Page(self._overview)
 
     def neuron(self, name: str) -> Page | None:
-        """Return the page of neuron `LAYER-UNIT`, None where there is none of that name."""
+        """Return the page of neuron `LAYER-UNIT`, or None if no neuron has that name."""
         found = _NEURON.fullmatch(name)
         if found is None:
             return None

@@ -1,10 +1,10 @@
-"""A sentence in pieces, each with the activation of the token that stands there."""
+"""A sentence in pieces, each with the activation of its token."""
 
 from typing import Any, NamedTuple
 
 
 class Piece(NamedTuple):
-    """A piece of a text: its token's activation, None where no token stands, and whether the peak word is there."""
+    """A piece of a text: its token's activation, None without a token, and whether the peak word is there."""
 
     text: str
     value: float | None
@@ -17,7 +17,7 @@ def shade(text: str, tokens: dict[str, Any] | None, peak: tuple[int, int] | None
     Args:
         text: the sentence.
         tokens: its row of `token_activations/`; None where it has none.
-        peak: where the peak word stands; None for none.
+        peak: the span of the peak word; None if there is none.
 
     Tokens that share characters (an emoji's bytes) are one piece, which has the value that is largest in size.
 

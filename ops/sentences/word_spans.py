@@ -6,7 +6,7 @@ Span = tuple[int, int]
 
 
 def word_spans(text: str, words: Sequence[str]) -> list[Span | None]:
-    """Return of each word where it stands in the text, `(start, end)` in characters; None for one that is not its own.
+    """Return each word's span in the text, `(start, end)` in characters; None for a word that the text lacks.
 
     A pipeline's words are pieces of the text in order, with nothing but white space between them. A word that it
     normalised is not there as it is written and has no span.

@@ -33,7 +33,7 @@ def beyond_controls(row: Row) -> float:
 
 
 def margin(score: Row) -> float | None:
-    """Return by how much a held-out score is above its matched set's; runs of before `auc_excess` are read too."""
+    """Return how far a held-out score exceeds its matched set's; runs without the column `auc_excess` are read too."""
     own, matched = score["auc"], score["matched_auc"]
     known: float | None = score.get("auc_excess")
     if "auc_excess" in score or own is None or matched is None:

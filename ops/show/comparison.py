@@ -1,4 +1,4 @@
-"""The main findings of `compare`, read and in words, each with the null that it stands beside."""
+"""Read the main findings of `compare` and put them in words, each next to its null."""
 
 from collections.abc import Container
 from typing import Any
@@ -12,7 +12,7 @@ from ops.storage.tables import read_table
 
 Rows = list[dict[str, Any]]
 
-# The tables that the findings are told from.
+# The tables that the findings are read from.
 _READ = (
     "compare/runs", "compare/universal", "compare/rotated", "compare/dimensions", "compare/nearest",
     "compare/group_quality", "compare/group_traits", "compare/diversity", "compare/shift_layers",
@@ -66,7 +66,7 @@ def lay_out_comparison(found: dict[str, Rows], rows: int, width: int) -> str:
 
 
 def _fit(line: str, width: int) -> str:
-    # What is set in columns is cut, words go on in the next line.
+    # Text in columns is cut; running text wraps to the next line.
     return shorten(line, width) if line.startswith("  ") else wrap(line, width)
 
 

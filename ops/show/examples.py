@@ -59,9 +59,9 @@ def match_in_order(items: Sequence[str], pattern: Sequence[str], max_gap: int) -
 
 
 def spans_of_words(text: str, words: Sequence[str], places: Sequence[int]) -> list[Span]:
-    """Return where these words stand in a text, `(start, end)` in characters, neighbouring words as one span.
+    """Return the spans of these words in a text, `(start, end)` in characters; neighbouring words share one span.
 
-    Words that are not the text's own (a pipeline may normalise them) have no span.
+    A word that does not occur literally in the text (a pipeline may normalise words) has no span.
     """
     found, spans = word_spans(text, words), list[Span]()
     before = -2

@@ -18,7 +18,7 @@ def read_head(store: Store, layer: int, head: int, rows: int, has_contextual: bo
     Args:
         store: the run's folder.
         layer, head: layer from 1, head from 0.
-        rows: most tokens; those that occur rarely are left out.
+        rows: most tokens to show; tokens that occur rarely are not shown.
         has_contextual: a corpus was read; without one there are no tokens.
     """
     here = (pc.field("layer") == layer) & (pc.field("head") == head)

@@ -38,7 +38,7 @@ def wrap(text: str, width: int) -> str:
 
 
 def shorten(text: str, width: int) -> str:
-    """Return a text cut to so many characters, with dots where something is left out."""
+    """Return a text cut to this many characters, with dots where it was cut."""
     return text if len(text) <= width else text[: max(width - 3, 1)] + "..."
 
 

@@ -1,4 +1,4 @@
-"""One word, read and as text: how often it occurs, what stands near it, and its neighbours in every space."""
+"""One word, read and as text: how often it occurs, which words occur near it, and its neighbours in every space."""
 
 from typing import Any
 

@@ -34,7 +34,7 @@ def read_jsonl(
     """
     name = name or os.path.basename(path)
     number, objects = first_row, 0
-    # Of a range that begins amid the file the beginning was looked at by another.
+    # The worker of the first range checks the beginning of the file.
     columns: dict[str, None] | None = None if first_byte else {}
     try:
         for line in read_lines(path, first_byte, stop_byte):

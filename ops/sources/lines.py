@@ -46,11 +46,11 @@ def read_lines(path: str, first: int = 0, stop: int | None = None, row_bytes: in
         path: the file.
         first: byte at which to begin, a line's first; other than 0 only of a file that is not compressed.
         stop: byte before which the last line begins; None: the end.
-        row_bytes: bytes of the longest line that is not taken for damage.
+        row_bytes: bytes of the longest line; a longer one counts as damage.
 
     Raises:
         InputError: the file cannot be opened.
-        BrokenStream: the file is damaged; raised after the last whole line before the damage.
+        BrokenStream: the file is damaged; raised after the last complete line before the damage.
         OSError: the storage's own error, which is no fault of the file.
     """
     import pyarrow as pa

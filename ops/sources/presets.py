@@ -1,4 +1,4 @@
-"""The corpora that `--corpus` takes by name: where they lie on the Hugging Face hub and what their columns mean."""
+"""The corpora that `--corpus` takes by name: where they are on the Hugging Face hub and what their columns mean."""
 
 from __future__ import annotations
 

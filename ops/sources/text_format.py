@@ -27,10 +27,10 @@ _BLOCK = 1 << 20  # bytes
 
 @dataclass(frozen=True, kw_only=True)
 class TextFormat(FileFormat):
-    """A format of text files, which may be compressed; their length is told in bytes.
+    """A format of text files, which may be compressed; their length is in bytes.
 
     Attributes:
-        in_ranges: whether a row is a line whatever stands in it, so that large files are read in ranges; the reader
+        in_ranges: whether a row is a line whatever it contains, so that large files are read in ranges; the reader
             then takes `first_byte`, `stop_byte` and `first_row`.
     """
 

@@ -1,4 +1,4 @@
-"""How much more often winners have something than the baseline: share, lift and log-likelihood ratio."""
+"""How much more often winners have a feature than the baseline: share, lift and log-likelihood ratio."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from ops.arrays import Arrays, Float64s, Int64s, Integers
 class Measures:
     """Measures of patterns or values, each `[n] float64`.
 
-    NaN stands for null: a share of nothing, and a lift without a baseline.
+    NaN represents null: a share of nothing, and a lift without a baseline.
     """
 
     share: Float64s
@@ -25,13 +25,12 @@ class Measures:
 def measures(support: ArrayLike, n: ArrayLike, baseline_support: ArrayLike, baseline_n: ArrayLike) -> Measures:
     """Return the measures of `support` among `n` winners against `baseline_support` of `baseline_n`.
 
-    The arguments are counts (of sentences or tokens) that broadcast against each other; the baseline does
-    not contain the winners. Lift is smoothed by half a count, `lift_low` is the lower end of its 95 %
-    interval (Katz et al. 1978), `g2` the log-likelihood ratio (Dunning 1993) with a minus sign where the
-    share is below the baseline's. Without a baseline g2 is 0 and the baseline's share, the lift and its
-    bound are NaN.
+    The arguments are counts of sentences or tokens that broadcast against each other; the baseline excludes the
+    winners. Lift is smoothed by half a count. `lift_low` is the lower end of its 95 % interval (Katz et al. 1978). `g2`
+    is the log-likelihood ratio (Dunning 1993), negative if the share is below the baseline's. Without a baseline, g2 is
+    0, and the baseline's share, the lift and its bound are NaN.
 
-    Raises ValueError where a count is negative or above its total.
+    Raises ValueError if a count is negative or above its total.
 
     >>> found = measures([30, 5], 100, [200, 100], 2000)
     >>> found.share.tolist(), found.lift.round(2).tolist(), found.g2.round(2).tolist()
@@ -57,10 +56,10 @@ def measures(support: ArrayLike, n: ArrayLike, baseline_support: ArrayLike, base
 
 
 def expected_measures(support: ArrayLike, n: ArrayLike, expected: ArrayLike, words: ArrayLike) -> Measures:
-    """Return the measures of `support` among `n` against a number that is expected of them, each `[n] float64`.
+    """Return the measures of `support` among `n` compared with an expected number, each `[n] float64`.
 
-    They are those of `measures`, where the expected share stands for the baseline's among so many words, in full
-    numbers or not.
+    They are those of `measures`, with the expected share used as the baseline's share among `words` words. The expected
+    numbers need not be integers.
     """
     a, n1, e, n2 = (np.asarray(given, np.float64) for given in (support, n, expected, words))
     c = e / n1 * n2
@@ -76,10 +75,10 @@ def _smoothed_lift(a: Arrays, n1: Arrays, c: Arrays, n2: Arrays) -> tuple[Float6
 
 
 def signed_g2(support: ArrayLike, n: ArrayLike, baseline_support: ArrayLike, baseline_n: ArrayLike) -> Float64s:
-    """Return each table's log-likelihood ratio, negative where the share is below the baseline's.
+    """Return each table's log-likelihood ratio, negative if the share is below the baseline's.
 
-    Its size is `scipy.stats.chi2_contingency(table, correction=False, lambda_="log-likelihood")`, and 0
-    where that is undefined because nothing or everything has the pattern (Dunning 1993).
+    Its absolute value is `scipy.stats.chi2_contingency(table, correction=False, lambda_="log-likelihood")`, and 0 if
+    that is undefined because nothing or everything has the pattern (Dunning 1993).
     """
     a, n1, c, n2 = (np.asarray(count, dtype=np.float64) for count in (support, n, baseline_support, baseline_n))
     total = n1 + n2
@@ -104,8 +103,8 @@ def signed_g2(support: ArrayLike, n: ArrayLike, baseline_support: ArrayLike, bas
 def rank_patterns(g2: ArrayLike, support: ArrayLike, texts: ArrayLike, groups: ArrayLike | None = None) -> Int64s:
     """Return the order `[n] int64` of patterns: g2, then support, descending, then the text.
 
-    `order[0]` is the index of the pattern of rank 1. `texts` are the patterns as readable text, or their places in
-    alphabetical order. Where `groups [n]` are given, such as neurons and poles, one comes after the other, ascending.
+    `order[0]` is the index of the pattern of rank 1. `texts` are the patterns as readable text, or their positions in
+    alphabetical order. If `groups [n]` are given, such as neurons and poles, the order is by group first, ascending.
     """
     values, counts = np.asarray(g2, dtype=np.float64), np.asarray(support, dtype=np.int64)
     keys = np.unique(texts, return_inverse=True)[1] if np.asarray(texts).dtype.kind == "U" else np.asarray(texts)
@@ -114,7 +113,7 @@ def rank_patterns(g2: ArrayLike, support: ArrayLike, texts: ArrayLike, groups: A
 
 
 def place_in_group(groups: Integers) -> Int64s:
-    """Return each entry's place among those of its group, counted from 0; groups ascend.
+    """Return each entry's position in its group, counted from 0; groups ascend.
 
     >>> place_in_group(np.array([3, 3, 8, 8, 8])).tolist()
     [0, 1, 0, 1, 2]

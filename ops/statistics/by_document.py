@@ -1,4 +1,4 @@
-"""Shares and areas under the ROC curve whose intervals take what comes from one document as one observation."""
+"""Shares and areas under the ROC curve with intervals that count each document as one observation."""
 
 import math
 
@@ -13,15 +13,15 @@ from ops.statistics.wilson import wilson
 def share_by_document(values: ArrayLike, documents: ArrayLike, least: float = 0.0) -> tuple[float, float, float]:
     """Return the mean of values from 0 to 1 and the ends of its 95 % interval, which stays within 0 and 1.
 
-    The variance is that of the sums of each document's deviations; the interval has the form of Wilson 1927, with the
-    number of observations that would give a share that variance. Where all values are alike that number is that of the
-    documents; with fewer than two documents the interval is NaN.
+    The variance is that of the sums of each document's deviations. The interval has the form of Wilson 1927, with the
+    number of observations for which a share would have that variance. If all values are equal, that number is the
+    number of documents. With fewer than two documents the interval is NaN.
 
     Args:
         values: `[n]`, at least one.
-        documents: of which document each is, `[n]` int.
-        least: variance of a value below which it is not taken to be: that of chance, where a few values in many are
-            large and a sample may hold none of them.
+        documents: the document of each value, `[n]` int.
+        least: lower bound on the variance of a value. Use the variance expected by chance if few of many values are
+            large, because a sample may contain none of them.
 
     >>> [round(x, 3) for x in share_by_document([0, 1, 1, 0], [0, 1, 2, 3])]
     [0.5, 0.125, 0.875]
@@ -42,15 +42,15 @@ def area_by_document(
 ) -> Area:
     """Return how often a value of one class `[n]` is above one of the other `[m]`, ties counting half.
 
-    The variance is that of DeLong et al. 1988 for clustered data (Obuchowski 1997), the interval of the form of
-    Wilson 1927 with the number of observations that would give a share that variance, so it stays within 0 and 1.
-    At an area of 0 or 1 that number is that of the documents of the class of fewer. With fewer than two documents it
-    is NaN.
+    The variance is that of DeLong et al. 1988 for clustered data (Obuchowski 1997). The interval has the form of Wilson
+    1927 with the number of observations for which a share would have that variance, so it stays within 0 and 1. At an
+    area of 0 or 1 that number is the number of documents of the class with fewer documents. With fewer than two
+    documents it is NaN.
 
     Args:
         higher, lower: the values, at least one of each.
         documents: of the first, `[n]` int.
-        lower_documents: of the others, `[m]` int; none given: the same.
+        lower_documents: of the others, `[m]` int; None if they are the same.
 
     Raises:
         ValueError: a value is NaN.
@@ -79,7 +79,7 @@ def area_by_document(
 
 
 def _variance(parts: Float64s, documents: Integers) -> float:
-    """Return the variance of a sum whose parts of one document go together; NaN for fewer than two documents."""
+    """Return the variance of a sum whose parts depend on their document; NaN for fewer than two documents."""
     _, place = np.unique(documents, return_inverse=True)
     sums = np.bincount(place, parts)
     if len(sums) < 2:

@@ -1,4 +1,4 @@
-"""Intervals by a bootstrap over clusters: what belongs together, such as a document, is drawn together."""
+"""Intervals by a bootstrap over clusters: sentences that belong together, as in a document, are drawn together."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ RESAMPLES = 2_000
 
 
 def draw_clusters(clusters: int, rng: np.random.Generator, resamples: int = RESAMPLES) -> Float64s:
-    """Draw as many clusters as there are, with replacement, and return how often each was drawn.
+    """Resample the clusters with replacement, as many as there are, and return how often each was drawn.
 
     Args:
         clusters: how many there are, at least one.
@@ -17,7 +17,7 @@ def draw_clusters(clusters: int, rng: np.random.Generator, resamples: int = RESA
         resamples: draws.
 
     Returns:
-        Whole numbers, `[resamples, clusters]` float64, so that products of them are exact.
+        Integer values, `[resamples, clusters]` float64, so that products of them are exact.
     """
     return rng.multinomial(clusters, np.full(clusters, 1 / clusters), resamples).astype(np.float64)
 
@@ -27,13 +27,13 @@ def percentile_interval(
 ) -> tuple[float, float]:
     """Return the ends of a statistic's 95 % interval: the 2.5 % and 97.5 % percentiles of its resamples (Efron 1979).
 
-    Where all resamples are equal, the sample shows no spread, which does not mean that there is none. The interval then
-    reaches as far from the value as Wilson's upper end for none of `clusters` observations.
+    If all resamples are equal, the sample shows no spread, which does not mean that there is none. The interval then
+    extends from the value as far as Wilson's upper end for 0 of `clusters` observations.
 
     Args:
-        value: the statistic of the whole sample.
-        drawn: the statistic of each resample, `[resamples]`; NaN where it is undefined, at least one is not.
-        clusters: how many there are.
+        value: the statistic of the complete sample.
+        drawn: the statistic of each resample, `[resamples]`; NaN if it is undefined, which must not be true of all.
+        clusters: number of clusters.
         least, most: the ends of the statistic's range.
 
     >>> [round(end, 3) for end in percentile_interval(0.5, np.linspace(0, 1, 41), 10)]
@@ -49,7 +49,7 @@ def percentile_interval(
 
 
 def _at_share(ascending: Float64s, share: float) -> float:
-    """Return what np.percentile returns of sorted numbers, below 100 %, for a tenth of its price."""
+    """Return what np.percentile returns for sorted numbers, below 100 %, in a tenth of the time."""
     at = share * (len(ascending) - 1)
     below = int(at)
     low, high = ascending[below : below + 2].tolist()

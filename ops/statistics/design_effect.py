@@ -1,4 +1,4 @@
-"""How much less sentences say that come together in documents: a variance by documents over one by sentences."""
+"""How much less information sentences carry if they share documents: a variance by document over one by sentence."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,22 +22,22 @@ def design_effects(
 
         sum over documents of (a_d - p w_d)^2 * D / (D - 1)   over   sum over sentences of (x_i - p)^2 * n / (n - 1)
 
-    Document d has w_d of the n winners, and a_d of these have the pattern; p is the share that is expected. Where each
-    sentence is a document of its own it is exactly 1. It is infinite where all winners are of one document, and where
-    more of them than expected have the pattern and those that do are all of one document.
+    Document d has w_d of the n winners, of which a_d have the pattern; p is the expected share. The effect is exactly 1
+    if every sentence is its own document. It is infinite if all winners come from one document, and if more winners
+    than expected have the pattern and those that do all come from one document.
 
     Args:
         count: winners that have the pattern.
-        n: winners.
-        share: the share p that is expected of them, that of winners and baseline together.
-        documents: documents of the winners that have the pattern.
+        n: number of winners.
+        share: the share p that is expected of them, which is that of winners and baseline together.
+        documents: number of documents of the winners that have the pattern.
         squares: the sum of a_d^2.
         products: the sum of a_d w_d.
-        n_documents: documents D of all winners.
+        n_documents: number of documents D of all winners.
         n_squares: the sum of w_d^2.
 
     >>> own = design_effects(4, 10, 0.1, 4, 4, 4, 10, 10)  # ten sentences of ten documents
-    >>> pairs = design_effects(4, 10, 0.1, 2, 8, 8, 5, 20)  # of five, each alike in both of its sentences
+    >>> pairs = design_effects(4, 10, 0.1, 2, 8, 8, 5, 20)  # of five, with both sentences of each equal
     >>> own.item(), round(pairs.item(), 3)
     (1.0, 2.25)
     """
@@ -55,20 +55,20 @@ def effects_of_residuals(
     n: Int64s,
     n_documents: Int64s,
 ) -> Float64s:
-    """Return the same design effects `[n_keys] float64` where each sentence has a chance of its own.
+    """Return the same design effects `[n_keys] float64` if each sentence has its own probability.
 
     Args:
-        residuals: what happened, 1 or 0, less the chance of it, `[residuals]`; those that are 0 may be left out.
+        residuals: the outcome, 1 or 0, minus its probability, `[residuals]`; zeros may be omitted.
         hits: whether it happened, `[residuals]`.
-        key: what it is counted for, ascending, `[residuals]`.
+        key: the index of the count that it belongs to, ascending, `[residuals]`.
         documents: a code of the document, ascending for each key, `[residuals]`.
         preferred: whether there are more hits than expected, `[n_keys]`.
-        n, n_documents: all sentences and their documents, `[n_keys]`.
+        n, n_documents: number of all sentences and of their documents, `[n_keys]`.
     """
     first = np.append(True, (np.diff(key) != 0) | (np.diff(documents) != 0))[: len(key)]
     group = np.cumsum(first) - 1
     sums, alone, hit = (np.bincount(group, own) for own in (residuals, residuals**2, hits))
-    # Exactly 0 of a document with one residual, whose square is the sum of its squares.
+    # Exactly 0 for a document with one residual, whose square equals the sum of squares.
     together = np.bincount(key[first], sums**2 - alone, minlength=len(n))
     by_sentence = np.bincount(key[first], alone, minlength=len(n))
     with_hit = np.bincount(key[first], hit > 0, minlength=len(n))
@@ -85,16 +85,16 @@ def expected_effects(
     own_n: ArrayLike,
     own_squares: ArrayLike,
 ) -> Float64s:
-    """Return the design effects that winners would have whose documents hold what the baseline's do, `[n] float64`.
+    """Return the design effects of winners whose documents are composed like those of the baseline, `[n] float64`.
 
-    Winners that lack something do not tell how many documents they would have had to draw it from. Of whole documents
-    of the baseline the design effect is B = sum of (a_d - p w_d)^2 over sum of (x_i - p)^2. Winners that have a part of
-    their documents' sentences, each with the same chance t, have 1 + t (B - 1); and the same chance makes the sum of
-    the squares of their documents' sizes over their number 1 + t (S - 1), where S is this quotient of the baseline.
+    Winners without a pattern do not show from how many documents they could have drawn it. For complete documents of
+    the baseline the design effect is B = sum of (a_d - p w_d)^2 over sum of (x_i - p)^2. Winners that contain each
+    sentence of their documents with the same probability t have 1 + t (B - 1). The same probability makes the sum of
+    their squared document sizes over their number 1 + t (S - 1), where S is that quotient for the baseline.
 
     Args:
         count, n, squares, products, n_squares: as `design_effects` takes them, of the baseline; p is `count / n`.
-        own_n, own_squares: the winners, and the sum of the squares of how many are of each document.
+        own_n, own_squares: the number of winners, and the sum of their squared numbers by document.
     """
     a, n2, ww, n1, own = (np.asarray(given, np.float64) for given in (count, n, n_squares, own_n, own_squares))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -106,7 +106,7 @@ def expected_effects(
 def _of_a_sample(
     together: ArrayLike, preferred: ArrayLike, documents: ArrayLike, n: ArrayLike, n_documents: ArrayLike
 ) -> Float64s:
-    """Return the design effects of what documents add: for as many documents as there are, at least 1, or infinite."""
+    """Return the design effects, adjusted for the number of documents: at least 1, possibly infinite."""
     n1, d = np.asarray(n, np.float64), np.asarray(n_documents, np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         few = d * (n1 - 1) / ((d - 1) * n1)
@@ -118,9 +118,9 @@ def _of_a_sample(
 def _together(
     count: ArrayLike, n: ArrayLike, share: ArrayLike, squares: ArrayLike, products: ArrayLike, n_squares: ArrayLike
 ) -> Float64s:
-    """Return what documents add to the sum of squared residuals over sentences, as a part of that sum.
+    """Return the share of the sum of squared residuals that comes from sentences sharing documents.
 
-    That is exactly 0 where each sentence is a document of its own.
+    It is exactly 0 if every sentence is its own document.
     """
     a, n1, p, aa, aw, ww = (np.asarray(given, np.float64) for given in (count, n, share, squares, products, n_squares))
     by_sentence = a * (1 - 2 * p) + p * p * n1

@@ -27,11 +27,11 @@ def selected_p_values(
 ) -> Float64s:
     """Return the two-sided p-values `[n] float64` of patterns that are listed because of their support.
 
-    Mining keeps what has at least `min_support` sentences, so rare patterns are seen only where chance made
-    them frequent, and their plain p-values are too small. Here each is divided by the probability, given
-    the table's margins, that a pattern without any preference reaches that support (the signed root of g2
-    half a sentence below it, taken as normal), and capped at 1 (conditional inference after selection,
-    Fithian et al. 2014). Both g2 are divided by the design effect.
+    Mining keeps patterns with at least `min_support` sentences, so rare patterns are seen only if chance made them
+    frequent, and their plain p-values are too small. Here each is divided by the probability, given the table's
+    margins, that a pattern without any preference reaches that support, and capped at 1 (conditional inference after
+    selection, Fithian et al. 2014). The probability treats the signed root of g2 half a sentence below that support as
+    normal. Both g2 are divided by the design effect.
     """
     a, n1, c, n2 = np.broadcast_arrays(
         *(np.atleast_1d(np.asarray(count, dtype=np.float64)) for count in (support, n, baseline_support, baseline_n))
@@ -42,16 +42,16 @@ def selected_p_values(
     least = np.clip(edge_support, np.maximum(a + c - n2, 0), np.minimum(a, n1))
     edge = signed_g2(least, n1, a + c - least, n2) / effect
     log_selected = log_ndtr(-np.sign(edge) * np.sqrt(np.abs(edge)))
-    # At or below the margins' least support every table is selected.
+    # At or below the minimum support that the margins allow, every table is selected.
     log_selected = np.where(edge_support <= np.maximum(a + c - n2, 0), 0.0, log_selected)
     return np.exp(np.minimum(log_p - log_selected, 0.0))
 
 
 def q_values(p: ArrayLike, groups: ArrayLike | None = None) -> Float64s:
-    """Return the least false discovery rate at which each pattern is still listed, `[n] float64`.
+    """Return the lowest false discovery rate at which each pattern is still listed, `[n] float64`.
 
-    The step-up method of Benjamini and Hochberg 1995, within each value of `groups` (neuron, pole and kind)
-    where given: q of the i-th smallest p is the least of `p_j m / j` over j >= i.
+    The step-up method of Benjamini and Hochberg 1995, within each value of `groups` (neuron, pole and kind) if given: q
+    of the i-th smallest p is the minimum of `p_j m / j` over j >= i.
     """
     values = np.asarray(p, dtype=np.float64)
     group = np.zeros(values.shape, np.int64) if groups is None else np.unique(groups, return_inverse=True)[1]
@@ -63,17 +63,17 @@ def q_values(p: ArrayLike, groups: ArrayLike | None = None) -> Float64s:
 
 
 def description_rates(q: ArrayLike, families: ArrayLike, groups: ArrayLike | None = None) -> Float64s:
-    """Return the least rate, over a group's whole description, at which each finding is still listed, `[n] float64`.
+    """Return the lowest rate, over a group's complete description, at which each finding stays listed, `[n] float64`.
 
-    A family's smallest q is the p-value of all its hypotheses together (Simes 1986). At a rate r, Benjamini and
-    Hochberg's method over the families selects R of F, and each of these lists its q up to r R / F (Benjamini and
-    Bogomolov 2014): the rate is then expected over the selected families, and where a group has no true finding at all
-    it is the chance of any. A q that is NaN gives NaN, and a family that has no other does not count.
+    A family's smallest q is the joint p-value of all its hypotheses (Simes 1986). At a rate r, Benjamini and Hochberg's
+    method over the families selects R of F, and each selected family lists its q up to r R / F (Benjamini and Bogomolov
+    2014). The rate is then an expectation over the selected families. If a group has no true finding, it is the
+    probability of any finding. A q that is NaN gives NaN, and a family with only NaN is ignored.
 
     Args:
         q: rates within each family, as `q_values` returns them, `[n]`.
         families: the family of each, such as a kind of patterns or a property, `[n]`.
-        groups: the neuron and pole of each, `[n]`; none given: all are of one.
+        groups: the neuron and pole of each, `[n]`; None if there is only one group.
 
     >>> description_rates([0.01, 0.2, 0.9], ["word", "word", "tag"]).round(3).tolist()
     [0.02, 0.4, 0.9]
@@ -92,7 +92,7 @@ def description_rates(q: ArrayLike, families: ArrayLike, groups: ArrayLike | Non
     owner = pairs // (family.max() + 1)
     count = np.bincount(owner)
     order = np.lexsort((least, owner))
-    # For each group, at which rate one family is selected, at which two, and so on.
+    # For each group, the rate at which one family is selected, the rate at which two are, and so on.
     selected = np.full((len(count), count.max()), np.inf)
     selected[owner[order], place_in_group(owner[order])] = q_values(least, owner)[order]
     rates = np.full(len(values), 1.0)

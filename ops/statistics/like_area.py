@@ -1,4 +1,4 @@
-"""How well a number separates winners from others that are like them, with intervals by document."""
+"""How well a number separates winners from similar other sentences, with intervals by document."""
 
 import math
 from collections.abc import Sequence
@@ -12,19 +12,19 @@ from ops.statistics.auc import Area
 from ops.statistics.wilson import Z, wilson
 
 RESAMPLES = 250
-LEAST_DOCUMENTS = 10  # of the winners, for an interval of a difference
+LEAST_DOCUMENTS = 10  # of the winners, required for the interval of a difference
 _COLUMNS = 1_024  # documents whose weights are drawn at once
 
 
 @dataclass(frozen=True)
 class LikeArea:
-    """The area under the ROC curve of winners against others like them, and what each document adds to it.
+    """The area under the ROC curve of winners against similar others, and each document's contribution.
 
     Attributes:
-        auc: the sum of `gain` over that of `winners`; NaN where no winner has another like it.
+        auc: the sum of `gain` divided by that of `winners`; NaN if no winner has a similar other.
         documents: of the sentences that were compared, ascending, `[documents]`.
         gain: what each adds, `[documents]`.
-        winners: the winners of each that were compared, `[documents]`.
+        winners: the number of each document's winners that were compared, `[documents]`.
     """
 
     auc: float
@@ -34,7 +34,7 @@ class LikeArea:
 
 
 class Resamples:
-    """Bootstrap samples of documents: how often each sample holds each document, Poisson-distributed with mean 1.
+    """Bootstrap samples of documents: how often each sample contains each document, Poisson-distributed with mean 1.
 
     The samples of a set of documents are the same in every process; those of two sets are not independent.
 
@@ -60,20 +60,20 @@ class Resamples:
 def like_area(
     winners: Float64s, others: Float64s, first: Int64s, stop: Int64s, documents: Integers, other_documents: Integers
 ) -> LikeArea:
-    """Return the area of winners against others that are weighted to be like them.
+    """Return the area of winners against others that are weighted to match them.
 
-    Each winner shares a weight of 1 out among the others that are like it. The area is how often a winner's value lies
-    above that of another, drawn by these weights; ties count half.
+    Each winner distributes a weight of 1 over the others that match it. The area is the probability that a winner's
+    value exceeds that of another, drawn by these weights; ties count half.
 
-    Each document's gain is made of what its sentences do to the area, to first order. A winner adds its standing above
-    the weighted others, and the mean share of the winners that stand above the others like it, less the area; another
-    adds how far its own such share lies above those means, by its weights. The second part is why an interval by
-    document leaves out what a winner's kind alone does to its value, as the comparison does.
+    Each document's gain is the first-order effect of its sentences on the area. A winner contributes the weighted share
+    of its matches that are below it, plus the mean share of winners above these matches, minus the area. Another
+    contributes, by its weights, how far the share of winners above it exceeds those means. Because of these terms, an
+    interval by document excludes what a winner's kind alone does to its value, as the comparison itself does.
 
     Args:
         winners, others: their values, `[n]` and `[m]`.
-        first, stop: `others[first[i]:stop[i]]` are like winner i, `[n]`; a winner without any is left out.
-        documents, other_documents: of which document each is, `[n]` and `[m]` int.
+        first, stop: `others[first[i]:stop[i]]` match winner i, `[n]`; a winner without a match is skipped.
+        documents, other_documents: the document of each, `[n]` and `[m]` int.
 
     Raises:
         ValueError: a value is NaN.
@@ -99,13 +99,13 @@ def like_area(
 
 
 def intervals(areas: Sequence[LikeArea], resamples: Resamples) -> tuple[list[Area], Area]:
-    """Return the areas, and how far the first lies above the second, each with its 95 % interval by document.
+    """Return the areas, and the first area minus the second, each with its 95 % interval by document.
 
-    All are made again from the same samples of documents. The interval of an area has the form of Wilson 1927, with the
-    number of observations that would give a share the bootstrap's variance; at an area of 0 or 1, where that is 0, it
-    is the number of the winners' documents. With fewer than two of these it is NaN. The interval of the difference
-    is 1.96 standard errors of the bootstrap to both sides. Where the winners of either set come from fewer than
-    `LEAST_DOCUMENTS` documents the difference is NaN, since so few say little of the spread.
+    All are recomputed on the same samples of documents. The interval of an area has the form of Wilson 1927, with the
+    number of observations for which a share would have the bootstrap's variance. At an area of 0 or 1, where that
+    variance is 0, the number of the winners' documents is used. With fewer than two of these the interval is NaN. The
+    interval of the difference extends 1.96 bootstrap standard errors to each side. If the winners of either set come
+    from fewer than `LEAST_DOCUMENTS` documents, the difference is NaN, because so few say little about the spread.
 
     Args:
         areas: at least two.
@@ -118,7 +118,7 @@ def intervals(areas: Sequence[LikeArea], resamples: Resamples) -> tuple[list[Are
         rows = np.searchsorted(every, one.documents)
         sums[rows, 2 * number], sums[rows, 2 * number + 1] = one.gain, one.winners
     drawn = (resamples.weights(len(every)) @ sums).astype(np.float64)
-    # A sample without any winner says nothing; with ten documents it is one in 20,000.
+    # A sample without any winner is ignored; with ten documents it is one in 20,000.
     with np.errstate(invalid="ignore", divide="ignore"):
         again = np.where(drawn[:, 1::2] > 0, drawn[:, ::2] / drawn[:, 1::2], np.nan)
     counts = [int(np.count_nonzero(one.winners)) for one in areas]
@@ -146,9 +146,9 @@ def _spread(values: Float64s) -> float:
 
 @compiled
 def _gains(winners: Float64s, others: Float64s, first: Int64s, stop: Int64s) -> tuple[float, Float64s, Float64s]:
-    """Return the area, and each winner's and each other's part of the sum of which it is the mean over winners.
+    """Return the area, and the terms of each winner and each other in the sum whose mean over winners it is.
 
-    Every winner has another like it.
+    Every winner must have a match.
     """
     n, m = winners.size, others.size
     weight = np.zeros(m + 1)
@@ -157,7 +157,7 @@ def _gains(winners: Float64s, others: Float64s, first: Int64s, stop: Int64s) -> 
         weight[first[i]] += share
         weight[stop[i]] -= share
     weight = np.cumsum(weight)
-    # How many others, by weight, lie below each winner, and how many winners above each other: ties at a time.
+    # The weight of others below each winner, and the number of winners above each other, one group of ties at a time.
     order, own_order = np.argsort(others), np.argsort(winners)
     above, gain = np.empty(m), np.ones(n)
     below, at, own = 0.0, 0, 0
@@ -178,7 +178,7 @@ def _gains(winners: Float64s, others: Float64s, first: Int64s, stop: Int64s) -> 
         below += level
         at = end
     auc = gain.mean()
-    # A winner also brings those like it into the comparison: how many winners stand above them.
+    # A winner also adds its matches to the comparison: the number of winners above them.
     sums = np.zeros(m + 1)
     for place in range(m):
         sums[place + 1] = sums[place] + above[place]

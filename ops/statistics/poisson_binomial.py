@@ -1,4 +1,4 @@
-"""How surprising a number of hits is, each of which had a chance of its own."""
+"""How surprising a number of hits is if each draw has its own probability."""
 
 import numpy as np
 from scipy.special import log_ndtr, ndtri_exp  # type: ignore[import-untyped]
@@ -6,24 +6,24 @@ from scipy.special import log_ndtr, ndtri_exp  # type: ignore[import-untyped]
 from ops.arrays import Bools, Float64s, Int64s
 from ops.compiled import compiled
 
-# Steps of the exact distribution of one number of hits; beyond them it is taken as normal.
+# Steps of the exact distribution of one number of hits; beyond them the normal approximation is used.
 MOST_STEPS = 1_000_000
 
 
 def chance_of_hits(
     chances: Float64s, offsets: Int64s, hits: Int64s, design_effect: Float64s, most_steps: int = MOST_STEPS
 ) -> Float64s:
-    """Return the two-sided p-values `[n] float64` of numbers of hits that are listed because there is one at least.
+    """Return the two-sided p-values `[n] float64` of numbers of hits that are listed because they are at least one.
 
-    The number of hits is Poisson-binomial: a sum of independent draws, each with its own chance. p is twice the smaller
-    of the two tails, exact, or for large numbers by the normal approximation with a correction for continuity. The
-    quantile of the normal distribution that has this tail is divided by the root of the design effect, and p then by
-    the chance of a hit at all (as `selected_p_values` does), which is treated alike; it is at most 1.
+    The number of hits is Poisson-binomial: a sum of independent draws, each with its own probability. p is twice the
+    smaller of the two tails, exact, or for large numbers by the normal approximation with a continuity correction. The
+    normal quantile of this tail is divided by the root of the design effect. p is then divided by the probability of at
+    least one hit, computed in the same way (as in `selected_p_values`), and capped at 1.
 
     Args:
         chances: of every draw, above 0 and at most 1, one number of hits after the other.
         offsets: number i has the draws `chances[offsets[i]:offsets[i + 1]]`, `[n + 1]`.
-        hits: the numbers, at least 1 and at most that of the draws, `[n]`.
+        hits: the numbers, at least 1 and at most the number of draws, `[n]`.
         design_effect: of each, `[n]`.
         most_steps: as `MOST_STEPS`.
 
@@ -33,7 +33,7 @@ def chance_of_hits(
     """
     upper, lower, none = _log_tails(chances, offsets, hits, most_steps)
     root = np.sqrt(design_effect)
-    # What the smaller tail is as a quantile; both tails are more than a half where the number is the median.
+    # The smaller tail as a quantile; both tails exceed a half if the number is the median.
     away = np.maximum(-ndtri_exp(np.minimum(upper, lower)), 0.0)
     any_hit = np.log(-np.expm1(none))
     with np.errstate(invalid="ignore"):
@@ -45,7 +45,7 @@ def chance_of_hits(
 def _log_tails(
     chances: Float64s, offsets: Int64s, hits: Int64s, most_steps: int
 ) -> tuple[Float64s, Float64s, Float64s]:
-    """Return the logarithms of the chances of so many hits or more, of so many or fewer, and of none, each `[n]`."""
+    """Return the log probabilities of at least as many hits, of at most as many, and of none, each `[n]`."""
     exact = np.diff(offsets) * hits <= most_steps
     upper, lower, none, mean, variance = _tails(chances, offsets, hits, exact)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -59,7 +59,7 @@ def _log_tails(
 def _tails(
     chances: Float64s, offsets: Int64s, hits: Int64s, exact: Bools
 ) -> tuple[Float64s, Float64s, Float64s, Float64s, Float64s]:
-    """Return both tails where they are to be exact, the logarithm of the chance of no hit, means and variances."""
+    """Return both exact tails where requested, the log probability of no hit, means and variances."""
     n = hits.size
     upper, lower, none, mean, variance = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
     for number in range(n):

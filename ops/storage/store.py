@@ -31,8 +31,8 @@ class View:
     """What a stage that is under way sees of a run's folder.
 
     Attributes:
-        own: the folders of the stage's tables; until all are whole they lie in `under`, and the tables of before, if
-            there are any, stay where they are.
+        own: the folders of the stage's tables; they are in `under` until all are complete. Previous tables, if any,
+            stay where they are.
         under: that folder.
         guard: called before a file is put in place, with the store; raises where the job lost the run.
         files: the paths of the files of each finished table: others in its folder are nobody's.

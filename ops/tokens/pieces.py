@@ -27,7 +27,7 @@ COLUMNS = ["sent_id", "text", "dataset", "doc_id", "words", "tags"]
 
 
 def pieces(ids: Ids, shards: Shards) -> list[dict[str, int]]:
-    """Return the selected sentences in pieces, each of one shard and with no more than `PER_PIECE` of them.
+    """Return the selected sentences in pieces, each of one shard and with at most `PER_PIECE` of them.
 
     Args:
         ids: the sentences, sorted, each once.
@@ -51,7 +51,7 @@ class Piece(NamedTuple):
         wanted: its winners, rows of `ops.tokens.winners.SCHEMA`.
         sentences: theirs, with `COLUMNS`.
         placed: the tokens of each sentence.
-        words: the word at which each of these tokens stands, -1 for none.
+        words: the word to which each of these tokens belongs, -1 for none.
     """
 
     wanted: pa.Table

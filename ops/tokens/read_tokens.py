@@ -23,8 +23,8 @@ class TokenActivations:
         offsets: where each winner's tokens begin in `values`, and their end, `[winners + 1]`.
         values: the neuron's activation at each token, `[tokens of all winners]`.
         peak: the place of the word at whose token it is highest (bottom: lowest), `[winners]`; -1 where no token
-            stands at a word.
-        beside_words: winners whose neuron is higher still (bottom: lower) at a token that stands at no word, such as
+            belongs to a word.
+        beside_words: winners whose neuron is higher still (bottom: lower) at a token that belongs to no word, such as
             [CLS].
         difference: of their pooled values from `topk/`'s activations, `[winners]`.
     """
@@ -50,7 +50,7 @@ def read_tokens(
         scorer: the model, with the site, the pooling and the tokens that count.
         winners: sorted by sentence; every sentence has one at least.
         placed: the sentences' tokens.
-        words: the word at which each token stands, -1 for none, by sentence (`words_of_tokens`).
+        words: the word to which each token belongs, -1 for none, by sentence (`words_of_tokens`).
         budget, lengths: as `length_batches` takes them.
     """
     n_tokens = np.array([len(p.tokens.ids) for p in placed], np.int64)

@@ -1,4 +1,4 @@
-"""Each pole's winners so far within each data set, of those that a worker has seen."""
+"""Each pole's winners so far within each data set, among the sentences that a worker has scored."""
 
 from collections.abc import Callable, Sequence
 
@@ -15,13 +15,13 @@ from ops.topk.partial_file import winners_in_shard
 
 
 class DatasetWinners:
-    """A reducer of each pole and data set, which takes in the sentences of that data set alone.
+    """A reducer for each pole and data set, which is updated with the sentences of that data set only.
 
-    What holds for the winners of all sentences holds within each data set: whatever `datasets.k` of its sentences beat
-    cannot win there, in whatever order and by whichever worker they were scored.
+    The rule for all sentences also holds within a data set: a sentence that is beaten by `datasets.k` others of the
+    data set cannot win there, in whatever order and by whichever worker they were scored.
 
     Args:
-        datasets: those that have winners of their own.
+        datasets: those that have their own winners.
         poles: `top`, `bottom` or both.
         make: returns an empty reducer of `datasets.k` winners of each unit.
     """
@@ -36,12 +36,12 @@ class DatasetWinners:
         self.reducers: list[dict[str, TopK]] = [{p: make() for p in poles} for _ in datasets.names] if make else []
 
     def update(self, ids: Ids, numbers: torch.Tensor, values: dict[str, torch.Tensor]) -> None:
-        """Take in some sentences.
+        """Update with some sentences.
 
         Args:
-            ids: theirs, `[sentences]`.
+            ids: their ids, `[sentences]`.
             numbers: the same on the reducers' device.
-            values: by pole what the reducers of that pole take, `[sentences, neurons]` float32.
+            values: by pole the input of that pole's reducers, `[sentences, neurons]` float32.
         """
         if not self.reducers:
             return
@@ -54,26 +54,26 @@ class DatasetWinners:
                     reducer.update(values[pole].index_select(0, some), numbers.index_select(0, some))
 
     def raise_bounds(self, bounds: Sequence[tuple[Float32s, Float32s]]) -> None:
-        """Take over bounds of each data set as a whole, the top's and the bottom's, each `[neurons]`."""
+        """Adopt bounds for each complete data set, first the top's and then the bottom's, each `[neurons]`."""
         for reducers, (top, bottom) in zip(self.reducers, bounds, strict=True):
             for pole, bound in (("top", top), ("bottom", -bottom)):
                 if pole in reducers:
                     reducers[pole].raise_bound(torch.from_numpy(bound))
 
     def raise_floor(self, least: float) -> None:
-        """Take in no activation below `least` from now on, at the pole `top`."""
+        """From now on ignore activations below `least` at the pole `top`."""
         for reducers in self.reducers:
             reducers["top"].raise_bound(torch.full_like(reducers["top"].bound, least))
 
     def candidates(self, first: int, stop: int) -> "SpanCandidates | None":
-        """Return what the data sets keep of the sentences from `first` to `stop` - 1; None where there are none."""
+        """Return the data sets' winners so far among the sentences from `first` to `stop` - 1, or None."""
         if not self.reducers:
             return None
         return SpanCandidates(first, stop, [self.reducers[place] for place in self.datasets.in_span(first, stop)])
 
 
 class SpanCandidates:
-    """The winners so far within data sets that lie in one span of ids; as good until the reducers take in more."""
+    """Winners so far within data sets, restricted to one span of ids; valid until the reducers are updated again."""
 
     def __init__(self, first: int, stop: int, reducers: list[dict[str, TopK]]) -> None:
         self.first, self.stop, self.reducers = first, stop, reducers
@@ -96,12 +96,12 @@ class SpanCandidates:
 
 
 def joined(columns: Sequence[pa.ListArray], values: pa.DataType, rows: slice) -> pa.ListArray:
-    """Return list columns of equally many rows as one, whose lists are theirs one after another.
+    """Concatenate list columns row by row: each list of the result joins the lists of that row.
 
     Args:
-        columns: any number of them.
+        columns: any number of them, with equally many rows.
         values: the type of a list's items.
-        rows: how many rows there are, where there is no column.
+        rows: the number of rows, used if there is no column.
     """
     if len(columns) == 1:
         return columns[0]

@@ -13,10 +13,10 @@ from ops.storage.store import Store
 from ops.storage.tables import part_name
 from ops.topk.neuron_names import in_order
 
-# In the order in which tables that are sorted by pole have them.
+# In the order of tables that are sorted by pole.
 POLES = ("bottom", "top")
 
-# Neurons of a part of topk/ and of neurons/, and of a row group of the shards' files: work on neurons is by these.
+# Neurons in a part of topk/ and of neurons/, and in a row group of the shards' files; work is divided by these.
 NEURONS_PER_PART = 256
 
 Numbers = TypeVar("Numbers", int, Int64s)
@@ -26,7 +26,7 @@ Numbers = TypeVar("Numbers", int, Int64s)
 class Neurons:
     """The units of a run: `widths[i]` of them in layer `first` + i, where 0 means that the layer has none.
 
-    Neurons begin at layer 1. Features of dictionaries may be of some layers alone, also of layer 0, the embeddings.
+    Neurons start at layer 1. Features of dictionaries may be in only some layers, including layer 0, the embeddings.
     """
 
     widths: tuple[int, ...]
@@ -56,12 +56,12 @@ class Neurons:
         return {layer: self.width(layer) for layer in self.layers}
 
     def width(self, layer: int) -> int:
-        """Return the number of units of a layer; 0 where there is no such layer."""
+        """Return the number of units of a layer; 0 if there is no such layer."""
         place = layer - self.first
         return self.widths[place] if 0 <= place < len(self.widths) else 0
 
     def span(self, layer: int) -> tuple[int, int]:
-        """Return the number of a layer's first unit, and that behind its last one."""
+        """Return the number of a layer's first unit, and the number after its last one."""
         start = sum(self.widths[: max(layer - self.first, 0)])
         return start, start + self.width(layer)
 
@@ -76,10 +76,10 @@ class Neurons:
         return np.asarray(self._starts()[layer - self.first] + unit)
 
     def named(self, names: Sequence[str]) -> Int64s:
-        """Return the numbers of the neurons with these names, `LAYER:UNIT`, ascending; of no names those of all.
+        """Return the numbers of the neurons with these names, `LAYER:UNIT`, ascending; all neurons without names.
 
         Raises:
-            InputError: one of them is no neuron of the model.
+            InputError: one of them is not a neuron of the model.
         """
         if not names:
             return np.arange(len(self))
@@ -92,7 +92,7 @@ class Neurons:
         return np.array(numbers, np.int64)
 
     def known(self) -> str:
-        """Return which layers and units there are, for a message."""
+        """Describe the available layers and units as text, for a message."""
         last = self.first + len(self.widths) - 1
         layers = f"layers run from {self.first} to {last}"
         if 0 in self.widths:
@@ -110,7 +110,7 @@ def read_neurons(store: Store) -> Neurons:
 
 
 def set_number(neuron: Numbers, pole: Numbers) -> Numbers:
-    """Return the number of a neuron's set of winners at a pole, given as its place in `POLES`.
+    """Return the number of a neuron's set of winners at a pole, given as its index in `POLES`.
 
     >>> set_number(7, POLES.index("top")), neuron_and_pole(15)
     (15, (7, 1))
@@ -119,7 +119,7 @@ def set_number(neuron: Numbers, pole: Numbers) -> Numbers:
 
 
 def neuron_and_pole(number: Numbers) -> tuple[Numbers, Numbers]:
-    """Return the neuron, and the place of the pole in `POLES`, of a set of winners by its number."""
+    """Return the neuron, and the index of the pole in `POLES`, of a set of winners given by number."""
     return number // len(POLES), number % len(POLES)
 
 

@@ -1,8 +1,8 @@
-"""What one shard adds to the top K, a row for each neuron: winners so far, moments, histogram, sampled activations.
+"""One shard's part of the top K, a row for each neuron: winners so far, moments, histogram, sampled activations.
 
-A shard's file has a row group for each part of the neurons, for whoever merges that part. Behind them comes a second
-row for each neuron, with its histogram and sample alone. All of these are in one row group, since somebody wants them
-of all neurons: on object storage a column of one row group is one request, and of 36 parts it was 36.
+A shard's file has a row group for each part of the neurons, which is read when that part is merged. After them comes a
+second row for each neuron, with only its histogram and sample. These rows are in one row group, because they are read
+for all neurons at once. On object storage a column of one row group is one request; with 36 parts it was 36.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,17 +21,17 @@ from ops.storage.store import Store
 from ops.topk.neurons import NEURONS_PER_PART, POLES, parts
 
 _F32, _F64, _I64 = pa.float32(), pa.float64(), pa.int64()
-_TOP_FIRST = POLES[::-1]  # so the columns lie in the files
+_TOP_FIRST = POLES[::-1]  # the order of the columns in the files
 SCHEMA = pa.schema(
     [(f"{p}_activation", pa.list_(_F32)) for p in _TOP_FIRST]
     + [(f"{p}_sent_id", pa.list_(_I64)) for p in _TOP_FIRST]
     + [("n", _I64), ("mean", _F64), ("m2", _F64), ("m3", _F64), ("m4", _F64), ("min", _F32), ("max", _F32)]
     + [("sample", pa.list_(_F32))]
 )
-# Between the numbers and the sample: the counts of a neuron's bins as one value, which is read without looking into it.
+# Between the numbers and the sample: the counts of a neuron's bins as one opaque value.
 HISTOGRAM = "histogram"
-TOKENS_ACTIVE, SAMPLE_PLACE = "tokens_active", "sample_place"  # where units are sparse features
-# Winners so far within data sets, one data set's after another's: ids tell which is whose. Only where they are kept.
+TOKENS_ACTIVE, SAMPLE_PLACE = "tokens_active", "sample_place"  # only if units are sparse features
+# Winners so far within data sets, one data set after another; ids identify the data set. Only if they are kept.
 WITHIN = "dataset"
 _WITHIN_NAMES = {p: (f"{p}_{WITHIN}_activation", f"{p}_{WITHIN}_sent_id") for p in _TOP_FIRST}
 MERGED_COLUMNS = [
@@ -49,16 +49,16 @@ _OF_ALL_BYTES = 1 << 26  # of them in a row group, where a shard has a large sam
 _BYTES = b"atlas.bytes"  # of a count
 _COUNTS = (np.uint16, np.uint32, np.int64)
 SparseRow = tuple[Int32s, Float32s]  # the active features of a sentence, ascending, and their activations
-DAMAGE = (OSError, pa.ArrowException)  # raised where a file is not as it was written
+DAMAGE = (OSError, pa.ArrowException)  # raised if a file is damaged
 
 
 @dataclass(frozen=True)
 class SparseSample:
-    """The activations of sampled sentences that are not 0, one feature's after another's.
+    """The activations of sampled sentences that are not 0, one feature after another.
 
     Attributes:
-        offsets: where each feature's begin, and their end, `[features + 1]`.
-        places: the place of each one's sentence among the sampled ones, ascending within a feature.
+        offsets: where each feature starts, and the end, `[features + 1]`.
+        places: the index of each value's sentence among the sampled ones, ascending within a feature.
         values: float32.
     """
 
@@ -91,15 +91,15 @@ class SparseSample:
 
 @dataclass
 class ShardRows:
-    """A shard's result, a row for each neuron, made one part of the neurons at a time.
+    """A shard's result, a row for each neuron, computed one part of the neurons at a time.
 
-    All neurons at once would take several times the memory of the winners themselves: a row group's worth does not.
+    All neurons at once would need several times the memory of the winners themselves; one row group does not.
 
     Attributes:
         neurons: how many.
-        make: makes the table of the neurons from a first one to the one before a last.
-        of_all: makes of their table the columns `OF_ALL` alone.
-        held: tables of the first parts, where they were made already.
+        make: computes the table of the neurons from `first` up to `stop`.
+        of_all: computes only the columns `OF_ALL` of their table.
+        held: tables of the first parts, if they were already computed.
     """
 
     neurons: int
@@ -126,9 +126,9 @@ class ShardRows:
         return 2 * self.neurons
 
     def hold(self, most: int) -> bool:
-        """Make and hold parts until they take more than so many bytes; tell whether they are all parts and take less.
+        """Compute and hold parts until they take more than `most` bytes; return whether all parts fit.
 
-        What is held depends on no winners any more.
+        The parts held no longer depend on the winners.
         """
         size = 0
         for _, first, stop in parts(self.neurons):
@@ -149,7 +149,7 @@ class ShardRows:
         return pa.concat_tables(self.parts()).combine_chunks()
 
     def write(self, path: str, footer: dict[bytes, bytes]) -> None:
-        """Write a shard's file to a local path; the winners of one part of the neurons are held at a time."""
+        """Write a shard's file to a local path, holding the winners of one part of the neurons at a time."""
         schema = (self.held[0] if self.held else self.make(0, 0)).schema.with_metadata(footer)
         together = max(_OF_ALL_BYTES // max(self.of_all(0, 1).nbytes, 1), 1)
         with _writer(path, schema) as writer:
@@ -168,7 +168,7 @@ def read_of_all(store: Store, path: str, *columns: str) -> pa.Table:
 
 
 def _only(table: pa.Table, names: list[str], schema: pa.Schema) -> pa.Table:
-    """Return some of a table's columns, with null in the place of the others."""
+    """Return some of a table's columns, with null in the others."""
     columns = [table[f.name] if f.name in names else pa.nulls(len(table), f.type) for f in schema]
     return pa.Table.from_arrays(columns, schema=schema)
 
@@ -176,12 +176,12 @@ def _only(table: pa.Table, names: list[str], schema: pa.Schema) -> pa.Table:
 def winners_in_shard(
     keys: torch.Tensor, first: int, stop: int, bound: torch.Tensor | None = None
 ) -> tuple[pa.Array, pa.Array]:
-    """Return, as list columns by neuron, the activations and ids of the winners so far that lie in one shard.
+    """Return, as list columns by neuron, the activations and ids of the winners so far that are in one shard.
 
     Args:
         keys: a reducer's result, `[neurons, k]` int64.
         first, stop: the shard's sentence ids run from `first` to `stop` - 1.
-        bound: what lies below it cannot win, `[neurons]` float32.
+        bound: activations below it cannot win, `[neurons]` float32.
     """
     lowest = torch.full((len(keys),), EMPTY + 1).to(keys) if bound is None else encode_keys(bound, MAX_IDS - 1)
     select = keys_of_span if keys.device.type == "cpu" else keys_of_span_on_any_device
@@ -191,7 +191,7 @@ def winners_in_shard(
 
 
 def no_winners(neurons: int) -> tuple[pa.Array, pa.Array]:
-    """Return the two list columns of a pole that is not asked for."""
+    """Return the two list columns of a pole that is not requested."""
     offsets = np.zeros(neurons + 1, np.int32)
     return tuple(pa.ListArray.from_arrays(offsets, pa.array([], t)) for t in (_F32, _I64))  # type: ignore[return-value]
 
@@ -218,9 +218,9 @@ def shard_table(
         moments: of the shard's activations.
         histogram: their counts, `[neurons, bins]`.
         sample: activations of the shard's sampled sentences, `[neurons, sampled]`.
-        largest: the largest count of all the neurons of the file, where these are not all (None: they are).
-        tokens_active: tokens at which a feature is active, `[neurons]`; None where that is not defined.
-        within: the two list columns of each pole's winners so far within data sets, where they are kept.
+        largest: the largest count of all neurons of the file, if these are only some (None: they are all).
+        tokens_active: tokens at which a feature is active, `[neurons]`; None if that is not defined.
+        within: the two list columns of each pole's winners so far within data sets, if they are kept.
     """
     neurons = len(moments.mean)
     named = {p: poles.get(p) or no_winners(neurons) for p in POLES}
@@ -260,9 +260,9 @@ def _of_all(
 
 
 def pack_counts(counts: Integers, largest: int | None = None) -> tuple[pa.FixedSizeBinaryArray, int]:
-    """Return counts `[neurons, bins]` as one value a neuron, in as few bytes a count as hold the largest, and these.
+    """Pack counts `[neurons, bins]` into one value for each neuron; return them and the bytes used for each count.
 
-    `largest` is given where the file holds further counts.
+    Each count takes as few bytes as the largest needs. `largest` is given if the file contains further counts.
     """
     largest = int(counts.max(initial=0)) if largest is None else largest
     kind = next(kind for kind in _COUNTS if largest <= np.iinfo(kind).max)
@@ -273,7 +273,7 @@ def pack_counts(counts: Integers, largest: int | None = None) -> tuple[pa.FixedS
 
 
 def read_counts(table: pa.Table) -> Integers:
-    """Return the counts of a part's histograms, `[neurons, bins]`, in the type that `pack_counts` has found."""
+    """Return the counts of a part's histograms, `[neurons, bins]`, in the type that `pack_counts` chose."""
     column = table[HISTOGRAM].combine_chunks()
     size = int(table.schema.field(HISTOGRAM).metadata[_BYTES])
     kind = next(kind for kind in _COUNTS if np.dtype(kind).itemsize == size)
@@ -283,7 +283,7 @@ def read_counts(table: pa.Table) -> Integers:
 
 
 def write_table(table: pa.Table, path: str) -> None:
-    """Write a table of neurons to a local path, a row group for each part of them; its metadata becomes the footer."""
+    """Write a table of neurons to a local path, a row group for each part; its metadata becomes the footer."""
     with _writer(path, table.schema) as writer:
         writer.write_table(table, row_group_size=NEURONS_PER_PART)
 
@@ -295,7 +295,7 @@ def _writer(path: str, schema: pa.Schema) -> pq.ParquetWriter:
     return pq.ParquetWriter(
         path,
         schema,
-        # The sample is as large as it is for a short time, and packs by a tenth only.
+        # The sample is large only for a short time, and compresses by only a tenth.
         compression={p: "none" if p.startswith("sample.") else other.get(p, "zstd") for p in paths},
         write_page_checksum=True,
         use_dictionary=False,
@@ -306,9 +306,9 @@ def _writer(path: str, schema: pa.Schema) -> pq.ParquetWriter:
 
 
 def read_keys(table: pa.Table, pole: str, within: bool = False) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return a part's winners so far of one pole: their neurons' places in the part, and their keys, each `[pairs]`.
+    """Return a part's winners so far at one pole: their neurons' indices in the part, and their keys, each `[pairs]`.
 
-    With `within` they are those of all data sets that have winners of their own.
+    With `within`, return those of all data sets that have their own winners.
     """
     names = _WITHIN_NAMES[pole] if within else (f"{pole}_activation", f"{pole}_sent_id")
     values, ids = (table[name].combine_chunks() for name in names)

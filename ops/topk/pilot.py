@@ -1,4 +1,4 @@
-"""What the pilot of `topk` finds before the first shard is scored, and its file."""
+"""What the pilot of `topk` determines before the first shard is scored, and its file."""
 
 import json
 from dataclasses import dataclass
@@ -18,14 +18,15 @@ _EXPLAINED = b"atlas.explained"
 
 @dataclass(frozen=True)
 class Pilot:
-    """What is fixed for all shards.
+    """What the pilot fixes for all shards.
 
     Attributes:
         edges: the inner edges of every neuron's histogram, `[neurons, bins - 1]` float32.
         neurons: the units of each layer.
-        equal_lengths: whether padding changes what the model computes, so that batches hold sentences of one length.
-        gpu: the kind of GPU that it was found on; None on a CPU.
-        explained: the share of variance that each dictionary's reconstruction explains; None where it has none.
+        equal_lengths: whether padding changes the model's output, so that all sentences of a batch must be equally
+            long.
+        gpu: the kind of GPU on which this was determined; None on a CPU.
+        explained: the share of variance that each dictionary's reconstruction explains; None if it has none.
     """
 
     edges: Float32s
@@ -47,7 +48,7 @@ class Pilot:
 
     @classmethod
     def read(cls, store: Store, path: str) -> "Pilot":
-        """Return what a pilot's file holds; of an old one that says nothing of lengths or of a GPU, neither."""
+        """Read a pilot's file; an old file without lengths or GPU is read without them."""
         with store.parquet(path) as file:
             table = file.read()
         keys = (_WIDTHS, _FIRST, _EQUAL_LENGTHS, _GPU, _EXPLAINED)

@@ -1,4 +1,4 @@
-"""What the shards have of one range of neurons, added up: their winners so far, moments and histograms."""
+"""The shards' results for one range of neurons, added up: their winners so far, moments and histograms."""
 
 import numpy as np
 import pyarrow as pa
@@ -14,13 +14,13 @@ from ops.topk.tables import dataset_winner_rows, decode_winners, neuron_rows, wi
 
 
 class RangeSums:
-    """The sums of one range of neurons; as made they are empty.
+    """The sums of one range of neurons; empty when created.
 
     Args:
         first, stop: the neurons' numbers run from `first` to `stop` - 1.
-        k: winners of each neuron and pole.
+        k: number of winners per neuron and pole.
         poles: `top`, `bottom` or both.
-        datasets: those within which winners are kept too.
+        datasets: data sets within which separate winners are kept as well.
     """
 
     def __init__(self, first: int, stop: int, k: int, poles: tuple[str, ...], datasets: Datasets = NO_DATASETS) -> None:
@@ -32,7 +32,7 @@ class RangeSums:
         self.tokens_active: Int64s | None = None
 
     def update(self, table: pa.Table) -> None:
-        """Take in a shard's rows of these neurons; rounding depends on the order of the shards."""
+        """Add a shard's rows of these neurons; rounding depends on the order of the shards."""
         for pole, best in self.winners.items():
             best.merge_keys(*read_keys(table, pole))
             if self.within:

@@ -28,9 +28,9 @@ WARM_LENGTH = 16  # tokens of a sentence
 
 @dataclass
 class ShardResult:
-    """One shard's outcome: the rows of its partial file, its moments, what was not finite, and the sampled ids.
+    """One shard's result: the rows of its partial file, its moments, what was not finite, and the sampled ids.
 
-    The rows are made from the winners so far: read or hold them before the scorer begins its next shard.
+    The rows are computed from the winners so far: read or hold them before the scorer starts its next shard.
     """
 
     rows: ShardRows
@@ -47,23 +47,23 @@ class ShardResult:
 
 
 class ShardScorer:
-    """Scores shard after shard, keeping each pole's winners so far, so that later shards have less to hand over.
+    """Scores one shard after another and keeps each pole's winners so far, so that later shards return fewer rows.
 
-    That a sentence is not among the winners so far is a fact about the corpus: whatever lies below K distinct sentences
-    cannot win. A shard hands over those of its sentences that are among the winners so far; a shard that comes again
-    hands over the same ones, or fewer, since equal pairs count once.
+    A sentence beaten by K distinct sentences cannot win, whichever shard it is in. So a shard returns only those of its
+    sentences that are among the winners so far. A shard that is scored again returns the same sentences or fewer, since
+    equal pairs count once.
 
     Args:
         scorer: the model.
         k: winners for each neuron and pole.
         poles: `top`, `bottom` or both.
         edges: the histogram's inner edges `[neurons, bins - 1]` float32.
-        queued: whether no batch waits for what the device finds (None: on any device but a CPU). Winners are the same;
-            what a shard hands over and the last digits of its moments may differ.
-        room: slots of each neuron's winners where batches are queued (None: by the device's free memory).
-        datasets: those within which winners are kept too.
+        queued: whether the device works without the host waiting for its results (None: on any device but a CPU).
+            Winners are the same; the returned rows and the last digits of the moments may differ.
+        room: slots of each neuron's winners if batches are queued (None: by the device's free memory).
+        datasets: those within which winners are also kept.
 
-    Where units are sparse features, an activation of 0 is no winner, and a shard also counts active tokens.
+    If units are sparse features, an activation of 0 never wins, and a shard also counts active tokens.
     """
 
     def __init__(
@@ -93,11 +93,11 @@ class ShardScorer:
         self.runs = 0
 
     def warm_up(self, tokens: int, limit: int) -> None:
-        """Score some made-up sentences, so that the first shard does not pay for what is prepared at first use.
+        """Score some made-up sentences, so that the first shard does not pay for initialisation.
 
         Args:
-            tokens: in all, about as many as a batch will have.
-            limit: most tokens of a sentence.
+            tokens: in total, about as many as in a batch.
+            limit: maximum number of tokens of a sentence.
         """
         length = min(tokens, WARM_LENGTH, limit)
         values, _, _ = score_batch(self.scorer, [Tokens([0] * length, [0] * length, False)] * (tokens // length))
@@ -105,9 +105,9 @@ class ShardScorer:
             Histogram(self.edges).update(values)
 
     def raise_bounds(self, top: Float32s, bottom: Float32s, *within: Float32s) -> None:
-        """Take over bounds of the whole corpus, each `[neurons]`, as `ops.reducers.thresholds` returns them.
+        """Adopt bounds of the complete corpus, each `[neurons]`, as `ops.reducers.thresholds` returns them.
 
-        Those of each data set may follow, top and bottom, in their order.
+        Those of each data set may follow in order, each with its top and bottom.
         """
         for pole, bound in (("top", top), ("bottom", -bottom)):
             if pole in self.winners:
@@ -127,10 +127,10 @@ class ShardScorer:
         Args:
             span: its sentence ids run from `span[0]` to `span[1]` - 1.
             batches: all its sentences.
-            sample: ids whose activations are kept whole.
-            newer_bounds: returns the corpus's bounds, as `raise_bounds` takes them, where there are newer ones, else
-                None; asked before the first and after the last batch, so that a long shard hands over no more than it
-                must.
+            sample: ids whose activations are all stored.
+            newer_bounds: returns the corpus's bounds, as `raise_bounds` takes them, if there are newer ones, otherwise
+                None. It is called before the first and after the last batch, so that a long shard returns no
+                unnecessary rows.
         """
         self.runs += 1
         self._update_bounds(newer_bounds)
@@ -149,7 +149,7 @@ class ShardScorer:
         return ShardResult(rows, totals.moments, totals.unscored, totals.sampled, totals.scored, tokens_read)
 
     def rows_of(self, span: tuple[int, int], totals: ShardTotals) -> ShardRows:
-        """Return the rows of a shard of these sums, with those of the winners so far that lie in its span of ids."""
+        """Return the rows of a shard with these sums, including the winners so far in its span of ids."""
         neurons, run = len(self.edges), self.runs
         sampled, active = self._sampled(totals), None
         if self.sparse:
@@ -182,7 +182,7 @@ class ShardScorer:
         if self.sparse:
             return SparseSample.of_rows([totals.kept_sparse[i] for i in totals.sampled], len(self.edges))
         kept = np.array([totals.kept[i] for i in totals.sampled], np.float32).reshape(-1, len(self.edges))
-        return np.ascontiguousarray(kept.T)  # a part of the neurons is then no copy
+        return np.ascontiguousarray(kept.T)  # so that a slice of the neurons needs no copy
 
     def _update_bounds(self, newer_bounds: Callable[[], tuple[Float32s, ...] | None]) -> None:
         bounds = newer_bounds()
@@ -196,7 +196,7 @@ def score_batch(scorer: Scorer, tokens: Sequence[Tokens]) -> tuple[torch.Tensor,
 
 
 def signed(pole: str, activations: pa.ListArray, sent_ids: pa.ListArray) -> tuple[pa.Array, pa.Array]:
-    """Return the two list columns of a pole as they are stored: a reducer holds negated activations of the bottom."""
+    """Return the two list columns of a pole as they are stored, undoing the reducer's negation at the bottom."""
     return (activations if pole == "top" else negate(activations), sent_ids)
 
 

@@ -1,4 +1,4 @@
-"""What `topk` says of sentences: those that could not be scored, those of the activation sample, and their counts."""
+"""The sentence tables of `topk`: sentences that could not be scored, those of the activation sample, and counts."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -17,8 +17,7 @@ from ops.topk.neurons import Neurons
 from ops.topk.partial_file import DAMAGE, SAMPLE_PLACE, SparseRow, read_matrix, read_of_all
 
 SAMPLE_ROWS = 512
-# What the partial files of all shards say besides their tables, in the shards' order: `unscored` ids by reason, and
-# `sampled` ids.
+# The notes in the partial files of all shards, in the shards' order: `unscored` ids by reason, and `sampled` ids.
 Notes = list[dict[str, Any]]
 
 
@@ -44,11 +43,11 @@ def write_activations(
         neurons: all of the model.
         paths, notes: the partial files of all shards in their order, and their notes.
         fingerprint: the stage's.
-        sparse: whether units are sparse features, of which those that are active are stored.
+            sparse: whether units are sparse features, of which only the active ones are stored.
 
-    Returns:
-        Its number of sentences; the first shard whose partial file is damaged, and what was found: then it is not
-        written.
+        Returns:
+            Its number of sentences; the first shard whose partial file is damaged, and the damage. If one is damaged,
+            nothing is written.
     """
     layout = activations_schema(neurons.by_layer, sparse)
     starts = np.cumsum([0, *neurons.by_layer.values()])
@@ -86,7 +85,7 @@ def write_activations(
 
 
 def sparse_rows(table: pa.Table, sentences: int) -> list[SparseRow]:
-    """Return of each sampled sentence the features that are active, ascending, and their activations.
+    """Return each sampled sentence's active features, ascending, and their activations.
 
     Args:
         table: the columns `sample` and `SAMPLE_PLACE` of a shard's file, a row for each feature.
@@ -123,7 +122,7 @@ def account(corpus: dict[str, Any], unscored: list[int]) -> dict[str, Any]:
     """Count scored and unscored sentences of every source.
 
     Raises:
-        InputError: not one sentence could be scored.
+        InputError: no sentence could be scored.
     """
     if len(unscored) == corpus["sentences"]:
         raise InputError("--model: gave no finite activation for any sentence; try --dtype float32, or another model")

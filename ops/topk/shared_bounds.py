@@ -1,4 +1,4 @@
-"""Thresholds shared between the workers of `topk`: soft state, whose loss costs size and never a winner."""
+"""Thresholds shared between the workers of `topk`: soft state, whose loss costs storage but never a winner."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -20,12 +20,12 @@ _LOST = (OSError, pa.ArrowException, KeyError, ValueError)
 
 
 def is_due(counted: int, posted: int) -> bool:
-    """Tell whether so many shards deserve new bounds: every one at first, then one for every 20 there are."""
+    """Return whether new bounds are due after this many shards: after each at first, then after each further 5 %."""
     return counted > posted * 1.05
 
 
 class SumsOfShards(Protocol):
-    """What adds up shards' histograms, and returns bounds that follow from them."""
+    """Adds up the histograms of shards, and returns the bounds that follow from them."""
 
     @property
     def shards(self) -> set[int]:
@@ -39,10 +39,10 @@ class SumsOfShards(Protocol):
 
 
 class CorpusBounds:
-    """The bounds of the corpus, and behind them those of each data set that has winners of its own.
+    """The bounds of the corpus, followed by those of each data set that has its own winners.
 
-    A shard's histogram says nothing of the data sets that share it: those of the shards that are of one data set alone
-    count for that data set. Memory is that of one histogram of all neurons, four bytes a bin, for each data set.
+    A shard's histogram cannot be divided between data sets, so only shards of a single data set count towards its
+    bounds. Memory is one histogram of all neurons, four bytes a bin, for the corpus and for each data set.
 
     Args:
         edges: the histograms' inner edges, `[neurons, bins - 1]`.
@@ -74,7 +74,7 @@ class CorpusBounds:
 
 
 def bound_names(pairs: int) -> list[str]:
-    """Return the columns of so many pairs of bounds.
+    """Return the column names of this many pairs of bounds.
 
     >>> bound_names(2)
     ['top', 'bottom', 'top_0', 'bottom_0']
@@ -85,8 +85,8 @@ def bound_names(pairs: int) -> list[str]:
 class BoundPublisher:
     """On the driver: adds up the histograms of committed shards and posts the bounds that follow from them.
 
-    The histograms are read from the partial files, so that the bounds are the same after a restart, a shard counts
-    once however often it was done, and only what is really in place counts.
+    The histograms are read from the partial files. So the bounds are the same after a restart, a shard counts once
+    however often it was scored, and only committed shards count.
 
     Args:
         store: the run's folder.
@@ -112,12 +112,12 @@ class BoundPublisher:
         self.posted = 0
 
     def add_all(self, waiting: deque[int]) -> None:
-        """Take the committed shards that are waiting and do with them what `add` does; there may be none any more."""
+        """Process the committed shards that are waiting, possibly none, as `add` does."""
         if shards := [waiting.popleft() for _ in range(len(waiting))]:
             self.add(shards)
 
     def add(self, shards: Sequence[int]) -> None:
-        """Count some committed shards and post the new bounds if due; where that fails the workers do without."""
+        """Count some committed shards and post the new bounds if due; workers continue without them if that fails."""
         try:
             for shard, counts in zip(shards, side_by_side(self._read, shards, LARGE_FILES_AT_ONCE), strict=True):
                 self.shared.update(shard, counts)
@@ -140,14 +140,14 @@ class BoundPublisher:
 
 
 class BoundReader:
-    """In a worker: returns the posted bounds where they are newer than the last it returned, else None.
+    """In a worker: returns the posted bounds if they are newer than the last ones it returned, otherwise None.
 
     Args:
         store: the run's folder.
         path: where they are posted.
         fingerprint: the stage's.
         neurons: how many.
-        pairs: of bounds, one of the corpus and one of each data set that has winners of its own.
+        pairs: number of pairs of bounds, one of the corpus and one of each data set that has its own winners.
     """
 
     def __init__(self, store: Store, path: str, fingerprint: str, neurons: int, pairs: int = 1) -> None:
@@ -156,7 +156,7 @@ class BoundReader:
         self.seen: object = None
 
     def __call__(self) -> tuple[Float32s, ...] | None:
-        """Look; whatever goes wrong, there are no newer bounds."""
+        """Look for newer bounds; any failure counts as none."""
         try:
             info = self.store.filesystem.get_file_info(self.store.path(self.path))
             version = (info.type, info.mtime_ns, info.size)
@@ -168,7 +168,7 @@ class BoundReader:
             if named != self.fingerprint.encode() or table.num_rows != self.neurons:
                 return None
             self.seen = version
-            # Copies: torch takes no memory that must not be written to.
+            # Copies, because torch does not accept read-only memory.
             return tuple(table[name].to_numpy().copy() for name in self.names)
         except _LOST:
             return None

@@ -1,4 +1,4 @@
-"""The published tables of the top K, from what all shards together have: the rows of neurons/ and of topk/."""
+"""The published tables of the top K, computed from all shards together: the rows of neurons/ and of topk/."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -17,7 +17,7 @@ from ops.topk.silent import is_silent
 
 
 class PoleWinners(NamedTuple):
-    """The winners of neurons at one pole, each `[neurons, k]`, best first; `filled` says which slots hold one."""
+    """The winners of neurons at one pole, each `[neurons, k]`, best first; `filled` marks the slots with a winner."""
 
     activation: Float32s
     sent_id: Int64s
@@ -25,7 +25,7 @@ class PoleWinners(NamedTuple):
 
 
 def decode_winners(keys: torch.Tensor, pole: str) -> PoleWinners:
-    """Return the winners that a reducer's result `[neurons, k]` stands for; at the bottom it is of negated values."""
+    """Decode a reducer's result `[neurons, k]` into winners; at the bottom its values are negated."""
     values, ids = decode_keys(keys)
     values = values if pole == "top" else 0.0 - values
     return PoleWinners(values.numpy(), ids.numpy(), (keys != EMPTY).numpy())
@@ -51,8 +51,8 @@ def neuron_rows(
         edges: the histogram's inner edges, `[neurons, bins - 1]`.
         histogram: its counts, `[neurons, bins]`.
         largest: the largest absolute activation of each layer from layer `first` on, `[layers]`.
-        tokens_active: tokens at which each sparse feature is active, `[neurons]`; None where units are not sparse.
-            The first bin of their histograms counts the sentences in which they are not active.
+        tokens_active: tokens at which each sparse feature is active, `[neurons]`; None if units are not sparse. The
+            first bin of their histograms counts the sentences in which they are not active.
     """
     size = len(layer)
     columns = {
@@ -73,7 +73,7 @@ def neuron_rows(
         if pole in winners:
             values, _, filled = winners[pole]
             count = filled.sum(1)
-            none = count == 0  # a sparse feature that is nowhere active
+            none = count == 0  # a sparse feature that is never active
             threshold = pa.array(values[np.arange(size), count - 1], mask=none)
             mean = pa.array(np.where(filled, values.astype(np.float64), 0).sum(1) / np.maximum(count, 1), mask=none)
         columns |= {f"{pole}_threshold": threshold, f"{pole}_mean": mean}
@@ -85,9 +85,9 @@ def neuron_rows(
 
 
 def winner_rows(layer: Int16s, unit: Int32s, winners: dict[str, PoleWinners]) -> Iterator[pa.Table]:
-    """Return the rows of `topk/`, sorted by layer, unit, pole and rank; each table holds whole neurons.
+    """Yield the rows of `topk/`, sorted by layer, unit, pole and rank; no neuron is split between tables.
 
-    A table has as many neurons as a row group holds, at least one.
+    A table has as many neurons as fit in a row group, but at least one.
 
     Args:
         layer, unit: of each neuron, `[neurons]`, ascending.
@@ -121,7 +121,7 @@ def _ranked(
         table: its name.
         layer, unit: of each neuron, `[neurons]`, ascending.
         sets: the winners, in the order of the table.
-        named: by column what each set is of, `[sets]`.
+        named: by column, the name of each set, `[sets]`.
     """
     if not sets:
         return

@@ -1,4 +1,4 @@
-"""Where the time of a pass over the corpus went."""
+"""The time spent in each part of a pass over the corpus."""
 
 import time
 from collections.abc import Iterable, Iterator
@@ -9,12 +9,12 @@ from ops.clock import duration
 
 
 class Times:
-    """Seconds of a stage by part, on the wall clock, which workers share (on several machines, as far as theirs agree).
+    """Seconds of a stage by part, in wall-clock time; across machines they are as accurate as the clocks agree.
 
-    `start_up` runs from the making of this object to the start of a worker's first shard, the pilot aside, in the mean
-    of all workers: while one loads its model, another may be at work. `score` runs from there to the last shard's end;
-    `worker_cpu` is the processor time that all workers spent on shards meanwhile. What was done before in another run
-    is in none of them.
+    `start_up` runs from the creation of this object to the start of a worker's first shard, without the pilot, averaged
+    over all workers; while one loads its model, another may already score. `score` runs from there to the end of the
+    last shard. `worker_cpu` is the processor time that all workers spent on shards. Work of an earlier, interrupted run
+    is not included.
     """
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class Times:
         self.seconds[part] += time.time() - started
 
     def count(self, rows: Iterable[dict[str, Any]]) -> None:
-        """Take in the rows of all shards of one round.
+        """Add the rows of all shards of one round.
 
         A row holds `sentences`, the `worker`'s name, `began` and `ended` by the wall clock, and its seconds of `cpu`.
         """

@@ -1,4 +1,4 @@
-"""How pages and text call a run's units, and which dictionary the features of a layer are of."""
+"""The names of a run's units on pages and in texts, and the dictionary that the features of a layer belong to."""
 
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
@@ -7,11 +7,11 @@ from ops.model.hook_points import HookPoint
 
 
 class UnitNames(NamedTuple):
-    """What a run's units are called.
+    """The names of a run's units.
 
     Attributes:
         one, many: such as `neuron` and `neurons`.
-        sources: by layer the dictionary that they are of, none for neurons.
+        sources: by layer, the dictionary of its features; empty for neurons.
     """
 
     one: str
@@ -28,7 +28,7 @@ NEURONS = UnitNames("neuron", "neurons", {})
 
 
 def unit_names(topk: dict[str, Any]) -> UnitNames:
-    """Return how a run's units are called, by the entry of `topk` in run.json.
+    """Return the names of a run's units, given the entry of `topk` in run.json.
 
     >>> unit_names({"counts": {}})
     UnitNames(one='neuron', many='neurons', sources={})

@@ -15,15 +15,15 @@ from ops.topk.neurons import POLES, Neurons, part_of, set_number
 def winner_groups(
     store: Store, neurons: Neurons, numbers: Int64s | None, columns: tuple[str, ...] = ("sent_id",), table: str = "topk"
 ) -> Iterator[tuple[Int64s, pa.Table]]:
-    """Return the set number (`set_number`) of each row of some neurons, and these rows with the columns asked for.
+    """Yield the set number (`set_number`) of each row of some neurons, and these rows with the requested columns.
 
-    Rows come in the order of the table; a row group without any of these neurons is left out.
+    Rows come in the order of the table; a row group without any of these neurons is skipped.
 
     Args:
         store: the run's folder.
         neurons: of the run.
-        numbers: the neurons that are wanted; None for all of them.
-        columns: what is read besides the neuron and the pole.
+        numbers: the neurons to read; None for all of them.
+        columns: the columns to read in addition to the neuron and the pole.
         table: `topk` or `topk_by_dataset`.
     """
     names = store.table_files(table) if numbers is None else [part_name(table, p) for p in np.unique(part_of(numbers))]

@@ -1,4 +1,4 @@
-"""Ports for a Ray that tests start beside others."""
+"""Ports for a Ray that a test starts while others run."""
 
 import random
 import socket

@@ -29,9 +29,9 @@ def start_job(job: str, log: Path, *flags: object, **env: str) -> Process:
 
     Args:
         job: its name.
-        log: what it writes to standard error; what stood there before is gone.
+        log: file for its standard error; previous contents are overwritten.
         flags: of the command line.
-        env: variables of its environment, beside those of this process.
+        env: variables of its environment, in addition to those of this process.
     """
     # Ray writes to standard output what it sees of dead workers, whenever it likes.
     with log.open("wb") as stream, log.with_suffix(".ray").open("ab") as own:
@@ -60,7 +60,7 @@ def kill_when(there: Callable[[], bool], job: Process, log: Path) -> None:
 
 
 def is_alive(pid: int) -> bool:
-    """Tell whether a process is there and has not ended; one that nobody has waited for is no more than a number."""
+    """Tell whether a process is running; a zombie, which nobody has waited for, is not."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:

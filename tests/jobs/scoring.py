@@ -1,4 +1,4 @@
-"""A corpus of a few shards scored by a small model: what the tests of faults run, whole and broken."""
+"""A corpus of a few shards scored by a small model, which the tests of faults run with and without faults."""
 
 from pathlib import Path
 

@@ -7,7 +7,7 @@ from ops.storage.store import Store
 
 
 def do_in_reverse(step: Step, out: str, fingerprint: str = "f") -> None:
-    """Do each item once: it is done only then, only for this fingerprint, its files committed in the order stated."""
+    """Do each item once, and check when it counts as done: only then, only for this fingerprint, files in order."""
     store, commit_several = Store(out), Store.commit_several
     worker = step.worker(**step.args)
     for item in reversed(step.items):

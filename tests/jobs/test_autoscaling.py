@@ -46,7 +46,7 @@ sys.exit(status)
 """
 
 # As a sitecustomize.py on every node: a shard's commit is written down with the node's process (a worker is started by
-# its node's raylet), and a node that has one takes long over the next, until the test lets it go on. So does the pilot.
+# its node's raylet), and a node that has one takes long over the next, until the test releases it. So does the pilot.
 SITE = """
 import os, time
 _replace = os.replace
@@ -71,7 +71,7 @@ os.replace = replace
 
 
 def cluster_file(folder: Path, port: int, gpus: int) -> Path:
-    """A whole configuration of Ray's autoscaler, for machines that are processes here, so many of them with a GPU."""
+    """Write a complete configuration of Ray's autoscaler: machines are processes here, `gpus` of them with a GPU."""
     provider = {"type": "fake_multinode", "fake_cluster": True, "gcs_address": f"127.0.0.1:{port}"}
     # Otherwise one machine comes, however many are asked for in one go.
     provider |= {"launch_multiple": True}
@@ -121,7 +121,7 @@ def head(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[tuple[str, 
     """A head without work of its own, and nothing else up: its folder, and the environment of who works with it."""
     port, client = free_ports(2)
     config = cluster_file(tmp_path, port, getattr(request, "param", GPUS))
-    # Unix sockets lie in it, whose paths may hold 107 characters.
+    # It holds Unix sockets, whose paths may have at most 107 characters.
     short = tempfile.mkdtemp(prefix="atlas-")
     (tmp_path / "sitecustomize.py").write_text(SITE)
     given = {n: v for n, v in os.environ.items() if not n.startswith("RAY_")}
@@ -168,8 +168,8 @@ def by_node(commits: Path) -> dict[int, list[str]]:
 
 
 def launches(folder: str) -> list[int]:
-    """How many machines with a GPU the autoscaler started at a time."""
-    # Not by session_latest, a link that each machine makes anew.
+    """Return how many machines with a GPU the autoscaler started at a time."""
+    # Do not use session_latest: each machine replaces this link.
     [log] = Path(folder).glob("session_2*/logs/monitor.log")
     return list(map(int, re.findall(r"Launching (\d+) nodes, type gpu\.", log.read_text())))
 
@@ -227,7 +227,7 @@ def driver(
 
 
 def wait_for(enough: Callable[[], bool], job: subprocess.Popen[bytes], log: Path) -> None:
-    """Wait until it is so, while the job goes on."""
+    """Wait until `enough()` is true while the job runs."""
     deadline = time.monotonic() + 400
     while not enough():
         assert job.poll() is None, log.read_text()

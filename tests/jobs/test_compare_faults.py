@@ -1,4 +1,4 @@
-"""Each part of the job `compare` killed in the middle: the same command goes on, and its files are those of any run."""
+"""Each part of the job `compare` is killed in the middle: the same command resumes and writes the usual files."""
 
 import json
 import shutil

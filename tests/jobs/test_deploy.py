@@ -58,7 +58,7 @@ def test_the_cluster_of_h100s_differs_in_its_gpus_alone() -> None:
     gpu, h100 = (cluster["available_node_types"].pop("gpu") for cluster in (plain, large))
     assert plain == large
     for cluster in (gpu, h100):
-        # As many GPUs either way, and as many as the documented lines ask for.
+        # Both clusters have the same number of GPUs, which is the one in the documented commands.
         assert cluster["max_workers"] * MACHINES[cluster["node_config"].pop("InstanceType")][1] == 8
     assert gpu["node_config"] == h100["node_config"]
 
@@ -81,7 +81,7 @@ def test_what_cluster_yaml_sends_is_what_the_environment_is_made_from() -> None:
     assert all((ROOT / name).is_file() for name in sent)
 
 
-# Stands for a connection: what it is told runs here, in the home of the machine of that address.
+# A fake ssh: it runs the command here, in the home folder of the machine with that address.
 SSH = """#!/bin/bash
 while [[ $1 != *@* ]]; do shift; done
 [[ "${*:2:4}" == "bash --login -c -i" ]] || exit 99
@@ -239,7 +239,7 @@ def test_ray_up_and_its_autoscaler_against_a_stand_in_for_aws(s3: str, tmp_path:
     assert 3 < cores_for(6_500_000_000, kinds.values()) < 8
     run(home, *ray, "down", "--yes", "cluster.yaml")
 
-    # Each has its role, and none was made besides.
+    # Each machine has its role, and there are no others.
     found = {"head": [head["PublicIpAddress"], head["ImageId"], head["IamInstanceProfile"]["Arn"]], **workers}
     for kind, (_, image, profile) in found.items():
         assert profile.endswith(f":instance-profile/neuron-atlas-{'head' if kind == 'head' else 'worker'}")
@@ -345,7 +345,7 @@ def test_a_misspelled_field_is_refused_wherever_it_stands(validator: Any) -> Non
         for key in path:
             place = place[key]  # type: ignore[index]
         if path in free or path[-1:] in (("rayStartParams",), ("requests",), ("limits",)):
-            continue  # where any name may stand
+            continue  # any name is allowed here
         place["replicass"] = 1
         assert not validator.is_valid(job), path
         tried += 1
@@ -467,7 +467,7 @@ def test_what_the_image_copies_is_enough(tmp_path: Path) -> None:
                     (image / target).mkdir(parents=True, exist_ok=True)
                     shutil.copy(ROOT / source, image / target)
         if kind == "RUN" and "pip install" in told:
-            # What makes the environment lies there by then.
+            # The files that define the environment are there by then.
             assert all(
                 (image / name).is_file() for name in ("pyproject.toml", "constraints.txt", *PROJECT["license-files"])
             )

@@ -1,4 +1,4 @@
-"""The job `report`: a site of a finished run, made anew each time, gone with the tables that it shows."""
+"""The job `report`: a site of a finished run, rebuilt each time, and removed together with the tables that it shows."""
 
 import json
 import re

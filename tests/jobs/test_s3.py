@@ -1,4 +1,4 @@
-"""Sources and the run directory on a real S3 server on loopback: bytes, stores and the whole main job."""
+"""Sources and the run directory on a real S3 server on loopback: bytes, stores and the complete main job."""
 
 import gzip
 import socket

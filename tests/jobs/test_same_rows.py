@@ -42,7 +42,7 @@ EVERY = (
 
 
 def rescore(run: tuple[Path, Path], out: Path, **options: object) -> Path:
-    """Score the run's corpus anew in `out`, in this process."""
+    """Score the run's corpus again in `out`, in this process."""
     shutil.copytree(run[0], out)
     given = {"out": str(out), "model": str(run[1]), "k": K, "activation_sample": 50, "workers": 1, "redo": True}
     topk.JOB.run(TopkConfig.model_validate({**given, **options}))

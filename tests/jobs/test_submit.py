@@ -126,7 +126,7 @@ def head(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Head]:
     home.mkdir()
     left = shutil.ignore_patterns(".git", ".venv", "runs", "__pycache__", ".*_cache", ".hypothesis", "*.egg-info")
     shutil.copytree(ROOT, checkout, ignore=left)
-    # Unix sockets lie in it, whose paths may hold 107 characters.
+    # It holds Unix sockets, whose paths may have at most 107 characters.
     short = tempfile.mkdtemp(prefix="atlas-")
     # Another Ray of this machine may hold the ports that Ray takes by itself.
     own = (

@@ -46,7 +46,7 @@ def check_print(figure: Figure, model: str) -> None:
 
 
 def check_inside(figure: Figure) -> None:
-    """Check that every point of every line lies within its panel."""
+    """Check that every point of every line is inside its panel."""
     for axes in figure.axes:
         (left, right), (bottom, top) = sorted(axes.get_xlim()), sorted(axes.get_ylim())
         for line in axes.lines:

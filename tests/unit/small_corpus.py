@@ -98,7 +98,7 @@ def open_corpus(folder: Path, monkeypatch: pytest.MonkeyPatch, *shards: list[Sen
 
 
 def random_sentences(seed: int, n: int) -> list[Sentence]:
-    """Return tagged and parsed sentences of few words, with metadata that some lack."""
+    """Return short tagged and parsed sentences; some lack metadata."""
     rng = np.random.default_rng(seed)
     lexicon = {"NN": ["cat", "dog", "Dog"], "VBZ": ["runs", "sees"], "JJ": ["old"], "DT": ["the", "a"], ".": ["."]}
     found = []

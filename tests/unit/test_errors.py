@@ -1,4 +1,4 @@
-"""What is printed of an error: one line, its values cut, its advice and its command whole."""
+"""An error is printed as one line with its values truncated, but its advice and its command complete."""
 
 import pickle
 

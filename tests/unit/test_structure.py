@@ -1,4 +1,4 @@
-"""What holds for the code as a whole: who imports whom, and where things are spelled."""
+"""Rules for all of the code: which package imports which, and where names are spelled."""
 
 import ast
 import re
@@ -48,7 +48,7 @@ def imported(tree: ast.AST) -> Iterator[str]:
 
 
 def room(package: str, parts: tuple[str, ...]) -> str:
-    """The room of a module that stands below a package, by the parts of its path."""
+    """Return the room of a module inside a package, given the parts of its path."""
     name = parts[0].removesuffix(".py")
     known = set.union(*FLOORS[package])
     return name if package == "ops" or name in known else "a job"

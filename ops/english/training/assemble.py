@@ -1,4 +1,4 @@
-"""A spaCy pipeline out of a trained network."""
+"""A spaCy pipeline made from a trained network."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ def assemble(network: JointNetwork, meta: dict[str, Any]) -> Language:
     for tag in (*labels.tags, WHITE_SPACE):
         tagger.add_label(tag)
     weights, bias = _with_space_column(network.tagger)
-    # The tags of white space are decided by the last column alone.
+    # Only the last column decides the tags of white space.
     weights = np.vstack([weights, np.eye(1, width, width - 1, dtype=np.float32) * 2 * CERTAIN])
     output = tagger.model.get_ref("output_layer")
     output.set_dim("nO", len(tagger.labels))

@@ -11,10 +11,10 @@ USER = "@user"
 
 
 def vary(sentence: Sentence, others: Sequence[Sentence], random: Random, rate: float) -> Sentence:
-    """Return a variant of a sentence, each kind of change with the chance `rate` (an @name with half of it).
+    """Return a variant of a sentence, with each kind of change made with probability `rate` (half of it for an @name).
 
-    The full stop left out; a sentence out of `others` after it (two trees under the one ROOT); an @name
-    before it; all in lower case, in capitals or in title case.
+    The changes are: drop the full stop; append a sentence of `others`, with both trees under one ROOT; put an @name
+    before it; write it in lower case, in capitals or in title case.
     """
     if random.random() < rate:
         sentence = without_stop(sentence)
@@ -28,7 +28,7 @@ def vary(sentence: Sentence, others: Sequence[Sentence], random: Random, rate: f
 
 
 def without_stop(sentence: Sentence) -> Sentence:
-    """Return the sentence without the punctuation at its end, where that hangs under the topmost phrase."""
+    """Return the sentence without the punctuation at its end, if that is directly below the topmost phrase."""
     if sentence.tags[-1] != "." or len(sentence.words) < 2:
         return sentence
     if sentence.tree is None:
@@ -41,7 +41,7 @@ def without_stop(sentence: Sentence) -> Sentence:
 
 
 def joined(first: Sentence, second: Sentence) -> Sentence:
-    """Return two sentences as one, their trees side by side under one ROOT (no tree where either has none)."""
+    """Return two sentences as one, their trees side by side under one ROOT, or no tree if either has none."""
     if first.tree is None or second.tree is None:
         return Sentence(first.words + second.words, first.tags + second.tags)
     return sentence_of_tree(Tree(ROOT, first.tree.children + second.tree.children))

@@ -30,11 +30,11 @@ class Labels:
 
 @dataclass(frozen=True)
 class Batch:
-    """Sentences laid end to end.
+    """Sentences, concatenated.
 
     Attributes:
         rows: of the distinct words, as an Inventory returns them, `[kinds, COLUMNS]`.
-        kinds: for each word its place in `rows`, `[words]`.
+        kinds: for each word its index in `rows`, `[words]`.
         targets: tag, change of depth, depth (from 0), phrase and unary chain, IGNORED where unknown, `[5, words]`.
         lengths: words of each sentence.
         parsed: which sentences have a tree.
@@ -51,7 +51,7 @@ def collect_labels(trees: Sequence[Sentence], tagged: Sequence[Sentence], minimu
     """Return the labels that occur at least `minimum` times in the sentences, sorted (no unary chain first).
 
     Raises:
-        InputError: there are none of some kind.
+        InputError: there is no label of some kind.
     """
     tags: Counter[str] = Counter()
     phrases: Counter[str] = Counter()
@@ -74,7 +74,7 @@ def collect_labels(trees: Sequence[Sentence], tagged: Sequence[Sentence], minimu
 
 
 class Batcher:
-    """Makes batches of about `words` words out of sentences of like length."""
+    """Makes batches of about `words` words from sentences of similar length."""
 
     def __init__(self, inventory: Inventory, labels: Labels, words: int) -> None:
         self.inventory = inventory

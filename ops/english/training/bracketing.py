@@ -67,12 +67,12 @@ def agreement(gold: Tree, predicted: Tree) -> Agreement:
 
 
 def brackets(tree: Tree, counted: list[int]) -> "Counter[Bracket]":
-    """Return every phrase as (label, start, stop) with its number of occurrences, leaves and ROOT left out.
+    """Return every phrase as (label, start, stop) with its number of occurrences, without leaves and ROOT.
 
     Args:
         tree: the tree.
-        counted: for each place between characters how many before it count, `[characters + 1]`; phrases over nothing
-            that counts are left out.
+        counted: for each position between characters, the number of counted characters before it, `[characters + 1]`;
+            phrases without a counted character are skipped.
     """
     found: Counter[Bracket] = Counter()
     place = 0

@@ -1,4 +1,4 @@
-"""A narrower network out of a trained one, and what it then learns from that one's scores."""
+"""A narrower network made from a trained one, and how it learns from that one's scores."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,7 +19,7 @@ WEIGHTS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 
 
 def load_teacher(folder: Path, sizes: Architecture) -> JointNetwork:
-    """Return the network of the pipeline in a folder, out of which one of these sizes is to be made.
+    """Return the network of the pipeline in a folder, from which a network of these sizes will be made.
 
     Raises:
         InputError: there is none, or a network of these sizes cannot be taken from it.
@@ -57,21 +57,21 @@ def soft_loss(
 
 @torch.no_grad()
 def narrowed(teacher: JointNetwork, sizes: Architecture, batches: Sequence[Batch]) -> JointNetwork:
-    """Return a network with the teacher's words and CNN and, of its BiLSTM, the units that carry most.
+    """Return a network with the teacher's words and CNN and the most important units of its BiLSTM.
 
-    What a unit carries is the variance of its output times the squares of the weights on it, as a share of the
-    sum over all units, added up over all that reads it. The weights on the units that stay are fitted by least
-    squares, so that what reads them gets nearly what it got from all.
+    A unit's importance is the variance of its output times the squares of the weights on it, as a share of the sum over
+    all units, added up over all layers that read it. The weights on the remaining units are fitted by least squares, so
+    that these layers get nearly the same input as from all units.
 
     Args:
         teacher: a network of the same width, windows and layers.
-        sizes: of the new one, its `hidden` no more than the teacher's.
-        batches: sentences that the outputs of units are measured on.
+        sizes: of the new one; its `hidden` is at most the teacher's.
+        batches: sentences on which the outputs of units are measured.
     """
     old = teacher.reader
     student = JointNetwork(old.inventory, teacher.labels, sizes).eval()
     outputs = _outputs(teacher, batches)
-    below = torch.stack(outputs).cumsum(0).unbind()  # what stands above each layer
+    below = torch.stack(outputs).cumsum(0).unbind()  # the input of the layer above each layer
     readings = [(below[-1], torch.cat([teacher.tagger.weight, teacher.parser.weight]))]
     for layer, lstm in enumerate(old.lstms):
         readings.append((outputs[layer], torch.cat([lstm.get_parameter(f"weight_hh_l0{way}") for way in WAYS], 1)))

@@ -17,7 +17,7 @@ DOCS_PER_BATCH = 256
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """Words, those with the right tag, and the agreement of brackets (None where there are no trees)."""
+    """Number of words and of those with the right tag, and the agreement of brackets (None if there are no trees)."""
 
     words: int
     right: int
@@ -25,7 +25,7 @@ class Scores:
 
     @property
     def tag_accuracy(self) -> float:
-        """Right tags in percent of the gold words; a word that is split otherwise counts as wrong."""
+        """Right tags in percent of the gold words; a word that is tokenized differently counts as wrong."""
         return 100 * self.right / self.words
 
     def row(self) -> dict[str, float]:
@@ -40,7 +40,7 @@ class Scores:
 def score(
     nlp: Language, tests: Mapping[str, Sequence[Sentence]], progress: Callable[[str], None] = print
 ) -> dict[str, Any]:
-    """Return the scores of a pipeline on each test file, with gold tokens and from raw text; each is told as a line."""
+    """Return the scores of a pipeline on each test file, with gold tokens and from raw text; print a line for each."""
     scores: dict[str, Any] = {}
     for name, sentences in tests.items():
         scores[name] = {"gold_tokens": evaluate(nlp, sentences).row()}

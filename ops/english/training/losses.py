@@ -1,4 +1,4 @@
-"""What training minimises: cross-entropy of each head, and that of the whole sequence of depths."""
+"""The training loss: cross-entropy of each head, and that of the complete sequence of depths."""
 
 from collections.abc import Sequence
 
@@ -16,10 +16,11 @@ def loss(tags: Tensor, scores: Tensor, heads: Sequence[int], batch: Batch, seque
 
     Args:
         tags: scores, `[words, tags]`.
-        scores: of the parser's heads side by side, `[words, sum of heads]`.
+        scores: of the parser's heads, concatenated, `[words, sum of heads]`.
         heads: outputs of each head.
         batch: the gold labels.
-        sequence_weight: weight of the common sequence of the two heads of depth; their own is 1 minus it.
+        sequence_weight: weight of the joint sequence of the two depth heads; that of their separate losses is 1 minus
+            it.
     """
     outputs = [tags, *_parts(scores, heads, -1)]
     weights = (1.0, 1 - sequence_weight, 1 - sequence_weight, 1.0, 1.0)
@@ -33,12 +34,12 @@ def loss(tags: Tensor, scores: Tensor, heads: Sequence[int], batch: Batch, seque
 
 
 def depth_sequence_loss(change: Tensor, absolute: Tensor, batch: Batch) -> Tensor:
-    """Return minus the log-probability of the gold depths among all sequences (a linear-chain CRF), summed.
+    """Return the negative log-probability of the gold depths among all sequences (a linear-chain CRF), summed.
 
     Args:
         change: scores of the change of depth, `[words, CHANGES]`.
         absolute: scores of the depth, `[words, DEPTHS]`.
-        batch: the gold labels; sentences without a tree do not count.
+        batch: the gold labels; sentences without a tree are ignored.
     """
     parts = list(zip(batch.lengths, batch.parsed, strict=True))
     chosen = [i for i, (n, parsed) in enumerate(parts) if parsed and n > 1]

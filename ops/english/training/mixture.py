@@ -1,4 +1,4 @@
-"""What one pass of training reads: all trees, a draw of the capped ones, all tagged sentences."""
+"""The sentences of one training pass: all trees, a sample of the capped ones, all tagged sentences."""
 
 from collections.abc import Sequence
 from random import Random
@@ -15,10 +15,10 @@ class Mixture:
 
     Args:
         trees, tagged: sentences that every pass reads, varied at the rate `variation`.
-        capped: sentences of which every pass reads a draw, as they are.
-        capped_sentences: size of that draw.
+        capped: sentences of which every pass reads a sample, without variation.
+        capped_sentences: size of that sample.
         variation: rate of variants, from 0 to 1.
-        own_trees: share of the tagged sentences that come with the network's own trees once `parse` was called.
+        own_trees: share of the tagged sentences that get the network's own trees once `parse` was called.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Mixture:
         return sentences + self._varied(tagged, random)
 
     def parse(self, network: JointNetwork, batcher: Batcher) -> None:
-        """Let this network parse the tagged sentences, over their own tags."""
+        """Parse the tagged sentences with this network, using their own tags."""
         self._parsed = own_trees(network, self._tagged, batcher)
 
     def words(self) -> int:
@@ -58,7 +58,7 @@ class Mixture:
         return whole + capped * self._capped_sentences // max(1, len(self._capped))
 
     def counts(self) -> dict[str, float]:
-        """Return the occurrences of each word, those in `capped` counting a quarter."""
+        """Return the occurrences of each word, with those in `capped` counting a quarter."""
         counts: dict[str, float] = {}
         for sentences, weight in ((self._trees, 1.0), (self._tagged, 1.0), (self._capped, 0.25)):
             for sentence in sentences:

@@ -1,4 +1,4 @@
-"""The network with its heads, as it is trained, and what it predicts."""
+"""The network with its heads, as used in training, and its predictions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class Architecture:
         hidden: size of the BiLSTM's state in one direction.
         layers: layers of the BiLSTM.
         windows: layers of the CNN.
-        dropout: share of values that training leaves out.
+        dropout: share of values that are dropped in training.
     """
 
     width: int
@@ -49,7 +49,7 @@ class JointNetwork(nn.Module):
         self.parser = nn.Linear(2 * sizes.hidden, sum(self.heads))
 
     def forward(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Return the scores of tags, `[words, tags]`, and of the parser's heads together, `[words, sum of heads]`."""
+        """Return the scores of tags, `[words, tags]`, and of the parser's heads, `[words, sum of heads]`."""
         kinds = self.reader.words(batch.rows)
         read = self.reader(kinds[batch.kinds], batch.lengths)
         return self.tagger(read), self.parser(read)

@@ -1,4 +1,4 @@
-"""Passes over the training sentences: steps of AdamW, with an average of the weights kept beside."""
+"""Passes over the training sentences: steps of AdamW, while an average of the weights is also kept."""
 
 import json
 import math
@@ -23,7 +23,7 @@ from ops.errors import InputError
 AVERAGED = 0.998
 WARM_UP = 200
 LARGEST_GRADIENT = 2.0
-LARGEST_WEIGHT = 65_504.0  # that half precision holds, in which weights are saved
+LARGEST_WEIGHT = 65_504.0  # the maximum of half precision, in which weights are saved
 
 
 class Trainer:
@@ -33,11 +33,11 @@ class Trainer:
         network: the network.
         batcher: makes its batches.
         counts: occurrences of each word in training.
-        steps: at most so many; the learning rate falls to nothing at the last one.
+        steps: maximum number of steps; the learning rate falls to 0 at the last one.
         rate: the highest learning rate.
         sequence_weight: weight of the sequence of depths in the loss.
-        unknown: a word that occurs n times is made unknown with the chance `unknown / (unknown + n)`.
-        teacher: a network whose scores are learnt beside the labels, as much as they; `network` comes from it.
+        unknown: a word that occurs n times is replaced by the unknown word with probability `unknown / (unknown + n)`.
+        teacher: a network whose scores are learnt with the same weight as the labels; `network` is made from it.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Trainer:
         """Do one pass over the sentences and return the mean loss per word.
 
         Raises:
-            InputError: weights or losses are no numbers any more, or too large to be saved.
+            InputError: weights or losses are not finite, or weights are too large to be saved.
         """
         self.network.train()
         total, words = 0.0, 0
@@ -110,7 +110,7 @@ class Trainer:
 
     @contextmanager
     def averaged(self) -> Iterator[JointNetwork]:
-        """Return the network with its weights averaged over about the last 500 steps; they are put back at the end."""
+        """Yield the network with its weights averaged over about the last 500 steps, and restore them afterwards."""
         self._exchange()
         try:
             yield self.network
@@ -119,7 +119,7 @@ class Trainer:
 
     @torch.no_grad()
     def _taught(self, batch: Batch) -> tuple[torch.Tensor, torch.Tensor] | None:
-        """Return the teacher's scores, no word hidden from it."""
+        """Return the teacher's scores, with no word hidden."""
         if self._teacher is None:
             return None
         found: tuple[torch.Tensor, torch.Tensor] = self._teacher.eval()(batch)
@@ -148,7 +148,7 @@ def run_passes(
     Args:
         trainer, mixture, batcher: what is trained, on what, in which batches.
         passes: how many.
-        own_trees: let the network parse the tagged sentences after half the passes, and every fourth pass from then on.
+        own_trees: whether the network parses the tagged sentences after half of the passes and every fourth pass later.
         dev: the development sentences, by name of file.
         random: decides order, draws and variation.
         progress: gets a line after each pass.

@@ -15,7 +15,7 @@ _NOT_UTF8 = re.compile("[\udc80-\udcff]")  # what "surrogateescape" makes of byt
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """Words and tags, `[n]` each, with the tree over them (its top ROOT) where there is one."""
+    """Words and tags, `[n]` each, with the tree over them (its top ROOT) if there is one."""
 
     words: list[str]
     tags: list[str]
@@ -23,7 +23,7 @@ class Sentence:
 
 
 def sentence_of_tree(tree: Tree) -> Sentence:
-    """Return the sentence of a tree, put under a ROOT where it has none."""
+    """Return the sentence of a tree, adding a ROOT if it has none."""
     tree = tree if tree.label == ROOT and tree.word is None else Tree(ROOT, [tree])
     found = leaves(tree)
     return Sentence([leaf.word or "" for leaf in found], [leaf.label for leaf in found], tree)
@@ -33,7 +33,7 @@ def read_trees(path: Path) -> list[Sentence]:
     """Return the sentences of a file of bracketed trees, one a line.
 
     Raises:
-        InputError: there is no such file, no sentence in it, or a line that cannot be read, which it names.
+        InputError: the file does not exist or has no sentence, or a line, which is named, cannot be read.
     """
     sentences = []
     for number, line in _lines(path):
@@ -49,7 +49,7 @@ def read_tags(path: Path) -> list[Sentence]:
     """Return the sentences of a file of word, tab and tag, a blank line after each sentence.
 
     Raises:
-        InputError: there is no such file, no sentence in it, or a line of other columns, which it names.
+        InputError: the file does not exist or has no sentence, or a line, which is named, has other columns.
     """
     sentences = []
     words: list[str] = []

@@ -12,7 +12,7 @@ DRAWS = 200
 
 
 def counted(rows: list[tuple[float, float, float, float]], seed: int = 0, together: int = 1) -> Counted:
-    """Winners with and in all, others with and in all, by data set; documents of so many sentences, all alike."""
+    """Winners with it and in all, others with it and in all, by data set; `together` equal sentences a document."""
     rng = np.random.default_rng(seed)
     tables = np.array(rows, float)
     cells = np.stack([tables[:, 0], tables[:, 1] - tables[:, 0], tables[:, 2], tables[:, 3] - tables[:, 2]])

@@ -11,7 +11,7 @@ DRAWS = 200
 
 
 def precisions(own: list[list[float]], random: list[list[float]], spread: float = 0.0, group: int = 0) -> Precisions:
-    """Precisions of which every bootstrap sample differs by chance, independently."""
+    """Precisions with independent random noise in every bootstrap sample."""
     rng = np.random.default_rng(0)
     values = [np.repeat(np.array(table, float)[:, :, None], 1 + DRAWS, 2) for table in (own, random)]
     for table in values:

@@ -1,4 +1,4 @@
-"""What neurons do to others: a planted one is found, and the numbers are those of the layers run by hand."""
+"""The effects of neurons: a planted one is found, and the numbers match the layers run by hand."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -30,7 +30,7 @@ MEAN, STD = RNG.normal(size=24), RNG.uniform(0.5, 2, size=24)
 
 
 def plant(model: torch.nn.Module) -> None:
-    """Let what layer 2 computes depend on one unit of layer 1, and that one vary."""
+    """Make the output of layer 2 depend on one unit of layer 1, and make that unit vary."""
     first, second = model.encoder.layer  # type: ignore[union-attr, misc]
     first.output.LayerNorm.weight[PLANTED] = 8.0
     second.intermediate.dense.weight[:, torch.arange(12) != PLANTED] = 0.0
@@ -82,7 +82,7 @@ def test_the_numbers_are_those_of_the_layers_run_by_hand(planted: ModelFacts, po
             differences.append({"mean": own.mean(0), "max": own.amax(0), "cls": own[0]}[pool].numpy())
         total += np.abs(differences[1] - differences[0])
     by_neuron = total / len(TEXTS) / STD[12:]
-    # Unit 3 of layer 2 holds the residual of what was set, and is none of the others.
+    # Unit 3 of layer 2 holds the residual of the unit that was set, so it is not among the others.
     assert (found.own, found.own_moved) == (15, pytest.approx(by_neuron[3], rel=1e-4))
     by_neuron[3] = np.nan
     assert found.moved == pytest.approx(np.nanmean(by_neuron), rel=1e-4)
@@ -149,10 +149,10 @@ def test_random_neurons_are_of_the_layer_and_of_a_like_spread() -> None:
         assert neuron not in own
         assert {i // width for i in own} == {neuron // width}
         assert np.abs(np.log(std[own] / std[neuron])).max() <= np.log(1.25)
-    # What is drawn for one does not depend on which others are asked for.
+    # The neurons drawn for one do not depend on the others in the request.
     assert matched_neurons(neurons, std, [middle], 20, 0)[middle] == drawn[middle]
     assert matched_neurons(neurons, std, [middle], 20, 1)[middle] != drawn[middle]
-    # Of an outlier the nearest are taken, and of a narrow layer all others.
+    # An outlier gets the nearest ones, and a neuron of a narrow layer all others.
     std[most] = 9
     nearest = np.argsort(-std[:width])[1:21]
     assert matched_neurons(neurons, std, [most], 20, 0)[most] == sorted(nearest.tolist())

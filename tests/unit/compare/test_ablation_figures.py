@@ -1,4 +1,4 @@
-"""The figure of ablation: every neuron once, beside the random ones that are drawn for it."""
+"""The figure of ablation shows every neuron once, next to the random ones that are drawn for it."""
 
 from pathlib import Path
 
@@ -31,7 +31,7 @@ def effect(moved: float, output: float = NAN) -> Effect:
 
 
 def beside(rows: list[dict[str, object]], random: dict[Neuron, Effect]) -> Null:
-    """Let each neuron stand beside all others that are drawn from its layer."""
+    """Compare each neuron with all others that are drawn from its layer."""
     own = [(int(str(row["layer"])), int(str(row["unit"]))) for row in rows]
     return {n: {other: e for other, e in random.items() if other[0] == n[0] and other != n} for n in own}
 

@@ -35,7 +35,7 @@ def test_sentences_that_tie_share_the_last_places() -> None:
     values[:4], features[:4] = 1.0, 8.0
     features[4:103] = 2.0
     found = unit_properties(values, ["x"], features)
-    # Of 20 winners 4 are beyond; 16 places are shared by 396, of which 99 have a 2.
+    # Of 20 winners 4 are above the tie; 396 sentences share the other 16 places, and 99 of these have a 2.
     assert found["x:top"][0] == pytest.approx((4 * 8 + 16 * 0.25 * 2) / 20)
     assert found["x:bottom"][0] == pytest.approx(0.25 * 2)
 

@@ -41,7 +41,7 @@ def test_the_heat_map_shows_the_units_asked_for_standardised_in_their_layer() ->
     np.testing.assert_allclose(shown, expected[:, 5:10])
     assert "Units 5 to 9" in figure.get_suptitle()
     assert figure.axes[0].get_title() == "mean activation"
-    # Of a range beyond the layer its last units are shown.
+    # If the range is beyond the layer, its last units are shown.
     assert "Units 35 to 39" in draw_units({"neurons:mean": values}, (301, 305)).get_suptitle()
     assert "Units 0 to 39" in draw_units({"neurons:mean": values}, (301, 350)).get_suptitle()
 

@@ -61,7 +61,7 @@ def test_resamples_are_those_of_values_repeated_as_often_as_their_neurons_are_dr
 
 
 def test_the_interval_holds_the_truth_where_poles_of_a_neuron_are_alike() -> None:
-    """Both runs of one normal distribution, the poles of a neuron equal: 5 % are above, whatever is drawn."""
+    """Both runs follow one normal distribution and both poles of a neuron are equal: 5 % are above in any sample."""
     rng, held, runs = np.random.default_rng(3), 0, 200
     for _ in range(runs):
         own, control = (values(np.repeat(rng.normal(size=200), 2), poles=2) for _ in range(2))

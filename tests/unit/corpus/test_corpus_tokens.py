@@ -19,7 +19,7 @@ KEPT = KeptTokens("kept", "f")
 
 
 class Letters:
-    """A token a letter, one added at each end, cut at `LIMIT`."""
+    """Makes each letter a token, adds one at each end, and cuts at `LIMIT`."""
 
     def encode(self, texts: list[str]) -> list[Tokens]:
         found = []

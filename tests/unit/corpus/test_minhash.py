@@ -62,7 +62,7 @@ def test_signatures_are_those_of_datasketch(texts: list[str], seed: int) -> None
 def test_texts_that_fold_to_the_same_are_one(text: str, seed: int) -> None:
     if any(c.isalnum() for c in fold(text)):
         one, other = MinHasher(seed)([text, f"..{fold(text).upper()} !"])
-        # Upper case may fold otherwise than the text itself, as that of a lone mark does.
+        # Upper case may fold differently from the text itself, as that of a lone mark does.
         if fold(text) == fold(f"..{fold(text).upper()} !"):
             assert one.tolist() == other.tolist()
 

@@ -13,7 +13,7 @@ CUT = 6
 
 
 class FakeTokenizer:
-    """A token a word, `?` words unknown, one token added at each end, cut at six."""
+    """Makes each word a token, knows all words but `?`, adds one token at each end, and cuts at six."""
 
     unknown_id = 1
 

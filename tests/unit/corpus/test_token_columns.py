@@ -21,7 +21,7 @@ SENTENCES = st.lists(
 
 
 def shard(sentences: list[Tokens], first: int = 0) -> pa.Table:
-    """Sentences as ingest has them, with a column besides."""
+    """Sentences as ingest writes them, with one more column."""
     columns = {"sent_id": pa.array(np.arange(first, first + len(sentences))), "n": pa.nulls(len(sentences))}
     return pa.table({**columns, **token_columns(sentences)})
 

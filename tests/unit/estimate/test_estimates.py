@@ -1,4 +1,4 @@
-"""Estimates against what they estimate, done in full."""
+"""Estimates compared with the complete computation."""
 
 import json
 from pathlib import Path
@@ -58,7 +58,7 @@ def test_expected_selected_is_what_random_draws_give(draws: list[tuple[int, int]
 
 
 class Clock:
-    """A clock that stands still unless work is done."""
+    """A clock that advances only while work is done."""
 
     now = 0.0
 

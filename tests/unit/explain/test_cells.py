@@ -45,7 +45,7 @@ def test_the_fit_is_that_of_expanded_rows(literals: int, seed: int, each: float)
 
 @pytest.mark.parametrize("start", [None, [0.0, 30.0], [-20.0, -15.0]])
 def test_weights_stay_finite_and_do_not_depend_on_the_start(start: list[float] | None) -> None:
-    """The literal is in 40 of 100 winners, and in none, or all, of what stands for 80 million other sentences."""
+    """The literal is in 40 of 100 winners, and in none or all of a sample that represents 80 million others."""
     has = np.array([[False], [True]])
     given_start = None if start is None else np.array(start)
     fit = fit_cells(has, np.array([60.0, 40.0]), np.array([8e7, 0.0]), 400.0, given_start)

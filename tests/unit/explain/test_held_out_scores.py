@@ -137,7 +137,7 @@ def test_what_is_halved_or_doubled_scores_less() -> None:
     whole = evaluate(card, found.found, labels, resampling(20_000, 0))
     halved, doubled = found.has.copy(), found.has.copy()
     halved[:, 0] &= rng.random(len(halved)) < 0.5
-    # As many sentences of the corpus again, drawn at random: winners among them as often as anywhere.
+    # Add as many random sentences of the corpus, with the usual share of winners.
     doubled[:, 0] |= rng.random(len(halved)) < (labels.weight * found.has[:, 0]).sum() / labels.weight.sum()
     for has in (halved, doubled):
         other = evaluate(card, occurrences(has), labels, None)
@@ -148,7 +148,7 @@ def test_what_is_halved_or_doubled_scores_less() -> None:
 
 
 def chance_scores(called: Bools, wins: Bools, weight: np.ndarray) -> tuple[float, float]:
-    """F1 and precision of a whole corpus."""
+    """Return F1 and precision over the complete corpus."""
     hits = weight[called & wins].sum()
     return 2 * hits / (weight[called].sum() + weight[wins].sum()), hits / weight[called].sum()
 

@@ -49,7 +49,7 @@ def test_the_most_that_leave_a_pattern_good_enough(support: list[int], rest: int
 
 
 def language(seed: int, n: int) -> list[list[str]]:
-    """Sentences of words of which few are frequent."""
+    """Return sentences in which few words are frequent."""
     rng = np.random.default_rng(seed)
     share = 1 / np.arange(1, 61)
     return [[f"w{w}" for w in rng.choice(60, rng.integers(2, 12), p=share / share.sum())] for _ in range(n)]

@@ -76,7 +76,7 @@ def test_recall_is_all_that_is_lost_where_winners_are_but_a_part() -> None:
 def test_the_rest_of_the_corpus_weighs_as_much_as_it_is() -> None:
     """A literal that all winners have, and a third of all sentences, stays behind a precise one that half of them have.
 
-    In the sentences at hand, of which winners are half, the first tells more.
+    In the sentences given here, half of them winners, the first literal is more informative.
     """
     rng = np.random.default_rng(1)
     n = 200_000

@@ -56,7 +56,7 @@ def test_a_model_shows_what_it_lacks() -> None:
     """Literal 0 is the model. Literal 1 has nothing to say by itself, and much where the model expects winners."""
     with_winners, with_rest = np.array([80, 0]), np.array([40.0, 50])
     assert screen(with_winners, 80, with_rest, 9_920.0, 1).tolist() == [0]
-    # 40 of the 50 sentences have literal 0 as well, two in three of which the model expects to be winners.
+    # 40 of the 50 sentences have literal 0 as well; the model expects two in three of these to be winners.
     assert screen(with_winners, 80, with_rest, 9_920.0, 2, expected=np.array([80.0, 26.7])).tolist() == [1]
 
 

@@ -1,4 +1,4 @@
-"""What is explained from parts kept apart is what the whole matrix of sentences and literals says."""
+"""An explanation from separate parts equals the one from the full matrix of sentences and literals."""
 
 import math
 from math import log

@@ -42,7 +42,7 @@ class Read(NamedTuple):
 
 
 def some_terms(rng: Random, most: int) -> list[Term]:
-    """Return terms of all kinds at random, no two of which say the same."""
+    """Return random terms of all kinds, all with different meanings."""
     terms: dict[tuple[str, str], Term] = {}
     for _ in range(rng.randint(1, most)):
         kind = rng.choice(KINDS)
@@ -67,7 +67,7 @@ def some_terms(rng: Random, most: int) -> list[Term]:
 
 
 def atoms(text: str) -> Iterator[tuple[str, str, str]]:
-    """Yield the literals that a text names: what stands before each since the last one, its kind, and what it is."""
+    """Yield the literals that a text names: the text since the previous literal, the kind, and the literal itself."""
     place = 0
     named = re.compile(
         r"[*](?P<q>[^*]*)[*]|\u201c(?P<c>[^\u201d]*)\u201d|\((?P<mark>[^A-Za-z0-9\s])\)"

@@ -1,4 +1,4 @@
-"""What is said of a classifier, against scikit-learn."""
+"""The evaluation of a classifier, compared with scikit-learn."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A classifier's training: the same weights however it is cut, and what it learns."""
+"""A classifier's training: the same weights for any split into runs, and what it learns."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -43,7 +43,7 @@ def test_a_training_in_pieces_gives_the_same_weights_as_one_in_one_go(facts: Mod
     expected = weights(whole.model)
     start = weights(training(facts).model)
     assert any(not torch.equal(start[name], expected[name]) for name in start if "layer.0" in name)
-    # Each piece in a process that knows nothing of the ones before; an epoch has 4 steps.
+    # Each part runs in a fresh process; an epoch has 4 steps.
     found, place = [], None
     for stop in (1, 3, 4, 6, 8):
         piece = training(facts)

@@ -21,7 +21,7 @@ def all_of(name: str, pairs: int) -> list[Question]:
 
 
 def judge(space: str, analogies: Analogies, shift: float, seed: int, unknown: tuple[str, ...] = ()) -> Judged:
-    """Answers in which some pairs are hard, whichever they stand with."""
+    """Answers in which some pairs are hard in every question that they are part of."""
     rng = np.random.default_rng(seed)
     known, right = {}, {}
     for category, questions in analogies.questions.items():
@@ -36,7 +36,7 @@ def judge(space: str, analogies: Analogies, shift: float, seed: int, unknown: tu
 def resampled(
     analogies: Analogies, categories: list[str], column: int, judged: list[Judged], draws: int
 ) -> Iterator[list[float]]:
-    """A bootstrap over pairs by itself: lists of pairs are drawn, and their questions are counted one by one."""
+    """A separate bootstrap over pairs: lists of pairs are drawn, and their questions are counted one by one."""
     rng = np.random.default_rng(99)
     asked = {}
     for name in categories:
@@ -91,7 +91,7 @@ def test_intervals_are_those_of_a_bootstrap_over_pairs(category: str) -> None:
 
 
 def test_spaces_are_compared_by_the_same_pairs() -> None:
-    """What is alike in two spaces cannot make them differ."""
+    """Results that are equal in two spaces cannot make them differ."""
     first = judge("counts", TWO, 0.5, 1)
     second = first._replace(space="embedding")
     for row in AnalogyBootstrap([first, second], TWO, SAME, 0).differences():
@@ -129,7 +129,7 @@ def test_a_pair_and_its_reverse_are_one_and_a_pair_with_itself_counts_as_often_a
     own = Judged("s", {"x": np.ones(4, bool)}, {"x": right})
     row = AnalogyBootstrap([own], analogies, SAME, 0).rows()[0]
     assert (row["pairs"], row["n_known"], row["correct"]) == (3, 4, 3)
-    # Of a:b alone, three times, only the question of the pair with itself is left.
+    # If a:b alone is drawn, three times, only the question of the pair with itself remains.
     assert row["low"] == 0.0
     assert row["high"] == 1.0
 

@@ -29,7 +29,7 @@ RNG = np.random.default_rng(3)
 def examples(
     n: int = 900, layers: int = 3, width: int = 8, told: float = 0.9, states: int | None = None, share: float = 0.4
 ) -> Examples:
-    """Examples of two words: a word beside them says which with probability `told`, all layers but the first say it."""
+    """Examples of two words. A nearby word shows which with probability `told`; all layers but the first show it."""
     label = (RNG.random(n) < share).astype(np.int64)
     right = RNG.random(n) < told
     words = [
@@ -65,7 +65,7 @@ def test_classifiers_learn_what_is_there_and_the_shuffled_one_nothing() -> None:
 
 
 def test_intervals_take_a_document_as_one_observation() -> None:
-    """Ten examples of one document that are all alike are one: the interval is as wide as that of a tenth of them."""
+    """Ten identical examples of one document count as one: the interval is as wide as for a tenth of them."""
     few = examples(300)
     copies = np.repeat(np.arange(300), 10)
     words = [few.words[i] for i in copies]
@@ -77,7 +77,7 @@ def test_intervals_take_a_document_as_one_observation() -> None:
 
 
 def test_the_shuffled_control_is_at_chance() -> None:
-    """Of two words as frequent as each other any answers that know nothing are right half the time."""
+    """With two equally frequent words, any uninformed answers are right half the time."""
     held = []
     for seed in range(5):
         rows = by_features(measure_set("a b", examples(400, layers=1, told=0.95, share=0.5), seed)[0])

@@ -47,7 +47,7 @@ def test_the_penalty_is_that_of_the_lowest_loss_in_cross_validation(sparse: bool
 
 
 def test_what_tells_documents_alone_is_not_trusted() -> None:
-    """Each document has one label and a unit of its own: only folds of whole documents show that this is no help."""
+    """Each document has one label and its own unit: only folds by document show that this is no help."""
     document = np.repeat(np.arange(30), 10)
     labels = RNG.integers(0, 2, 30)[document]
     given = np.eye(30)[document] * 5 + RNG.normal(size=(300, 30)) * 0.1

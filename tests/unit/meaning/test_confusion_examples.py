@@ -12,7 +12,7 @@ LAYERS, WIDTH = 2, 3
 
 
 class Reader:
-    """In the place of a model: the state at a blank is that of where it stands; the first word has none."""
+    """Replaces a model: the state at a blank is its position in the text; the first word has none."""
 
     layers, width = LAYERS, WIDTH
 
@@ -40,7 +40,7 @@ def find(rows: range, most: int = 100, stated: int = 100, sentences: int = 8) ->
 
 def test_every_occurrence_is_found_with_its_words_and_its_state() -> None:
     table, notes = find(range(8))
-    assert notes == {"found": [10, 6], "not_finite": 2}  # `two` and `than` stand at the tenth character or elsewhere
+    assert notes == {"found": [10, 6], "not_finite": 2}  # `two` and `than` at the tenth character or elsewhere
     assert table.num_rows == 16
     rows = table.to_pylist()
     assert [row["set"] for row in rows] == sorted(row["set"] for row in rows)

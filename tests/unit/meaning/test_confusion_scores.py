@@ -8,7 +8,7 @@ RNG = np.random.default_rng(4)
 
 
 def resampled(documents: np.ndarray, truth: np.ndarray, answers: np.ndarray) -> np.ndarray:
-    """A bootstrap over documents by itself: accuracy and balanced accuracy of the examples of drawn documents."""
+    """A separate bootstrap over documents: accuracy and balanced accuracy of the examples of drawn documents."""
     rows = [np.flatnonzero(documents == document) for document in np.unique(documents)]
     found = []
     for _ in range(1_000):
@@ -38,7 +38,7 @@ def test_the_most_frequent_word_alone_has_a_balanced_accuracy_of_one_over_the_wo
     row = AnswerScores(truth, np.arange(100).astype(np.uint64), 0).columns(np.zeros(100, np.int64))
     assert row["accuracy"] == pytest.approx(0.9)
     assert row["balanced_accuracy"] == pytest.approx(1 / 3)
-    # A resample may lack one of the rare words, and no more.
+    # A resample may lack one of the rare words, but not more.
     assert 1 / 3 <= row["balanced_high"] <= 1 / 2
 
 

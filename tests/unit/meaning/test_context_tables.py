@@ -8,7 +8,7 @@ from ops.meaning.context_tables import ContextTables
 from ops.meaning.vectors import factorise, ppmi
 from ops.meaning.vocabulary import Vocabulary
 
-# Three counted words, of which b is a context word too, and d, a context word alone.
+# Three counted words; b is also a context word, and d is only a context word.
 NUMBERS = np.array([0, 1, 2, -1], np.int32), np.array([-1, 0, -1, 1], np.int32)
 VOCABULARY = Vocabulary(["a", "b", "c", "d"], np.array([9, 8, 7, 1]), *NUMBERS)
 ROW, COLUMN, COUNT = np.array([0, 0, 1, 2]), np.array([0, 1, 1, 0]), np.array([4, 1, 2, 3])

@@ -73,7 +73,7 @@ def test_any_split_of_the_sentences_adds_up_to_the_same(
     assert add_counts(tables).equals(add_counts([count_words(texts, "keep")]))
 
 
-# The lecture's table: how often three words stand beside three context words (Coecke).
+# The lecture's table: how often three words occur next to three context words (Coecke).
 LECTURE = {"banana": (21, 9, 0), "puppy": (8, 1, 32), "fruit": (43, 19, 0)}
 CONTEXTS = ("sweet", "green", "furry")
 

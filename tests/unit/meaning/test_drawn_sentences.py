@@ -9,7 +9,7 @@ WANTED = Wanted(20, 30, 7, "language", None, SIZE, 0)
 
 
 def shard(first: int, stop: int) -> pa.Table:
-    """Sentences of a made-up corpus, the second half of which translates the first."""
+    """Sentences of a made-up corpus whose second half translates the first."""
     ids = np.arange(first, stop)
     half = SIZE // 2
     return pa.table(

@@ -18,7 +18,7 @@ def test_the_next_sentence_is_the_next_place_of_the_same_document() -> None:
         for j in range(300)
         if documents[i] == documents[j] and places[j] == places[i] + 1 and (documents == documents[i]).sum() > 2
     }
-    # Of places that stand there twice one is taken.
+    # If a place occurs twice, one of the two is used.
     assert {int(i) for i in found.first} <= {i for i, _ in expected}
     assert set(zip(found.first.tolist(), found.following.tolist(), strict=True)) <= expected
     for first, same in zip(found.first, found.same, strict=True):
@@ -39,7 +39,7 @@ def test_all_pairs_of_a_plain_document_are_found_and_each_distant_sentence_is_as
 
 
 def test_a_sentence_is_as_far_away_as_its_place_says_and_not_its_row() -> None:
-    """Sentences between two that are kept were duplicates, say."""
+    """Sentences between two kept ones may be missing, for example because they were duplicates."""
     found = find_pairs(np.arange(4), np.zeros(4, np.int64), np.array([0, 1, 2, 7]), 0)
     by_first = dict(zip(found.first.tolist(), found.same.tolist(), strict=True))
     assert by_first == {0: 3, 1: 3}

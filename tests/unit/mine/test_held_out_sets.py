@@ -36,7 +36,7 @@ def test_a_matched_set_has_the_winners_datasets_and_nearest_lengths(n: int, seed
     for code in range(3):
         wanted, had = (dataset[winners] == code).sum(), (dataset[free] == code).sum()
         assert (dataset[found] == code).sum() == min(wanted, had)
-        # As many as can be have exactly the winners' lengths.
+        # As many as possible have exactly the winners' lengths.
         for length in range(1, 30):
             exact = min(
                 ((dataset[winners] == code) & (lengths[winners] == length)).sum(),
@@ -65,7 +65,7 @@ def buckets(dataset: np.ndarray, lengths: np.ndarray, rows: np.ndarray, width: i
 
 @pytest.mark.parametrize("size", [80, 3_000])
 def test_matching_fills_each_bucket_width_by_width(size: int) -> None:
-    """As many as the rule gives that is spelled out one winner at a time; which of them is a matter of the draw."""
+    """The numbers match the rule applied to one winner at a time; which rows are drawn is random."""
     for seed in range(30):
         rng = np.random.default_rng(seed)
         dataset, lengths = rng.integers(0, 3, size).astype(np.int32), rng.integers(1, 40, size)
@@ -83,7 +83,7 @@ def test_matching_fills_each_bucket_width_by_width(size: int) -> None:
                     expected.append(fitting[0])
                     free.remove(fitting[0])
                     left.remove(winner)
-            # What was found in this width lies in the buckets of its winners; later ones may lie anywhere.
+            # Rows found at this width are in the buckets of its winners; later ones may be anywhere.
             here, drawn = (buckets(dataset, lengths, np.array(r, int), width) for r in (expected, found))
             assert not here - drawn
         assert len(found) == len(expected)

@@ -57,6 +57,6 @@ def work(folder: Path, keys: int, monkeypatch: pytest.MonkeyPatch) -> tuple[int,
 def test_each_key_costs_the_same_however_many_there_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     work(tmp_path / "warm", 1, monkeypatch)
     few, some, many = (np.array(work(tmp_path / str(keys), keys, monkeypatch)) for keys in (20, 60, 140))
-    # Twice as many keys more, twice as much more work: a term of keys by keys would show as much again.
+    # Adding twice as many keys adds twice as much work; a quadratic term would add more.
     np.testing.assert_allclose(many - some, 2 * (some - few), rtol=0.05)
     assert (some > few).all()

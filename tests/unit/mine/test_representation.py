@@ -66,7 +66,7 @@ def evidence(found: Representations, rows: np.ndarray) -> np.ndarray:
 
 
 def words_of(sets: list[np.ndarray], number: int, planted: int) -> dict[tuple[str, ...], float]:
-    """Return the word patterns of a set that stand out and their weights, strongest first, counted by hand."""
+    """Return the strongest word patterns of a set and their weights, in descending order, counted by hand."""
     corpus = [s.words for s in sentences(planted)]
 
     def patterns(words: list[str]) -> set[tuple[str, ...]]:

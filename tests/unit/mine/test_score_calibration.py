@@ -1,4 +1,4 @@
-"""Sets that have no more in common than their length: what the held-out scores say of them."""
+"""Held-out scores of sets that have nothing but their length in common."""
 
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ SIZE, DOCUMENTS = 60, 150
 
 
 def sentences(seed: int) -> list[Sentence]:
-    """Sentences of documents, each of which prefers some of the words, in two data sets of different lengths."""
+    """Return sentences of documents with preferred words, in two data sets of different sentence lengths."""
     rng = np.random.default_rng(seed)
     found = []
     for document in range(DOCUMENTS):
@@ -41,7 +41,7 @@ def test_no_length_gains_or_loses_and_the_intervals_hold_0(tmp_path: Path, monke
     assert [row.sets for row in rows] == [60, 30, 30, 30]
     for row in rows:
         assert row.ok, row
-        # Longer sentences have more evidence: against all of their data set areas lie as far as 0.27 from 0.5.
+        # Longer sentences have more evidence: against all of their data set, areas differ from 0.5 by up to 0.27.
         assert abs(row.auc - 0.5) < 0.04, row
         assert row.excess_low < row.excess < row.excess_high
     assert 0.86 < rows[0].covered <= 1

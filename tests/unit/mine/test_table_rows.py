@@ -155,7 +155,7 @@ def mining_items(sentence: Sentence, kind: str) -> list[str]:
 
 
 def winner_sets(sentences: list[Sentence]) -> list[list[int]]:
-    """Return three sets of winners by row, two of which share some; the last has one."""
+    """Return three sets of winners by row; two of them overlap, and the last has one winner."""
     marked = [i for i, s in enumerate(sentences) if s.winner]
     return [marked, list(range(5, 20)), [30]]
 

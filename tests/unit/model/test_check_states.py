@@ -74,7 +74,7 @@ def test_a_model_that_cannot_be_run_is_refused(scorer: Callable[..., Scorer]) ->
 
 
 def test_layers_that_are_not_run_one_by_one_are_told(scorer: Callable[..., Scorer]) -> None:
-    """Funnel's stand in blocks, each a list that is never called itself."""
+    """Funnel keeps its layers in blocks, each a list that is never called itself."""
     sizes = {"d_model": 16, "n_head": 2, "d_head": 8, "d_inner": 20, "num_decoder_layers": 1, "vocab_size": 60}
     config = FunnelConfig(**sizes, block_sizes=[1, 1, 1], architectures=["FunnelModel"])
     with pytest.raises(InputError, match=r"in a funnel is not known \(its layers are not run .*\); give another model"):

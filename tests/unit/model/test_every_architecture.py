@@ -48,7 +48,7 @@ FUNNEL = {
     "d_inner": 64,
     "architectures": ["FunnelModel"],
 }
-MOST_WEIGHTS = 30_000_000  # a part of what takes pictures or sound besides has no sizes of these names
+MOST_WEIGHTS = 30_000_000  # models that also read images or sound have parts without sizes of these names
 SLOW = ("falcon_h1", "kimi_linear")  # a minute each, in recurrences that are compiled or step by step
 
 # What is known to be so: what users are likely to have, and all in which padding leaks.
@@ -69,7 +69,7 @@ def names() -> list[str]:
 
 
 def tiny(name: str) -> Any:
-    """A small configuration, or None where none of these settings will do."""
+    """Return a small configuration, or None if no combination of these settings works."""
     from transformers import AutoModel
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 

@@ -1,4 +1,4 @@
-"""The heads of a model's own weights: loaded where they are whole, and saying what transformers says."""
+"""Heads from a model's own weights are loaded if complete, and give the same values as transformers."""
 
 from pathlib import Path
 

@@ -40,7 +40,7 @@ for folder in sys.argv[1:]:
 
 @pytest.fixture(scope="module")
 def folders(make_model: Callable[..., Path]) -> dict[str, Path]:
-    """Models that were drawn with seed 0 and saved, which stand for trained ones."""
+    """Models drawn with seed 0 and saved, in place of trained ones."""
     return {name: make_model(config) for name, config in CONFIGS.items()}
 
 

@@ -137,6 +137,6 @@ def test_spans_of_a_byte_level_vocabulary_hold_whole_characters(tmp_path: Path, 
     assert len(spans) == len(found.strings) > len(text.split())
     covered = {i for start, end in spans for i in range(start, end)}
     assert covered == set(range(len(text)))
-    # The four bytes of an emoji are tokens of their own, and each of them stands at the whole of it.
+    # The four bytes of an emoji are separate tokens, and each has the span of the complete emoji.
     bytes_of_emoji = [span for span in spans if text[slice(*span)].strip() == "😀"]
     assert len(bytes_of_emoji) >= 1

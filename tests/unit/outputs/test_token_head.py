@@ -1,4 +1,4 @@
-"""The linearised head against each architecture's head written by hand, and against the whole model."""
+"""Compare the linearised head with each architecture's head written by hand, and with the full model."""
 
 from pathlib import Path
 

@@ -12,7 +12,7 @@ GAPS = st.one_of(st.none(), st.integers(-1, 3))
 
 
 def contains(sentence: list[int], pattern: list[int], max_gap: int | None) -> bool:
-    """The rule in the plainest words: every way to match the next item, one after the other."""
+    """The rule in its simplest form: every way to match the next item, one after the other."""
     ends = {place for place, item in enumerate(sentence) if item == pattern[0]}
     for item in pattern[1:]:
         ends = {

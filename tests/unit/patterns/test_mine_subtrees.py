@@ -106,7 +106,7 @@ def test_counts_and_occurrences_are_those_of_brute_force(trees, data, chunk):
 
 
 def test_one_node_can_be_parent_and_grandparent_of_matches():
-    """The inner 0 is where 0 below 0 ends and begins: to forget the steps back would lose the 1 beside it."""
+    """The inner 0 ends one match of 0 below 0 and begins another; without the steps back its sibling 1 is lost."""
     tree = (0, [(0, [(0, []), (1, [])])])
     found, support = mine(forest_of([tree]), 1, 4)
     rows = {tuple(row): count for row, count in zip(found.to_lists(), support.tolist(), strict=True)}

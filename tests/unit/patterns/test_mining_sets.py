@@ -1,4 +1,4 @@
-"""Several sets mined together: each has what it has alone, and the counts are those of a search for each pattern."""
+"""Several sets mined together: each has the same patterns as alone, and the counts match a search for each pattern."""
 
 from collections import Counter
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""The miners, counts and measures in turn: what is planted is found first, and chance alone finds nothing."""
+"""The miners, counts and measures together: planted patterns are found first, and random data yields nothing."""
 
 import numpy as np
 import pytest

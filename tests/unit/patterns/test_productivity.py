@@ -14,7 +14,7 @@ RATIO = st.sampled_from([0.0, 1.0, 1.05, 1.5])
 
 
 def depths_to_subtree(rises, labels):
-    """A preorder from how far each node's depth lies above its lowest possible one."""
+    """Return a preorder, given how far each node's depth is above its lowest possible value."""
     depths = [0]
     for rise in rises:
         depths.append(1 + min(rise, depths[-1]))

@@ -135,7 +135,7 @@ def test_cosines_equal_those_of_texts_read_alone(known: tuple[VariantReader, Mod
 
 @pytest.mark.parametrize("variant", ["default", *VARIANTS])
 def test_random_pairs_are_of_the_whole_corpus(known: tuple[VariantReader, ModelFacts], variant: str) -> None:
-    """The mean is that of all pairs of tokens of two texts, and the same however texts lie in batches and shards."""
+    """The mean covers all pairs of tokens of two texts, and does not depend on batches and shards."""
     reader, found = known
     means = mean_states(reader, VARIANTS, iter(batches(5, 1)[0]), 0, "cpu").means
     there = [i for i, text in enumerate(texts()) if variant != "shifted" or len(text.ids) <= LIMIT - 4]

@@ -46,7 +46,7 @@ def test_every_square_lies_within_the_rayleigh_bounds(sample: tuple[torch.Tensor
     extreme = torch.linalg.svdvals(weights).square() * width / size
     squares = found[:, :, :3].square()
     assert bool((squares <= extreme[..., 0][:, None] * (1 + 1e-5)).all())
-    # P^T P is of rank d' < d, so that its least eigenvalue is 0: the bound from below says no more than this.
+    # P^T P is of rank d' < d, so its least eigenvalue is 0, and the lower bound says only that squares are positive.
     assert bool((squares > 0).all())
 
 

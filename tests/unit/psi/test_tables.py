@@ -46,7 +46,7 @@ def test_the_vocabulary(vectors: np.ndarray, vocabulary: pa.Table) -> None:
     types = ["Special", "Tags", "Words", "Words", "Subwords", "Numbers", "Numbers", "Symbols", "Subwords", "Special"]
     assert vocabulary["token"].to_pylist() == TOKENS
     assert vocabulary["type"].to_pylist() == types
-    # Three types stand in cluster 0, one token each: the first in the order of the types.
+    # Cluster 0 has one token of each of three types, so the first in the order of the types wins.
     of_cluster = ["Symbols", "Words", "Subwords", "Numbers", "Special"]
     assert vocabulary["cluster_type"].to_pylist() == [of_cluster[c] for c in LABELS]
     assert vocabulary["supercluster"].to_pylist() == [int(SUPER[c]) for c in LABELS]

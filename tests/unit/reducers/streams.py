@@ -1,4 +1,4 @@
-"""Activations as a reducer of the first K meets them: few or many, with ties or without, into much room or little."""
+"""Activations for testing reducers of the first K: few or many, with or without ties, with much or little room."""
 
 import numpy as np
 from hypothesis import strategies as st

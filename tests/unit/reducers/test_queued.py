@@ -1,4 +1,4 @@
-"""The reducers that never wait give what those give that may: the same winners and counts, moments to rounding."""
+"""The reducers that never wait match those that may: the same winners and counts, and moments up to rounding."""
 
 import numpy as np
 import pytest

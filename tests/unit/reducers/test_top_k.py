@@ -62,7 +62,7 @@ def test_any_split_order_and_replay_gives_what_sorting_gives(corpus: Stream, par
 
 
 class OnAnyDevice(TopK):
-    """Does what a device does that compiled code cannot reach."""
+    """Uses the code for devices that compiled code cannot access."""
 
     _compiled = None
 

@@ -19,7 +19,7 @@ NEEDS = pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed (ap
 
 
 def browse(page: str, folder: Path) -> tuple[str, list[str], list[str]]:
-    """Return what stands at an address once its scripts have run, what the console said, and what was asked for."""
+    """Return a page's content after its scripts have run, the console's messages, and the requests."""
     log = folder / "net.json"
     command = [str(BROWSER), *FLAGS, f"--user-data-dir={folder / 'profile'}", f"--log-net-log={log}", "--dump-dom"]
     done = subprocess.run([*command, page], capture_output=True, text=True, timeout=120, check=True)

@@ -18,7 +18,7 @@ KEYS = {"Tab": 9, "Enter": 13, "Escape": 27, " ": 32}
 
 
 class Tab:
-    """A tab; `with Tab(folder) as tab`, whose profile lies below the folder.
+    """A tab; `with Tab(folder) as tab`, with its profile in a subfolder of the folder.
 
     The browser reads commands from its file 3 and writes answers and events to its file 4, each ended by a zero byte.
     """

@@ -8,7 +8,7 @@ from ops.report.overview import map_data, most_worth
 
 
 def score(layer: int, unit: int, pole: str, auc: float | None, matched: float | None) -> dict[str, Any]:
-    """A row of a run of before `auc_excess`."""
+    """Return a row of a run that is older than `auc_excess`."""
     return {"layer": layer, "unit": unit, "pole": pole, "auc": auc, "matched_auc": matched}
 
 

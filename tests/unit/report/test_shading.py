@@ -1,4 +1,4 @@
-"""A shaded sentence is the sentence, and each token's value is where the token stands."""
+"""A shaded sentence keeps its text, and each token's value is shown at the token."""
 
 from typing import Any
 

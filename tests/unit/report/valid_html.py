@@ -1,4 +1,4 @@
-"""Whether a page is valid HTML: parsed by the standard's own rules, any error of which is an error here."""
+"""Check that a page is valid HTML: parse it by the rules of the standard, and fail on any parse error."""
 
 from xml.etree.ElementTree import Element
 
@@ -6,7 +6,7 @@ import html5lib
 
 
 def check_html(text: str) -> None:
-    """Parse a page strictly; every id stands once, and every label, cell and option where the standard wants it.
+    """Parse a page strictly; check that ids are unique and that labels, cells and options are where they belong.
 
     Raises:
         html5lib.html5parser.ParseError: the page is not valid.

@@ -1,4 +1,4 @@
-"""A token stands at the word with which it shares most of its characters."""
+"""A token is assigned to the word with which it shares most of its characters."""
 
 from hypothesis import given
 from hypothesis import strategies as st

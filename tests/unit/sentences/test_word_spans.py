@@ -1,4 +1,4 @@
-"""Words stand in their sentence where the pipeline found them, whatever the script."""
+"""The spans of words in a sentence are those that the pipeline found, in any script."""
 
 import pytest
 from hypothesis import given

@@ -14,7 +14,7 @@ from ops.storage.store import Store
 from tests.unit.show.made_up_audit import audited, halves, literal, pairs, table
 
 NAMES = ["books", "news", "tweets"]
-NEURONS = 8  # the first six are explained, of which the first four have controls
+NEURONS = 8  # the first six are explained, and the first four have controls
 VERDICTS = ["global", "local", "local", "none", "local", "none", "global", "dataset_detector"]
 
 

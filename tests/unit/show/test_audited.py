@@ -15,7 +15,7 @@ NAMES = ["a", "b", "c", "d"]
 
 
 def own_pairs(known: list[str], names: list[str]) -> list[dict[str, Any]]:
-    """The pairs of each data set with itself, of which some are known."""
+    """Return the pairs of each data set with itself; some are known."""
     return [
         {
             "layer": 1, "unit": 0, "pole": "top", "dataset_from": name, "dataset_to": name,

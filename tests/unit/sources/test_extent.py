@@ -1,4 +1,4 @@
-"""What the first rows of a piece are of the whole piece, against the whole piece read."""
+"""Compare the estimated extent of a piece, from its first rows, with the piece read to its end."""
 
 import csv
 import gzip

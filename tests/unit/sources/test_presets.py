@@ -1,4 +1,4 @@
-"""Every preset on a stand-in that has exactly the columns its dataset has, through `datasets` as in a run."""
+"""Read every preset through `datasets`, as in a run, from a fake with exactly its dataset's columns."""
 
 import json
 from collections.abc import Callable

@@ -43,7 +43,7 @@ def test_a_document_written_ten_times_is_no_more_than_one() -> None:
 
 
 def test_the_intervals_hold_the_truth_about_95_times_in_100() -> None:
-    """Two values of each document share most of what they are."""
+    """The two values of each document are strongly correlated."""
     random = np.random.default_rng(2)
     documents = np.repeat(np.arange(120), 3)
     truth = 0.5 * (1 + math.erf(0.5 / 2))

@@ -92,7 +92,7 @@ def test_of_all_sentences_of_the_baselines_documents_the_expected_effect_is_the_
     whole = max(1.0, sum(r**2 for r in by_document.values()) / (n * share * (1 - share)))
     found = expected_effects(count, n, squares, products, n_squares, n, n_squares)
     assert found == pytest.approx(whole if n_squares > n else 1.0, rel=1e-9)
-    # A part of each document's sentences, by the expectation of the squares of what is left of them.
+    # Keeps a part of each document's sentences, using the expected squares of the remaining numbers.
     left = kept * n_squares + (1 - kept) * n
     part = expected_effects(count, n, squares, products, n_squares, n, left)
     assert part == pytest.approx(1 + kept * (found - 1), rel=1e-9)
@@ -103,7 +103,7 @@ def test_without_a_baseline_nothing_is_expected():
 
 
 def test_random_sets_of_whole_documents_have_a_difference_at_the_stated_rate():
-    """Values that belong to a document: taken by sentences, a fifth of random sets and more would differ."""
+    """Values that belong to a document: counted by sentence, more than a fifth of random sets would seem different."""
     random = np.random.default_rng(4)
     sizes = random.geometric(0.2, 600)
     has = np.repeat(random.random(600) < 0.2, sizes)

@@ -14,7 +14,7 @@ VALUES = st.lists(st.integers(-3, 3), min_size=1, max_size=20)
 
 
 def whole(winners: np.ndarray, others: np.ndarray, documents: np.ndarray, other_documents: np.ndarray) -> LikeArea:
-    """All others are like all winners."""
+    """All others match all winners."""
     first, stop = np.zeros(len(winners), np.int64), np.full(len(winners), len(others))
     return like_area(winners, others, first, stop, documents, other_documents)
 
@@ -63,7 +63,7 @@ def test_where_all_are_alike_the_intervals_are_those_of_clustered_pairs() -> Non
 
 
 def drawn(rng: np.random.Generator, documents: int, lift: float = 0.0, apart: float = 1.0) -> LikeArea:
-    """Winners and others of four kinds: values depend on kind, document and chance, and winners lie `lift` higher."""
+    """Winners and others of four kinds: values depend on kind, document and chance, and winners are `lift` higher."""
     kinds, each = 4, 15
     of_document = rng.normal(0, 0.5, 2 * documents)
     kind = np.sort(rng.integers(0, kinds, 2 * documents))
@@ -89,7 +89,7 @@ def test_the_intervals_of_differences_hold_the_truth_about_95_times_in_100() -> 
 def test_what_a_kind_does_to_all_of_its_values_widens_no_interval() -> None:
     area = drawn(np.random.default_rng(2), 60, 0.3, 5.0)
     (found, _), _ = intervals([area, area], Resamples(0))
-    # Kinds lie so far apart that a winner is above or below nearly all of another kind.
+    # Kinds are so far apart that a winner is above or below nearly all others of another kind.
     assert found.high - found.low < 0.12
     assert found.low < found.auc < found.high
 

@@ -103,7 +103,7 @@ def test_a_pipeline_without_tags_gives_words_alone() -> None:
 
 
 def test_peaks_at_any_word_alike_show_something_at_the_stated_rate() -> None:
-    """Sentences of a few words that recur, in documents that are of one subject."""
+    """Return sentences of a few recurring words, in documents with one subject each."""
     random, sets = np.random.default_rng(6), 300
     vocabulary = np.array([f"w{i}" for i in range(40)])
     share = 1 / np.arange(1, 41)

@@ -26,7 +26,7 @@ from ops.topk.shard_sums import QueuedSums
 from ops.topk.shared_bounds import CorpusBounds
 from tests.unit.waits import counted_waits
 
-# Sources in turns: sentences of one data set lie apart, and a shard holds some of several. `few` has too few.
+# Alternating sources: sentences of one data set are not contiguous, and a shard holds several. `few` has too few.
 SOURCES = (("b", 45), ("few", 39), ("", 70), ("b", 3), ("a\n'x'", 52), ("", 6))
 N, K, PER, UNITS = sum(n for _, n in SOURCES), 4, 2, 5
 SHARDS = Shards(N, 20)

@@ -92,7 +92,7 @@ def test_versions_name_python_first() -> None:
 
 
 def test_the_standard_library_is_shared_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every top-level module lies in one piece, and files are parsed rather than run."""
+    """Every top-level module is in exactly one piece, and files are parsed rather than run."""
     seen: list[str] = []
 
     def parse(source: bytes) -> ast.Module:
