@@ -1,8 +1,8 @@
-"""What reading winners token by token costs beside the forward pass alone, in one line of JSON.
+"""Measure the cost of reading winners token by token relative to the forward pass, in one line of JSON.
 
     python -m bench tokens
 
-The same sentences, with as many winners as a run of that many sentences gives each, go through the plain model, and
+The same sentences, each with as many winners as it would have in a run of that size, go through the plain model, and
 through all that `jobs.tokens` does with them: tokens with their spans, words, the pass with its hooks, peaks, the
 partial file, and the tables. Times are the process's own (user and system, one thread). Sentences come from the
 Parquet files of the folder corpora/ below ATLAS_TEST_DATA where that is set, else from docstrings. Exit status 1 where
@@ -23,7 +23,7 @@ import torch
 
 from bench.texts import draw
 from jobs.stage.files import read_notes, read_partial, shard_file
-from jobs.tokens.steps import WANTED, RangeWriter, Selector, TokensArgs, TokenWorker
+from jobs.tokens.steps import RangeWriter, Selector, TokensArgs, TokenWorker
 from ops.model.activations import ScoreOptions, Scorer
 from ops.model.batches import length_batches, pad
 from ops.model.load import read_facts
@@ -49,7 +49,7 @@ def main() -> int:
     )
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", action="store_true", help="accepted for all benchmarks; the output is JSON anyway")
+    parser.add_argument("--json", action="store_true", help="accepted by all benchmarks; this one always prints JSON")
     options = parser.parse_args()
     facts = read_facts(options.model)
     tokenizer = Tokenizer(facts)
@@ -65,7 +65,7 @@ def main() -> int:
         shards = Shards(len(texts), len(texts))
         args = TokensArgs(store, facts, ScoreOptions(), neurons, shards, each, BUDGET, "mixed", "f")
         Selector(args)({}, None)
-        own = np.unique(read_partial(store, WANTED, ["sent_id"])["sent_id"].to_numpy())
+        own = np.unique(read_partial(store, args.wanted, ["sent_id"])["sent_id"].to_numpy())
         lengths = np.array([len(tokens[i].ids) for i in own])
         batches = [[tokens[own[row]] for row in rows] for rows in length_batches(lengths, BUDGET)]
 

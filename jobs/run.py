@@ -1,9 +1,9 @@
-"""Run the whole main job: ingest, topk, annotate, mine, tokens and explain in turn, skipping what is done.
+"""Run the main job: ingest, topk, annotate, mine, tokens and explain; skip what is already done.
 
     python -m jobs.run --out runs/docs --preset small --model sample --corpus pydocs --limit 5000
     ray job submit --working-dir . -- python -m jobs.run --out s3://bucket/run --preset paper --gpus 8 --corpus 's3://bucket/*.parquet'
 
-Writes every table of the main job. The same command again goes on where the last one stopped.
+Writes every table of the main job. Repeat the command to resume an interrupted run.
 
 What to expect: 5,000 packaged docstrings with the packaged model take three minutes on two cores (November 2026):
 ingest 20 s, topk 30 s, annotate 6 s, mine 30 s, tokens 25 s, explain 50 s, and what each step takes to start.
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 class RunConfig(topk.TopkConfig, annotate.AnnotateConfig, mine.MineConfig, tokens.TokenOptions, explain.ExplainConfig):
     """Options of all stages."""
 
-    heading: ClassVar[tuple[int, str]] = tokens.TokenOptions.heading
+    heading: ClassVar[tuple[int, str]] = (70, "Steps to skip")
 
-    no_tokens: bool = Field(False, description="leave out which token fires, a second pass over the first winners")
-    no_explain: bool = Field(False, description="leave out the explanations")
+    no_tokens: bool = Field(False, description="Skip the tokens stage, a second pass over the first winners")
+    no_explain: bool = Field(False, description="Skip the explanations")
 
 
 def do(config: RunConfig, record: "Run") -> None:
@@ -53,9 +53,11 @@ def do(config: RunConfig, record: "Run") -> None:
     annotate.do(part_of(config, annotate.AnnotateConfig, redo=False), record)
     mine.do(part_of(config, mine.MineConfig, redo=False), record)
     if not config.no_tokens:
-        tokens.do(part_of(config, tokens.TokensConfig, redo=False), record)
+        tokens.do_winners(part_of(config, tokens.TokensConfig, redo=False), record)
     if not config.no_explain:
         explain.do(part_of(config, explain.ExplainConfig, redo=False), record)
+        if not config.no_tokens:
+            tokens.do_negatives(part_of(config, tokens.TokensConfig, redo=False), record)
 
 
 def run(config: RunConfig) -> None:

@@ -53,7 +53,7 @@ class OpenRun:
         always = ("topk", "annotate", "mine")
         for stage in (*always, "ingest"):
             reader.require(stage)
-        also = ("tokens", "explain", "audit", "compare/neighbours")
+        also = ("tokens", "explain", "tokens/negatives", "audit", "compare/neighbours")
         for stage in (*always, *filter(reader.complete, also)):
             check_tables(reader.store, [stage], reader.record, False, TABLES_READ if stage in always else None)
         self.pages = Pages(reader.store, reader.record, winners, seconds)
@@ -69,11 +69,11 @@ class OpenRun:
 
 
 class Browser:
-    """Answers requests from the run as it is; where it was made anew, its tables are opened again.
+    """Answer requests from the run's current tables, and reopen them when they are rebuilt.
 
     Args:
         out, winners, seconds: as `OpenRun` takes them.
-        names: of the machine, by which alone it may be called; empty for any.
+        names: host names that requests may use for this machine; empty for any.
     """
 
     def __init__(self, out: str, winners: int, seconds: float, names: frozenset[str]) -> None:
@@ -91,7 +91,7 @@ class Browser:
         """Return the pages of the run as it is now.
 
         Raises:
-            InputError: it is no longer whole.
+            InputError: the run is no longer complete.
         """
         with self._lock:
             if self._run.is_stale():
@@ -99,7 +99,7 @@ class Browser:
             return self._run.pages
 
     def answer(self, request: Request) -> Answer:
-        """Return what is sent and its status; a page of None is one that is not there."""
+        """Return the body and its status; a page of None means that the page does not exist."""
         path = request.path_params["path"]
         if self.names and host_name(request.headers.get("host", "")) not in self.names:
             return self.pages.message("Not this name", "This server answers to this machine's own names."), 421
@@ -117,13 +117,15 @@ class Browser:
         return pages.file(path), 200
 
     def guarded(self, request: Request) -> tuple[Page, int]:
-        """Return what `answer` does; a run that is being changed, or damaged, is a page that says so."""
+        """Return what `answer` does; if the run is being changed or is damaged, return a page that says so."""
         try:
             page, status = self.answer(request)
         except (InputError, OSError, pa.ArrowException) as error:
-            return self.pages.message("Not to be read now", f"{one_line(error)}"), 503
+            return self.pages.message("Cannot be read now", f"{one_line(error)}"), 503
         if page is None:
-            return self.pages.message("Not found", "There is no such page: a neuron is neurons/LAYER-UNIT.html."), 404
+            return self.pages.message(
+                "Not found", "There is no such page. The page of a neuron is neurons/LAYER-UNIT.html."
+            ), 404
         return page, status
 
     async def respond(self, request: Request) -> Response:
@@ -166,7 +168,7 @@ def serve(out: str, host: str, port: int, winners: int, seconds: float) -> None:
         listening = socket.create_server((host, port), family=family)
     except (OSError, OverflowError) as error:
         raise InputError(f"--host {host} --port {port}: cannot listen there ({one_line(error)})") from error
-    # A name, or a short form such as 127.1, may stand for this machine: where it listens tells.
+    # A name or a short form such as 127.1 may mean this machine, so look at the address that it listens on.
     address = str(listening.getsockname()[0])
     local = is_loopback(address)
     if local:
@@ -174,7 +176,7 @@ def serve(out: str, host: str, port: int, winners: int, seconds: float) -> None:
     at = f"[{host}]" if ":" in host else host
     print(f"http://{at}:{listening.getsockname()[1]}/ serves {out}; Ctrl-C ends it", flush=True)
     if not local:
-        print("note: whoever reaches this address can read the run; nothing is asked of them", flush=True)
+        print("note: anyone who can reach this address can read the run, without a password", flush=True)
     try:
         make_server(browser.respond).run(sockets=[listening])
     except KeyboardInterrupt:

@@ -24,7 +24,7 @@ from ops.topk.neurons import read_neurons
 from ops.topk.unit_names import unit_names
 
 READ = ("ingest", "topk", "annotate", "tokens")
-METHOD = 1  # raised when the same options write other files
+METHOD = 2  # raised when the same options write other files
 
 Row = dict[str, Any]
 
@@ -42,17 +42,18 @@ def written(config: ExportConfig, record: Run, terms: list[dict[str, str]]) -> C
     """
     for name in READ:
         record.require(name)
-    done = [*READ, *(name for name in ("explain",) if record.complete(name))]
+    done = [*READ, *(name for name in ("explain", "tokens/negatives") if record.complete(name))]
     record.check_files(*done)
     neurons = read_neurons(record.store)
     check_units(config.units, neurons, "exported")
     found = provenance(record.record, done, [table for name in done for table in STAGES[name].tables])
     topk = record.require("topk")
     chosen = neurons.named(config.units)
-    reader = WinnersReader(OpenTables(record.store), neurons, chosen, *counts(topk, record.record["model"]))
+    counting, has_negatives = counts(topk, record.record["model"]), "tokens/negatives" in done
+    reader = WinnersReader(OpenTables(record.store), neurons, chosen, *counting, has_negatives)
     if not any(side.n_winners.any() for side in reader.sides):
         many = unit_names(topk).many
-        raise InputError(f"--out {config.out}: none of these {many} has a winner; name others by --units")
+        raise InputError(f"--out {config.out}: none of these {many} has a winner; give others with --units")
     made: Neuronpedia | Delphi
     extent = Extent(len(chosen), len(neurons), record.require("tokens")["identity"]["top"])
     if config.format == "neuronpedia":
@@ -74,7 +75,7 @@ def counts(topk: Row, model: Row) -> tuple[bool, bool]:
         model: the model as run.json has it.
     """
     added = topk["identity"]["special_tokens"] == "include"
-    # As `DictionaryScorer` leaves out the first token of a decoder's sentence.
+    # `DictionaryScorer` skips the first token of a decoder's sentence, so the export does too.
     leaves_first = not added and "dictionaries" in topk["identity"] and is_decoder_type(model["type"])
     return added, not leaves_first
 
@@ -82,10 +83,10 @@ def counts(topk: Row, model: Row) -> tuple[bool, bool]:
 def neuronpedia(
     config: ExportConfig, record: Run, reader: WinnersReader, notes: str, terms: list[dict[str, str]]
 ) -> tuple[Neuronpedia, Row]:
-    """Return the files for Neuronpedia, and all that they depend on besides the run.
+    """Return the files for Neuronpedia, and the options that they depend on.
 
     Raises:
-        InputError: an identifier is none.
+        InputError: an identifier is not valid.
     """
     topk, model = record.require("topk"), record.record["model"]
     identifier = config.model_id or model_identifier(model["name"])
@@ -111,16 +112,16 @@ def neuronpedia(
 
 
 def delphi(config: ExportConfig, record: Run, reader: WinnersReader, terms: list[dict[str, str]]) -> tuple[Delphi, Row]:
-    """Return the files of a cache of delphi, and all that they depend on besides the run.
+    """Return the files of a cache of delphi, and the options that they depend on.
 
     Raises:
-        InputError: the model or its tokenizer is gone, or the tokenizer is another.
+        InputError: the model or its tokenizer is gone, or the tokenizer has changed.
     """
     topk = record.require("topk")
     facts = recorded_model(topk)
     tokenizer = Tokenizer(facts)
     if tokenizer.fingerprint != record.require("ingest")["identity"]["tokenizer"]:
-        raise InputError(f"--model {facts.name}: its tokenizer is not the one of this run any more; put that one back")
+        raise InputError(f"--model {facts.name}: its tokenizer has changed since this run was made; restore it")
     place = {layer: place_of(topk, layer) for layer in reader.neurons.layers}
     said = {
         "dataset_repo": ", ".join(dict.fromkeys(t["dataset"] for t in terms)),

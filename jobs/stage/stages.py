@@ -1,6 +1,6 @@
 """What each stage writes, which stage reads which, and the folders of what is nobody's interface.
 
-What is under way lies below `_partials/`, the codes that mining reads below `_store/`, and the tokens of corpus/, which
+Unfinished work is below `_partials/`, the codes that mining reads below `_store/`, and the tokens of corpus/, which
 passes of the model read, below `_tokens/`: spelled nowhere but here.
 """
 
@@ -35,7 +35,7 @@ def _stage(
 
 
 def _side(name: str, tables: str, reads: str = "ingest", partials: str = "", method: int = 1) -> tuple[str, StageFacts]:
-    """Return a stage whose tables lie in one folder, that of its job."""
+    """Return a stage whose tables are in one folder, that of its job."""
     job = name.partition("/")[0]
     return _stage(name, " ".join(f"{job}/{table}" for table in tables.split()), reads, partials, method)
 
@@ -52,8 +52,9 @@ STAGES: dict[str, StageFacts] = dict(
             "explain",
             "explanations explanation_terms families examples explain/controls explain/literals explain/figures",
             "topk annotate mine",
-            method=2,
+            method=3,
         ),
+        _stage("tokens/negatives", "negative_tokens", "topk annotate explain", partials="negatives"),
         _side(
             "audit",
             "portability portability_controls patterns patterns_controls neurons neurons_controls figures",

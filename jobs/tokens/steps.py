@@ -1,12 +1,13 @@
-"""The stage `tokens`: the first winners are selected, read in pieces of shards, and written by neuron."""
+"""The stages of `tokens`: winners, or hard negatives, are selected, read in pieces of shards, and written by neuron."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import torch
 
 from jobs.engine.item import Item
@@ -16,33 +17,37 @@ from jobs.stage.estimate import by_workers, corpus_sample, of_all, spread_second
 from jobs.stage.files import Output, TablePart, partial_file, read_notes, shard_file, table_part, write_partial
 from jobs.stage.placement import Placement, run_scoring
 from jobs.stage.runner import Stage, Step
-from jobs.tokens.job import TokensConfig
+from jobs.stage.stages import STAGES
+from jobs.tokens.job import NEGATIVES, TokensConfig
 from ops.dictionaries.description import Description
 from ops.dictionaries.scorer import make_scorer
 from ops.errors import counted
 from ops.estimate.selection import expected_selected
 from ops.estimate.timed_batches import Sentences, TimedBatches
+from ops.explain.hard_negatives import MOST
 from ops.model.activations import ScoreOptions, Scorer
 from ops.model.batches import Lengths, batch_lengths
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
 from ops.shards import Shards
 from ops.storage.store import Store
+from ops.tokens.negatives import hard_negatives
 from ops.tokens.partial_file import write_rows
 from ops.tokens.pieces import Piece, measure_piece, pieces, read_piece
 from ops.tokens.range_tables import range_tables
 from ops.tokens.winners import first_winners
 from ops.topk.neurons import Neurons, parts, read_neurons
 
-WANTED = partial_file("tokens", "wanted")  # the first winners of every neuron, by sentence
 LITTLE = 100_000  # winners that are written sooner than a pool of workers is there
 TOKEN_BYTES = 7  # of a winner in token_activations/ (measured on 2,304 neurons and news: 6.7)
 PEAK_BYTES = 230  # of a neuron and pole in peaks/ (there: 226)
+OF_WINNERS = ("no_peak", "higher_beside_words")  # counts that say nothing of hard negatives
+COUNTED = ("sentences", "winners", "tokens", "truncated", *OF_WINNERS, "activations_differ")
 
 
 @dataclass(frozen=True)
 class TokensArgs:
-    """What every worker is made from; `lengths` as `length_batches` takes it."""
+    """What every worker is made from; `lengths` as `length_batches` takes it, `stage` is what is read of a neuron."""
 
     store: Store
     facts: ModelFacts
@@ -55,6 +60,18 @@ class TokensArgs:
     fingerprint: str
     dictionaries: tuple[Description, ...] = ()
     block: int | None = None
+    stage: str = "tokens"
+
+    @property
+    def wanted(self) -> Output:
+        """The file of what is read of every neuron, by sentence."""
+        return partial_file(self.stage, "wanted")
+
+    def select(self) -> pa.Table:
+        """Return what is read of every neuron, sorted by sentence (see `first_winners`)."""
+        if self.stage == NEGATIVES:
+            return hard_negatives(self.store, self.neurons)
+        return first_winners(self.store, self.neurons, self.top)
 
     def scorer(self, pad_id: int) -> Scorer:
         """Return the model, ready to read."""
@@ -70,42 +87,52 @@ def tokens_args(
     scoring, shards = run_scoring(topk["identity"], place), stage.record.shards()
     return TokensArgs(
         stage.store, facts, scoring, neurons, shards, config.top, place.token_budget, lengths, stage.fingerprint,
-        dictionaries_of(topk, facts), block_of(topk),
+        dictionaries_of(topk, facts), block_of(topk), stage.name,
     )  # fmt: skip
 
 
-def read_winners(config: TokensConfig, facts: ModelFacts, place: Placement, stage: Stage) -> dict[str, Any]:
-    """Do what is missing of all steps, and return the counts."""
+def read_sentences(config: TokensConfig, facts: ModelFacts, place: Placement, stage: Stage) -> dict[str, Any]:
+    """Do what is missing of all steps of a stage, and return the counts."""
     args = tokens_args(config, facts, place, stage, read_neurons(stage.store))
     stage.do(select_step(args))
     read = read_step(args, place)
     stage.do(read)
-    files = [shard_file("tokens", item["piece"]) for item in read.items]
-    notes = read_notes(stage.store, files)
-    counts: dict[str, Any] = {name: sum(note[name] for note in notes) for name in notes[0]}
-    counts["largest_difference"] = max(note["largest_difference"] for note in notes)
+    files = [shard_file(args.stage, item["piece"]) for item in read.items]
+    counts = add_up(read_notes(stage.store, files))
     stage.do(write_step(args, [file.path for file in files], counts["winners"]))
+    what, table = ("winners", "topk/") if stage.name != NEGATIVES else ("hard negatives", "examples/")
     if counts["activations_differ"]:
         print(
-            f"tokens: {counts['activations_differ']:,} of {counts['winners']:,} winners pooled anew are not topk/'s "
-            f"activation within 0.00001 (by up to {counts['largest_difference']:.2g}): other hardware or dtype",
+            f"{stage.name}: {counts['activations_differ']:,} of {counts['winners']:,} {what} have a pooled activation "
+            f"that differs from {table}'s by more than 0.00001 (at most {counts['largest_difference']:.2g}): other "
+            "hardware or dtype",
             file=sys.stderr,
         )
+    if stage.name == NEGATIVES:
+        counts = {"negatives": counts.pop("winners"), **counts}
+        return {name: count for name, count in counts.items() if name not in OF_WINNERS}
     return counts
 
 
+def add_up(notes: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the counts of all pieces; there may be none."""
+    total: dict[str, Any] = {name: sum(note.get(name, 0) for note in notes) for name in COUNTED}
+    total["largest_difference"] = max((note["largest_difference"] for note in notes), default=0.0)
+    return total
+
+
 def select_step(args: TokensArgs) -> Step:
-    """Return the step that finds the first winners and their sentences."""
-    return Step("tokens: select", [{}], lambda _: [WANTED], Selector, {"args": args}, here=True)
+    """Return the step that finds what is read, and the sentences of it."""
+    return Step(f"{args.stage}: select", [{}], lambda _: [args.wanted], Selector, {"args": args}, here=True)
 
 
 def read_step(args: TokensArgs, placement: Placement) -> Step:
     """Return the step that reads the selected sentences, piece by piece."""
-    (items,) = read_notes(args.store, [WANTED])
+    (items,) = read_notes(args.store, [args.wanted])
     return Step(
-        "tokens: read",
+        f"{args.stage}: read",
         items,
-        lambda item: [shard_file("tokens", item["piece"])],
+        lambda item: [shard_file(args.stage, item["piece"])],
         TokenWorker,
         {"args": args},
         "pieces",
@@ -129,9 +156,9 @@ def write_step(args: TokensArgs, files: Sequence[str], winners: int) -> Step:
     given, here = {"args": args, "files": files}, winners < LITTLE
 
     def outputs(item: Item) -> list[Output]:
-        return [range_part(table, item) for table in ("peaks", "token_activations")]
+        return [range_part(table, item) for table in sorted(STAGES[args.stage].tables)]
 
-    return Step("tokens: write", items, outputs, RangeWriter, given, "ranges of neurons", here=here)
+    return Step(f"{args.stage}: write", items, outputs, RangeWriter, given, "ranges of neurons", here=here)
 
 
 def range_part(table: str, item: Item) -> TablePart:
@@ -141,20 +168,20 @@ def range_part(table: str, item: Item) -> TablePart:
 
 def prepare_piece(item: Item, args: TokensArgs) -> Piece:
     """Read and tokenize the selected sentences of one piece (with GPUs on cores of its own)."""
-    return read_piece(args.store, WANTED.path, item, Tokenizer(args.facts))
+    return read_piece(args.store, args.wanted.path, item, Tokenizer(args.facts))
 
 
 class Selector:
-    """Commits the first winners, sorted by sentence."""
+    """Commits what is read of every neuron, sorted by sentence."""
 
     def __init__(self, args: TokensArgs) -> None:
         self.args = args
 
     def __call__(self, item: Item, prepared: Any) -> Item:
-        """Select them."""
-        wanted = first_winners(self.args.store, self.args.neurons, self.args.top)
+        """Select it."""
+        args, wanted = self.args, self.args.select()
         ids = np.unique(wanted["sent_id"].to_numpy())
-        write_partial(self.args.store, WANTED, wanted, self.args.fingerprint, pieces(ids, self.args.shards))
+        write_partial(args.store, args.wanted, wanted, args.fingerprint, pieces(ids, args.shards))
         return {}
 
 
@@ -169,9 +196,9 @@ class TokenWorker:
     def __call__(self, item: Item, prepared: Piece | None) -> Item:
         """Read one piece."""
         args = self.args
-        piece = read_piece(args.store, WANTED.path, item, self.tokenizer) if prepared is None else prepared
+        piece = read_piece(args.store, args.wanted.path, item, self.tokenizer) if prepared is None else prepared
         rows, notes = measure_piece(self.scorer, piece, args.neurons, args.token_budget, args.lengths)
-        write_partial(args.store, shard_file("tokens", item["piece"]), rows, args.fingerprint, notes, write_rows)
+        write_partial(args.store, shard_file(args.stage, item["piece"]), rows, args.fingerprint, notes, write_rows)
         return {"sentences": notes["sentences"]}
 
 
@@ -183,8 +210,10 @@ class RangeWriter:
 
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Write one range."""
-        args = self.args
-        found = range_tables(args.store, self.files, args.neurons, item["first"], item["stop"])
+        args, tables = self.args, sorted(STAGES[self.args.stage].tables)
+        found: dict[str, Iterable[pa.Table]] = {table: [] for table in tables}
+        if self.files:
+            found |= range_tables(args.store, self.files, args.neurons, item["first"], item["stop"], tables)
         for table, groups in found.items():
             range_part(table, item).write(args.store, groups, args.fingerprint)
         return {}
@@ -195,29 +224,34 @@ def plan(config: TokensConfig, facts: ModelFacts, place: Placement, stage: Stage
     topk, expected = record.require("topk"), record.is_expected("topk")
     args = tokens_args(config, facts, place, stage, Neurons(()) if expected else read_neurons(stage.store))
     sets = topk["counts"]["neurons"] * (2 if topk["identity"]["poles"] == "both" else 1)
-    k = min(topk["identity"]["k"], args.top, args.shards.sentences)
-    if expected:
-        selected, about = expected_selected(args.shards.sentences, [(k, sets)]), "about "
+    are_negatives = stage.name == NEGATIVES
+    if are_negatives:
+        expected = expected or record.is_expected("explain")
+        most, drawn_from, about = MOST, topk["counts"]["activation_sample"], "at most "
     else:
-        wanted = first_winners(args.store, args.neurons, args.top)
-        selected, about = len(np.unique(wanted["sent_id"].to_numpy())), ""
+        most, drawn_from, about = min(topk["identity"]["k"], args.top), args.shards.sentences, "about "
+    each = min(most, drawn_from)
+    rows, selected = sets * each, expected_selected(drawn_from, [(each, sets)])
+    if not expected:
+        wanted = args.select()
+        rows, selected, about = len(wanted), len(np.unique(wanted["sent_id"].to_numpy())), ""
     missing = items = len(args.shards)
-    if WANTED.is_whole(stage.store, args.fingerprint):
+    if args.wanted.is_whole(stage.store, args.fingerprint):
         step = read_step(args, place)
         missing, items = len(stage.missing(step)), len(step.items)
     sample = corpus_sample(record, len(args.shards))
-    seconds, basis = None, "nothing timed: no GPU is to be seen here"
+    seconds, basis = None, "nothing timed: there is no GPU here"
     if place.device == "cpu" or torch.cuda.is_available():
         timed = time_reading(args, sample, record.timed_s)
         worker_s = timed.seconds_for(selected) * missing / max(items, 1)
         seconds = spread_seconds(record, missing, place.workers, worker_s, actors=True)
         basis = f"timed {counted(timed.sentences, 'sentence')} in {timed.seconds:.1f} s"
-    table = round(sets * k * float(sample.n_tokens.mean()) * TOKEN_BYTES + sets * PEAK_BYTES)
+    table = round(rows * float(sample.n_tokens.mean()) * TOKEN_BYTES + sets * (not are_negatives) * PEAK_BYTES)
     work = [
         f"read {about}{counted(selected, 'sentence')} token by token, {of_all(missing, items, 'shard')}",
-        f"write {about}{counted(sets * k, 'winner')} of {sets:,} neurons and poles",
+        f"write {about}{counted(rows, 'hard negative' if are_negatives else 'winner')} of {sets:,} neurons and poles",
     ]
-    counts = {"winners": sets * k, "sentences": selected}
+    counts = {"negatives" if are_negatives else "winners": rows, "sentences": selected}
     return Plan(work, seconds, table, 2 * table, [basis, by_workers(place.workers)], counts=counts)
 
 

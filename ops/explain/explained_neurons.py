@@ -1,4 +1,4 @@
-"""Everything that ranges of neurons are explained from: literals, the sentences that have them, hubs, families."""
+"""Everything that is needed to explain ranges of neurons: literals, the sentences that have them, hubs, families."""
 
 from collections.abc import Iterable, Iterator
 from functools import lru_cache, partial
@@ -26,9 +26,10 @@ from ops.mine.mining import Mining
 from ops.mine.pattern_kinds import SequenceKind
 from ops.patterns.occurrences import Occurrences
 from ops.patterns.sequences import Sequences
-from ops.schema import schema
+from ops.schema import TABLES, schema
 from ops.sentences.store import SentenceStore
 from ops.storage.store import Store
+from ops.topk.activation_sample import is_sparse
 from ops.topk.neurons import POLES, Neurons, neuron_and_pole, set_number
 from ops.topk.winner_groups import winner_groups
 
@@ -36,7 +37,7 @@ HUB = "wins nearly everywhere"
 
 
 def known_rows(sentences: SentenceStore, sampled: Int64s) -> Int64s:
-    """Return the rows that all neurons are set against, ascending: the baseline, and the activation sample."""
+    """Return the rows that all neurons are compared with, ascending: the baseline and the activation sample."""
     known = np.array(sentences.baseline)
     known[sentences.rows(sampled)] = True
     return np.flatnonzero(known)
@@ -45,7 +46,7 @@ def known_rows(sentences: SentenceStore, sampled: Int64s) -> Int64s:
 def read_sets(
     store: Store, neurons: Neurons, sentences: SentenceStore, numbers: Int64s | None = None
 ) -> Iterator[tuple[Int64s, Int64s]]:
-    """Return the winners of some neurons, or of all, by rank: set numbers and rows, a row group at a time."""
+    """Yield the winners of some neurons, by default of all, by rank: set numbers and rows, one row group at a time."""
     for number, rows in winner_groups(store, neurons, numbers):
         yield number, sentences.rows(rows["sent_id"].to_numpy())
 
@@ -55,16 +56,16 @@ class ExplainedNeurons:
 
     Args:
         store: the run's folder.
-        mining: the annotated sentences, words in lower case.
+        mining: the annotated sentences, with words in lower case.
         pool: the literals.
-        runs: which of the known sentences have each literal, and how many sentences it is of, run by run.
-        hubs: the sentences that win nearly everywhere.
-        pairs: neurons whose activations go together.
-        scored: sentences of the corpus, N.
+        runs: which of the known sentences have each literal, and the number of sentences, for consecutive blocks.
+        hubs: the sentences that win for nearly every neuron.
+        pairs: neurons whose activations correlate.
+        scored: number of scored sentences of the corpus, N.
         seed: of all draws.
-        literals, card_literals: the most literals of a range model and of a score card.
-        controls: which are fitted.
-        rotates: a random rotation of each layer is one of them.
+        literals, card_literals: maximum number of literals in a range model and on a score card.
+        controls: which controls are fitted.
+        rotates: whether a random rotation of each layer is one of them.
     """
 
     def __init__(
@@ -88,10 +89,12 @@ class ExplainedNeurons:
         if len(sampled):
             inside = matrix.of(np.isin(self.rows, sampled))
             known = self._known(sampled, np.ones(len(sampled), np.bool_), inside)
+            place = np.full(len(self.rows), -1, np.int32)
+            place[places_among(self.rows, sampled)[0]] = np.arange(len(sampled), dtype=np.int32)
             fitter = RangeFitter(inside.found, own[0], known.held_out, known.document, seed, plainness=own[1])
             sample = SampleModels(
                 fitter, SetExplainer(known, others, *own, len(sampled), resamples, card_literals), sampled,
-                lru_cache(1)(partial(layer_activations, store)), seed, literals, rotates,
+                lru_cache(1)(partial(layer_activations, store)), seed, literals, rotates, place, is_sparse(store),
             )  # fmt: skip
         self.explainer = RangeExplainer(
             self.literals,
@@ -114,17 +117,18 @@ class ExplainedNeurons:
             )  # fmt: skip
 
     def explain(self, numbers: Int64s) -> dict[str, pa.Table]:
-        """Return the rows of some neurons in `explanations` (without families), `explanation_terms`, `examples`,
-        and `values`, what the controls summarise."""
+        """Return the rows of some neurons in `explanations` (without families), `explanation_terms` and `examples`,
+        and `values`, which the controls summarise."""
         assert self.mining.held_out is not None
         tables = self.explainer.explain(numbers, list(self._found(numbers)), self.mining.held_out)
-        return tables | {"examples": self._examples(numbers)}
+        examples = pa.concat_tables([self._examples(numbers), tables.pop("negatives")])
+        return tables | {"examples": examples.sort_by([(name, "ascending") for name in TABLES["examples"].order])}
 
     def _known(self, rows: Int64s, weighs: Bools, matrix: KnownLiterals) -> Known:
         return Known(rows, weighs, self.document[rows], self.held_out[rows], matrix)
 
     def _found(self, numbers: Int64s) -> Iterator[Found]:
-        """Return the sets of winners of a range of neurons, with the literals that only they have."""
+        """Yield the sets of winners of a range of neurons, with the literals that belong to each set alone."""
         blocks = list(read_sets(self.store, self.mining.neurons, self.mining.sentences, numbers))
         number, row = (np.concatenate([np.zeros(0, np.int64), *column]) for column in zip(*blocks, strict=True))
         for one in np.unique(number).tolist():
@@ -133,7 +137,7 @@ class ExplainedNeurons:
             yield Found(one, winners, own, names)
 
     def _own(self, number: int, winners: Int64s) -> tuple[Own, list[tuple[str, str, list[str]]]]:
-        """Return the literals of one set alone: hubs, and words that the pool does not have."""
+        """Return the literals of one set alone: hubs, and words that are not in the pool."""
         hubs, patterns = self.hubs.of(self._family(number)), Sequences.from_lists([])
         known = _found_at(places_among(self.rows, hubs)[0])
         texts, items = [HUB], [[HUB]]
@@ -155,7 +159,7 @@ class ExplainedNeurons:
         return own, list(zip(kinds, texts, items, strict=True))
 
     def _family(self, number: int) -> Int64s:
-        """Return a set and those of neurons whose activations go together with its neuron's."""
+        """Return a set and the sets of the neurons whose activations correlate with its neuron's."""
         neuron, pole = neuron_and_pole(number)
         own = slice(*np.searchsorted(self.pairs.neuron, [neuron, neuron + 1]))
         other = np.where(self.pairs.correlation[own] > 0, pole, 1 - pole)
@@ -168,9 +172,17 @@ class ExplainedNeurons:
             return layout.empty_table()
         for layer, _, units in self.explainer.layers(numbers):
             found = examples(sample.layer(layer)[:, units], self.sampled, self.seed)
-            own = (units[found.unit].astype(np.int32), found.quantile, found.sent_id, found.activation)
-            columns = [pa.repeat(layer, len(found.unit)), *map(pa.array, own)]
-            tables.append(pa.table(columns, names=layout.names).cast(layout))
+            rows = len(found.unit)
+            columns = {
+                "layer": pa.repeat(layer, rows),
+                "unit": units[found.unit].astype(np.int32),
+                "pole": pa.nulls(rows, pa.string()),
+                "quantile": found.quantile,
+                "rank": pa.nulls(rows, pa.int32()),
+                "sent_id": found.sent_id,
+                "activation": found.activation,
+            }
+            tables.append(pa.table(columns).cast(layout))
         return pa.concat_tables([layout.empty_table(), *tables])
 
 
@@ -179,7 +191,7 @@ def _found_at(places: Int64s) -> Occurrences:
 
 
 def with_families(rows: pa.Table, neurons: Neurons, pairs: Pairs) -> tuple[pa.Table, pa.Table]:
-    """Return the rows of `explanations` with their families, and those of `families`."""
+    """Return the rows of `explanations` with their families, and the rows of `families`."""
     number = neurons.number(rows["layer"].to_numpy(), rows["unit"].to_numpy())
     pole = pc.index_in(rows["pole"], pa.array(POLES)).to_numpy().astype(np.int64)
     f1 = rows["f1"].to_numpy(zero_copy_only=False).astype(np.float64)
@@ -193,7 +205,7 @@ def with_families(rows: pa.Table, neurons: Neurons, pairs: Pairs) -> tuple[pa.Ta
 
 
 def all_controls(values: pa.Table) -> pa.Table:
-    """Return the rows of `explain/controls` from the measures of all neurons and axes."""
+    """Return the rows of `explain/controls`, computed from the measures of all neurons and axes."""
     tables = [schema("explain/controls").empty_table()]
     for layer in sorted(values["layer"].unique().to_pylist()):
         own = values.filter(pc.equal(values["layer"], layer))

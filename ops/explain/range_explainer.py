@@ -1,4 +1,4 @@
-"""Ranges of neurons explained: both models, what both would find by chance, and the rows that come of it."""
+"""Explains ranges of neurons: both models, what both would find by chance, and the resulting rows."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ops.arrays import Bools, Float32s, Float64s, Floats, Int64s
+from ops.arrays import Bools, Float32s, Float64s, Floats, Int32s, Int64s
 from ops.explain.control_rows import range_measures
 from ops.explain.controlled_units import Controls
+from ops.explain.hard_negatives import hard_negatives, sample_scores
 from ops.explain.held_out_scores import MEASURES
 from ops.explain.kinds import KINDS
 from ops.explain.literals import Literals
@@ -24,13 +25,13 @@ from ops.sampling import SAMPLE_SETS
 from ops.schema import schema
 from ops.topk.neurons import POLES, Neurons
 
-EXAMPLES = 3  # sentences of a literal
+EXAMPLES = 3  # example sentences for each literal
 VALUES = pa.schema(
     [("layer", pa.int16()), ("basis", pa.string()), ("model", pa.string()), ("measure", pa.string()),
      ("value", pa.float64())]
 )  # fmt: skip
-RANDOM_SETS = 32  # of a run, which all sets share: what is found in one costs as much as a neuron's own card
-LEAST_SAMPLE_WINNERS, SAMPLE_WINNERS = 50, 100  # of the control: at least, and one in so many sentences
+RANDOM_SETS = 32  # of a run, shared by all sets, since explaining one costs as much as explaining a neuron
+LEAST_SAMPLE_WINNERS, SAMPLE_WINNERS = 50, 100  # of the control: the minimum, and one winner in this many sentences
 
 
 Row = dict[str, Any]
@@ -38,12 +39,12 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Found:
-    """Everything that is known of the winners of a neuron and pole.
+    """The winners of a neuron and pole, and the literals that belong to them alone.
 
     Attributes:
         number: of the set (see `set_number`).
         winners: rows of the store by rank.
-        own: literals of its own, and their kinds, patterns and items.
+        own: literals of this set alone, and their kinds, patterns and items.
     """
 
     number: int
@@ -58,12 +59,14 @@ class SampleModels:
 
     Attributes:
         fitter: of the range model.
-        sets: explains sets of the sample's sentences, which stand for the corpus.
+        sets: explains sets of the sample's sentences, which represent the corpus.
         rows: of the sample's sentences, `[n]`.
         layer: returns the activations of a layer, `[n, units]`.
         seed: of rotations and permutations.
-        most: literals of a range model, besides nuisance.
+        most: maximum number of literals in a range model, not counting nuisance.
         rotates: whether a random rotation of a layer's units is one of the controls.
+        places: of each known sentence (`Own.known`) its place in the sample, -1 for one outside, `[known]`.
+        is_sparse: whether units are sparse features, which are 0 where they are inactive.
     """
 
     fitter: RangeFitter
@@ -72,7 +75,9 @@ class SampleModels:
     layer: Callable[[int], Float32s]
     seed: int
     most: int
-    rotates: bool = True
+    rotates: bool
+    places: Int32s
+    is_sparse: bool
 
 
 class RangeExplainer:
@@ -99,17 +104,23 @@ class RangeExplainer:
         self._random_of_sample: float | None = None
 
     def explain(self, numbers: Int64s, found: list[Found], chance: HeldOutSets) -> dict[str, pa.Table]:
-        """Return the rows of some neurons: `explanations` without families, `explanation_terms`, and `values`.
+        """Return the rows of some neurons: `explanations` without families, `explanation_terms`, `values`, `negatives`.
+
+        The last are rows of `examples`, the hard negatives of each set.
 
         Args:
             numbers: the neurons, ascending.
             found: their sets of winners, in order.
-            chance: draws the sets that each is held against.
+            chance: draws the random sets that each is compared with.
         """
         ranges, values = self._ranges(numbers)
         rows: list[dict[str, Any]] = []
         terms: list[dict[str, Any]] = []
+        negatives: list[Row] = []
         described: set[int] = set()
+        won: dict[int, list[Int64s]] = {}
+        for one in found:
+            won.setdefault(one.number // len(POLES), []).append(one.winners)
         for one in found:
             neuron, pole = divmod(one.number, len(POLES))
             layer, unit = (int(x[0]) for x in self.neurons.layer_and_unit(np.array([neuron])))
@@ -118,19 +129,46 @@ class RangeExplainer:
             if neuron not in described:
                 described.add(neuron)
                 terms += [key | {"pole": None} | term for term in fitted.get("terms", [])]
-            rows.append(key | self._winners(one, chance, fitted, terms, key))
+            own = self.sets.explain(np.sort(one.winners), one.own)
+            rows.append(key | self._winners(one, own, chance, fitted, terms, key))
+            if fitted:
+                chosen = self._hard_negatives(own, one, np.concatenate(won[neuron]), fitted["activations"], POLES[pole])
+                negatives += [key | negative for negative in chosen]
         keys = [field.name for field in schema("explanations") if field.name != "family"]
         return {
             "explanations": _table(rows, pa.schema([schema("explanations").field(name) for name in keys])),
             "explanation_terms": _sorted_terms(_table(terms, schema("explanation_terms"))),
             "values": pa.concat_tables([VALUES.empty_table(), *values]),
+            "negatives": _table(negatives, schema("examples")),
         }
 
-    def _winners(self, one: Found, chance: HeldOutSets, fitted: dict[str, Any], terms: list[Row], key: Row) -> Row:
-        """Return the columns of `explanations` of one set, and add the literals of its card to `terms`."""
-        winners = np.sort(one.winners)
-        own = self.sets.explain(winners, one.own)
-        scores = own.scores
+    def _hard_negatives(self, own: Explained, one: Found, won: Int64s, activations: Float32s, pole: str) -> list[Row]:
+        """Return the columns of `examples` of the hard negatives of one set; none without a literal.
+
+        Args:
+            own: its score card.
+            one: the set.
+            won: the rows of the neuron's winners at both poles.
+            activations: of the neuron over the sample, `[n]`.
+            pole: of the set.
+        """
+        sample, card = self.sample, own.card
+        if sample is None or not len(card.literals):
+            return []
+        pool = sample.sets.known.matrix.found
+        scores = sample_scores(card, pool, one.own, sample.places, len(sample.rows))
+        is_winner = np.isin(sample.rows, won)
+        places = hard_negatives(scores, card.threshold, activations, is_winner, pole, sample.is_sparse)
+        return [
+            {"rank": rank, "sent_id": int(self.sent_id[sample.rows[place]]), "activation": float(activations[place])}
+            for rank, place in enumerate(places.tolist(), 1)
+        ]
+
+    def _winners(
+        self, one: Found, own: Explained, chance: HeldOutSets, fitted: dict[str, Any], terms: list[Row], key: Row
+    ) -> Row:
+        """Return the columns of `explanations` for one set, and append the literals of its card to `terms`."""
+        winners, scores = np.sort(one.winners), own.scores
         others = {
             "matched_f1": self._chance_f1(chance.matched(winners, one.number)),
             "random_f1": self._random_f1(one, chance),
@@ -178,7 +216,7 @@ class RangeExplainer:
         return terms
 
     def _term(self, model: str, place: int, literal: int, weight: float, own: list[tuple[str, str, list[str]]]) -> Row:
-        """Return what both models say alike of a literal, in the columns of `explanation_terms`."""
+        """Return the columns of `explanation_terms` that a literal of either model fills."""
         kind, pattern, items = self._name(literal, own)
         said = {"kind": kind, "pattern": pattern, "items": items, "negated": weight < 0, "weight": weight}
         return {"model": model, "rank": place + 1, **said}
@@ -190,7 +228,10 @@ class RangeExplainer:
         return KINDS[pool.kind[literal]], pool.pattern[literal], pool.items[literal]
 
     def _ranges(self, numbers: Int64s) -> tuple[dict[int, dict[str, Any]], list[pa.Table]]:
-        """Return of each neuron the columns and literals of its range model, and the measures of the controls."""
+        """Return of each neuron the columns and literals of its range model and its activations over the sample.
+
+        Also returns the measures of the controls.
+        """
         found: dict[int, dict[str, Any]] = {}
         values: list[pa.Table] = []
         sample = self.sample
@@ -234,7 +275,7 @@ class RangeExplainer:
         }
         terms: list[Row] = []
         if not models.count[unit]:
-            return {"r2": r2, "terms": terms}
+            return {"r2": r2, "terms": terms, "activations": activation}
         top = top_places(activation, max(len(activation) // 10, 1))
         first = _first_of(activation, top)
         for i in range(int(models.count[unit])):
@@ -251,12 +292,12 @@ class RangeExplainer:
                     "sent_ids": self.sent_id[sample.rows[first(holds)]].tolist(),
                 }
             )
-        return {"r2": r2, "terms": terms}
+        return {"r2": r2, "terms": terms, "activations": activation}
 
     def _random_f1(self, one: Found, chance: HeldOutSets) -> float:
-        """Return the F1 of a random set of as many sentences: one of `RANDOM_SETS` that all sets share.
+        """Return the F1 of a random set of the same size: one of `RANDOM_SETS` that all sets share.
 
-        It is the set that is drawn for the set number modulo `RANDOM_SETS`, whoever asks first.
+        The set is drawn for the set number modulo `RANDOM_SETS`, so it does not depend on which neuron needs it first.
         """
         number = one.number % RANDOM_SETS
         if number not in self._random:
@@ -267,12 +308,12 @@ class RangeExplainer:
         return self.sets.explain(rows, intervals=False, terms=False).scores.f1
 
     def _sample_measures(self, sample: SampleModels, activations: Float32s, found: bool) -> dict[str, Float64s]:
-        """Return how well the top 1 % of the sample along each axis can be told from the rest of the sample.
+        """Return how well a card distinguishes the top 1 % of the sample along each axis from the rest of the sample.
 
         Args:
             sample: its models.
             activations: of the sample, `[n, axes]`.
-            found: measure too whether anything was found, which takes intervals.
+            found: whether to measure also if anything was found, which requires intervals.
         """
         n, axes = activations.shape
         size = max(n // SAMPLE_WINNERS, LEAST_SAMPLE_WINNERS)
@@ -285,7 +326,7 @@ class RangeExplainer:
             winners = sample.rows[top_places(values, size)]
             own = sample.sets.explain(winners, intervals=False, terms=False)
             if found and len(own.card.literals):
-                # Nothing is found by a card without literals, whatever its interval.
+                # A card without literals finds nothing, whatever its interval.
                 own = sample.sets.explain(winners, terms=False)
             measured["f1"][axis], measured["f1_nuisance"][axis] = own.scores.f1, own.nuisance_f1
             measured["average_precision"][axis] = own.scores.average_precision
@@ -302,7 +343,7 @@ class RangeExplainer:
 
 
 def top_places(values: Float32s, size: int) -> Int64s:
-    """Return the places of the `size` largest of values `[n]`, ascending; of equal ones the first.
+    """Return the indices of the `size` largest of values `[n]`, ascending; ties go to the first.
 
     >>> top_places(np.array([3, 1, 2, 2, 2], np.float32), 3).tolist()
     [0, 2, 3]
@@ -313,13 +354,13 @@ def top_places(values: Float32s, size: int) -> Int64s:
 
 
 def _first_of(values: Float32s, top: Int64s) -> Callable[[Bools], Int64s]:
-    """Return a function of the sentences that hold, `[n]`: the places of the `EXAMPLES` largest of their values.
+    """Return a function that maps the sentences that hold, `[n]`, to the indices of their `EXAMPLES` largest values.
 
-    Of equal values the first comes first. Most are found among the highest, and the others need no order then.
+    Ties go to the first. Most calls find enough among the top values and need not sort the others.
 
     Args:
         values: `[n]`.
-        top: places of the largest of them, as `top_places` returns them.
+        top: indices of the largest values, as `top_places` returns them.
     """
     order = top[np.argsort(-values[top], kind="stable")]
 
@@ -363,7 +404,7 @@ def _values(layer: int, basis: str, model: str, measures: Mapping[str, Floats]) 
 
 
 def _table(rows: list[dict[str, Any]], layout: pa.Schema) -> pa.Table:
-    """Return rows as a table; what is not a number is null."""
+    """Return rows as a table; NaN becomes null."""
     clean = [{name: None if _is_nan(value) else value for name, value in row.items()} for row in rows]
     return pa.Table.from_pylist(clean, layout)
 

@@ -1,7 +1,8 @@
-"""An export's folder: what it says of the run, who may change it, and the files that are copied or written into it.
+"""An export's folder: what it records about the run, which process may change it, and the files written into it.
 
-The files are put into `.under-way/` in the folder and put in place once all are there. A killed export leaves what it
-finished, and the next one goes on with it. `ops/export/manifest.py` says which files are ours; no other is touched.
+Files are first written to `.under-way/` in the folder, and moved into place once all are there. A killed export leaves
+what it finished, and the next one resumes from there. `ops/export/manifest.py` records which files the export owns;
+no other is touched.
 """
 
 import hashlib
@@ -75,18 +76,18 @@ def check_folder(to: str, run: Store) -> Path:
         run: the run's folder.
 
     Raises:
-        InputError: it is no folder, lies in the run, or is no path of this machine.
+        InputError: it is not a folder, is inside the run, or is not a path of this machine.
     """
     if not to:
         raise InputError("--to is missing: name the folder to make")
     if "://" in to:
-        raise InputError(f"--to {to}: is no path of this machine; export to one, and copy it, or give --push")
+        raise InputError(f"--to {to}: is not a path on this machine; export to one and copy it, or give --push")
     named = os.path.abspath(os.path.expanduser(to))
     if os.path.lexists(named) and not os.path.exists(named):
-        raise InputError(f"--to {to}: is a link that leads nowhere; name another folder")
+        raise InputError(f"--to {to}: is a broken link; name another folder")
     folder = Path(os.path.realpath(named))
     if run.local and folder.is_relative_to(os.path.realpath(run.root)):
-        raise InputError(f"--to {to}: lies in the run's own folder; name one outside of it")
+        raise InputError(f"--to {to}: is inside the run's own folder; name a folder outside it")
     if os.path.exists(folder) and not os.path.isdir(folder):
         raise InputError(f"--to {to}: is a file; name a folder")
     return folder
@@ -343,7 +344,8 @@ class Export:
         free = self._target.free_bytes()
         if free is not None and self.bytes - there > free:
             raise InputError(
-                f"{self._place}: {self.bytes - there:,} bytes are to be copied, and {free:,} are free there; make room"
+                f"{self._place}: {self.bytes - there:,} bytes are to be copied, but only "
+                f"{free:,} are free there; free some space"
             )
 
     def _drop(self, names: Iterable[str]) -> None:

@@ -30,7 +30,7 @@ def check_licence(name: str) -> None:
         InputError: it is none.
     """
     if not _NAME.fullmatch(name):
-        raise InputError(f"--license {name}: is no name of a licence as the hub has them, such as cc-by-4.0")
+        raise InputError(f"--license {name}: is not a licence name of the hub, such as cc-by-4.0")
 
 
 def source_terms(sources: list[dict[str, Any]], given: dict[str, str]) -> list[dict[str, str]]:

@@ -20,7 +20,7 @@ import pyarrow.dataset as ds
 from ops.arrays import Float32s, Int32s
 from ops.errors import InputError
 from ops.export.places import source_name
-from ops.export.winners import Side, WinnersReader
+from ops.export.winners import NEGATIVES, TABLE, Side, WinnersReader
 from ops.model.names import RANDOM, SAMPLE, SAMPLE_NAME, original_name
 
 Row = dict[str, Any]
@@ -28,6 +28,7 @@ Row = dict[str, Any]
 BATCH_UNITS = 256  # units of a batch file
 CREATOR = "clkht01d40000jv08hvalcvly"  # the user that a new database of Neuronpedia begins with
 OWNER = "Neuron Atlas"
+NEGATIVE = "hard negative"  # what Neuronpedia shows as the source of such an activation
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
 _EMPTY = (
     "vector",
@@ -218,9 +219,25 @@ class Neuronpedia:
         return rows
 
     def activations(self, side: Side, units: Int32s) -> list[Row]:
-        """Return the lines of the winners of one batch, rows of its table `Activation`."""
+        """Return the lines of the winners of one batch, rows of its table `Activation`, then of the hard negatives."""
+        winners = self._activations(side, units, TABLE)
+        # As its converter marks the strongest activations: no interval of a quantile, but the unit's highest one.
+        highest = _highest(winners)
+        for row in winners:
+            row |= {"binMin": -1, "binMax": highest[row["index"]], "binContains": -1}
+        if not self.reader.has_negatives:
+            return winners
+        # An interval of their own lists them below the winners; which share of all activations it has is not known.
+        negatives = self._activations(side, units, NEGATIVES)
+        highest, lowest = _highest(negatives), _highest(negatives, -1)
+        for row in negatives:
+            row |= {"binMin": -lowest[row["index"]], "binMax": highest[row["index"]], "dataSource": NEGATIVE}
+        return winners + negatives
+
+    def _activations(self, side: Side, units: Int32s, table: str) -> list[Row]:
+        """Return the lines of the winners, or of the hard negatives, of one batch, without their intervals."""
         source, _ = self._names(side)
-        winners = self.reader.read(side, int(units[0]), int(units[-1]) + 1)
+        winners = self.reader.read(side, int(units[0]), int(units[-1]) + 1, table)
         texts = self.reader.texts(np.unique(winners.sent_id))
         heights = np.where(winners.counts, winners.heights, np.float32(0))
         strings, rows = winners.tokens.to_pylist(), list[Row]()
@@ -230,9 +247,10 @@ class Neuronpedia:
             # A token that does not count is shown, as 0, and is never the highest one.
             peak = int(np.where(winners.counts[own], values, -np.inf).argmax())
             spans = zip(winners.starts[own].tolist(), winners.ends[own].tolist(), strict=True)
+            which = rank if table == TABLE else f"{NEGATIVES}/{rank}"
             rows.append(
                 {
-                    "id": _identifier(self.run, source, unit, rank),
+                    "id": _identifier(self.run, source, unit, which),
                     "tokens": token_texts(texts[int(winners.sent_id[i])], strings[own], spans),
                     "modelId": self.labels.model,
                     "layer": source,
@@ -248,20 +266,14 @@ class Neuronpedia:
                     "createdAt": self.labels.created,
                     "lossValues": [],
                     "logitContributions": None,
-                    "binMin": -1,
-                    "binMax": 0.0,
-                    "binContains": -1,
+                    "binMin": None,
+                    "binMax": None,
+                    "binContains": None,
                     "qualifyingTokenIndex": peak,
                     "dataIndex": str(winners.sent_id[i]),
                     "dataSource": None,
                 }
             )
-        # As its converter marks the strongest activations: no interval of a quantile, but the unit's highest one.
-        highest = dict[str, float]()
-        for row in rows:
-            highest[row["index"]] = max(row["maxValue"], highest.get(row["index"], -np.inf))
-        for row in rows:
-            row["binMax"] = highest[row["index"]]
         return rows
 
     def explanations(self, side: Side, units: Int32s) -> list[Row]:
@@ -310,6 +322,14 @@ class Neuronpedia:
             "unit"
         ].to_numpy()
         return found
+
+
+def _highest(rows: Sequence[Row], sign: int = 1) -> dict[str, float]:
+    """Return by unit the highest of its lines' highest values times `sign`."""
+    found = dict[str, float]()
+    for row in rows:
+        found[row["index"]] = max(sign * row["maxValue"], found.get(row["index"], -np.inf))
+    return found
 
 
 def token_texts(text: str, tokens: Sequence[str], spans: Iterable[tuple[int, int]]) -> list[str]:

@@ -40,7 +40,7 @@ def push(folder: str, place: str, name: str, private: bool) -> str:
     """Upload an export as the dataset ORG/NAME, which is made where it is not there, and return its address.
 
     The files that its list names are uploaded, and nothing else, after their sizes and hashes were checked. What the
-    hub has already is not sent again, so that the same command goes on after an upload that broke.
+    hub has already is not sent again, so that the same command resumes an upload that broke.
 
     Args:
         folder: the export.
@@ -66,7 +66,7 @@ def push(folder: str, place: str, name: str, private: bool) -> str:
         )
     except _errors(RuntimeError, ValueError) as error:
         raise InputError(
-            f"--push {name}: {_refused(error)}; the folder is whole, and the same command goes on"
+            f"--push {name}: {_refused(error)}; the folder is complete: give the same command again to resume"
         ) from error
     return str(made)
 

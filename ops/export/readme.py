@@ -20,6 +20,8 @@ _OWN = {
         "Tokens that do not count for the pooled activation have the value 0.",
         "`frac_nonzero` is the share of tokens at which a sparse feature is active; for other units it was not "
         "measured and is 0. Logits, histograms, vectors and correlated units are empty.",
+        "Activations with the data source `hard negative`, below the others, are of sentences that look like a unit's "
+        "strongest ones and do not activate it.",
         "Explanations were made by counting, not by a language model; `notes` has their scores. Units for which no "
         "rule was found have none.",
     ),
@@ -30,6 +32,8 @@ _OWN = {
         "activation.",
         "A unit was read in its own winners alone. In the rows of other units' winners it may be active, too, and is "
         "not known there: examples that delphi draws as non-activating are not certain to be.",
+        "The rows also hold sentences that look like a unit's strongest ones and do not activate it (hard negatives). "
+        "They have no activations for that unit, so that delphi can draw them as non-activating.",
         "Frequencies that delphi computes are those within these rows, not those of the corpus.",
         "There are at most so many examples a unit, and delphi's default `min_examples` of 200 would skip all units: "
         "set it lower.",

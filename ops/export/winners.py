@@ -11,7 +11,7 @@ from ops.arrays import Bools, Float32s, Int32s, Int64s
 from ops.storage.open_tables import OpenTables
 from ops.topk.neurons import Neurons
 
-TABLE = "token_activations"
+TABLE, NEGATIVES = "token_activations", "negative_tokens"
 SIGN = {"top": 1, "bottom": -1}  # what makes the strongest activation of a pole the highest
 
 
@@ -77,12 +77,14 @@ class WinnersReader:
         chosen: numbers of the units to be exported, ascending.
         added_count: whether tokens that the tokenizer added count for the pooled activation.
         first_counts: whether the first token of a sentence does.
+        has_negatives: whether the run has hard negatives token by token.
     """
 
     def __init__(
-        self, tables: OpenTables, neurons: Neurons, chosen: Int64s, added_count: bool, first_counts: bool
-    ) -> None:
-        self.tables, self.neurons = tables, neurons
+        self, tables: OpenTables, neurons: Neurons, chosen: Int64s, added_count: bool, first_counts: bool,
+        has_negatives: bool = False,
+    ) -> None:  # fmt: skip
+        self.tables, self.neurons, self.has_negatives = tables, neurons, has_negatives
         self._added_count, self._first_counts = added_count, first_counts
         self.sides = self._find_sides(chosen)
 
@@ -98,12 +100,12 @@ class WinnersReader:
                     found.append(Side(layer, pole, width, own, np.bincount(at, minlength=width)[own]))
         return found
 
-    def read(self, side: Side, first: int, stop: int) -> Winners:
-        """Return the winners of a side's units from `first` on, before `stop`."""
+    def read(self, side: Side, first: int, stop: int, table: str = TABLE) -> Winners:
+        """Return the winners of a side's units from `first` on, before `stop`; or with `NEGATIVES` hard negatives."""
         field = ds.field
         where = (field("layer") == side.layer) & (field("pole") == side.pole)
         where &= (field("unit") >= first) & (field("unit") < stop)
-        rows = self.tables.read(TABLE, where).combine_chunks()
+        rows = self.tables.read(table, where).combine_chunks()
         rows = rows.filter(pc.is_in(rows["unit"], pa.array(side.units))).combine_chunks()
         lengths = pc.list_value_length(rows["activations"]).to_numpy()
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
@@ -132,12 +134,13 @@ class WinnersReader:
         return tokens - sentences * int((~winners.counts[: winners.offsets[1]]).sum())
 
     def sentences(self) -> Int64s:
-        """Return the sentences that are a winner of some exported unit, ascending."""
+        """Return the sentences that are a winner, or a hard negative, of some exported unit, ascending."""
         found = [np.empty(0, np.int64)]
         for layer in dict.fromkeys(side.layer for side in self.sides):
             units = next(side.units for side in self.sides if side.layer == layer)
             where = (ds.field("layer") == layer) & ds.field("unit").isin(pa.array(units))
-            found.append(self.tables.read(TABLE, where, ["sent_id"])["sent_id"].unique().to_numpy())
+            for table in (TABLE, NEGATIVES) if self.has_negatives else (TABLE,):
+                found.append(self.tables.read(table, where, ["sent_id"])["sent_id"].unique().to_numpy())
         return np.unique(np.concatenate(found))
 
     def texts(self, sent_ids: Int64s) -> dict[int, str]:

@@ -38,8 +38,9 @@ def neuron_context(
     Args:
         tables: the neuron's rows by table: `neurons` one; `topk` those that are to be listed; `patterns`, `profiles`,
             `means`, and `scores`, `peaks`, `token_activations`, `explanations`, `explanation_terms`,
-            `families` (of these, every member), `outputs/tokens`, `compare/neighbours`, `audit/neurons`,
-            `audit/patterns` and `audit/portability` (of this, pairs of a data set and itself), which may be empty.
+            `families` (of these, every member), `examples` (of these, hard negatives), `negative_tokens`,
+            `outputs/tokens`, `compare/neighbours`, `audit/neurons`, `audit/patterns` and `audit/portability` (of
+            this, pairs of a data set and itself), which may be empty.
         sentences: the sentences that winners and samples name.
         options: those of `mine`.
         samples: sentences by quantile, each with `sent_id`, `quantile` and `activation`.
@@ -110,6 +111,7 @@ def _pole(
         "winners": winners,
         "first": _first(winners),
         "datasets": len({winner["dataset"] for winner in winners}),
+        "negatives": _negatives(own, explanation, sentences),
         "scale": _scale(winners),
         "score": next(iter(own["scores"]), None),
         "means": own["means"],
@@ -121,6 +123,19 @@ def _pole(
             for name in ("peak_word", "peak_tag")
         },
     }
+
+
+def _negatives(own: dict[str, Rows], explanation: Row | None, sentences: dict[int, Row]) -> Rows:
+    """Return the hard negatives with their texts in pieces; none where no rule was found that they could follow."""
+    if explanation is None or explanation["verdict"] == "none":
+        return []
+    tokens = {row["rank"]: row for row in own["negative_tokens"]}
+    found = []
+    for row in sorted(own["examples"], key=lambda row: row["rank"]):
+        sentence = sentences[row["sent_id"]]
+        pieces = shade(sentence["text"], tokens.get(row["rank"]), None)
+        found.append({**sentence, **row, "pieces": pieces, "lead": 0, "is_hub": False})
+    return found
 
 
 def _audited(own: dict[str, Rows]) -> Row:

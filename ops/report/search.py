@@ -129,7 +129,7 @@ _ANY = (
 
 
 class Query(NamedTuple):
-    """What is asked for: `what` is one of `KINDS`; of the limits None and empty stand for none."""
+    """What is asked for: `what` is one of `KINDS`; a limit that is None or empty does not apply."""
 
     what: str = "any"
     text: str = ""
@@ -184,7 +184,7 @@ class Searcher:
         tables: `topk`, `sentences`, `patterns`, `profiles`, and where there are any `scores`, `peaks`, and
             `explanations` with `explanation_terms`, and `audited`, the table audit/neurons/.
         seconds: that a search may take.
-        silent: layer and unit of the neurons that are left out.
+        silent: layer and unit of the neurons that are not searched.
     """
 
     def __init__(
@@ -200,7 +200,7 @@ class Searcher:
         none = "0::smallint as layer, 0::int as unit, '' as pole, null::double as auc, null::double as auc_excess"
         source = f"select {none} where false"
         if "scores" in tables:
-            # Runs of before `auc_excess` are read too.
+            # Runs without the column `auc_excess` are read too.
             known = "auc_excess" in tables["scores"].schema.names
             excess = "auc_excess" if known else "auc - matched_auc as auc_excess"
             source = f"select layer, unit, pole, auc, {excess} from all_scores"
@@ -234,10 +234,12 @@ class Searcher:
                 return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
             except duckdb.InterruptException as error:
                 raise InputError(
-                    f"the search took longer than {self.seconds:.0f} s; ask for something rarer"
+                    f"the search took longer than {self.seconds:.0f} s; search for a rarer word or phrase"
                 ) from error
             except duckdb.OutOfMemoryException as error:
-                raise InputError(f"the search needs more than {MEMORY}; ask for something rarer") from error
+                raise InputError(
+                    f"the search needs more than {MEMORY} of memory; search for a rarer word or phrase"
+                ) from error
             finally:
                 timer.cancel()
 

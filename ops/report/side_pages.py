@@ -54,8 +54,8 @@ _INTERVAL = ("accuracy", "low", "high")
 SIDE_JOBS = {
     "explain": SideJob(
         "How well neurons are explained: explain",
-        "R2 is the share of an activation's variance that a few literals explain on documents kept aside, F1 says how "
-        "well winners are told from other sentences there. Beside them: randomly rotated axes, shuffled activations.",
+        "R2 is the share of an activation's variance that a few literals explain on held-out documents. F1 says how "
+        "well winners are told from other sentences there. Next to them: randomly rotated axes, shuffled activations.",
         "python -m jobs.show --neuron prints a neuron's explanation; docs/explanations.md says how it is made",
         (
             ShownTable(
@@ -193,7 +193,7 @@ SIDE_JOBS = {
             ),
             ShownTable(
                 "meaning/masked_words",
-                "How the model's own head ranks the token that stands at a masked place.",
+                "How the model's own head ranks the true token of a masked place.",
                 ("property", "value", "n", "rank_median", "first", "first_low", "first_high", "within_10"),
             ),
             ShownTable(
@@ -209,8 +209,8 @@ SIDE_JOBS = {
         ),
     ),
     "compare": SideJob(
-        "Layers, neurons and models beside each other: compare",
-        "Each finding stands beside its null: permuted units, rotated bases, shuffled activations.",
+        "Layers, neurons and models compared with each other: compare",
+        "Each finding is next to its null: permuted units, rotated bases, shuffled activations.",
         "python -m jobs.show --compare prints the findings",
         (
             ShownTable(
@@ -271,7 +271,7 @@ SIDE_JOBS = {
     "outputs": SideJob(
         "Which tokens units promote: outputs",
         "What each unit writes, through the model's own head, made linear around the corpus's mean state; the layers "
-        "between are left out. Beside it: random directions of the same layer.",
+        "between are left out. Next to it: random directions of the same layer.",
         "python -m jobs.show --neuron prints which tokens a neuron promotes and suppresses",
         (
             ShownTable(

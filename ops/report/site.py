@@ -22,6 +22,7 @@ from ops.schema import layer_columns
 from ops.show.audited import OWN_PAIRS
 from ops.show.best import CONTROLS, leaders, margin
 from ops.show.findings import LEAST_COUNT
+from ops.show.hard_negatives import has_hard_negatives
 from ops.show.hub_sentences import most_wins_of_run
 from ops.show.neuron_facts import known
 from ops.show.strongest import MAX_Q
@@ -60,8 +61,8 @@ class Site:
         poles: those of the run.
         names: how its units are called.
         most_wins: how many neurons and poles a sentence may win without being a hub.
-        silent: layer and unit of the neurons that are left out of lists and of the map.
-        scores: the rows of scores/, none where they were left out.
+        silent: layer and unit of the neurons that lists and the map do not show.
+        scores: the rows of scores/; empty if there are no scores.
         explained: the leaders of families that are explained, furthest above controls first, each a row of
             explanations/ with `members`, how many its family has.
     """
@@ -77,6 +78,8 @@ class Site:
         self.has_tokens = "tokens" in self.complete
         self.has_nearest = "compare/neighbours" in self.complete
         self.has_explanations = "explain" in self.complete
+        self.has_negatives = self.has_explanations and has_hard_negatives(store)
+        self.has_negative_tokens = self.has_negatives and "tokens/negatives" in self.complete
         self.has_outputs = "outputs" in self.complete
         self.has_audit = self.has_explanations and "audit" in self.complete
         topk = self.complete["topk"]
@@ -227,6 +230,8 @@ class Site:
             "token_activations": (here & listed, self.has_tokens),
             "explanations": (here, self.has_explanations),
             "explanation_terms": (here, self.has_explanations),
+            "examples": (here & pc.field("pole").is_valid(), self.has_negatives),
+            "negative_tokens": (here, self.has_negative_tokens),
             "outputs/tokens": (here, self.has_outputs),
             "audit/neurons": (here, self.has_audit),
             "audit/patterns": (here, self.has_audit),
@@ -236,7 +241,7 @@ class Site:
         tables = {name: _by(self._read(name, *which).to_pylist(), ("layer", "unit")) for name, which in wanted.items()}
         members = self._members({row["family"] for rows in tables["explanations"].values() for row in rows})
         samples = self._samples(chosen)
-        ids = {row["sent_id"] for rows in tables["topk"].values() for row in rows}
+        ids = {row["sent_id"] for table in ("topk", "examples") for rows in tables[table].values() for row in rows}
         ids |= {row["sent_id"] for rows in samples.values() for row in rows}
         there = self.tables.dataset("sentences").schema.names
         read = self.tables.rows_of_keys("sentences", "sent_id", ids, [name for name in SENTENCE if name in there])

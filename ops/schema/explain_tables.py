@@ -119,14 +119,24 @@ TABLES: dict[str, TableSpec] = {
         (),
     ),
     "examples": TableSpec(
-        "a sentence from a tenth of a neuron's range",
+        "a sentence from a tenth of a neuron's range, or a hard negative of one of its poles",
         (
             *NEURON,
-            Column("quantile", INT16, "tenth of the activation sample, 0 (the lowest) to 9 (the highest)"),
+            Column("pole", STRING, "of a hard negative: the pole whose winners it resembles; null otherwise", True),
+            Column(
+                "quantile",
+                INT16,
+                "tenth of the activation sample, 0 (the lowest) to 9 (the highest); null: a hard negative",
+                True,
+            ),
+            Column(
+                "rank", INT32, "of a hard negative: by the explanation's score, counted from 1; null otherwise", True
+            ),
             Column("sent_id", INT64, "sentence"),
             Column("activation", FLOAT32, "the neuron's activation"),
         ),
-        ("layer", "unit", "quantile", "sent_id"),
+        # Nulls come last: the neuron's range, then its hard negatives.
+        ("layer", "unit", "quantile", "pole", "rank", "sent_id"),
         8_192,
     ),
 }

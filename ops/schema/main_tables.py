@@ -21,7 +21,7 @@ _SENTENCE = (
     Column("sent_id", INT64, "sentence, dense from 0 in the order of the sources"),
     Column("text", STRING, "the sentence"),
     Column("dataset", STRING, "name of the data set"),
-    Column("doc_id", STRING, "document the sentence stands in"),
+    Column("doc_id", STRING, "document that contains the sentence"),
     Column("meta", META, "what the source says of the document: a string for each key of the run's sources, or null"),
 )
 
@@ -40,7 +40,7 @@ TABLES: dict[str, TableSpec] = {
         "something ingest dropped",
         (
             Column("dataset", STRING, "name of the data set"),
-            Column("doc_id", STRING, "document it stood in"),
+            Column("doc_id", STRING, "document that contained it"),
             Column("text", STRING, "the text, cut at 200 characters, what cannot be decoded replaced"),
             Column(
                 "reason",

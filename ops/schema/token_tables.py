@@ -4,6 +4,13 @@ import pyarrow as pa
 
 from ops.schema.columns import FLOAT32, FLOAT64, INT32, INT64, NEURON, POLE, STRING, STRINGS, Column, TableSpec
 
+_TOKENS = (
+    Column("tokens", STRINGS, "the model's tokens, as its vocabulary writes them"),
+    Column("starts", pa.list_(INT32), "where each begins in `sentences.text`, in characters; null: added"),
+    Column("ends", pa.list_(INT32), "where each ends, exclusive; null for tokens that the tokenizer added"),
+    Column("activations", pa.list_(FLOAT32), "the neuron's activation at each token"),
+)
+
 TABLES: dict[str, TableSpec] = {
     "token_activations": TableSpec(
         "one of a neuron's first winners, token by token",
@@ -12,10 +19,19 @@ TABLES: dict[str, TableSpec] = {
             POLE,
             Column("rank", INT32, "rank among the neuron's winners, counted from 1"),
             Column("sent_id", INT64, "sentence"),
-            Column("tokens", STRINGS, "the model's tokens, as its vocabulary writes them"),
-            Column("starts", pa.list_(INT32), "where each begins in `sentences.text`, in characters; null: added"),
-            Column("ends", pa.list_(INT32), "where each ends, exclusive; null for tokens that the tokenizer added"),
-            Column("activations", pa.list_(FLOAT32), "the neuron's activation at each token"),
+            *_TOKENS,
+        ),
+        ("layer", "unit", "pole", "rank"),
+        2_048,
+    ),
+    "negative_tokens": TableSpec(
+        "a hard negative of a neuron, token by token",
+        (
+            *NEURON,
+            Column("pole", STRING, "the pole whose winners it resembles"),
+            Column("rank", INT32, "by the explanation's score, counted from 1"),
+            Column("sent_id", INT64, "sentence"),
+            *_TOKENS,
         ),
         ("layer", "unit", "pole", "rank"),
         2_048,

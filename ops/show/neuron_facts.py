@@ -13,10 +13,13 @@ from ops.show.best import better_pole
 from ops.show.examples import matched_words, spans_of_words
 from ops.show.explanation import read_explanation
 from ops.show.findings import avoidances, findings, winners_with
+from ops.show.hard_negatives import read_hard_negatives
 from ops.show.hub_sentences import is_hub
 from ops.show.outputs import read_outputs
 from ops.show.peaks import peak_word
+from ops.show.shared_words import shared_words
 from ops.show.strongest import KINDS, preferred
+from ops.show.winner_lines import spans_of_findings
 from ops.storage.store import Store
 from ops.storage.tables import read_rows, read_table
 from ops.topk.silent import COLUMNS, silent_neurons
@@ -72,8 +75,10 @@ def read_neuron(
         one; `neuron`, its row of
         neurons/ without the histogram; `is_silent`, whether what varies of it is rounding; `score`, its row of scores/
         or None; `means`; `dataset`, the row of profiles/ of the data set that most winners are of, or None; `winners`,
-        the first of them, each with `wins`, `is_hub`, and its `peak` (`ops.show.peaks`) where `tokens` has run, else
-        None; `peaks`, the rows of peaks/ by rank, none without; `outputs`, the tokens that it promotes and suppresses
+        the first of them, each with `wins`, `is_hub`, its `peak` (`ops.show.peaks`) where `tokens` has run, else None,
+        and its `matches`, the spans of the words of the first findings (`ops.show.winner_lines`); `hard_negatives`
+        (`ops.show.hard_negatives`), none without or with the verdict `none`; `shared_words` (`ops.show.shared_words`);
+        `peaks`, the rows of peaks/ by rank, none without; `outputs`, the tokens that it promotes and suppresses
         (`ops.show.outputs`), None without; `findings` and `avoids` (see `ops.show.findings`);
         `prefers` by kind (see `ops.show.strongest`). Findings and what is preferred have an `example`: `sent_id`,
         `rank`, `text`, and the `spans` of its characters that match.
@@ -92,7 +97,7 @@ def read_neuron(
     poles = sorted({w["pole"] for w in won})
     pole = pole or (better_pole(poles, explanations, scores) if poles else "top")
     if pole not in poles:
-        raise InputError(f"--pole {pole}: this run kept only the other pole")
+        raise InputError(f"--pole {pole}: this run has only the other pole")
     own = here & (pc.field("pole") == pole)
     winners = [w for w in won if w["pole"] == pole]
     explanation = read_explanation(store, layer, unit, pole) if explanations else None
@@ -110,9 +115,11 @@ def read_neuron(
     peaks, peak_of = read_peaks(store, own, sentences) if run.has_tokens else ([], {})
     datasets = [p for p in profiles if p["property"] == "dataset"]
     family = explanation["alike"]["members"] if explanation else 1
+    told = explanation is not None and explanation["verdict"] != "none"
     shown = [
         {name: s[name] for name in ("rank", "activation", "sent_id", "text", "dataset", "doc_id")}
         | {"wins": s.get("wins"), "is_hub": is_hub(s, run.most_wins, family), "peak": peak_of.get(s["rank"])}
+        | {"matches": spans_of_findings(s, found, options)}
         for s in sentences
     ]
     facts = {
@@ -139,8 +146,12 @@ def read_neuron(
         "means": means,
         "dataset": max(datasets, key=lambda p: p["count"], default=None),
         "winners": shown if rows is None else first_of_its_own(shown, rows),
+        "hard_negatives": read_hard_negatives(store, layer, unit, pole) if told else [],
         "peaks": peaks,
         "findings": found,
+        "shared_words": shared_words(
+            profiles, [row for row in found if row["kind"] == "topic"], sentences, len(winners)
+        ),
         "outputs": read_outputs(store, layer, unit) if run.has_outputs else None,
         "prefers": prefers,
         "avoids": avoidances(patterns, profiles),

@@ -60,10 +60,10 @@ def write_rows(rows: pa.Table, path: str) -> None:
         writer.write_table(rows, row_group_size=GROUP_ROWS)
 
 
-def token_rows(rows: pa.Table, neurons: Neurons) -> pa.Table:
-    """Return such rows as those of `token_activations/`."""
+def token_rows(rows: pa.Table, neurons: Neurons, table: str = "token_activations") -> pa.Table:
+    """Return such rows as those of `token_activations/`, or of another table with the same columns."""
     neuron, pole = neuron_and_pole(rows["set"].to_numpy())
     layer, unit = neurons.layer_and_unit(neuron)
     poles = pa.array(np.array(POLES, object)[pole], pa.string())
     columns = {"layer": layer, "unit": unit, "pole": poles, "rank": rows["rank"], "sent_id": rows["sent_id"]}
-    return pa.table({**columns, **{name: rows[name] for name in _OWN}}).cast(schema("token_activations"))
+    return pa.table({**columns, **{name: rows[name] for name in _OWN}}).cast(schema(table))

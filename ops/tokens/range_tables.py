@@ -1,6 +1,6 @@
 """The rows of a range of neurons in the tables of `tokens`, from all pieces."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 
@@ -12,24 +12,32 @@ from ops.tokens.partial_file import token_rows
 from ops.tokens.peaks import peak_rows
 from ops.topk.neurons import POLES, Neurons, set_number
 
+TABLES = ("peaks", "token_activations")
+
 
 def range_tables(
-    store: Store, names: Iterable[str], neurons: Neurons, first: int, stop: int
+    store: Store, names: Iterable[str], neurons: Neurons, first: int, stop: int, wanted: Sequence[str] = TABLES
 ) -> dict[str, Iterator[pa.Table]]:
     """Return the row groups of each table, no neuron cut in two.
 
     Args:
         store: the run's folder.
-        names: the files of all pieces.
+        names: the files of all pieces, at least one.
         neurons: the model's.
         first, stop: of these the range's first one, and where it ends.
+        wanted: the tables: `peaks`, and those that have the sentences token by token.
     """
     sets = set_number(first, 0), set_number(stop - 1, len(POLES) - 1)
     found = read_each_between(store, names, "set", *sets)
     rows = pa.concat_tables(found).sort_by([("set", "ascending"), ("rank", "ascending")]).combine_chunks()
-    own, peak, documents = (rows[name].to_numpy() for name in ("set", "peak", "document"))
-    peaks = peak_rows(neurons, own, rows["words"], rows["tags"], peak, documents)
-    tables = {"peaks": peaks, "token_activations": token_rows(rows, neurons)}
+
+    def of(table: str) -> pa.Table:
+        if table != "peaks":
+            return token_rows(rows, neurons, table)
+        own, peak, documents = (rows[name].to_numpy() for name in ("set", "peak", "document"))
+        return peak_rows(neurons, own, rows["words"], rows["tags"], peak, documents)
+
+    tables = {table: of(table) for table in wanted}
     return {
         name: row_groups(table, neurons.number(table["layer"].to_numpy(), table["unit"].to_numpy()), group_rows(name))
         for name, table in tables.items()

@@ -1,4 +1,4 @@
-"""Readers of `activations/`, which is stored as vectors, or of sparse features as active units and their values."""
+"""Readers of `activations/`, which stores vectors or, for sparse features, active units and their values."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from ops.arrays import Float32s, Int64s
-from ops.schema import layer_columns
+from ops.schema import layer_columns, layer_widths
 from ops.storage.store import Store
 from ops.storage.tables import part_name, read_parts
 from ops.topk.neurons import Neurons, read_neurons
@@ -17,8 +17,8 @@ class LayerSample:
     """The activations of one layer for the sentences of the sample.
 
     Attributes:
-        values: `[sentences, units]`, or of sparse features one after another, a feature's sentences ascending.
-        offsets: where each feature's begin in `values`, `[units + 1]`; None where these are a matrix.
+        values: `[sentences, units]`, or the values of one sparse feature after another, with sentences ascending.
+        offsets: where each feature starts in `values`, `[units + 1]`; None if these are a matrix.
         places: the sentence of each of these values.
         sentences: how many there are.
     """
@@ -38,7 +38,7 @@ class LayerSample:
         return found
 
     def matrix(self) -> Float32s:
-        """Return all activations, `[sentences, units]` float32; of sparse features this is far larger than they are."""
+        """Return all activations, `[sentences, units]` float32; for sparse features this is much larger."""
         if self.offsets is None or self.places is None:
             return self.values
         found = np.zeros((self.sentences, len(self.offsets) - 1), np.float32)
@@ -66,8 +66,16 @@ def sample_of_layer(table: pa.Table, layer: int, width: int) -> LayerSample:
 
 
 def read_layer(store: Store, layer: int, neurons: Neurons | None = None) -> LayerSample:
-    """Return a layer's activations of the sample of a run; `neurons` are all of it, read where they are not given."""
+    """Return a layer's activations in the sample of a run; `neurons` are all its neurons, read if not given."""
     width = (neurons or read_neurons(store)).width(layer)
     with store.parquet(part_name("activations", 0)) as file:
         names = layer_columns(layer, file.schema_arrow.names)
     return sample_of_layer(pa.concat_tables(read_parts(store, "activations", names)), layer, width)
+
+
+def is_sparse(store: Store) -> bool:
+    """Tell whether `activations/` holds sparse features, which are 0 where they are inactive."""
+    with store.parquet(part_name("activations", 0)) as file:
+        names = file.schema_arrow.names
+        layers = layer_widths(file.schema_arrow)
+    return any(len(layer_columns(layer, names)) > 1 for layer in layers)

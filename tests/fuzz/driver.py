@@ -132,7 +132,7 @@ def _judge(case: Case, command: Command, world: World, jobs: Jobs, verdict: Verd
         repeated = run(again, True, "the same again: ")
         if repeated.status:
             wrong.append(f"the same again: its status is {repeated.status}: {repeated.stderr.strip()[-300:]}")
-        elif stages and "done before" not in repeated.stderr:
+        elif stages and "already done" not in repeated.stderr:
             wrong.append("the same again: it does not say that it was done before")
     return list(dict.fromkeys(wrong))
 

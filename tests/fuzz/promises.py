@@ -22,7 +22,8 @@ Counts = dict[str, Any]
 _TRACE = re.compile(r"Traceback|Exception ignored|\b\w*Warning: |^\S*Error: ", re.MULTILINE)
 # What a job says on its way begins with the name of a stage or of a part of it.
 _SAID = re.compile(rf"({'|'.join(sorted({name.partition('/')[0] for name in STAGES}))}|export)\b[^:]*: ")
-STORAGE = "the same command goes on"  # what a job says where storage refuses it: the one status 1 of a single machine
+# What a job says where storage refuses it: the one status 1 of a single machine.
+STORAGE = "give the same command again to resume"
 
 
 def check_outcome(outcome: Outcome) -> list[str]:
@@ -184,6 +185,8 @@ def check_counts(
                 same(f"{column} of sentences/", sum(sum(part[column].to_pylist()) for part in parts), counts[name])
     if stage == "tokens":
         same("winners of token_activations/", rows("token_activations"), counts["winners"])
+    if stage == "tokens/negatives":
+        same("hard negatives of negative_tokens/", rows("negative_tokens"), counts["negatives"])
     for name, value in _numbers(counts):
         if isinstance(value, float) and not math.isfinite(value):
             wrong.append(f"{name} of its counts is {value}")

@@ -40,7 +40,7 @@ class Planted:
             return 0
         out = Path(argv[1])
         if (out / "run.json").exists() and self.work not in (other_the_second_time, silent_the_second_time):
-            print("ingest: done before, 2 sentences", file=sys.stderr)
+            print("ingest: already done, 2 sentences", file=sys.stderr)
             return 0
         return self.work(out) or 0
 
@@ -99,7 +99,7 @@ def write_nearby(out: Path) -> None:
 
 def write_under_dry_run(out: Path) -> None:
     write_run(out)
-    print("ingest: done before", file=sys.stderr)
+    print("ingest: already done", file=sys.stderr)
 
 
 def other_the_second_time(out: Path) -> int | None:

@@ -33,6 +33,8 @@ from jobs.positions.job import PositionsConfig
 from jobs.psi import job as psi
 from jobs.psi.job import PsiConfig
 from jobs.run import RunConfig
+from jobs.tokens import job as tokens
+from jobs.tokens.job import TokensConfig
 from jobs.topk import job as topk
 from jobs.topk.job import TopkConfig
 from ops.corpus.split_sentences import SentenceSplitter
@@ -41,7 +43,7 @@ from ops.sources.docstrings.packages import read_pydocs
 from ops.sources.rows import Row
 
 SENTENCES = 360
-EXPLAINED = {"explanations", "explanation_terms", "families", "examples"}
+EXPLAINED = {"explanations", "explanation_terms", "families", "examples", "negative_tokens"}
 K, K_PER_DATASET = 40, 10
 
 
@@ -94,10 +96,11 @@ def small_run(
 
 @pytest.fixture(scope="session")
 def explain_run(small_run: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """The job explain on a copy of the small run: the run directory and the model's folder."""
+    """A copy of the small run, explained, with hard negatives token by token: its directory and the model's folder."""
     out = tmp_path_factory.mktemp("runs") / "explain"
     shutil.copytree(small_run[0], out)
     explain.JOB.run(ExplainConfig(out=str(out), workers=1))
+    tokens.JOB.run(TokensConfig(out=str(out), workers=1))
     return out, small_run[1]
 
 
@@ -276,7 +279,7 @@ def meaning_run(
 
 
 def translations_options(out: Path, model: Path) -> dict[str, Any]:
-    """Options of a run over forty sentences in two languages, the source of which lies beside it."""
+    """Return options of a run over forty sentences in two languages; the source is next to the run's folder."""
     more = {"parts": "sentences", "translation_column": "key", "shard_size": 50}
     return meaning_options(out, out.parent / "two.jsonl", model, **more)
 
@@ -285,7 +288,7 @@ def translations_options(out: Path, model: Path) -> dict[str, Any]:
 def translations_run(
     tmp_path_factory: pytest.TempPathFactory, texts: list[str], meaning_run: tuple[Path, Path]
 ) -> Path:
-    """The part sentences of the job meaning on sentences and what stands for their translations: its run directory."""
+    """Run part `sentences` of the job meaning on sentences with fake translations; return the run directory."""
     out = tmp_path_factory.mktemp("translations") / "run"
     rows = [
         {"text": f"{text} {language}", "language": language, "doc_id": "book", "same": "x", "key": str(place)}

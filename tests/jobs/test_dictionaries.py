@@ -22,7 +22,7 @@ from jobs.topk import job as topk
 from ops.errors import InputError
 from ops.report.served_pages import Pages
 from ops.storage.store import Store
-from ops.topk.activation_sample import read_layer
+from ops.topk.activation_sample import is_sparse, read_layer
 from ops.topk.neurons import Neurons, read_neurons
 from tests.jobs.conftest import SENTENCES, K, config
 from tests.unit.dictionaries.made import weights, write
@@ -87,6 +87,7 @@ def test_both_forms_of_the_sample_are_read_by_one_reader(features: tuple[Path, P
 
     store = Run(str(features[0]), create=False).store
     assert read_neurons(store) == Neurons((FEATURES,)) == Neurons.of_layers({LAYER: FEATURES})
+    assert is_sparse(store)
     sample = read_layer(store, LAYER)
     matrix = sample.matrix()
     rows = pq.read_table(features[0] / "activations")
@@ -118,6 +119,12 @@ def test_what_follows_topk_takes_features(
     assert {pole for _, pole in explained} == {"top"}
     assert {unit for unit, _ in explained} <= set(EXPLAINED) - {7}
     assert explained
+    negatives = f"(from '{out}/examples/*.parquet' where quantile is null)"
+    highest = "count(*) > 0, min(activation), max(activation), max(list_max(activations))"
+    joined = f"{negatives} join '{out}/negative_tokens/*.parquet' using (layer, unit, pole, rank)"
+    assert duckdb.sql(f"select {highest} from {joined}").fetchall() == [(True, 0.0, 0.0, 0.0)], "off in every token"
+    winning = f"{negatives} semi join '{out}/topk/*.parquet' using (layer, unit, sent_id)"
+    assert duckdb.sql(f"select count(*) from {winning}").fetchall() == [(0,)]
     bases = duckdb.sql(f"select distinct basis from '{out}/explain/controls/*.parquet'").fetchall()
     assert sorted(bases) == [("neurons",), ("shuffled",)]
     most = explained[0][0]
@@ -185,7 +192,7 @@ def test_another_dictionary_under_the_same_path_is_refused(features: tuple[Path,
     record["stages"]["topk"]["config"]["dictionary"] = [f"{LAYER}={folder}"]
     (out / "run.json").write_text(json.dumps(record))
     save_file(weights("topk", WIDTH, FEATURES, seed=1), folder / "sae_weights.safetensors")
-    with pytest.raises(InputError, match=r"is not the dictionary any more whose features topk/ has"):
+    with pytest.raises(InputError, match=r"has changed since topk/ was made"):
         tokens.JOB.run(tokens.TokensConfig(out=str(out), redo=True))
     with pytest.raises(InputError, match="dictionaries"):
         topk.JOB.run(
@@ -199,7 +206,7 @@ def test_another_dictionary_under_the_same_path_is_refused(features: tuple[Path,
     ("words", "said"),
     [
         (["--dictionary", "nothing"], "--dictionary 'nothing': expected LAYER=PATH"),
-        (["--dictionary", "1=rotated:0", "--site", "hidden"], "--site hidden: a dictionary says itself what it reads"),
+        (["--dictionary", "1=rotated:0", "--site", "hidden"], "--site hidden: a dictionary determines what it reads"),
         (["--dictionary", "1=rotated:0", "--pool", "cls"], "--pool cls: features are pooled over tokens"),
         (["--dictionary", "9=rotated:0"], "--dictionary 9=rotated:0: sample has no layer 9"),
         (

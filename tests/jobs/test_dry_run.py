@@ -69,7 +69,7 @@ def model(make_model: Callable[..., Path], small_bert: Any) -> Path:
 
 @pytest.fixture
 def do(tmp_path: Path, source: Path, model: Path) -> Callable[..., None]:
-    """Run a job on the small source and model in `tmp_path / "run"`; options that it does not have are left out."""
+    """Run a job on the small source and model in `tmp_path / "run"`; options that it does not have are skipped."""
 
     def do_job(job: str, **options: Any) -> None:
         config = JOBS[job].options
@@ -118,7 +118,7 @@ EXPECTED = {
     "positions": ["ingest", "positions"],
     "psi": ["psi", "ingest", "psi/contextual"],
     "meaning": ["ingest", *(f"meaning/{p}" for p in ("counts", "offsets", "confusion", "sentences", "hashing"))],
-    "run": ["ingest", "topk", "annotate", "mine", "tokens", "explain"],
+    "run": ["ingest", "topk", "annotate", "mine", "tokens", "explain", "tokens/negatives"],
 }
 
 
@@ -156,7 +156,7 @@ def test_of_a_stopped_run_what_is_missing_is_told(
     with pytest.raises(Stopped):
         do("run")
     said = look("run")
-    assert "ingest\n  done before: 130 sentences\n" in said
+    assert "ingest\n  already done: 130 sentences\n" in said
     assert "the pilot was scored before" in said
     assert re.search(r"score 2 of 4 shards, (50|80) of 130 sentences", said)
     assert "merge 1 of 1 range of 24 neurons" in said
@@ -172,12 +172,12 @@ def test_of_a_finished_run_nothing_is_left_and_redo_drops_what_follows(
         done = look("run", no_scores=True)
         with pytest.raises(InputError, match="cannot be written"):
             look("topk", redo=True, corpus=())
-    assert done.count("done before: ") == 6
+    assert done.count("already done: ") == 7
     assert "in all: nothing to do" in done
     assert "time" not in done
     assert re.search(r"read 1[0-3]\d sentences token by token, 4 of 4 shards", look("tokens", redo=True))
     again = look("topk", redo=True, corpus=())
-    assert "drop    what is there of topk, annotate, mine, tokens, explain\n" in again
+    assert "drop    existing tables of topk, annotate, mine, tokens, explain, tokens/negatives\n" in again
     assert "score a pilot of 130 sentences" in again
     assert "score 4 of 4 shards, 130 of 130 sentences" in again
     mined = look("mine", redo=True, no_scores=True)
@@ -185,7 +185,7 @@ def test_of_a_finished_run_nothing_is_left_and_redo_drops_what_follows(
     assert "scores" not in mined
     assert "tables: 1 of 1 ranges of neurons" in mined
     whole = look("run", redo=True, no_scores=True)
-    assert "drop    what is there of ingest, topk, annotate, mine, tokens, explain\n" in whole
+    assert "drop    existing tables of ingest, topk, annotate, mine, tokens, explain, tokens/negatives\n" in whole
     assert "read 1 of 1 piece" in whole
     annotated = look("annotate", redo=True)
     assert "annotate 130 of 130 sentences in 4 of 4 shards" in annotated
@@ -201,11 +201,11 @@ def test_side_jobs_tell_what_is_missing_and_what_is_done(
     assert re.search(r"measure 2 of 4 shards, (50|80) of 130 sentences", half)
     assert re.search(r"write about \d,\d+ rows of mixing/tokens", half)
     do("mixing", per_token=True, corpus=())
-    assert "mixing\n  done before: 130 sentences scored" in look("mixing", per_token=True, corpus=())
+    assert "mixing\n  already done: 130 sentences scored" in look("mixing", per_token=True, corpus=())
     do("psi", corpus=())
     said = look("psi", corpus=())
-    assert said.count("done before") == 2
-    assert "drop    what is there of psi\n" in look("psi", corpus=(), redo=True, static_only=True)
+    assert said.count("already done") == 2
+    assert "drop    existing tables of psi\n" in look("psi", corpus=(), redo=True, static_only=True)
 
 
 def test_other_options_are_refused_in_the_same_words(
@@ -244,7 +244,7 @@ def test_where_no_source_tells_its_length_estimates_are_for_a_million(
 ) -> None:
     monkeypatch.setattr("ops.estimate.source_sample.piece_extent", lambda piece: None)
     said = look("run", shard_size=100_000)
-    assert said.count("for each 1,000,000 sentences: how many there are is known once ingest is done") == 6
+    assert said.count("for each 1,000,000 sentences: how many there are is known once ingest is done") == 7
     assert "score 10 of 10 shards" in said
     assert said.count("for --limit 70 sentences") == 0
     assert "for --limit 70 sentences" in look("ingest", limit=70)

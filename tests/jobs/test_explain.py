@@ -2,13 +2,16 @@
 
 import json
 import re
+import runpy
 import shutil
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import duckdb
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
@@ -74,7 +77,8 @@ def test_tables_hold_together(planted: Path) -> None:
         assert len(term["sent_ids"]) <= 3
     assert all(counted[row["layer"], row["unit"], row["pole"]] == row["literals"] for row in explanations)
     per_neuron = duckdb.sql(
-        f"select count(*) as n from '{planted}/examples/*.parquet' group by layer, unit, quantile"
+        f"select count(*) as n from '{planted}/examples/*.parquet' where quantile is not null "
+        "group by layer, unit, quantile"
     ).fetchall()
     assert {n for (n,) in per_neuron} == {5}
     bases = {row["basis"] for row in rows(planted, "explain/controls", "model = 'range' and layer = 2")}
@@ -85,26 +89,93 @@ def test_tables_hold_together(planted: Path) -> None:
     assert shuffled["mean"] < 0.02
 
 
-def blocks(language: str) -> list[str]:
-    page = (ROOT / "docs" / "explanations.md").read_text(encoding="utf-8")
-    return re.findall(rf"```{language}\n(.*?)```", page.partition("## Recompute")[2], re.DOTALL)
-
-
 def test_the_documented_query_gives_the_table_s_numbers(planted: Path) -> None:
-    (query,) = blocks("sql")
+    query = (ROOT / "docs" / "recompute" / "score_card.sql").read_text(encoding="utf-8")
     table, again = duckdb.sql(query.replace("runs/small", str(planted))).fetchall()
     assert again[1:] == pytest.approx(table[1:], abs=1e-9)
 
 
-def test_the_documented_program_gives_the_table_s_numbers(planted: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (program,) = blocks("python")
-    exec(program.replace("runs/small", str(planted)), {})
+def test_the_documented_program_gives_the_table_s_numbers(
+    planted: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["score_card.py", str(planted)])
+    runpy.run_path(str(ROOT / "docs" / "recompute" / "score_card.py"))
     table, again = (
         [float(number) for number in re.findall(r"\d\.\d+", half)]
         for half in re.split(r"\] \(", capsys.readouterr().out)
     )
     assert len(table) == len(again) == 4
     assert again == pytest.approx(table, abs=1e-9)
+
+
+def test_hard_negatives_are_those_of_a_plain_program(planted: Path, explain_run: tuple[Path, Path]) -> None:
+    """The literals are asked by the documented program, and each threshold is found again on the training half."""
+    assert checked_negatives(planted)[5] > 0
+    counts = checked_negatives(explain_run[0])
+    assert counts[5] >= 5
+    assert len(counts) >= 3, "some poles have fewer"
+
+
+def checked_negatives(run: Path) -> Counter[int]:
+    """Check the hard negatives of a run, and return how many poles have how many."""
+    known: dict[str, Any] = {}
+    program = (ROOT / "docs" / "recompute" / "score_card.py").read_text(encoding="utf-8")
+    exec(program.partition("wins = ")[0].replace("sys.argv[1]", repr(str(run))), known)
+    every = rows(run, "sentences", "true order by sent_id")
+    sample = rows(run, "activations", "true order by sent_id")
+    asked: dict[tuple[str, ...], np.ndarray[Any, Any]] = {}
+    (neuron,) = {row["n"] for row in rows(run, "neurons")}
+    counts = Counter[int]()
+    with_hub = {key(term) for term in rows(run, "explanation_terms", "kind = 'hub'")}
+    for row in rows(run, "explanations"):
+        own = f"layer = {row['layer']} and unit = {row['unit']}"
+        of_pole = f"{own} and pole = '{row['pole']}'"
+        found = rows(run, "examples", f"{of_pole} and quantile is null order by rank")
+        assert [one["rank"] for one in found] == list(range(1, len(found) + 1))
+        assert len(found) == 0 or row["literals"] > 0
+        if key(row) in with_hub or not row["literals"]:
+            continue
+        score = np.zeros(len(every))
+        for term in rows(run, "explanation_terms", f"{of_pole} and model = 'winners'"):
+            name = (term["kind"], *term["items"])
+            if name not in asked:
+                asked[name] = np.array([bool(known["has"](term, sentence)) for sentence in every])
+            score += term["weight"] * asked[name]
+        score = np.round(score, 6)
+        won = {w["sent_id"] for w in rows(run, "topk", of_pole)}
+        least = threshold(score, every, won, neuron)
+        won |= {w["sent_id"] for w in rows(run, "topk", own)}
+        heights = np.array([one[f"layer_{row['layer']}"][row["unit"]] for one in sample], np.float64)
+        heights *= 1 if row["pole"] == "top" else -1
+        place = {sentence["sent_id"]: i for i, sentence in enumerate(every)}
+        middle = np.median(heights)
+        expected = sorted(
+            (-score[place[one["sent_id"]]], height, one["sent_id"])
+            for one, height in zip(sample, heights, strict=True)
+            if height <= middle and one["sent_id"] not in won and score[place[one["sent_id"]]] > least
+        )
+        assert [one["sent_id"] for one in found] == [sent_id for *_, sent_id in expected[:5]], row["text"]
+        activations = [height if row["pole"] == "top" else -height for _, height, _ in expected[:5]]
+        assert [one["activation"] for one in found] == activations
+        counts[len(found)] += 1
+    return counts
+
+
+def key(row: dict[str, Any]) -> tuple[int, int, str]:
+    return row["layer"], row["unit"], row["pole"]
+
+
+def threshold(score: np.ndarray[Any, Any], every: list[dict[str, Any]], won: set[int], scored: int) -> float:
+    """The score that a sentence must exceed to be called a winner, halfway between two that the training half has."""
+    training = [i for i, s in enumerate(every) if not s["held_out"] and (s["is_baseline"] or s["sent_id"] in won)]
+    wins = np.array([every[i]["sent_id"] in won for i in training])
+    others = [s for s in every if s["is_baseline"] and s["sent_id"] not in won]
+    weight = np.where(wins, 1.0, (scored - len(won)) / len(others))
+    own = score[training]
+    levels = np.unique(own)
+    f1 = [2 * wins[own >= level].sum() / (wins.sum() + weight[own >= level].sum()) for level in levels]
+    best = max(range(len(levels)), key=lambda i: (round(f1[i], 12), levels[i]))
+    return float(levels[best] + levels[best - 1]) / 2 if best else -np.inf
 
 
 def again(run: Path, **options: Any) -> None:

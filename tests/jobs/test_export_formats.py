@@ -1,4 +1,4 @@
-"""The job `export` in the formats of other programs: whole or absent, the same again, and refused in one line."""
+"""The job `export` in the formats of other programs: complete or absent, repeatable, and refused in one line."""
 
 import gzip
 import json
@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from safetensors.numpy import load_file
@@ -39,16 +40,20 @@ def files(folder: Path) -> dict[str, bytes]:
     return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
 
 
-def test_neuronpedia_gets_every_winner_that_was_read(folders: dict[str, Path], explain_run: tuple[Path, Path]) -> None:
+def test_neuronpedia_gets_every_winner_and_hard_negative_that_was_read(
+    folders: dict[str, Path], explain_run: tuple[Path, Path]
+) -> None:
     to, [run, _] = folders["neuronpedia"], explain_run
     lines = dict.fromkeys(("features", "activations", "explanations"), 0)
     for path in to.rglob("*.jsonl.gz"):
         lines[path.parent.name] += len(gzip.decompress(path.read_bytes()).splitlines())
     table = pq.read_table(run / "token_activations", columns=["pole"])
     verdicts = pq.read_table(run / "explanations", columns=["verdict"])["verdict"].to_pylist()
+    negatives = pq.read_table(run / "negative_tokens").num_rows
+    assert negatives > 0
     assert lines == {
         "features": pq.read_table(run / "neurons", columns=["unit"]).num_rows * len(set(table["pole"].to_pylist())),
-        "activations": table.num_rows,
+        "activations": table.num_rows + negatives,
         "explanations": sum(verdict != "none" for verdict in verdicts),
     }
     sources = sorted(path.parent.name for path in to.rglob("source.jsonl"))
@@ -65,6 +70,23 @@ def test_delphi_gets_every_module_with_the_same_tokens(folders: dict[str, Path])
     assert len(held) == 4
     assert all((one["tokens"] == held[0]["tokens"]).all() for one in held)
     assert all(len(one["activations"]) > 0 for one in held)
+
+
+def test_delphi_gets_the_hard_negatives_as_rows(
+    explain_run: tuple[Path, Path], folders: dict[str, Path], tmp_path: Path
+) -> None:
+    """Chosen units: those of all units have every sentence among their winners already."""
+    run = explain_run[0]
+    rows = pq.read_table(run / "negative_tokens", columns=["layer", "unit", "sent_id"]).to_pylist()
+    layer, unit = rows[0]["layer"], rows[0]["unit"]
+    own = {row["sent_id"] for row in rows if (row["layer"], row["unit"]) == (layer, unit)}
+    tokens = pq.read_table(run / "token_activations", columns=["layer", "unit", "sent_id"]).to_pylist()
+    won = {row["sent_id"] for row in tokens if (row["layer"], row["unit"]) == (layer, unit)}
+    assert own.isdisjoint(won)
+    run_export(run, tmp_path / "to", format="delphi", units=(f"{layer}:{unit}",), context=64)
+    held = load_file(next((tmp_path / "to").rglob("*.safetensors")))
+    assert len(held["tokens"]) == len(own | won)
+    assert len(np.unique(held["locations"][:, 0])) <= len(won)
 
 
 @pytest.mark.parametrize("form", FORMATS)
@@ -211,7 +233,7 @@ def test_delphi_requires_the_tokenizer_of_the_run(
     change(copy, lambda record: record["stages"]["topk"]["config"].update(model=str(model)))
     said = {
         "gone": "its tokenizer cannot be loaded",
-        "other": "its tokenizer is not the one of this run any more",
+        "other": "its tokenizer has changed since this run was made",
         "no model": "--model ",
     }[wrong]
     with pytest.raises(InputError, match=said) as found:
@@ -236,6 +258,6 @@ def test_delphi_requires_the_tokenizer_of_the_run(
 def test_which_tokens_count_is_as_the_run_had_it(
     special: str, dictionaries: bool, kind: str, expected: tuple[bool, bool]
 ) -> None:
-    """As `Scorer` and `DictionaryScorer` leave out what was added, and a decoder's first token."""
+    """`Scorer` and `DictionaryScorer` skip added tokens and a decoder's first token, so the export does too."""
     identity = {"special_tokens": special, **({"dictionaries": {}} if dictionaries else {})}
     assert counts({"identity": identity}, {"type": kind}) == expected

@@ -1,4 +1,4 @@
-"""What a stage's results follow from, which files are theirs, and what stays of the old until the new is whole."""
+"""What a stage's results depend on, which files belong to them, and what is kept until the new are complete."""
 
 import json
 import shutil
@@ -26,21 +26,23 @@ from ops.storage.tables import part_name, write_part
 
 @pytest.fixture(autouse=True)
 def no_beats(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Jobs that are killed here are none: their signs of life would go on."""
+    """Stop heartbeats: jobs "killed" here share this process, so theirs would continue."""
     monkeypatch.setattr(lock, "BEAT_S", 3600.0)
 
 
 def test_what_follows_from_what_is_followed_to_the_end() -> None:
     assert stages_read("mine") == ["ingest", "topk", "annotate"]
     assert stages_read("psi") == []
-    after_topk = ["annotate", "mine", "tokens", "explain"]
+    after_topk = ["annotate", "mine", "tokens", "explain", "tokens/negatives"]
     compared = [
         f"compare/{part}" for part in ("dimensions", "diversity", "groups", "neighbours", "matches", "runs", "shift")
     ]
     assert stages_after("ingest") == [name for name in STAGES if name not in ("ingest", "psi")]
     assert stages_after("topk") == [*after_topk, "audit", "outputs", *compared, "compare/ablation", "report"]
-    after_mine = ["explain", "audit", "compare/dimensions", "compare/groups", "compare/runs", "compare/ablation"]
+    after_mine = ["explain", "tokens/negatives", "audit"]
+    after_mine += ["compare/dimensions", "compare/groups", "compare/runs", "compare/ablation"]
     assert stages_after("mine") == [*after_mine, "report"]
+    assert stages_after("tokens") == []
     assert stages_after("psi") == []
 
 
@@ -104,14 +106,14 @@ def test_a_stage_that_is_done_again_keeps_its_results_until_the_new_ones_are_who
     killed = Run(str(tmp_path))
     fingerprint = killed.begin("topk", {"k": 5}, {}, redo=True)
     write(killed, "topk", str(fingerprint), parts=3)
-    # A job that is killed here leaves the results of before, and all that is read of them.
+    # A job killed at this point keeps the previous results, and everything that depends on them.
     run = Run(str(tmp_path))
     assert (run.complete("topk"), run.complete("annotate"), run.require("topk")["identity"].get("k")) == (
         True, True, None,
     )  # fmt: skip
     run.check_files("topk", "annotate", footers=True)
     assert {p: p.read_bytes() for p in tmp_path.rglob("*.parquet") if "_partials" not in p.parts} == before
-    # With the options of before there is nothing to do; others are refused; those of the killed job go on.
+    # With the previous options there is nothing to do; others are refused; those of the killed job resume.
     assert Run(str(tmp_path)).begin("topk", {}, {}, redo=False) is None
     with pytest.raises(InputError, match=r"k \(was None, is 6\); .* --redo to replace these results"):
         Run(str(tmp_path)).begin("topk", {"k": 6}, {}, redo=False)
@@ -182,7 +184,7 @@ def test_a_job_killed_while_it_puts_tables_in_place_is_finished_by_the_next(
         (lambda f: f.unlink(), "is missing"),
         (lambda f: f.write_bytes(f.read_bytes()[:-1]), r"is not as ingest wrote it \([\d,]+ bytes, not [\d,]+\)"),
         (lambda f: f.write_bytes(bytes(f.stat().st_size)), "is damaged"),
-        (lambda f: f.write_bytes(f.read_bytes().replace(b"f" * 64, b"e" * 64)), "is of another run"),
+        (lambda f: f.write_bytes(f.read_bytes().replace(b"f" * 64, b"e" * 64)), "belongs to another run"),
     ],
 )
 def test_a_table_that_is_not_as_it_was_written_is_named_with_what_makes_it_anew(
@@ -216,12 +218,12 @@ def test_files_of_others_are_never_read_nor_removed_but_named(
         (tmp_path / name).write_text("kept")
     run = Run(str(tmp_path))
     run.check_files("topk", footers=True)
-    assert "note: topk/part-00099.parquet: not of this run, and not read" in capsys.readouterr().err
+    assert "note: topk/part-00099.parquet: not part of this run and ignored here" in capsys.readouterr().err
     assert run.store.table_files("topk") == ["topk/part-00000.parquet", "topk/part-00001.parquet"]
     do(tmp_path, "topk", {"k": 5}, redo=True)
     said = capsys.readouterr().err
-    assert "left alone, as no job wrote it: _partials/topk/keep.me, _partials/topk/tables/topk/mine.csv" in said
-    assert "left alone, as no job wrote it: topk/notes.txt, topk/part-00099.parquet" in said
+    assert "kept, because no job wrote it: _partials/topk/keep.me, _partials/topk/tables/topk/mine.csv" in said
+    assert "kept, because no job wrote it: topk/notes.txt, topk/part-00099.parquet" in said
     assert sorted(p.name for p in (tmp_path / "topk").iterdir()) == [
         "notes.txt", "part-00000.parquet", "part-00099.parquet",
     ]  # fmt: skip
@@ -313,15 +315,15 @@ def test_mine_names_the_stage_to_repeat_where_an_earlier_version_annotated(
         earlier.setitem(STAGES, "annotate", replace(STAGES["annotate"], method=1))
         begun(tmp_path, "ingest", "topk", "annotate")
     config = mine.MineConfig.model_validate({"out": str(tmp_path)})
-    what = "annotate was run by another version of this program, and its tables lack what is read here"
+    what = "annotate was run by another version of this program, and its tables lack data that is required here"
     with open_run(config) as run:
         assert run.require("annotate")["complete"], "it can still be read"
-        with pytest.raises(InputError, match=f"{what}; to make sentences/ anew, run python -m jobs.annotate .* --redo"):
+        with pytest.raises(InputError, match=f"{what}; to rebuild sentences/, run python -m jobs.annotate .* --redo"):
             mine.do(config, run)
         assert run.stage("mine") is None
 
 
-# What transformers saves of a model and a tokenizer, and what lies beside it.
+# What transformers saves of a model and a tokenizer, and the files next to it.
 MODEL = [
     f"finetune/model/{name}"
     for name in (

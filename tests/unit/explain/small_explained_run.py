@@ -116,7 +116,10 @@ def write_run(folder: Path, measured: dict[int, Row]) -> None:
         "explain/literals": [
             {"kind": kind, "pattern": " ".join(items), "items": items, "listed": 3} for kind, items, _ in WEIGHTS
         ],
-        "examples": [{"layer": 2, "unit": 8, "quantile": 9, "sent_id": 3, "activation": 1.0}],
+        "examples": [
+            {"layer": 2, "unit": 8, "quantile": 9, "sent_id": 3, "activation": 1.0},
+            {"layer": 2, "unit": 8, "pole": "top", "rank": 1, "sent_id": 5, "activation": -1.0},
+        ],
         "topk": topk,
     }
     for name, rows in tables.items():

@@ -31,6 +31,8 @@ WIDTHS = {1: 5, 3: 300}  # a layer with a single batch of units, and one with tw
 WINS = {1: (0, 3, 4), 3: (0, 7, 255, 256, 299)}  # units with winners, by layer
 LOSER = 3  # the sentence that wins nowhere
 PER_SET = 3  # winners of a unit and pole
+NEGATIVE_UNITS = {1: (3,), 3: (7, 256)}  # units with hard negatives, by layer
+NEGATIVES = (LOSER, 0)  # these, by rank; some of the units' winners too are 0, as no reader asks
 LABELS = Labels("my-model", "atlas", "c0", "2026-11-24T01:27:00Z")
 ABOUT = About(
     {"name": "sample", "layers": 3, "width": 12},
@@ -47,19 +49,20 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class SmallTables:
-    """A run's folder, what stands in its tables, and its tokenizer."""
+    """A run's folder, the contents of its tables, and its tokenizer."""
 
     store: Store
     rows: list[Row]  # of token_activations/
+    negatives: list[Row]  # of negative_tokens/
     explanations: list[Row]
     tokenizer: Tokenizer
     model: Path
 
     def reader(
-        self, added: bool = True, first: bool = True, units: Sequence[str] = (), poles: Sequence[str] = ()
+        self, added: bool = True, first: bool = True, units: Sequence[str] = (), negatives: bool = False
     ) -> WinnersReader:
         neurons = Neurons.of_layers(WIDTHS)
-        return WinnersReader(OpenTables(self.store), neurons, neurons.named(units), added, first)
+        return WinnersReader(OpenTables(self.store), neurons, neurons.named(units), added, first, negatives)
 
     def neuronpedia(self, explained: bool = True, **reader: Any) -> Neuronpedia:
         return Neuronpedia(self.reader(**reader), LABELS, ABOUT, explained, "run")
@@ -71,6 +74,14 @@ def make_tables(folder: Path, make_model: Callable[..., Path], small_bert: Any) 
     tokenizer, rng = Tokenizer(read_facts(str(model))), np.random.default_rng(3)
     placed = tokenizer.encode_with_spans(list(TEXTS))
     rows, explanations, neurons = list[Row](), list[Row](), list[Row]()
+
+    def read(sentence: int) -> Row:
+        own = placed[sentence]
+        starts, ends = ([span[side] if span else None for span in own.spans] for side in (0, 1))
+        activations = rng.normal(size=len(own.spans)).astype(np.float32).tolist()
+        tokens = {"tokens": own.strings, "starts": starts, "ends": ends, "activations": activations}
+        return {"sent_id": sentence, **tokens}
+
     for layer, width in WIDTHS.items():
         neurons += [{"layer": layer, "unit": unit, "tokens_active": 7 * unit} for unit in range(width)]
         for unit in WINS[layer]:
@@ -78,32 +89,28 @@ def make_tables(folder: Path, make_model: Callable[..., Path], small_bert: Any) 
                 named = {"layer": layer, "unit": unit, "pole": pole}
                 winning = rng.permutation([i for i in range(len(TEXTS)) if i != LOSER])[:PER_SET]
                 for rank, sentence in enumerate(winning.tolist(), 1):
-                    own = placed[sentence]
-                    spans = own.spans
-                    rows.append(
-                        {
-                            **named,
-                            "rank": rank,
-                            "sent_id": sentence,
-                            "tokens": own.strings,
-                            "starts": [span[0] if span else None for span in spans],
-                            "ends": [span[1] if span else None for span in spans],
-                            "activations": rng.normal(size=len(spans)).astype(np.float32).tolist(),
-                        }
-                    )
+                    rows.append({**named, "rank": rank, **read(sentence)})
                 verdict = ("explained", "none", "nuisance")[unit % 3]
                 measured = {"f1": 0.5, "f1_low": 0.25, "f1_high": 0.75} if unit % 2 else {}
                 said = f"Sentences that {layer}:{unit} {pole} likes."
                 explanations.append({**named, "text": said, "verdict": verdict, "n_test": 9, "literals": 1, **measured})
     corpus = [{"sent_id": i, "text": text, "n_tokens": len(placed[i].strings)} for i, text in enumerate(TEXTS)]
     sentences = [{"sent_id": i, "text": text} for i, text in enumerate(TEXTS)]
-    # Rows of a table lie in several files, as those of a large run do.
+    negatives = [
+        {"layer": layer, "unit": unit, "pole": pole, "rank": rank, **read(sentence)}
+        for layer, units in NEGATIVE_UNITS.items()
+        for unit in units
+        for pole in ("bottom", "top")
+        for rank, sentence in enumerate(NEGATIVES, 1)
+    ]
+    _write(store, "negative_tokens", negatives)
+    # The rows of a table are spread over several files, as in a large run.
     _write(store, "token_activations", rows[:20], rows[20:])
     _write(store, "explanations", explanations)
     _write(store, "neurons", neurons)
     _write(store, "corpus", corpus)
     _write(store, "sentences", sentences[:2], sentences[2:])
-    return SmallTables(store, rows, explanations, tokenizer, model)
+    return SmallTables(store, rows, negatives, explanations, tokenizer, model)
 
 
 def _write(store: Store, table: str, *parts: list[Row]) -> None:

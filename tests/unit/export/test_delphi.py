@@ -12,6 +12,7 @@ from safetensors.numpy import load_file
 from ops.errors import InputError
 from ops.export import delphi
 from ops.export.delphi import Delphi
+from ops.export.winners import SIGN
 from tests.unit.export.small_tables import LOSER, TEXTS, WIDTHS, SmallTables, make_tables
 
 PLACE = {1: "hidden", 3: "hidden"}
@@ -87,6 +88,26 @@ def test_the_cache_has_each_active_token_of_each_winner(
         assert said == {
             "model_name": "m", "cache_ctx_len": context, "n_tokens": len(rows) * context, "n_splits": len(edges),
         }  # fmt: skip
+
+
+def test_hard_negatives_are_rows_without_activations(tables: SmallTables, tmp_path: Path) -> None:
+    """They are drawn as delphi draws non-activating examples: from rows without a token active for the unit."""
+    written(made(tables, 64), tmp_path / "without")
+    written(made(tables, 64, negatives=True), tmp_path / "with")
+    ids = [tokens.ids for tokens in tables.tokenizer.encode(list(TEXTS))]
+    for module, (layer, pole) in MODULES.items():
+        name = f"latents/{module}/0_{WIDTHS[layer] - 1}.safetensors"
+        before, after = (load_file(tmp_path / folder / name) for folder in ("without", "with"))
+        assert [row[: len(own)] for row, own in zip(after["tokens"].tolist(), ids, strict=True)] == ids
+        assert len(before["tokens"]) == len(TEXTS) - 1
+        assert after["activations"].tolist() == before["activations"].tolist()
+        rows = np.array([i for i in range(len(TEXTS)) if i != LOSER])
+        places = before["locations"].astype(int)
+        assert after["locations"].astype(int).tolist() == [[int(rows[r]), p, u] for r, p, u in places.tolist()]
+        for row in tables.negatives:
+            if row["sent_id"] == LOSER and (row["layer"], row["pole"]) == (layer, pole):
+                assert max(SIGN[pole] * a for a in row["activations"]) > 1e-5, "else there is nothing to leave out"
+        assert LOSER not in after["locations"][:, 0]
 
 
 def test_nothing_but_modules_lies_among_the_latents(tables: SmallTables) -> None:

@@ -245,20 +245,20 @@ def test_what_is_no_folder_is_refused(run: SmallRun, to: Path) -> None:
     (to.parent / "inside").symlink_to(run.folder)
     os.mkfifo(to.parent / "pipe")
     for name, why in {
-        "nowhere": "is a link that leads nowhere",
-        "circle": "is a link that leads nowhere",
+        "nowhere": "is a broken link",
+        "circle": "is a broken link",
         "circle/new": "cannot be read and written",
         "file": "is a file",
         "file/new": "cannot be read and written",
         "pipe": "is a file",
-        "inside": "lies in the run's own folder",
-        "inside/new": "lies in the run's own folder",
-        "run": "lies in the run's own folder",
-        "run/../run/topk": "lies in the run's own folder",
+        "inside": "is inside the run's own folder",
+        "inside/new": "is inside the run's own folder",
+        "run": "is inside the run's own folder",
+        "run/../run/topk": "is inside the run's own folder",
         "x" * 300: "cannot be read and written",
     }.items():
         assert f"--to {to.parent}/{name}: {why}" in said(run, to.parent / name)
-    assert "no path of this machine" in said(run, "s3://bucket/key")
+    assert "not a path on this machine" in said(run, "s3://bucket/key")
     assert "--to is missing" in said(run, "")
     assert sorted(os.listdir(to.parent)) == ["circle", "file", "inside", "nowhere", "pipe", "run"]
     assert {str(p) for p in files(run.folder)} == {CORPUS, TOPK}
@@ -266,7 +266,7 @@ def test_what_is_no_folder_is_refused(run: SmallRun, to: Path) -> None:
 
 def test_more_than_there_is_room_for_is_refused(run: SmallRun, to: Path) -> None:
     run.tables["topk"][0]["bytes"] = 1 << 62
-    assert "bytes are to be copied, and" in said(run, to)
+    assert "bytes are to be copied, but only" in said(run, to)
     assert not to.exists(), "nothing is left of it"
 
 
@@ -287,7 +287,7 @@ def test_a_folder_that_another_export_holds_is_refused(
     held = Lock(Store(str(to)), "export")
     held.take()
     monkeypatch.setattr("ops.storage.lock._is_gone", lambda held: False)
-    # Files that the other one puts there meanwhile are not taken for foreign.
+    # Files that the other export writes meanwhile are not mistaken for foreign ones.
     (to / "topk").mkdir()
     assert f"--to {to}: another job holds this folder: export, process {os.getpid()}" in said(run, to)
     monkeypatch.undo()
@@ -361,7 +361,7 @@ def test_a_killed_export_is_never_taken_for_complete_and_is_resumed(
         else:
             with pytest.raises(InputError, match="the export is not complete"):
                 check_listed(to, "--to to")
-        # While the list of before is there, its tables are too.
+        # As long as the previous list is there, so are its tables.
         if (to / MANIFEST).exists() and again is None and step < 5:
             assert files(to.parent / "before").items() <= files(to).items()
         export(run, to, "another card")

@@ -11,7 +11,7 @@ import pytest
 
 from ops.export.delphi import Delphi
 from ops.model.load import read_facts
-from tests.unit.export.small_tables import SmallTables, make_tables
+from tests.unit.export.small_tables import LOSER, TEXTS, SmallTables, make_tables
 from tests.unit.export.test_neuronpedia import SIGN, SOURCES
 from tests.unit.export.test_neuronpedia import written as written_lines
 
@@ -91,24 +91,49 @@ def test_delphi_s_dataset_reads_chosen_latents_over_several_files(latents: Path,
     assert sorted(record.latent.latent_index for record in records) == [0, 7, 255, 256, 299]
 
 
+def test_delphi_s_dataset_can_draw_a_hard_negative_as_non_activating(
+    tables: SmallTables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The one sentence that wins nowhere is in the cache only as a hard negative."""
+    made = Delphi(tables.reader(negatives=True), tables.tokenizer, {1: "hidden", 3: "hidden"}, 64, {}, "run")
+    for name, write in made.writers().items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        write(str(tmp_path / name))
+    from delphi.config import ConstructorConfig, SamplerConfig
+    from delphi.latents import LatentDataset
+    from transformers import AutoTokenizer
+
+    own = tables.tokenizer.encode([TEXTS[LOSER]])[0].ids
+    constructor = ConstructorConfig(example_ctx_len=64, min_examples=1, n_non_activating=3)
+    sampler = SamplerConfig(n_examples_train=2, n_examples_test=0, n_quantiles=1, train_type="top")
+    tokenizer = AutoTokenizer.from_pretrained(read_facts(str(tables.model)).path)
+    drawn = active = 0
+    for record in LatentDataset(tmp_path / "latents", sampler, constructor, tokenizer=tokenizer):
+        drawn += sum(example.tokens.tolist()[: len(own)] == own for example in record.not_active)
+        active += sum(example.tokens.tolist()[: len(own)] == own for example in record.examples)
+    assert drawn > 0
+    assert active == 0
+
+
 def test_neuronpedia_s_client_reads_the_rows(tables: SmallTables, tmp_path: Path) -> None:
     """The package has no import of files; these are its models of the rows that the database gives back."""
     from neuronpedia.np_activation import Activation
     from neuronpedia.np_explanation import Explanation
 
-    found = written_lines(tables.neuronpedia(), tmp_path)
-    read = 0
+    found = written_lines(tables.neuronpedia(negatives=True), tmp_path)
+    read = negatives = 0
     for source, *_ in SOURCES:
         for name, lines in found.items():
             for line in lines if name.startswith(f"{source}/") else []:
                 row = json.loads(json.dumps(line)) | {"source": line.get("layer")}
                 if "/activations/" in name:
                     # Its check forbids the -1 by which Neuronpedia's converter marks the strongest activations.
-                    assert row.pop("binContains") == -1
+                    negatives += row["dataSource"] is not None
+                    assert row.pop("binContains") == (-1 if row["dataSource"] is None else None)
                     row["binContains"] = None
                     activation = Activation.from_np_db_json(row)
                     assert (activation.source, len(activation.tokens)) == (source, len(activation.values))
                     read += 1
                 elif "/explanations/" in name:
                     assert Explanation.from_np_db_json(row).text == line["description"]
-    assert read == len(tables.rows)
+    assert (read, negatives) == (len(tables.rows) + len(tables.negatives), len(tables.negatives))

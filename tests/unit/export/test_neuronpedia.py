@@ -128,6 +128,35 @@ def test_activations_are_the_winners_by_unit_and_rank(tables: SmallTables, tmp_p
             assert "".join(line["tokens"][1:-1]) == TEXTS[row["sent_id"]]
 
 
+@pytest.mark.parametrize("added", [True, False])
+def test_hard_negatives_follow_the_winners_in_an_interval_of_their_own(
+    tables: SmallTables, tmp_path: Path, added: bool
+) -> None:
+    without, found = (written(tables.neuronpedia(added=added, negatives=n), tmp_path) for n in (False, True))
+    for source, layer, pole in SOURCES:
+        names = [f"{source}/activations/batch-{batch}.jsonl.gz" for batch in range(2)]
+        lines = [line for name in names for line in found.get(name, [])[len(without.get(name, [])) :]]
+        own = [row for row in tables.negatives if (row["layer"], row["pole"]) == (layer, pole)]
+        assert [(line["index"], line["dataIndex"]) for line in lines] == [
+            (str(row["unit"]), str(row["sent_id"])) for row in own
+        ]
+        for line, row in zip(lines, own, strict=True):
+            assert complaints(ACTIVATION, line) == []
+            assert line.keys() == CONVERTER["activations"]
+            counts = [added or token not in ("[CLS]", "[SEP]") for token in row["tokens"]]
+            values = [SIGN[pole] * a if c else 0.0 for a, c in zip(row["activations"], counts, strict=True)]
+            assert np.float32(line["values"]).tolist() == np.float32(values).tolist()
+            highest = [other["maxValue"] for other in lines if other["index"] == line["index"]]
+            assert (line["binMin"], line["binMax"], line["binContains"]) == (min(highest), max(highest), None)
+            assert line["dataSource"] == "hard negative"
+        for name in names:
+            winners = without.get(name, [])
+            assert found.get(name, [])[: len(winners)] == winners
+            assert all(line["dataSource"] is None for line in winners)
+    activations = [line for name, lines in found.items() if "/activations/" in name for line in lines]
+    assert len({line["id"] for line in activations}) == len(activations) == len(tables.rows) + len(tables.negatives)
+
+
 def test_features_are_all_units_with_their_highest_activation(tables: SmallTables, tmp_path: Path) -> None:
     found = written(tables.neuronpedia(), tmp_path)
     for source, layer, pole in SOURCES:

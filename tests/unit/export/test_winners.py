@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ops.export.winners import SIGN
+from ops.export.winners import NEGATIVES, SIGN
 from tests.unit.export.small_tables import LOSER, TEXTS, WIDTHS, WINS, SmallTables, make_tables
 
 
@@ -76,6 +76,18 @@ def test_sentences_and_their_texts(tables: SmallTables) -> None:
     found = tables.reader().sentences()
     assert found.tolist() == [i for i in range(len(TEXTS)) if i != LOSER]
     assert tables.reader().texts(found) == {i: text for i, text in enumerate(TEXTS) if i != LOSER}
+
+
+def test_hard_negatives_are_rows_of_their_own_table(tables: SmallTables) -> None:
+    reader = tables.reader(negatives=True)
+    for side in reader.sides:
+        own = [row for row in tables.negatives if (row["layer"], row["pole"]) == (side.layer, side.pole)]
+        found = reader.read(side, 0, 300, NEGATIVES)
+        assert found.sent_id.tolist() == [row["sent_id"] for row in own]
+        heights = np.array([SIGN[side.pole] * a for row in own for a in row["activations"]], np.float32)
+        np.testing.assert_array_equal(found.heights, heights)
+    assert reader.sentences().tolist() == list(range(len(TEXTS)))
+    assert LOSER not in tables.reader(negatives=True, units=("3:299",)).sentences()
 
 
 @pytest.mark.parametrize(("added", "first", "less"), [(True, True, 0), (False, True, 2), (False, False, 2)])

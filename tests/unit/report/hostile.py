@@ -86,6 +86,8 @@ def neuron_tables() -> tuple[dict[str, list[dict[str, Any]]], dict[int, dict[str
             {**here, "pole": "top", "family": 3, "correlation": 0.75, "is_leader": False},
             {"layer": 1, "unit": 2, "pole": "bottom", "family": 3, "correlation": 1.0, "is_leader": True},
         ],
+        "examples": [],
+        "negative_tokens": [],
         "outputs/tokens": [
             {
                 **here,

@@ -87,6 +87,45 @@ def test_the_tokens_that_it_promotes_are_folded_with_the_first_in_sight() -> Non
     assert folded[2].count("<tr>") == 3
 
 
+def with_negatives() -> tuple[dict[str, Any], dict[int, Any]]:
+    """The tables of the hostile neuron, whose winners at the pole `top` are its hard negatives too, in reverse."""
+    tables, sentences = neuron_tables()
+    for row in [row for row in tables["token_activations"] if row["pole"] == "top"]:
+        own = {**row, "rank": len(TEXTS) + 1 - row["rank"]}
+        tables["negative_tokens"].append({**own, "activations": [value / 4 for value in row["activations"]]})
+        tables["examples"].append({name: own[name] for name in ("layer", "unit", "pole", "rank", "sent_id")})
+        tables["examples"][-1] |= {"quantile": None, "activation": -1.0}
+    tables["examples"].reverse()
+    return tables, sentences
+
+
+def folded_negatives(text: str) -> list[str]:
+    return re.findall(r'<details class="rest negatives"><summary>.*?</details>', text, re.DOTALL)
+
+
+def test_hard_negatives_are_folded_below_the_winners_of_their_pole_in_the_winners_shades() -> None:
+    tables, sentences = with_negatives()
+    (folded,) = folded_negatives(page(tables, sentences))
+    assert [int(rank) for rank in re.findall(r'data-rank="(\d+)"', folded)] == [1, 2, 3, 4]
+    assert "<summary>Look like winners, but do not activate it</summary>" in folded
+    assert "<script>" not in folded, "escaped"
+    assert "peak" not in folded
+    strongest = max(int(shade) for shade in re.findall(r'class="[np](\d)"', folded))
+    assert 1 <= strongest < 9, "paler than winners, as all values are a quarter of theirs"
+    (pole,) = [pole for pole in neuron_context(tables, sentences, OPTIONS, [])["poles"] if pole["name"] == "top"]
+    first = "".join(piece.text for piece in pole["negatives"][0]["pieces"])
+    assert first == sentences[len(TEXTS) - 1]["text"], "rank 1 is the last winner's sentence"
+
+
+def test_hard_negatives_need_a_rule_that_they_follow_and_go_without_tokens() -> None:
+    tables, sentences = with_negatives()
+    (folded,) = folded_negatives(page({**tables, "negative_tokens": []}, sentences))
+    assert folded.count("<li ") == len(TEXTS)
+    assert not re.findall(r'class="[np]\d"', folded)
+    tables["explanations"][0]["verdict"] = "none"
+    assert not folded_negatives(page(tables, sentences))
+
+
 def test_one_pole_has_no_link_to_another() -> None:
     tables, sentences = neuron_tables()
     only = {

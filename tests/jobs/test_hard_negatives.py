@@ -1,0 +1,202 @@
+"""Hard negatives token by token: read once explain has chosen them, the same tables however that ran."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import torch
+
+from jobs.engine.item import Item
+from jobs.explain import job as explain
+from jobs.explain.job import ExplainConfig
+from jobs.show.read import neuron_facts
+from jobs.stage.run import Run
+from jobs.tokens import job as tokens
+from jobs.tokens.job import NEGATIVES, TokensConfig
+from ops.report.site import Site
+from ops.schema import schema
+from ops.tokens.winners import SCHEMA
+from tests.jobs.broken_site import broken_site
+from tests.jobs.processes import committed, kill_when, start_job
+
+KEY = ("layer", "unit", "pole", "rank", "sent_id")
+
+
+def read(run: Path, table: str = "negative_tokens") -> list[dict[str, Any]]:
+    return list(pq.read_table(run / table).to_pylist())
+
+
+@pytest.fixture
+def copy(explain_run: tuple[Path, Path], tmp_path: Path) -> Path:
+    shutil.copytree(explain_run[0], tmp_path / "run")
+    return tmp_path / "run"
+
+
+def test_each_hard_negative_is_read_as_the_model_reads_it(explain_run: tuple[Path, Path]) -> None:
+    from transformers import AutoModel, AutoTokenizer
+
+    run, folder = explain_run
+    assert pq.read_table(run / "negative_tokens").schema.equals(schema("negative_tokens"))
+    rows, chosen = read(run), [row for row in read(run, "examples") if row["quantile"] is None]
+    assert [[row[k] for k in KEY] for row in rows] == [[row[k] for k in KEY] for row in chosen]
+    assert len(rows) > 20
+    texts = {row["sent_id"]: row["text"] for row in read(run, "sentences")}
+    model, tokenizer = AutoModel.from_pretrained(folder).eval(), AutoTokenizer.from_pretrained(folder)
+    for row, example in zip(rows, chosen, strict=True):
+        given = tokenizer(
+            texts[row["sent_id"]],
+            return_tensors="pt",
+            return_offsets_mapping=True,
+            truncation=True,
+            max_length=40,
+        )
+        spans = given.pop("offset_mapping")[0].tolist()
+        with torch.inference_mode():
+            states = model(**given, output_hidden_states=True).hidden_states
+        assert row["tokens"] == tokenizer.convert_ids_to_tokens(given["input_ids"][0])
+        assert row["starts"] == [None, *(start for start, _ in spans[1:-1]), None]
+        np.testing.assert_allclose(row["activations"], states[row["layer"]][0, :, row["unit"]].numpy(), atol=1e-5)
+        assert np.mean(np.float64(row["activations"])) == pytest.approx(example["activation"], abs=1e-5)
+    counts = Run(str(run)).require(NEGATIVES)["counts"]
+    assert (counts["negatives"], counts["activations_differ"]) == (len(rows), 0)
+    assert counts["sentences"] == len({row["sent_id"] for row in rows})
+
+
+class Stopped(Exception):
+    """The user's."""
+
+
+def test_a_stopped_job_resumes_and_the_winners_stay(
+    copy: Path, explain_run: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record = json.loads((copy / "run.json").read_text())
+    del record["stages"][NEGATIVES], record["tables"]["negative_tokens"]
+    (copy / "run.json").write_text(json.dumps(record))
+    shutil.rmtree(copy / "negative_tokens")
+    left = [1]
+
+    def few(items: list[Item], make: Any, args: Item, **_: Any) -> Iterator[Item]:
+        worker = make(**args)
+        for item in items:
+            if "piece" in item:
+                if not left[0]:
+                    raise Stopped
+                left[0] -= 1
+            yield worker(item, None)
+
+    monkeypatch.setattr("jobs.stage.runner.fan_out", few)
+    with pytest.raises(Stopped):
+        tokens.JOB.run(TokensConfig(out=str(copy), workers=1))
+    left[0] = 99
+    tokens.JOB.run(TokensConfig(out=str(copy), workers=1))
+    said = capsys.readouterr().err
+    assert "tokens: already done" in said
+    assert "tokens/negatives: read: 1 of" in said
+    assert "pieces were already done" in said
+    assert read(copy) == read(explain_run[0])
+    assert not (copy / "_partials" / "negatives").exists()
+    tokens.JOB.run(TokensConfig(out=str(copy), workers=1))
+    assert f"tokens/negatives: already done, {len(read(copy)):,} hard negatives" in capsys.readouterr().err
+
+
+def test_other_explanations_drop_them(copy: Path, explain_run: tuple[Path, Path]) -> None:
+    explain.JOB.run(ExplainConfig(out=str(copy), workers=1, units=("1:0", "1:3"), redo=True))
+    assert not (copy / "negative_tokens").exists()
+    assert (copy / "token_activations").exists()
+    tokens.JOB.run(TokensConfig(out=str(copy), workers=1))
+    rows = read(copy)
+    assert {row["unit"] for row in rows} == {0, 3}
+    assert len(rows) < len(read(explain_run[0]))
+    chosen = [row for row in read(copy, "examples") if row["quantile"] is None]
+    assert [[row[k] for k in KEY] for row in rows] == [[row[k] for k in KEY] for row in chosen]
+
+
+def test_no_hard_negative_is_an_empty_table(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jobs.tokens.steps.hard_negatives", lambda store, neurons: SCHEMA.empty_table())
+    tokens.JOB.run(TokensConfig(out=str(copy), workers=1, redo=True))
+    assert read(copy) == []
+    assert pq.read_table(copy / "negative_tokens").schema.equals(schema("negative_tokens"))
+    counts = Run(str(copy)).require(NEGATIVES)["counts"]
+    assert (counts["negatives"], counts["sentences"]) == (0, 0)
+
+
+def test_without_explanations_or_with_older_ones_there_is_nothing_to_read(
+    small_run: tuple[Path, Path], copy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tokens.JOB.run(TokensConfig(out=str(small_run[0]), workers=1))
+    assert "negatives" not in capsys.readouterr().err
+    record = json.loads((copy / "run.json").read_text())
+    del record["stages"][NEGATIVES]
+    record["stages"]["explain"]["identity"]["method"] = 2
+    (copy / "run.json").write_text(json.dumps(record))
+    tokens.JOB.run(TokensConfig(out=str(copy), workers=1))
+    assert "which chose no hard negatives; jobs.explain --redo chooses them" in capsys.readouterr().err
+    assert NEGATIVES not in json.loads((copy / "run.json").read_text())["stages"]
+
+
+def test_a_dry_run_says_how_many_there_are(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = (copy / "run.json").read_bytes()
+    tokens.JOB.run(TokensConfig(out=str(copy), workers=1, redo=True, dry_run=True))
+    said = capsys.readouterr().out
+    assert f"write {len(read(copy)):,} hard negatives of 48 neurons and poles" in said
+    assert "write   negative_tokens/" in said
+    explain.JOB.run(ExplainConfig(out=str(copy), workers=1, redo=True, dry_run=True))
+    assert "drop    existing tables of explain, tokens/negatives" in capsys.readouterr().out
+    assert (copy / "run.json").read_bytes() == before
+
+
+def test_pages_and_show_list_them_with_the_tokens_that_the_run_has(copy: Path) -> None:
+    verdicts = {(row["layer"], row["unit"], row["pole"]): row["verdict"] for row in read(copy, "explanations")}
+    rows = read(copy)
+    layer, unit, pole = next(named for row in rows if verdicts[named := tuple(row[k] for k in KEY[:3])] != "none")
+    own = [row for row in rows if tuple(row[k] for k in KEY[:3]) == (layer, unit, pole)]
+
+    def shown() -> list[dict[str, Any]]:
+        run = Run(str(copy))
+        facts = neuron_facts(run, f"{layer}:{unit}", pole, 3, everything=False)
+        (page,) = Site(run.store, run.record).neurons([(layer, unit)], 5)
+        (of_pole,) = [one for one in page["poles"] if one["name"] == pole]
+        listed = [(row["rank"], row["sent_id"]) for row in of_pole["negatives"]]
+        assert listed == [(row["rank"], row["sent_id"]) for row in facts["hard_negatives"]]
+        return list(of_pole["negatives"])
+
+    found = shown()
+    assert [(row["rank"], row["sent_id"]) for row in found] == [(row["rank"], row["sent_id"]) for row in own]
+    for row, tokens_of_it in zip(found, own, strict=True):
+        values = {piece.value for piece in row["pieces"]} - {None}
+        assert values
+        assert values <= set(tokens_of_it["activations"])
+    record = json.loads((copy / "run.json").read_text())
+    del record["stages"][NEGATIVES], record["tables"]["negative_tokens"]
+    (copy / "run.json").write_text(json.dumps(record))
+    without = shown()
+    assert [row["sent_id"] for row in without] == [row["sent_id"] for row in own]
+    assert {piece.value for row in without for piece in row["pieces"]} == {None}
+    # As an earlier version wrote them.
+    for path in (copy / "examples").iterdir():
+        table = pq.read_table(path)
+        pq.write_table(table.filter(table["quantile"].is_valid()).drop_columns(["pole", "rank"]), path)
+    for file in record["tables"]["examples"]:
+        file["bytes"] = (copy / file["name"]).stat().st_size
+    (copy / "run.json").write_text(json.dumps(record))
+    assert shown() == []
+
+
+@pytest.mark.faults
+def test_kill_9_amid_the_pieces(copy: Path, explain_run: tuple[Path, Path], tmp_path: Path) -> None:
+    log, folder = tmp_path / "log", copy / "_partials" / "negatives"
+    explain.JOB.run(ExplainConfig(out=str(copy), workers=1, redo=True))
+    slow = broken_site(tmp_path, match=str(folder), pause=0.7)
+    job = start_job("tokens", log, "--out", copy, "--workers", 1, **slow)
+    kill_when(lambda: bool(committed(folder, "shard-*")), job, log)
+    done = committed(folder, "shard-*")
+    assert len(done) < 4, "the kill came too late to show anything"
+    assert not (copy / "negative_tokens").exists()
+    tokens.JOB.run(TokensConfig(out=str(copy), workers=1, keep_partials=True))
+    assert committed(folder, "shard-*").items() >= done.items(), "what was finished was done again"
+    assert read(copy) == read(explain_run[0])

@@ -1,0 +1,77 @@
+"""Hard negatives against a plain program that looks at one sentence after another."""
+
+from statistics import median
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ops.explain.hard_negatives import hard_negatives, sample_scores
+from ops.explain.score_card import ScoreCard
+from ops.explain.set_explainer import Own
+from ops.patterns.occurrences import Occurrences
+
+# Few values, so that scores and activations are often equal.
+sentence = st.tuples(
+    st.sampled_from([-2.5, 0.0, 1.0, 2.0]), st.sampled_from([-1.0, -0.5, 0.0, 0.5, 2.0]), st.booleans()
+)
+
+
+def plain(rows: list[Any], threshold: float, pole: str, is_sparse: bool, most: int) -> list[int]:
+    middle = median(activation for _, activation, _ in rows)
+    found = []
+    for place, (score, activation, won) in enumerate(rows):
+        quiet = activation <= middle if pole == "top" else activation >= middle
+        if (activation == 0 if is_sparse else quiet) and not won and score >= threshold:
+            found.append((-score, activation if pole == "top" else -activation, place))
+    return [place for _, _, place in sorted(found)[:most]]
+
+
+@given(
+    st.lists(sentence, min_size=1, max_size=30),
+    st.sampled_from([-1.0, 1.0, 1.5]),
+    st.sampled_from(["top", "bottom"]),
+    st.booleans(),
+    st.integers(1, 6),
+)
+def test_they_are_those_of_a_plain_program(
+    rows: list[Any], threshold: float, pole: str, is_sparse: bool, most: int
+) -> None:
+    scores, activations, won = (np.array(column) for column in zip(*rows, strict=True))
+    found = hard_negatives(scores, threshold, activations.astype(np.float32), won, pole, is_sparse, most)
+    assert found.tolist() == plain(rows, threshold, pole, is_sparse, most)
+
+
+def test_the_median_of_two_float32_neighbours_is_between_them() -> None:
+    """In float32 the mean of the two is one of them, so that both would count as the median or lower."""
+    low = np.float32(1 + 2**-23)
+    activations = np.array([low, np.nextafter(low, np.float32(2))], np.float32)
+    nobody = np.zeros(2, bool)
+    assert hard_negatives(np.ones(2), 0.0, activations, nobody, "top").tolist() == [0]
+    assert hard_negatives(np.ones(2), 0.0, activations, nobody, "bottom").tolist() == [1]
+
+
+def card(*literals: int) -> ScoreCard:
+    weights = np.array([1.0, -2.0, 4.0, 8.0])[: len(literals)]
+    return ScoreCard(
+        np.array(literals, np.int64), weights, 0.5, 1.0, [np.zeros(0, np.int64)] * len(literals), -1, False
+    )
+
+
+@pytest.mark.parametrize("literals", [(1,), (0, 2), (4, 1), (3,), (2, 4, 3, 0)])
+def test_scores_follow_from_literals_of_the_pool_and_of_the_neuron_alone(literals: tuple[int, ...]) -> None:
+    """Three literals of the pool over a sample of four sentences, and two more over the six known ones."""
+    pool = np.array([[1, 0, 0, 1], [0, 1, 1, 0], [0, 0, 0, 1]], bool)
+    places = np.array([-1, 0, 1, -1, 2, 3], np.int32)
+    alone = np.array([[1, 1, 0, 1, 0, 1], [1, 0, 1, 0, 1, 0]], bool)
+    own = Own(np.zeros(2, bool), np.zeros(2, np.int64), occurrences(alone), lambda _: occurrences(alone[:, :0]))
+    every = np.concatenate((pool, alone[:, places >= 0]))
+    asked = card(*literals)
+    wanted = [0.5 + sum(w for w, i in zip(asked.weights, literals, strict=True) if every[i, at]) for at in range(4)]
+    assert sample_scores(asked, occurrences(pool), own, places, 4).tolist() == wanted
+
+
+def occurrences(has: Any) -> Occurrences:
+    return Occurrences(np.nonzero(has)[1].astype(np.int32), np.cumsum([0, *has.sum(1)]))
