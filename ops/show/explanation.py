@@ -10,13 +10,15 @@ from ops.storage.tables import read_rows
 
 Row = dict[str, Any]
 
-TABLES_READ = ("explanations", "explanation_terms", "families")
+TABLES_READ = ("explanations", "explanation_terms", "families", "examples")
+CAUTION = "No pattern was found that holds on held-out documents; judge by the winners."
 # What an F1 is held against, by its column.
 _CONTROLS = {
     "random_f1": "a random set",
     "nuisance_f1": "length and source alone",
     "matched_f1": "a matched set",
 }
+_SHORT = {"random_f1": "random", "nuisance_f1": "length/source", "matched_f1": "matched"}
 _MODELS = {
     "winners": ("Literals of its winners", "winners"),
     "range": ("Literals of its whole range", "top 10 %"),
@@ -56,10 +58,14 @@ def joined(row: Row, terms: list[Row], families: list[Row]) -> Row:
 
 
 def lay_out_explanation(explanation: Row, width: int) -> list[str]:
-    """Return the lines that come first: the sentence, its verdict and scores, and its family."""
-    lines = [
+    """Return the lines that come first: the sentence, its evidence in a line, and its family.
+
+    Where the verdict is another than `explained`, a warning comes before the sentence, which would else mislead.
+    """
+    lines = [] if explanation["verdict"] == "explained" else wrap(CAUTION, width).split("\n")
+    lines += [
         *wrap(explanation["text"], width).split("\n"),
-        *wrap(f"Verdict: {said_verdict(explanation)}", width).split("\n"),
+        *wrap(f"Verdict: {evidence(explanation)}", width).split("\n"),
     ]
     leader, members = explanation["alike"]["leader"], explanation["alike"]["members"]
     if members > 1:
@@ -86,6 +92,22 @@ def lay_out_terms(explanation: Row, width: int) -> list[str]:
                 f"{number(term['baseline_share'], 10, 4)}{number(term['gain'], 9, 3)}"
             )
     return lines
+
+
+def evidence(explanation: Row) -> str:
+    """Return the verdict of a row of explanations/ with its held-out F1 and that of each control.
+
+    >>> row = {"verdict": "weak", "f1": 0.3, "f1_low": None, "f1_high": None, "random_f1": 0.01, "nuisance_f1": None}
+    >>> evidence({**row, "matched_f1": 0.1})
+    'weak. Held-out F1 0.300 vs random 0.010, matched 0.100'
+    """
+    f1, low, high = (explanation[f"f1{end}"] for end in ("", "_low", "_high"))
+    if f1 is None:
+        return str(explanation["verdict"])
+    interval = "" if low is None else f" ({low:.3f} to {high:.3f})"
+    controls = [f"{name} {explanation[key]:.3f}" for key, name in _SHORT.items() if explanation[key] is not None]
+    compared = f" vs {', '.join(controls)}" if controls else ""
+    return f"{explanation['verdict']}. Held-out F1 {f1:.3f}{interval}{compared}"
 
 
 def said_verdict(explanation: Row) -> str:

@@ -7,12 +7,14 @@ from ops.penn_names import PHRASES, TAGS
 from ops.penn_names import name_of as name_of_code
 from ops.show.audited import lay_out_lifts, lay_out_where
 from ops.show.best import name_of
-from ops.show.examples import mark
 from ops.show.explanation import lay_out_explanation, lay_out_terms
 from ops.show.findings import LEAST_COUNT, said_lift
+from ops.show.hard_negatives import lay_out_hard_negatives
 from ops.show.hub_sentences import said_wins
 from ops.show.outputs import lay_out_outputs
+from ops.show.shared_words import lay_out_shared
 from ops.show.text import activation, lift, number, q_value, shorten, wrap
+from ops.show.winner_lines import LEGEND, line_head, marked, winner_line
 from ops.topk.silent import SAID
 
 Rows = list[dict[str, Any]]
@@ -21,8 +23,14 @@ LIFT = 22  # characters of a lift and its interval
 HUB_TEXT = 12  # characters at least of a sentence that is folded
 COLUMNS = "lift: share by corpus; q: share of false findings among all that are at least as sure; docs: documents"
 MOST = 1 << 30  # lines: all
-SCREEN = {"winners": 8, "findings": 8, "examples": 3, "avoids": 3, "peaks": 3}  # lines where no number is given
-# What --all prints besides: titles of properties, those that have none by their name.
+SCREEN = {"winners": 15, "findings": 6, "avoids": 2, "peaks": 4}  # what is listed where no number is given
+HEIGHT = 45  # lines of a screen; fewer winners are shown to fit
+LEAST = 10  # winners at least
+EXAMPLES = 3  # findings with an example below, where everything is listed
+FEW_HUBS = 2  # lines of hubs on a screen; more of them are counted in one line
+SAID_FIRST = ("word", "topic", "mark", "value")  # kinds that a person would name before tags and subtrees
+ABOUT_AS_STRONG = 1.3  # these come first unless another kind's G2 is more than so many times theirs
+# What --all prints in addition: titles of properties, those that have none by their name.
 _PROPERTIES = {
     "dataset": "Data sets",
     "noun": "Nouns",
@@ -48,31 +56,31 @@ def lay_out_neuron(facts: dict[str, Any], rows: int | None, width: int) -> str:
     """
     whole = "patterns" in facts
     most = {name: rows or (MOST if whole else lines) for name, lines in SCREEN.items()}
-    lines = [*_head(facts, width), "", *_winners(facts, most["winners"], whole, width)]
-    winners = facts["n_winners"]
-    if facts["findings"]:
-        found = [
-            {**row, "example": row.get("example") if place < most["examples"] else None}
-            for place, row in enumerate(facts["findings"][: most["findings"]])
-        ]
-        lines += _measured("What sets them apart", found, winners, width)
-        lines += wrap(f"  {COLUMNS}", width).split("\n")
+    above, lines = [*_head(facts, width), ""], list[str]()
+    lines += wrap(lay_out_shared(facts["shared_words"]), width).split("\n") if facts.get("shared_words") else []
+    avoids = facts["avoids"][: most["avoids"]]
+    lay_out = _measured if whole else _short
+    found = facts["findings"][: most["findings"]] if whole else _said_first(facts["findings"])[: most["findings"]]
+    if found:
+        found = [{**row, "example": row.get("example") if i < EXAMPLES else None} for i, row in enumerate(found)]
+        lines += lay_out("What sets them apart", found, facts["n_winners"], width)
+        lines += wrap(f"  {COLUMNS}", width).split("\n") if whole else []
     else:
         lines += ["", "Nothing sets them apart (no pattern or value with q < 0.05 and lift > 1)"]
-    avoids = facts["avoids"][: most["avoids"]]
     if avoids:
-        lines += _measured("What they avoid", avoids, winners, width)
-    peaks = facts.get("peaks", [])
-    lines += _peaks(peaks, most["peaks"], width)
-    if not whole:
-        lines += _tags([*facts["findings"][: most["findings"]], *avoids], width)
+        lines += lay_out("What they avoid", avoids, facts["n_winners"], width)
+    lines += _peaks(facts.get("peaks", []), most["peaks"], width)
     if whole:
         lines += _everything(facts, rows or MOST, width)
-    return "\n".join([*lines, "", *_numbers(facts, width)])
+    lines += ["", *_numbers(facts, width)]
+    winners = _winners(facts, most["winners"], whole, width)
+    while not whole and rows is None and len(above) + len(winners) + len(lines) > HEIGHT and most["winners"] > LEAST:
+        most["winners"] -= 1
+        winners = _winners(facts, most["winners"], whole, width)
+    return "\n".join([*above, *winners, *lines])
 
 
 def _head(facts: dict[str, Any], width: int) -> list[str]:
-    score = facts["score"]
     lines = [f"{facts.get('called', 'neuron').capitalize()} {name_of(facts)}"]
     if facts.get("dictionary"):
         lines += wrap(f"One of {facts['dictionary']}", width).split("\n")
@@ -81,22 +89,19 @@ def _head(facts: dict[str, Any], width: int) -> list[str]:
     if facts.get("audit"):
         lines += wrap(lay_out_where(facts["audit"]), width).split("\n")
     lines += lay_out_outputs(facts.get("outputs"), facts["pole"], width)
-    about = []
-    if score is not None:
-        matched = _area(score, "matched_auc", "matched_low", "matched_high")
-        excess = f", excess {_excess(score)}" if "auc_excess" in score else ""
-        about.append(f"Held-out score {_area(score, 'auc', 'auc_low', 'auc_high')}, matched set {matched}{excess}")
+    about, strongest = [], facts["dataset"]
+    if strongest is not None and strongest["baseline_share"] != 1:  # with one data set it says nothing
+        share = (
+            "" if strongest["baseline_share"] is None else f" ({_percent(strongest['baseline_share'])} of the corpus)"
+        )
+        about.append(f"{_percent(strongest['share'])} are {strongest['value']}{share}")
     about += [
         f"{mean['mean']:.1f} words a sentence (corpus {_value(mean['baseline_mean'])})"
         for mean in facts["means"]
         if mean["property"] == "words_per_sentence"
     ]
-    strongest = facts["dataset"]
-    if strongest is not None:
-        share = "" if strongest["baseline_share"] is None else f" (corpus {strongest['baseline_share']:.0%})"
-        about.append(f"data set {strongest['value']} {strongest['share']:.0%}{share}")
     if about:
-        lines += wrap("; ".join(about), width).split("\n")
+        lines += wrap(f"Its winners: {'; '.join(about)}", width).split("\n")
     if not facts.get("is_mined", True):
         lines.append(f"Not mined: jobs.mine was run with --units, which leave this {facts.get('called', 'neuron')} out")
     if facts.get("is_silent"):
@@ -106,23 +111,28 @@ def _head(facts: dict[str, Any], width: int) -> list[str]:
 
 def _winners(facts: dict[str, Any], rows: int, whole: bool, width: int) -> list[str]:
     """Return the lines of the first winners, so many that are no hubs; of a hub its wins, or all where it is wanted."""
-    lines, left = [], rows
+    lines: list[str] = []
+    left, shown, hubs = rows, 0, 0
+    source = max((len(winner["dataset"]) for winner in facts["winners"]), default=0)
+    has_marks = any(winner.get("peak") or winner.get("matches") for winner in facts["winners"])
     for winner in facts["winners"]:
         if not left:
             break
-        head = f"{winner['rank']:>5}  {activation(winner['activation']):>8}  "
+        shown += 1
         if winner.get("is_hub") and not whole:
-            wins = f"  ({said_wins(winner)})"
-            lines.append(head + shorten(winner["text"], max(width - len(head) - len(wins), HUB_TEXT)) + wins)
+            hubs += 1
+            if hubs <= FEW_HUBS:
+                head, wins = line_head(winner), f"  ({said_wins(winner)})"
+                lines.append(head + shorten(winner["text"], max(width - len(head) - len(wins), HUB_TEXT)) + wins)
             continue
         left -= 1
-        source = f"  [{winner['dataset']}]"
-        spans = [winner["peak"]["span"]] if winner.get("peak") else []
-        text = _around({"text": winner["text"], "spans": spans}, width - len(head) - len(source))
-        lines.append(head + text + source)
+        lines.append(winner_line(winner, source, width))
         if winner.get("is_hub"):
-            lines.append(f"{'':<{len(head)}}({said_wins(winner)})")
-    return [f"Winners, {len(lines):,} of {facts['n_winners']:,}", *lines]
+            lines.append(f"{'':<{len(line_head(winner))}}({said_wins(winner)})")
+    more = hubs - FEW_HUBS
+    if more > 0:
+        lines.append(f"(left out: {counted(more, 'sentence')} among these that win for many other neurons too)")
+    return [f"Winners, {shown:,} of {facts['n_winners']:,}" + (f"  ({LEGEND})" if has_marks else ""), *lines]
 
 
 def _numbers(facts: dict[str, Any], width: int) -> list[str]:
@@ -131,15 +141,25 @@ def _numbers(facts: dict[str, Any], width: int) -> list[str]:
     columns = (f"{pole}_threshold", f"{pole}_mean", "min", "max", "mean", "std")
     said = {column: activation(neuron[column]) for column in columns}
     lines = [
-        f"Activations {said[f'{pole}_threshold']} and beyond, mean {said[f'{pole}_mean']}; of all "
+        f"Activations {said[f'{pole}_threshold']} and beyond, mean {said[f'{pole}_mean']}; all "
         f"{counted(neuron['n'], 'sentence')} {said['min']} to {said['max']}, mean {said['mean']}, "
-        f"standard deviation {said['std']}"
+        f"sd {said['std']}"
     ]
+    lines = [*_score(facts["score"], width), *wrap(lines[0], width).split("\n")]
     other = facts.get("other_pole")
     if other is not None:
         text = f": {other['text']}" if other["text"] else ""
         lines.append(shorten(f"The other pole (--pole {other['pole']}){text}", width))
     return lines
+
+
+def _score(score: dict[str, Any] | None, width: int) -> list[str]:
+    if score is None:
+        return []
+    matched_set = _area(score, "matched_auc", "matched_low", "matched_high")
+    excess = f", excess {_excess(score)}" if "auc_excess" in score else ""
+    said = f"Held-out score {_area(score, 'auc', 'auc_low', 'auc_high')}, matched set {matched_set}{excess}"
+    return wrap(said, width).split("\n")
 
 
 def _area(score: dict[str, Any], *columns: str) -> str:
@@ -153,27 +173,70 @@ def _excess(score: dict[str, Any]) -> str:
     return few if excess is None else f"{excess:+.3f} ({low:+.3f} to {high:+.3f})"
 
 
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
 def _value(value: float | None) -> str:
     return "not known" if value is None else f"{value:.1f}"
 
 
 def _peaks(peaks: Rows, rows: int, width: int) -> list[str]:
-    """Return the lines of the words and tags at which the first winners peak more often than at any of their words."""
+    """Return a line of the words, and one of the tags, at which the first winners peak more often than elsewhere."""
     lines: list[str] = []
-    titles = f"{'winners':>9}{'share':>7}{'in them':>10}{'lift':>8}{'G2':>9}"
-    room = max(width - len(titles) - 2, 16)
-    for name, title in (("peak_word", "Words at which they peak (in brackets)"), ("peak_tag", "Parts of speech")):
+    for name, title in (("peak_word", "They peak at"), ("peak_tag", "As parts of speech")):
         own = [p for p in peaks if p["property"] == name and p["g2"] > 0 and p["count"] >= LEAST_COUNT][:rows]
-        if own and not lines:
-            lines += ["", f"{title:<{room + 2}}{titles}"]
-        elif own:
-            lines.append(title)
-        for p in own:
-            lines.append(
-                f"  {shorten(p['value'], room - 1):<{room}}{p['count']:>9,}{p['share']:>7.3f}"
-                f"{p['baseline_share']:>10.4f}{p['lift']:>8.2f}{p['g2']:>9.1f}"
-            )
+        if not own:
+            continue
+        said = [
+            f"{_plain_tag(p['value']) if name == 'peak_tag' else p['value']} ({p['count']:,} of {p['n']:,}; "
+            f"{100 * p['baseline_share']:.2g} % of their words)"
+            for p in own
+        ]
+        lines.append(shorten(f"{title}: {', '.join(said)}", width))
+    return ["", *lines] if lines else []
+
+
+def _plain_tag(tag: str) -> str:
+    return name_of_code(tag) if tag in TAGS else tag
+
+
+def _said_first(rows: Rows) -> Rows:
+    """Return findings, the strongest first, words, topics, marks and values before syntax that is about as strong."""
+    return sorted(rows, key=lambda row: -row["g2"] * (ABOUT_AS_STRONG if row["kind"] in SAID_FIRST else 1.0))
+
+
+def _short(title: str, rows: Rows, winners: int, width: int) -> list[str]:
+    """Return the lines of a list of findings in plain words, each with the shares and the lift alone."""
+    titles = f"{'winners':>15}{'corpus':>9}{'lift':>9}"
+    room = max(width - len(titles) - 2, 16)
+    lines = ["", f"{title:<{room + 2}}{titles}"]
+    for row in rows:
+        few = row["docs"] is not None and row["docs"] * 4 <= row["count"]
+        marks = " (from few documents)" if few and row["count"] else ""
+        told = f"{row['count']:,} of {row['n']:,}" if row["n"] < winners else _share(row["share"])
+        said = "no other" if row["baseline_share"] == 0 and row["count"] else lift(row["lift"])
+        lines.append(
+            f"  {shorten(_plain(row), room - len(marks) - 1) + marks:<{room}}{told:>15}"
+            f"{_share(row['baseline_share']):>9}{said:>9}"
+        )
     return lines
+
+
+def _share(share: float | None) -> str:
+    return "-" if share is None else _percent(share) if share >= 0.1 or not share else f"{100 * share:.2g} %"
+
+
+def _plain(row: dict[str, Any]) -> str:
+    """Return a finding in plain words."""
+    kind, items = row["kind"], row["items"]
+    if kind == "value":
+        return f"{', '.join([row['name'], *row['same_as']])}: {row['text']}"
+    if kind in ("tag", "subtree"):
+        codes = [code for code in dict.fromkeys(items) if code in TAGS | PHRASES]
+        named = ", ".join(f"{code} {name_of_code(code)}" for code in codes)
+        return f"{kind}: {row['text']}" + (f" ({named})" if named else "")
+    return f"{kind}: {row['text']}"
 
 
 def _measured(title: str, rows: Rows, winners: int, width: int) -> list[str]:
@@ -198,7 +261,9 @@ def _measured(title: str, rows: Rows, winners: int, width: int) -> list[str]:
             f"{number(row['baseline_share'], 9, 4)}  {measured:<{wide}}{q_value(row['q_value']):>8}{docs:>6}"
         )
         if row.get("example"):
-            lines.append(f"      {_around(row['example'], width - 6)}")
+            spans = row["example"]["spans"]
+            first = tuple(spans[0]) if spans else None
+            lines.append(f"      {marked(row['example']['text'], first, spans[1:], width - 6)}")
     if any(row["n"] < winners for row in rows):
         lines.append("  (of N) so many winners have the key; shares are of these, and the corpus's likewise")
     if any(row["docs"] is not None and row["docs"] * 4 <= row["count"] for row in rows):
@@ -211,24 +276,9 @@ def _lift(row: dict[str, Any]) -> str:
     return said if row["baseline_share"] == 0 else f"{said} ({lift(row['lift_low'])} to {lift(row['lift_high'])})"
 
 
-def _around(example: dict[str, Any], width: int) -> str:
-    """Return an example with its match marked, its start left out where the match would not be seen."""
-    text, spans = example["text"], example["spans"]
-    if spans and spans[0][1] + 8 > width:
-        begin = max(spans[0][0] - width // 3, 0)
-        text, spans = "..." + text[begin:], [(a - begin + 3, b - begin + 3) for a, b in spans]
-    return shorten(mark(text, spans), width)
-
-
-def _tags(rows: Rows, width: int) -> list[str]:
-    """Return the lines that say what the tags and phrases of some findings are."""
-    codes = {item: None for row in rows if row["kind"] in ("tag", "subtree") for item in row["items"]}
-    named = [f"{code} {name_of_code(code)}" for code in sorted(codes) if code in TAGS | PHRASES]
-    return ["", *wrap(f"Tags: {'; '.join(named)}", width).split("\n")] if named else []
-
-
 def _everything(facts: dict[str, Any], rows: int, width: int) -> list[str]:
-    lines = lay_out_terms(facts["explanation"], width) if facts.get("explanation") else []
+    lines = lay_out_hard_negatives(facts.get("hard_negatives", []), width)
+    lines += lay_out_terms(facts["explanation"], width) if facts.get("explanation") else []
     lines += lay_out_lifts(facts["audit"], width) if facts.get("audit") else []
     lines += ["", "All that was mined and counted, by G2"]
     for kind, title in _PATTERNS.items():

@@ -42,17 +42,15 @@ def line(lines: list[str], start: str) -> str:
 
 def test_what_decides_comes_first_and_the_activations_last() -> None:
     lines = shown(other_pole={"pole": "bottom", "text": "Sentences with *a*: 12 % of its winners."})
-    assert lines[:5] == [
+    assert lines[:4] == [
         "Neuron 3:17 top",
-        "Held-out score 0.912 (0.850 to 0.961), matched set 0.610 (0.500 to 0.700); 7.2 words a sentence "
-        "(corpus 15.1);",
-        "data set imdb 88% (corpus 25%)",
+        "Its winners: 88 % are imdb (25 % of the corpus); 7.2 words a sentence (corpus 15.1)",
         "",
-        "Winners, 8 of 100",
+        "Winners, 12 of 100",
     ]
-    assert lines[-2:] == [
-        "Activations 1.2500 and beyond, mean 1.5000; of all 5,000 sentences -1.0000 to 2.0000, mean 0.1000, "
-        "standard deviation 0.2500",
+    assert lines[-3:] == [
+        "Held-out score 0.912 (0.850 to 0.961), matched set 0.610 (0.500 to 0.700)",
+        "Activations 1.2500 and beyond, mean 1.5000; all 5,000 sentences -1.0000 to 2.0000, mean 0.1000, sd 0.2500",
         "The other pole (--pole bottom): Sentences with *a*: 12 % of its winners.",
     ]
     assert shown(other_pole={"pole": "bottom", "text": None})[-1] == "The other pole (--pole bottom)"
@@ -74,11 +72,10 @@ def test_an_explanation_comes_before_everything_else() -> None:
     term = {"model": "winners", "kind": "word", "pattern": "see", "negated": False, "weight": 2.0, "share": 0.6}
     row |= {"matched_f1": 0.05, "random_f1": 0.01, "terms": [{**term, "baseline_share": 0.01, "gain": 0.3}]}
     lines = shown(explanation=row, patterns=[], profiles=[])
-    assert lines[:5] == [
+    assert lines[:4] == [
         "Neuron 3:17 top",
         "Sentences with *see*: 64 % of its winners.",
-        "Verdict: explained. Held-out F1 0.410 (0.350 to 0.470): above a random set (0.010), length and source alone",
-        "(0.120) and a matched set (0.050); its best literal alone has 0.300",
+        "Verdict: explained. Held-out F1 0.410 (0.350 to 0.470) vs random 0.010, length/source 0.120, matched 0.050",
         shown()[1],
     ]
     assert line(lines, "word: see").split() == ["word:", "see", "2.000", "0.600", "0.0100", "0.300"]
@@ -103,11 +100,11 @@ def test_where_it_holds_comes_before_the_scores() -> None:
 
 def test_the_excess_is_said_and_why_a_unit_is_silent() -> None:
     excess = {"auc_excess": 0.302, "auc_excess_low": 0.21, "auc_excess_high": 0.394}
-    assert "0.700), excess +0.302 (+0.210 to +0.394);" in shown(score={**SCORE, **excess}, width=200)[1]
+    assert "0.700), excess +0.302 (+0.210 to +0.394)" in shown(score={**SCORE, **excess}, width=200)[-2]
     few = dict.fromkeys(excess)
-    said = shown(score={**SCORE, **few}, width=200)[1]
-    assert "0.700), excess not known (fewer than 10 test documents);" in said
-    assert shown(is_silent=True)[3].startswith("This unit is silent: its standard deviation is below a millionth")
+    said = shown(score={**SCORE, **few}, width=200)[-2]
+    assert "0.700), excess not known (fewer than 10 test documents)" in said
+    assert shown(is_silent=True)[2].startswith("This unit is silent: its standard deviation is below a millionth")
     assert not any("silent" in text for text in shown())
 
 
@@ -118,10 +115,15 @@ def test_a_neuron_that_was_not_mined_is_told_as_that() -> None:
 
 def test_what_is_not_known_is_left_out_or_said() -> None:
     assert not any("score" in text for text in shown(score=None))
-    assert "matched set not known" in shown(score={**SCORE, "matched_auc": None})[1]
+    assert "matched set not known" in shown(score={**SCORE, "matched_auc": None})[-2]
     lines = shown(means=[{**WORDS, "baseline_mean": None}], dataset=None, score=None)
-    assert lines[1] == "7.2 words a sentence (corpus not known)"
-    assert shown(means=[], dataset=None, score=None)[1:3] == ["", "Winners, 8 of 100"]
+    assert lines[1] == "Its winners: 7.2 words a sentence (corpus not known)"
+    assert shown(means=[], dataset=None, score=None)[1:3] == ["", "Winners, 12 of 100"]
+
+
+def test_the_only_data_set_of_a_corpus_is_not_named() -> None:
+    only = {"value": "imdb", "share": 1.0, "baseline_share": 1.0}
+    assert shown(dataset=only)[1] == "Its winners: 7.2 words a sentence (corpus 15.1)"
 
 
 def test_the_other_pole() -> None:
@@ -130,12 +132,12 @@ def test_the_other_pole() -> None:
     assert lines[-1].startswith("Activations -0.4000 and beyond, mean -0.5000;")
 
 
-@pytest.mark.parametrize(("rows", "expected"), [(None, 8), (2, 2), (10, 10)])
+@pytest.mark.parametrize(("rows", "expected"), [(None, 12), (2, 2), (10, 10)])
 def test_as_many_winners_as_asked_for(rows: int | None, expected: int) -> None:
     lines = [text for text in shown(rows, width=90) if "sentence " in text and "x" in text]
     assert len(lines) == expected
-    assert lines[0].startswith("    1    1.8750  sentence 1 xxx")
-    assert lines[0].endswith("...  [pydocs]")
+    assert lines[0].startswith("  1   1.8750  sentence 1")
+    assert lines[0].endswith("...  pydocs")
     assert max(map(len, lines)) == 90
 
 
@@ -144,10 +146,10 @@ def test_a_sentence_that_wins_everywhere_is_one_line_and_the_next_takes_its_plac
     lines = shown(4, winners=winners)
     start = lines.index("Winners, 6 of 100")
     assert [text.split()[0] for text in lines[start + 1 : start + 7]] == ["1", "2", "3", "4", "5", "6"]
-    assert re.fullmatch(r"    1    1.8750  sentence 1 x+\.\.\.  \(also wins for 581 other neurons\)", lines[start + 1])
-    assert re.fullmatch(r"    3    1.6250  sentence 3 x+\.\.\.  \(also wins for 581 other neurons\)", lines[start + 3])
+    assert re.fullmatch(r"  1   1.8750  sentence 1 x+\.\.\.  \(also wins for 581 other neurons\)", lines[start + 1])
+    assert re.fullmatch(r"  3   1.6250  sentence 3 x+\.\.\.  \(also wins for 581 other neurons\)", lines[start + 3])
     assert len(lines[start + 1]) == 110, "one line, whatever the sentence's length"
-    assert sum("sentence " in text and "[pydocs]" in text for text in lines) == 4
+    assert sum("sentence " in text and text.endswith("  pydocs") for text in lines) == 4
     whole = shown(winners=winners, patterns=[], profiles=[])
     assert sum("sentence " in text and "xxx" in text for text in whole) == 12, "all of them, hubs too"
     assert sum("(also wins for 581 other neurons)" in text for text in whole) == 2
@@ -168,53 +170,75 @@ def test_one_list_says_what_sets_winners_apart_and_another_what_they_avoid() -> 
             found("word", "a b", variants=variants),
             found("topic", "exam/school", q_value=None, docs=None),
         ],
-        avoids=[found("tag", "NN NN", g2=-5.0, variants=variants[:1])],
+        avoids=[found("tag", "NN NN", items=["NN", "NN"], g2=-5.0, variants=variants[:1])],
     )
-    titles = [text.split("   ")[0] for text in lines[4:] if text and not text.startswith(" ")]
-    assert titles[:3] == ["Winners, 8 of 100", "What sets them apart", "What they avoid"]
+    titles = [text.split("   ")[0] for text in lines[3:] if text and not text.startswith(" ")]
+    assert titles[:3] == ["Winners, 12 of 100", "What sets them apart", "What they avoid"]
+    assert line(lines, "What sets").split()[4:] == ["winners", "corpus", "lift"]
+    measured = ["20", "%", "1", "%", "20.5"]
+    assert line(lines, "word: a b").split() == ["word:", "a", "b", *measured]
+    assert line(lines, "topic:").split() == ["topic:", "exam/school", *measured]
+    assert line(lines, "mark: ?").split() == ["mark:", "?", "(from", "few", "documents)", *measured]
+    assert line(lines, "tag: NN NN").startswith("  tag: NN NN (NN a singular noun)  ")
+    assert lines.index(line(lines, "mark:")) < lines.index(line(lines, "word:")) < lines.index(line(lines, "topic:"))
+
+
+def test_with_everything_findings_have_all_their_measures() -> None:
+    variants = [found("word", "a b c")] * 9
+    rows = [found("mark", "?", docs=3), found("word", "a b", variants=variants), found("topic", "x", docs=None)]
+    rows[2]["q_value"] = None
+    lines = shown(findings=rows, patterns=[], profiles=[])
     assert line(lines, "What sets").split()[4:] == ["winners", "share", "corpus", "lift", "(95", "%)", "q", "docs"]
     measured = ["20", "0.200", "0.0100", "20.5", "(9.04", "to", "46.5)"]
     assert line(lines, "word: a b").split() == ["word:", "a", "b", "+9", "variants", *measured, "1e-09", "15"]
-    assert line(lines, "topic:").split() == ["topic:", "exam/school", *measured, "-", "-"]
+    assert line(lines, "topic:").split() == ["topic:", "x", *measured, "-", "-"]
     assert line(lines, "mark: ? *").split()[-1] == "3"
-    assert "NN NN +1 variant " in line(lines, "tag: NN NN")
-    assert lines.index(line(lines, "mark:")) < lines.index(line(lines, "word:")) < lines.index(line(lines, "topic:"))
     assert line(lines, "* most of these").strip() == "* most of these come from few documents"
-    assert not any("(of" in text for text in lines)
 
 
-def test_tags_that_occur_are_named() -> None:
+def test_words_and_values_come_before_syntax_that_is_about_as_strong() -> None:
+    rows = [found("tag", "NN", g2=120.0), found("word", "a", g2=100.0), found("word", "b", g2=80.0)]
+    lines = shown(findings=rows)
+    places = [lines.index(line(lines, start)) for start in ("word: a", "tag: NN", "word: b")]
+    assert places == sorted(places)
+
+
+def test_tags_and_phrases_are_named() -> None:
     rows = [found("tag", "VB DT", items=["VB", "DT"]), found("subtree", "(S (NP))", items=["S", "NP"])]
-    lines = shown(findings=rows, avoids=[found("word", "IN", items=["IN"])])
-    assert line(lines, "Tags:").startswith("Tags: DT a determiner; NP a noun phrase; S ")
-    assert line(lines, "Tags:").endswith("VB a base verb")
-    assert not any("Tags:" in text for text in shown(findings=[found("word", "a")]))
+    lines = shown(findings=rows)
+    assert line(lines, "tag:").startswith("  tag: VB DT (VB a base verb, DT a determiner)  ")
+    assert line(lines, "subtree:").startswith("  subtree: (S (NP)) (S a clause, NP a noun phrase)  ")
 
 
-def test_a_lift_without_a_corpus_share_is_said_in_counts() -> None:
-    lines = shown(findings=[found("word", "a", count=5, n=5, share=1.0, baseline_share=0.0), found("word", "b")])
+def test_a_lift_without_a_corpus_share_is_said() -> None:
+    rows = [found("word", "a", count=5, n=5, share=1.0, baseline_share=0.0), found("word", "b")]
+    lines = shown(findings=rows)
+    assert line(lines, "word: a").split()[2:] == ["5", "of", "5", "0", "%", "no", "other"]
+    lines = shown(findings=rows, patterns=[], profiles=[])
     assert "0.0000  5 of 5, none in the corpus " in line(lines, "word: a")
     assert len(line(lines, "word: a")) == len(line(lines, "word: b")) == len(line(lines, "What sets")) == 110
 
 
-def test_a_key_that_few_winners_have_is_marked() -> None:
+def test_a_key_that_few_winners_have_is_told_in_counts() -> None:
     rows = [found("author", "shakespeare", count=8, n=20, docs=2), found("topic", "space")]
     lines = shown(findings=rows)
+    assert "  8 of 20 " in line(lines, "author")
+    lines = shown(findings=rows, patterns=[], profiles=[])
     assert line(lines, "author").startswith("  author: shakespeare (of 20) *  ")
-    assert line(lines, "topic").startswith("  topic: space  ")
     assert line(lines, "(of N)").strip().startswith("(of N) so many winners have the key")
 
 
-def test_an_example_stands_below_the_first_findings_with_the_match_marked() -> None:
+def test_an_example_stands_below_the_first_findings_where_everything_is_listed() -> None:
     text = "x" * 200 + " more details"
     examples = [{"text": "See more or less.", "spans": [(4, 8), (12, 16)]}, {"text": text, "spans": [(201, 213)]}]
-    lines = shown(findings=[found("word", f"p{i}", example=examples[i % 2]) for i in range(5)])
+    rows = [found("word", f"p{i}", example=examples[i % 2]) for i in range(5)]
+    lines = shown(findings=rows, patterns=[], profiles=[])
     place = lines.index(line(lines, "word: p0"))
-    assert lines[place + 1] == "      See [more] or [less]."
+    assert lines[place + 1] == "      See [more] or *less*."
     assert lines[place + 3].startswith("      ...xxx")
     assert lines[place + 3].endswith(" [more details]")
     assert [text.strip()[:8] for text in lines[place + 6 : place + 8]] == ["word: p3", "word: p4"]
-    assert max(map(len, lines[place:])) <= 130
+    assert not any("See [more]" in text for text in shown(findings=rows))
 
 
 def test_nothing_that_stands_out_is_said() -> None:
@@ -224,7 +248,7 @@ def test_nothing_that_stands_out_is_said() -> None:
 def test_a_screen_is_enough_and_rows_ask_for_more() -> None:
     some = [found("word", f"w{i}", example={"text": "t", "spans": []}) for i in range(20)]
     many = [found("tag", f"t{i}") for i in range(9)]
-    assert len(shown(findings=some, avoids=many)) <= 40
+    assert len(shown(findings=some, avoids=many)) <= 45
     lines = shown(9, findings=some, avoids=many)
     assert sum("word: w" in text for text in lines) == sum("tag: t" in text for text in lines) == 9
 
@@ -232,8 +256,21 @@ def test_a_screen_is_enough_and_rows_ask_for_more() -> None:
 def test_long_texts_are_cut_to_the_width() -> None:
     rows = [found("subtree", "(NP (DT) (NN)) " * 9, docs=1, variants=[{}] * 9), found("k" * 90, "v" * 200)]
     lines = shown(width=110, findings=rows)
-    assert max(map(len, lines[:-1])) <= 110
-    assert "... +9 variants *" in line(lines, "subtree: (NP")
+    assert max(map(len, lines)) <= 110
+    assert "... (from few documents) " in line(lines, "subtree: (NP")
+    whole = shown(width=110, findings=rows, patterns=[], profiles=[])
+    assert "... +9 variants *" in line(whole, "subtree: (NP")
+
+
+def test_hard_negatives_are_listed_with_everything() -> None:
+    negatives = [{"rank": 1, "activation": -0.5, "text": "looks like one " + "x" * 200, "dataset": "imdb"}]
+    lines = shown(hard_negatives=negatives, patterns=[], profiles=[])
+    start = lines.index("Look like winners, but do not activate it")
+    assert lines[start + 1].startswith("    1   -0.5000  looks like one xxx")
+    assert lines[start + 1].endswith("...  [imdb]")
+    assert len(lines[start + 1]) <= 110
+    for other in (shown(hard_negatives=negatives), shown(hard_negatives=[], patterns=[], profiles=[])):
+        assert not any("Look like winners" in line for line in other)
 
 
 def test_everything_is_listed_where_it_was_asked_for() -> None:
@@ -248,7 +285,7 @@ def test_everything_is_listed_where_it_was_asked_for() -> None:
     ]
     profiles = [{**measured, "property": p, "value": v, "share": s, "count": 7} for p, v, s in values]
     lines = shown(patterns=patterns, profiles=[*profiles, {**profiles[0], "value": "XX", "count": 0}])
-    lines = lines[lines.index("All that was mined and counted, by G2") + 1 : -2]
+    lines = lines[lines.index("All that was mined and counted, by G2") + 1 : -3]
     titles = [text.split("  ")[0] for text in lines if text and not text.startswith(" ")]
     assert titles == [
         "Word patterns",
@@ -280,15 +317,10 @@ def test_peaks_are_marked_and_listed_where_there_are_any() -> None:
     lines = shown(winners=winners, peaks=peaks)
     assert "[snow] falls" in line(lines, "1 ")
     assert len(line(lines, "1 ")) <= 110
-    title = next(i for i, text in enumerate(lines) if text.startswith("Words at which they peak"))
-    assert lines[title].split()[-6:] == ["winners", "share", "in", "them", "lift", "G2"]
-    assert lines[title + 1].split() == ["snow", "12", "0.600", "0.0325", "17.25", "44.0"]
-    assert lines[title + 2 : title + 4] == [
-        "Parts of speech",
-        lines[title + 1].replace("snow", "NN  ").replace("44.0", " 8.5"),
-    ]
+    assert "They peak at: snow (12 of 20; 3.2 % of their words)" in lines
+    assert "As parts of speech: a singular noun (12 of 20; 3.2 % of their words)" in lines
     assert not any("twice" in text for text in lines)
-    assert not any("they peak" in text for text in shown())
+    assert not any("They peak" in text for text in shown())
 
 
 def test_values_of_properties_that_agree_share_a_line() -> None:
@@ -299,7 +331,7 @@ def test_values_of_properties_that_agree_share_a_line() -> None:
 def test_very_small_activations_are_not_shown_as_nothing() -> None:
     tiny = {name: own * 1e-8 if name != "n" else own for name, own in NEURON.items()}
     lines = shown(neuron=tiny, winners=[{**WINNERS[0], "activation": 1.5e-8}])
-    assert lines[-1].startswith(
-        "Activations 1.25e-08 and beyond, mean 1.50e-08; of all 5,000 sentences -1.00e-08 to 2.00e"
+    assert lines[-2].startswith(
+        "Activations 1.25e-08 and beyond, mean 1.50e-08; all 5,000 sentences -1.00e-08 to 2.00e"
     )
-    assert "1.50e-08" in line(lines, "1  ")
+    assert "1.50e-08" in line(lines, "1 1.50e-08")
