@@ -6,7 +6,7 @@ Real sentences (bench/texts.py) are annotated by the shipped pipeline, documents
 and half of them are the baseline. The winners of a few neurons are the sentences that are likest a direction of their
 own, over the corpus and within each data set (bench/mine.py). The neurons are mined and explained; then the audit's own
 workers run in this process, on one thread. Seconds are those of processor time after a warm-up, scaled to all neurons.
-Of the timed neurons as large a share has the controls as of a whole layer. Exit status 1 where it is more than half a
+The share of timed neurons with controls is that of a complete layer. Exit status 1 if the total is more than half a
 core-hour.
 """
 
@@ -50,7 +50,7 @@ def main() -> int:
     parser.add_argument("--winners", type=int, default=200, help="winners of a data set that are used")
     parser.add_argument("--neurons", type=int, default=12, help="neurons that are timed")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", action="store_true", help="accepted for all benchmarks; the output is JSON anyway")
+    parser.add_argument("--json", action="store_true", help="accepted by all benchmarks; this one always prints JSON")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="atlas-bench-") as folder:
         os.environ["ATLAS_CACHE"] = f"{folder}/cache"
@@ -113,7 +113,7 @@ def measure(folder: str, options: argparse.Namespace) -> tuple[dict[str, Any], b
 
 
 def write_winners_by_dataset(store: Store, options: argparse.Namespace) -> None:
-    """Write the part of `topk_by_dataset/` of the first neurons: as many within each data set, by the same likeness."""
+    """Write the part of `topk_by_dataset/` of the first neurons: the same number in each data set."""
     sentences, rng = open_sentences(store, CODES, PRINT), np.random.default_rng([options.seed, options.k])
     likeness, rows = Likeness(sentences), []
     names = list(sentences.names["dataset"])

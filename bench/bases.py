@@ -35,7 +35,7 @@ Measured = tuple[float, float, float]  # a value and the ends of its interval
 
 @dataclass(frozen=True)
 class Basis:
-    """What is found of one run: its units, and each measure with the ends of its 95 % interval."""
+    """The findings of one run: its units, and each measure with the ends of its 95 % interval."""
 
     name: str
     units: int
@@ -75,11 +75,11 @@ def read(name: str, run: str, layer: int, seed: int) -> Basis:
 
 
 def compared(run: str) -> dict[str, object]:
-    """Return what has to be the same of all runs, by run.json."""
+    """Return the settings in run.json that must be equal in all runs."""
     names, path = ("k", "activation_sample"), Path(run) / "run.json"
     stages = json.loads(path.read_text())["stages"] if path.is_file() else {}
     if not {"ingest", "topk", "explain"} <= stages.keys():
-        raise SystemExit(f"error: bench bases: {run} is no run that jobs.explain has been through")
+        raise SystemExit(f"error: bench bases: {run} is not a run with the tables of jobs.explain")
     return {"corpus": stages["ingest"]["fingerprint"], **{n: stages["topk"]["identity"][n] for n in names}}
 
 
@@ -117,7 +117,7 @@ def main() -> int:
     parser.add_argument("--layer", type=int, required=True)
     parser.add_argument("--figure", help="folder of the figure, which is drawn only if one is given")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", action="store_true", help="accepted for all benchmarks; the output is JSON anyway")
+    parser.add_argument("--json", action="store_true", help="accepted by all benchmarks; this one always prints JSON")
     options = parser.parse_args()
     runs = [(name, run) for name, _, run in (text.partition("=") for text in options.run)]
     same = [compared(run) for _, run in runs]

@@ -5,7 +5,7 @@
 
 A synthetic run is written by the tables' own writer: 12 layers of 768 units, 10,000 winners of each pole, the first of
 them token by token, sentences of random words. Then the server's pages of neurons drawn at random are made, each once.
-Exit status 1 where a page is not whole, the median takes half a second or more, or a page or the overview 1 MB or more.
+Exit status 1 if a page is incomplete, the median takes half a second or more, or a page or the overview 1 MB or more.
 """
 
 import argparse
@@ -49,8 +49,8 @@ def main() -> int:
     parser.add_argument("--sentences", type=int, default=1_000_000)
     parser.add_argument("--pages", type=int, default=30)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--folder", help="where the run is, or is to be, and stays")
-    parser.add_argument("--json", action="store_true", help="accepted for all benchmarks; the output is JSON anyway")
+    parser.add_argument("--folder", help="folder of the run; it is made if it is missing, and kept")
+    parser.add_argument("--json", action="store_true", help="accepted by all benchmarks; this one always prints JSON")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         out = Path(options.folder or folder) / "run"
@@ -107,7 +107,7 @@ def write_run(out: str, neurons: Neurons, winners: int, sentences: int, seed: in
         identity = {**IDENTITY, "k": winners} if stage == "topk" else {}
         own = run.begin(stage, identity, config, redo=False)
         if own is None:
-            raise RuntimeError(f"{out}: {stage} is there already")
+            raise RuntimeError(f"{out}: {stage} already exists")
         write(run.store_of(stage), neurons, winners, sentences, rng, own)
         counts: dict[str, Any] = {"sources": [], "scored": sentences}
         run.finish(stage, counts, 0.0)
@@ -188,7 +188,7 @@ def _write_sentences(
 
 
 def _numbers(rng: np.random.Generator, rows: int, names: list[str]) -> dict[str, Any]:
-    """Return columns of measures that pass for sure ones."""
+    """Return columns of measures with values that look significant."""
     made = {name: rng.uniform(0.01, 0.5, rows) for name in names}
     return {**made, **({"q_value": np.full(rows, 1e-6)} if "q_value" in names else {})}
 
@@ -259,7 +259,7 @@ def _write_tokens(
 def _write(
     store: Store, table: str, part: int, columns: dict[str, Any], rng: np.random.Generator, rows: int, own: str
 ) -> None:
-    """Write a part; the columns that are left are numbers at random."""
+    """Write a part; the remaining columns are random numbers."""
     kind = schema(table)
     left = [name for name in kind.names if name not in columns]
     made = pa.table({**columns, **_numbers(rng, rows, left)}).select(kind.names)

@@ -2,14 +2,14 @@
 
     python -m bench calibration --data FOLDER
 
-Sentences of whole documents of every corpus are scored, annotated and read token by token by the jobs themselves. Then
-random sets of as many sentences as a neuron has winners are mined like winners, drawn in three ways: uniformly; with a
-part of their score in common by document (`mild`); and out of few documents. For each family of tests the table says in
-what share of the sets anything has q below 0.05, next to the same share without design effects; of the winners
-of real neurons it says that share too, and how many findings (q below 0.05, lift above 1) are kept of those that there
-are without design effects. Exit status 1 where the 99 % interval of a share lies above 7 % (uniform, mild) or 10 %
-(few). With `--score-sets` it also says what the held-out scores give to random sets, uniform ones and sets of one range
-of lengths (`bench/score_calibration.py`).
+Complete documents of every corpus are scored, annotated and read token by token by the jobs themselves. Then random
+sets, each as large as a neuron's set of winners, are mined like winners. They are drawn in three ways: uniformly; with
+a part of their score shared by document (`mild`); and out of few documents. For each family of tests the table says in
+what share of the sets anything has q below 0.05, next to the same share without design effects; of the winners of real
+neurons it says that share too, and how many findings (q below 0.05, lift above 1) are kept of those that there are
+without design effects. Exit status 1 where the 99 % interval of a share is above 7 % (uniform, mild) or 10 % (few).
+With `--score-sets` it also says what the held-out scores give to random sets, uniform ones and sets of one range of
+lengths (`bench/score_calibration.py`).
 """
 
 import argparse
@@ -63,7 +63,7 @@ PER_DOCUMENT, AT_ONCE, PEAKS = 40, 100, 20  # sentences of a document at most; s
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="bench calibration", description=str(__doc__).splitlines()[0])
-    parser.add_argument("--data", help="folder of Parquet files (text, doc_id); none: corpora/ below ATLAS_TEST_DATA")
+    parser.add_argument("--data", help="folder of Parquet files (text, doc_id); default: corpora/ in ATLAS_TEST_DATA")
     parser.add_argument("--sentences", type=int, default=2_700)
     parser.add_argument("--sets", type=int, default=300, help="random sets of each way")
     parser.add_argument("--neurons", type=int, default=150, help="real neurons and poles")
@@ -72,7 +72,7 @@ def main() -> int:
     )
     parser.add_argument("--k", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", action="store_true", help="accepted for all benchmarks; the output is JSON anyway")
+    parser.add_argument("--json", action="store_true", help="accepted by all benchmarks; this one always prints JSON")
     options = parser.parse_args()
     data = Path(options.data or os.path.join(os.environ.get("ATLAS_TEST_DATA", ""), "corpora"))
     files = sorted(data.glob("*.parquet"))
@@ -115,7 +115,7 @@ def main() -> int:
 
 
 def annotate(files: list[Path], out: Path, sentences: int, k: int, seed: int) -> None:
-    """Draw whole documents of each file, as many sentences of each, and run the jobs on them."""
+    """Draw complete documents, the same number of sentences from each file, and run the jobs on them."""
     random, flags = np.random.default_rng(seed), []
     for file in files:
         table = pq.read_table(file)
@@ -149,7 +149,7 @@ def default_options() -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Sets:
-    """Sets of sentences that are looked at like winners.
+    """Sets of sentences that are treated like winners.
 
     Attributes:
         rows: those of each set, ascending.
@@ -161,7 +161,7 @@ class Sets:
 
 
 def real_winners(store: Store, sentences: SentenceStore, count: int, seed: int) -> Sets:
-    """Return the winners of neurons and poles that are drawn."""
+    """Return the winners of randomly drawn neurons and poles."""
     neurons = read_neurons(store)
     mining = Mining(sentences, neurons, default_options() | {"no_scores": True}, seed, draws=False)
     number, winners = mining.winners(store, 0, len(neurons))
@@ -181,7 +181,7 @@ def real_winners(store: Store, sentences: SentenceStore, count: int, seed: int) 
 
 
 def random_peaks(sentences: SentenceStore, sets: list[Int64s], seed: int) -> pa.Table:
-    """Return the rows of `peaks/` of sets of which some sentences have a peak at any word alike."""
+    """Return the rows of `peaks/` of random sets: some sentences of each have a peak at a uniformly drawn word."""
     random = np.random.default_rng([seed, 3])
     rows = np.concatenate([random.permutation(own)[:PEAKS] for own in sets])
     own = np.repeat(np.arange(len(sets)), [min(len(some), PEAKS) for some in sets])
@@ -288,7 +288,7 @@ Rows = tuple[Int64s, Float64s, Float64s]  # of each row its set, q and lift
 
 
 def families(sentences: SentenceStore, sets: Sets, options: dict[str, Any], seed: int) -> dict[str, Rows]:
-    """Return the rows of each family of tests, what is over whole descriptions last."""
+    """Return the rows of each family of tests; those over complete descriptions come last."""
     found: dict[str, list[Rows]] = {}
     for first in range(0, len(sets.rows), AT_ONCE):
         for table, rows in tables_of(sentences, sets.rows[first : first + AT_ONCE], options, seed):
@@ -350,7 +350,7 @@ def has_excess() -> bool:
 
 
 def beyond(found: dict[str, dict[str, Any]]) -> list[str]:
-    """Return the families and ways whose interval lies above the limit."""
+    """Return the families and ways whose interval is above the limit."""
     return [
         f"{name}, {way}"
         for name, ways in found.items()

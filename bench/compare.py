@@ -2,11 +2,11 @@
 
     python -m bench compare
 
-Winners are drawn at random from a corpus of a million sentences, half of them from a tenth of it, so that neurons
-share more than by chance; the activation sample has 10,000 sentences. Some blocks of 256 neurons go through the
-blocked product and through the count of shared winners, and each once through numpy or scipy, whose values they must
-equal. The totals are those of all 36 blocks on two cores, from processor time (one thread each). Exit status 1 where a
-value differs, or a total is over five minutes.
+Winners are drawn at random from a corpus of a million sentences, half of them from a tenth of it, so that neurons share
+more winners than expected by chance; the activation sample has 10,000 sentences. Some blocks of 256 neurons go through
+the blocked product and through the count of shared winners, and each once through numpy or scipy, whose values they
+must equal. The totals are those of all 36 blocks on two cores, from processor time (one thread each). Exit status 1
+where a value differs, or a total is over five minutes.
 """
 
 import argparse
@@ -37,7 +37,7 @@ def main() -> int:
     parser.add_argument("--sample", type=int, default=10_000)
     parser.add_argument("--blocks", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", action="store_true", help="accepted for all benchmarks; the output is JSON anyway")
+    parser.add_argument("--json", action="store_true", help="accepted by all benchmarks; this one always prints JSON")
     options = parser.parse_args()
     neurons = Neurons((options.width,) * options.layers)
     rng = np.random.default_rng(options.seed)

@@ -1,12 +1,12 @@
-"""What features of a dictionary cost beside the model's forward pass, and the memory of shard after shard.
+"""Measure the cost of dictionary features relative to the forward pass, and the memory over successive shards.
 
     python -m bench dictionary
     python -m bench dictionary --features 1000000 --model tiny
 
-A TopK dictionary of random weights on the last layer; a step of the pass is timed alone, in turn with the others: the
-model's forward pass, the encoder's own matrix product, and all of it, winners and histograms included. `ratio` is what
-all of it takes beyond the forward pass over the product. Every active token is counted. `tiny` is a random BERT of two
-layers of 64 units with the packaged model's tokenizer.
+A TopK dictionary with random weights reads the last layer. Three things are timed in turn: the model's forward pass,
+the encoder's own matrix product, and the complete step with winners and histograms. `ratio` is the time of the complete
+step beyond the forward pass, divided by the time of the product. Every active token is counted. `tiny` is a random BERT
+of two layers of 64 units with the packaged model's tokenizer.
 """
 
 import argparse
@@ -50,7 +50,7 @@ def main() -> int:
     parser.add_argument("--token-budget", type=int, default=2_048)
     parser.add_argument("--k", type=int, default=K)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", action="store_true", help="accepted for all benchmarks; the output is JSON anyway")
+    parser.add_argument("--json", action="store_true", help="accepted by all benchmarks; this one always prints JSON")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="atlas-bench-") as folder:
         facts = read_facts(options.model if options.model != "tiny" else str(tiny(Path(folder) / "model")))

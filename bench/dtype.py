@@ -34,7 +34,7 @@ def main() -> int:
     parser.add_argument("--sentences", type=int, default=5_000)
     parser.add_argument("--k", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", action="store_true", help="accepted for all benchmarks; the output is JSON anyway")
+    parser.add_argument("--json", action="store_true", help="accepted by all benchmarks; this one always prints JSON")
     options = parser.parse_args()
     facts = read_facts("sample")
     tokenizer = Tokenizer(facts)

@@ -3,10 +3,10 @@
     python -m bench end_to_end
 
 Both use `sample`, the same batches of the same real sentences (bench/texts.py), float32 and two processes of one
-thread; the forward pass is measured before and after the job. The job's time is all of it but the start-up and the
-pilot, which stand beside it: scoring, partial files, merge and tables. A worker that still loads its model while
-another scores is starting up. On a machine that others load, look at the ratio of the workers' processor time. The
-processor counts: one with AVX-512 is through its forward pass in half the time, and all else weighs twice as much.
+thread; the forward pass is measured before and after the job. The job's time covers scoring, partial
+files, merge and tables; start-up and pilot are reported separately. A worker that still loads its model while another
+scores counts as start-up. On a busy machine, look at the ratio of the workers' processor time. The processor matters:
+with AVX-512 the forward pass takes half the time, so everything else weighs twice as much.
 Exit status 1 where a count is wrong, or the ratio is below 0.95, or 0.90 where K is 1,000 or more.
 """
 
@@ -31,13 +31,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="bench end_to_end", description=str(__doc__).splitlines()[0])
     parser.add_argument("--sentences", type=int, default=20_000)
     parser.add_argument(
-        "--workers", type=int, default=2, help="processes of one thread, of the job and of the pass alone"
+        "--workers", type=int, default=2, help="single-threaded processes, for the job and for the pass without it"
     )
     parser.add_argument("--shard-size", type=int, default=1_000)
     parser.add_argument("--k", type=int, default=100)
-    parser.add_argument("--every", type=int, default=1, help="the pass alone takes every so many of the batches")
+    parser.add_argument(
+        "--every", type=int, default=1, help="measure the pass without the job on one batch in this many"
+    )
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", action="store_true", help="accepted for all benchmarks; the output is JSON anyway")
+    parser.add_argument("--json", action="store_true", help="accepted by all benchmarks; this one always prints JSON")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="atlas-bench-") as folder:
         out = Path(folder) / "run"

@@ -90,7 +90,7 @@ def measure(sizes: list[int], folder: str | None) -> int:
 
 
 def alone(do: Callable[..., dict[str, Any]], *args: Any) -> dict[str, Any]:
-    """Do it in a process of its own and return what it returns, with its seconds and its memory."""
+    """Call a function in a new process; return its result, its seconds and its memory."""
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
         return pool.submit(_watched, do, args).result()
 
@@ -111,7 +111,7 @@ def _watched(do: Callable[..., dict[str, Any]], args: tuple[Any, ...]) -> dict[s
 
 
 def publish(out: str, size: int) -> dict[str, Any]:
-    """Publish all shards as annotate's workers do; return the seconds of each, those of making the sentences apart."""
+    """Publish all shards as annotate's workers do; return the seconds of each, without making sentences."""
     rng, each = np.random.default_rng(0), []
     store, names = Store(out), pa.array([f"w{n}" for n in range(WORDS + 1)])
     for shard in range(-(-size // SHARD)):
@@ -248,7 +248,7 @@ def _seconds_of_second(worker: Worker, item: Item) -> float:
 
 
 def mine_args(out: str, size: int) -> MineArgs:
-    """Return what a mining worker is made from; what it writes lies in a folder of this size."""
+    """Return the arguments of a mining worker, which writes to a folder named after this size."""
     every = MineConfig.model_validate({"out": out}).model_dump(mode="json")
     options = {name: every[name] for name in MINE_OPTIONS}
     return MineArgs(Store(f"{out}/mine-{size}"), _print(size), PRINT, Neurons((MINED,)), 0, options)
@@ -303,10 +303,10 @@ def merge_ranges(folder: str, files: int, together: int) -> dict[str, Any]:
 
 
 def note(folder: str, files: int) -> dict[str, Any]:
-    """Look whether all files are whole, and read what they say besides, as the driver does."""
+    """Check that all files are complete and read their notes, as the driver does."""
     items = [{"shard": i} for i in range(files)]
     step = Step("look", items, lambda item: [shard_file("topk", item["shard"])], RangeMerger, {})
     notes = read_notes(Store(folder), [shard_file("topk", shard) for shard in range(files)])
     if step.missing(Store(folder), PRINT) or len(notes) != files:
-        raise RuntimeError("a partial file is not whole")
+        raise RuntimeError("a partial file is not complete")
     return {}

@@ -3,12 +3,11 @@
     python -m bench explain
     python -m bench explain --planted
 
-Real sentences (bench/texts.py) are annotated by the shipped pipeline, and half of them are the baseline. The winners
-of a few neurons are the sentences that are likest a direction of their own (bench/mine.py); so are the activations of
-these neurons, and those of the others are noise. Of the timed neurons as large a share has the controls of score cards
-as of a whole layer. The steps' own workers run in this process, on one thread; seconds are those of processor time
-after a warm-up, scaled to all neurons. Exit status 1 where that is more than a core-hour, or a worker holds more than
-2 GB.
+Real sentences (bench/texts.py) are annotated by the shipped pipeline, and half of them are the baseline. The winners of
+a few neurons are the sentences that are likest a direction of their own (bench/mine.py); so are the activations of
+these neurons, and those of the others are noise. The share of timed neurons with the controls of score cards is that of
+a complete layer. The steps' own workers run in this process, on one thread; seconds are those of processor time after a
+warm-up, scaled to all neurons. Exit status 1 where that is more than a core-hour, or a worker holds more than 2 GB.
 
 With --planted the whole job runs on a model whose units are known functions (bench/planted.py), with K the sentences in
 which each is on, and with half of that. Exit status 1 where fewer than nine in ten are found.
@@ -48,7 +47,7 @@ from ops.storage.store import Store
 from ops.storage.tables import part_name
 from ops.topk.neurons import NEURONS_PER_PART, POLES, Neurons
 
-SCORED = 82_000_000  # sentences of the corpus that the sample stands for
+SCORED = 82_000_000  # sentences of the corpus that the sample represents
 MOST_HOURS, MOST_BYTES = 1.0, 2 << 30
 FOUND, LEAST_F1, LEAST_RECALL = 0.9, 0.9, 0.95
 
@@ -61,7 +60,7 @@ def main() -> int:
     parser.add_argument("--neurons", type=int, default=8, help="neurons that are timed")
     parser.add_argument("--planted", action="store_true", help="run the job on a model whose units are known")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", action="store_true", help="accepted for all benchmarks; the output is JSON anyway")
+    parser.add_argument("--json", action="store_true", help="accepted by all benchmarks; this one always prints JSON")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="atlas-bench-") as folder:
         os.environ["ATLAS_CACHE"] = f"{folder}/cache"
@@ -131,7 +130,7 @@ def time_step(name: str, store: Store, mined: dict[str, Any], options: argparse.
 
 
 def timed(step: Step, items: int | None, warm: bool = False) -> float:
-    """Do some items of a step in this process, and return the processor time, that of making its worker aside."""
+    """Do some items of a step in this process, and return the processor time without that of making its worker."""
     worker = step.worker(**step.args)
     chosen = list(step.items)[:items]
     if warm:
@@ -143,7 +142,7 @@ def timed(step: Step, items: int | None, warm: bool = False) -> float:
 
 
 def empty_pairs(store: Store, step: Step, item: dict[str, Any]) -> None:
-    """Write what a block of neurons that was not timed has: nobody like it."""
+    """Write the pairs of a block of neurons that was not timed: none."""
     first = pq.read_table(store.path(step.outputs(step.items[0])[0].path))
     path = Path(store.path(step.outputs(item)[0].path))
     pq.write_table(first.slice(0, 0), path)

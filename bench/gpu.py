@@ -4,12 +4,12 @@
 
 bert-base's configuration with random weights, 9,216 neurons, K = 10,000, both poles, in float32, tf32, bfloat16 and
 float16; no Ray. Sentences are random tokens of lengths like those of a corpus (about 22); they are tokenized
-beforehand, in the job by other cores. Thresholds are those of all sentences here, as a worker hears them that
-joins a running job. For each arithmetic: the scorer, the forward pass alone on its batches (of one length where a
-length is common) and on batches that are cut as for a CPU, with their padding mask; how often the host waited for the
-device within a shard's batches, and at its end; the most memory. Beside them the seconds to unpickle a shard's
-tokens. Exit status 1 where a count is wrong, or a batch waited; 2 where there is no CUDA; `--device cpu --tiny` tries
-the program without one.
+beforehand, in the job by other cores. Thresholds are those of all sentences here, as a worker hears them that joins a
+running job. For each arithmetic: the scorer, the forward pass alone on its batches (of one length where a length is
+common) and on batches that are cut as for a CPU, with their padding mask; how often the host waited for the device
+within a shard's batches, and at its end; the most memory. The seconds to unpickle a shard's tokens are reported too.
+Exit status 1 where a count is wrong, or a batch waited; 2 where there is no CUDA; `--device cpu --tiny` tries the
+program without one.
 """
 
 import argparse
@@ -61,11 +61,11 @@ def main() -> int:
     parser.add_argument("--budget", type=int, default=32_768, help="tokens of a batch, padding included")
     parser.add_argument("--k", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", action="store_true", help="accepted for all benchmarks; the output is JSON anyway")
+    parser.add_argument("--json", action="store_true", help="accepted by all benchmarks; this one always prints JSON")
     options = parser.parse_args()
     if options.device == "cuda" and not torch.cuda.is_available():
         print(
-            "error: bench gpu: no CUDA device is to be seen here; --device cpu --tiny tries the program",
+            "error: bench gpu: there is no CUDA device here; --device cpu --tiny tries the program",
             file=sys.stderr,
         )
         return 2
@@ -99,7 +99,7 @@ def cut(sentences: list[Tokens], budget: int, lengths: Lengths) -> Batches:
 
 
 def share_of_one_length(batches: Batches, sentences: int) -> float:
-    """Return the share of the sentences that stand in batches of one length."""
+    """Return the share of the sentences that are in batches of a single length."""
     return sum(len(ids) for ids, block in batches if block.of_one_length) / sentences
 
 
@@ -175,9 +175,9 @@ def reducer_bytes(shard: ShardScorer, neurons: int) -> float:
 
 
 def new_scorer(scorer: Scorer, k: int, edges: torch.Tensor, sentences: int) -> ShardScorer:
-    """Return a scorer whose winners have room for a whole shard beside K, so that none is sorted between batches.
+    """Return a scorer with room for K winners and a complete shard, so that it never sorts between batches.
 
-    Without the room given, a GPU with little free memory would get less and would sort in between, which waits.
+    Without an explicit room, a GPU with little free memory would get less and sort between batches, which waits.
     """
     if scorer.device.type == "cuda":
         torch.cuda.empty_cache()

@@ -43,7 +43,7 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--shard-size", type=int, default=1_000)
     parser.add_argument("--k", type=int, default=100)
-    parser.add_argument("--json", action="store_true", help="accepted for all benchmarks; the output is JSON anyway")
+    parser.add_argument("--json", action="store_true", help="accepted by all benchmarks; this one always prints JSON")
     options = parser.parse_args()
     known = words()
     sizes, right = {}, True

@@ -40,7 +40,7 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--scaling", action="store_true", help="read it with one worker first, and compare")
     parser.add_argument("--folder", default=None, help="where the temporary folder is made")
-    parser.add_argument("--json", action="store_true", help="accepted for all benchmarks; the output is JSON anyway")
+    parser.add_argument("--json", action="store_true", help="accepted by all benchmarks; this one always prints JSON")
     options = parser.parse_args()
     thousands = options.sentences // 1_000
     with tempfile.TemporaryDirectory(prefix="atlas-bench-", dir=options.folder) as folder:

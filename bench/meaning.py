@@ -5,10 +5,10 @@
 
 Real sentences (the Parquet files of the folder corpora/ below ATLAS_TEST_DATA where that is set, else docstrings) go
 through both passes of `ops.meaning`; times are the process's own. A plain count in Python checks the numbers. With
---synthetic so many sentences of 15 words follow, or as many as --minutes carry, whose words are drawn by Zipf's law
-from a million: shard by shard as in the job, each kind of worker in a process of its own, of which the highest memory
-is told and how much it grew over the second half of the shards. Exit status 1 where a count differs or the target is
-missed.
+--synthetic that many sentences of 15 words follow, or as many as fit into --minutes; their words are drawn by Zipf's
+law from a million. They are counted shard by shard as in the job, each kind of worker in a process of its own. The peak
+memory of each process is reported, and its growth over the second half of the shards. Exit status 1 where a count
+differs or the target is missed.
 """
 
 import argparse
@@ -51,7 +51,7 @@ def main() -> int:
     parser.add_argument("--synthetic", type=int, default=0, help="sentences of the made-up corpus; 0: none")
     parser.add_argument("--minutes", type=float, default=10, help="about how long the made-up corpus may take")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", action="store_true", help="accepted for all benchmarks; the output is JSON anyway")
+    parser.add_argument("--json", action="store_true", help="accepted by all benchmarks; this one always prints JSON")
     options = parser.parse_args()
     texts = draw(options.sentences, options.seed)
     choose(count_words(texts[:100], "keep"), 1, 5)  # imports the stop words, and nothing else

@@ -6,7 +6,7 @@ Real sentences (bench/texts.py) are annotated by the shipped pipeline; each neur
 likest a direction of its own in the space of their words and tags, with noise. The first neurons of 9,216 go through
 the steps' own workers in this process, on one thread; seconds are those of processor time after a warm-up. All else is
 scaled: `sampled` says how many neurons were mined, and `union` how many candidates they had and how many all neurons
-would have if the union went on growing as it does from half of the sample to all of it; counting is scaled by that.
+would have if the union kept growing as it does from half of the sample to all of it; counting is scaled by that.
 Exit status 1 where the tables of the same neurons, taken one set at a time, are not equal.
 """
 
@@ -72,7 +72,7 @@ def main() -> int:
     parser.add_argument("--baseline", type=int, default=1_000_000, help="baseline that counting is scaled to")
     parser.add_argument("--k", type=int, nargs="*", default=sorted(SAMPLES), choices=sorted(SAMPLES))
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", action="store_true", help="accepted for all benchmarks; the output is JSON anyway")
+    parser.add_argument("--json", action="store_true", help="accepted by all benchmarks; this one always prints JSON")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="atlas-bench-") as folder:
         os.environ["ATLAS_CACHE"] = f"{folder}/cache"
@@ -153,7 +153,7 @@ def measure(out: str, k: int, seed: int, baseline: int) -> dict[str, Any]:
 
 
 def seconds(step: Step, warm: bool = True) -> float:
-    """Do all items of a step in this process; return the processor time, that of a first item to warm up aside."""
+    """Do all items of a step in this process; return the processor time, without that of a first warm-up item."""
     worker = step.worker(**step.args)
     if warm:
         worker(step.items[0], None)
@@ -210,7 +210,7 @@ class Likeness:
 
 
 def mean_of(sequences: Sequences, weights: Float64s) -> Float64s:
-    """Return the mean weight of each sentence's items, 0 of none."""
+    """Return the mean weight of each sentence's items, or 0 without items."""
     running = np.concatenate(([0.0], np.cumsum(weights[sequences.items])))
     return np.diff(running[sequences.offsets]) / np.maximum(sequences.lengths, 1)
 

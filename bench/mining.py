@@ -38,7 +38,7 @@ def main() -> int:
     parser.add_argument("--sentences", type=int, default=10_000, help="sentences of the one neuron")
     parser.add_argument("--baseline", type=int, default=50_000, help="sentences that candidates are counted in")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", action="store_true", help="accepted for all benchmarks; the output is JSON anyway")
+    parser.add_argument("--json", action="store_true", help="accepted by all benchmarks; this one always prints JSON")
     options = parser.parse_args()
     texts = draw(options.sentences + options.baseline, options.seed)
     own_words, tags, trees = annotate(texts[: options.sentences])

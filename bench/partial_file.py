@@ -2,7 +2,7 @@
 
     python -m bench partial_file --neurons 36864
 
-As many neurons as bert-base has at `--site mlp`, K = 10,000, both poles: all winners so far lie in one shard, the most
+As many neurons as bert-base has at `--site mlp`, K = 10,000, both poles: all winners so far are in one shard, the most
 that a shard can hand over. `write` has the highest memory while the file is built and written, beyond what there was
 before, next to the bytes of one part's winners and of all. `read` has requests and seconds from a local S3 server,
 with a wait added to each request: of the footer alone, of one part of the neurons as the merge reads it, of all
@@ -45,7 +45,7 @@ FILE = "shard.parquet"
 
 
 class NoModel:
-    """Stands where a model would, and has its device alone."""
+    """Stand in for a model; only its device is needed."""
 
     device = torch.device("cpu")
     layers = (1,)
@@ -59,7 +59,7 @@ def main() -> int:
     parser.add_argument("--sampled", type=int, default=SAMPLED, help="sentences of the activation sample in the shard")
     parser.add_argument("--wait", type=float, default=WAIT_MS, help="milliseconds that are added to each request")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", action="store_true", help="accepted for all benchmarks; the output is JSON anyway")
+    parser.add_argument("--json", action="store_true", help="accepted by all benchmarks; this one always prints JSON")
     options = parser.parse_args()
     torch.set_num_threads(1)
     rows, _ = shard(options.neurons, options.k, options.sampled, options.seed)

@@ -18,7 +18,7 @@ def add_options(parser: argparse.ArgumentParser, model_help: str) -> None:
     parser.add_argument("--model", default="sample", help=model_help)
     parser.add_argument("--repeats", type=int, default=5, help="times that each way is measured, one after the other")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", action="store_true", help="accepted for all benchmarks; the output is JSON anyway")
+    parser.add_argument("--json", action="store_true", help="accepted by all benchmarks; this one always prints JSON")
 
 
 def padded(batches: Iterable[Sequence[Tokens]], pad_id: int) -> Inputs:

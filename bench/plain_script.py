@@ -39,7 +39,7 @@ def main() -> int:
     parser.add_argument("--sentences", type=int, default=640, help="sentences after them, which the script is timed on")
     parser.add_argument("--k", type=int, nargs="+", default=list(TARGETS))
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", action="store_true", help="accepted for all benchmarks; the output is JSON anyway")
+    parser.add_argument("--json", action="store_true", help="accepted by all benchmarks; this one always prints JSON")
     options = parser.parse_args()
     result: dict[str, Any] = {"bench": "plain_script", "sentences": options.start + options.sentences}
     right, met = True, True
@@ -116,7 +116,7 @@ class Script:
 
 
 def agrees(state: State, out: Path, k: int) -> bool:
-    """Tell whether the table names the script's winners, those aside that lie at the last place up to a rounding."""
+    """Tell whether the table has the script's winners, ignoring ties at the last rank within rounding."""
     table = ds.dataset(out / "topk").to_table(columns=["pole", "activation", "sent_id"])
     pole = table["pole"].to_numpy()
     for name, largest in POLES.items():

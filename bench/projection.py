@@ -1,9 +1,9 @@
-"""What the main job takes on 82 million sentences with bert-base on some GPUs: the tables of docs/scale.md.
+"""Project the time of `jobs.run` on 82 million sentences with bert-base: the tables of docs/scale.md.
 
     python -m bench projection
 
-Prints them as docs/scale.md has them, which a test compares. Each row says what its seconds rest on: figures that were
-measured on two cores (M) or counted (N), data sheets and arithmetic (C), and assumptions that nothing here backs (A).
+Prints the tables as docs/scale.md shows them; a test compares the two. Each row states its basis: measured on two
+cores (M), counted (N), computed from these and from data sheets (C), or assumed without any measurement (A).
 """
 
 import argparse
@@ -23,7 +23,7 @@ BANDWIDTH_SHARE = 0.5  # assumed
 FREE_SHARE = 0.9  # of a GPU's memory, once the model is loaded; assumed
 BYTES_PER_VALUE = 608  # counted by `bench gpu`, in blocks of 256 sentences: what the reducers' operators read and write
 CORES = 128  # assumed
-READERS = 120  # of them, beside the scorers' own threads; assumed
+READERS = 120  # of them, in addition to the scorers' own threads; assumed
 UNSORTED = 1.25  # computed, at most: candidates of a GPU, which sorts less often, over those of `EMITTED`
 # Candidates of a neuron and pole in units of K, by workers, thresholds shared: `python -m bench sharing --workers N`.
 EMITTED = {1: 7.5, 8: 14.0, 64: 22.3}
@@ -39,7 +39,7 @@ MINE_S, BASELINE_S, NEURONS_PER_RANGE = 8.1 * 3600, 0.1 * 3600, 16
 TOKENS_S, STARTS_S = 10.0, 60.0  # computed
 FIRST_START_S, START_S = 10.6, 3.5  # of the workers of a job's first step, and of a further pool of actors
 ANNOTATED, WORDS = (27e6, 49e6), 20  # sentences and their words; assumed. By chance alone winners would be 73 million
-MIXING_HOST_S = 5.2e-6  # of a token: moments by class and length, beside the GPU
+MIXING_HOST_S = 5.2e-6  # of a token: moments by class and length, while the GPU runs
 SIDE = {"psi": (1.04, 1.07), "mixing": (1.24, 1.26), "positions, for each variant": (1.07, 1.08)}  # of a forward pass
 
 
@@ -115,7 +115,7 @@ def posts() -> int:
 
 
 def forward_s(setup: Setup, dtype: str) -> float:
-    """Return the seconds of the forward pass over the whole corpus."""
+    """Return the seconds of the forward pass over the complete corpus."""
     return SENTENCES * TOKENS * FLOP_PER_TOKEN / (setup.gpu.peak[dtype] * SHARE[dtype]) / setup.gpus
 
 
@@ -175,21 +175,21 @@ def parts(found: Measured, setup: Setup) -> dict[str, Seconds]:
     few, many = ANNOTATED
     forward: dict[str, Seconds] = {f"topk: forward, {dtype}": forward_s(setup, dtype) for dtype in SHARE}
     return {
-        "ingest: reading, copies, numbering": SENTENCES / INGEST_PER_S / CORES,
-        "ingest: fingerprint and line ends, on the driver": SOURCE_BYTES / HASHED_PER_S + SOURCE_BYTES / COUNTED_PER_S,
-        "topk: reading tokens, beside the GPUs": read_s(found),
+        "ingest: read, deduplicate, number": SENTENCES / INGEST_PER_S / CORES,
+        "ingest: hash and count lines, on the driver": SOURCE_BYTES / HASHED_PER_S + SOURCE_BYTES / COUNTED_PER_S,
+        "topk: read tokens, while the GPUs work": read_s(found),
         **forward,
-        "topk: reducing on the device": reduce_s(setup),
-        "topk: writing candidates": commit_s(setup, found),
-        "topk: bounds on the driver, beside the GPUs": bounds_s(setup, found),
+        "topk: reduce on the GPU": reduce_s(setup),
+        "topk: write candidates": commit_s(setup, found),
+        "topk: thresholds on the driver, while the GPUs work": bounds_s(setup, found),
         "topk: merge": merge_s(setup, found),
-        "topk: the activation sample": sample_s(),
+        "topk: read the activation sample": sample_s(),
         "annotate: tags and trees": (few * WORDS / WORDS_PER_S / CORES, many * WORDS / WORDS_PER_S / CORES),
-        "annotate: the vocabulary, on the driver": (few * VOCABULARY_S, many * VOCABULARY_S),
-        "mine: the copy, one process of each machine": (few * COPY_S, many * COPY_S),
-        "mine: counting, patterns, tables, scores": mine_s(),
-        "tokens: 20 winners a neuron and pole": TOKENS_S,
-        "starts of pools, models, the pilot": STARTS_S,
+        "annotate: vocabulary, on the driver": (few * VOCABULARY_S, many * VOCABULARY_S),
+        "mine: copy the codes, one process per machine": (few * COPY_S, many * COPY_S),
+        "mine: count, find patterns, score": mine_s(),
+        "tokens: 20 winners per neuron and pole": TOKENS_S,
+        "start-up of workers and models, pilot": STARTS_S,
     }
 
 
@@ -203,31 +203,27 @@ def basis(found: Measured) -> list[str]:
         for dtype in SHARE
     ]
     return [
-        f"M {INGEST_PER_S:,} sentences a second and core; A {CORES} cores of it, storage keeps up",
-        f"M {SOURCE_BYTES / 1e9:g} GB: {HASHED_PER_S / 1e9:g} GB/s hashed, {COUNTED_PER_S / 1e9:g} GB/s counted, by "
-        "one core; A storage sends as fast",
-        f"M {found.tokens_per_second:,.0f} kept tokens a second and core; A {READERS} cores of it. Ray reads ahead "
-        "until half of its share of the object store is full (shards of 10 MB, N); `--prefetch` bounds only what a "
-        "GPU's worker is given",
+        f"M {INGEST_PER_S:,} sentences/s per core; A {CORES} cores, and storage keeps up",
+        f"M one core hashes {HASHED_PER_S / 1e9:g} GB/s and counts {COUNTED_PER_S / 1e9:g} GB/s; C "
+        f"{SOURCE_BYTES / 1e9:g} GB; A storage keeps up",
+        f"M {found.tokens_per_second:,.0f} stored tokens/s per core; A {READERS} cores",
         *forward,
-        f"N {BYTES_PER_VALUE} bytes that its operators move for each value (`bench gpu`); A half of "
+        f"N {BYTES_PER_VALUE} bytes moved per value (`bench gpu`); A half of "
         f"{H100.bytes_per_s / 1e12:g} and {L4.bytes_per_s / 1e12:g} TB/s",
-        f"M {1e9 * found.commit_s:.0f} ns a candidate and core; C up to a quarter more of them than sorting at each "
-        "shard's end leaves",
-        f"M {1e3 * found.count_s:.1f} ms for the histogram of each of {SHARDS} shards, {1e3 * found.bounds_s:.0f} ms "
-        f"for each of the {posts()} times that bounds are posted",
-        f"M {1e6 * found.merge_s:.2f} µs a candidate; C {parts_of_neurons} ranges of {NEURONS_PER_PART} neurons, a "
-        "core each",
-        f"N {REQUESTS} requests for each of {SHARDS} files, {FILES_AT_ONCE} files at a time; A {1e3 * REQUEST_S:.0f} "
-        "ms each",
-        f"M {WORDS_PER_S:,} words a second and core; A {few} to {many} million distinct winners of {WORDS} words, "
-        f"{CORES} cores",
-        f"M {1e6 * VOCABULARY_S:.1f} µs a sentence at 16 million; A {few} to {many} million",
-        f"M {1e6 * COPY_S:.1f} µs a sentence at 16 million; A {few} to {many} million. All other cores wait",
-        f"M {MINE_S / 3600:g} core-hours at K = 10,000, and {BASELINE_S / 3600:g} for the baseline; C {ranges} ranges "
-        f"of {NEURONS_PER_RANGE} neurons in {-(-ranges // CORES)} rounds; A {CORES} cores of it",
-        "C at most 370,000 sentences; the start of its pools",
-        f"M {FIRST_START_S} s for a job's first step, {START_S} s for each further pool; A 10 s for loading a model",
+        f"M {1e9 * found.commit_s:.0f} ns per candidate and core; C up to a quarter more candidates than on a CPU",
+        f"M {1e3 * found.count_s:.1f} ms per shard ({SHARDS}), {1e3 * found.bounds_s:.0f} ms per update of the "
+        f"thresholds ({posts()})",
+        f"M {1e6 * found.merge_s:.2f} µs per candidate; C {parts_of_neurons} ranges of {NEURONS_PER_PART} neurons, "
+        "one core each",
+        f"N {REQUESTS} requests for each of {SHARDS} files, {FILES_AT_ONCE} files in parallel; A "
+        f"{1e3 * REQUEST_S:.0f} ms per request",
+        f"M {WORDS_PER_S:,} words/s per core; A {few}-{many} million distinct winners of {WORDS} words, {CORES} cores",
+        f"M {1e6 * VOCABULARY_S:.1f} µs per sentence at 16 million; A {few}-{many} million",
+        f"M {1e6 * COPY_S:.1f} µs per sentence at 16 million; A {few}-{many} million; all other cores wait",
+        f"M {MINE_S / 3600:g} core-hours at K = 10,000 and {BASELINE_S / 3600:g} for the baseline; C {ranges} ranges "
+        f"of {NEURONS_PER_RANGE} neurons in {-(-ranges // CORES)} rounds; A {CORES} cores",
+        "C at most 370,000 sentences, and the start of the workers",
+        f"M {FIRST_START_S} s for the first pool of workers, {START_S} s for each further one; A 10 s to load a model",
     ]
 
 
@@ -267,10 +263,10 @@ def shown(seconds: Seconds) -> str:
     """Return seconds as a table shows them.
 
     >>> shown(817.6), shown(0.0), shown((171.5, 311.2)), shown((100.0, 100.2))
-    ('818', '0', '172 to 311', '100')
+    ('818', '0', '172-311', '100')
     """
     low, high = seconds if isinstance(seconds, tuple) else (seconds, seconds)
-    return f"{low:,.0f}" if round(low) == round(high) else f"{low:,.0f} to {high:,.0f}"
+    return f"{low:,.0f}" if round(low) == round(high) else f"{low:,.0f}-{high:,.0f}"
 
 
 def markdown(found: Measured) -> list[str]:
@@ -286,16 +282,16 @@ def markdown(found: Measured) -> list[str]:
     ]
     forward = [forward_s(setup, "float32") for setup in SETUPS]
     side = [
-        [job, *(shown((low * seconds, high * seconds)) for seconds in forward), f"M {low} to {high} times, on CPUs"]
+        [job, *(shown((low * seconds, high * seconds)) for seconds in forward), f"M {low}-{high} times, on CPUs"]
         for job, (low, high) in SIDE.items()
     ]
     host = [shown(SENTENCES * TOKENS * MIXING_HOST_S / setup.gpus) for setup in SETUPS]
-    why = f"M {1e6 * MIXING_HOST_S:.1f} µs a token, one core for each GPU"
-    side.append(["mixing: moments on the host, beside the GPUs", *host, why])
+    why = f"M {1e6 * MIXING_HOST_S:.1f} µs per token, one core per GPU"
+    side.append(["mixing: moments on the CPU, while the GPUs work", *host, why])
     return [
         table(["stage", *names, "basis"], stages),
         table(["seconds", *names], sums),
-        table(["pass", *names, "over the forward pass in float32"], side),
+        table(["pass", *names, "relative to the float32 forward pass"], side),
     ]
 
 

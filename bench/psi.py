@@ -1,4 +1,4 @@
-"""What psi of every token in every head costs beside the forward pass alone, in one line of JSON.
+"""Measure the cost of psi of every token in every head relative to the forward pass, in one line of JSON.
 
     python -m bench psi
 
@@ -37,7 +37,7 @@ def main() -> int:
     parser.add_argument("--sentences", type=int, default=1_000, help="sentences")
     parser.add_argument("--repeats", type=int, default=5, help="times each batch is run both ways")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", action="store_true", help="accepted for all benchmarks; the output is JSON anyway")
+    parser.add_argument("--json", action="store_true", help="accepted by all benchmarks; this one always prints JSON")
     options = parser.parse_args()
     result = measure(draw(options.sentences, options.seed), options.repeats)
     print(json.dumps({"bench": "psi", **result}))

@@ -33,7 +33,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=5, help="batches of each measurement; the fastest counts")
     parser.add_argument("--k", type=int, default=K)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", action="store_true", help="accepted for all benchmarks; the output is JSON anyway")
+    parser.add_argument("--json", action="store_true", help="accepted by all benchmarks; this one always prints JSON")
     options = parser.parse_args()
     torch.set_num_threads(1)
     forward = forward_seconds(options.rounds)

@@ -54,7 +54,7 @@ BUDGET, READ_TOKENS = 2_048, 20_000_000  # tokens of a batch, and those that are
 
 
 class Synthetic:
-    """Stands for a model: blocks of normal numbers made once, turned by some neurons for each batch.
+    """Stand in for a model: blocks of normal numbers made once, rotated by some neurons for each batch.
 
     Attributes:
         seconds: what making the batches took.
@@ -92,7 +92,7 @@ def main() -> int:
     parser.add_argument("--shard-size", type=int, default=SHARD)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--folder", default=None, help="where the temporary folder is made: 10 GB for 10 minutes")
-    parser.add_argument("--json", action="store_true", help="accepted for all benchmarks; the output is JSON anyway")
+    parser.add_argument("--json", action="store_true", help="accepted by all benchmarks; this one always prints JSON")
     parser.add_argument("--stage", choices=["topk", "all"], default="topk", help="all: see bench/every_stage.py")
     parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES), help="sentences, with --stage all")
     options = parser.parse_args()

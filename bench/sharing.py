@@ -34,7 +34,7 @@ TARGET = 1.5
 
 
 class Synthetic:
-    """Stands for a model: one column of activations for each of some distributions, heavy tails among them."""
+    """Stand in for a model: one column of activations per distribution, some of them with heavy tails."""
 
     device = torch.device("cpu")
     layers = (1,)
@@ -49,7 +49,7 @@ class Synthetic:
             self.values[:, i] = self.values[torch.from_numpy(rng.permutation(n)), i]
 
     def score(self, batch: list[Tokens]) -> list[torch.Tensor]:
-        """Return the activations of the sentences whose ids stand where tokens do."""
+        """Return the activations of the batch's sentences; their token ids are sentence ids here."""
         first, stop = batch[0].ids[0], batch[-1].ids[0]
         return [self.values[first : stop + 1]]
 
@@ -59,7 +59,7 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=WORKERS)
     parser.add_argument("--columns", type=int, default=8)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", action="store_true", help="accepted for all benchmarks; the output is JSON anyway")
+    parser.add_argument("--json", action="store_true", help="accepted by all benchmarks; this one always prints JSON")
     options = parser.parse_args()
     model = Synthetic(options.seed, options.columns)
     edges = edges_from_pilot(model.values[:: len(model.values) // PILOT])

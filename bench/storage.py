@@ -2,14 +2,13 @@
 
     python -m bench storage
 
-A local S3 server stands behind one that counts requests and adds a wait to each. Real sentences in as many source files
-as there are shards, a small random BERT and two workers; the stages are done one after another, at two numbers of
+A proxy in front of a local S3 server counts the requests and delays each of them. Real sentences in as many source
+files as there are shards, a small random BERT and two workers; the stages are done one after another, at two numbers of
 shards, without the wait and with it. In the output of a stage, by numbers of shards: `requests` by method; `waited`,
-the longest chain of the driver's requests of which each began after the one before had its answer; `seconds`, without
-and with the wait (those of the first stage with the start of Ray); and of all three what a further shard adds. A step
-of a single item, as all are that take so little, is done by the driver, so that the loops of workers show there too.
-`one_by_one` names files, of all shards, that the driver asked for one after another; exit status 1 where there are any,
-or a count is wrong.
+the longest chain of strictly sequential requests made by the driver; `seconds`, without and with the wait (those of the
+first stage with the start of Ray); and of all three what a further shard adds. A step of a single item, as all are that
+take so little, is done by the driver, so that the loops of workers show there too. `one_by_one` names files, of all
+shards, that the driver asked for one after another; exit status 1 where there are any, or a count is wrong.
 """
 
 import argparse
@@ -62,7 +61,7 @@ class Measured(NamedTuple):
     requests: list[Request]
 
     def of_driver(self) -> list[Request]:
-        """Return the driver's own requests, those for the sign of life aside, which come beside the work."""
+        """Return the driver's own requests, except those of its heartbeat, which run in parallel with the work."""
         return [r for r in self.requests if r.of_driver and not r.path.endswith(f"/{LOCK}")]
 
 
@@ -73,7 +72,7 @@ def main() -> int:
     )
     parser.add_argument("--wait", type=float, default=WAIT_MS, help="milliseconds that are added to each request")
     parser.add_argument("--stages", nargs="+", choices=STAGES, default=list(STAGES), help="run up to the last of these")
-    parser.add_argument("--json", action="store_true", help="accepted for all benchmarks; the output is JSON anyway")
+    parser.add_argument("--json", action="store_true", help="accepted by all benchmarks; this one always prints JSON")
     options = parser.parse_args()
     stages = STAGES[: max(map(STAGES.index, options.stages)) + 1]
     few, many = options.shards

@@ -14,7 +14,11 @@ def main(words: list[str]) -> int:
     jobs = sorted(files)
     if words and words[0] not in ("-h", "--help"):
         is_job = words[0] in jobs
-        what = f"write python -m jobs.{words[0]}, with a dot" if is_job else f"is no job; there are {', '.join(jobs)}"
+        what = (
+            f"write python -m jobs.{words[0]}, with a dot"
+            if is_job
+            else f"is not a job; the jobs are {', '.join(jobs)}"
+        )
         print(f"error: {error_line(f'python -m jobs {words[0]}: {what}', words)}", file=sys.stderr)
         return 2
     print("python -m jobs.<job> --out URI [--preset small|paper] [--config FILE.yaml] [--field value ...]\n")

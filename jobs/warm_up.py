@@ -1,4 +1,4 @@
-"""Compile ahead what is compiled at its first use, so that the first run does not wait: once after an installation.
+"""Compile what the first run would otherwise compile; run it once after an installation.
 
     python -m jobs.warm_up
 
@@ -25,7 +25,7 @@ MODEL: dict[str, Any] = {"hidden_size": 12, "num_hidden_layers": 2, "num_attenti
 
 def main() -> int:
     """Do it, and say so."""
-    print("compiling what the jobs compile at first use (a minute or two, once)", file=sys.stderr, flush=True)
+    print("compiling for the first use of the jobs (a minute or two, once)", file=sys.stderr, flush=True)
     with (
         tempfile.TemporaryDirectory(prefix="atlas-") as folder,
         redirect_stderr(StringIO()),

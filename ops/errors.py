@@ -22,7 +22,7 @@ class DiskFullError(OSError):
     """The storage has no room left: nothing is lost, and the same command continues once there is some (status 1)."""
 
 
-STOPPED = "stopped; the same command goes on where it was"
+STOPPED = "stopped; give the same command again to resume"
 
 
 class TerminatedError(KeyboardInterrupt):
@@ -46,7 +46,8 @@ def disk_full(error: BaseException) -> DiskFullError | None:
         return None
     where = f" at {error.filename}" if error.filename else ""
     return DiskFullError(
-        f"no room left{where} ({os.strerror(error.errno)}); make room, and the same command goes on where it was"
+        f"no space left{where} ({os.strerror(error.errno)}); free some space, then give the "
+        "same command again to resume"
     )
 
 
@@ -55,7 +56,7 @@ def refused(error: OSError) -> str:
     if error.errno not in _REFUSED:
         return ""
     where = f"{error.filename}: " if error.filename else ""
-    return f"{where}{one_line(error.strerror or error)}; what was finished is kept, and the same command goes on then"
+    return f"{where}{one_line(error.strerror or error)}; finished work is kept: give the same command again to resume"
 
 
 def one_line(error: BaseException | str, limit: int = 300) -> str:

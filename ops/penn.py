@@ -36,7 +36,7 @@ def read(text: str) -> Tree:
     """
     labels, words, parents = _nodes(text)
     if not labels:
-        raise _malformed(text, "there is no tree in it")
+        raise _malformed(text, "it holds no tree")
     nodes = [Tree(label, [], unescape(word) if word else None) for label, word in zip(labels, words, strict=True)]
     for node, parent in zip(nodes[1:], parents[1:], strict=True):
         nodes[parent].children.append(node)
@@ -97,7 +97,7 @@ def walk(tree: Tree) -> Iterator[Tree]:
 
 
 def escape(word: str) -> str:
-    """Return a word as it stands in a bracketed string: round brackets as -LRB- and -RRB-, white space as ``_``."""
+    """Return a word as a bracketed string writes it: round brackets as -LRB- and -RRB-, white space as ``_``."""
     for bracket, name in _ESCAPES.items():
         if bracket in word:
             word = word.replace(bracket, name)
@@ -131,7 +131,7 @@ def _nodes(text: str) -> tuple[list[str], list[str], list[int]]:
     for place, (piece, label, word) in enumerate(pieces):
         if piece == "(":
             if phrase < 0 and labels:
-                raise _malformed(text, "a bracket opens beside a finished tree")
+                raise _malformed(text, "a bracket opens after a finished tree")
             parents.append(phrase)
             words.append(word)
             if not word:
@@ -151,8 +151,8 @@ def _nodes(text: str) -> tuple[list[str], list[str], list[int]]:
             if in_leaf and goes_on is None:
                 break
             if goes_on == "(":
-                raise _malformed(text, f"a bracket opens beside a word, {piece!r}")
-            raise _malformed(text, f"the word {goes_on or piece!r} stands where no word can be")
+                raise _malformed(text, f"a bracket opens next to a word, {piece!r}")
+            raise _malformed(text, f"the word {goes_on or piece!r} is where no word can be")
     if phrase >= 0:
         raise _malformed(text, f"{len(enclosing)} brackets are left open")
     return labels, words, parents

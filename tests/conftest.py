@@ -41,6 +41,7 @@ APART = (
     "test_record",
     "test_submit",
     "test_train_english",
+    "test_tutorial",
     "test_warm_up",
     "test_wrong_calls",
 )

@@ -57,10 +57,10 @@ def annotate(config: AnnotateConfig, stage: Stage) -> dict[str, Any]:
     with store.parquet(codes_file("vocabulary").path) as file:
         counts: dict[str, int] = json.loads(file.metadata.metadata[COUNTS])
     if counts["sentences"] != selected:
-        raise RuntimeError(f"annotate: {selected} sentences were to be annotated, {counts['sentences']} were")
+        raise RuntimeError(f"annotate: expected {selected} annotated sentences, found {counts['sentences']}")
     if counts["sentences"] and not counts["trees"]:
         print(
-            f"annotate: {config.pipeline} gives no constituency trees; tree stays null, no subtrees are mined",
+            f"annotate: {config.pipeline} gives no constituency trees, so tree is null and no subtrees are mined",
             file=sys.stderr,
         )
     return {**counts, "scored": stage.record.require("topk")["counts"]["scored"]}
@@ -218,7 +218,7 @@ def plan(config: AnnotateConfig, stage: Stage, record: DryRun) -> Plan:
     work.append(f"{counted(baseline, 'sentence')} of them the baseline")
     basis = [f"timed {counted(len(found), 'sentence')} in {seconds:.1f} s"]
     if marks is None:
-        basis.append("winners of different neurons counted as if they had no more in common than by chance")
+        basis.append("winners of different neurons are assumed to overlap only by chance")
     return Plan(
         work,
         spread_seconds(record, len(missing), stage.workers, seconds / max(len(found), 1) * to_do, actors=True),

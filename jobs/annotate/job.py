@@ -23,14 +23,17 @@ if TYPE_CHECKING:
 class AnnotateConfig(StageConfig):
     """Options of `annotate`."""
 
-    heading: ClassVar[tuple[int, str]] = (40, "annotate: tags and parses")
+    heading: ClassVar[tuple[int, str]] = (40, "Tags and parses (annotate)")
 
     pipeline: str = Field(
-        "english", description="spaCy pipeline: english (shipped), blank (words only), a package or a directory"
+        "english",
+        description="Use this spaCy pipeline: english (included), blank (words only), a package or a directory",
     )
-    scope: Literal["named", "all"] = Field("named", description="sentences that other tables name, or the whole corpus")
+    scope: Literal["named", "all"] = Field(
+        "named", description="Annotate only the sentences that other tables name, or all of the corpus"
+    )
     baseline_size: int | None = Field(
-        None, ge=0, description="sentences of the uniform baseline sample; none given: all"
+        None, ge=0, description="Draw this many sentences as the uniform baseline sample (default: all)"
     )
 
 

@@ -1,4 +1,4 @@
-"""Ask whether what is said of a neuron in one data set holds in the others: how much of it is an illusion.
+"""Test whether what is found for a neuron in one data set holds in the other data sets.
 
     python -m jobs.audit --out runs/docs --preset small
     ray job submit --working-dir . -- python -m jobs.audit --out s3://bucket/run
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 class AuditConfig(UnitsConfig):
     """Options of `audit`."""
 
-    heading: ClassVar[tuple[int, str]] = (60, "audit: does a finding hold in other data sets?")
+    heading: ClassVar[tuple[int, str]] = (60, "Comparison of data sets (audit)")
 
-    winners: int = Field(200, ge=20, description="winners of a data set that are used at most, the first by rank")
+    winners: int = Field(200, ge=20, description="Use at most this many winners per data set, the first by rank")
     no_controls: bool = Field(
-        False, description="leave out the controls: data sets permuted over documents, and two halves of each"
+        False, description="Skip the controls: data sets permuted over documents, and two halves of each data set"
     )
 
 

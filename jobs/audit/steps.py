@@ -92,7 +92,7 @@ def _too_few(out: str, options: dict[str, Any], k: int, sizes: list[int]) -> Inp
     if not LEAST_KEPT <= fewer < k:
         return InputError(f"{what}; an audit compares two or more: give larger ones to jobs.ingest")
     return InputError(
-        f"{what}, 20 to each winner that is kept; to keep fewer, run",
+        f"{what} (20 sentences for each winner); to keep fewer winners, run",
         command(out, "topk", options, redo=True, k_per_dataset=fewer),
     )
 
@@ -168,7 +168,7 @@ def audit(config: AuditConfig, datasets: AuditedDatasets, stage: Stage) -> dict[
     for step in steps:
         stage.do(step)
     if notes_of(next(iter(read_partials(stage.store, [run_file(steps[0].items[0])]))))["alone"]:
-        print("audit: every sentence is a document of its own; intervals are by sentence", file=sys.stderr)
+        print("audit: each document has only one sentence, so intervals are by sentence", file=sys.stderr)
     rows = _read(stage, "neurons", steps[-1].items, NEURON_COLUMNS)
     verdicts = rows["verdict"].to_pylist()
     return {

@@ -1,10 +1,10 @@
-"""Serve a finished run to a browser on this machine: the overview, every neuron on demand, and a search.
+"""Serve a finished run to a web browser: the overview, every neuron, and a search.
 
     python -m jobs.browse --out runs/small
     python -m jobs.browse --out s3://bucket/run --port 9000
 
 Prints its address once it answers (in seconds; the first overview of a large run takes some more); Ctrl-C ends it.
-Reads the tables that run.json names, also when they are made anew meanwhile, and writes nothing. Starts no Ray.
+Reads the tables that run.json names, reopens them when they are rebuilt, and writes nothing. Starts no Ray.
 """
 
 from typing import ClassVar
@@ -18,18 +18,19 @@ from jobs.stage.options import JobConfig
 class BrowseConfig(JobConfig):
     """Options of `browse`."""
 
-    heading: ClassVar[tuple[int, str]] = (10, "What is served, and to whom")
+    heading: ClassVar[tuple[int, str]] = (10, "Server")
 
     host: str = Field(
-        "127.0.0.1", description="address to listen on; 127.0.0.1: this machine alone; 0.0.0.0: whoever reaches it"
+        "127.0.0.1",
+        description="Listen on this address; 127.0.0.1: this machine only; 0.0.0.0: anyone who can reach it",
     )
-    port: int = Field(8000, ge=0, le=65_535, description="port; 0: a free one")
-    winners: int = Field(50, ge=1, le=1_000, description="winners of a pole that a page lists")
-    seconds: float = Field(30.0, gt=0, description="seconds that a search may take")
+    port: int = Field(8000, ge=0, le=65_535, description="Listen on this port; 0: any free port")
+    winners: int = Field(50, ge=1, le=1_000, description="List this many winners per pole on a page")
+    seconds: float = Field(30.0, gt=0, description="Stop a search after this many seconds")
 
 
 def run(config: BrowseConfig) -> None:
-    """Serve until Ctrl-C."""
+    """Serve the run until Ctrl-C is pressed."""
     from jobs.browse.server import serve
 
     serve(config.out, config.host, config.port, config.winners, config.seconds)

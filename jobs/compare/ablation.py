@@ -66,7 +66,7 @@ def choose(config: CompareConfig, args: AblationArgs) -> tuple[dict[str, list[in
     chosen = choose_neurons(properties, neurons, config.ablate, config.ablate_most, with_last)
     if not chosen:
         raise InputError(
-            f"--ablate: {args.facts.name} has one layer and no classifier, so that no neuron has others after it; "
+            f"--ablate: {args.facts.name} has one layer and no classifier, so a neuron has nothing to act on; "
             "leave the option out"
         )
     std = properties["neurons:std"]

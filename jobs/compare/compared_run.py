@@ -116,7 +116,7 @@ def redraw(part: str, option: str, config: CompareConfig, record: Run, draw: Cal
     names = draw()
     entry["config"][option] = wanted
     record.add_files(f"compare/{part}", f"compare/figures/{part}", names)
-    print(f"compare/{part}: drawn again with {option} {wanted}", file=sys.stderr)
+    print(f"compare/{part}: redrawn with {option} {wanted}", file=sys.stderr)
 
 
 def neurons_of(record: Run) -> Neurons:
@@ -141,8 +141,8 @@ def model_of(record: Run) -> ModelFacts:
     facts = recorded_model(topk)
     if facts.fingerprint != topk["identity"]["model"]:
         raise InputError(
-            f"--out {record.store.uri}: was made with another model than {facts.name} is now; "
-            "put that one back, or run",
+            f"--out {record.store.uri}: was made with a model that has changed since ({facts.name}); "
+            "restore it, or run",
             command(record.store.uri, "topk", topk["config"], redo=True),
         )
     return facts

@@ -1,4 +1,4 @@
-"""The part `diversity` of `compare`: are the winners of a layer more alike than sentences drawn from the corpus?"""
+"""The part `diversity` of `compare`: are a layer's winners more similar than sentences of the corpus?"""
 
 import sys
 from dataclasses import dataclass
@@ -129,12 +129,12 @@ def check_clusters(args: DiversityArgs) -> None:
     if args.clusters[0] > max(distinct):
         raise InputError(
             f"--diversity-clusters {args.clusters[0]}: no layer has more than {counted(max(distinct), 'sentence')} "
-            "among the winners that were drawn; name a smaller number"
+            "among the drawn winners; give a smaller number"
         )
     if beyond := [str(number) for number in args.clusters if number > min(distinct)]:
         print(
-            f"compare/diversity: {', '.join(beyond)} clusters are left out for layers with fewer sentences among the "
-            f"winners that were drawn (least: {min(distinct):,})",
+            f"compare/diversity: {', '.join(beyond)} clusters are skipped for layers with fewer sentences among the "
+            f"drawn winners (fewest: {min(distinct):,})",
             file=sys.stderr,
         )
 

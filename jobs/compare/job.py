@@ -1,4 +1,4 @@
-"""Compare neurons with each other, layers with layers, and a model with another, from the tables of a finished run.
+"""Compare neurons, layers and models, from the tables of a finished run.
 
     python -m jobs.compare --out runs/small
     python -m jobs.compare --out runs/small --against /path/to/model --text-set news=news.txt --text-set mail='m/*.txt'
@@ -10,10 +10,10 @@ winners of deeper layers more diverse?), compare/groups and its kin (which neuro
 and compare/nearest; with --with compare/matches and compare/universal (does another model have the same units?); with
 --against-run compare/runs (do scores exceed those of a run with random weights?); with --against compare/shift and its
 kin (how far did a model move?); with --ablate compare/ablation (what do neurons do to others?); and figures, as PNG,
-PDF and SVG, below compare/figures/. Every result has its null beside it: docs/compare.md. After Oba 2021, Step 4.
+PDF and SVG, below compare/figures/. Every result comes with its null: docs/compare.md. After Oba 2021, Step 4.
 Print the main findings with python -m jobs.show --out runs/small --compare.
 
-What to expect (packaged model, 20,000 sentences, two cores with eight busy processes beside them, November 2026):
+What to expect (packaged model, 20,000 sentences, two cores shared with eight busy processes, November 2026):
 dimensions 132 s, neighbours 33 s, Ray's start included; a t-SNE map of 1,000 points 13 s of a core. --ablate takes
 11 ms of a core for each sentence and neuron, random ones included. 9,216 neurons with 10,000 winners: docs/compare.md.
 """
@@ -40,64 +40,61 @@ Part = Literal["dimensions", "neighbours", "groups", "diversity", "matches", "ru
 class CompareConfig(PlacementConfig, ArithmeticConfig, UnitsConfig):
     """Options of `compare`."""
 
-    heading: ClassVar[tuple[int, str]] = (60, "compare")
+    heading: ClassVar[tuple[int, str]] = (60, "Comparison (compare)")
 
     part: Annotated[tuple[Part, ...], BeforeValidator(listed)] = Field(
         (),
-        description="do this part alone, repeatable; none given: all, matches with --with, runs with "
-        "--against-run, shift with --against, ablation with --ablate",
+        description="Run only this part; repeatable (default: all parts whose other run or model is given)",
     )
-    permutations: int = Field(1_000, ge=1, description="permutations of units, the null of dimensions")
-    rotations: int = Field(99, ge=1, description="rotated bases, the control of dimensions")
+    permutations: int = Field(1_000, ge=1, description="Permute the units this many times, as the null of dimensions")
+    rotations: int = Field(99, ge=1, description="Draw this many rotated bases, as the control of dimensions")
     nearest: int = Field(
-        10, ge=1, description="neighbours of a neuron, of each kind: by correlation and by overlap, within and across"
+        10, ge=1, description="List this many neighbours by correlation and by overlap, within and across layers"
     )
-    group_count: int = Field(10, ge=1, description="groups of k-means")
+    group_count: int = Field(10, ge=1, description="Groups of k-means")
     group_range: Annotated[tuple[Count, ...], BeforeValidator(listed)] = Field(
-        (2, 5, 10, 15, 20, 30), description="numbers of groups whose silhouette and stability are measured, repeatable"
+        (2, 5, 10, 15, 20, 30), description="Measure silhouette and stability for this number of groups; repeatable"
     )
     group_sentences: int = Field(
-        1_000, ge=2, description="sentences of the activation sample that a neuron's vector has"
+        1_000, ge=2, description="Describe each neuron by this many sentences of the activation sample"
     )
     diversity_clusters: Annotated[tuple[Count, ...], BeforeValidator(listed)] = Field(
-        (1, 5, 10, 20, 50, 100, 200), description="numbers of clusters of the winners' vectors, repeatable"
+        (1, 5, 10, 20, 50, 100, 200), description="Group the winners' vectors into this many clusters; repeatable"
     )
-    diversity_sample: int = Field(
-        10_000, ge=1, description="winners drawn from each layer, to be embedded and clustered"
-    )
+    diversity_sample: int = Field(10_000, ge=1, description="Draw this many winners per layer to embed and cluster")
     with_: str = Field(
         "",
-        description="run directory of another model over the same corpus: which of its units is most like each unit "
-        "of this run, and is that more than chance?",
+        description="Match units with those of this run: another model over the same corpus",
     )
     against_run: str = Field(
         "",
-        description="run directory of a control over the same corpus, with random weights or rotated directions: "
-        "do the scores of this run's neurons exceed its scores?",
+        description="Compare scores with this control run: random weights or rotated directions, same corpus",
     )
     against: str = Field(
-        "", description="another model, as --model of topk takes it, or the run directory of one: how far it moved"
+        "", description="Measure how far this other model moved: a name as for topk --model, or its run directory"
     )
-    model_seed: int | None = Field(None, ge=0, description="seed of the weights of --against random:NAME; 0 by default")
+    model_seed: int | None = Field(None, ge=0, description="Seed of the weights of --against random:NAME (default: 0)")
     text_set: Annotated[tuple[str, ...], BeforeValidator(listed)] = Field(
-        (), description="NAME=SOURCE, sentences that both models read; SOURCE as --corpus of ingest; repeatable"
+        (), description="Have both models read this text set: NAME=SOURCE, SOURCE as for --corpus; repeatable"
     )
-    text_column: str = Field("text", description="column of the text sets that holds the text")
+    text_column: str = Field("text", description="Column of the text sets that holds the text")
     split: Literal["sentences", "none"] = Field(
-        "sentences", description="split the text sets' text, or take a row as one sentence"
+        "sentences", description="Split the texts of text sets into sentences, or take each row as one sentence (none)"
     )
-    text_limit: int = Field(10_000, ge=1, description="most sentences of a text set, a uniform sample of distinct ones")
-    resamples: int = Field(1_000, ge=1, description="bootstrap resamples behind the intervals of runs and of a shift")
-    ablate: int = Field(
-        0, ge=0, description="neurons of every property, those with most of it, to be set to their mean"
+    text_limit: int = Field(
+        10_000, ge=1, description="Read at most this many sentences per text set, a uniform sample of distinct ones"
     )
-    ablate_most: int = Field(100, ge=1, description="most neurons in all that --ablate takes")
+    resamples: int = Field(1_000, ge=1, description="Bootstrap resamples for the intervals of runs and shift")
+    ablate: int = Field(0, ge=0, description="Set to their mean this many neurons per property, those with most of it")
+    ablate_most: int = Field(100, ge=1, description="Ablate at most this many neurons in all")
     ablate_random: int = Field(
-        39, ge=1, description="random neurons of like spread for each that --ablate takes, its null; p is at least 1/40"
+        39, ge=1, description="Draw N random neurons of similar spread per ablated one; the smallest p is 1/(N + 1)"
     )
-    ablate_sentences: int = Field(100, ge=1, description="sentences of the sample read once for each neuron")
-    figure_layer: int = Field(6, ge=1, description="layer whose groups are drawn (the last one where there are fewer)")
-    figure_units: str = Field("301:350", description="FIRST:LAST, the units that the heat map of dimensions shows")
+    ablate_sentences: int = Field(100, ge=1, description="Read this many sentences of the sample for each neuron")
+    figure_layer: int = Field(
+        6, ge=1, description="Draw the groups of this layer, or of the last one if there are fewer"
+    )
+    figure_units: str = Field("301:350", description="Show these units, FIRST:LAST, in the heat map of dimensions")
 
 
 def do(config: CompareConfig, record: "Run") -> None:
@@ -157,18 +154,18 @@ def chosen_parts(config: CompareConfig, dictionaries: bool = False) -> tuple[str
         if others:
             raise InputError(
                 f"--part {others[0]}: compares neurons, and the units of this run are features of dictionaries; "
-                "they have neighbours (--part neighbours), matches (--with) and scores to compare (--against-run)"
+                "choose --part neighbours, --with or --against-run"
             )
     if config.text_set and not config.against:
-        raise InputError("--text-set: is read by two models; name the other one by --against MODEL_OR_RUN")
+        raise InputError("--text-set: is read by two models; give the other one with --against MODEL_OR_RUN")
     if "shift" in config.part and not config.against:
-        raise InputError("--part shift: needs another model; name it by --against MODEL_OR_RUN")
+        raise InputError("--part shift: requires another model; give it with --against MODEL_OR_RUN")
     if "ablation" in config.part and not config.ablate:
-        raise InputError("--part ablation: needs a number of neurons; name it by --ablate N")
+        raise InputError("--part ablation: requires a number of neurons; give it with --ablate N")
     if "matches" in config.part and not config.with_:
-        raise InputError("--part matches: needs another run; name it by --with RUN")
+        raise InputError("--part matches: requires another run; give it with --with RUN")
     if "runs" in config.part and not config.against_run:
-        raise InputError("--part runs: needs a control; name its run by --against-run RUN")
+        raise InputError("--part runs: requires a control; give its run with --against-run RUN")
     if config.part:
         return config.part
     always = ("neighbours",) if dictionaries else ("dimensions", "neighbours", "groups", "diversity")
@@ -204,7 +201,7 @@ def check(config: CompareConfig, record: "Run", parts: tuple[str, ...]) -> None:
             command(config.out, "topk", topk["config"], redo=True, activation_sample=1_000),
         )
     if "ablation" in parts and site != "hidden":
-        raise InputError(f"--ablate: the run is of --site {site}; only neurons of hidden are set to their mean")
+        raise InputError(f"--ablate: the run has --site {site}; only neurons of --site hidden can be set to their mean")
 
 
 def check_mined(config: CompareConfig, record: "Run", part: str) -> None:

@@ -31,7 +31,7 @@ def open_other(flag: str, named: str, record: RunReader, stages: tuple[str, ...]
         other = RunReader(named, create=False)
         if "publishing" in other.record:
             stage = other.record["publishing"]["stage"]
-            raise InputError(f"--out {named}: a job that put {stage} in place was killed; give its command again")
+            raise InputError(f"--out {named}: a job was killed while it put {stage} in place; give its command again")
         for stage in ("ingest", *stages):
             other.require(stage)
         check_tables(other.store, [stage for stage in stages if stage != "ingest"], other.record, footers=False)
@@ -53,7 +53,7 @@ def check_same_corpus(flag: str, named: str, record: RunReader, other: RunReader
     if kept[0] != kept[1]:
         changed = _here_and_there(differences(kept[0], kept[1], own["config"], others["config"]))
         raise InputError(
-            f"{flag} {named}: is of another corpus: {changed}; give a run of the same sources and options of ingest"
+            f"{flag} {named}: has another corpus: {changed}; give a run with the same sources and options of ingest"
         )
 
 
@@ -70,7 +70,9 @@ def check_same_options(flag: str, named: str, stage: str, own: dict[str, Any], o
     """
     if own != others:
         changed = _here_and_there(differences(own, others))
-        raise InputError(f"{flag} {named}: its {stage} was run with other options: {changed}; give a run with the same")
+        raise InputError(
+            f"{flag} {named}: its {stage} was run with other options: {changed}; give one with the same options"
+        )
 
 
 def _here_and_there(changed: str) -> str:

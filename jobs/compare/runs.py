@@ -94,9 +94,9 @@ def check_runs(config: CompareConfig, record: Run) -> Control:
     poles = POLES if both else ("top",)
     missing = [t for t in MEASURES if t in TABLES and t not in tables]
     if missing:
-        print(f"compare/runs: left out, because not both runs have it: {', '.join(missing)}", file=sys.stderr)
+        print(f"compare/runs: skipped, because only one run has it: {', '.join(missing)}", file=sys.stderr)
     if common != layers[0]:
-        print(f"compare/runs: compares only the layers that both runs have: {_listed(common)}", file=sys.stderr)
+        print(f"compare/runs: only the layers that both runs have are compared: {_listed(common)}", file=sys.stderr)
     return Control(other, named, tables, common, poles)
 
 

@@ -74,7 +74,9 @@ def check_shift(config: CompareConfig, record: Run) -> Compared:
     against = check_other(config, record, other, name or config.against, neurons_of(record), model_of(record))
     same_corpus = other is not None and other.record.get("corpus") == record.record.get("corpus")
     if not names and not (other is not None and same_corpus and common_sentences(record.store, other.store)):
-        raise InputError(f"--against {config.against}: give sentences that both models read, by --text-set NAME=SOURCE")
+        raise InputError(
+            f"--against {config.against}: give sentences for both models to read with --text-set NAME=SOURCE"
+        )
     return Compared(names, sources, other, same_corpus, against)
 
 
@@ -121,7 +123,7 @@ def check_other(
             if own[name] != others[name]:
                 raise InputError(
                     f"--against {config.against}: was run with {name} {others[name]}, this run with {own[name]}; "
-                    "compare runs of the same"
+                    "compare runs with the same"
                 )
         against = model_of(other)
     if (against.layers, against.width) != (facts.layers, facts.width) or (
@@ -202,7 +204,7 @@ def plan(compared: Compared, config: CompareConfig, stage: Stage, args: ShiftArg
     most, neurons = args.most * len(compared.names), len(args.neurons)
     more = [f"have both models read at most {most:,} sentences"]
     if compared.same_corpus:
-        more.append(f"set the winners of {neurons:,} neurons beside those of the other run")
+        more.append(f"compare the winners of {neurons:,} neurons with those of the other run")
     seconds = 2 * most * SENTENCE_S if args.scoring.device == "cpu" else None
     reading = read_step(args, compared.names, compared.sources)
     return part_plan(stage, record, [(reading, SET_S)], neurons * NEURON_BYTES + FIGURE_BYTES, more, seconds)
@@ -241,7 +243,7 @@ def distances_step(args: ShiftArgs, blocks: list[Item]) -> Step:
 
 
 def runs_step(args: ShiftArgs, other: Store) -> Step:
-    """Return the step that sets the winners and the samples of two runs beside each other."""
+    """Return the step that compares the winners and the samples of two runs."""
     given = {"args": args, "other": other}
     return Step("compare: two runs", [{"all": True}], lambda _: RUNS, RunComparer, given, "pair of runs")
 
@@ -282,7 +284,7 @@ class Distancer:
 
 
 class RunComparer:
-    """Sets the winners and the activation samples of two runs of one corpus beside each other, neuron by neuron."""
+    """Compares the winners and the activation samples of two runs of one corpus, neuron by neuron."""
 
     def __init__(self, args: ShiftArgs, other: Store) -> None:
         self.args, self.other = args, other

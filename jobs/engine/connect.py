@@ -88,7 +88,7 @@ def _held_back_stderr() -> Iterator[None]:
 
 
 def on_cluster() -> bool:
-    """Tell whether the jobs run on a cluster that is there already, and not on this machine alone.
+    """Tell whether the jobs run on a cluster that already exists, and not on this machine alone.
 
     A set RAY_ADDRESS means a cluster, also where one worker is asked for; but for `local`, Ray's word for none.
     """
@@ -120,7 +120,7 @@ def pool_size(asked: int | Literal["auto"], threads: int = 1) -> int | None:
     started = min(wanted, cores, room)
     if started < wanted:
         why = f"{cores} cores" if cores <= room else f"room for {room} in its memory"
-        _say_capped(f"--workers {wanted}: this machine has {why}, so that {started} are started")
+        _say_capped(f"--workers {wanted}: this machine has {why}, so {started} are started")
     return started
 
 

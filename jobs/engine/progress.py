@@ -65,7 +65,7 @@ class Progress:
                 file=sys.stderr, leave=False, ncols=size.columns, nrows=size.lines,
             )  # fmt: skip
         elif self.done:
-            say(f"{self.stage}: {self.done:,} of {self.items:,} {self.unit} were done before")
+            say(f"{self.stage}: {self.done:,} of {self.items:,} {self.unit} were already done")
         self.ticks.start()
         return self
 
@@ -79,7 +79,7 @@ class Progress:
         if self.bar is not None:
             self.bar.close()
         if kind is None:
-            before = f" ({self.earlier:,} done before)" if self.bar is not None and self.earlier else ""
+            before = f" ({self.earlier:,} already done)" if self.bar is not None and self.earlier else ""
             say(f"{self._counts()}{before}{self._rate()}, {duration(self._seconds())}")
 
     def add(self, work: int = 0) -> None:

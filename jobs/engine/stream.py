@@ -37,7 +37,7 @@ def planned(
 
     A source that holds what the actors hold, before a map without a batch size, is fused with it: then an item is read
     where its work is done. Apart from actors that hold cores its tasks would wait for ever for the cores. Apart from
-    actors that hold GPUs they have cores of their own, and must be: Ray Data wants a batch size for those.
+    actors that hold GPUs they have cores of their own, and must be: Ray Data requires a batch size for those.
 
     Args:
         items: each with a name of its own.
@@ -94,7 +94,7 @@ def stream(name: str, dataset: Dataset, needs: Sequence[Resources]) -> Iterator[
         needs: as the function of that name returns them.
 
     Raises:
-        EngineError: the engine cannot go on.
+        EngineError: the engine cannot continue.
         Exception: what a worker raised, as it raised it.
     """
     # Ray names files after it.
@@ -116,8 +116,8 @@ def _row(text: str) -> Item:
     row: Item = json.loads(text)
     if "given_up" in row:
         raise EngineError(
-            f"{row['given_up']}: the work at it ended its worker's process {ATTEMPTS} times (killed, or out of memory);"
-            f" it is not tried again now; {GOES_ON}"
+            f"{row['given_up']}: its worker's process ended {ATTEMPTS} times (killed, or out of memory);"
+            f" it is not retried; {GOES_ON}"
         )
     return row
 

@@ -108,4 +108,4 @@ def _exit(why: str) -> NoReturn:
     os._exit(1)
 
 
-GOES_ON = "what was finished is kept, and the same command goes on there"
+GOES_ON = "finished work is kept: give the same command again to resume"

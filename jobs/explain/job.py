@@ -1,4 +1,4 @@
-"""Explain every neuron in one sentence, without a language model, scored on documents that it has not seen.
+"""Explain every neuron in one sentence, without a language model, and score it on unseen documents.
 
     python -m jobs.explain --out runs/docs --preset small
     ray job submit --working-dir . -- python -m jobs.explain --out s3://bucket/run
@@ -22,12 +22,22 @@ if TYPE_CHECKING:
 class ExplainConfig(UnitsConfig):
     """Options of `explain`."""
 
-    heading: ClassVar[tuple[int, str]] = (60, "explain: one sentence for every neuron")
+    heading: ClassVar[tuple[int, str]] = (60, "Explanations (explain)")
 
-    literals: int = Field(8, ge=1, le=32, description="most literals of a neuron's range model, besides nuisance")
-    card_literals: int = Field(6, ge=1, le=16, description="most literals of a pole's score card, besides nuisance")
+    literals: int = Field(
+        8,
+        ge=1,
+        le=32,
+        description="Use at most this many literals in a neuron's range model, nuisance literals not counted",
+    )
+    card_literals: int = Field(
+        6,
+        ge=1,
+        le=16,
+        description="Use at most this many literals in a pole's score card, nuisance literals not counted",
+    )
     no_controls: bool = Field(
-        False, description="leave out the controls of a layer: a rotated basis and shuffled activations"
+        False, description="Skip the controls of each layer: a rotated basis and shuffled activations"
     )
 
 

@@ -134,13 +134,13 @@ def explain(config: ExplainConfig, facts: ModelFacts, stage: Stage) -> dict[str,
     args = explain_args(config, facts, stage, neurons)
     if 2 * args.k > args.scored:
         print(
-            f"explain: K = {args.k:,} is more than half of the corpus's {args.scored:,} sentences, so that nothing "
-            "sets winners apart; scores are null",
+            f"explain: K = {args.k:,} is more than half of the corpus's {args.scored:,} sentences, so winners "
+            "cannot differ from the rest; scores are null",
             file=sys.stderr,
         )
     sampled = len(sampled_sentences(stage.store))
     if not sampled:
-        print("explain: no activation sample (--activation-sample 0): range models are left out", file=sys.stderr)
+        print("explain: no activation sample (--activation-sample 0), so range models are skipped", file=sys.stderr)
     for step in explain_steps(args, sampled, stage.record.require("annotate")["counts"]["sentences"]):
         stage.do(step)
     with stage.store.parquet(EXPLANATIONS.path) as file:

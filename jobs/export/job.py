@@ -1,4 +1,4 @@
-"""Export a finished run: as a dataset folder for the Hugging Face hub, or in the format of Neuronpedia or delphi.
+"""Export a finished run as a Hugging Face dataset, or for Neuronpedia or delphi.
 
     python -m jobs.export --out runs/small --to exports/small
     python -m jobs.export --out runs/mine --to exports/mine --license cc-by-4.0 --source-license reviews=CC-BY-4.0
@@ -9,7 +9,7 @@
 A dataset folder holds every complete table as Parquet, with a config for each in the YAML of the card. The card says
 what was run, whose the sentences are, and how to query each table. The other formats hold the winners that jobs.tokens
 read token by token (docs/interop.md). `export.json` lists the files with their hashes: export replaces, removes and
-uploads no others. Paths of this machine are left out. A killed export is resumed. Starts no Ray.
+uploads no others. Paths of this machine are not exported. A killed export can be resumed. Starts no Ray.
 """
 
 import sys
@@ -41,36 +41,36 @@ _OPTIONS_OF = {
 class ExportConfig(JobConfig):
     """Options of `export`."""
 
-    heading: ClassVar[tuple[int, str]] = (10, "What is made, and where it goes")
+    heading: ClassVar[tuple[int, str]] = (10, "Export")
     required: ClassVar[tuple[str, ...]] = ("out", "to")
 
-    to: str = Field("", description="folder to make, on this machine: new, empty, or an earlier export of the same run")
+    to: str = Field(
+        "", description="Folder to write, on this machine: new, empty, or an earlier export of the same run"
+    )
     format: Literal["hub", "neuronpedia", "delphi"] = Field(
         "hub",
-        description="hub: all tables as a dataset folder; neuronpedia: what a self-hosted Neuronpedia imports; delphi: "
-        "a cache of latents",
+        description="Write a dataset folder for the hub, files for a Neuronpedia import, or a delphi cache",
     )
-    license: str = Field("", description="licence of the whole, as the hub names it, such as cc-by-4.0")
+    license: str = Field("", description="Licence of the whole export, as the hub names it, such as cc-by-4.0")
     source_license: Annotated[tuple[str, ...], BeforeValidator(listed)] = Field(
-        (), description="NAME=LICENCE of a data set's sentences; repeatable"
+        (), description="Licence of a data set's sentences, NAME=LICENCE; repeatable"
     )
-    push: str = Field("", description="ORG/NAME: upload it to the hub under this name")
-    private: bool = Field(False, description="make the dataset on the hub private")
+    push: str = Field("", description="Upload the folder to the hub under this name, ORG/NAME")
+    private: bool = Field(False, description="Make the dataset on the hub private")
     units: Annotated[tuple[str, ...], BeforeValidator(listed)] = Field(
         (),
-        description="neuronpedia, delphi: LAYER:UNIT of a neuron to be exported, these alone, repeatable; required "
-        f"beyond {MOST_UNITS:,} neurons",
+        description=f"Export only this neuron, LAYER:UNIT; repeatable; required beyond {MOST_UNITS:,} (not for hub)",
     )
-    name: str = Field("atlas", description="neuronpedia: what the names of its release and sources begin with")
+    name: str = Field("atlas", description="Prefix of the release's and sources' names (neuronpedia)")
     model_id: str = Field(
-        "", description="neuronpedia: what it calls the model, such as gpt2-small; by default its name"
+        "", description="Id of the model in Neuronpedia, such as gpt2-small (default: the model's name)"
     )
     creator_id: str = Field(
         "clkht01d40000jv08hvalcvly",
-        description="neuronpedia: the user there whose the rows are; by default the one that it is set up with",
+        description="Id of the user who owns the rows in Neuronpedia (default: the user it is set up with)",
     )
     context: int = Field(
-        32, ge=1, le=65_536, description="delphi: tokens of a row; a longer sentence continues in the next row"
+        32, ge=1, le=65_536, description="Tokens per row; a longer sentence continues in the next row (delphi)"
     )
 
 
@@ -99,9 +99,7 @@ def run(config: ExportConfig) -> None:
             export.copy(store, lambda size: bar.update(1 if wanted.writers else size))
         export.finish()
         if export.edited:
-            print(
-                f"note: {config.to}/README.md was edited, and stays as it is; remove it for a new one", file=sys.stderr
-            )
+            print(f"note: {config.to}/README.md was edited and is kept; remove it to get a new one", file=sys.stderr)
         if wanted.writers:
             print(f"{config.to}: {counted(len(wanted.tables), 'file')}; its README.md says what they hold")
         else:
@@ -123,11 +121,11 @@ def check_options(config: ExportConfig) -> None:
             flag = name.replace("_", "-")
             raise InputError(f"--{flag}: is an option of --format {' and '.join(formats)}; leave it out")
     if config.private and not config.push:
-        raise InputError("--private: is about --push; give that too, or leave it out")
+        raise InputError("--private: requires --push; give that too, or leave it out")
 
 
 def prepare(config: ExportConfig, given: dict[str, str]) -> "tuple[Path, Store, Contents]":
-    """Return the folder to make, the run's folder, and what is to be in the one from the other; nothing is written.
+    """Return the folder to make, the run's folder, and what to export to the first from the second; write nothing.
 
     Args:
         config: the options.

@@ -1,4 +1,4 @@
-"""Fine-tune a model as a classifier of the corpus's documents, so that it can be compared with what it was before.
+"""Fine-tune a model to classify the corpus's documents, to compare it with the original model.
 
     python -m jobs.finetune --out runs/news --model sample --split none --corpus news.parquet --label category
     python -m jobs.finetune --out runs/shuffled --corpus ... --label category --shuffle-labels     # a control
@@ -8,11 +8,12 @@
 One linear layer on [CLS], trained by transformers' Trainer; the defaults are those of Oba 2021 (Table 3). A document is
 the sentences of corpus/ with one doc_id, joined. Writes finetune/train and finetune/test (the split), finetune/epochs,
 finetune/labels, finetune/figures and finetune/model, which any --model and --against takes. With --corpus it reads the
-sources first (jobs.ingest). After a kill the same command goes on at the last checkpoint, to the same weights.
+sources first (jobs.ingest). If it is killed, the same command resumes at the last checkpoint, with the same final
+weights.
 
 What to expect (packaged model, November 2026): 0.9 s of one core for a step of 8 documents of 64 tokens. After 226 of
 these steps 0.78 of 289 test documents have the right one of 19 categories of news (always the most frequent one: 0.37).
-docs/compare.md has the shifts, beside those of shuffled labels and of another seed.
+docs/compare.md has the shifts, next to those of shuffled labels and of another seed.
 """
 
 from typing import TYPE_CHECKING, Annotated, ClassVar
@@ -32,30 +33,30 @@ if TYPE_CHECKING:
 class FinetuneConfig(CorpusModelConfig):
     """Options of `finetune`, and those of `ingest` for when --corpus is given."""
 
-    heading: ClassVar[tuple[int, str]] = (60, "finetune")
+    heading: ClassVar[tuple[int, str]] = (60, "Fine-tuning (finetune)")
     required: ClassVar[tuple[str, ...]] = ("out", "label")
 
-    label: str = Field("", description="column of the sources that holds a document's label")
+    label: str = Field("", description="Column of the sources that holds a document's label")
     drop_label: Annotated[tuple[str, ...], BeforeValidator(listed)] = Field(
-        (), description="leave out the documents of this label, repeatable"
+        (), description="Exclude the documents with this label; repeatable"
     )
-    min_documents: int = Field(2, ge=2, description="documents that a label needs; those of rarer ones are left out")
+    min_documents: int = Field(2, ge=2, description="Exclude labels with fewer documents than this")
     documents: int | None = Field(
-        None, ge=4, description="most documents, a seeded uniform sample; none given: all that have a label"
+        None, ge=4, description="Use at most this many documents, a uniform sample (default: all that have a label)"
     )
-    test_share: float = Field(0.2, gt=0, lt=1, description="share of each label's documents that are for the test")
+    test_share: float = Field(0.2, gt=0, lt=1, description="Keep this share of each label's documents for the test")
     split_seed: int = Field(
-        0, ge=0, description="seed of the sample and of the split, so that trainings of several --seed share both"
+        0, ge=0, description="Seed of the sample and the split, so that runs with different --seed values share both"
     )
-    shuffle_labels: bool = Field(False, description="shuffle the labels of the training documents, a control")
-    epochs: int = Field(5, ge=1, description="passes over the training documents")
-    learning_rate: float = Field(1e-5, gt=0, description="of Adam, the same throughout")
-    dropout: float = Field(0.5, ge=0, lt=1, description="share of [CLS] that is dropped before the linear layer")
-    batch_size: int = Field(8, ge=1, description="documents of a step")
+    shuffle_labels: bool = Field(False, description="Shuffle the labels of the training documents, as a control")
+    epochs: int = Field(5, ge=1, description="Passes over the training documents")
+    learning_rate: float = Field(1e-5, gt=0, description="Learning rate of Adam, constant throughout")
+    dropout: float = Field(0.5, ge=0, lt=1, description="Share of [CLS] that is dropped before the linear layer")
+    batch_size: int = Field(8, ge=1, description="Documents per step")
     max_tokens: int | None = Field(
-        None, ge=3, description="most tokens of a document, special ones included; none given: what the model takes"
+        None, ge=3, description="Cut documents to this many tokens, special ones included (default: the model's limit)"
     )
-    checkpoint_steps: int = Field(200, ge=1, description="steps between two checkpoints")
+    checkpoint_steps: int = Field(200, ge=1, description="Steps between two checkpoints")
 
 
 def do(config: FinetuneConfig, record: "Run") -> None:
@@ -75,7 +76,7 @@ def do(config: FinetuneConfig, record: "Run") -> None:
 
 
 def check(config: FinetuneConfig, facts: "ModelFacts") -> None:
-    """Refuse what cannot work, before anything heavy starts.
+    """Reject invalid options before anything heavy starts.
 
     Raises:
         InputError: no column of labels is named, or documents are to be longer than the model takes.
@@ -85,7 +86,7 @@ def check(config: FinetuneConfig, facts: "ModelFacts") -> None:
     if config.max_tokens is not None and config.max_tokens > facts.position_limit:
         raise InputError(
             f"--max-tokens {config.max_tokens}: {config.model} takes {facts.position_limit} tokens at most; "
-            "give no more than these"
+            "give a smaller number"
         )
 
 

@@ -93,7 +93,7 @@ def checkpoint_path(stop: int) -> str:
 
 
 def train_step(args: TrainingArgs) -> Step:
-    """Return the step that trains, by one worker; whichever item comes first, what is before it is done first."""
+    """Return the step that trains, by one worker; an item first does all steps before it that are missing."""
     documents = read_partial(args.store, DOCUMENTS, ["side"])["side"].to_pylist().count(TRAIN)
     items = [{"stop": stop, "epoch": epoch} for stop, epoch in args.segments(documents)]
     work = ("documents", documents * args.options.epochs)
@@ -105,7 +105,7 @@ def train_step(args: TrainingArgs) -> Step:
 
 
 def limited_tokenizer(args: TrainingArgs) -> Tokenizer:
-    """Return the model's tokenizer, which cuts documents at the most tokens that they are to have."""
+    """Return the model's tokenizer, which truncates documents at the maximum number of tokens."""
     return Tokenizer(replace(args.facts, position_limit=args.max_tokens))
 
 
@@ -205,10 +205,10 @@ def train(stage: Stage, args: TrainingArgs, left_out: dict[str, int]) -> dict[st
 
 
 def plan(stage: Stage, args: TrainingArgs, record: DryRun) -> Plan:
-    """Return what the stage would do; no documents are chosen where there is no corpus yet."""
+    """Return what the stage would do; without a corpus, no documents are chosen yet."""
     if not args.labels:
         work = ["split the labelled documents of the corpus, and train on them"]
-        basis = ["nothing timed: which documents have a label is known once the corpus is there"]
+        basis = ["nothing timed: the labelled documents are not known until the corpus is read"]
         return Plan(work, None, None, 0, basis, counts={"train": 0})
     documents = len(args.labels)
     train = round(documents * (1 - args.test_share))

@@ -1,4 +1,4 @@
-"""The confusion sets of `meaning`: their words are blanked, the model reads these, and classifiers are told apart."""
+"""The confusion sets of `meaning`: blank their words, read the sentences with the model, and compare classifiers."""
 
 import time
 from dataclasses import dataclass
@@ -131,15 +131,15 @@ def measure_sets(config: MeaningConfig, sets: list[tuple[str, ...]], job: Corpus
     left_out = [name for name in names if not any(row["set"] == name for row in rows)]
     if config.confusion and len(left_out) == len(names):
         raise InputError(
-            f"--confusion: {names[0]!r} occurs {found[0]} times: too few, of one of its words alone, or in too few "
-            "documents to train and to test on; name other sets, or leave the part out by --parts"
+            f"--confusion: {names[0]!r} occurs {found[0]} times: too rarely, as only one of its words, or in too few "
+            "documents to train and test on; give other sets, or leave the part out of --parts"
         )
     ordered = table.sort_by([(column, "ascending") for column in ("set", "features", "n")])
     write_part(store, CONFUSION, 0, schema(CONFUSION), [ordered], args.fingerprint)
     own = {name: [r for r in rows if r["set"] == name] for name in names}
     layers, alike = ({n: from_which_layer(r, args.facts.layers, a) for n, r in own.items()} for a in (False, True))
     if left_out:
-        say(f"too few examples, or of one word alone, of {', '.join(left_out)}: left out")
+        say(f"too few examples, or examples of only one word, so skipped: {', '.join(left_out)}")
     not_converged = sum(note["not_converged"] for note in measured)
     if not_converged:
         say(f"{counted(not_converged, 'classifier')} of confusion sets did not converge")

@@ -50,7 +50,7 @@ def compress(config: MeaningConfig, record: Run, facts: ModelFacts, tokenizer: T
     """Do the part: write meaning/hashing, meaning/plane and their figures."""
     layer = check_layer(config.hash_layer, facts)
     if len(drawn.sent_ids) and not drawn.labels:
-        say("left out: hashing (no topic, category or dataset of two classes; --label names another column)")
+        say("skipped: hashing (no topic, category or dataset with two classes; give another column with --label)")
         return
     names = ("hashed_sentences", "hash_neighbours", "epochs", "label")
     depends_on = {"hash_layer": layer, **{name: getattr(config, name) for name in names}}
@@ -118,7 +118,7 @@ def read_states(args: HashArgs) -> np.ndarray:
 
 
 def codes_step(args: HashArgs) -> Step:
-    """Return the step that makes and measures codes, an item a method and size; the whole states are one too."""
+    """Return the step that makes and measures codes: one item per method and size, and one for the full states."""
     items = [{"method": method, "size": size} for method, size in methods_and_sizes(args.facts.width)]
     return Step("meaning: codes", items, codes_files, CodeMeasurer, {"args": args}, "codes")
 

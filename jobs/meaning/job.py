@@ -1,4 +1,4 @@
-"""Measure what words and sentences mean: counted contexts, vectors, offsets, the next sentence, short codes.
+"""Measure what words and sentences mean: contexts, vectors, analogies, next sentences, short codes.
 
     python -m jobs.meaning --out runs/meaning --preset small --corpus pydocs --limit 5000
     ray job submit --working-dir . -- python -m jobs.meaning --out s3://bkt/run --preset paper --gpus 8 \\
@@ -35,58 +35,62 @@ def _text(value: object) -> object:
 class MeaningConfig(CorpusPassConfig):
     """Options of `meaning`, and those of `ingest` for when --corpus is given."""
 
-    heading: ClassVar[tuple[int, str]] = (60, "meaning")
+    heading: ClassVar[tuple[int, str]] = (60, "Words and sentences (meaning)")
 
-    parts: str = Field(
-        "", description="parts to do: counts, offsets, confusion, sentences, hashing, with commas; none given: all"
-    )
+    parts: str = Field("", description="Run these of counts,offsets,confusion,sentences,hashing (default: all)")
     context_words: Annotated[str, BeforeValidator(_text)] = Field(
-        "2000", description="file with a context word a line, or how many: the most frequent content words"
+        "2000", description="Use this many of the most frequent content words as contexts, or a file with one per line"
     )
-    window: int = Field(5, ge=1, description="words to each side of a word, within the sentence, that are its context")
-    word_case: Literal["keep", "lower"] = Field("keep", description="words as written, or folded to lower case")
-    min_count: int = Field(5, ge=1, description="least occurrences of a word that is kept, once all are added up")
-    smoothing: float = Field(0.75, gt=0, le=1, description="power of the context words' counts in the PPMI; 1: none")
-    dimensions: int = Field(100, ge=1, le=10_000, description="dimensions of the words' vectors")
-    singular_power: float = Field(0.5, ge=0, le=1, description="power of the singular values in the words' vectors")
-    offset_words: int = Field(10_000, ge=4, description="most words that are compared, the most frequent ones")
+    window: int = Field(5, ge=1, description="Count context words up to this many positions away, within the sentence")
+    word_case: Literal["keep", "lower"] = Field("keep", description="Keep words as written, or fold them to lower case")
+    min_count: int = Field(5, ge=1, description="Keep words that occur at least this often in the corpus")
+    smoothing: float = Field(
+        0.75, gt=0, le=1, description="Raise the context words' counts to this power in the PPMI; 1: no smoothing"
+    )
+    dimensions: int = Field(100, ge=1, le=10_000, description="Dimensions of the word vectors")
+    singular_power: float = Field(
+        0.5, ge=0, le=1, description="Raise the singular values to this power in the word vectors"
+    )
+    offset_words: int = Field(10_000, ge=4, description="Compare at most this many words, the most frequent ones")
     model_sample: int | None = Field(
-        None, ge=1, description="sentences that the model reads, a uniform sample; none given: all"
+        None, ge=1, description="Have the model read this many sentences, a uniform sample (default: all)"
     )
-    neighbours: int = Field(10, ge=1, description="nearest words that are kept of each word and space")
+    neighbours: int = Field(10, ge=1, description="Keep this many nearest words per word and space")
     confusion: str = Field(
-        "", description="words that are confused: sets with commas, such as 'to two too, then than'; none given: twelve"
+        "", description="Sets of easily confused words, such as 'to two too, then than' (default: twelve sets)"
     )
-    confusion_most: int = Field(150_000, ge=100, description="most examples of a confusion set, a uniform sample")
-    confusion_states: int = Field(3_000, ge=100, description="those of them that the model reads")
+    confusion_most: int = Field(
+        150_000, ge=100, description="Use at most this many examples per confusion set, a uniform sample"
+    )
+    confusion_states: int = Field(3_000, ge=100, description="Have the model read this many of these examples")
     analogies: str = Field(
-        "", description="file of questions (`: category`, then four words a line); none given: the packaged ones"
+        "", description="File of questions: `: category`, then four words a line (default: the packaged questions)"
     )
     sentence_pairs: int = Field(
-        5_000, ge=20, description="sentences that are told from others by their next one, a seeded sample"
+        5_000, ge=20, description="Test on this many sentences whether the next one is nearer than another one"
     )
     masked_sentences: int = Field(
-        5_000, ge=1, description="sentences with masked words, a uniform sample (models with a head for them)"
+        5_000, ge=1, description="Mask words in this many sentences, a uniform sample (models with a masked-word head)"
     )
-    mask_rate: float = Field(0.15, gt=0, lt=1, description="share of a sentence's tokens that are masked")
+    mask_rate: float = Field(0.15, gt=0, lt=1, description="Mask this share of a sentence's tokens")
     language_column: str | None = Field(
         None,
-        description="column of the sources that names a sentence's language; none given: language, if there is one",
+        description="Column that names a sentence's language (default: language, if there is one)",
     )
     translation_column: str | None = Field(
-        None, description="column whose value translations share; none given: their doc_id and place in the document"
+        None, description="Column whose value translations share (default: doc_id and place in the document)"
     )
-    translations: int = Field(2_000, ge=10, description="most translated sentences, a seeded sample")
-    hashed_sentences: int = Field(10_000, ge=100, description="sentences that are hashed, a uniform sample")
-    hash_layer: int | None = Field(None, ge=1, description="layer whose states are hashed; none given: the last one")
+    translations: int = Field(2_000, ge=10, description="Use at most this many translated sentences, a seeded sample")
+    hashed_sentences: int = Field(10_000, ge=100, description="Hash this many sentences, a uniform sample")
+    hash_layer: int | None = Field(None, ge=1, description="Hash the states of this layer (default: the last one)")
     hash_neighbours: int = Field(
-        10, ge=1, le=1_000_000, description="nearest sentences by their codes that are asked for"
+        10, ge=1, le=1_000_000, description="Look up this many nearest sentences by their codes"
     )
     label: str | None = Field(
         None,
-        description="column of the sources by whose values neighbours are judged; none given: topic, category, dataset",
+        description="Column whose values neighbours should share (default: topic, category and dataset)",
     )
-    epochs: int = Field(30, ge=1, description="passes of an autoencoder over the hashed sentences")
+    epochs: int = Field(30, ge=1, description="Train an autoencoder for this many passes over the hashed sentences")
 
 
 def do(config: MeaningConfig, record: "Run") -> None:
@@ -145,7 +149,7 @@ def check_parts(
 ) -> tuple[tuple[str, ...], "tuple[ModelFacts, Tokenizer] | None"]:
     """Check options, sources and model before anything heavy starts; return the parts, and the model if one reads it.
 
-    A part that the model has no data for is an error where the user named the parts, and else left out with a line.
+    A part without data for the model is an error if the user named the parts; otherwise it is skipped with a message.
 
     Raises:
         InputError: something is missing or does not fit.
@@ -164,11 +168,11 @@ def check_parts(
     if "offsets" in parts and "counts" not in parts and not record.complete("meaning/counts"):
         raise InputError("--parts: offsets compares the words that were counted; give --parts counts,offsets")
     if not tokenizer.has_spans and set(OF_PLACES) & set(parts):
-        why = f"the tokenizer of {config.model} does not say where in the text its tokens stand"
+        why = f"the tokenizer of {config.model} does not give the positions of its tokens in the text"
         rest = [part for part in parts if part not in OF_PLACES]
         if config.parts:
             raise InputError(f"--parts {','.join(parts)}: {why}; give --parts {','.join(rest or ['counts'])}")
-        say(f"{' and '.join(OF_PLACES)} are left out: {why}")
+        say(f"{' and '.join(OF_PLACES)} are skipped: {why}")
         parts = tuple(rest)
     return parts, (facts, tokenizer)
 

@@ -228,7 +228,7 @@ def read_all(config: MeaningConfig, tokenizer: Tokenizer, language: str | None, 
     job.stage.do(step)
     if config.parts and not chosen.num_rows:
         raise InputError(
-            "--parts sentences: no document of the corpus has three sentences of which two are consecutive; sources "
+            "--parts sentences: no document of the corpus has three sentences, two of them consecutive; sources "
             "with a column doc_id have, and files of text; leave the part out"
         )
     facts, has_head = args.facts, NEXT_SENTENCE in args.heads
@@ -252,11 +252,11 @@ def read_all(config: MeaningConfig, tokenizer: Tokenizer, language: str | None, 
         "next sentences (too few documents of three sentences, two of them consecutive)": not rows,
         "the model's own next-sentence head (its weights have none)": not has_head,
         "masked words (its weights have no head for them)": not words,
-        "translations (no two languages with sentences of one key)": not near,
+        "translations (no two languages share a key)": not near,
     }
     left_out = [what for what, is_missing in missing.items() if is_missing]
     for what in left_out:
-        say(f"left out: {what}")
+        say(f"skipped: {what}")
     return {
         "sentences": job.shards.sentences, "pairs": pairs.num_rows, "not_finite": lost,
         "without_distant": sum(own[2] is None for own in drawn[: pairs.num_rows]),
@@ -283,7 +283,7 @@ def plan(config: MeaningConfig, language: str | None, job: CorpusPass, record: D
     estimate = PassEstimate(record, job, draw_step(job, args))
     some = estimate.sample
     _, documents = np.unique(np.array([f"{d}\x1f{n}" for d, n in some.documents], object), return_inverse=True)
-    # Runs of neighbouring sentences stand for documents' own places, which a sample of the sources does not know.
+    # A sample of the sources has no positions in documents, so runs of neighbouring sentences take their place.
     found = find_pairs(some.sent_ids, documents.astype(np.int64), np.arange(len(documents)), args.seed)
     pairs = min(round(len(found.first) * wanted.sentences / max(len(documents), 1)), wanted.pairs)
     masked = min(wanted.masked, wanted.sentences)
@@ -299,6 +299,6 @@ def plan(config: MeaningConfig, language: str | None, job: CorpusPass, record: D
         f"read about {counted(read, 'sentence')}: {pairs:,} pairs, {masked:,} masked",
     ]
     if language:
-        work.append(f"read translations, told by {language}")
+        work.append(f"read translations, with languages from {language}")
     partials = pairs * (PAIR_BYTES + 12 * facts.layers + 7 * TEXT_BYTES)
     return Plan(work, seconds, FIGURES_BYTES, partials, estimate.basis(timed), counts={"scored": read})

@@ -1,4 +1,4 @@
-"""Mine what each neuron's winners have in common, and set it against the corpus's baseline.
+"""Mine what each neuron's winners have in common, and compare it with the corpus's baseline.
 
     python -m jobs.mine --out runs/docs --preset small
     ray job submit --working-dir . -- python -m jobs.mine --out s3://bucket/run --preset paper
@@ -27,41 +27,52 @@ if TYPE_CHECKING:
 class MineConfig(UnitsConfig):
     """Options of `mine`."""
 
-    heading: ClassVar[tuple[int, str]] = (50, "mine: patterns, against the baseline")
+    heading: ClassVar[tuple[int, str]] = (50, "Patterns (mine)")
 
     engine: Literal["compiled", "prefixspan"] = Field(
-        "compiled", description="miner of words and tags: ours, or the prefixspan package (slow, no gap limit)"
+        "compiled",
+        description="Mine words and tags with the compiled miner, or the prefixspan package (slow, no gap limit)",
     )
     word_min_support: float = Field(
-        0.005, gt=0, le=1, description="least share of the winners that contain a word pattern"
+        0.005, gt=0, le=1, description="Keep word patterns that at least this share of the winners contain"
     )
-    word_max_length: int = Field(4, ge=1, description="most words of a pattern")
-    word_max_gap: int = Field(4, ge=-1, description="most words skipped between neighbours of a pattern; -1: no limit")
-    word_case: Literal["keep", "lower"] = Field("keep", description="words as written, or folded to lower case")
+    word_max_length: int = Field(4, ge=1, description="Keep word patterns of at most this many words")
+    word_max_gap: int = Field(
+        4, ge=-1, description="Skip at most this many words between neighbours of a word pattern; -1: no limit"
+    )
+    word_case: Literal["keep", "lower"] = Field("keep", description="Keep words as written, or fold them to lower case")
     punctuation: Literal["drop", "keep"] = Field(
-        "drop", description="leave punctuation out of word and tag patterns, or keep it in"
+        "drop", description="Drop punctuation from word and tag patterns, or keep it"
     )
     tag_min_support: float = Field(
-        0.01, gt=0, le=1, description="least share of the winners that contain a tag pattern"
+        0.01, gt=0, le=1, description="Keep tag patterns that at least this share of the winners contain"
     )
-    tag_max_length: int = Field(5, ge=1, description="most tags of a pattern")
-    tag_max_gap: int = Field(2, ge=-1, description="most tags skipped between neighbours of a pattern; -1: no limit")
+    tag_max_length: int = Field(5, ge=1, description="Keep tag patterns of at most this many tags")
+    tag_max_gap: int = Field(
+        2, ge=-1, description="Skip at most this many tags between neighbours of a tag pattern; -1: no limit"
+    )
     subtree_min_support: float = Field(
-        0.01, gt=0, le=1, description="least share of the winners that contain a subtree"
+        0.01, gt=0, le=1, description="Keep subtrees that at least this share of the winners contain"
     )
-    subtree_max_nodes: int = Field(5, ge=2, description="most nodes of a subtree")
+    subtree_max_nodes: int = Field(5, ge=2, description="Keep subtrees of at most this many nodes")
     subtree_root: Literal["keep", "collapse"] = Field(
-        "keep", description="collapse: merge an S right under ROOT into it"
+        "keep", description="Keep an S right under ROOT, or collapse it into ROOT"
     )
-    min_count: int = Field(5, ge=1, description="least winners with a pattern or a profile's value, whatever the share")
+    min_count: int = Field(
+        5,
+        ge=1,
+        description="Keep patterns and profile values that at least this many winners have, whatever their share",
+    )
     productivity: float = Field(
-        1.05, ge=0, description="least lift over that of each pattern one item shorter; 0 keeps all patterns"
+        1.05, ge=0, description="Require this lift over each pattern that is one item shorter; 0: keep all patterns"
     )
-    no_scores: bool = Field(False, description="leave out the held-out scores, which take more than half of the time")
+    no_scores: bool = Field(False, description="Skip the held-out scores, which take more than half of the time")
     null_sets: int = Field(
-        0, ge=0, description="random sets of each way that are mined too, to say how much chance alone shows; 0: none"
+        0, ge=0, description="Also mine this many random sets of each kind, to measure what chance shows; 0: none"
     )
-    max_patterns: int = Field(1_000, ge=0, description="most patterns of a neuron, pole and kind, by rank; 0: all")
+    max_patterns: int = Field(
+        1_000, ge=0, description="Keep at most this many patterns per neuron, pole and kind, by rank; 0: all"
+    )
 
 
 MINE_OPTIONS = tuple(MineConfig.model_fields.keys() - StageConfig.model_fields.keys())

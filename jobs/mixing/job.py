@@ -1,4 +1,4 @@
-"""Measure how much attention mixes tokens and how much it preserves them, over the whole corpus.
+"""Measure how much attention mixes tokens and how much it preserves them, over the complete corpus.
 
     python -m jobs.mixing --out runs/docs --preset small --corpus pydocs --limit 5000
     python -m jobs.mixing --out runs/large --sentences 20000
@@ -33,11 +33,15 @@ if TYPE_CHECKING:
 class MixingConfig(SampledPassConfig):
     """Options of `mixing`, and those of `ingest` for when --corpus is given."""
 
-    heading: ClassVar[tuple[int, str]] = (60, "mixing")
+    heading: ClassVar[tuple[int, str]] = (60, "Attention mixing (mixing)")
 
-    pack: int = Field(0, ge=0, description="most tokens of a sequence of consecutive sentences; 0: one sentence each")
-    mask_rate: float = Field(0.12, ge=0, le=1, description="share of the tokens that are replaced by the mask token")
-    per_token: bool = Field(False, description="write every token's ratios too (mixing/tokens)")
+    pack: int = Field(
+        0,
+        ge=0,
+        description="Pack consecutive sentences into sequences of at most this many tokens; 0: one sentence each",
+    )
+    mask_rate: float = Field(0.12, ge=0, le=1, description="Replace this share of the tokens by the mask token")
+    per_token: bool = Field(False, description="Also write the ratios of every token (mixing/tokens)")
 
 
 def do(config: MixingConfig, record: "Run") -> None:
@@ -70,7 +74,7 @@ def check(config: MixingConfig, facts: "ModelFacts", tokenizer: "Tokenizer") -> 
         raise InputError(f"--mask-rate {config.mask_rate}: {config.model} has no mask token; give --mask-rate 0")
     if config.pack > facts.position_limit:
         raise InputError(
-            f"--pack {config.pack}: {config.model} takes {facts.position_limit} tokens at most; give no more than these"
+            f"--pack {config.pack}: {config.model} takes {facts.position_limit} tokens at most; give a smaller number"
         )
 
 

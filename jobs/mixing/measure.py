@@ -87,7 +87,7 @@ class MixingWorker:
         whole = item["sentences"]
         if sum(sentences.values()) != whole or result.scored + len(result.unscored) != len(sentences):
             raise RuntimeError(
-                f"mixing: of shard {number} {whole} sentences are read; {sum(sentences.values())} came in "
+                f"mixing: shard {number} has {whole} sentences; {sum(sentences.values())} came in "
                 f"{len(sentences)} sequences, {result.scored} were measured and {len(result.unscored)} not"
             )
         if args.per_token:

@@ -1,4 +1,4 @@
-"""Find the tokens that each unit promotes and suppresses: what it writes, through the model's own head.
+"""Find the tokens that each unit promotes and suppresses through the model's own output head.
 
     python -m jobs.outputs --out runs/gpt2
     python -m jobs.outputs --out runs/gpt2 --check 200
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 class OutputsConfig(UnitsConfig, PlacementConfig):
     """Options of `outputs`."""
 
-    heading: ClassVar[tuple[int, str]] = (55, "outputs: which tokens each unit promotes")
+    heading: ClassVar[tuple[int, str]] = (55, "Promoted tokens (outputs)")
 
     sentences: int = Field(
-        1_000, ge=1, description="sentences of the corpus, a uniform sample, whose mean state the head is linear around"
+        1_000, ge=1, description="Linearise the head around the mean state of this many sentences, a uniform sample"
     )
     random: int = Field(
-        300, ge=19, description="random directions of each layer, the control; p is at least 1 in one more than these"
+        300, ge=19, description="Draw N random directions per layer as a control; the smallest p is 1/(N + 1)"
     )
     check: int = Field(
-        0, ge=0, description="units, drawn from all layers, that are raised by one standard deviation in real sentences"
+        0, ge=0, description="Raise this many units, drawn from all layers, by one standard deviation in real sentences"
     )
-    check_sentences: int = Field(32, ge=1, description="sentences of the corpus in which they are raised")
+    check_sentences: int = Field(32, ge=1, description="Raise them in this many sentences of the corpus")
 
 
 def do(config: OutputsConfig, record: "Run") -> None:

@@ -121,7 +121,7 @@ def measure(stage: Stage, args: OutputsArgs) -> dict[str, Any]:
     notes = read_notes(stage.store, [states_file(item["shard"]) for item in states.items])
     positions = sum(note["tokens"] for note in notes)
     if not positions:
-        raise InputError("--sentences: not one of the sentences that were drawn has a token that counts; draw more")
+        raise InputError("--sentences: none of the drawn sentences has a token that counts; draw more")
     random = random_step(args)
     stage.do(random)
     units = units_step(args)

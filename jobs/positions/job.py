@@ -1,4 +1,4 @@
-"""Measure what a model does without its position embeddings, or with others, over the whole corpus.
+"""Measure what a model does without its position embeddings, or with altered ones.
 
     python -m jobs.positions --out runs/docs --preset small --corpus pydocs --limit 5000
     python -m jobs.positions --out runs/reviews --split none --corpus reviews.parquet --label sentiment
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def _names(value: object) -> object:
-    """Take names one by one, or several with commas between them."""
+    """Split names that are given separately or as a comma-separated list."""
     if isinstance(value, str):
         value = [value]
     if isinstance(value, list | tuple) and all(isinstance(v, str) for v in value):
@@ -41,27 +41,30 @@ def _names(value: object) -> object:
 class PositionsConfig(SampledPassConfig):
     """Options of `positions`, and those of `ingest` for when --corpus is given."""
 
-    heading: ClassVar[tuple[int, str]] = (60, "positions")
+    heading: ClassVar[tuple[int, str]] = (60, "Position embeddings (positions)")
+    notes: ClassVar[tuple[str, ...]] = (
+        "--variants: none, shuffled, shifted, constant",
+        "--variants of decoders only: none_self_only, none_additive_linear, none_multiplicative_linear, "
+        "none_multiplicative_linear_raw, none_alibi, multiplicative_linear",
+    )
 
     variants: Annotated[tuple[str, ...], BeforeValidator(_names)] = Field(
         (),
-        description="what becomes of the positions: none, shuffled, shifted, constant; for decoders none_self_only, "
-        "none_additive_linear, none_multiplicative_linear, none_multiplicative_linear_raw, none_alibi, "
-        "multiplicative_linear too; repeatable; none given: all four, or of a decoder those that begin with none",
+        description="Measure these variants of the positions; repeatable (default: all; decoders: those named none*)",
     )
-    shift: int = Field(16, ge=1, description="positions by which the variant shifted moves every token on")
+    shift: int = Field(16, ge=1, description="Move every token on by this many positions in the variant shifted")
     max_tokens: int | None = Field(
-        None, ge=2, description="most tokens of a text, special ones included; none given: what the model takes"
+        None, ge=2, description="Cut texts to this many tokens, special ones included (default: the model's limit)"
     )
-    start_token: bool = Field(False, description="put the start token before each text (decoders)")
+    start_token: bool = Field(False, description="Put the start token before each text (decoders)")
     answer_column: str | None = Field(
-        None, description="column of the sources whose value follows each text, such as the answer to a question"
+        None, description="Append the value of this column to each text, such as the answer to a question"
     )
     label: str | None = Field(
-        None, description="column of the sources that a linear classifier predicts from the states"
+        None, description="Column of the sources that a linear classifier predicts from the states"
     )
-    label_texts: int = Field(10_000, ge=10, description="texts drawn for the classifier")
-    label_splits: int = Field(20, ge=2, description="times that the classifier is fitted, each on another split")
+    label_texts: int = Field(10_000, ge=10, description="Draw this many texts for the classifier")
+    label_splits: int = Field(20, ge=2, description="Fit the classifier this many times, each on another split")
 
 
 def do(config: PositionsConfig, record: "Run") -> None:
@@ -86,7 +89,7 @@ def do(config: PositionsConfig, record: "Run") -> None:
 
 
 def check(config: PositionsConfig, facts: "ModelFacts") -> tuple[str, ...]:
-    """Refuse what cannot work, before anything heavy starts, and return the variants to measure.
+    """Reject invalid options before anything heavy starts, and return the variants to measure.
 
     Raises:
         InputError: the model has no such positions, or an option does not fit it.
@@ -104,7 +107,7 @@ def check(config: PositionsConfig, facts: "ModelFacts") -> tuple[str, ...]:
         raise InputError(f"--start-token: {facts.name} is an encoder; leave it out")
     if config.max_tokens is not None and config.max_tokens > limit:
         raise InputError(
-            f"--max-tokens {config.max_tokens}: {facts.name} takes {limit} tokens at most; give no more than these"
+            f"--max-tokens {config.max_tokens}: {facts.name} takes {limit} tokens at most; give a smaller number"
         )
     if "shifted" in variants and config.shift >= limit:
         raise InputError(f"--shift {config.shift}: {facts.name} has {limit} positions; shift by fewer")

@@ -95,12 +95,12 @@ def read_labels(config: PositionsConfig, record: Run) -> Labelled | None:
 def steps(
     config: PositionsConfig, variants: tuple[str, ...], texts: Labelled | None, job: CorpusPass
 ) -> tuple[Step, Step]:
-    """Return the step of the pilot, which finds each layer's mean state under every variant, and that of the shards.
+    """Return two steps: a pilot that finds each layer's mean state under every variant, and the pass over the shards.
 
     Args:
         config, job: the options and the pass.
-        variants: those to measure.
-        texts: those of the label check, in the order of their ids; None without one.
+        variants: the variants to measure.
+        texts: the sentences of the label check, in the order of their ids; None without a label check.
     """
     encoding = Encoding(config.max_tokens, config.start_token)
     args = PositionsArgs(
@@ -175,7 +175,7 @@ class PositionsWorker:
         result = self.scorer.measure_shard(counting(own), item["sample"])
         if result.scored + len(result.unscored) != whole:
             raise RuntimeError(
-                f"positions: of shard {item['shard']} {whole} sentences are read; "
+                f"positions: shard {item['shard']} has {whole} sentences; "
                 f"{result.scored} were measured and {len(result.unscored)} not"
             )
         names = ("scored", "unscored", "truncated", "tokens", "unpredicted")
@@ -227,7 +227,7 @@ def measure(
 def plan(
     config: PositionsConfig, variants: tuple[str, ...], texts: Labelled | None, job: CorpusPass, record: DryRun
 ) -> Plan:
-    """Return what the stage would do; there are no texts of the label check where there is no corpus yet."""
+    """Return what the stage would do; without a corpus, the label check has no texts yet."""
     pilot_step, shards_step = steps(config, variants, texts, job)
     estimate, facts = PassEstimate(record, job, shards_step), job.args.facts
     timed = None

@@ -1,4 +1,4 @@
-"""Measure how much each attention head stretches each token: the norm stretch ratio psi of Maeda 2024.
+"""Measure how much each attention head stretches each token: the norm stretch ratio of Maeda 2024.
 
     python -m jobs.psi --out runs/psi --preset small --corpus pydocs --limit 5000
     ray job submit --working-dir . -- python -m jobs.psi --out s3://bucket/run --preset paper --gpus 8 \\
@@ -10,8 +10,8 @@ head with python -m jobs.show --out runs/psi --psi 4:2.
 
 What to expect (packaged model, float32, November 2026): a run of k-means takes 30 s of a core, all values of the word
 embeddings 3 s, the corpus 1.06 times the forward pass alone. 20,000 sentences of 27 tokens took 12 min in all on two
-cores with ten busy processes beside them. Beside the model, a worker of the corpus takes 16 bytes for each token of the
-vocabulary, layer, head and value, and twice that more while it commits; the driver five times that while it merges
+cores with ten other busy processes. In addition to the model, a worker of the corpus takes 16 bytes for each token of
+the vocabulary, layer, head and value, and twice that more while it commits; the driver five times that while it merges
 (measured: 140, 300 and 760 MB; bert-base twice as much).
 """
 
@@ -36,19 +36,19 @@ if TYPE_CHECKING:
 class PsiConfig(SampledPassConfig):
     """Options of `psi`, and those of `ingest` for when --corpus is given."""
 
-    heading: ClassVar[tuple[int, str]] = (60, "psi")
+    heading: ClassVar[tuple[int, str]] = (60, "Attention heads (psi)")
 
     clusters: int | None = Field(
         None,
         ge=1,
-        description="clusters of the vocabulary by k-means; none given: 1,000 for 30,522 tokens, in proportion",
+        description="Cluster the vocabulary by k-means (default: in proportion, 1,000 clusters for 30,522 tokens)",
     )
     cluster_seeds: int = Field(
-        5, ge=1, le=100, description="runs of k-means whose agreement is measured; the first is used"
+        5, ge=1, le=100, description="Run k-means this many times to measure agreement; the first run is used"
     )
-    static_only: bool = Field(False, description="leave the corpus out: the word embeddings alone")
+    static_only: bool = Field(False, description="Measure only the word embeddings, and read no corpus")
     group_size: int | None = Field(
-        None, ge=1, description="shards that share a partial file; none given: as many as keep all of them below 16 GB"
+        None, ge=1, description="Shards per partial file (default: as many as keep all files below 16 GB)"
     )
 
 
@@ -64,7 +64,7 @@ def do(config: PsiConfig, record: "Run") -> None:
     run_stage(vocabulary_stage(config, facts, tokenizer, model), config, record)
     if not contextual:
         why = "--static-only" if config.static_only else "there is no corpus/ and no --corpus"
-        print(f"psi: {why}: the word embeddings alone were measured, psi/contextual is left out", file=sys.stderr)
+        print(f"psi: {why}: only the word embeddings were measured; psi/contextual is skipped", file=sys.stderr)
         return
     ingest.do_where_named(config, record)
     heads = record.require("psi")["counts"]["heads"]

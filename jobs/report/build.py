@@ -65,9 +65,9 @@ def _begun(record: Run, options: dict[str, Any]) -> Store:
     """
     try:
         if record.begin("report", {}, options, redo=True) is None:
-            raise RuntimeError("report: is made anew each time")
+            raise RuntimeError("report: is rebuilt each time")
     except HeldError:
-        said = "another job holds this run: the report shows what is finished so far, and run.json does not list it"
+        said = "another job holds this run: the report shows what is finished so far, and is not recorded in run.json"
         print(f"note: {said}", file=sys.stderr)
         return record.store
     listed = {file["name"] for file in record.record["tables"].get(NEURONS, [])}

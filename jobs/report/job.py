@@ -1,10 +1,10 @@
-"""Build a static site of a finished run: an overview with a map of all neurons, and a page for each of the best.
+"""Build a static site of a finished run: an overview, and a page for each of the best neurons.
 
     python -m jobs.report --out runs/small
     python -m jobs.report --out s3://bucket/run --best 100 --neurons 3:17 --neurons 11:309
 
 Writes report/: open report/index.html from disk, in any browser; nothing is loaded from elsewhere. The folder can be
-moved. It is made anew each time.
+moved. It is rebuilt each time.
 Token shading and peaks are there where jobs.tokens has run, figures where side jobs have. Starts no Ray.
 """
 
@@ -19,17 +19,17 @@ from jobs.stage.options import JobConfig, listed
 class ReportConfig(JobConfig):
     """Options of `report`."""
 
-    heading: ClassVar[tuple[int, str]] = (10, "What is shown")
+    heading: ClassVar[tuple[int, str]] = (10, "Report")
 
     best: int = Field(
         24,
         ge=0,
-        description="neurons that get a page: the best of each family, then those most above their matched sets",
+        description="Write pages for this many neurons: the best of each family, then by excess score",
     )
     neurons: Annotated[tuple[str, ...], BeforeValidator(listed)] = Field(
-        (), description="LAYER:UNIT of a neuron that gets a page too; repeatable"
+        (), description="Also write a page for this neuron, LAYER:UNIT; repeatable"
     )
-    winners: int = Field(50, ge=1, description="winners of a pole that a page lists")
+    winners: int = Field(50, ge=1, description="List this many winners per pole on a page")
 
 
 def run(config: ReportConfig) -> None:

@@ -1,4 +1,4 @@
-"""List the neurons that a run explains best, or print one neuron, or what a side job found.
+"""List the neurons that a run explains best, or print one neuron, or the findings of a side job.
 
     python -m jobs.show --out runs/small
     python -m jobs.show --out runs/small --neuron 3:17
@@ -42,32 +42,38 @@ INSTEAD = {
 class ShowConfig(JobConfig):
     """Options of `show`."""
 
-    heading: ClassVar[tuple[int, str]] = (10, "What to show")
+    heading: ClassVar[tuple[int, str]] = (10, "What to print")
 
     neuron: str = Field(
         "",
-        description="LAYER:UNIT, layers from 1, units from 0, or best; none given: the best neurons are listed, a line "
-        "for each family",
+        description="Print this neuron: LAYER:UNIT (layers from 1, units from 0) or best (default: list the best)",
     )
-    psi: str = Field("", description="LAYER:HEAD, layers from 1, heads from 0: the tokens that a head stretches most")
-    positions: bool = Field(False, description="what the model does without its position embeddings")
-    compare: bool = Field(False, description="what jobs.compare found, each finding beside its null")
-    audit: bool = Field(False, description="what jobs.audit found: how far explanations hold in other data sets")
-    word: str = Field("", description="a word: what stands near it, and its neighbours in every space (jobs.meaning)")
+    psi: str = Field(
+        "", description="Print the tokens that this head stretches most: LAYER:HEAD (layers from 1, heads from 0)"
+    )
+    positions: bool = Field(False, description="Print what the model does without its position embeddings")
+    compare: bool = Field(False, description="Print the findings of jobs.compare, each next to its null")
+    audit: bool = Field(
+        False, description="Print the findings of jobs.audit: how far explanations hold in other data sets"
+    )
+    word: str = Field(
+        "", description="Print the contexts of this word and its neighbours in every space (jobs.meaning)"
+    )
     pole: Literal["top", "bottom"] | None = Field(
-        None, description="highest or lowest activations; none given: the better explained of the two"
+        None, description="Print this pole: highest or lowest activations (default: the better explained of the two)"
     )
-    rows: int | None = Field(None, ge=1, description="lines of each list; none given: what fits a screen")
+    rows: int | None = Field(
+        None, ge=1, description="Print this many lines per list (default: as many as fit a screen)"
+    )
     all: bool = Field(
         False,
-        description="list all winners, those too that win nearly everywhere, and all that was mined and counted; with "
-        "--rows so many of each",
+        description="Print everything that was mined and counted, and also winners that win nearly everywhere",
     )
-    format: Literal["text", "json"] = Field("text", description="for a terminal, or one JSON object")
+    format: Literal["text", "json"] = Field("text", description="Print text for a terminal, or one JSON object")
 
 
 def run(config: ShowConfig) -> None:
-    """Print the neuron, or what stands in its place."""
+    """Print the neuron, or whatever the options ask for instead."""
     from jobs.show.read import audit_findings, comparison_text, head_text, positions_text, word_facts
     from jobs.stage.run import Run
     from ops.show.audit_findings import lay_out_audit
@@ -103,7 +109,10 @@ def _print_neuron(config: ShowConfig, record: "Run", width: int) -> None:
     if which == BEST:
         found = best_neurons(record)
         if not found:
-            raise InputError(f"--neuron {BEST}: no neuron of this run stands out; name one as LAYER:UNIT")
+            raise InputError(
+                f"--neuron {BEST}: no neuron of this run is explained or scores above its "
+                "matched set; name one as LAYER:UNIT"
+            )
         which, pole = f"{found[0]['layer']}:{found[0]['unit']}", pole or found[0]["pole"]
     rows = config.rows or (None if config.all else SCREEN["winners"])
     facts = neuron_facts(record, which, pole, rows, config.all)
@@ -171,14 +180,14 @@ def _what(config: ShowConfig) -> str:
 
 
 def _print_json(facts: dict[str, Any] | list[dict[str, Any]]) -> None:
-    """Print one JSON object, or a list of them, in ASCII where the terminal's alphabet is not all of it."""
+    """Print one JSON object, or a list of them, in ASCII unless the terminal's encoding is UTF-8."""
     import json
 
     print(json.dumps(facts, ensure_ascii=(sys.stdout.encoding or "").lower() != "utf-8"))
 
 
 def _print(text: str) -> None:
-    """Print lines of which some are the corpus's words, to a terminal of any alphabet."""
+    """Print lines, some with words of the corpus, to a terminal of any encoding."""
     from ops.errors import visible
 
     print("\n".join(visible(line) for line in text.split("\n")))

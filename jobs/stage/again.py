@@ -36,8 +36,8 @@ def command(out: str, stage: str, options: Mapping[str, Any], redo: bool = False
 
 
 def made_anew(out: str, stage: str, table: str, wrong: str, options: Mapping[str, Any]) -> InputError:
-    """Return the error that says what is wrong with a table, with the command that makes it anew."""
-    return InputError(f"--out {out}: {wrong}; to make {table}/ anew, run", command(out, stage, options, redo=True))
+    """Return the error that says what is wrong with a table, with the command that rebuilds it."""
+    return InputError(f"--out {out}: {wrong}; to rebuild {table}/, run", command(out, stage, options, redo=True))
 
 
 def _listed(value: Any) -> list[Any]:

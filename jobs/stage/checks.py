@@ -63,7 +63,7 @@ def check_column(record: Run, flag: str, column: str | None) -> None:
 
 def no_such_column(flag: str, column: str, there: list[str], lacks: str = "no such column") -> InputError:
     """Return the error of a flag that names a column of metadata which the corpus has not, nor will have."""
-    beside = f"it has {', '.join(there)}" if there else "its sources have no column beside the text"
+    beside = f"it has {', '.join(there)}" if there else "its sources have no column other than the text"
     return InputError(f"{flag} {column}: the corpus has {lacks}; {beside}")
 
 

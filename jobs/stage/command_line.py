@@ -13,7 +13,7 @@ import cyclopts
 from pydantic import BaseModel, ValidationError, create_model
 
 from jobs.engine.item import EngineError
-from jobs.stage.options import PRESETS, Config, flag_of
+from jobs.stage.options import PRESETS, Config, flag_of, preset_sizes
 from jobs.stage.yaml_file import read_yaml
 from ops.errors import STOPPED, InputError, TerminatedError, disk_full, error_line, one_line, refused
 from ops.storage.option_text import check_text
@@ -57,6 +57,7 @@ def parse(config: type[Config], job: str, about: str, argv: list[str] | None = N
         version_flags=[],
         result_action="return_value",
         help_format="plaintext",
+        help_epilogue="\n".join(_notes(config)) or None,
     )
     app["--help"].group = cyclopts.Group("Help", sort_key=1000)
 
@@ -86,7 +87,8 @@ def _left_over(words: list[str], job: str) -> str:
     shown = ", ".join(words[:3]) + (f" and {len(words) - 3} more" if len(words) > 3 else "")
     if words[0].startswith("-"):
         return f"{words[0]}: {job} has no such option (python -m jobs.{job} --help lists them)"
-    return f"{shown}: stands after no option; quote a pattern such as 'data/*.txt', or repeat --corpus for each file"
+    hint = "quote a pattern such as 'data/*.txt', or repeat --corpus for each file"
+    return f"{shown}: is not the value of an option; {hint}"
 
 
 @cache
@@ -96,8 +98,9 @@ def _in_groups(config: type[Config]) -> type[Config]:
     for name, field in config.model_fields.items():
         place, title = _heading(config, name)
         says_nothing = field.default is None or field.default is False or field.default in ("", ())
+        is_said = says_nothing or "(default: " in str(field.description)
         group = cyclopts.Group(title, sort_key=place)
-        listed = cyclopts.Parameter(group=group, show_default=False if says_nothing else None)
+        listed = cyclopts.Parameter(group=group, show_default=False if is_said else None)
         fields[name] = (Annotated[field.annotation, listed], field)
     return create_model(config.__name__, __base__=config, **fields)
 
@@ -109,6 +112,14 @@ def _heading(config: type[BaseModel], name: str) -> tuple[int, str]:
     owner = [c for c in config.__mro__ if name in getattr(c, "model_fields", ())][-1]
     heading: tuple[int, str] = getattr(owner, "heading", (50, "Options"))
     return heading
+
+
+def _notes(config: type[BaseModel]) -> list[str]:
+    """Return the lines that follow the options in the help: what each preset sets, and the notes of the config."""
+    options = config.model_fields
+    presets = [(name, preset_sizes(name, options)) for name in PRESETS] if "preset" in options else []
+    sizes = [f"--preset {name}: {said}" for name, said in presets if said]
+    return sizes + [line for owner in reversed(config.__mro__) for line in vars(owner).get("notes", ())]
 
 
 def resolve(config: type[Config], job: str, flags: dict[str, Any]) -> Config:

@@ -30,8 +30,7 @@ def dictionaries_of(topk: dict[str, Any], facts: ModelFacts) -> tuple[Descriptio
     for own in found:
         if topk["identity"]["dictionaries"].get(str(own.layer)) != own.fingerprint:
             raise InputError(
-                f"{FLAG} {own.layer}={own.asked.path}: is not the dictionary any more whose features topk/ has; "
-                "put that one back, or run",
+                f"{FLAG} {own.layer}={own.asked.path}: has changed since topk/ was made; restore it, or run",
                 command(topk["config"]["out"], "topk", topk["config"], redo=True),
             )
     return found

@@ -26,9 +26,9 @@ class Plan:
         work: what it would do, a line for each part.
         seconds: what that takes, about; None where it cannot be known.
         kept: bytes of the tables that it would write, about; None where they cannot be known.
-        passing: bytes besides while it is under way, at the most.
+        passing: additional bytes while it runs, at most.
         basis: what the estimates rest on.
-        tables: those that it would write; none given: all of the stage's.
+        tables: those that it would write; by default all of the stage's.
         counts: what run.json would hold of it, as far as later stages ask.
     """
 
@@ -82,7 +82,7 @@ class DryRun(Run):
         if "publishing" in self.record:
             raise InputError(
                 f"--out {self.store.uri}: a job was killed while it put its tables in place; "
-                "the next one on this run finishes that: give the command without --dry-run"
+                "give the command without --dry-run to finish that"
             )
 
     def check_files(self, *names: str, footers: bool = False, only: Container[str] | None = None) -> None:
@@ -109,7 +109,7 @@ class DryRun(Run):
 
     def done_before(self, name: str, found: str) -> None:
         """Say that a stage would have nothing to do."""
-        print(f"{name}\n  done before: {found}", flush=True)
+        print(f"{name}\n  already done: {found}", flush=True)
 
     def first_spread(self) -> bool:
         """Tell whether no step before this one would have been spread over workers, and note that this one would."""
@@ -117,27 +117,27 @@ class DryRun(Run):
         return first
 
     def is_expected(self, name: str) -> bool:
-        """Tell whether a stage's results are not there yet and only taken for granted, for the stages after it."""
+        """Tell whether a stage's results do not exist yet and are only assumed, for the stages after it."""
         entry = self.stage(name)
         return entry is not None and "expected" in entry
 
     @property
     def has_corpus(self) -> bool:
-        """Whether corpus/ lies there to be read, and is not only to be made."""
+        """Whether corpus/ exists and can be read, rather than only being planned."""
         return self.sample is None
 
     def plan(self, name: str, plan: Plan) -> None:
-        """Print what a stage would do, and take it for done."""
+        """Print what a stage would do, and treat it as complete."""
         lines = [name]
         if self._dropped:
-            lines.append(f"  drop    what is there of {', '.join(self._dropped)}")
+            lines.append(f"  drop    existing tables of {', '.join(self._dropped)}")
             self._dropped = []
         lines += [f"  {'do' if i == 0 else '':<8}{work}" for i, work in enumerate(plan.work)]
         tables = STAGES[name].tables if plan.tables is None else plan.tables
         lines.append(f"  write   {' '.join(f'{t}/' for t in tables if not t.startswith('_'))}")
         lines.append(f"  time    {'not known' if plan.seconds is None else f'about {duration(plan.seconds)}'}")
         kept = "not known" if plan.kept is None else f"about {size(plan.kept)}"
-        under_way = f", and at most {size(plan.passing)} more while it is under way" if plan.passing else ""
+        under_way = f", and at most {size(plan.passing)} more while it runs" if plan.passing else ""
         lines.append(f"  disk    {kept}{under_way}")
         basis = [*([self.assumed] if self.assumed else []), *plan.basis]
         lines += [f"  {'by' if i == 0 else '':<8}{line}" for i, line in enumerate(basis)]
@@ -158,7 +158,7 @@ class DryRun(Run):
         if not total.stages:
             print("in all: nothing to do")
         else:
-            but = f", without what is not known of {', '.join(total.unknown)}" if total.unknown else ""
+            but = f", plus an unknown amount for {', '.join(total.unknown)}" if total.unknown else ""
             most = max(total.passing, total.kept)
             print(
                 f"in all: about {duration(total.seconds)}; about {size(total.kept)} of tables, "

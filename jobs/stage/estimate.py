@@ -108,7 +108,7 @@ class PassEstimate:
         """Return what the estimate rests on."""
         place = self.job.placement
         if timed is None:
-            return [f"nothing timed: no device {place.device} is to be seen here"]
+            return [f"nothing timed: there is no {place.device} device here"]
         whose = "of the corpus" if self.record.sample is None else "of the sources"
         on = f"on {place.device}, batches of {place.token_budget:,} tokens"
         return [
@@ -139,7 +139,7 @@ def spread_seconds(record: DryRun, items: int, workers: int | None, worker_s: fl
 def by_workers(workers: int | None) -> str:
     """Return the words for a number of workers."""
     if workers is None:
-        return "the time of one worker; as many as the cluster brings up share it"
+        return "the time of one worker; all workers that the cluster brings up share it"
     return f"{workers} worker{'s' if workers > 1 else ''}, start-up included (docs/scale.md)"
 
 

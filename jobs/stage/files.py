@@ -23,7 +23,7 @@ SHOWN = 3  # names in a message
 
 Tables = dict[str, list[dict[str, Any]]]
 
-NOTES = b"atlas.notes"  # what a partial file says besides its table, as JSON
+NOTES = b"atlas.notes"  # what a partial file records in addition to its table, as JSON
 # A model's files, as transformers names them.
 _MODEL = r"config\.json|model[\w.-]*\.(safetensors|json)|classifier\.(safetensors|json)"
 _TOKENIZER = (
@@ -43,7 +43,7 @@ def is_published(name: str) -> bool:
 
 
 def is_ours(store: Store, path: str) -> bool:
-    """Tell whether a stage wrote a file that lies in its folder of partial files: by its name, or by its footer."""
+    """Tell whether a stage wrote a file in its folder of partial files, by the file's name or its footer."""
     name = path.rpartition("/")[2]
     if is_published(name) or _PARTIAL.fullmatch(name):
         return True
@@ -62,7 +62,7 @@ class Output:
 
     Attributes:
         path: below the run's folder.
-        name: what its footer says that it holds, so that a file is never taken for another.
+        name: what its footer says that it holds, so that no file is mistaken for another.
     """
 
     path: str
@@ -73,7 +73,7 @@ class Output:
         return shard_footer(fingerprint, self.name, rows)
 
     def is_whole(self, store: Store, fingerprint: str) -> bool:
-        """Tell whether the file is in place, whole, and this stage's."""
+        """Tell whether the file is in place, complete, and this stage's."""
         return is_whole(store, self.path, fingerprint, self.name)
 
 
@@ -164,7 +164,7 @@ def commit_partial(
 
 
 def read_partial(store: Store, output: Output, columns: list[str] | None = None) -> pa.Table:
-    """Return the table of a partial file; `notes_of` finds in it what the file says besides."""
+    """Return the table of a partial file; `notes_of` finds in it what else the file records."""
     with store.parquet(output.path) as file:
         return file.read(columns=columns)
 
@@ -177,19 +177,19 @@ def read_partials(
 
 
 def notes_of(table: pa.Table) -> Any:
-    """Return what the partial file that a table was read from says besides."""
+    """Return what else is recorded in the partial file that a table was read from."""
     return json.loads((table.schema.metadata or {})[NOTES])
 
 
 def with_notes(tables: Iterable[pa.Table], notes: list[Any]) -> Iterator[pa.Table]:
-    """Return the tables of partial files as they come, and add to `notes` what each file says besides."""
+    """Return the tables of partial files as they come, and add to `notes` what else each file records."""
     for table in tables:
         notes.append(notes_of(table))
         yield table
 
 
 def read_notes(store: Store, outputs: Iterable[Output]) -> list[Any]:
-    """Return what partial files say besides their tables, in their order."""
+    """Return what partial files record in addition to their tables, in their order."""
 
     def of_file(output: Output) -> Any:
         with store.parquet(output.path) as file:
@@ -199,7 +199,7 @@ def read_notes(store: Store, outputs: Iterable[Output]) -> list[Any]:
 
 
 def under(stage: str) -> str:
-    """Return the folder in which a stage's tables lie until all of them are whole."""
+    """Return the folder that holds a stage's tables until all of them are complete."""
     return f"{STAGES[stage].partials}/tables"
 
 
@@ -219,7 +219,7 @@ def _names(tables: Tables) -> dict[str, tuple[str, ...]]:
 
 
 def written(store: Store, stage: str, fingerprint: str) -> Tables:
-    """Return of each table of a stage the files that lie in `under(stage)`, as run.json records them.
+    """Return the files in `under(stage)` for each table of a stage, as run.json records them.
 
     Raises:
         RuntimeError: one of them is of other options.
@@ -241,7 +241,7 @@ def _entry(store: Store, name: str, folder: str, size: int, fingerprint: str) ->
     if name.endswith(".parquet"):
         own, rows = _footer(store, name, fingerprint)
         if own != fingerprint:
-            raise RuntimeError(f"{name} is of other options than this stage's; it was written by another job")
+            raise RuntimeError(f"{name} was written by another job, with other options")
     return {"name": name.removeprefix(f"{folder}/"), "rows": rows, "bytes": size, "fingerprint": fingerprint}
 
 
@@ -306,7 +306,7 @@ def _checked(
             raise made_anew(store.uri, stage, table, wrong, record["stages"][stage]["config"])
         foreign = [n for n in found if n.endswith(".parquet") and "/." not in n and n not in recorded]
         if foreign:
-            yield f"{_list(foreign)}: not of this run, and not read; readers of the whole folder would"
+            yield f"{_list(foreign)}: not part of this run and ignored here, but a reader of the folder would read them"
 
 
 def _other(store: Store, file: dict[str, Any]) -> str:
@@ -314,11 +314,11 @@ def _other(store: Store, file: dict[str, Any]) -> str:
         found = _footer(store, file["name"], file["fingerprint"])
     except (OSError, pa.ArrowException):
         return f"{file['name']} is damaged"
-    return "" if found == (file["fingerprint"], file["rows"]) else f"{file['name']} is of another run"
+    return "" if found == (file["fingerprint"], file["rows"]) else f"{file['name']} belongs to another run"
 
 
 def put_in_place(store: Store, publishing: dict[str, Any], tables: Tables) -> None:
-    """Move a finished stage's files to where everyone looks for them, and remove the ones of before; may be repeated.
+    """Move a finished stage's files to where everyone looks for them, and remove the previous ones; may be repeated.
 
     Args:
         store: the run's folder.
@@ -367,7 +367,7 @@ def clear(store: Store, stage: str) -> None:
 
 
 def _tell_left(foreign: list[str]) -> None:
-    print(f"left alone, as no job wrote it: {_list(foreign)}", file=sys.stderr)
+    print(f"kept, because no job wrote it: {_list(foreign)}", file=sys.stderr)
 
 
 def _list(names: list[str]) -> str:

@@ -3,6 +3,7 @@
 Nothing heavy is imported here: a job's `--help` reads these classes and answers at once.
 """
 
+from collections.abc import Container
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
@@ -25,22 +26,23 @@ MOST_UNITS = 65_536  # neurons for which work that grows with them is done witho
 PRESETS: dict[str, dict[str, Any]] = {"small": SMALL, "paper": PAPER}
 
 
-def preset_sizes(name: str) -> str:
-    """Return a preset's options in words.
+def preset_sizes(name: str, options: Container[str]) -> str:
+    """Return in words what a preset sets of these options.
 
-    >>> preset_sizes("small")
-    'k 100, k-per-dataset 50, baseline-size all, activation-sample 5,000'
+    >>> preset_sizes("small", ["k", "baseline_size", "seed"])
+    'k 100, baseline-size all'
     """
     said = {None: "all"}
     sizes = (
         (option, f"{value:,}" if isinstance(value, int) else said.get(value, value))
         for option, value in PRESETS[name].items()
+        if option in options
     )
     return ", ".join(f"{option.replace('_', '-')} {value}" for option, value in sizes)
 
 
 def flag_of(option: str) -> str:
-    """Return an option's flag; an option whose name Python keeps for itself ends with _, which is left out.
+    """Return an option's flag; an option whose name Python keeps for itself ends with _, which the flag drops.
 
     >>> flag_of("model_seed"), flag_of("with_")
     ('--model-seed', '--with')
@@ -70,38 +72,36 @@ class JobConfig(CheckedConfig):
     Attributes:
         heading: where the help lists the options that a class adds: a place among the others, and a title.
         required: the options that the help lists first.
+        notes: lines that the help prints after the options, below those of the classes that this one extends.
     """
 
-    heading: ClassVar[tuple[int, str]] = (5, "The run")
+    heading: ClassVar[tuple[int, str]] = (5, "Run")
     required: ClassVar[tuple[str, ...]] = ("out",)
+    notes: ClassVar[tuple[str, ...]] = ()
 
-    out: str = Field("", description="run directory: a path or a URI such as s3://bucket/run")
+    out: str = Field("", description="Run directory: a path, or a URI such as s3://bucket/run")
     preset: Literal["small", "paper"] | None = Field(
-        None,
-        description="sizes to start from; never caps the corpus. "
-        + ". ".join(f"{p}: {preset_sizes(p)}" for p in PRESETS),
+        None, description="Start from a set of sizes; no preset limits the corpus"
     )
-    config: str | None = Field(None, description="YAML file whose keys are these options, with _ for -")
+    config: str | None = Field(
+        None, description="Read options from this YAML file, named as here without --; flags override it"
+    )
 
 
 class StageConfig(JobConfig):
     """Options of every stage that does work on Ray."""
 
-    heading: ClassVar[tuple[int, str]] = (80, "Every stage")
+    heading: ClassVar[tuple[int, str]] = (80, "All stages")
 
-    redo: bool = Field(
-        False,
-        description="do this stage again; its new results replace the old ones and those of later stages, once whole: "
-        "there must be room for both",
-    )
+    redo: bool = Field(False, description="Run this stage again and replace its results and those of later stages")
     dry_run: bool = Field(
-        False, description="check everything, say what each stage would do, how long and how large, and stop"
+        False, description="Check everything, print what each stage would do, its time and its size, and stop"
     )
-    seed: int = Field(0, ge=0, description="seed of every random draw")
+    seed: int = Field(0, ge=0, description="Seed of every random draw")
     workers: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
-        "auto", description="most worker processes; auto: one a core, or on a cluster as many as come up"
+        "auto", description="Start at most this many workers; auto: one per core, or all that a cluster brings up"
     )
-    keep_partials: bool = Field(False, description="keep a finished stage's partial files")
+    keep_partials: bool = Field(False, description="Keep the partial files of a finished stage")
 
 
 def listed(value: object) -> object:
@@ -112,57 +112,63 @@ def listed(value: object) -> object:
 class UnitsConfig(StageConfig):
     """Options of a stage that may be done for some neurons alone (`jobs.stage.units`)."""
 
-    heading: ClassVar[tuple[int, str]] = (45, "Which neurons")
+    heading: ClassVar[tuple[int, str]] = (45, "Neurons")
 
     units: Annotated[tuple[str, ...], BeforeValidator(listed)] = Field(
         (),
-        description="LAYER:UNIT of a neuron to be mined or compared, these alone, repeatable; "
-        f"required beyond {MOST_UNITS:,} neurons",
+        description=f"Process only this neuron, LAYER:UNIT; repeatable; required beyond {MOST_UNITS:,} neurons",
     )
 
 
 class CorpusConfig(StageConfig):
     """Options of `ingest`: the sources, and how they become sentences."""
 
-    heading: ClassVar[tuple[int, str]] = (10, "ingest: the corpus")
+    heading: ClassVar[tuple[int, str]] = (10, "Corpus (ingest)")
+    notes: ClassVar[tuple[str, ...]] = (
+        f"--corpus presets: pydocs, {', '.join(CORPORA)}",
+        "--corpus data sets: hf:ORG/NAME[:CONFIG][:SPLIT]",
+        f"--corpus files: {suffixes()}",
+    )
 
     model: str = Field(
         "sample",
-        description="Hugging Face id, local directory, or sample (the packaged all-MiniLM-L6-v2); random:NAME: the "
-        "architecture and tokenizer of one of these with random weights, a control",
+        description="Hugging Face id, directory, sample (packaged MiniLM), or random:NAME (NAME with random weights)",
     )
-    model_seed: int | None = Field(None, ge=0, description="seed of the weights of --model random:NAME; 0 by default")
+    model_seed: int | None = Field(None, ge=0, description="Seed of the weights of --model random:NAME (default: 0)")
     corpus: Annotated[tuple[str, ...], BeforeValidator(listed)] = Field(
         (),
-        description=f"pydocs, a preset ({' '.join(CORPORA)}), hf:ORG/NAME[:CONFIG][:SPLIT], or a path, glob or URI "
-        f"of {suffixes()}; NAME= in front; repeatable",
+        description="Read this source, [NAME=]SOURCE: a file, glob, URI, Hugging Face data set or preset; repeatable",
     )
-    text_column: str = Field("text", description="column that holds the text")
+    text_column: str = Field("text", description="Column that holds the text")
     split: Literal["sentences", "none"] = Field(
-        "sentences", description="split the text, or take a row as one sentence"
+        "sentences", description="Split each text into sentences, or take each row as one sentence (none)"
     )
-    limit: int | None = Field(None, ge=1, description="at most so many sentences, a uniform sample drawn after dedup")
+    limit: int | None = Field(
+        None, ge=1, description="Keep at most this many sentences, a uniform sample drawn after deduplication"
+    )
     near_dedup: float | None = Field(
         None,
         gt=0,
         le=1,
-        description="drop near-duplicates: of texts this similar (Jaccard) the first is kept; e.g. 0.8",
+        description="Drop near-duplicates: keep the first of texts with this Jaccard similarity, such as 0.8",
     )
     shard_size: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
-        "auto", description="sentences of a shard; auto: a 32nd of the corpus, at least 500 and at most 100,000"
+        "auto", description="Sentences per shard; auto: 1/32 of the corpus, at least 500 and at most 100,000"
     )
     on_error: Literal["fail", "reject"] = Field(
-        "fail", description="a broken place in a source: fail, or record and go on"
+        "fail", description="Stop at a broken place in a source, or record it as a reject and continue"
     )
 
 
 class DeviceConfig(StageConfig):
     """Options of a job that runs a model: where."""
 
-    heading: ClassVar[tuple[int, str]] = (20, "The model's pass over the corpus")
+    heading: ClassVar[tuple[int, str]] = (20, "Model and hardware")
 
-    device: Literal["auto", "cpu", "cuda"] = Field("auto", description="auto: the GPUs where there are any")
-    threads: int = Field(1, ge=1, description="threads of one worker on a CPU")
+    device: Literal["auto", "cpu", "cuda"] = Field(
+        "auto", description="Run the model here; auto: on GPUs if there are any, else on the CPU"
+    )
+    threads: int = Field(1, ge=1, description="Threads per worker on a CPU")
 
 
 class CorpusModelConfig(CorpusConfig, DeviceConfig):
@@ -175,12 +181,11 @@ class PlacementConfig(DeviceConfig):
     heading: ClassVar[tuple[int, str]] = DeviceConfig.heading
 
     gpus: int | None = Field(
-        None, ge=1, description="most GPUs, one a worker; none given: all of this machine, or what a cluster brings up"
+        None, ge=1, description="Use at most this many GPUs, one per worker (default: all here, or all of the cluster)"
     )
     token_budget: Annotated[int, Field(ge=1, le=1 << 20)] | Literal["auto"] = Field(
         "auto",
-        description="tokens of a batch, padding included; auto: what a stage was begun with, or else 2048 on a CPU and "
-        "on a GPU by its memory, 131072 at 80 GB, 65536 at 40, 32768 at 24",
+        description="Tokens per batch, padding included; auto: 2048 on a CPU, by memory on a GPU",
     )
 
 
@@ -192,8 +197,7 @@ class ModelPassConfig(PlacementConfig):
     prefetch: int = Field(
         4,
         ge=2,
-        description="shards that a worker on a GPU has with it, one under way, the others read and tokenized; each "
-        "takes about 12 MB of its machine's object store for 100,000 short sentences",
+        description="Shards that a GPU worker holds at a time: one in progress, the rest read ahead",
     )
 
 
@@ -204,7 +208,7 @@ class ArithmeticConfig(StageConfig):
 
     dtype: Literal["float32", "tf32", "bfloat16", "float16"] = Field(
         "float32",
-        description="arithmetic of the forward pass; tf32, on GPUs alone: float32 whose products round to 10 bits",
+        description="Arithmetic of the forward pass; tf32 (GPUs only): float32 with products rounded to 10 bits",
     )
 
 
@@ -220,7 +224,7 @@ class SampledPassConfig(CorpusPassConfig):
     heading: ClassVar[tuple[int, str]] = PlacementConfig.heading
 
     sentences: int | None = Field(
-        None, ge=1, description="measure at most so many sentences of the corpus, a uniform sample; none given: all"
+        None, ge=1, description="Measure at most this many sentences, a uniform sample (default: all)"
     )
 
 

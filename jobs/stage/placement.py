@@ -61,7 +61,10 @@ def choose_placement(config: PlacementConfig, record: RunReader, stage: str) -> 
     budget = config.token_budget if config.token_budget != "auto" else begun_with(record, stage, config.redo, device)
     if not gpu:
         if on_cluster() and config.device == "auto":
-            print("no GPU is up on the cluster: on CPUs; --device cuda, or --gpus N, asks for GPUs", file=sys.stderr)
+            print(
+                "no GPU is up on the cluster, so CPUs are used; ask for GPUs with --device cuda or --gpus N",
+                file=sys.stderr,
+            )
         workers = pool_size(config.workers, config.threads)
         return Placement(device, budget or token_budget(None), config.threads, workers, {"cpus": config.threads})
     limits = [
@@ -100,7 +103,7 @@ def _memory(stage: str, workers: int, dry_run: bool) -> int:
         return gpu_bytes() or 1 << 40
     found = on_a_gpu(gpu_bytes, stage, workers - 1)
     if found is None:
-        raise InputError(f"--device cuda: {stage} got a machine with a GPU that torch does not see; check its driver")
+        raise InputError(f"--device cuda: {stage} got a machine whose GPU torch cannot use; check its driver")
     return found
 
 
@@ -113,7 +116,7 @@ def check_device(config: DeviceConfig) -> None:
     gpus = getattr(config, "gpus", None) if config.device == "auto" else None
     if (config.device == "cuda" or gpus) and not on_cluster() and not has_gpus():
         asked, instead = (f"--gpus {gpus}", "leave it out") if gpus else ("--device cuda", "use --device auto or cpu")
-        raise InputError(f"{asked}: no GPU is to be seen here; {instead}")
+        raise InputError(f"{asked}: there is no GPU here; {instead}")
 
 
 def on_gpus(config: PlacementConfig) -> bool:
@@ -129,8 +132,8 @@ def on_gpus(config: PlacementConfig) -> bool:
         return True
     if kinds := gpus_to_come():
         raise InputError(
-            f"--device auto: no GPU is up, but the cluster starts machines with GPUs ({', '.join(kinds)}) when they are"
-            " asked for; choose: --device cuda or --gpus N waits for them, --device cpu does without"
+            f"--device auto: no GPU is up, but the cluster starts machines with GPUs ({', '.join(kinds)}) on request; "
+            "choose: --device cuda or --gpus N waits for them, --device cpu uses none"
         )
     return False
 

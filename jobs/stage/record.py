@@ -1,4 +1,4 @@
-"""`run.json` as it lies on disk: reading it, the shape that every job takes for granted, and what made the results."""
+"""`run.json` as it is on disk: reading it, the shape that every job takes for granted, and what made the results."""
 
 import importlib.metadata
 import os
@@ -37,12 +37,12 @@ def read_record(store: Store, create: bool) -> dict[str, Any] | None:
     out = store.uri
     try:
         if store.local and os.path.islink(store.root) and not os.path.exists(store.root):
-            raise InputError(f"--out {out}: is a link that leads nowhere; name another directory")
+            raise InputError(f"--out {out}: is a broken link; name another directory")
         if store.is_file(""):
             raise InputError(f"--out {out}: is a file; name a directory")
         known = store.exists(RECORD)
         if known and not store.is_file(RECORD):
-            raise InputError(f"--out {out}: its {RECORD} is a folder; name another directory")
+            raise InputError(f"--out {out}: {RECORD} in it is a folder instead of a file; name another directory")
         record = store.read_json(RECORD) if known else None
     except (OSError, pa.ArrowException) as error:
         why = f"({one_line(error)}); check the address and what you may read"
@@ -51,7 +51,7 @@ def read_record(store: Store, create: bool) -> dict[str, Any] | None:
         _check_new(store, create)
         return None
     if not isinstance(record, dict) or record.get("tool") != TOOL:
-        raise InputError(f"--out {out}: its {RECORD} is not one of ours; name another directory")
+        raise InputError(f"--out {out}: its {RECORD} was not written by Neuron Atlas; name another directory")
     found = str(record.get("schema_version"))
     if found != SCHEMA_VERSION:
         raise InputError(
@@ -90,7 +90,7 @@ def check_out(out: str) -> None:
         raise InputError("--out is missing: name the run directory, a path or a URI such as s3://bucket/run")
     if "://" not in out and not os.path.isabs(out) and os.environ.get("RAY_JOB_CONFIG_JSON_ENV_VAR"):
         raise InputError(
-            f"--out {out}: is relative, and a submitted job's working directory goes away; give a full path or URI"
+            f"--out {out}: is relative, and a submitted job's working directory is deleted; give a full path or URI"
         )
 
 
@@ -98,13 +98,13 @@ def _below_the_run(name: str) -> str:
     """Refuse the name of a file that no job gives to one of a table: files are opened and removed by these."""
     *folders, last = name.split("/")
     if not folders or not all(folders) or {".", ".."} & {*folders} or not is_published(last):
-        raise ValueError("is no file of a table")
+        raise ValueError("is not a file of a table")
     return name
 
 
 def _is_stage(name: str) -> str:
     if name not in STAGES:
-        raise ValueError("is no stage")
+        raise ValueError("is not a stage")
     return name
 
 
@@ -167,7 +167,7 @@ def how_far(progress: dict[str, Any]) -> str:
     ago = (datetime.now(UTC) - datetime.fromisoformat(progress["last_commit"])).total_seconds()
     if ago > RECENT_S:
         return f"{text}, the last at {progress['last_commit']}"
-    return f"{text}, the last {max(ago, 0):.0f} s ago; a job is likely at it: wait for it"
+    return f"{text}, the last {max(ago, 0):.0f} s ago; a job is probably running: wait for it"
 
 
 def versions() -> dict[str, str]:

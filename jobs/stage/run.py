@@ -63,11 +63,11 @@ class RunReader:
 
     @property
     def has_corpus(self) -> bool:
-        """Whether corpus/ lies there to be read; only a dry run goes on without it."""
+        """Whether corpus/ exists and can be read; only a dry run continues without it."""
         return True
 
     def is_expected(self, name: str) -> bool:
-        """Tell whether a complete stage's tables are not there yet; only a dry run goes on without them."""
+        """Tell whether a complete stage's tables do not exist yet; only a dry run continues without them."""
         return False
 
     def shards(self, per_group: int = 1) -> Shards:
@@ -105,7 +105,7 @@ class RunReader:
         """
         entry = self.require(name)
         if entry["identity"].get("method", 1) != STAGES[name].method:
-            wrong = f"{name} was run by another version of this program, and its tables lack what is read here"
+            wrong = f"{name} was run by another version of this program, and its tables lack data that is required here"
             raise made_anew(self.store.uri, name, STAGES[name].tables[0], wrong, entry["config"])
         return entry
 
@@ -114,7 +114,7 @@ class Run(RunReader):
     """A run that a job works on; once `hold` has taken it nobody else changes it.
 
     A stage's entry is that of its results once they are complete; while it is done again (`--redo`) what is under way
-    has an entry of its own in it, `redo`, and the results of before stay until the new ones are whole.
+    has an entry of its own in it, `redo`, and the previous results stay until the new ones are complete.
     """
 
     lock: Lock | None = None
@@ -139,9 +139,7 @@ class Run(RunReader):
             self.store.delete(name)
         now = read_record(self.store, create=True) or {**self.record, "stages": {}, "tables": {}}
         if _outline(now) != _outline(self.record):
-            raise InputError(
-                f"--out {self.store.uri}: another job changed this run meanwhile; give the same command again"
-            )
+            raise InputError(f"--out {self.store.uri}: another job has changed this run; give the same command again")
         self.record = now
         if "publishing" in now:
             self.publish()
@@ -155,7 +153,7 @@ class Run(RunReader):
     def check_files(self, *names: str, footers: bool = False, only: Container[str] | None = None) -> None:
         """Look whether the tables of finished stages are there as they were written (see `check_tables`)."""
         if "publishing" in self.record and self.lock is None:
-            self.hold("finishing what a job that was killed began")
+            self.hold("finishing the work of a killed job")
             self.release()
         check_tables(self.store, names, self.record, footers, only)
 
@@ -181,13 +179,13 @@ class Run(RunReader):
         return at_work
 
     def begin(self, name: str, identity: Entry, config: Entry, redo: bool) -> str | None:
-        """Start or go on with a stage and return its fingerprint, None where it is complete.
+        """Start or resume a stage and return its fingerprint, None if it is complete.
 
         Args:
             name: the stage.
             identity: all that its results depend on, by option or input, the fingerprints of the stages it reads aside.
             config: the resolved options, for the record.
-            redo: do it anew, whatever is there of it; what is there stays until the new tables are complete.
+            redo: do it again even if it is complete; existing results stay until the new tables are complete.
 
         Raises:
             InputError: the directory holds results of other options; every one that differs is named.
@@ -253,7 +251,7 @@ class Run(RunReader):
 
     def done_before(self, name: str, found: str) -> None:
         """Say that a stage has nothing to do; `found` is what it did before."""
-        print(f"{name}: done before, {found}", file=sys.stderr)
+        print(f"{name}: already done, {found}", file=sys.stderr)
 
     def finish(self, name: str, counts: Entry, seconds: float, of_the_run: Entry | None = None) -> None:
         """Put all of a stage's tables in place, and remove those that they replace or that followed from these.
@@ -261,7 +259,7 @@ class Run(RunReader):
         Args:
             name: the stage.
             counts, seconds: what it did, and how long that took.
-            of_the_run: what the record says besides, in entries of its own.
+            of_the_run: what else the record says, in separate entries.
         """
         entry = dict(self.under_way(name))
         entry.pop("progress", None)
@@ -283,14 +281,14 @@ class Run(RunReader):
         self.publish()
 
     def add_files(self, name: str, table: str, names: list[str]) -> None:
-        """Record files that a finished stage's table gained, a figure say, and that lie in place."""
+        """Record files that were added to a finished stage's table, such as a figure, and are in place."""
         own = self.record["tables"].setdefault(table, [])
         new = added(self.store, table, names, self.require(name)["fingerprint"])
         own[:] = [file for file in own if file["name"] not in names] + new
         self.save()
 
     def forget(self, name: str) -> None:
-        """Drop what is under way of a stage, as if it had not been begun; its results of before stay."""
+        """Drop what is under way of a stage, as if it had not been started; its previous results stay."""
         entry = self.stage(name)
         if entry is None:
             return
@@ -318,10 +316,10 @@ def _outline(record: Entry) -> Entry:
 
 
 def damaged_table(out: str) -> InputError | None:
-    """Return the error of a run's first finished table that is damaged or incomplete, with what makes it anew, or None.
+    """Return an error for the first finished table that is damaged or incomplete, with the command to rebuild it.
 
-    Every value is read, a row group at a time; a job looks at names, sizes and footers before it begins, which shows
-    no damage between them.
+    None if all are sound. Every value is read, a row group at a time; a job looks at names, sizes and footers before
+    it begins, which shows no damage between them.
     """
     try:
         run = RunReader(out, create=False)
@@ -338,7 +336,7 @@ def damaged_table(out: str) -> InputError | None:
 
 
 def _wrong(store: Store, name: str) -> str:
-    """Return what is wrong with a Parquet file, every value of which is read; nothing: an empty string."""
+    """Read every value of a Parquet file and return what is wrong with it, or an empty string."""
     try:
         with store.parquet(name) as file:
             for group in range(file.num_row_groups):

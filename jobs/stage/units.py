@@ -35,7 +35,7 @@ def check_units(units: tuple[str, ...], neurons: Neurons, done: str) -> None:
         done: what is done with them, such as `mined`.
 
     Raises:
-        InputError: one of them is no LAYER:UNIT or none of these neurons, or too many are to be done.
+        InputError: one of them is not a LAYER:UNIT or not one of these neurons, or there are too many.
     """
     neurons.named(units)
     check_number(units, len(neurons), done)
@@ -48,5 +48,5 @@ def check_number(units: tuple[str, ...], neurons: int, done: str) -> None:
         InputError: there are so many, and none is named.
     """
     if neurons > MOST_UNITS and not units:
-        few = f"the run has {neurons:,} neurons, and at most {MOST_UNITS:,} are {done} unless they are named"
-        raise InputError(f"--units is missing: {few}; name those that matter, LAYER:UNIT such as 3:17, repeatable")
+        few = f"the run has {neurons:,} neurons, and at most {MOST_UNITS:,} are {done} by default"
+        raise InputError(f"--units is missing: {few}; name some, LAYER:UNIT such as 3:17, repeatable")

@@ -19,7 +19,7 @@ def check_options(config: TopkConfig) -> None:
         InputError: one was given.
     """
     if "site" in config.model_fields_set:
-        raise InputError(f"--site {config.site}: a dictionary says itself what it reads; leave it out, or {FLAG}")
+        raise InputError(f"--site {config.site}: a dictionary determines what it reads; leave out --site or {FLAG}")
     if config.pool == "cls":
         raise InputError(f"--pool cls: features are pooled over tokens; use max, mean or last with {FLAG}")
 
@@ -46,7 +46,7 @@ def options_of(config: TopkConfig, dictionaries: Sequence[Description], decoder:
 
 
 def identity_of(dictionaries: Sequence[Description]) -> dict[str, Any]:
-    """Return what results depend on besides the options: which dictionaries, by content."""
+    """Return what the results depend on in addition to the options: the dictionaries, identified by content."""
     if not dictionaries:
         return {}
     return {"site": SITE, "dictionaries": {str(own.layer): own.fingerprint for own in dictionaries}}

@@ -34,35 +34,43 @@ if TYPE_CHECKING:
 class TopkConfig(CorpusPassConfig):
     """Options of `topk`, and those of `ingest` for when --corpus is given."""
 
-    heading: ClassVar[tuple[int, str]] = (30, "topk: the most activating sentences")
+    heading: ClassVar[tuple[int, str]] = (30, "Most activating sentences (topk)")
 
-    k: int = Field(100, ge=1, description="sentences kept for each neuron and pole")
+    k: int = Field(100, ge=1, description="Keep this many sentences per neuron and pole")
     k_per_dataset: int = Field(
         0,
         ge=0,
-        description="sentences kept for each neuron and pole within each data set that has at least 20 times as many; "
-        "0: none",
+        description="Also keep this many within each data set that has 20 times as many sentences; 0: none",
     )
-    poles: Literal["top", "bottom", "both"] = Field("both", description="highest activations, lowest, or both")
+    poles: Literal["top", "bottom", "both"] = Field(
+        "both", description="Keep the highest activations, the lowest, or both"
+    )
     site: Site = Field(
-        "hidden", description="hidden states, after the activation function, or after the attention's output matrix"
+        "hidden", description="Read the hidden states, the MLP after its activation function, or the attention output"
     )
     dictionary: Annotated[tuple[str, ...], BeforeValidator(listed)] = Field(
         (),
-        description="LAYER=PATH, repeatable: the units are features of a dictionary, a folder that SAELens has saved, "
-        "or directions, a .npy or .safetensors file [features, width], or rotated:SEED; layer 0 is the embeddings",
+        description="Score the features of this dictionary, LAYER=PATH or LAYER=rotated:SEED; repeatable",
     )
     feature_block: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
-        "auto", description="features that are encoded at a time; auto: by free memory; results are the same"
+        "auto", description="Encode this many features at a time; auto: as many as free memory allows"
     )
-    pool: Pool = Field("mean", description="how a sentence's tokens become one value; sparse features: max by default")
+    pool: Pool = Field(
+        "mean", description="Combine the tokens of a sentence into one value (default: mean; sparse features: max)"
+    )
     special_tokens: Literal["include", "exclude"] = Field(
         "include",
-        description="whether the tokens that the tokenizer added count; dictionaries of a decoder: exclude by default",
+        description="Count tokens that the tokenizer adds (default: include; dictionaries of a decoder: exclude)",
     )
-    activation_sample: int = Field(10_000, ge=0, description="sentences whose whole activation vectors are kept")
-    no_sharing: bool = Field(False, description="workers do not share thresholds: same results, larger partial files")
-    pilot: int = Field(4_096, ge=1, description="most sentences of the pilot that fixes the histograms' edges")
+    activation_sample: int = Field(
+        10_000, ge=0, description="Keep the activations of all neurons for this many sentences"
+    )
+    no_sharing: bool = Field(
+        False, description="Do not share thresholds between workers: same results, larger partial files"
+    )
+    pilot: int = Field(
+        4_096, ge=1, description="Set the edges of the histograms from a pilot of at most this many sentences"
+    )
 
 
 class Prepared(NamedTuple):

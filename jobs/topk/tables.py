@@ -66,10 +66,12 @@ def score_args(config: TopkConfig, known: Prepared, datasets: Datasets, job: Cor
 
 
 def warn_of_many(k: int, sentences: int) -> None:
-    """Say where so many winners are so large a part of the corpus that they differ little from the rest."""
+    """Warn if K is so large a part of the corpus that winners differ little from the rest."""
     if k * LEAST_SENTENCES > sentences:
         few = f"--k {k:,} is more than one in {LEAST_SENTENCES} of the {counted(sentences, 'sentence')}"
-        print(f"topk: {few}, so that winners differ little from the rest; a smaller --k tells more", file=sys.stderr)
+        print(
+            f"topk: {few}, so winners differ little from the rest; a smaller --k is more informative", file=sys.stderr
+        )
 
 
 def find_winners(config: TopkConfig, known: Prepared, datasets: Datasets, job: CorpusPass) -> dict[str, Any]:
@@ -105,10 +107,10 @@ def find_winners(config: TopkConfig, known: Prepared, datasets: Datasets, job: C
         if not damaged:
             break
         if attempt == ATTEMPTS:
-            raise RuntimeError(f"topk: {sorted(damaged)} came out damaged {ATTEMPTS} times; check the disk of --out")
+            raise RuntimeError(f"topk: {sorted(damaged)} were damaged {ATTEMPTS} times; check the disk of --out")
         for shard, why in sorted(damaged.items()):
             path = shard_file("topk", shard).path
-            print(f"topk: {path} is damaged ({why}): scoring it again", file=sys.stderr)
+            print(f"topk: {path} is damaged ({why}) and is scored again", file=sys.stderr)
             store.delete(path)
     print(f"topk: {times}", file=sys.stderr)
     counts |= {"neurons": len(neurons), "layers": len(neurons.layers), "seconds": times.result()}
@@ -176,7 +178,7 @@ def plan(config: TopkConfig, known: Prepared, datasets: Datasets, job: CorpusPas
 
 
 def time_scoring(estimate: PassEstimate, args: ScoreArgs) -> tuple[TimedBatches, float]:
-    """Score and reduce some batches as a worker does; return them, and what a shard takes besides its sentences."""
+    """Score and reduce some batches as a worker does; return them, and a shard's fixed overhead in seconds."""
     tokenizer, sample = estimate.tokenizer, estimate.sample
     scorer = args.scorer(tokenizer.pad_id)
     rows = np.array(spread(len(sample.texts))[:EDGES_FROM])

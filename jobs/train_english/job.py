@@ -1,4 +1,4 @@
-"""Train the English pipeline that comes with the project, from treebank files; print how well it does.
+"""Train the included English pipeline from treebank files, and print its scores.
 
     python -m jobs.train_english --train-trees gum-train.mrg.gz --capped-trees craft-train.mrg.gz \\
         --train-tags ewt-train.tags.gz --dev-trees gum-dev.mrg.gz --dev-tags ewt-dev.tags.gz \\
@@ -38,39 +38,43 @@ Files = Annotated[tuple[Path, ...], cyclopts.Parameter(consume_multiple=True)]
 class TrainEnglishConfig(CheckedConfig):
     """What to train on and how, or with ``evaluate_only`` what to test."""
 
-    train_trees: Files = Field((), description="Files, one bracketed tree per line, read whole each pass")
-    capped_trees: Files = Field((), description="Files of trees, of which a pass draws capped_sentences")
-    train_tags: Files = Field((), description="Files, word<TAB>tag per line, read whole each pass")
-    dev_trees: Files = Field((), description="Files of trees that are scored after each pass")
-    dev_tags: Files = Field((), description="Files of tags that are scored after each pass")
-    test_trees: Files = Field((), description="Files of trees that the finished pipeline is scored on")
-    test_tags: Files = Field((), description="Files of tags that the finished pipeline is scored on")
+    train_trees: Files = Field((), description="Files with one bracketed tree per line, read completely in each pass")
+    capped_trees: Files = Field((), description="Files of trees from which each pass draws --capped-sentences")
+    train_tags: Files = Field((), description="Files with one word<TAB>tag per line, read completely in each pass")
+    dev_trees: Files = Field((), description="Files of trees to score after each pass")
+    dev_tags: Files = Field((), description="Files of tags to score after each pass")
+    test_trees: Files = Field((), description="Files of trees to score the finished pipeline on")
+    test_tags: Files = Field((), description="Files of tags to score the finished pipeline on")
     out: Path | None = Field(
         None,
-        description="Folder to write the pipeline to: new, empty, or holding an earlier pipeline of this job;"
-        " with evaluate_only the one to read (default: the shipped one)",
+        description="Folder of the pipeline to write, or to score with --evaluate-only (default: the included one)",
     )
     teacher: Path | None = Field(
         None,
-        description="Folder of a pipeline of this job: start from its words, its CNN and the hidden units of its BiLSTM"
-        " that carry most, and learn its scores beside the labels",
+        description="Folder of an earlier pipeline of this job: start from its weights and learn its scores too",
     )
-    evaluate_only: bool = Field(False, description="Train nothing, score the pipeline in out")
-    sources: tuple[str, ...] = Field(SOURCES, description="Sources and terms of the training files, for meta.json")
+    evaluate_only: bool = Field(False, description="Train nothing; score the pipeline in --out")
+    sources: tuple[str, ...] = Field(
+        SOURCES,
+        description="Source and terms of the training files, for meta.json (default: those of the included pipeline)",
+    )
     passes: int = Field(22, ge=1, description="Passes over the training files")
-    capped_sentences: int = Field(4000, ge=0, description="Sentences of capped_trees per pass")
+    capped_sentences: int = Field(4000, ge=0, description="Sentences that each pass draws from --capped-trees")
     batch_words: int = Field(1500, ge=1, description="Words per batch")
     width: int = Field(160, ge=1, description="Size of a word's vector")
     hidden: int = Field(192, ge=1, description="Size of the BiLSTM's state in each direction")
     layers: int = Field(2, ge=1, description="Layers of the BiLSTM")
-    windows: int = Field(1, ge=0, description="Layers of the CNN, each seeing one word more on either side")
-    dropout: float = Field(0.3, ge=0, lt=1, description="Share of values left out in training")
-    rate: float = Field(0.002, gt=0, description="Rate of learning at its highest")
-    sequence_weight: float = Field(0.5, ge=0, le=1, description="Weight of the loss of whole sequences of depths")
-    unknown: float = Field(0.5, ge=0, description="A word seen n times is hidden with chance unknown / (unknown + n)")
-    variation: float = Field(0.06, ge=0, le=1, description="Chance of each kind of change to a training sentence")
+    windows: int = Field(1, ge=0, description="Layers of the CNN, each seeing one more word on either side")
+    dropout: float = Field(0.3, ge=0, lt=1, description="Share of values dropped in training")
+    rate: float = Field(0.002, gt=0, description="Highest learning rate")
+    sequence_weight: float = Field(0.5, ge=0, le=1, description="Weight of the loss over complete sequences of depths")
+    unknown: float = Field(0.5, ge=0, description="Hide a word seen n times with probability U / (U + n)")
+    variation: float = Field(0.06, ge=0, le=1, description="Probability of each kind of change to a training sentence")
     own_trees: float = Field(
-        0.5, ge=0, le=1, description="Share of train_tags read with own trees after half the passes"
+        0.5,
+        ge=0,
+        le=1,
+        description="Share of --train-tags read with the model's own trees in the second half of the passes",
     )
     seed: int = Field(0, description="Seed of weights, order, draws and variation")
 

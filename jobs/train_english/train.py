@@ -110,7 +110,7 @@ def train(config: TrainEnglishConfig, progress: Callable[[str], None] = print) -
 
 
 def check_folder(out: Path) -> None:
-    """Check before the training that a pipeline can be written to a folder, and replaces nothing but an earlier one.
+    """Check before the training that a pipeline can be written to a folder, and replaces only an earlier pipeline.
 
     Raises:
         InputError: the folder holds something else, or it cannot be made or written to.
@@ -118,7 +118,7 @@ def check_folder(out: Path) -> None:
     try:
         nearest = next(place for place in (out, *out.absolute().parents) if place.exists() or place.is_symlink())
         if not nearest.is_dir():
-            raise InputError(f"--out {out}: {nearest} is no folder; name a new or empty folder")
+            raise InputError(f"--out {out}: {nearest} is not a folder; name a new or empty folder")
         if not os.access(nearest, os.W_OK | os.X_OK):
             raise InputError(f"--out {out}: {nearest} cannot be written to; name another folder")
         if nearest == out and any(out.iterdir()) and not _is_ours(out / "meta.json"):
@@ -144,7 +144,9 @@ def score_shipped(config: TrainEnglishConfig) -> None:
     """
     folder = config.out or FOLDER
     if not (folder / "config.cfg").is_file():
-        raise InputError(f"--out {folder}: holds no spaCy pipeline (no config.cfg); name one, or leave it out")
+        raise InputError(
+            f"--out {folder}: holds no spaCy pipeline (no config.cfg); name one that does, or leave the option out"
+        )
     score(spacy.load(folder), _read(config.test_trees, config.test_tags))
 
 

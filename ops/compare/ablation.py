@@ -23,22 +23,22 @@ from ops.schema import schema
 from ops.topk.neurons import Neurons
 
 TABLE = "compare/ablation"
-LIKE_SPREAD = 1.25  # ratio of two standard deviations up to which they are alike
+LIKE_SPREAD = 1.25  # maximum ratio of two standard deviations that count as similar
 
 
 @dataclass(frozen=True)
 class Effect:
-    """What setting a neuron to its mean does.
+    """The effect of setting a neuron to its mean.
 
-    In a residual stream the unit of the same number in a later layer holds much of the neuron's own value. It is
-    reported by itself and is none of the others. Distances are means over sentences, in the neuron's own standard
-    deviations; NaN in the last layer.
+    In a residual stream, the unit of the same number in a later layer keeps much of the neuron's own value. It is
+    reported separately and is not among the other neurons. Distances are means over sentences, in the moved neuron's
+    own standard deviations; NaN in the last layer.
 
     Attributes:
-        moved: how far another neuron of a later layer moves, mean over these.
-        own: the neuron of the same number, in a later layer as wide, that moves most; -1 where there is none.
+        moved: how far another neuron of a later layer moves, averaged over these neurons.
+        own: the neuron of the same number, in a later layer of the same width, that moves most; -1 if there is none.
         own_moved: how far it moves.
-        most: the other neuron that moves most; -1 where there is none.
+        most: the other neuron that moves most; -1 if there is none.
         most_moved: how far it moves.
         output: how far the classifier's probabilities move, mean total variation (0 to 1); NaN without a classifier.
     """
@@ -52,7 +52,7 @@ class Effect:
 
 
 class Ablator:
-    """Sets one neuron after another to its mean at every token, and measures what the others do.
+    """Sets one neuron after another to its mean at every token, and measures how the others change.
 
     Args:
         facts, options: the model, and how its activations are taken; the site is `hidden`.
@@ -62,7 +62,7 @@ class Ablator:
         token_budget: of a batch.
 
     Raises:
-        InputError: the model's layers do not stand in one list, or sentences' batches cannot be padded.
+        InputError: the model's layers are not in one list, or sentences' batches cannot be padded.
     """
 
     def __init__(
@@ -82,7 +82,9 @@ class Ablator:
         self.neurons, self.mean, self.std, self.head = neurons, mean, std, load_head(facts)
         self.model, self.layers = self.scorer.reader.model, self.scorer.reader.layer_modules
         if self.layers is None:
-            raise InputError(f"--ablate: where the layers of a {facts.model_type} lie is not known; leave it out")
+            raise InputError(
+                f"--ablate: the place of the layers in a {facts.model_type} is not known; leave the option out"
+            )
         lengths = lengths_of_batches(self.scorer, tokenizer)
         self.batches = [
             tokenizer.encode([texts[row] for row in rows]) for rows in length_batches(n_tokens, token_budget, lengths)
@@ -92,7 +94,7 @@ class Ablator:
         self.base = [self._read(i) for i in range(len(self.batches))]
 
     def effect(self, neuron: int) -> Effect:
-        """Return what setting a neuron, by number, to its mean does."""
+        """Return the effect of setting a neuron, given by number, to its mean."""
         layers, units = self.neurons.layer_and_unit(np.array([neuron]))
         layer, unit = int(layers[0]), int(units[0])
         first = sum(self.neurons.widths[:layer])
@@ -131,7 +133,7 @@ class Ablator:
 
 
 def _furthest(moved: Float64s, first: int) -> tuple[int, float]:
-    """Return the number and the value of the largest; NaN values are none. `first` numbers the first value."""
+    """Return the number and the value of the largest, ignoring NaN. `first` is the number of the first value."""
     if np.isnan(moved).all():
         return -1, np.nan
     most = int(np.nanargmax(moved))
@@ -139,11 +141,11 @@ def _furthest(moved: Float64s, first: int) -> tuple[int, float]:
 
 
 def _setting(unit: int, value: float) -> Any:
-    """Return a hook that sets one unit of what a layer, or a model, returns."""
+    """Return a hook that sets one unit of the output of a layer or a model."""
 
     def hook(module: nn.Module, args: Any, output: Any) -> Any:
         states = output if isinstance(output, torch.Tensor) else output[0]
-        # In place: whatever the module returns holds this tensor.
+        # In place, because whatever the module returns holds this tensor.
         states[..., unit] = value
         return None
 
@@ -153,16 +155,17 @@ def _setting(unit: int, value: float) -> Any:
 def choose_neurons(
     properties: Mapping[str, Float64s], neurons: Neurons, strongest: int, most: int, with_last: bool
 ) -> dict[str, list[int]]:
-    """Return the strongest neurons of every property, the strongest first, together at most `most` distinct ones.
+    """Return the strongest neurons of every property, strongest first, at most `most` distinct ones in total.
 
-    First the strongest of every property are taken in the order of their names, then the next, until there are `most`.
+    Properties take turns in the order of their names: first each contributes its strongest neuron, then its next, until
+    there are `most`.
 
     Args:
         properties: values by name, `[neurons]`.
         neurons: all of them.
-        strongest: neurons of a property.
-        most: distinct neurons in all.
-        with_last: take those of the last layer too, which no other neuron follows.
+        strongest: maximum number of neurons for each property.
+        most: maximum number of distinct neurons in total.
+        with_last: whether to include the last layer, which no other neuron follows.
     """
     stop = len(neurons) if with_last else len(neurons) - neurons.widths[-1]
     order = {name: np.argsort(-values[:stop], kind="stable") for name, values in sorted(properties.items())}
@@ -182,16 +185,16 @@ def matched_neurons(
 ) -> dict[int, list[int]]:
     """Return for each of these neurons others of its layer with a similar standard deviation, drawn at random.
 
-    A neuron that varies much moves others for that alone when it is set to its mean. So those that are drawn have a
-    standard deviation within a ratio of LIKE_SPREAD. Where these are too few, they are the nearest in ratio. Every
-    layer has one random order, from which each neuron takes the first: neurons of similar spread share most of what is
-    drawn.
+    Setting a neuron that varies much to its mean moves others for that reason alone. So the drawn neurons have a
+    standard deviation within a ratio of LIKE_SPREAD. If there are too few of these, the nearest in ratio are used.
+    Every layer has one random order, from which each neuron takes the first suitable ones, so neurons of similar spread
+    share most of theirs.
 
     Args:
         neurons: all of them.
         std: of each over the corpus, `[neurons]`.
         chosen: neurons by number.
-        each: how many are drawn for one; a narrow layer may have fewer.
+        each: how many to draw for each; a narrow layer may have fewer.
         seed: the run's.
 
     Returns:
@@ -225,10 +228,10 @@ def ablation_table(
     Args:
         chosen: as `choose_neurons` returns it.
         matched: as `matched_neurons` returns it, the null.
-        effects: of every neuron that is chosen or drawn.
+        effects: of every chosen or drawn neuron.
         neurons: all of them.
         std: of each over the corpus, `[neurons]`.
-        sentences: that were read.
+        sentences: the number of sentences that were read.
     """
     rows = []
     for name in sorted(chosen):
@@ -259,7 +262,7 @@ def _place(neurons: Neurons, neuron: int) -> tuple[int | None, int | None]:
 
 
 def null_of(own: float, others: Sequence[float], name: str) -> dict[str, float | None]:
-    """Return the mean and highest of random neurons' effects, and the share of all, the own one counted, as large."""
+    """Return the mean and maximum of random neurons' effects, and the share, own included, at least as large."""
     if not (np.isfinite(own) and others):
         return {name: None, f"{name}_high": None, "p_value": None}
     values = np.array(others)

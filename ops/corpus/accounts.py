@@ -1,4 +1,4 @@
-"""What became of every source's sentences: nothing vanishes, or it is an error."""
+"""The fate of every source's sentences: each one is counted, or it is an error."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -13,14 +13,14 @@ from ops.errors import InputError, counted, visible
 
 
 def check_found(specs: Sequence[str], pieces: Pieces) -> None:
-    """Refuse a source that gave no sentence.
+    """Refuse a source without a usable sentence.
 
     Args:
         specs: the sources as the user named them.
         pieces: what was read of them.
 
     Raises:
-        InputError: one did, named with what was read and rejected.
+        InputError: a source has none; the message names it, and what was read and rejected.
     """
     for i, spec in enumerate(specs):
         own = pieces.sources == i
@@ -49,7 +49,7 @@ def reject_reasons(pieces: Pieces, source: int) -> dict[str, int]:
 def account(
     specs: Sequence[str], datasets: Sequence[str], pieces: Pieces, numbering: Numbering, cut: Int64s, near: bool
 ) -> list[dict[str, Any]]:
-    """Say of every source what became of its sentences.
+    """Count for every source what happened to its sentences.
 
     Args:
         specs, pieces: as `check_found` takes them.
@@ -91,7 +91,7 @@ def account(
 def account_lines(accounts: list[dict[str, Any]]) -> Iterator[str]:
     """Return a line for each source."""
     for a in accounts:
-        nearly = f" (of which {a['near_copies']:,} nearly so)" if "near_copies" in a else ""
+        nearly = f" ({a['near_copies']:,} of them near-copies)" if "near_copies" in a else ""
         yield (
             f"ingest: {visible(a['dataset'])}: {counted(a['sentences'], 'sentence')} = {a['kept']:,} kept"
             f" + {a['copies']:,} further {'copy' if a['copies'] == 1 else 'copies'}{nearly}"

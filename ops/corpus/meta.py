@@ -1,4 +1,4 @@
-"""Metadata of sentences: a map as long as not all sources are read; then a struct, whose fields are all their keys."""
+"""Metadata of sentences: a map until all sources are read, then a struct with a field for every key."""
 
 from collections.abc import Iterable
 from itertools import accumulate
@@ -16,26 +16,26 @@ def check_keys(keys: Iterable[str], sources: str) -> None:
     """Refuse metadata keys that cannot be the fields of the column `meta`.
 
     Args:
-        keys: what the sources have, each once.
-        sources: they, as the user named them, for the message.
+            keys: the keys of the sources, each once.
+            sources: the sources as the user named them, for the message.
 
-    Raises:
-        InputError: there are more than 200, or two differ in case alone, which SQL takes for one column.
+        Raises:
+            InputError: there are more than 200, or two differ only in case, which SQL treats as one column.
     """
     found = sorted(keys)
     if len(found) > MAX_KEYS:
         names = ", ".join(found[:5])
         raise InputError(
-            f"{sources}: has more than {MAX_KEYS} metadata keys ({names}, ...), one for every column or key beside the "
-            "text; leave out columns, or put them into a nested one, which is no metadata"
+            f"{sources}: has more than {MAX_KEYS} metadata keys ({names}, ...), one for every column or key "
+            "other than the text; remove columns, or put them into a nested one, which is not read as metadata"
         )
     seen: dict[str, str] = {}
     for key in found:
         other = seen.setdefault(key.lower(), key)
         if other != key:
             raise InputError(
-                f"{sources}: the metadata keys {other!r} and {key!r} differ in case alone, and SQL could not tell them "
-                "apart; rename one of the columns"
+                f"{sources}: the metadata keys {other!r} and {key!r} differ only in case, which SQL "
+                "ignores; rename one of the columns"
             )
 
 

@@ -1,9 +1,9 @@
-"""Dictionaries of other programs: the package sae-lens reads their files, and here they become what SAELens saves.
+"""Dictionaries of other programs: the package sae-lens reads their files, and this module converts them for SAELens.
 
-Some things are set right on the way, as of sae-lens 6.54. Numbers stay float32, where its readers of sparsify and Llama
-Scope cast to bfloat16. A dictionary of sparsify subtracts the decoder's bias from its input, as its own `encode` does,
-its decoder is not transposed, and it reads the module that its folder is named after. The factor by which Llama Scope
-multiplies its input is folded into the weights.
+Some details differ from sae-lens 6.54. Numbers stay float32, while its readers of sparsify and Llama Scope cast to
+bfloat16. A dictionary of sparsify subtracts the decoder's bias from its input, as its own `encode` does. Its decoder is
+not transposed, and it reads the module that its folder is named after. The factor by which Llama Scope multiplies its
+input is folded into the weights.
 """
 
 import importlib.util
@@ -36,8 +36,8 @@ class Program(NamedTuple):
 
     Attributes:
         name: of the program.
-        files: by which a folder of it is told, and whose content is the dictionary.
-        weights: the one with the tensors.
+        files: the files that identify its folder and contain the dictionary.
+        weights: the file with the tensors.
     """
 
     name: str
@@ -53,7 +53,7 @@ PROGRAMS = (
 
 
 def program_of(folder: Path) -> Program | None:
-    """Return the program whose files a folder holds; None where it holds none's."""
+    """Return the program whose files a folder contains; None if it contains no known ones."""
     return next((own for own in PROGRAMS if all((folder / name).is_file() for name in own.files)), None)
 
 
@@ -61,7 +61,7 @@ def convert(asked: Asked, folder: Path, program: Program) -> tuple[dict[str, Any
     """Return a dictionary of another program as SAELens would save it: its configuration, and its tensors by name.
 
     Raises:
-        InputError: sae-lens is not installed or cannot read it, or it is of a kind that it would read wrongly.
+        InputError: sae-lens is not installed or cannot read it, or sae-lens would read this kind wrongly.
     """
     if importlib.util.find_spec("sae_lens") is None:
         raise asked.error(f"is a dictionary of {program.name}, which the package sae-lens reads; install it: {INSTALL}")
@@ -81,7 +81,7 @@ def convert(asked: Asked, folder: Path, program: Program) -> tuple[dict[str, Any
 
 
 def _look(asked: Asked, folder: Path, program: Program) -> None:
-    """Refuse what is damaged, too large or read wrongly, before any of it is loaded."""
+    """Refuse a dictionary that is damaged, too large or would be read wrongly, before any of it is loaded."""
     path = folder / program.weights
     shapes = _npz_shapes(asked, path) if path.suffix == ".npz" else tensor_shapes(asked, path)
     for name, shape in shapes.items():
@@ -96,7 +96,7 @@ def _look(asked: Asked, folder: Path, program: Program) -> None:
             raise asked.error(f"its activation is {one_line(str(cfg['activation']), 40)}; of sparsify, topk is read")
     if program.name == "Gemma Scope" and _gemma_names(folder) is None:
         raise asked.error(
-            f"a folder of Gemma Scope says by its path what it was trained on; expected one like {_GEMMA_EXAMPLE}"
+            f"a folder of Gemma Scope says in its path what it was trained on; expected one like {_GEMMA_EXAMPLE}"
         )
 
 
@@ -161,7 +161,7 @@ _CONVERTERS = {"sparsify": _sparsify, "Gemma Scope": _gemma_scope, "Llama Scope"
 
 @contextmanager
 def _files_of(folder: Path) -> Iterator[None]:
-    """Let sae-lens's readers of the hub's files take those of a folder."""
+    """Make sae-lens's readers of hub files read those of a folder."""
 
     def local(repo_id: str, filename: str, subfolder: str = "", **_: object) -> str:
         within = "checkpoints" if subfolder.endswith("checkpoints") else ""
@@ -172,6 +172,6 @@ def _files_of(folder: Path) -> Iterator[None]:
 
 
 def _input_factor(asked: Asked, folder: Path) -> float:
-    """Return by what Llama Scope multiplies a state: the width's root by the mean norm of the states of training."""
+    """Return the factor by which Llama Scope multiplies a state: the root of the width over training's mean norm."""
     said = read_config(asked, folder / "hyperparams.json")
     return float(said["d_model"] ** 0.5 / said["dataset_average_activation_norm"]["in"])

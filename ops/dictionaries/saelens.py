@@ -1,4 +1,4 @@
-"""Dictionaries as SAELens saves them (`cfg.json` and `sae_weights.safetensors` in one folder) or converts them."""
+"""Dictionaries saved by SAELens (`cfg.json` and `sae_weights.safetensors` in one folder) or converted by it."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -38,10 +38,10 @@ _OF_KIND: dict[Kind, dict[str, str]] = {
 
 
 def describe(asked: Asked, folder: Path) -> Description:
-    """Look at a folder that SAELens has written, or that the package sae-lens converts.
+    """Inspect a folder that SAELens has written, or that the package sae-lens converts.
 
     Raises:
-        InputError: its configuration or its weights are not what they should be, or ask for what is not computed here.
+        InputError: its configuration or weights are invalid, or require something that is not supported here.
     """
     program = program_of(folder)
     cfg, tensors = _open(asked, folder)
@@ -69,14 +69,16 @@ def describe(asked: Asked, folder: Path) -> Description:
     point = _point(asked, said.get("hook_name"), "hook_name")
     target = _point(asked, said.get("hook_name_out"), "hook_name_out") if transcodes else point
     if point.layer != asked.layer:
-        raise asked.error(f"reads {point} ({said['hook_name']}), not layer {asked.layer}; name {point.layer}=PATH")
+        raise asked.error(
+            f"reads {point} ({said['hook_name']}), not layer {asked.layer}; give it as {point.layer}=PATH"
+        )
     _check_shapes(asked, tensors.shapes, kind, (width, features, out))
     if said.get("hook_head_index") is not None:
         raise asked.error("reads a single head (hook_head_index), which is not read here; all heads together are")
     loading = said.get("model_from_pretrained_kwargs") or {}
     if not isinstance(loading, dict):
-        raise asked.error("model_from_pretrained_kwargs in cfg.json is no table of names and values")
-    # Without TransformerLens's other changes of the weights, which leave what it reads as it was.
+        raise asked.error("model_from_pretrained_kwargs in cfg.json is not a table of names and values")
+    # TransformerLens's other changes of the weights do not affect what the dictionary reads.
     centred = bool(loading.get("center_writing_weights")) and point.place == "residual"
     if loading.get("center_writing_weights") and not centred:
         raise asked.error(f"was trained with center_writing_weights on {point}; it is computed on the residual stream")
@@ -114,7 +116,7 @@ def _weights(kind: Kind, tensors: Tensors) -> dict[str, torch.Tensor]:
 
 
 def _renewed(found: dict[str, Any]) -> dict[str, Any]:
-    """Return a configuration as SAELens 6 writes it, also of an older file, with `metadata`."""
+    """Return a configuration, also that of an older file, as SAELens 6 writes it, with `metadata`."""
     if isinstance(found.get("metadata"), dict):
         return found
     old: dict[str, Any] = {_RENAMED.get(str(name), str(name)): value for name, value in found.items()}
@@ -129,7 +131,7 @@ def _renewed(found: dict[str, Any]) -> dict[str, Any]:
 
 def _point(asked: Asked, name: object, key: str) -> HookPoint:
     if not isinstance(name, str) or not name:
-        raise asked.error(f"{CONFIG} does not say what it reads ({key} is missing)")
+        raise asked.error(f"{CONFIG} does not say which activations the dictionary reads ({key} is missing)")
     found = hook_point(name)
     if found is None:
         raise asked.error(

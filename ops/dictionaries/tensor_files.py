@@ -1,4 +1,4 @@
-"""Files of tensors: looked at by their headers first, and read without running anything that they hold."""
+"""Files of tensors: inspected by their headers first, and read without executing any of their content."""
 
 import hashlib
 import json
@@ -18,24 +18,24 @@ from ops.storage.small_files import read_small_file
 Shape = tuple[int, ...]
 MOST_FEATURES = 1 << 24
 MOST_WIDTH = 1 << 17
-_AT_ONCE = 1 << 24  # numbers that are looked at together
+_AT_ONCE = 1 << 24  # numbers that are checked together
 _TYPES = ("F64", "F32", "F16", "BF16")
 
 
 class Tensors(NamedTuple):
-    """Tensors by name: how large each is, and how it is read, as float32."""
+    """Tensors by name: their shapes, and functions that read them as float32."""
 
     shapes: Mapping[str, Shape]
     read: Callable[[str], torch.Tensor]
 
     @classmethod
     def of_file(cls, asked: Asked, path: Path) -> "Tensors":
-        """Return those of a safetensors file, none of which is read yet."""
+        """Return the tensors of a safetensors file without reading any yet."""
         return cls(tensor_shapes(asked, path), partial(read_tensor, asked, path))
 
     @classmethod
     def of_memory(cls, tensors: dict[str, torch.Tensor]) -> "Tensors":
-        """Return those that are in memory."""
+        """Return tensors that are in memory."""
         return cls({name: tuple(one.shape) for name, one in tensors.items()}, lambda name: tensors[name].float())
 
 
@@ -44,7 +44,7 @@ def opened(asked: Asked, path: Path) -> Iterator[Any]:
     """Open a safetensors file.
 
     Raises:
-        InputError: it is damaged, cut off, or no such file.
+        InputError: it is damaged, incomplete, or does not exist.
     """
     from safetensors import SafetensorError, safe_open
 
@@ -59,7 +59,7 @@ def tensor_shapes(asked: Asked, path: Path) -> dict[str, Shape]:
     """Return the name and shape of each tensor of a safetensors file, without reading one.
 
     Raises:
-        InputError: the file is damaged, or holds numbers of a type that no dictionary has.
+        InputError: the file is damaged, or contains a number type that dictionaries do not use.
     """
     with opened(asked, path) as file:
         shapes = {}
@@ -79,41 +79,41 @@ def read_tensor(asked: Asked, path: Path, name: str) -> torch.Tensor:
 
 
 def read_config(asked: Asked, path: Path) -> dict[str, Any]:
-    """Return what a JSON file of a dictionary says.
+    """Return the content of a JSON file of a dictionary.
 
     Raises:
-        InputError: it cannot be read, or is no table of names and values.
+        InputError: it cannot be read, or is not a JSON object.
     """
     text = read_small_file(FLAG, str(path))
     try:
         found = json.loads(text)
         if not isinstance(found, dict):
-            raise ValueError("it is no table of names and values")
+            raise ValueError("it is not a table of names and values")
     except (ValueError, RecursionError) as error:
         raise asked.error(f"{path.name} cannot be read ({one_line(error, 100)})") from error
     return found
 
 
 def read_array(asked: Asked, path: Path) -> np.ndarray:
-    """Return the array of a `.npy` file as it is mapped from the disk; one that holds Python objects is refused.
+    """Return the array of a `.npy` file as a memory map; one that contains Python objects is refused.
 
     Raises:
-        InputError: it is no such file, or is cut off.
+        InputError: it is not such a file, or is incomplete.
     """
     try:
         found = np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, OSError, EOFError) as error:
-        raise asked.error(f"is no array of numbers, or cut off ({one_line(error, 100)})") from error
+        raise asked.error(f"is not an array of numbers, or is cut off ({one_line(error, 100)})") from error
     if not isinstance(found, np.ndarray) or found.dtype.kind not in "fiu":
         raise asked.error("holds no array of numbers")
     return found
 
 
 def check_finite(asked: Asked, name: str, values: torch.Tensor) -> None:
-    """Refuse weights of which one is a NaN or an infinity.
+    """Refuse weights that contain NaN or infinity.
 
     Raises:
-        InputError: one is.
+        InputError: they do.
     """
     flat = values.reshape(-1)
     for start in range(0, len(flat), _AT_ONCE):
@@ -122,10 +122,10 @@ def check_finite(asked: Asked, name: str, values: torch.Tensor) -> None:
 
 
 def check_size(asked: Asked, width: object, features: object, where: str) -> tuple[int, int]:
-    """Return the width and the number of features, where they are numbers that a dictionary can have.
+    """Return the width and the number of features, if a dictionary can have them.
 
     Raises:
-        InputError: they are not.
+        InputError: a dictionary cannot have them.
     """
     for said, value, most in (("width", width, MOST_WIDTH), ("number of features", features, MOST_FEATURES)):
         if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= most:
@@ -136,7 +136,7 @@ def check_size(asked: Asked, width: object, features: object, where: str) -> tup
 
 
 def sha256_of(files: list[Path]) -> str:
-    """Return the sha256 of some files, one behind the other."""
+    """Return the sha256 of some files, concatenated."""
     whole = hashlib.sha256()
     for path in files:
         with path.open("rb") as file:

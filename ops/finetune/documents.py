@@ -1,4 +1,4 @@
-"""From a corpus's sentences to labelled documents: whose label is plain, no two of one text, split into two sides."""
+"""From a corpus's sentences to labelled documents with one label each, without duplicates, split into two sides."""
 
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
@@ -23,11 +23,11 @@ Key = tuple[str, str]  # data set and doc_id
 
 @dataclass
 class LabelledDocuments:
-    """Documents in the order of their first sentences, each with its label, gathered a block of sentences at a time.
+    """Documents in the order of their first sentences, each with its label, collected a block of sentences at a time.
 
     Attributes:
-        labels: each document's label; None where its sentences have several.
-        without: sentences that have no label, or a blank one.
+        labels: each document's label; None if its sentences have several.
+        without: number of sentences without a label, or with a blank one.
         several: the first document found to have several labels, with two of them, as text.
     """
 
@@ -36,7 +36,7 @@ class LabelledDocuments:
     several: str = ""
 
     def add(self, datasets: Sequence[str], doc_ids: Sequence[str], labels: Sequence[str | None]) -> None:
-        """Take in some sentences: their data set, document and label, `[sentences]` each."""
+        """Add some sentences: their data set, document and label, `[sentences]` each."""
         for dataset, doc_id, label in zip(datasets, doc_ids, labels, strict=True):
             key = (dataset, doc_id)
             if label is None or not label.strip():
@@ -57,11 +57,11 @@ def read_labelled(store: Store, column: str) -> LabelledDocuments:
 
 @dataclass(frozen=True)
 class Choice:
-    """The documents that take part.
+    """The documents that are used.
 
     Attributes:
         labels: theirs, in the order of their first sentences.
-        left_out: how many others there are, by reason.
+        left_out: number of excluded documents, by reason.
     """
 
     labels: dict[Key, str]
@@ -71,18 +71,18 @@ class Choice:
 def choose_documents(
     found: LabelledDocuments, column: str, dropped: Sequence[str], least: int, most: int | None, seed: int
 ) -> Choice:
-    """Return the documents that have one label which enough others have, at most `most`, a seeded uniform sample.
+    """Choose the documents that have one sufficiently frequent label; at most `most`, as a seeded uniform sample.
 
     Args:
         found: all labelled documents.
-        column: where the labels come from, for messages.
-        dropped: labels whose documents are left out.
-        least: documents that a label needs.
-        most: documents of the sample; None: all.
+        column: the source of the labels, for messages.
+        dropped: labels whose documents are excluded.
+        least: minimum number of documents for a label.
+        most: size of the sample; None for all documents.
         seed: of the sample.
 
     Raises:
-        InputError: no document has a label, a dropped label does not occur, or no two labels are left.
+        InputError: no document has a label, a dropped label does not occur, or fewer than two labels remain.
     """
     if not found.labels:
         of_all = counted(found.without, "sentence")
@@ -94,8 +94,8 @@ def choose_documents(
     several = sum(label is None for label in found.labels.values())
     if several == len(found.labels):
         raise InputError(
-            f"--label {column}: all {counted(several, 'document')} have several labels, such as {found.several}; "
-            "a document's sentences need one label: name another column, or give each text its own doc_id"
+            f"--label {column}: all {counted(several, 'document')} have several labels, such as {found.several}, "
+            "but a document requires one label: name another column, or give each text its own doc_id"
         )
     usable = [(key, label) for key, label in found.labels.items() if label is not None and label not in dropped]
     sample = draw(len(usable), len(usable) if most is None else most, seed, TRAINING_DOCUMENTS)
@@ -126,7 +126,7 @@ def choose_documents(
 
 
 def _left_out(found: LabelledDocuments, several: int, usable: Sequence[Any]) -> str:
-    """Return in words what was left out before the sample, with a document of several labels; empty if nothing was."""
+    """Describe what was excluded before the sample, with a document that has several labels; empty if nothing was."""
     dropped = len(found.labels) - several - len(usable)
     reasons = (
         (several, "document", f"of several labels, such as {found.several}"),
@@ -134,11 +134,11 @@ def _left_out(found: LabelledDocuments, several: int, usable: Sequence[Any]) -> 
         (found.without, "sentence", "without a value"),
     )
     said = ", ".join(f"{counted(number, noun)} {why}" for number, noun, why in reasons if number)
-    return f"; left out: {said}" if said else ""
+    return f"; excluded: {said}" if said else ""
 
 
 def first_of_each_text(texts: Iterable[str]) -> list[bool]:
-    """Tell of each text whether none before it is the same, case and white space aside.
+    """Return for each text whether no earlier one is the same, ignoring case and white space.
 
     >>> first_of_each_text(["One  two", "three", "one two"])
     [True, True, False]
@@ -153,13 +153,14 @@ def first_of_each_text(texts: Iterable[str]) -> list[bool]:
 
 
 def split_sides(labels: Sequence[str], share: float, seed: int) -> list[str]:
-    """Return the side of each document, `train` or `test`: of every label the same share, rounded, is for the test.
+    """Return the side of each document, `train` or `test`: the same share of every label, rounded, is for the test.
 
-    A label of two documents or more has one at least on either side; one of a single document is trained on.
+    A label with at least two documents has at least one on each side. The document of a label with only one is for
+    training.
 
     Args:
         labels: of the documents.
-        share: of a label's documents that are for the test.
+        share: share of a label's documents that are for the test.
         seed: of the draw.
     """
     rng = np.random.default_rng([seed, TRAINING_SPLIT])
@@ -173,7 +174,7 @@ def split_sides(labels: Sequence[str], share: float, seed: int) -> list[str]:
 
 
 def shuffle_labels(labels: Sequence[str], seed: int) -> list[str]:
-    """Return the labels in a seeded random order: as many of each as before, and nothing to be learnt from the text."""
+    """Return the labels in a seeded random order: their counts are unchanged, and the text no longer predicts them."""
     order = np.random.default_rng([seed, SHUFFLED_LABELS]).permutation(len(labels))
     return [labels[i] for i in order]
 
@@ -206,20 +207,20 @@ def join_sentences(sentences: Mapping[str, Sequence[Any]]) -> dict[Key, str]:
 def split_documents(
     texts: Mapping[Key, str], labels: Mapping[Key, str], test_share: float, split_seed: int, shuffle_seed: int | None
 ) -> tuple[pa.Table, dict[Key, tuple[str, str]]]:
-    """Split documents into the two sides; of those of one text the first takes part alone.
+    """Split documents into the two sides; of documents with the same text only the first is used.
 
     Args:
         texts: theirs, in their order.
         labels: theirs.
         test_share, split_seed: as `split_sides` takes them.
-        shuffle_seed: of the shuffled labels that are trained on; None: the right ones are.
+        shuffle_seed: seed for shuffling the training labels; None to train on the correct ones.
 
     Returns:
-        The documents that take part, `text`, `label`, `taught` (the label in training) and `side`; and the side and
-        the label in training of each.
+        The documents that are used: `text`, `label`, `taught` (the label in training) and `side`; and the side and the
+        label in training of each.
 
     Raises:
-        InputError: one side has no documents, or the training only one label.
+        InputError: one side has no documents, or the training side has only one label.
     """
     first = first_of_each_text(texts.values())
     keys = [key for key, is_first in zip(texts, first, strict=True) if is_first]
@@ -240,7 +241,7 @@ def _check_sides(labels: Sequence[str], sides: Sequence[str]) -> None:
     taught = {label for label, side in zip(labels, sides, strict=True) if side == TRAIN}
     if len(taught) < 2 or not counts[TEST]:
         raise InputError(
-            f"--label: once documents of one text are taken as one, {counts[TRAIN]:,} of {len(taught)} labels are left "
+            f"--label: once documents with one text count as one, {counts[TRAIN]:,} of {len(taught)} labels are left "
             f"to train on and {counts[TEST]:,} to test; a classifier needs two labels and a test; give more documents"
         )
 
@@ -266,7 +267,7 @@ def side_rows(
 
 
 def numbered(labels: Sequence[str], names: Sequence[str]) -> Int64s:
-    """Return each label's place among the names, `[labels]`."""
+    """Return each label's index in the names, `[labels]`."""
     places = {name: place for place, name in enumerate(names)}
     return np.array([places[label] for label in labels], np.int64)
 

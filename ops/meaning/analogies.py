@@ -7,7 +7,7 @@ from ops.errors import InputError
 from ops.storage.small_files import read_small_file
 
 PACKAGED = Path(__file__).parent / "analogies.txt"
-ALL = "all"  # stands in the tables for all categories together
+ALL = "all"  # the name in the tables for all categories together
 _UNNAMED = "questions"
 
 
@@ -26,12 +26,12 @@ def read_analogies(path: str = "") -> Analogies:
     """Read questions: a line `: NAME` begins a category, every other line holds four words; empty ones are skipped.
 
     Args:
-        path: a file in UTF-8; none given: the packaged ones.
+        path: a file in UTF-8; empty for the packaged questions.
 
     Raises:
         InputError: it cannot be read, a line does not have four words, or there is no question.
     """
-    lines = read_small_file("--analogies", path or str(PACKAGED), "is no file that can be read as UTF-8").splitlines()
+    lines = read_small_file("--analogies", path or str(PACKAGED), "cannot be read as UTF-8").splitlines()
     found: dict[str, list[tuple[str, str, str, str]]] = {}
     category = _UNNAMED
     for number, line in enumerate(lines, 1):
@@ -39,7 +39,7 @@ def read_analogies(path: str = "") -> Analogies:
         if line.lstrip().startswith(":"):
             category = line.strip()[1:].strip()
             if not category or category == ALL:
-                raise InputError(f"--analogies {path}: line {number}: {category!r} is no name of a category")
+                raise InputError(f"--analogies {path}: line {number}: {category!r} is not the name of a category")
         elif words:
             if len(words) != 4:
                 raise InputError(

@@ -1,4 +1,4 @@
-"""Confusion sets: where their words stand, and how well classifiers choose among them (Banko and Brill 2001)."""
+"""Confusion sets: where their words occur, and how well classifiers choose among them (Banko and Brill 2001)."""
 
 import hashlib
 from typing import Any, NamedTuple
@@ -21,7 +21,7 @@ SIZES = (100, 300, 1_000, 3_000, 10_000, 30_000, 100_000)
 TEST_SHARE = 0.2  # of the documents
 LEAST_TRAINED, LEAST_TESTED = 20, 20  # occurrences
 MOST_TESTED = 2_000
-MOST_CHOSEN_BY = 10_000  # training examples by which a penalty is chosen
+MOST_CHOSEN_BY = 10_000  # maximum number of training examples used to choose a penalty
 _FEATURES = 1 << 18
 
 
@@ -38,7 +38,7 @@ def read_sets(text: str) -> list[tuple[str, ...]]:
     """Read confusion sets: words with spaces between them, a comma after each set.
 
     Raises:
-        InputError: a set does not have two words or more, or a word stands in two sets.
+        InputError: a set has fewer than two words, or a word is in two sets.
 
     >>> read_sets("to two too, then than")
     [('to', 'two', 'too'), ('then', 'than')]
@@ -48,11 +48,11 @@ def read_sets(text: str) -> list[tuple[str, ...]]:
     for words in sets:
         if len(words) < 2:
             raise InputError(
-                f"--confusion {text}: {' '.join(words)!r} is no set; name two words or more, as in 'then than'"
+                f"--confusion {text}: {' '.join(words)!r} is not a set; give two words or more, as in 'then than'"
             )
         for word in words:
             if word in seen:
-                raise InputError(f"--confusion {text}: {word!r} stands there twice")
+                raise InputError(f"--confusion {text}: {word!r} is in it twice")
             if word_spans(word) != [(0, len(word))]:
                 raise InputError(f"--confusion {text}: {word!r} is not one word")
             seen.add(word)
@@ -60,7 +60,7 @@ def read_sets(text: str) -> list[tuple[str, ...]]:
 
 
 def find_occurrences(text: str, places: dict[str, tuple[int, int]]) -> list[Occurrence]:
-    """Return where the words of confusion sets stand in a sentence, whatever their case.
+    """Return where the words of confusion sets occur in a sentence, ignoring case.
 
     Args:
         text: the sentence.
@@ -75,7 +75,7 @@ def find_occurrences(text: str, places: dict[str, tuple[int, int]]) -> list[Occu
 
 
 def words_around(text: str, start: int, stop: int, window: int) -> list[str]:
-    """Return the words to both sides of a blank as features: each by itself, and the four nearest with their places.
+    """Return the words on both sides of a blank as features: each by itself, and the four nearest with their offsets.
 
     >>> words_around("He wants to eat now", 9, 11, 2)
     ['He', 'wants', 'eat', 'now', '-2 He', '-1 wants', '+1 eat', '+2 now']
@@ -100,12 +100,12 @@ def document_number(dataset: str, doc_id: str, seed: int) -> int:
 
 
 def is_tested(document: int) -> bool:
-    """Tell by the number of a document whether it is one that classifiers are tested on: a fifth of them are."""
+    """Return whether classifiers are tested on a document, given its number: one fifth of them are for tests."""
     return document < TEST_SHARE * 2**64
 
 
 def held_out(dataset: str, doc_id: str, seed: int) -> bool:
-    """Tell by its names whether a document is one that classifiers are tested on."""
+    """Return whether classifiers are tested on a document, given its names."""
     return is_tested(document_number(dataset, doc_id, seed))
 
 
@@ -132,17 +132,17 @@ class Examples(NamedTuple):
 def measure_set(name: str, examples: Examples, seed: int) -> tuple[list[dict[str, Any]], int]:
     """Return the rows of `meaning/confusion` of a set, and how many of its classifiers did not converge.
 
-    There are no rows where a set has too few examples, or words of one kind alone.
+    Return no rows if a set has too few examples, or examples of only one word.
 
-    All classifiers are tested on the same occurrences: those of held-out documents that have states. `majority`
-    answers with the most frequent word; `words` and `layer:N` are logistic regressions, each with the penalty that
-    cross-validation by document chooses among its own training examples; `shuffled` is `words` with the labels in a
-    random order, those trained on and those tested on: the control. One that did not converge is a weaker classifier,
-    and no error.
+    All classifiers are tested on the same occurrences: those of held-out documents that have states. `majority` always
+    answers with the most frequent word. `words` and `layer:N` are logistic regressions, each with the penalty that
+    cross-validation by document chooses on its own training examples. `shuffled` is the control: `words` with the
+    labels in random order, in training and in testing. A regression that did not converge is a weaker classifier and
+    not an error.
     """
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-    # Small regressions: more threads would wait for each other.
+    # The regressions are small: more threads would only wait for each other.
     with threadpool_limits(1):
         return _measure(name, examples, seed)
 
@@ -196,7 +196,7 @@ def _measure(name: str, examples: Examples, seed: int) -> tuple[list[dict[str, A
 
 
 def sizes_of(there: int) -> list[int]:
-    """Return the numbers of examples to train by: those of `SIZES` that there are, and all of them.
+    """Return the numbers of training examples to use: those of `SIZES` that are available, and all examples.
 
     >>> sizes_of(450)
     [100, 300, 450]
@@ -212,17 +212,17 @@ def hashed(words: list[list[str]]) -> Any:
 
 
 def from_which_layer(rows: list[dict[str, Any]], layers: int, alike: bool = False) -> int | None:
-    """Return the first layer from which on every layer's state beats the words; None: no layer.
+    """Return the first layer from which every layer's state beats the words; None if there is no such layer.
 
     Args:
         rows: of one set, as `measure_set` returns them first.
-        layers: of the model.
-        alike: compare at the largest number of examples that words and states were both trained on; else each by all
-            it has, of which the words have more.
+        layers: number of layers of the model.
+        alike: compare at the largest number of examples that both words and states were trained on. Otherwise each is
+            trained on all its examples, of which the words have more.
     """
     sizes = [{row["n"] for row in rows if row["features"] == name} for name in ("words", "layer:1")]
     shared = max(sizes[0] & sizes[1], default=0)
-    # Sizes ascend, so the last one stays.
+    # Sizes ascend, so the last one is kept.
     best = {row["features"]: row["accuracy"] for row in rows if not alike or row["n"] == shared}
     beats = [best.get(f"layer:{i + 1}", 0.0) > best.get("words", 1.0) for i in range(layers)]
     lost = [i for i, won in enumerate(beats) if not won]

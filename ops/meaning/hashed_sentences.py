@@ -1,4 +1,4 @@
-"""The sentences that are hashed: with their documents, which of them are held out, and their classes by each label."""
+"""The sentences to be hashed, with their documents, whether they are held out, and their classes by each label."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from ops.meaning.confusion import held_out
 from ops.meaning.hashing import LEAST_OF_CLASS, Labelled, labelled
 from ops.schema import meta_keys
 
-LABELS = ("topic", "category", "dataset")  # looked for where none is asked for
+LABELS = ("topic", "category", "dataset")  # used if no label is requested
 _PREFIX = "label_"
 
 
@@ -34,7 +34,7 @@ class Drawn:
     labels: list[Labelled]
 
     def only(self, wanted: Bools) -> "Drawn":
-        """Return some of the sentences, `[sentences]` bool; classes keep their numbers."""
+        """Return the sentences that `wanted` marks, `[sentences]` bool; classes keep their numbers."""
         labels = [label._replace(number=label.number[wanted]) for label in self.labels]
         return Drawn(self.sent_ids[wanted], self.documents[wanted], self.tested[wanted], labels)
 
@@ -47,7 +47,7 @@ class Drawn:
 
     @classmethod
     def from_table(cls, table: pa.Table) -> "Drawn":
-        """Return the sentences that `to_table` made a table of."""
+        """Return the sentences that `to_table` stored."""
         names = [name for name in table.column_names if name.startswith(_PREFIX)]
         labels = [labelled(name.removeprefix(_PREFIX), table[name].to_pylist()) for name in names]
         sent_ids, documents, tested = (table[name].to_numpy() for name in ("sent_id", "document", "tested"))
@@ -60,13 +60,13 @@ def names_of(label: Labelled) -> list[str | None]:
 
 
 def no_sentences() -> Drawn:
-    """Return a drawing of no sentence."""
+    """Return an empty draw."""
     none = np.zeros(0, np.int64)
     return Drawn(none, none, none.astype(bool), [])
 
 
 def label_drawn(sent_ids: Int64s, tables: Iterable[pa.Table], label: str | None, seed: int) -> Drawn:
-    """Return drawn sentences with their classes; without labels where no column has two classes.
+    """Return drawn sentences with their classes; without labels if no column has two classes.
 
     Args:
         sent_ids: of the drawn sentences.
@@ -75,7 +75,7 @@ def label_drawn(sent_ids: Int64s, tables: Iterable[pa.Table], label: str | None,
         seed: the run's.
 
     Raises:
-        InputError: the label that is asked for has fewer than two classes.
+        InputError: the requested label has fewer than two classes.
     """
     table = pa.concat_tables(tables)
     datasets, names = (table[column].to_pylist() for column in ("dataset", "doc_id"))
@@ -94,11 +94,8 @@ def label_drawn(sent_ids: Int64s, tables: Iterable[pa.Table], label: str | None,
 
 
 def _too_few_classes(label: str, there: list[str], drawn: int) -> InputError:
-    few = f"of {len(there)} values fewer than two are"
-    if len(there) < 2:
-        few = "all are alike: fewer than two values are"
+    found = f"has {len(there):,} values" if len(there) != 1 else f"has only the value {there[0]!r}"
     return InputError(
-        f"--label {label}: {few} those of {LEAST_OF_CLASS} of the {drawn:,} drawn sentences"
-        + (f" ({there[0]!r})" if len(there) == 1 else "")
-        + "; name another column, or raise --hashed-sentences"
+        f"--label {label}: {found} in the {drawn:,} drawn sentences, and at least two must occur in "
+        f"{LEAST_OF_CLASS} or more; name another column, or raise --hashed-sentences"
     )

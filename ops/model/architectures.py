@@ -56,7 +56,7 @@ def check_architecture(model_type: str, name: str = "") -> Architecture:
     """
     if model_type not in ARCHITECTURES:
         raise InputError(
-            f"--model {name or model_type}: is {with_article(model_type)}, whose attention modules are not known; "
+            f"--model {name or model_type}: is {with_article(model_type)}, whose attention modules are unknown; "
             f"give one of {', '.join(ARCHITECTURES)} (gpt2: mixing without the stage after the normalisation)"
         )
     return ARCHITECTURES[model_type]

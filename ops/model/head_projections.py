@@ -86,7 +86,7 @@ def word_embeddings(model: nn.Module, facts: ModelFacts) -> torch.Tensor:
     if vectors.shape[1] != facts.width:
         raise InputError(
             f"--model {facts.name}: its word embeddings are {vectors.shape[1]} wide and its layers {facts.width}, "
-            "so that no head takes them as they are; give a model whose table has the layers' width"
+            "so no head can read them directly; give a model whose table has the layers' width"
         )
     if not bool(torch.isfinite(vectors).all()):
         raise InputError(f"--model {facts.name}: its word embeddings are not all finite; give other weights")

@@ -62,7 +62,7 @@ class HookPointReader:
         self.model, self.layers, self.points = model, layers, tuple(points)
         found = find_layers(model, layers)
         if found is None:
-            raise InputError(_unknown(model, self.points[0], "its layers do not stand in one list"))
+            raise InputError(_unknown(model, self.points[0], "its layers are not in one list"))
         self._modules = [module_at(model, found, point) for point in self.points]
 
     def read_each(self, inputs: dict[str, torch.Tensor], takes: Sequence[Take]) -> list[torch.Tensor]:
@@ -105,7 +105,7 @@ def module_at(model: nn.Module, layers: list[nn.Module], point: HookPoint) -> tu
         children: dict[str, Any] = dict(layer.named_children())
         there = [children[name] for name in _FEED_FORWARD if name in children]
         if not there:
-            raise InputError(_unknown(model, point, "no name of a feed-forward network stands in a layer"))
+            raise InputError(_unknown(model, point, "a layer has no feed-forward network under a known name"))
         return there[0], True
     if (after := norm_after(layer, point.place)) is not None:
         return after, False

@@ -11,7 +11,7 @@ HALVES = ("bfloat16", "float16")
 def set_numerics(device: str, threads: int | None, dtype: str = "float32") -> None:
     """Set the number of torch's threads of this process, and switch TF32 off unless it is what was asked for.
 
-    cuDNN's attention is off: it plans anew for every shape of a batch.
+    cuDNN's attention is off: it makes a new plan for every shape of a batch.
 
     Args:
         device: the device that a model runs on (`cpu`, `cuda`, ...).
@@ -55,7 +55,7 @@ def check_gpu(pilot: str | None, own: str | None) -> None:
     """
     if pilot != own:
         raise InputError(
-            f"--device cuda: this run was begun on {pilot or 'no GPU'}, and a worker has {own or 'none'}; give it GPUs "
+            f"--device cuda: this run was started on {pilot or 'no GPU'}, but a worker has {own or 'none'}; use GPUs "
             "of one kind, or repeat the command with --redo"
         )
 
@@ -67,11 +67,11 @@ def check_dtype(dtype: str, device: str) -> None:
         InputError: TF32 on a CPU.
     """
     if dtype == TF32 and device == "cpu":
-        raise InputError("--dtype tf32: is an arithmetic of GPUs, and the model runs on a CPU; give --dtype float32")
+        raise InputError("--dtype tf32: works only on GPUs, and the model runs on a CPU; give --dtype float32")
 
 
 def check_exact_enough(dtype: str, job: str) -> None:
-    """Refuse an arithmetic whose rounding is not small beside the differences that a job takes.
+    """Refuse an arithmetic whose rounding is not small compared with the differences that a job computes.
 
     Raises:
         InputError: it is one of half precision, or TF32.

@@ -91,7 +91,7 @@ class SiteReader:
         self.layer_modules = find_layers(model, layers)
         if site != "hidden":
             if self.layer_modules is None:
-                raise InputError(_unknown(model, site, "its layers do not stand in one list"))
+                raise InputError(_unknown(model, site, "its layers are not in one list"))
             self._site_modules = []
             for layer in self.layer_modules:
                 module, why = find_module(layer, site)
@@ -170,7 +170,7 @@ def find_layers(model: nn.Module, layers: int) -> list[nn.Module] | None:
     """Return the layers, or None where hooks on them would not do.
 
     ALBERT runs one shared layer again and again; inside XLNet tokens come before sentences, and inside SqueezeBERT
-    after units; what stands in XLM's and FlauBERT's lists are parts of layers.
+    after units; XLM's and FlauBERT's lists hold parts of layers.
     """
     from ops.model.architectures import layer_list
 
@@ -190,7 +190,7 @@ def find_module(layer: nn.Module, site: str) -> tuple[nn.Module | None, str]:
     inside = dict(layer.named_modules())
     modules = [inside[name] for name in names if name in inside]
     if len(modules) != 1:
-        return None, f"{len(modules)} of the known names stand in a layer"
+        return None, f"{len(modules)} of the known names are in a layer"
     return modules[0], ""
 
 
@@ -204,4 +204,4 @@ def find_first_matrix(layer: nn.Module) -> nn.Module | None:
 def _unknown(model: nn.Module, site: str, why: str) -> str:
     kind = getattr(getattr(model, "config", None), "model_type", type(model).__name__)
     instead = "give another model" if site == "hidden" else "use --site hidden"
-    return f"--site {site}: where it lies in {with_article(kind)} is not known ({why}); {instead}"
+    return f"--site {site}: its place in {with_article(kind)} is not known ({why}); {instead}"

@@ -47,7 +47,7 @@ class Tokenizer:
             except Exception as error:
                 raise InputError(
                     f"--model {facts.name}: its tokenizer cannot be loaded ({why_not(error)}); "
-                    "put the tokenizer's files beside config.json"
+                    "put the tokenizer's files next to config.json"
                 ) from error
         self.limit = facts.position_limit
         self.unknown_id: int | None = self._own.unk_token_id
@@ -68,14 +68,14 @@ class Tokenizer:
         if not set(whole) - set(self._own.all_special_tokens):
             raise InputError(
                 f"--model {facts.name}: its tokenizer cannot be loaded (a vocabulary of special tokens alone); "
-                "put the tokenizer's files (tokenizer.json, or the vocabulary) beside config.json"
+                "put the tokenizer's files (tokenizer.json, or the vocabulary) next to config.json"
             )
         # Added tokens that a model has no rows for may never occur.
         highest = max((whole[token] for token in whole.keys() - self._own.get_added_vocab().keys()), default=0)
         if 0 < facts.vocabulary <= highest:
             raise InputError(
                 f"--model {facts.name}: its tokenizer's ids reach {highest:,}, its table of token embeddings has "
-                f"{facts.vocabulary:,} rows; put the model's own tokenizer beside config.json"
+                f"{facts.vocabulary:,} rows; put the model's own tokenizer next to config.json"
             )
 
     def encode(self, texts: list[str]) -> list[Tokens]:

@@ -98,7 +98,7 @@ def written_by_neurons(head: TokenHead, site: str, layer: int) -> Written:
         return Written(layer, size, "output", None, None, head.body, False, None)
     if layers is None:
         raise InputError(
-            f"--model {facts.name}: the layers of {with_article(facts.model_type)} do not stand in one list, so what "
+            f"--model {facts.name}: the layers of {with_article(facts.model_type)} are not in one list, so what "
             "its units write is not known; give another model"
         )
     module = layers[layer - 1]
@@ -107,11 +107,11 @@ def written_by_neurons(head: TokenHead, site: str, layer: int) -> Written:
     if norm_after(module, _NORMALISED[site]) is not None:
         raise InputError(
             f"--site {site}: {with_article(facts.model_type)} normalises what a layer's {site} writes before it "
-            "enters the stream, so that its units have no direction of their own there; use a run with --site hidden"
+            "enters the stream, so its units have no direction of their own there; use a run with --site hidden"
         )
     found, why = find_module(module, site)
     if found is None:
-        raise InputError(f"--site {site}: where it lies in {with_article(facts.model_type)} is not known ({why})")
+        raise InputError(f"--site {site}: its place in {with_article(facts.model_type)} is not known ({why})")
     if site == "attention":
         return Written(layer, facts.width, "stream", None, None, found, False, None)
     writes = matrix_of(found).T
@@ -150,9 +150,11 @@ def written_by_features(head: TokenHead, description: Description) -> Written:
     """
     weights, point = load(description), description.target or description.point
     if head.layer_modules is None:
-        raise description.asked.error(f"the layers of {with_article(head.facts.model_type)} do not stand in one list")
+        raise description.asked.error(f"the layers of {with_article(head.facts.model_type)} are not in one list")
     if point.place == "mlp_input":
-        raise description.asked.error("reconstructs what the feed-forward network reads; its features write nothing")
+        raise description.asked.error(
+            "reconstructs the input of the feed-forward network, so its features write nothing"
+        )
     module, enters = module_at(head.model, head.layer_modules, point)
     encoder = weights["encoder"].T
     adds = weights.get("decoder")

@@ -100,10 +100,10 @@ def check_pilot(found: Pilot, shift: int, facts: ModelFacts) -> None:
         )
     if found.texts.get(SHIFTED) == 0:
         most = facts.position_limit - found.shortest
-        hint = f"give {most} or less" if most > 0 else "name the other ones by --variants"
+        hint = f"give {most} or less" if most > 0 else "give the other ones with --variants"
         raise InputError(
             f"--shift {shift}: the shortest text of the pilot has {counted(found.shortest, 'token')}, too many to be "
-            f"moved on so far among the {facts.position_limit} positions of {facts.name}; {hint}"
+            f"moved that far among the {facts.position_limit} positions of {facts.name}; {hint}"
         )
 
 

@@ -1,6 +1,6 @@
 """The exact K highest activations of every neuron, over a stream of sentences.
 
-An activation and its sentence are one sortable integer, their key, so that the order of winners has no ties.
+An activation and its sentence form one sortable integer, their key, so that the order of winners has no ties.
 """
 
 import torch
@@ -9,18 +9,18 @@ from ops.reducers.compiled_top_k import Slots, cut, select_keys, slots, take_in,
 
 MAX_IDS = 1 << 32
 EMPTY = torch.iinfo(torch.int64).min  # the key of a slot without a pair: below every key
-_CELLS = 1 << 26  # keys that are sorted together: about 2 GB with what sorting takes
+_CELLS = 1 << 26  # keys that are sorted together: about 2 GB including what sorting needs
 
 
 class TopK:
-    """A reducer: the set of each neuron's `k` first (activation, sentence) pairs of all that it was given.
+    """A reducer: the first `k` (activation, sentence) pairs of each neuron among all pairs so far.
 
-    Order is by activation descending, then by sentence id ascending; for the lowest activations negate the values.
-    A pair given twice counts once. So `merge` is associative, commutative and idempotent, and a reducer as made is
-    empty, the neutral element: any split of the sentences, in any order, with any part given again, has one result.
+    The order is by activation descending, then by sentence id ascending; for the lowest activations, negate the values.
+    A pair given twice counts once. So `merge` is associative, commutative and idempotent, and a new reducer is empty,
+    the neutral element. Any split of the sentences, in any order, with any part repeated, has the same result.
 
-    Almost every value is dropped by one comparison with the neuron's `bound`, its k-th best so far; the others are
-    appended to a buffer that is sorted and cut only when it is full. State: one int64 of `room` slots a neuron.
+    Almost every value is rejected by one comparison with the neuron's `bound`, its k-th best so far. The others are
+    appended to a buffer that is sorted and cut only when it is full. State: `room` slots of one int64 for each neuron.
     """
 
     def __init__(self, neurons: int, k: int, device: torch.device | str = "cpu", room: int | None = None) -> None:
@@ -36,25 +36,25 @@ class TopK:
 
     @property
     def _compiled(self) -> Slots | None:
-        """The state for compiled code, None where that cannot reach it."""
+        """The state for compiled code, None if that cannot access it."""
         if self.keys.device.type != "cpu" or not self.keys.is_contiguous():
             return None
         return slots(self.keys.numpy(), self.filled.numpy(), self.sorted.numpy(), self.bound.numpy(), self.k)
 
     def update(self, values: torch.Tensor, ids: torch.Tensor) -> None:
-        """Take in some sentences.
+        """Add some sentences.
 
         Args:
             values: finite activations `[sentences, neurons]` float32.
             ids: sentence ids `[sentences]` int64, in [0, 2**32).
 
         Raises:
-            ValueError: the shapes do not fit, or an id lies outside the range.
+            ValueError: the shapes do not match, or an id is out of range.
         """
         if values.shape != (len(ids), len(self.filled)):
             raise ValueError(f"values are {tuple(values.shape)}, expected {(len(ids), len(self.filled))}")
         if len(ids) and not 0 <= int(ids.min()) <= int(ids.max()) < MAX_IDS:
-            raise ValueError(f"sentence ids lie outside [0, 2**32): {int(ids.min())} to {int(ids.max())}")
+            raise ValueError(f"sentence ids are outside [0, 2**32): {int(ids.min())} to {int(ids.max())}")
         if state := self._compiled:
             own = values.contiguous()
             take_in(state, own.numpy(), own.view(torch.int32).numpy(), ids.contiguous().numpy())
@@ -66,9 +66,9 @@ class TopK:
             self._append(neuron, encode_keys(block[row, neuron], block_ids[row]))
 
     def raise_bound(self, bound: torch.Tensor) -> None:
-        """Drop from now on what lies below a bound that at least `k` distinct sentences of the corpus reach.
+        """From now on drop values below a bound that at least `k` distinct sentences of the corpus reach.
 
-        What is kept may then be fewer than `k`: those that the bound's sentences beat are no winners anyway.
+        Fewer than `k` may then remain, but values below the bound cannot win anyway.
 
         Args:
             bound: `[neurons]` float32; a value equal to it is kept.
@@ -76,7 +76,7 @@ class TopK:
         self.bound = torch.maximum(self.bound, bound.to(self.bound))
 
     def merge_keys(self, neuron: torch.Tensor, keys: torch.Tensor) -> None:
-        """Take in keys that other reducers kept: `keys` int64 `[pairs]`, `neuron` int64 `[pairs]` ascending."""
+        """Add keys that other reducers kept: `keys` int64 `[pairs]`, `neuron` int64 `[pairs]` ascending."""
         if state := self._compiled:
             take_in_keys(state, neuron.contiguous().numpy(), keys.contiguous().numpy())
             return
@@ -87,18 +87,18 @@ class TopK:
             neuron, keys = neuron[~now], keys[~now]
 
     def merge(self, other: "TopK") -> None:
-        """Take in all that another reducer kept; its `k` and its neurons must be the same."""
+        """Add everything that another reducer kept; its `k` and its neurons must be the same."""
         neuron, slot = (other.keys != EMPTY).nonzero(as_tuple=True)
         self.merge_keys(neuron, other.keys[neuron, slot])
 
     def result(self) -> torch.Tensor:
         """Return the winners' keys `[neurons, k]` int64 in order, the slots past the last winner holding `EMPTY`."""
-        # What was sorted and cut before is so still where nothing came since.
+        # Neurons without new keys since they were last sorted and cut need no work.
         self._compact((self.filled != self.sorted).nonzero()[:, 0])
         return self.keys[:, : self.k]
 
     def candidates(self) -> torch.Tensor:
-        """Return keys among which every neuron's winners are, `[neurons, slots]` int64; `EMPTY` is none."""
+        """Return keys that include every neuron's winners, `[neurons, slots]` int64; `EMPTY` marks a free slot."""
         return self.result()
 
     def _append(self, neuron: torch.Tensor, keys: torch.Tensor) -> None:
@@ -110,7 +110,7 @@ class TopK:
         self.filled += counts
 
     def _compact(self, neurons: torch.Tensor, most: int | None = None) -> None:
-        """Sort and cut the keys of these neurons, of which none holds more than `most` (None: than there is room)."""
+        """Sort and cut the keys of these neurons, each of which holds at most `most` (None: any number)."""
         if state := self._compiled:
             cut(state, neurons.numpy())
             return
@@ -130,7 +130,7 @@ class TopK:
 
 
 def least_room(k: int) -> int:
-    """Return the fewest slots that a neuron's `k` winners need while more sentences come."""
+    """Return the minimum number of slots for a neuron's `k` winners while more sentences are added."""
     return k + max(k // 2, 64)
 
 
@@ -158,7 +158,7 @@ def keys_of_span(keys: torch.Tensor, lowest: torch.Tensor, first: int, stop: int
 
     Args:
         keys: `[neurons, slots]` int64, on a CPU.
-        lowest: of each neuron, the lowest key that counts, above `EMPTY`.
+        lowest: the lowest key that counts for each neuron, above `EMPTY`.
         first, stop: the span of ids.
     """
     found, counts = select_keys(keys.numpy(), lowest.numpy(), first, stop)
@@ -175,5 +175,5 @@ def keys_of_span_on_any_device(
 
 
 def _place_in_neuron(neuron: torch.Tensor, counts: torch.Tensor) -> torch.Tensor:
-    """Number each neuron's pairs from 0, `[pairs]`: `neuron` `[pairs]` ascends, `counts` `[neurons]` says how many."""
+    """Number each neuron's pairs from 0, `[pairs]`; `neuron` `[pairs]` ascends, `counts` is `[neurons]`."""
     return torch.arange(len(neuron), device=neuron.device) - (counts.cumsum(0) - counts)[neuron]

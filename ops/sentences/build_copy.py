@@ -55,7 +55,7 @@ def build_copy(
     files = [name for name in every if name not in (vocabulary, places)]
     if (vocabulary in every and places not in every) or not _has_halves(store, files):
         raise InputError(
-            f"{codes}/: is as an earlier version wrote it; repeat the command of jobs.annotate with --redo"
+            f"{codes}/: was written by an earlier version; repeat the command of jobs.annotate with --redo"
         )
     with store.parquet(places) as file, FlatWriter(folder) as writer:
         kinds: list[str] = file.schema_arrow.names

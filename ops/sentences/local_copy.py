@@ -113,7 +113,7 @@ def _check_private(folder: Path) -> None:
     """Make the folder of the copies, for this user alone.
 
     Raises:
-        InputError: none can be made there, or it is somebody else's: what lies there is not to be trusted.
+        InputError: none can be made there, or it is somebody else's: its content is not to be trusted.
     """
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -121,7 +121,7 @@ def _check_private(folder: Path) -> None:
             folder.mkdir(mode=0o700)
     except (FileExistsError, FileNotFoundError, NotADirectoryError) as error:
         why = f"no folder can be made there ({one_line(error.strerror or error)})"
-        raise InputError(f"{folder.parent}: {why}; name another place for local copies by ATLAS_CACHE") from error
+        raise InputError(f"{folder.parent}: {why}; set ATLAS_CACHE to another place for local copies") from error
     _check_own(folder)
 
 
@@ -132,7 +132,7 @@ def _check_own(folder: Path) -> None:
         InputError: it is somebody else's, or no folder.
     """
     if not _is_own(folder):
-        raise InputError(f"{folder}: is not a folder of yours; name another place for local copies by ATLAS_CACHE")
+        raise InputError(f"{folder}: does not belong to you; set ATLAS_CACHE to another place for local copies")
     if folder.lstat().st_mode & 0o077:
         folder.chmod(0o700)
 

@@ -50,7 +50,7 @@ def load_pipeline(name: str) -> Language:
         except Exception as error:
             raise InputError(
                 f"--pipeline {name}: cannot be loaded ({one_line(error, 160)}); install it, name a pipeline's "
-                f"directory, or leave the flag out for {SHIPPED}, which ships with the project"
+                f"directory, or leave the option out for {SHIPPED}, which is included"
             ) from error
     pipeline.max_length = 1 << 40
     return pipeline

@@ -53,7 +53,9 @@ def require_text(path: str, text_column: str, kind: pa.DataType) -> None:
         InputError: they are something else.
     """
     if not (is_string(kind) or is_bytes(kind)):
-        raise InputError(f"{path}: the column {text_column!r} is {kind}, expected text; name the text by --text-column")
+        raise InputError(
+            f"{path}: the column {text_column!r} is {kind}, expected text; name the text column with --text-column"
+        )
 
 
 def read_columns(schema: pa.Schema, text_column: str) -> list[str]:

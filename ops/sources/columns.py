@@ -21,7 +21,9 @@ def require_columns(path: str, columns: Sequence[str], text_column: str) -> None
     """
     twice = [column for column, count in Counter(columns).items() if count > 1]
     if twice:
-        raise InputError(f"{path}: the column {twice[0]!r} stands {columns.count(twice[0])} times; rename all but one")
+        raise InputError(f"{path}: the column {twice[0]!r} occurs {columns.count(twice[0])} times; rename all but one")
     if text_column not in columns:
         found = ", ".join(repr(column) for column in columns[:20]) + (", ..." if len(columns) > 20 else "")
-        raise InputError(f"{path}: no column {text_column!r}; it has {found or 'none'}; name the text by --text-column")
+        raise InputError(
+            f"{path}: no column {text_column!r}; it has {found or 'none'}; name the text column with --text-column"
+        )

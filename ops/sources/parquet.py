@@ -149,7 +149,7 @@ def _open(path: str) -> tuple[pq.ParquetFile, ErrorRecordingStream]:
     except DAMAGE as error:
         stream.reraise()
         raise InputError(
-            f"{path}: not a whole Parquet file ({one_line(error)}); if it is truncated, copy it again"
+            f"{path}: not a complete Parquet file ({one_line(error)}); if it is truncated, copy it again"
         ) from error
     if min(counts, default=0) < 0 or sum(counts) != file.metadata.num_rows:
         raise InputError(f"{path}: the Parquet footer contradicts itself on the number of rows; write the file again")

@@ -1,4 +1,4 @@
-"""The sources of a corpus: what a value of `--corpus` stands for."""
+"""The sources of a corpus: what a value of `--corpus` means."""
 
 from __future__ import annotations
 
@@ -77,9 +77,9 @@ def _files(spec: str, path: str) -> list[str]:
         return files
     kind = file_type(path)
     if not is_uri(path) and os.path.islink(path) and not os.path.exists(path):
-        raise InputError(f"--corpus {spec}: is a link that leads nowhere ({os.readlink(path)})")
+        raise InputError(f"--corpus {spec}: is a broken link ({os.readlink(path)})")
     if kind == FileType.Unknown:
-        raise InputError(f"--corpus {spec}: is no file but a pipe or a device; write it to a file first")
+        raise InputError(f"--corpus {spec}: is a pipe or a device, not a file; write it to a file first")
     if kind == FileType.NotFound:
         raise InputError(f"--corpus {spec}: no such file or preset; expected {READABLE}")
     if kind == FileType.Directory:

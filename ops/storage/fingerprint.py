@@ -40,7 +40,7 @@ def differences(
         one, other = (
             _chosen(given or {}, option, values.get(key)) for given, values in ((chosen_was, was), (chosen, now))
         )
-        changed = f"{one} is not what it was" if one == other else f"was {one}, is {other}"
+        changed = f"{one} has changed" if one == other else f"was {one}, is {other}"
         said.append(f"{key} ({changed})")
     return ", ".join(said)
 

@@ -1,4 +1,4 @@
-"""Who holds a run, or another folder: one job at a time, told by a file with a heartbeat, on any file system."""
+"""Who holds a run, or another folder: one job at a time, marked by a file with a heartbeat, on any file system."""
 
 import contextlib
 import fcntl
@@ -100,7 +100,10 @@ class Lock:
             HeldError: it gave a sign of life.
         """
         who = f"process {held['pid']} on {held['host']}"
-        print(f"the {self.kind} is held by {who}: looking for {self.dead_s:.0f} s whether it is alive", file=sys.stderr)
+        print(
+            f"the {self.kind} is held by {who}: checking for {self.dead_s:.0f} s whether it is still running",
+            file=sys.stderr,
+        )
         until = time.monotonic() + self.dead_s
         while time.monotonic() < until:
             time.sleep(min(1.0, self.dead_s / 10))
@@ -156,7 +159,7 @@ def check_holder(store: Store, token: str) -> None:
 def lost(place: str, held: dict[str, Any] | None) -> str:
     """Return in words that a job has lost its run, which `place` names."""
     by = f"was taken over by process {held['pid']} on {held['host']}" if held else "was given back"
-    return f"{place}: {by}; this job puts nothing in place any more"
+    return f"{place}: {by}; this job will not write any tables"
 
 
 def read_lock(store: Store) -> dict[str, Any] | None:
@@ -183,7 +186,7 @@ def _is_here(held: dict[str, Any]) -> bool:
 
 
 def _is_gone(held: dict[str, Any]) -> bool:
-    """Tell whether a holder is a process of this machine that is gone, or this one, which begins its job anew."""
+    """Tell whether a holder is a dead process of this machine, or this process, which starts its job again."""
     if not _is_here(held):
         return False
     pid = int(held["pid"])

@@ -17,7 +17,7 @@ def check_text(text: str, what: str) -> None:
     if what and not text.strip():
         raise InputError(f"{what} {text!r}: is {'blank' if text else 'empty'}; leave it out or give a value")
     if "\0" in text:
-        raise InputError(f"{what} {text!r}: holds a NUL character; no path nor name has one, check it")
+        raise InputError(f"{what} {text!r}: holds a NUL character; no path or name has one; check it")
     refuse_secrets(text, what)
     try:
         # What the locale's encoding cannot decode stands in a command line as lone surrogates, which UTF-8 refuses.

@@ -36,7 +36,7 @@ class ReadOnlyStore(Store):
         Raises:
             RuntimeError: always.
         """
-        raise RuntimeError(f"{', '.join(names.values())}: would be written, where nothing is to be")
+        raise RuntimeError(f"{', '.join(names.values())}: would be written, but this store is read-only")
 
     def check_writable(self) -> None:
         """Ask whether the folder could be written, or made; of what is not local nothing is known without trying.

@@ -20,6 +20,6 @@ def refuse_secrets(text: str, what: str) -> None:
     shown = _SECRET.sub(lambda found: "://...@" if found["user"] else f"{found['name']}...", text)
     if shown != text:
         raise InputError(
-            f"{what} {shown}: credentials in an address would be kept in run.json and in logs; give them by the "
+            f"{what} {shown}: credentials in an address would be stored in run.json and in logs; give them through the "
             "environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, ...), a profile or a role"
         )

@@ -1,4 +1,4 @@
-"""The data sets within which each unit keeps winners, and which sentences are theirs: known before any is scored."""
+"""The data sets within which each unit keeps winners, and their sentences, both known before scoring starts."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,21 +13,21 @@ from ops.shards import Ids
 
 FLAG = "--k-per-dataset"
 MOST_DATASETS = 20
-LEAST_SENTENCES = 20  # of a data set to each of its winners
+LEAST_SENTENCES = 20  # of a data set for each of its winners
 NO_DATASET = -1
 
 
 @dataclass(frozen=True)
 class Datasets:
-    """The data sets within which winners are kept; as made there are none.
+    """The data sets within which winners are kept; empty by default.
 
-    Ingest numbers the sentences source by source, so that a data set is a few runs of ids.
+    Ingest numbers the sentences source by source, so a data set consists of a few ranges of ids.
 
     Attributes:
-        k: winners of each unit and pole within a data set; 0: none are kept.
+        k: winners of each unit and pole within a data set; 0 if none are kept.
         names: of the data sets, sorted.
         sizes: sentences of each.
-        runs: (first id, last id + 1, place of the data set among `names`), ascending.
+        runs: (first id, last id + 1, index of the data set in `names`), ascending.
     """
 
     k: int = 0
@@ -66,7 +66,7 @@ class Datasets:
             raise InputError(
                 f"{FLAG} {k}: {len(names)} data sets have at least {LEAST_SENTENCES * k:,} sentences, "
                 f"{LEAST_SENTENCES} to each winner, and at most {MOST_DATASETS} can have winners of their own; "
-                f"with {larger} or more there are few enough, and 0 turns it off"
+                f"give {larger} or more, or 0 to turn it off"
             )
         places = {name: place for place, name in enumerate(names)}
         runs = sorted((first, stop, places[name]) for first, stop, name in spans if name in places)
@@ -81,7 +81,7 @@ class Datasets:
         return self.k * len(self)
 
     def of_ids(self, ids: Ids) -> Int64s:
-        """Return the place of each sentence's data set, `[sentences]` int64; `NO_DATASET` where it has none here."""
+        """Return the index of each sentence's data set, `[sentences]` int64; `NO_DATASET` if it is not one of these."""
         first, stop, place = np.array(self.runs, np.int64).reshape(-1, 3).T
         if not len(first):
             return np.full(len(ids), NO_DATASET, np.int64)
@@ -89,7 +89,7 @@ class Datasets:
         return np.where((run >= 0) & (ids < stop[run]), place[run], NO_DATASET)
 
     def split(self, ids: Ids) -> Iterator[tuple[int, Int64s]]:
-        """Return each data set that some sentences are of, by its place, and which of them those are."""
+        """Yield each data set among some sentences, by its index, and which of the sentences belong to it."""
         places = self.of_ids(ids)
         for place in np.unique(places[places != NO_DATASET]).tolist():
             yield place, np.flatnonzero(places == place)
@@ -99,16 +99,16 @@ class Datasets:
         return sorted({place for start, end, place in self.runs if start < stop and first < end})
 
     def whole_span(self, first: int, stop: int) -> int | None:
-        """Return the place of the one data set that all sentences from `first` to `stop` - 1 are of; None: of several.
+        """Return the index of the data set that contains all sentences from `first` to `stop` - 1; None if several do.
 
-        Sources of one data set that follow each other count as one run.
+        Consecutive sources of one data set count as one range.
         """
         inside = sum(max(min(stop, end) - max(first, start), 0) for start, end, _ in self.runs)
         places = self.in_span(first, stop)
         return places[0] if len(places) == 1 and inside == stop - first else None
 
     def said(self, sources: Iterable[Mapping[str, Any]]) -> str:
-        """Return which data sets have winners of their own, in words, by what ingest counted of the sources."""
+        """Describe in words which data sets have their own winners, from ingest's counts of the sources."""
         left = sorted({source["dataset"] for source in sources} - set(self.names))
         but = f"; fewer than {LEAST_SENTENCES * self.k:,} sentences: {_listed(left)}" if left else ""
         return f"the first {self.k:,} within {counted(len(self), 'data set')}: {_listed(self.names)}{but}"

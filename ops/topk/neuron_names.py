@@ -1,4 +1,4 @@
-"""How a flag names a neuron, or another thing by two numbers."""
+"""How a flag names a neuron or anything else that has two numbers."""
 
 from collections.abc import Iterable
 
@@ -9,10 +9,10 @@ MOST_DIGITS = 9  # of a layer, a unit or a head
 
 
 def parse_pair(flag: str, text: str, expected: str) -> tuple[int, int]:
-    """Read two whole numbers with a colon between them.
+    """Read two integers separated by a colon.
 
     Raises:
-        InputError: it is something else; `expected` says what was.
+        InputError: it is anything else; the message names `expected`.
     """
     first, colon, second = text.partition(":")
     if not text:
@@ -20,15 +20,15 @@ def parse_pair(flag: str, text: str, expected: str) -> tuple[int, int]:
     if not (colon and first.isdecimal() and second.isdecimal()):
         raise InputError(f"{flag} {text!r}: expected {expected}")
     if max(len(first), len(second)) > MOST_DIGITS:
-        raise InputError(f"{flag} {one_line(text, 60)}: no model is so large; expected {expected}")
+        raise InputError(f"{flag} {one_line(text, 60)}: no model is that large; expected {expected}")
     return int(first), int(second)
 
 
 def in_order(flag: str, names: Iterable[str]) -> tuple[str, ...]:
-    """Return the neurons that a flag names, by layer and unit, each once and written in one way.
+    """Return the neurons that a flag names, by layer and unit, each once and in normal form.
 
     Raises:
-        InputError: a name is no LAYER:UNIT.
+        InputError: a name is not LAYER:UNIT.
 
     >>> in_order("--units", ["10:3", "2:07", "2:7"])
     ('2:7', '10:3')

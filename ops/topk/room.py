@@ -1,4 +1,4 @@
-"""Whether the disk can hold what a run of `topk` has under way, and how much a GPU's memory gives its winners."""
+"""Whether the disk can hold the partial files of `topk`, and how much of a GPU's memory its winners get."""
 
 import numpy as np
 import torch
@@ -10,9 +10,9 @@ from ops.storage.store import Store
 from ops.topk.datasets import FLAG, NO_DATASETS, Datasets
 
 PART_OF_FREE = 4  # of a GPU's free memory, for the winners
-DATASETS_PART_OF_FREE = 8  # and for those of all data sets
-MOST_ACTIVE = 2_000  # features that are active in a sentence, taken for the most
-MOST_BEYOND = 100_000  # slots beyond `k`: as many as a shard has sentences
+DATASETS_PART_OF_FREE = 8  # likewise, for the winners within all data sets
+MOST_ACTIVE = 2_000  # assumed maximum number of active features in a sentence
+MOST_BEYOND = 100_000  # slots beyond `k`: the number of sentences in a shard
 
 
 def needed_bytes(
@@ -24,15 +24,15 @@ def needed_bytes(
     sparse: bool = False,
     datasets: Datasets = NO_DATASETS,
 ) -> tuple[int, int]:
-    """Return about how many bytes the partial files take at the most: the activation sample's, and all others.
+    """Estimate the maximum size in bytes of the partial files: of the activation sample, and of everything else.
 
     Args:
         neurons: of the model at the site.
         k, poles: sentences kept for each neuron and pole, and the number of poles.
-        sample: sentences of the activation sample; no more than the corpus has.
+        sample: sentences of the activation sample; at most as many as the corpus has.
         shards: the corpus's.
         sparse: whether units are sparse features, of which few are active in a sentence.
-        datasets: those within which winners are kept too.
+        datasets: those within which winners are also kept.
     """
     active = min(neurons, MOST_ACTIVE) if sparse else neurons
     candidates = _candidate_bytes(neurons, k, poles, shards.sentences, active)
@@ -41,13 +41,13 @@ def needed_bytes(
 
 
 def _candidate_bytes(neurons: int, k: int, poles: int, sentences: int, active: int) -> int:
-    """Return about how many bytes the winners so far of all shards take, of so many sentences."""
+    """Estimate the size in bytes of the winners so far in all shards."""
     rounds = 1 + np.log(max(sentences / k, 1))
     return int(min(k * rounds * 3 * neurons, sentences * active) * poles * 8)
 
 
 def state_bytes(neurons: int, k: int, poles: int, datasets: Datasets = NO_DATASETS) -> int:
-    """Return the bytes that a worker's winners so far take at the least; the arguments are those of `needed_bytes`.
+    """Return the minimum bytes of a worker's winners so far; the arguments are those of `needed_bytes`.
 
     >>> state_bytes(9_216, 10_000, 2) / 1e9, state_bytes(9_216, 10_000, 2, Datasets(1_000, (*"abcdef",))) / 1e9
     (2.21184, 3.538944)
@@ -65,14 +65,14 @@ def check_room(
     sparse: bool = False,
     datasets: Datasets = NO_DATASETS,
 ) -> None:
-    """Refuse to start where the local disk cannot hold the partial files.
+    """Refuse to start if the local disk cannot hold the partial files.
 
     Args:
         store: the run's folder.
         neurons, k, poles, sample, shards, sparse, datasets: as `needed_bytes` takes them.
 
     Raises:
-        InputError: there is less room than an estimate of what is needed, or a shard may give too many candidates.
+        InputError: there is less room than the estimate, or a shard may return too many candidates.
     """
     for flag, value, most in (("--k", k, k), (FLAG, datasets.k, datasets.winners)):
         if neurons * min(most, shards.size) >= 1 << 31:
@@ -94,9 +94,9 @@ def check_room(
 def device_rooms(
     device: torch.device, neurons: int, k: int, poles: int, datasets: Datasets = NO_DATASETS
 ) -> tuple[int | None, int | None]:
-    """Return the slots that each neuron's winners get on a GPU, by its free memory: of all sentences, of a data set.
+    """Return the slots of each neuron's winners on a GPU, by its free memory: for all sentences, and for one data set.
 
-    Each is None for as few as will do.
+    None means the minimum number of slots.
 
     Raises:
         InputError: as `slots_of` raises it.
@@ -108,9 +108,9 @@ def device_rooms(
 
 
 def slots_of(free: int, neurons: int, k: int, poles: int, datasets: Datasets = NO_DATASETS) -> int:
-    """Return the slots that each neuron's winners get where so many bytes of a GPU's memory are free.
+    """Return the slots of each neuron's winners, given the free bytes of a GPU's memory.
 
-    The more there are, the more sentences come before the host must look whether one is full; results are the same.
+    With more slots, more sentences fit before the host must check whether one is full; results are the same.
 
     Raises:
         InputError: the fewest slots that K and the winners within data sets need do not fit.
@@ -122,13 +122,13 @@ def slots_of(free: int, neurons: int, k: int, poles: int, datasets: Datasets = N
         fewer = f"lower {flag}, or keep one pole (--poles top)" if poles > 1 else f"lower {flag}"
         raise InputError(
             f"{flag} {value}: the winners so far of {neurons:,} neurons take {needed / 1e9:.1f} GB of a GPU's memory, "
-            f"of which {free / 1e9:.1f} GB are free; {fewer}, or score on CPUs (--device cpu)"
+            f"but only {free / 1e9:.1f} GB are free; {fewer}, or score on CPUs (--device cpu)"
         )
     return min(free // PART_OF_FREE // (8 * neurons * poles), k + MOST_BEYOND)
 
 
 def dataset_slots_of(free: int, neurons: int, poles: int, datasets: Datasets) -> int | None:
-    """Return the slots that each neuron's winners within one data set get, as `slots_of` does; None: there are none."""
+    """Return the slots of each neuron's winners within one data set, like `slots_of`; None if there are none."""
     if not len(datasets):
         return None
     each = 8 * neurons * poles * len(datasets)

@@ -1,4 +1,4 @@
-"""What is taken of a shard's activations beside the winners: moments, histogram, the sample, what is not finite."""
+"""A shard's sums in addition to its winners: moments, histogram, the sample, and sentences that are not finite."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -17,8 +17,8 @@ from ops.shards import Ids
 from ops.topk.dataset_winners import DatasetWinners
 from ops.topk.partial_file import SparseRow
 
-SENTENCES_PER_BLOCK = 256  # that are taken in together
-SPARSE_CELLS = 1 << 25  # of sparse features, which may be a million, activations that are taken in together
+SENTENCES_PER_BLOCK = 256  # added together
+SPARSE_CELLS = 1 << 25  # activations added together if features are sparse; there may be a million features
 
 
 @dataclass
@@ -56,10 +56,10 @@ class ShardTotals:
 
 
 class ShardSums(Protocol):
-    """Takes in a shard's activations batch by batch, also into the winners."""
+    """Accumulates a shard's activations batch by batch, and updates the winners with them."""
 
     def add(self, ids: Ids, layers: list[torch.Tensor]) -> None:
-        """Take in a batch: its sentences' ids, and each layer's activations `[sentences, units]` float32."""
+        """Add a batch: its sentences' ids, and each layer's activations `[sentences, units]` float32."""
 
     def finish(self) -> ShardTotals:
         """Return the sums of all batches."""
@@ -73,8 +73,8 @@ class HostSums:
         edges: the histogram's.
         sample: ids whose activations are kept.
         layers: the layers' numbers, in the order in which their activations come.
-        sparse: whether most activations are 0, so that of a sampled sentence only the others are kept.
-        within: the winners within each data set; None: there are none.
+        sparse: whether most activations are 0, so that only the others of a sampled sentence are stored.
+        within: the winners within each data set; None if there are none.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class HostSums:
         self.totals = ShardTotals(Moments.empty(len(edges)), np.zeros(0, np.int64))
 
     def add(self, ids: Ids, layers: list[torch.Tensor]) -> None:
-        """Take in a batch."""
+        """Add a batch."""
         totals = self.totals
         values, finite, reasons = finite_rows(layers, self.layers)
         for row, reason in reasons.items():
@@ -120,7 +120,7 @@ class HostSums:
 
 
 class QueuedSums:
-    """The sums of a shard on a GPU: everything stays in its queue and memory, and is read once, at the end.
+    """The sums of a shard on a GPU: all data stays in its queue and memory, and is read once at the end.
 
     Args:
         winners, edges, sample, layers, sparse, within: as `HostSums` takes them.
@@ -141,18 +141,18 @@ class QueuedSums:
         self.histogram = Histogram(edges)
         self.moments = QueuedMoments(len(edges), edges.device)
         self.ids: list[Ids] = []
-        self.broken: list[torch.Tensor] = []  # the place of the first layer that is not finite, from 1; 0 where all are
+        self.broken: list[torch.Tensor] = []  # the position, from 1, of the first layer that is not finite; 0 for none
         self.kept: list[tuple[Ids, torch.Tensor]] = []
 
     def add(self, ids: Ids, layers: list[torch.Tensor]) -> None:
-        """Take in a batch."""
+        """Add a batch."""
         if len(ids) and not 0 <= int(ids.min()) <= int(ids.max()) < MAX_IDS:
-            raise ValueError(f"sentence ids lie outside [0, 2**32): {int(ids.min())} to {int(ids.max())}")
+            raise ValueError(f"sentence ids are outside [0, 2**32): {int(ids.min())} to {int(ids.max())}")
         bad = torch.stack([~torch.isfinite(layer).all(1) for layer in layers])
         any_bad = bad.any(0)
         self.ids.append(ids)
         self.broken.append(torch.where(any_bad, bad.int().argmax(0) + 1, 0))
-        # NaN passes no bound, and tells the sums which sentences to leave out.
+        # NaN never passes a bound, and marks the sentences that the sums must skip.
         for block in self.blocks.add(ids, torch.cat(layers, 1).masked_fill_(any_bad[:, None], torch.nan)):
             self._reduce(*block)
 
@@ -186,7 +186,7 @@ class QueuedSums:
 def take_winners(
     winners: dict[str, TopK], within: DatasetWinners, ids: Ids, numbers: torch.Tensor, values: torch.Tensor
 ) -> None:
-    """Take some sentences into the winners so far, of all sentences and within their data sets.
+    """Update the winners so far with some sentences, over all sentences and within their data sets.
 
     Args:
         winners: each pole's.
@@ -201,7 +201,7 @@ def take_winners(
 
 
 def rows_together(features: int) -> int:
-    """Return how many sentences are taken in together where so many sparse features are scored.
+    """Return how many sentences are added together, given the number of sparse features.
 
     >>> [rows_together(features) for features in (4_096, 1 << 20)]
     [256, 32]
@@ -210,10 +210,10 @@ def rows_together(features: int) -> int:
 
 
 class _Blocks:
-    """Joins small batches, since an update of the reducers costs by the call as well as by the sentence.
+    """Joins small batches, because an update of the reducers has a fixed cost besides that for each sentence.
 
     Args:
-        most: sentences of a block at the most; None: as many as the last batch brings.
+        most: maximum number of sentences in a block; None for the size of the last batch.
     """
 
     def __init__(self, most: int | None = None) -> None:

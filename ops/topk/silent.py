@@ -1,4 +1,4 @@
-"""Units that a weight of next to nothing silences: what varies of them is rounding."""
+"""Units that a near-zero weight silences: their variation is only rounding."""
 
 import numpy as np
 import pyarrow as pa
@@ -8,13 +8,13 @@ from ops.storage.store import Store
 from ops.storage.tables import read_table
 from ops.topk.neurons import Neurons
 
-# A unit is silent whose standard deviation is no more than this share of its layer's largest absolute activation.
+# A unit is silent if its standard deviation is at most this share of its layer's largest absolute activation.
 SILENT = 1e-6
 COLUMNS = ["layer", "unit", "std", "min", "max"]
 
 SAID = (
     "silent: its standard deviation is below a millionth of the largest activation in its layer, "
-    "so that what varies is rounding; it is left out of lists, groups and averages"
+    "so its variation is only rounding; lists, groups and averages exclude it"
 )
 
 
@@ -35,7 +35,7 @@ def largest_by_layer(layer: Integers, low: Floats, high: Floats, neurons: Neuron
 
 
 def is_silent(layer: Integers, std: Float64s, largest: Float64s, first: int = 1) -> Bools:
-    """Return which neurons are silent, `[neurons]` bool; `largest` begins with layer `first`.
+    """Return which neurons are silent, `[neurons]` bool; `largest` starts with layer `first`.
 
     >>> is_silent(np.array([1, 1, 2]), np.array([0.1, 1e-9, 1e-9]), np.array([3.0, 1e-4])).tolist()
     [False, True, False]
@@ -46,7 +46,7 @@ def is_silent(layer: Integers, std: Float64s, largest: Float64s, first: int = 1)
 def silent_neurons(neurons: pa.Table) -> set[tuple[int, int]]:
     """Return layer and unit of the silent neurons, from the `COLUMNS` of all rows of neurons/.
 
-    The column `is_silent` says the same; tables that were written before there was one are read too.
+    The column `is_silent` has the same content; tables written before that column existed can be read too.
     """
     layer, unit, std, low, high = (neurons[name].to_numpy() for name in COLUMNS)
     there = Neurons.of_layers(dict(zip(*np.unique_counts(layer), strict=True)))

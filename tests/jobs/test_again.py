@@ -1,4 +1,4 @@
-"""The command that a message gives to repeat a stage leads to the options of before."""
+"""The command that a message gives to repeat a stage leads to the previous options."""
 
 import shlex
 from pathlib import Path
@@ -70,9 +70,7 @@ def test_a_long_command_is_not_cut() -> None:
     error = made_anew("x" * 300, "ingest", "corpus", "corpus/a is missing", {"corpus": corpus})
     said = error_line(error)
     assert said.endswith(" ".join(f"--corpus {path}" for path in corpus))
-    assert said.startswith(
-        f"--out {'x' * 197}...: corpus/a is missing; to make corpus/ anew, run python -m jobs.ingest"
-    )
+    assert said.startswith(f"--out {'x' * 197}...: corpus/a is missing; to rebuild corpus/, run python -m jobs.ingest")
 
 
 def test_hints_name_the_options_of_the_run(small_run: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -234,7 +234,7 @@ class _Record:
     ("k", "sources", "told"),
     [
         (25, {"one": 9_000}, "the corpus has 1 data set; an audit compares two or more"),
-        (25, {"one": 9_000, "few": 499}, "fewer than two have 500 sentences, 20 to each"),
+        (25, {"one": 9_000, "few": 499}, r"fewer than two have 500 sentences \(20 sentences for each winner\)"),
         (0, {"one": 9_000, "few": 399}, "fewer than two have 400 sentences"),
     ],
 )

@@ -57,7 +57,7 @@ def port(out: Path) -> Iterator[int]:
 
 
 def ask(port: int, path: str | bytes, method: str = "GET", host: str = "localhost") -> tuple[int, str]:
-    """Send a request as it stands, byte by byte, and return the status and the body."""
+    """Send a request unchanged, byte by byte, and return the status and the body."""
     raw = path if isinstance(path, bytes) else path.encode()
     with socket.create_connection(("127.0.0.1", port), timeout=60) as line:
         line.sendall(method.encode() + b" " + raw + f" HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
@@ -293,7 +293,7 @@ def test_a_short_form_of_this_machine_s_address_is_its_own(
 
     serve(str(out), host, 0, 5, 10)
     found[0].close()
-    assert ("whoever reaches this address" not in capsys.readouterr().out) == is_local
+    assert ("anyone who can reach this address" not in capsys.readouterr().out) == is_local
 
 
 def test_nothing_in_the_run_was_touched(port: int, out: Path, small_run: tuple[Path, Path]) -> None:

@@ -240,17 +240,17 @@ def test_wrong_calls_are_one_line_and_leave_the_run_alone(
     before = (out / "run.json").read_bytes()
     cases = {
         "--text-set: is read by two models": {"against": "", "text_set": ("a=pydocs",)},
-        "--part ablation: needs a number of neurons": {"against": "", "part": ("ablation",)},
-        "--part matches: needs another run": {"against": "", "part": ("matches",)},
-        "--part runs: needs a control": {"against": "", "part": ("runs",)},
-        "--part shift: needs another model": {"against": "", "text_set": (), "part": ("shift",)},
+        "--part ablation: requires a number of neurons": {"against": "", "part": ("ablation",)},
+        "--part matches: requires another run": {"against": "", "part": ("matches",)},
+        "--part runs: requires a control": {"against": "", "part": ("runs",)},
+        "--part shift: requires another model": {"against": "", "text_set": (), "part": ("shift",)},
         "expected NAME=SOURCE": {"text_set": ("nameless.txt",)},
         "--text-set none.txt: no such file": {"text_set": ("a=none.txt",)},
         "is given twice": {"text_set": ("a=pydocs", "a=pydocs")},
         "--against no/such: ": {"against": "no/such"},
         "has 6 layers of 384 units": {"against": "sample"},
         "--figure-units '5': expected FIRST:LAST": {"figure_units": "5"},
-        "give sentences that both models read": {"text_set": ()},
+        "give sentences for both models to read": {"text_set": ()},
     }
     for message, options in cases.items():
         with pytest.raises(InputError) as error:
@@ -277,4 +277,4 @@ def test_a_dry_run_says_what_is_missing(
     assert "groups: 3 of 3 layers" in said
     assert not (small_run[0] / "compare").exists()
     compare.JOB.run(config(compare_run[0], dry_run=True, part=PARTS[:4]))
-    assert capsys.readouterr().out.count("done before") == 4
+    assert capsys.readouterr().out.count("already done") == 4

@@ -1,4 +1,4 @@
-"""The part `matches` of `compare`: the most alike unit of another run, done once, and wrong calls."""
+"""The part `matches` of `compare`: the most similar unit of another run, computed once, and wrong calls."""
 
 import shutil
 from pathlib import Path
@@ -36,7 +36,7 @@ def test_it_is_done_once_by_any_workers_and_notices_another_run(
     out = tmp_path / "run"
     shutil.copytree(compare_run[0], out)
     compare.JOB.run(config(out, control_run))
-    assert "compare/matches: done before, 24 rows" in capsys.readouterr().err
+    assert "compare/matches: already done, 24 rows" in capsys.readouterr().err
 
     def another(record: dict[str, Any]) -> None:
         record["stages"]["topk"]["fingerprint"] = "another"
@@ -50,7 +50,7 @@ def test_it_is_done_once_by_any_workers_and_notices_another_run(
 
 
 WRONG: dict[str, Change] = {
-    r"is of another corpus: limit \(here None, there 7\)": with_option("ingest", "limit", 7),
+    r"has another corpus: limit \(here None, there 7\)": with_option("ingest", "limit", 7),
     r"its topk was run with other options: pool \(here mean, there max\)": with_option("topk", "pool", "max"),
     r"topk/ is missing; run python -m jobs\.topk": without("topk"),
 }

@@ -68,8 +68,8 @@ def test_it_is_done_once_and_notices_another_control(
     shutil.copytree(compare_run[0], out)
     compare.JOB.run(config(out, control_run))
     said = capsys.readouterr().err
-    assert "compare/runs: done before" in said
-    assert "left out, because not both runs have it: explanations" in said
+    assert "compare/runs: already done" in said
+    assert "skipped, because only one run has it: explanations" in said
 
     def another(record: dict[str, Any]) -> None:
         for file in record["tables"]["scores"]:
@@ -118,7 +118,7 @@ def _without_scores(record: dict[str, Any]) -> None:
 
 
 WRONG: dict[str, Change] = {
-    r"is of another corpus: limit \(here None, there 7\)": with_option("ingest", "limit", 7),
+    r"has another corpus: limit \(here None, there 7\)": with_option("ingest", "limit", 7),
     r"its topk was run with other options: pool \(here mean, there max\)": with_option("topk", "pool", "max"),
     r"its topk was run with other options: k \(here 40, there 7\)": with_option("topk", "k", 7),
     "has units of --site mlp, this run of hidden": with_option("topk", "site", "mlp"),

@@ -49,7 +49,7 @@ def test_every_step_keeps_its_promises(
     check_clusters(diverse)
     assert capsys.readouterr().err == ""
     check_clusters(replace(diverse, clusters=(1, 500)))
-    assert "500 clusters are left out for layers with fewer sentences" in capsys.readouterr().err
+    assert "500 clusters are skipped for layers with fewer sentences" in capsys.readouterr().err
     with pytest.raises(InputError, match=r"--diversity-clusters 500: no layer has more than \d+ sentences"):
         check_clusters(replace(diverse, clusters=(500, 900)))
     do_in_reverse(embed_step(diverse, drawn_sentences(diverse)), str(out))

@@ -170,9 +170,9 @@ def test_what_does_not_fit_is_refused(
         check_pass(CorpusPassConfig(out=bare.out, limit=5), Run(bare.out))
     for options, named in (({"device": "cuda"}, "--device cuda"), ({"gpus": 2}, "--gpus 2")):
         asked = config.model_copy(update=options)
-        with pytest.raises(InputError, match=f"{named}: no GPU is to be seen here"):
+        with pytest.raises(InputError, match=f"{named}: there is no GPU here"):
             check_pass(asked, Run(config.out))
-        with pytest.raises(InputError, match=f"{named}: no GPU is to be seen here"):
+        with pytest.raises(InputError, match=f"{named}: there is no GPU here"):
             choose_placement(asked, Run(config.out), STAGE)
 
 
@@ -183,7 +183,7 @@ def test_what_does_not_fit_is_refused(
         ({"device": "cuda", "gpus": 8}, "cuda", 8, ""),
         ({"device": "cuda", "gpus": 8, "workers": 2}, "cuda", 2, ""),
         ({"gpus": 3}, "cuda", 3, ""),
-        ({}, "cpu", None, "--device cuda, or --gpus N, asks for GPUs"),
+        ({}, "cpu", None, "ask for GPUs with --device cuda or --gpus N"),
         ({"workers": 5}, "cpu", 5, "no GPU is up on the cluster"),
     ],
 )
@@ -204,7 +204,7 @@ def test_on_a_cluster_nothing_counts_the_machines_that_are_up(
     config = CorpusPassConfig.model_validate({"out": str(tmp_path), **options})
     placed = choose_placement(config, Run(config.out), STAGE)
     assert (placed.device, placed.workers) == (device, workers)
-    # A GPU is asked for its memory, and those that will be needed besides boot with it.
+    # One GPU is started to measure its memory, and the others that will be needed boot at the same time.
     assert (asked, placed.token_budget) == (([(workers or 1) - 1], 32_768) if device == "cuda" else ([], 2_048))
     assert placed.holds == ({"gpus": 1} if device == "cuda" else {"cpus": 1})
     assert placed.reads_ahead == (device == "cuda")
@@ -276,7 +276,7 @@ def test_a_gpu_that_torch_does_not_see_is_named_and_a_dry_run_asks_for_none(
 ) -> None:
     monkeypatch.setattr(placement, "on_gpus", lambda _: True)
     monkeypatch.setattr(placement, "gpu_bytes", lambda: None)
-    with pytest.raises(InputError, match="mixing got a machine with a GPU that torch does not see"):
+    with pytest.raises(InputError, match="mixing got a machine whose GPU torch cannot use"):
         choose_placement(config, Run(config.out), STAGE)
     monkeypatch.setenv("RAY_ADDRESS", "10.0.0.1:6379")
     dry = config.model_copy(update={"dry_run": True})

@@ -82,7 +82,7 @@ def test_whatever_stands_in_it_is_read_or_refused_in_one_line(tmp_path: Path) ->
 @pytest.mark.parametrize("text", ["", "{", "[]", "5", "null", '{"tool": "another"}', "\x00", '{"a": NaN', "\ud800"])
 def test_what_is_no_record_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / RECORD).write_text(text, errors="surrogatepass")
-    with pytest.raises(InputError, match=r"run\.json(: is not JSON| is not one of ours)"):
+    with pytest.raises(InputError, match=r"run\.json(: is not JSON| was not written by Neuron Atlas)"):
         Run(str(tmp_path))
     assert (tmp_path / RECORD).read_text(errors="surrogatepass") == text
 
@@ -126,7 +126,7 @@ def test_a_damaged_or_missing_file_of_a_table_is_named_with_what_makes_it_anew(
     path.write_bytes(bytes([*path.read_bytes()[:4], *[255] * 30, *path.read_bytes()[34:]]))
     assert main(ShowConfig, "show", "", read, argv) == 2
     job = {"corpus": "ingest"}.get(name, name)
-    said = f"error: --out {tmp_path}: {name}/part-00000.parquet is damaged; to make {name}/ anew, run"
+    said = f"error: --out {tmp_path}: {name}/part-00000.parquet is damaged; to rebuild {name}/, run"
     assert capsys.readouterr().err == f"{said} python -m jobs.{job} --out {tmp_path} --redo\n"
     path.unlink()
     assert main(ShowConfig, "show", "", read, argv) == 2
@@ -141,7 +141,7 @@ def test_what_is_wrong_is_said_without_what_is_to_be_noted(tmp_path: Path, capsy
     (tmp_path / "corpus" / "mine.parquet").write_bytes(b"x")
     run = Run(str(tmp_path))
     run.check_files("ingest", "topk")
-    assert capsys.readouterr().err.startswith("note: corpus/mine.parquet: not of this run")
+    assert capsys.readouterr().err.startswith("note: corpus/mine.parquet: not part of this run")
     (tmp_path / "topk" / "part-00000.parquet").unlink()
     with pytest.raises(InputError, match=r"topk/part-00000\.parquet is missing"):
         run.check_files("ingest", "topk")
@@ -152,7 +152,8 @@ def test_a_column_is_looked_for_in_a_corpus_that_is_as_it_was_written(tmp_path: 
     for stage in ("ingest", "topk"):
         do(tmp_path, stage)
     (tmp_path / "topk" / "part-00000.parquet").replace(tmp_path / "corpus" / "part-00000.parquet")
-    with pytest.raises(InputError, match=r"corpus/part-00000\.parquet is (not as ingest wrote it|of another run)"):
+    said = r"corpus/part-00000\.parquet (is not as ingest wrote it|belongs to another run)"
+    with pytest.raises(InputError, match=said):
         check_column(Run(str(tmp_path)), "--label", "topic")
 
 

@@ -170,7 +170,7 @@ def test_a_worker_that_dies_is_replaced_and_its_items_are_done_again(
 def test_work_that_kills_every_worker_is_given_up(shared_ray: None, tmp_path: Path, actors: bool) -> None:
     args = {"folder": str(tmp_path), "deaths": 9}
     items, named = [{"n": n} for n in range(13)], {"name": "test", "name_item": lambda i: f"item {i['n']}"}
-    with pytest.raises(EngineError, match="item 2: the work at it ended its worker's process 5 times"):
+    with pytest.raises(EngineError, match="item 2: its worker's process ended 5 times"):
         list(fan_out(items, Mortal, args, workers=2, cpus=0.5, actors=actors, **named))
     assert len(list(tmp_path.iterdir())) == 5
 

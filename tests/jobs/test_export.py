@@ -1,4 +1,4 @@
-"""The job `export`: a folder that opens as it says, whole or absent, and an upload that a hub of the test keeps."""
+"""The job `export`: a folder that opens as documented, complete or absent, and an upload to a fake hub."""
 
 import json
 import os
@@ -181,7 +181,7 @@ def test_an_export_of_a_run_that_gained_tables_gains_them(
     export.JOB.run(config(run, to))
     assert (to / "README.md").read_text() == "mine"
     said = capsys.readouterr()
-    assert said.err == f"note: {to}/README.md was edited, and stays as it is; remove it for a new one\n"
+    assert said.err == f"note: {to}/README.md was edited and is kept; remove it to get a new one\n"
     assert said.out.startswith(f"{to}: ")
 
 
@@ -196,13 +196,13 @@ def test_wrong_calls_are_refused_and_change_nothing(
     cases: list[tuple[ExportConfig, str]] = [
         (config(run, tmp_path / "other"), "holds other files"),
         (config(run, tmp_path / "other" / "mine.txt"), "is a file"),
-        (config(run, run / "export"), "lies in the run's own folder"),
+        (config(run, run / "export"), "is inside the run's own folder"),
         (config(tmp_path / "none", tmp_path / "a"), "there is no run here"),
         (ExportConfig(out=str(run)), "--to is missing"),
-        (ExportConfig(out=str(run), to="s3://b/k"), "no path of this machine"),
+        (ExportConfig(out=str(run), to="s3://b/k"), "not a path on this machine"),
         (config(run, tmp_path / "a", license="My Licence"), "--license My Licence"),
         (config(run, tmp_path / "a", source_license="films=x"), "--source-license films"),
-        (config(run, tmp_path / "a", private=True), "--private: is about --push"),
+        (config(run, tmp_path / "a", private=True), "--private: requires --push"),
         (config(run, tmp_path / "a", push="name"), "--push name: expected ORG/NAME"),
     ]
     for case, said in cases:
@@ -255,7 +255,7 @@ def test_a_pushed_folder_is_on_the_hub_byte_by_byte(hub: Hub, small_run: tuple[P
     again = call(small_run[0], to, hub.address, tmp_path / "home", TOKEN)
     assert again.returncode == 0, again.stderr
     assert hub.sent == sent, "what the hub has is not sent again"
-    # An edited card is what its reader wants there.
+    # If the card was edited, the edit is kept.
     (to / "README.md").write_text("---\npretty_name: mine\n---\n")
     edited = call(small_run[0], to, hub.address, tmp_path / "home", TOKEN)
     assert edited.returncode == 0, edited.stderr

@@ -111,7 +111,7 @@ def test_a_damaged_partial_file_is_named_and_done_again(
     assert_same(score(out, scored[1], scored[2], keep_partials=True), scored[0])
     said = capfd.readouterr().err
     assert ("shard-00005.parquet is damaged" in said) == (where in pages)
-    assert f"{SHARDS - 1} of {SHARDS} shards were done before" in said
+    assert f"{SHARDS - 1} of {SHARDS} shards were already done" in said
     assert (out / shard_file("topk", 4).path).stat().st_mtime_ns == intact
 
 
@@ -160,7 +160,7 @@ def test_a_full_disk_under_a_worker_and_then_room_again(scored: Scored, tmp_path
     done = shards_of(out)
     assert 0 < done < SHARDS
     assert start(out, scored, log).wait(timeout=240) == 0, log.read_text()
-    assert f"{done} of {SHARDS} shards were done before" in log.read_text()
+    assert f"{done} of {SHARDS} shards were already done" in log.read_text()
     assert_same(out, scored[0])
 
 
@@ -180,7 +180,7 @@ def test_a_ray_that_is_gone_ends_the_job_and_the_same_command_goes_on(
     assert process.wait(timeout=150) == 1, log.read_text()  # a minute, where the machine is not busy
     last = log.read_text().strip().splitlines()[-1]
     assert last.startswith("error: ")
-    assert "the same command goes on" in last
+    assert "give the same command again" in last
     assert "Traceback" not in log.read_text()
     assert start(out, scored, log).wait(timeout=240) == 0, log.read_text()
     assert_same(out, scored[0])
@@ -252,6 +252,6 @@ def test_ingest_killed_in_the_middle(shared_ray: None, tmp_path: Path, at: str) 
     assert process.wait(timeout=MOST_S) == -signal.SIGKILL
     assert not (out / "corpus").exists()
     assert run(out, 1).wait(timeout=MOST_S) == 0, log.read_text()
-    assert "of 6 pieces were done before" in log.read_text()
+    assert "of 6 pieces were already done" in log.read_text()
     for table in ("corpus", "rejects", "_tokens"):
         assert pq.read_table(out / table).equals(pq.read_table(tmp_path / "whole" / table)), table

@@ -176,7 +176,7 @@ def test_a_dry_run_says_what_is_missing(
     assert "split the labelled documents of the corpus" in capsys.readouterr().out
     assert not (tmp_path / "new" / "finetune").exists()
     finetune.JOB.run(config(tuned, labelled, model, dry_run=True))
-    assert "finetune\n  done before: 32 documents trained on" in capsys.readouterr().out
+    assert "finetune\n  already done: 32 documents trained on" in capsys.readouterr().out
     finetune.JOB.run(config(tuned, labelled, model, dry_run=True, redo=True, checkpoint_steps=2))
     said = capsys.readouterr().out
     assert "split about 41 documents of 2 labels in two" in said

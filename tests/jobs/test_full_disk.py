@@ -1,4 +1,4 @@
-"""A full disk: whatever write it is that meets it, nothing is lost, and the same command goes on."""
+"""A full disk: whichever write fails, nothing is lost, and the same command resumes."""
 
 import errno
 import os
@@ -59,7 +59,7 @@ def test_no_room_at_any_write_loses_nothing(
             break
         finally:
             left = -1
-        assert "same command goes on" in said
+        assert "give the same command again" in said
         faults += 1
         if write % 3 == 1:
             score(out, source, model, shard_size=1_000, workers=1)
@@ -71,7 +71,7 @@ def test_no_room_at_any_write_loses_nothing(
 
 def test_a_full_disk_is_told_in_one_line() -> None:
     error = OSError(errno.ENOSPC, "No space left on device", "/runs/a/topk/part-00000.parquet")
-    assert "no room left at /runs/a/topk/part-00000.parquet" in str(disk_full(error))
+    assert "no space left at /runs/a/topk/part-00000.parquet" in str(disk_full(error))
     assert disk_full(OSError(errno.EACCES, "Permission denied")) is None
     assert disk_full(ValueError()) is None
     told = DiskFullError("no room left")

@@ -89,16 +89,16 @@ def test_one_worker_and_lost_partials_give_the_same_bits(
     record = json.loads((out / "run.json").read_text())
     record["stages"]["mixing"]["complete"] = False
     (out / "run.json").write_text(json.dumps(record))
-    # Until all tables are whole they lie there.
+    # Tables are kept there until all of them are complete.
     shutil.move(out / "mixing", out / under("mixing") / "mixing")
     capsys.readouterr()
     mixing.JOB.run(config(out, source, model))
     left = len(partials) - len(partials[::3]) - 1
-    assert f"{left} of {len(partials)} shards were done before" in capsys.readouterr().err
+    assert f"{left} of {len(partials)} shards were already done" in capsys.readouterr().err
     assert same(out, whole)
     assert not (out / "_partials" / "mixing").exists()
     mixing.JOB.run(config(out, source, model))
-    assert "mixing: done before, 360 sentences scored" in capsys.readouterr().err
+    assert "mixing: already done, 360 sentences scored" in capsys.readouterr().err
 
 
 @pytest.mark.faults
@@ -185,7 +185,7 @@ def test_what_does_not_fit_is_refused(
     sizes = {"hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 20}
     albert = make_model(AlbertConfig(vocab_size=30522, embedding_size=8, **sizes))
     with pytest.raises(
-        InputError, match=f"--model {albert}: is an albert, whose attention modules are not known; give one of bert"
+        InputError, match=f"--model {albert}: is an albert, whose attention modules are unknown; give one of bert"
     ):
         mixing.JOB.run(config(out, source, albert))
     assert not out.exists()

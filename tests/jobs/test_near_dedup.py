@@ -146,7 +146,7 @@ def test_the_job_accounts_for_them(
     assert [a["sentences"] for a in accounts] == [sum(map(len, files[:3])), sum(map(len, files[3:]))]
     assert all(a["sentences"] == a["kept"] + a["copies"] + a["rejected"] and a["copies"] > a["near_copies"] > 0
                for a in accounts)  # fmt: skip
-    assert f"(of which {near[0]:,} nearly so)" in capsys.readouterr().err
+    assert f"({near[0]:,} of them near-copies)" in capsys.readouterr().err
     assert not (tmp_path / "a" / "_partials" / "ingest").exists()
 
     # Small runs and partitions, so that there is something to spread over two workers.

@@ -66,13 +66,13 @@ def test_of_two_jobs_started_at_once_one_does_it(tmp_path: Path, later: float) -
     assert status == 0, said
     assert not [line for line in told if "Traceback" in line]
     if other == 0:
-        assert "ingest: done before, 60 sentences" in told
+        assert "ingest: already done, 60 sentences" in told
     else:
         assert other == 2
         assert "another job holds this run: ingest" in told[-1] or "give the same command again" in told[-1]
     assert corpus(out) == [60]
     assert not (out / LOCK).exists()
-    assert finish(start(out)) == (0, ["ingest: done before, 60 sentences"])
+    assert finish(start(out)) == (0, ["ingest: already done, 60 sentences"])
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_a_job_killed_while_it_does_a_stage_again_leaves_the_old_or_the_new(
 
     record = json.loads((out / "run.json").read_text())
     if "publishing" not in record:
-        # To any reader of the folder it is one of the two, whole.
+        # Any reader of the folder sees one of the two corpora, complete.
         assert corpus(out) in ([20, 20, 20], [7] * 8 + [4])
     assert record["stages"]["ingest"]["complete"]
     rows = [file["rows"] for file in record["tables"]["corpus"]]

@@ -136,7 +136,7 @@ def test_one_worker_and_lost_partials_give_the_same_bits(
     assert same(copy, whole)
     assert not (copy / "_partials" / "outputs").exists()
     outputs.JOB.run(config(copy))
-    assert "outputs: done before, 40 units" in capsys.readouterr().err
+    assert "outputs: already done, 40 units" in capsys.readouterr().err
     with pytest.raises(InputError, match=r"random \(was 40, is 50\)"):
         outputs.JOB.run(config(copy, random=50))
 

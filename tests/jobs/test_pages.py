@@ -20,7 +20,7 @@ from tests.unit.report.valid_html import check_html
 pytestmark = NEEDS
 SIZES = [(1300, 900), (390, 844)]
 
-# Of what matches, that which stands whole on the first screen, and on top there.
+# Return the matching elements that are completely on the first screen and not covered by others.
 SEEN = """
 (what => [...document.querySelectorAll(what)].filter(e => {
   const box = e.getBoundingClientRect();
@@ -171,7 +171,7 @@ def test_keys_reach_everything_and_a_finding_marks_its_sentences(with_marks: str
     ranks = tab.tell("document.activeElement.dataset.winners.split(' ').filter(r => r)")
     marked = "[...document.querySelector('section').querySelectorAll('li.match')].map(li => li.dataset.rank)"
     assert tab.tell(marked) == ranks
-    listed = tab.tell("document.querySelector('section').querySelectorAll('ol.winners > li').length")
+    listed = tab.tell("document.querySelector('section').querySelectorAll('ol.winners[data-pole] > li').length")
     assert (
         tab.tell("document.querySelector('p.chosen').textContent")
         == f"{len(ranks)} of these {listed} sentences have it"

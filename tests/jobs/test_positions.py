@@ -54,7 +54,7 @@ def same(a: Path, b: Path) -> bool:
 
 
 def unfinished(out: Path) -> None:
-    """Make a finished run look as if it had been killed before its tables were whole."""
+    """Make a finished run look as if it had been killed before its tables were complete."""
     record = json.loads((out / "run.json").read_text())
     record["stages"]["positions"]["complete"] = False
     (out / "run.json").write_text(json.dumps(record))
@@ -135,7 +135,7 @@ def test_lost_partials_and_one_worker_give_the_same_bits(
     positions.JOB.run(config(out, source, model, workers=1))
     left = len(partials) - len(partials[::2]) - 1
     said = capsys.readouterr().err
-    assert f"{left} of {len(partials)} shards were done before" in said
+    assert f"{left} of {len(partials)} shards were already done" in said
     assert "left alone" not in said
     assert same(out, whole)
     assert not (out / "_partials" / "positions").exists()

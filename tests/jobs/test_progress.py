@@ -65,7 +65,7 @@ def test_on_a_terminal_a_bar_goes_and_one_line_stays(monkeypatch: pytest.MonkeyP
             assert f"topk: {done} of 5 shards" in terminal.screen()[0]
             assert f"{100 * (done - 2)} sentences, " in terminal.screen()[0]
     [line] = terminal.screen()
-    assert re.fullmatch(r"topk: 5 of 5 shards \(2 done before\), 300 sentences, [\d,]+ a second, \d+ s", line)
+    assert re.fullmatch(r"topk: 5 of 5 shards \(2 already done\), 300 sentences, [\d,]+ a second, \d+ s", line)
 
 
 def test_two_steps_leave_two_lines(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,7 +113,7 @@ def test_a_log_says_that_it_waits_then_what_is_done(monkeypatch: pytest.MonkeyPa
         progress.add(100)
         progress.add(100)
     lines = log.getvalue().splitlines()
-    assert lines[0] == "topk: 1 of 3 shards were done before"
+    assert lines[0] == "topk: 1 of 3 shards were already done"
     assert re.fullmatch(r"topk: 1 of 3 shards, waiting for the first, \d+ s", lines[1])
     assert re.fullmatch(r"topk: 2 of 3 shards, 100 sentences, [\d,]+ a second, about .* left", lines[-2])
     assert re.fullmatch(r"topk: 3 of 3 shards, 200 sentences, [\d,]+ a second, \d+ s", lines[-1])

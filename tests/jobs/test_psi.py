@@ -175,7 +175,7 @@ def test_static_first_and_the_corpus_later_by_groups_of_shards(
     assert not (out / "psi/figures/static_contextual.svg").exists()
     times = {p: p.stat().st_mtime_ns for p in out.rglob("psi/**/*.parquet")}
     psi.JOB.run(PsiConfig.model_validate(options(out, model, corpus=(str(source),), group_size=4, workers=1)))
-    assert "psi: done before, 30,522 tokens" in capsys.readouterr().err
+    assert "psi: already done, 30,522 tokens" in capsys.readouterr().err
     assert {p: p.stat().st_mtime_ns for p in times} == times
     ours, theirs = (read(run, "psi/contextual") for run in (out, whole))
     assert ours["n"].equals(theirs["n"])
@@ -206,7 +206,7 @@ def test_kill_9_and_go_on(whole: Path, tmp_path: Path, model: Path, source: Path
     assert last.wait(timeout=MOST_S) == 0, log.read_text()
     del finished[torn.name]
     assert committed(folder).items() >= finished.items(), "a finished shard was done again"
-    assert "psi: done before" in log.read_text()
+    assert "psi: already done" in log.read_text()
     for table in TABLES:
         assert read(out, table).equals(read(whole, table)), table
 
@@ -234,7 +234,7 @@ def test_wrong_calls(tmp_path: Path, make_model: Callable[..., Path], model: Pat
         num_attention_heads=2,
         intermediate_size=8,
     )
-    refused("is an albert, whose attention modules are not known", model=str(make_model(albert)))
+    refused("is an albert, whose attention modules are unknown", model=str(make_model(albert)))
 
 
 def test_show(call: Command, whole: Path, source: Path, tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def test_what_reads_the_run_finds_the_model_that_was_drawn(scored: Path, model: 
     assert find_model("", entry) == find_model(f"random:{model}", entry) == model_of(record)
     moved = shutil.copytree(model, tmp_path / "moved")
     assert find_model(f"random:{moved}", entry).seed == SEED
-    with pytest.raises(InputError, match="is not the model whose neurons topk/ has"):
+    with pytest.raises(InputError, match="is not the model of topk/"):
         find_model(str(model), entry)
 
 

@@ -65,7 +65,7 @@ def test_kill_9_and_go_on(
         n: t for n, t in finished.items() if n != torn
     }, "a finished shard was done again"
     # Workers of the killed driver may have put one more shard in place before they noticed.
-    before = re.search(r"(\d+) of 10 shards were done before", log.read_text())
+    before = re.search(r"(\d+) of 10 shards were already done", log.read_text())
     assert before is not None
     assert int(before[1]) >= len(finished) - 1
     assert stages(out)["topk"]["complete"] is True
@@ -75,7 +75,7 @@ def test_kill_9_and_go_on(
     assert stages(out)["mine"]["complete"] is False
     last = start(out, source, log, model)
     assert last.wait(timeout=MOST_S) == 0, log.read_text()
-    assert "annotate: done before" in log.read_text()
+    assert "annotate: already done" in log.read_text()
     for table in TABLES:
         assert pq.read_table(tmp_path / "whole" / table).equals(pq.read_table(out / table)), table
 

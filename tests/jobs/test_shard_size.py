@@ -54,7 +54,7 @@ def entry(out: Path) -> dict[str, Any]:
 def test_the_size_follows_from_the_sentences_that_are_kept(
     tmp_path: Path, run: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Copies do not count, nor does what --limit leaves out."""
+    """Copies do not count, nor do sentences beyond --limit."""
     monkeypatch.setattr("ops.shards.LEAST_SIZE", 10)
     out = tmp_path / "run"
     assert run() == 0
@@ -71,7 +71,7 @@ def test_what_it_came_to_may_be_given_and_another_is_refused(
     assert run() == 0
     for same in ([], ["--shard-size", "auto"], ["--shard-size", "500"]):
         assert run(*same) == 0
-        assert "ingest: done before" in capsys.readouterr().err
+        assert "ingest: already done" in capsys.readouterr().err
         assert entry(tmp_path / "run")["config"]["shard_size"] == 500
     assert run("--shard-size", "501") == 2
     assert "shard_size (was 500, is 501)" in capsys.readouterr().err
@@ -85,7 +85,7 @@ def test_a_run_with_a_size_of_its_own_is_read_and_left_as_it_is(
     assert run("--shard-size", "400") == 0
     before = (out / "run.json").read_bytes()
     assert run() == 0
-    assert "done before" in capsys.readouterr().err
+    assert "already done" in capsys.readouterr().err
     assert (out / "run.json").read_bytes() == before
     assert len(RunReader(str(out)).shards()) == 4
     assert run("--limit", "900") == 2

@@ -153,12 +153,12 @@ def test_a_stopped_job_goes_on_and_other_options_are_refused(
     left[0] = 99
     capsys.readouterr()
     tokens.JOB.run(TokensConfig(out=str(out), redo=True, workers=1))
-    assert "tokens: read: 2 of 4 pieces were done before" in capsys.readouterr().err
+    assert "tokens: read: 2 of 4 pieces were already done" in capsys.readouterr().err
     assert left[0] == 99 - 2
     assert same(out, small_run[0])
     assert not (out / "_partials" / "tokens").exists()
     tokens.JOB.run(TokensConfig(out=str(out)))
-    assert f"tokens: done before, {24 * 2 * TOP:,} winners token by token" in capsys.readouterr().err
+    assert f"tokens: already done, {24 * 2 * TOP:,} winners token by token" in capsys.readouterr().err
     tokens.JOB.run(TokensConfig(out=str(out), redo=True, top=3))
     few_rows = pq.read_table(out / "token_activations")
     assert few_rows.num_rows == 24 * 2 * 3
@@ -193,7 +193,7 @@ def test_what_is_missing_or_another_is_named(
     with pytest.raises(InputError, match=r"corpus/ is missing"):
         tokens.JOB.run(TokensConfig(out=str(tmp_path / "none")))
     other = make_model(small_bert, seed=5)
-    with pytest.raises(InputError, match=rf"--model {other}: is not the model whose neurons topk/ has"):
+    with pytest.raises(InputError, match=rf"--model {other}: is not the model of topk/"):
         tokens.JOB.run(TokensConfig(out=str(small_run[0]), model=str(other)))
     out = tmp_path / "copy"
     shutil.copytree(small_run[0], out)

@@ -27,7 +27,7 @@ ASKED = [name for name, size in SIZES.items() if size >= 20 * N]
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> tuple[str, ...]:
-    """Sources of four data sets, one of them from two files that lie apart, with sentences that tie."""
+    """Sources of four data sets, one of them from two separate files, with sentences that tie."""
     folder, found, at = tmp_path_factory.mktemp("sources"), [], 0
     every = [*texts, *(f"{text} once more" for text in texts)]
     halves = [(name, size // 2, half) for half in (0, 1) for name, size in SIZES.items()]
@@ -95,7 +95,7 @@ def test_the_rows_are_what_sorting_gives_within_each_data_set(scored: Path, caps
     run = json.loads((scored / "run.json").read_text())
     assert run["stages"]["topk"]["identity"]["k_per_dataset"] == N
     assert sorted(run["stages"]["topk"]["counts"]["datasets"].values()) == [100, 110, 120]
-    # Those of the whole corpus are no others than without.
+    # Sorting finds winners in the same data sets.
     assert {row[3] for row in brute(scored)} == names
 
 
@@ -153,7 +153,7 @@ def test_more_than_twenty_data_sets_are_refused_before_anything_is_scored(
         assert topk.JOB.main([*map(str, given), *dry]) == 2
         said = capsys.readouterr().err.strip().splitlines()[-1]
         assert "--k-per-dataset 1: 21 data sets have at least 20 sentences" in said
-        assert said.endswith("with 2 or more there are few enough, and 0 turns it off")
+        assert said.endswith("give 2 or more, or 0 to turn it off")
     assert not (tmp_path / "run" / "_partials" / "topk").exists()
 
 
@@ -221,5 +221,5 @@ def test_kill_9_and_resume(scored: Path, corpus: tuple[str, ...], model: str, tm
     with pytest.raises(InputError, match=r"begun with other options: k_per_dataset \(was 5, is 4\)"):
         score(out, corpus, model, k_per_dataset=4)
     assert start(out, corpus, model, log, workers=1).wait(timeout=MOST_S) == 0, log.read_text()
-    assert f"{len(done)} of 11 shards were done before" in log.read_text()
+    assert f"{len(done)} of 11 shards were already done" in log.read_text()
     assert pq.read_table(out / "topk_by_dataset").equals(pq.read_table(scored / "topk_by_dataset"))

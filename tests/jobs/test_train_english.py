@@ -105,7 +105,7 @@ def test_a_rate_that_is_too_high_is_one_line(files, tmp_path):
 def test_a_file_is_no_folder_for_a_pipeline(files, tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
     for out in (tmp_path / "a.mrg", tmp_path / "a.mrg" / "out", tmp_path / "link"):
-        with pytest.raises(InputError, match=f"--out {out}: .* is no folder"):
+        with pytest.raises(InputError, match=f"--out {out}: .* is not a folder"):
             train(TrainEnglishConfig(**files, out=out), lambda line: pytest.fail("it trains"))
 
 

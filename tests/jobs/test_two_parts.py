@@ -1,4 +1,4 @@
-"""Workers of two parts: the last part of an item's work goes on while the first part of the next one does."""
+"""Workers of two parts: the last part of an item runs at the same time as the first part of the next item."""
 
 import json
 import os
@@ -37,7 +37,7 @@ class LocalCounter(AttemptCounter):
 
 
 class TwoParts:
-    """Does what `parts` says for each item, and notes what went on at a time."""
+    """Do what `parts` says for each item, and note what ran at the same time."""
 
     parts: ClassVar[dict[tuple[int, str], Callable[[], None]]] = {}
     under_way: ClassVar[set[tuple[int, str]]] = set()
@@ -172,7 +172,7 @@ def test_an_item_that_was_begun_too_often_is_given_up_and_what_waited_beside_it_
 
 
 class Mortal:
-    """Ends its process in one part of an item, and notes it in a folder; the others are done beside each other."""
+    """End the process in one part of an item, and note it in a folder; the other parts run concurrently."""
 
     def __init__(self, folder: str, part: str, deaths: int) -> None:
         self.folder, self.part, self.deaths = Path(folder), part, deaths
@@ -215,7 +215,7 @@ def test_items_of_an_actor_that_dies_are_done_again(shared_ray: None, tmp_path: 
 @pytest.mark.parametrize("part", ["first", "last"])
 def test_an_item_that_ends_every_actor_is_named_and_no_other(shared_ray: None, tmp_path: Path, part: str) -> None:
     args, named = {"folder": str(tmp_path), "part": part, "deaths": 99}, {"name_item": lambda item: f"item {item['n']}"}
-    with pytest.raises(EngineError, match="item 2: the work at it ended its worker's process 5 times"):
+    with pytest.raises(EngineError, match="item 2: its worker's process ended 5 times"):
         list(
             fan_out([{"n": n} for n in range(13)], Mortal, args, name="test", workers=2, cpus=0.5, actors=True, **named)
         )

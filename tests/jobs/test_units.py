@@ -45,7 +45,7 @@ def write_run(out: Path, widths: tuple[int, ...], **mined: Any) -> Run:
 def test_up_to_some_number_all_neurons_are_taken_and_beyond_they_are_named() -> None:
     check_units((), Neurons((MOST_UNITS - 1, 1)), "mined")
     check_units(("1:0",), Neurons((MOST_UNITS, 1)), "mined")
-    what = "--units is missing: the run has 65,537 neurons, and at most 65,536 are mined unless they are named"
+    what = "--units is missing: the run has 65,537 neurons, and at most 65,536 are mined by default"
     with pytest.raises(InputError, match=what):
         check_units((), Neurons((MOST_UNITS, 1)), "mined")
     with pytest.raises(InputError, match="--units 3:0: there is no such neuron"):

@@ -32,6 +32,6 @@ def test_the_kernels_are_compiled_and_nothing_is_left(tmp_path: Path) -> None:
     assert done.stdout.split() == [
         "ops.explain.card_choice.gains", "ops.explain.screening.gains", "ops.patterns.occurrences._by_document"
     ]  # fmt: skip
-    assert done.stderr.startswith("compiling what the jobs compile at first use")
+    assert done.stderr.startswith("compiling for the first use of the jobs")
     assert "Traceback" not in done.stderr
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []

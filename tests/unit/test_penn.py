@@ -55,13 +55,13 @@ def test_white_space_in_a_word_cannot_break_a_line():
         (")", "never opened"),
         ("(S)", "the phrase S is empty"),
         ("()", "the phrase ROOT is empty"),
-        ("(S (NN a)) (S (NN b))", "a bracket opens beside a finished tree"),
+        ("(S (NN a)) (S (NN b))", "a bracket opens after a finished tree"),
         ("(S (NN a)) b", "the word 'b'"),
         ("(S (NN a) b)", "the word 'b'"),
         ("(S (NN a b))", "the word 'b'"),
         ("(NN a b)", "the word 'b'"),
-        ("(NN a (NN b))", "beside a word, 'a'"),
-        ("(S (NN a (NN b)))", "beside a word, 'a'"),
+        ("(NN a (NN b))", "next to a word, 'a'"),
+        ("(S (NN a (NN b)))", "next to a word, 'a'"),
     ],
 )
 def test_what_is_not_one_tree_is_refused(reader, line, found):
@@ -70,7 +70,7 @@ def test_what_is_not_one_tree_is_refused(reader, line, found):
 
 
 def test_an_empty_string_is_no_tree_and_has_no_nodes():
-    with pytest.raises(InputError, match="there is no tree in it"):
+    with pytest.raises(InputError, match="it holds no tree"):
         read("")
     assert read_labels_and_sizes(" ") == ([], [])
 

@@ -172,7 +172,7 @@ def test_a_folder_of_gemma_scope_is_a_jumprelu_at_the_place_of_its_path(tmp_path
     assert np.abs(made - theirs).max() <= 1e-5 * right.max()
     elsewhere = tmp_path / "mine"
     folder.rename(elsewhere)
-    with pytest.raises(InputError, match="says by its path what it was trained on"):
+    with pytest.raises(InputError, match="says in its path what it was trained on"):
         saelens.describe(Asked(2, str(elsewhere)), elsewhere)
 
 

@@ -117,8 +117,8 @@ def sparsify(folder: Path) -> None:
         (change("normalize_activations", "expected_average_only_in"), "normalize_activations expected_average_only_in"),
         (change("activation_fn", "tanh-relu"), "its activation function tanh-relu is not computed"),
         (change("metadata", {"hook_name": "blocks.1.hook_resid_mid"}), "reads blocks.1.hook_resid_mid, which is not"),
-        (change("metadata", {}), "cfg.json does not say what it reads (hook_name is missing)"),
-        (change("metadata", {"hook_name": "blocks.2.hook_resid_post"}), "not layer 2; name 3=PATH"),
+        (change("metadata", {}), "cfg.json does not say which activations the dictionary reads (hook_name is missing)"),
+        (change("metadata", {"hook_name": "blocks.2.hook_resid_post"}), "not layer 2; give it as 3=PATH"),
         (cut, "sae_weights.safetensors is damaged or cut off"),
         (spoil, "its weights are not all finite (bias holds a NaN"),
         (lack, "sae_weights.safetensors lacks b_enc"),
@@ -229,7 +229,8 @@ def test_directions_are_one_array_of_numbers(tmp_path: Path) -> None:
     save_file({"a": good, "b": good}, tmp_path / "two.safetensors")
     (tmp_path / "text.npy").write_text("no array")
     for name, said in (
-        ("objects.npy", "is no array of numbers"), ("flat.npy", r"shape \[24\], expected"), ("text.npy", "no array"),
+        ("objects.npy", "is not an array of numbers"), ("flat.npy", r"shape \[24\], expected"),
+        ("text.npy", "is not an array of numbers"),
         ("bad.npy", "not all finite"), ("two.safetensors", "holds 2 arrays"), ("nothing.npy", "no such file or folder"),
     ):  # fmt: skip
         with pytest.raises(InputError, match=said):

@@ -62,13 +62,13 @@ def test_documents_are_chosen_and_what_is_left_out_is_counted() -> None:
         (
             {"d": ["a"], "e": ["b"], "f": [None], "g": ["c", "b"], "h": ["a", "b"], "i": ["x"]},
             ("x",),
-            r"--label topic: 0 labels \(none\) with at least 2 documents among 2 documents; left out: 2 documents of "
+            r"--label topic: 0 labels \(none\) with at least 2 documents among 2 documents; excluded: 2 documents of "
             r"several labels, such as g \(c, b\), 1 document of a dropped label, 1 sentence without a value; a classi",
         ),
         (
             {"d": ["a", None, "b"], "e": ["b", "a"]},
             (),
-            r"--label topic: all 2 documents have several labels, such as e \(b, a\); .* give each text its own doc_id",
+            r"--label topic: all 2 documents have several labels, such as e \(b, a\), .* give each text its own doc_id",
         ),
         ({"d": ["a"], "e": ["a"]}, ("b",), "--drop-label b: no document has this value of topic; it has a"),
     ],
@@ -132,5 +132,5 @@ def test_documents_are_joined_split_and_told_apart_by_side() -> None:
 
 def test_documents_that_are_copies_may_leave_too_few() -> None:
     texts = {("set", f"d{i}"): "the same" for i in range(6)}
-    with pytest.raises(InputError, match="once documents of one text are taken as one, 1 of 1 labels are left"):
+    with pytest.raises(InputError, match="once documents with one text count as one, 1 of 1 labels are left"):
         split_documents(texts, {key: "ab"[i % 2] for i, key in enumerate(texts)}, 0.2, 0, None)

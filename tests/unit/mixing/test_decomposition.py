@@ -132,7 +132,7 @@ def test_a_decoder_has_the_stages_before_the_normalisation() -> None:
         sizes = [v.norm(dim=-1) for v in (mixing, own, own + x, x)]
         expected = [sizes[0] / (sizes[0] + sizes[1]), sizes[0] / (sizes[0] + sizes[2]), sizes[0], sizes[1], sizes[3]]
         torch.testing.assert_close(ours[REAL.bool()], torch.stack(expected, -1)[REAL.bool()], rtol=1e-4, atol=1e-5)
-    # The first token of a decoder sees itself alone.
+    # The first token of a decoder attends only to itself.
     assert float(found[0][:, 0, 0].max()) < 1e-5
 
 
@@ -155,7 +155,7 @@ def test_no_hook_is_left_even_after_a_failure() -> None:
 @pytest.mark.parametrize("config", [AlbertConfig(**SMALL, intermediate_size=24)], ids=["albert"])
 def test_other_architectures_are_refused_by_name(config: PreTrainedConfig) -> None:
     with pytest.raises(
-        InputError, match=r"is an albert, whose attention modules are not known; give one of bert, .*gpt2"
+        InputError, match=r"is an albert, whose attention modules are unknown; give one of bert, .*gpt2"
     ):
         MixingReader(AutoModel.from_config(config), "albert", LAYERS)
 

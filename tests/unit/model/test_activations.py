@@ -91,7 +91,7 @@ def test_a_model_without_the_site_is_refused_as_a_scorer_refuses_it(tmp_path: Pa
     facts = saved(AlbertConfig(**SMALL, embedding_size=8), tmp_path)
     said = []
     for ask in (lambda: site_widths(facts, "mlp"), lambda: Scorer(facts, ScoreOptions("mlp"))):
-        with pytest.raises(InputError, match="--site mlp: where it lies in an albert is not known") as found:
+        with pytest.raises(InputError, match="--site mlp: its place in an albert is not known") as found:
             ask()
         said.append(str(found.value))
     assert said[0] == said[1]

@@ -143,7 +143,7 @@ def test_no_hook_stays_behind_even_after_a_failure() -> None:
 
 @pytest.mark.parametrize("site", ["mlp", "attention"])
 def test_shared_layers_have_no_such_site(site: str) -> None:
-    with pytest.raises(InputError, match=f"--site {site}: where it lies in an albert is not known .*--site hidden"):
+    with pytest.raises(InputError, match=f"--site {site}: its place in an albert is not known .*--site hidden"):
         SiteReader(make(CONFIGS["albert"]()), LAYERS, site)
 
 
@@ -154,5 +154,5 @@ def test_an_unknown_architecture_is_named(site: str) -> None:
             super().__init__()
             self.blocks = nn.ModuleList(nn.Linear(2, 2) for _ in range(LAYERS))
 
-    with pytest.raises(InputError, match=f"--site {site}: where it lies in a Strange is not known .*--site hidden"):
+    with pytest.raises(InputError, match=f"--site {site}: its place in a Strange is not known .*--site hidden"):
         SiteReader(Strange(), LAYERS, site)

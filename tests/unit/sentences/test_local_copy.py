@@ -19,7 +19,7 @@ from ops.storage.store import Store
 from tests.conftest import ROOT
 from tests.unit.small_corpus import Sentence, open_corpus, random_sentences, write_store
 
-# Opens the copy beside others: each process that makes one says so.
+# Open the copy while other processes do the same; each process that makes a copy says so.
 OPEN = """
 import os, sys
 from ops.sentences import local_copy
@@ -53,7 +53,7 @@ def test_local_copies_lie_in_a_folder_that_is_the_user_s_alone(tmp_path: Path, m
     drop_sentences("a" * 64)
     folder.rename(tmp_path / "theirs")
     folder.symlink_to(tmp_path / "theirs")
-    with pytest.raises(InputError, match=r"is not a folder of yours; name another place .* ATLAS_CACHE"):
+    with pytest.raises(InputError, match=r"does not belong to you; set ATLAS_CACHE to another place"):
         open_sentences(store, "codes", "a" * 64)
     (tmp_path / "theirs" / "kept").touch()
     drop_sentences("a" * 64)
@@ -62,7 +62,7 @@ def test_local_copies_lie_in_a_folder_that_is_the_user_s_alone(tmp_path: Path, m
     other = os.getuid() + 1
     (tmp_path / "theirs").rename(folder.with_name(f"neuron-atlas-{other}"))
     monkeypatch.setattr(os, "getuid", lambda: other)
-    with pytest.raises(InputError, match="is not a folder of yours"):
+    with pytest.raises(InputError, match="does not belong to you"):
         open_sentences(store, "codes", "a" * 64)
 
 
@@ -131,6 +131,6 @@ def test_codes_of_an_earlier_version_are_refused(tmp_path: Path, monkeypatch: py
     else:
         shard = pq.read_table(tmp_path / "run" / "codes" / "shard-00000.parquet").drop_columns(["held_out", "wins"])
         store.commit("codes/shard-00000.parquet", lambda path: pq.write_table(shard, path))
-    with pytest.raises(InputError, match=r"earlier version wrote it; .* --redo"):
+    with pytest.raises(InputError, match=r"written by an earlier version; .* --redo"):
         open_sentences(store, "codes", "a" * 64)
     assert copies(tmp_path / "cache") == []

@@ -143,7 +143,7 @@ def test_the_blank_pipeline_gives_words_alone() -> None:
 
 @pytest.mark.parametrize("name", ["no_such_pipeline", "/tmp"])
 def test_a_missing_pipeline_is_named(name: str) -> None:
-    with pytest.raises(InputError, match=f"--pipeline {name}: cannot be loaded .* ships with the project"):
+    with pytest.raises(InputError, match=f"--pipeline {name}: cannot be loaded .* which is included"):
         load_pipeline(name)
 
 

@@ -84,7 +84,7 @@ def test_a_huge_cell(tmp_path: Path) -> None:
     [
         ("", "is empty"),
         ("a,b\n", "no column 'text'; it has 'a', 'b'; .*--text-column"),
-        ("text,a,a\n", "'a' stands 2 times"),
+        ("text,a,a\n", "'a' occurs 2 times"),
         ('"text', "header line cannot be read"),
         ("text,M\xfcnch\n".encode("latin-1"), "the column 'M\ufffdnch' is not UTF-8 in the header"),
     ],

@@ -113,7 +113,9 @@ def test_an_unusable_text_column(tmp_path: Path, table: dict[str, list[object]],
         list(read_parquet(path, on_error="reject"))
 
 
-@pytest.mark.parametrize(("size", "message"), [(0, "is empty"), (20, "not a whole Parquet file"), (-9, "not a whole")])
+@pytest.mark.parametrize(
+    ("size", "message"), [(0, "is empty"), (20, "not a complete Parquet file"), (-9, "not a complete")]
+)
 def test_a_truncated_file(tmp_path: Path, size: int, message: str) -> None:
     path = Path(_write(tmp_path / "a.parquet", pa.table({"text": ["a", "b"]})))
     path.write_bytes(path.read_bytes()[:size])

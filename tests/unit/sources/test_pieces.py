@@ -176,7 +176,7 @@ def test_pydocs_has_a_piece_a_package(monkeypatch: pytest.MonkeyPatch) -> None:
         ("a.csv", b"b\nc\n", "no column 'text'"),
         ("a.jsonl", b'{"b": 1}\n', "no column 'text'"),
         ("a.parquet", b"", "is empty"),
-        ("a.parquet", b"PAR1xxxxPAR1", "not a whole Parquet file"),
+        ("a.parquet", b"PAR1xxxxPAR1", "not a complete Parquet file"),
         ("a.txt", "\ufefftext".encode("utf-16"), "UTF-16, expected UTF-8"),
     ],
 )
@@ -269,9 +269,9 @@ def test_what_is_no_file_is_refused_and_not_waited_for(tmp_path: Path) -> None:
     (tmp_path / "link.txt").symlink_to(tmp_path / "gone.txt")
     (tmp_path / "loop.txt").symlink_to(tmp_path / "loop.txt")
     for name, said in (
-        ("pipe", "is no file but a pipe or a device"),
-        ("link", "leads nowhere"),
-        ("loop", "leads nowhere"),
+        ("pipe", "is a pipe or a device, not a file"),
+        ("link", "broken link"),
+        ("loop", "broken link"),
     ):
         with pytest.raises(InputError, match=rf"{name}\.txt: .*{said}"):
             parse_source(str(tmp_path / f"{name}.txt"))

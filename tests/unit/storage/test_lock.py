@@ -124,7 +124,7 @@ def test_a_job_on_another_machine_is_dead_once_it_gives_no_sign(
     with beating(store), pytest.raises(InputError, match="psi, process 12 on node-7, since 2026-01-02T03:04:05Z"):
         own.take()
     own.take()
-    assert "held by process 12 on node-7: looking for 1 s whether it is alive" in capsys.readouterr().err
+    assert "held by process 12 on node-7: checking for 1 s whether it is still running" in capsys.readouterr().err
     assert (read_lock(store) or {})["token"] == own.token
     own.release()
 

@@ -18,7 +18,7 @@ from ops.storage.store import Store
     ],
 )
 def test_credentials_in_an_address_are_refused_and_never_shown(address: str, shown: str | None) -> None:
-    with pytest.raises(InputError, match=r"^--out .*give them by the environment \(AWS_ACCESS_KEY_ID") as error:
+    with pytest.raises(InputError, match=r"^--out .*give them through the environment \(AWS_ACCESS_KEY_ID") as error:
         refuse_secrets(address, "--out")
     assert "hidden" not in str(error.value)
     assert "AKIA1" not in str(error.value)

@@ -61,7 +61,7 @@ def test_twenty_data_sets_and_no_more() -> None:
     assert said.startswith(
         "--k-per-dataset 2: 25 data sets have at least 40 sentences, 20 to each winner, and at most "
     )
-    assert said.endswith("with 3 or more there are few enough, and 0 turns it off")
+    assert said.endswith("give 3 or more, or 0 to turn it off")
     assert len(Datasets.chosen(3, many)) == 5
     assert len(Datasets.chosen(2, many[:MOST_DATASETS])) == MOST_DATASETS
 

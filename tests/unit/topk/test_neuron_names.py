@@ -10,7 +10,7 @@ def test_a_neuron_is_two_whole_numbers() -> None:
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [("", "--neuron is missing: name LAYER"), ("3", "expected LAYER"), ("1:" + "9" * 40, "no model is so large")],
+    [("", "--neuron is missing: name LAYER"), ("3", "expected LAYER"), ("1:" + "9" * 40, "no model is that large")],
 )
 def test_what_is_no_neuron_is_told(text: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
