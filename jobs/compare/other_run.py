@@ -77,7 +77,7 @@ def check_same_options(flag: str, named: str, stage: str, own: dict[str, Any], o
 
 def _here_and_there(changed: str) -> str:
     """Return how two runs differ, from how one would have changed."""
-    for was, now in (("(was ", "(here "), (", is ", ", there "), (" is not what it was)", " is another there)")):
+    for was, now in (("(was ", "(here "), (", is ", ", there "), (" has changed)", " differs there)")):
         changed = changed.replace(was, now)
     return changed
 

@@ -31,7 +31,7 @@ def differences(
     >>> differences({"model": "9a4b"}, {"model": "77d0"}, random, {**random, "model_seed": 1})
     'model (was random:sample, is random:sample with --model-seed 1)'
     >>> differences({"corpus": ["9a4b"]}, {"corpus": ["77d0"]}, {"corpus": ["a.txt"]}, {"corpus": ["a.txt"]})
-    'corpus (a.txt is not what it was)'
+    'corpus (a.txt has changed)'
     """
     said = []
     for key in sorted(k for k in was.keys() | now.keys() if was.get(k) != now.get(k)):

@@ -89,7 +89,7 @@ def test_what_is_no_record_is_refused(tmp_path: Path, text: str) -> None:
 
 def test_a_folder_in_its_place_is_refused(tmp_path: Path) -> None:
     (tmp_path / RECORD).mkdir()
-    with pytest.raises(InputError, match=r"its run\.json is a folder"):
+    with pytest.raises(InputError, match=r"run\.json in it is a folder instead of a file"):
         Run(str(tmp_path))
 
 

@@ -20,10 +20,10 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> None:
         ("auto", 1, 100, 8, ""),
         ("auto", 3, 100, 2, ""),
         (5, 1, 100, 5, ""),
-        (100, 1, 100, 8, "--workers 100: this machine has 8 cores, so that 8 are started"),
-        (6, 1, 4, 4, "--workers 6: this machine has room for 4 in its memory, so that 4 are started"),
-        ("auto", 1, 3, 3, "--workers 8: this machine has room for 3 in its memory, so that 3 are started"),
-        (2, 1, 0, 1, "--workers 2: this machine has room for 1 in its memory, so that 1 are started"),
+        (100, 1, 100, 8, "--workers 100: this machine has 8 cores, so 8 are started"),
+        (6, 1, 4, 4, "--workers 6: this machine has room for 4 in its memory, so 4 are started"),
+        ("auto", 1, 3, 3, "--workers 8: this machine has room for 3 in its memory, so 3 are started"),
+        (2, 1, 0, 1, "--workers 2: this machine has room for 1 in its memory, so 1 are started"),
     ],
 )
 def test_no_more_workers_than_cores_and_room(

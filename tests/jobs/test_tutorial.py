@@ -45,6 +45,7 @@ def test_the_tutorial_runs(
     call: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "110")  # the width where output is no terminal, which the page shows
     (first, script), *blocks = BLOCKS
     assert first == "python"
     (tmp_path / "make_reviews.py").write_text(script, encoding="utf-8")

@@ -44,5 +44,5 @@ def test_too_many_keys_are_named() -> None:
 
 
 def test_keys_that_differ_in_case_alone_are_named() -> None:
-    with pytest.raises(InputError, match=r"^a\.csv: the metadata keys 'Topic' and 'topic' differ in case alone"):
+    with pytest.raises(InputError, match=r"^a\.csv: the metadata keys 'Topic' and 'topic' differ only in case"):
         check_keys(["author", "topic", "Topic"], "a.csv")

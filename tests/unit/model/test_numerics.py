@@ -75,5 +75,5 @@ def test_a_gpu_is_named_by_what_its_kernels_go_by(monkeypatch: pytest.MonkeyPatc
     assert gpu_kind() == "NVIDIA H100 80GB HBM3, 9.0, 132 multiprocessors"
     assert gpu_bytes() == 85_028_765_696
     check_gpu(gpu_kind(), gpu_kind())
-    with pytest.raises(InputError, match=r"begun on NVIDIA A100, .* has NVIDIA H100"):
+    with pytest.raises(InputError, match=r"started on NVIDIA A100, .* has NVIDIA H100"):
         check_gpu("NVIDIA A100, 8.0, 108 multiprocessors", gpu_kind())

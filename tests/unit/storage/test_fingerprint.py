@@ -25,4 +25,4 @@ def test_a_long_name_of_a_model_does_not_hide_the_seed_of_its_weights() -> None:
     assert differences({"model": "a"}, {"model": "b"}, was, now) == (
         f"model (was {name}, is {name} with --model-seed 2)"
     )
-    assert differences({"model": "a"}, {"model": "b"}, now, now).endswith("--model-seed 2 is not what it was)")
+    assert differences({"model": "a"}, {"model": "b"}, now, now).endswith("--model-seed 2 has changed)")
