@@ -146,8 +146,9 @@ def _write_topk(
         n = stop - first
         layer, unit = neurons.layer_and_unit(np.arange(first, stop))
         columns: dict[str, Any] = {"layer": layer, "unit": unit, "n": np.full(n, sentences)}
-        for name in schema("neurons").names[3:]:
-            columns[name] = rng.normal(size=n)
+        for field in list(schema("neurons"))[3:]:
+            # Only sparse features have counts besides n.
+            columns[field.name] = pa.nulls(n, field.type) if field.type == pa.int64() else rng.normal(size=n)
         columns["min"], columns["max"] = np.full(n, -1.0), np.full(n, 1.0)
         edges = np.linspace(-1, 1, BINS - 1).astype(np.float32)
         columns["histogram_edges"], columns["histogram_counts"] = [edges] * n, [rng.integers(0, 99, BINS)] * n

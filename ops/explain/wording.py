@@ -13,7 +13,7 @@ from ops.explain.literal_words import PatternRules, Term, say
 __all__ = ["MOST_CHARACTERS", "PatternRules", "Term", "evidence_needed", "explanation_text", "percent"]
 
 MOST_CHARACTERS = 240
-NOTHING = "No rule found that tells its winners from other sentences in documents kept aside."
+NOTHING = "No rule found that separates its winners from other sentences in held-out documents."
 TOO_FEW = "Too few winners in test documents to tell."
 NO_MORE = "Nothing beyond length and source"
 
@@ -133,21 +133,22 @@ class _NuisanceText:
 
     def of(self, step: int, most: int) -> str:
         """See `_Text`."""
-        pieces = []
+        pieces: list[str] = []
         for term in self.nuisance[: len(self.nuisance) - step]:
             said = say(term, self.rules, most)
-            pieces.append(f"{said.lead} {said.body} ({_shares(term.share, term.baseline_share)[2:-1]})")
+            # The first shares say what they are of; the others are in the same order.
+            shares = _shares(term.share, term.baseline_share, is_named=not pieces)
+            pieces.append(f"{said.lead} {said.body} ({shares[2:-1]})")
         pieces += [counted(step, "more condition")] if step else []
-        return f"{NO_MORE}: sentences {'; '.join(pieces)}." if pieces else f"{NO_MORE}."
+        return f"{NO_MORE} sets its winners apart: sentences {'; '.join(pieces)}." if pieces else f"{NO_MORE}."
 
 
-def _shares(share: float | None, baseline_share: float | None) -> str:
+def _shares(share: float | None, baseline_share: float | None, is_named: bool = True) -> str:
     if share is None or isnan(share):
         return "."
-    others = (
-        "" if baseline_share is None or isnan(baseline_share) else f", {percent(baseline_share)} of other sentences"
-    )
-    return f": {percent(share)} of its winners{others}."
+    of_winners, of_others = (" of its winners", " of other sentences") if is_named else ("", "")
+    others = "" if baseline_share is None or isnan(baseline_share) else f", {percent(baseline_share)}{of_others}"
+    return f": {percent(share)}{of_winners}{others}."
 
 
 def _range_text(r2: float | None, r2_nuisance: float | None, is_explained: bool) -> str:

@@ -364,7 +364,7 @@ def _notes(row: Row) -> str:
     if row["f1"] is None:
         return said
     between = f" ({row['f1_low']:.2f} to {row['f1_high']:.2f})" if row["f1_low"] is not None else ""
-    return f"{said}; F1 {row['f1']:.2f}{between} on {row['n_test']} winners in documents kept aside"
+    return f"{said}; F1 {row['f1']:.2f}{between} on {row['n_test']} winners in held-out documents"
 
 
 def _identifier(*parts: object) -> str:

@@ -36,12 +36,12 @@ def side_findings(store: Store, tables: Container[str], job: str) -> list[str]:
 def _explained(rows: Rows) -> list[str]:
     found = Counter(row["verdict"] for row in rows)
     said = [
-        f"{found['explained']:,} of {len(rows):,} neurons and poles have an explanation that holds on documents kept "
-        f"aside; {found['nuisance']:,} are told as well by length and source, and for {found['none']:,} no "
-        "rule is found."
+        f"{found['explained']:,} of {len(rows):,} neurons and poles have an explanation that holds on held-out "
+        f"documents. For {found['nuisance']:,} length and source do as well, and for {found['none']:,} no rule was "
+        "found."
     ]
     if found["weak"]:
-        said.append(f"{found['weak']:,} have too few winners in documents kept aside to tell.")
+        said.append(f"{found['weak']:,} have too few winners in held-out documents to tell.")
     return said
 
 

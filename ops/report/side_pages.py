@@ -55,27 +55,27 @@ SIDE_JOBS = {
     "explain": SideJob(
         "How well neurons are explained: explain",
         "R2 is the share of an activation's variance that a few literals explain on held-out documents. F1 says how "
-        "well winners are told from other sentences there. Next to them: randomly rotated axes, shuffled activations.",
+        "well they separate winners from other sentences there. Controls: randomly rotated axes, shuffled activations.",
         "python -m jobs.show --neuron prints a neuron's explanation; docs/explanations.md says how it is made",
         (
             ShownTable(
                 "explain/controls",
-                "By layer, basis, model and measure; r2_beyond: what is left of R2 beyond length, data set and "
-                "metadata.",
+                "By layer, basis, model and measure. r2_beyond is R2 minus the R2 of length, data set and metadata "
+                "alone.",
                 ("layer", "basis", "model", "measure", "n", "mean", "q05", "q25", "q50", "q75", "q95"),
             ),
         ),
     ),
     "audit": SideJob(
         "Whether explanations hold in other data sets: audit",
-        "A rule, the score card, is learned for each neuron and pole in each data set and asked for the winners in all "
-        "others. Transfer is what it gains there over what the data set's own card gains, each over the card of a "
-        "random set. Next to it: two halves of one data set, and data sets permuted over documents (Bolukbasi 2021).",
+        "A rule, the score card, is learned for each neuron and pole in each data set and tested on the winners in all "
+        "others. Transfer is its gain there divided by the gain of the data set's own card, both over the card of a "
+        "random set. Controls: two halves of one data set, and data sets permuted over documents (Bolukbasi 2021).",
         "python -m jobs.show --audit prints the findings; docs/audit.md says how it is measured",
         (
             ShownTable(
                 "audit/neurons",
-                "Neurons and poles that are global, or follow the data set.",
+                "Neurons and poles that are global, or that follow the data set.",
                 (
                     "layer", "unit", "pole", "verdict", "transfer", "transfer_low", "transfer_high", "eta_squared",
                     "holds_in", "found_in", "datasets", "n",
@@ -95,20 +95,20 @@ SIDE_JOBS = {
     ),
     "psi": SideJob(
         "What attention heads stretch: psi",
-        "psi is how many times as long a head's projection makes a token's vector, by dimension; psi_qkv is the "
-        "product for query, key and value (Maeda 2024). Tokens in clusters, the word embeddings alone.",
+        "psi is the factor by which a head's projection stretches a token's vector, corrected for dimensions. psi_qkv "
+        "is the product for query, key and value (Maeda 2024). Tokens are clustered by their word embeddings.",
         "python -m jobs.show --psi LAYER:HEAD prints a head",
         (
             ShownTable(
                 "psi/clusters",
-                "The three clusters that each head stretches most. z: standard deviations from a random group of as "
-                "many tokens; clusters of a token or two lead by chance.",
+                "The three clusters that each head stretches most. z is the number of standard deviations from a "
+                "random group of equal size. Clusters of one or two tokens lead by chance.",
                 ("layer", "head", "rank", "type", "tokens", "n", "psi_qkv", "z_qkv", "psi_q", "psi_k", "psi_v"),
                 ("rank", 3),
             ),
             ShownTable(
                 "psi/agreement",
-                "How far runs of k-means with other seeds agree (1: equal; 0: as by chance).",
+                "How far k-means runs with different seeds agree (1: equal, 0: chance).",
                 ("run_a", "run_b", "rand_index"),
             ),
         ),
@@ -133,13 +133,13 @@ SIDE_JOBS = {
     ),
     "positions": SideJob(
         "The model without its position embeddings: positions",
-        "Cosines of each token's state with its state under the model's own positions, beside random references; for "
-        "decoders the perplexity (Hirata 2024).",
+        "Cosine of each token's state with its state under the model's own positions, next to random references. "
+        "Decoders also have perplexities (Hirata 2024).",
         "python -m jobs.show --positions prints the main table",
         (
             ShownTable(
                 "positions/similarity",
-                "Cosines by layer and variant; the references say what is to be expected by chance.",
+                "Cosines by layer and variant. The references show what chance gives.",
                 ("layer", "variant", "reference", *_MOMENTS),
             ),
             ShownTable(
@@ -149,8 +149,8 @@ SIDE_JOBS = {
             ),
             ShownTable(
                 "positions/labels",
-                "How well a classifier finds the label from mean states of the last layer, over repeated splits by "
-                "document; difference: from the accuracy of default on the same splits.",
+                "How well a classifier predicts the label from mean states of the last layer, over repeated splits by "
+                "document. difference is the accuracy minus that of default on the same splits.",
                 (
                     "label", "features", "splits", "n_train", "n", "classes", *_INTERVAL, "std",
                     "difference", "difference_low", "difference_high",
@@ -160,27 +160,27 @@ SIDE_JOBS = {
     ),
     "meaning": SideJob(
         "What words and sentences mean: meaning",
-        "Words by the words around them (PPMI, truncated SVD), by the model's token table and by its layers: answers "
-        "to analogies, and the choice among confused words. Sentences by their next ones, masked words, translations, "
-        "and neighbours by short codes.",
+        "Vectors of words come from their contexts (PPMI, truncated SVD), the model's token table and its layers. They "
+        "are tested on analogies and confused words. Vectors of sentences are tested on next sentences, masked words, "
+        "translations, and neighbours by short codes.",
         "python -m jobs.show --word WORD prints a word's neighbours in every space",
         (
             ShownTable(
                 "meaning/analogies",
-                "Share of analogies answered; excluded: the three given words were no answers; nearest_c: the word "
-                "nearest to the third.",
+                "Share of analogies answered. excluded: the three given words do not count as answers. nearest_c: the "
+                "answer is the word nearest to the third.",
                 ("space", "category", "rule", "excluded", "n", "n_known", "pairs", *_INTERVAL),
             ),
             ShownTable(
                 "meaning/analogy_differences",
-                "Accuracy minus that in a space before it, by the same questions; 0 within low and high: no difference "
-                "is shown.",
+                "Accuracy minus that of another space on the same questions. If 0 is between low and high, no "
+                "difference is shown.",
                 ("space", "other", "category", "rule", "excluded", "n_known", "pairs", "difference", "low", "high"),
             ),
             ShownTable(
                 "meaning/confusion",
-                "How often a classifier chooses the right one of confused words; balanced: mean over the words, so "
-                "that frequent ones count no more than rare ones; majority and shuffled: by chance.",
+                "How often a classifier chooses the right one of the confused words. balanced is the mean over the "
+                "words, so that frequent words count no more than rare ones. majority and shuffled show chance.",
                 (
                     "set", "features", "n", "n_test", "documents", *_INTERVAL, "balanced_accuracy", "balanced_low",
                     "balanced_high",
@@ -188,22 +188,22 @@ SIDE_JOBS = {
             ),
             ShownTable(
                 "meaning/sentences",
-                "How often the next sentence is nearer than another one; chance: 0.5; tokens: by those shared.",
+                "How often the next sentence is nearer than another one (chance: 0.5). tokens counts shared tokens.",
                 ("space", "against", "n", "documents", "auc", "low", "high"),
             ),
             ShownTable(
                 "meaning/masked_words",
-                "How the model's own head ranks the true token of a masked place.",
+                "How the model's own head ranks the true token at a masked position.",
                 ("property", "value", "n", "rank_median", "first", "first_low", "first_high", "within_10"),
             ),
             ShownTable(
                 "meaning/translations",
-                "Where a sentence's translation stands by cosine among all others.",
+                "The rank of a sentence's translation among all others, by cosine.",
                 ("space", "language", "other", "n", "reciprocal_rank", "low", "high", "chance"),
             ),
             ShownTable(
                 "meaning/hashing",
-                "Share of the nearest sentences by short codes that are of the same class, beside chance.",
+                "Share of the nearest sentences, by short codes, that have the same class, next to chance.",
                 ("label", "method", "code", "size", "n", "precision", "low", "high", "chance", "error"),
             ),
         ),
@@ -215,7 +215,7 @@ SIDE_JOBS = {
         (
             ShownTable(
                 "compare/nearest",
-                "How near the nearest neuron is.",
+                "How similar the nearest neuron is.",
                 (
                     "layer", "reach", "n", "correlation", "correlation_of_rotated", "correlation_of_shuffled",
                     "overlap", "overlap_of_shuffled",
@@ -223,12 +223,12 @@ SIDE_JOBS = {
             ),
             ShownTable(
                 "compare/diversity",
-                "Error of k-means on the winners' vectors, beside uniformly drawn sentences.",
+                "Error of k-means on the winners' vectors, next to uniformly drawn sentences.",
                 ("layer", "clusters", "n", "n_distinct", "sse_per_point", "sse", "sse_of_uniform"),
             ),
             ShownTable(
                 "compare/group_quality",
-                "Groups of neurons and of sentences: how distinct, and how stable over seeds.",
+                "How distinct the groups of neurons and of sentences are, and how stable over seeds.",
                 (
                     "layer", "grouped", "groups", "n", "silhouette", "silhouette_of_shuffled", "rand_index",
                     "rand_index_of_shuffled",
@@ -236,14 +236,14 @@ SIDE_JOBS = {
             ),
             ShownTable(
                 "compare/universal",
-                "Share of units whose best match in the other run is above a threshold: its excess over rotated "
-                "layers, its |correlation|, and that of rotated layers. No layer: all of them together.",
+                "Share of units whose best match in the other run exceeds a threshold, by its excess over rotated "
+                "layers, by its |correlation|, and for rotated layers. A row without a layer covers all layers.",
                 ("layer", "threshold", "n", "share", "correlated", "rotated"),
             ),
             ShownTable(
                 "compare/runs",
-                "Scores of this run next to those of a control; of a run like the control, 5 % are above its 95 % "
-                "quantile. No layer: all of them together.",
+                "Scores of this run next to those of a control. If both runs were alike, 5 % would be above the "
+                "control's 95 % quantile. A row without a layer covers all layers.",
                 (
                     "table", "measure", "layer", "n", "mean", "median", "control_n", "control_mean",
                     "control_median", "control_q95", "share_above", "share_low", "share_high",
@@ -251,7 +251,7 @@ SIDE_JOBS = {
             ),
             ShownTable(
                 "compare/shift_layers",
-                "How far the two models' vectors are apart, by text set.",
+                "The distance between the two models' vectors, by text set.",
                 (
                     "text_set", "layer", "n", "manhattan", "manhattan_low", "manhattan_high",
                     "euclidean", "euclidean_low", "euclidean_high",
@@ -259,8 +259,8 @@ SIDE_JOBS = {
             ),
             ShownTable(
                 "compare/ablation",
-                "How far neurons move others when they are set to their mean, beside random ones of their layer and a "
-                "like spread; own: the same unit of a later layer; b: the other neuron that moves most.",
+                "How far neurons move others when they are set to their mean, next to random neurons of the same layer "
+                "with a similar spread. own is the same unit in a later layer, and b the other neuron that moves most.",
                 (
                     "property", "rank", "layer", "unit", "n", "moved", "n_random", "random", "random_high", "p_value",
                     "own_layer", "own_moved", "layer_b", "unit_b", "moved_b", "p_value_b",
@@ -270,28 +270,28 @@ SIDE_JOBS = {
     ),
     "outputs": SideJob(
         "Which tokens units promote: outputs",
-        "What each unit writes, through the model's own head, made linear around the corpus's mean state; the layers "
-        "between are left out. Next to it: random directions of the same layer.",
+        "What each unit writes, computed with the model's own head, linearised at the corpus's mean state, without the "
+        "layers in between. Control: random directions of the same layer.",
         "python -m jobs.show --neuron prints which tokens a neuron promotes and suppresses",
         (
             ShownTable(
                 "outputs/controls",
-                "How peaked the changes of the logits are, by layer; beyond: the share above the 95 % point of random "
-                "directions, which is 5 % by chance.",
+                "How peaked the changes of the logits are, by layer. beyond is the share above the 95 % point of "
+                "random directions, which is 5 % by chance.",
                 ("layer", "basis", "measure", "n", "mean", "q05", "q25", "q50", "q75", "q95", "beyond"),
             ),
             ShownTable(
                 "outputs/checks",
-                "Units that were raised by one standard deviation in real sentences; shuffled: by the direct effect of "
-                "unit b.",
+                "Units that were raised by one standard deviation in real sentences. shuffled uses the direct effect "
+                "of unit b instead.",
                 ("layer", "unit", "n", "correlation", "slope", "unit_b", "shuffled"),
             ),
         ),
     ),
     "finetune": SideJob(
         "The model as a classifier of documents: finetune",
-        "How well it does on documents that it was not trained on, beside always giving the most frequent label.",
-        "python -m jobs.compare --against this run tells how far the model moved",
+        "Its accuracy on documents that it was not trained on, next to always choosing the most frequent label.",
+        "python -m jobs.compare --against with this run shows how far the model moved",
         (
             ShownTable(
                 "finetune/epochs",

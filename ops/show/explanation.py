@@ -11,7 +11,7 @@ from ops.storage.tables import read_rows
 Row = dict[str, Any]
 
 TABLES_READ = ("explanations", "explanation_terms", "families", "examples")
-CAUTION = "No pattern was found that holds on held-out documents; judge by the winners."
+CAUTION = "Judge by the winners: nothing below was confirmed on held-out documents."
 # What an F1 is held against, by its column.
 _CONTROLS = {
     "random_f1": "a random set",
@@ -60,13 +60,12 @@ def joined(row: Row, terms: list[Row], families: list[Row]) -> Row:
 def lay_out_explanation(explanation: Row, width: int) -> list[str]:
     """Return the lines that come first: the sentence, its evidence in a line, and its family.
 
-    Where the verdict is another than `explained`, a warning comes before the sentence, which would else mislead.
+    With any verdict other than `explained` a line warns that the findings below it are not confirmed.
     """
-    lines = [] if explanation["verdict"] == "explained" else wrap(CAUTION, width).split("\n")
-    lines += [
-        *wrap(explanation["text"], width).split("\n"),
-        *wrap(f"Verdict: {evidence(explanation)}", width).split("\n"),
-    ]
+    said = [explanation["text"], f"Verdict: {evidence(explanation)}"]
+    if explanation["verdict"] != "explained":
+        said.append(CAUTION)
+    lines = [line for one in said for line in wrap(one, width).split("\n")]
     leader, members = explanation["alike"]["leader"], explanation["alike"]["members"]
     if members > 1:
         is_own = all(leader[name] == explanation[name] for name in leader)
@@ -118,7 +117,7 @@ def said_verdict(explanation: Row) -> str:
     f1, low, high = (explanation[f"f1{end}"] for end in ("", "_low", "_high"))
     said = str(explanation["verdict"])
     if said == "weak":
-        said += ": too few winners, or documents with winners, are kept aside"
+        said += ": too few held-out winners, or held-out documents with winners"
     elif not explanation["literals"]:
         said += ": nothing was found that sets them apart"
     if f1 is None:

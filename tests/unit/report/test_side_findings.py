@@ -86,9 +86,9 @@ GIVEN: dict[str, dict[str, list[dict[str, Any]]]] = {
 }  # fmt: skip
 SAID = {
     "explain": [
-        "2 of 5 neurons and poles have an explanation that holds on documents kept aside; 1 are told as well by length "
-        "and source, and for 1 no rule is found.",
-        "1 have too few winners in documents kept aside to tell.",
+        "2 of 5 neurons and poles have an explanation that holds on held-out documents. For 1 length and source do as "
+        "well, and for 1 no rule was found.",
+        "1 have too few winners in held-out documents to tell.",
         "Beyond length and source, a few literals explain 6 % of the middle neuron's activation (mean over layers); of "
         "the middle axis of a random rotation, 25 %.",
     ],

@@ -77,9 +77,9 @@ def test_what_is_not_known_is_left_out_or_said(tmp_path: Path) -> None:
     assert other is not None
     nulls = dict.fromkeys((*F1, "random_f1"))
     assert lay_out_explanation({**other, **nulls, "verdict": "weak"}, 90) == [
-        "No pattern was found that holds on held-out documents; judge by the winners.",
         "another",
         "Verdict: weak",
+        "Judge by the winners: nothing below was confirmed on held-out documents.",
     ]
 
 
@@ -94,7 +94,7 @@ def test_the_verdict_says_which_controls_the_interval_is_above() -> None:
     )
     unknown = {**ROW, "verdict": "weak", "f1_low": None, "f1_high": None, "single_f1": None}
     assert said_verdict({**unknown, "nuisance_f1": None, "matched_f1": None}) == (
-        "weak: too few winners, or documents with winners, are kept aside. Held-out F1 0.410: not surely above a "
+        "weak: too few held-out winners, or held-out documents with winners. Held-out F1 0.410: not surely above a "
         "random set (0.010)"
     )
 
