@@ -73,8 +73,8 @@ def audited_datasets(out: str, record: Run) -> AuditedDatasets:
     if not k:
         table, found = "topk", _large_enough(sources)
         print(
-            f"audit: no winners were kept within data sets (--k-per-dataset 0); those of the whole corpus are used in "
-            f"the data sets where a neuron has at least {LEAST_WINNERS}",
+            "audit: no winners were kept per data set (--k-per-dataset 0); the winners of the whole corpus are used "
+            f"in the data sets where a neuron has at least {LEAST_WINNERS}",
             file=sys.stderr,
         )
     if len(found) < 2:
@@ -86,11 +86,11 @@ def _too_few(out: str, options: dict[str, Any], k: int, sizes: list[int]) -> Inp
     """Return what is wrong where fewer than two data sets can be compared; `sizes` descend."""
     what = f"--out {out}: the corpus has {counted(len(sizes), 'data set')}"
     if len(sizes) < 2:
-        return InputError(f"{what}; an audit compares two or more: give --corpus NAME=FILE for each to jobs.ingest")
+        return InputError(f"{what}; an audit compares at least two: give --corpus NAME=FILE for each to jobs.ingest")
     what += f", and fewer than two have {LEAST_SENTENCES * (k or LEAST_WINNERS):,} sentences"
     fewer = sizes[1] // LEAST_SENTENCES
     if not LEAST_KEPT <= fewer < k:
-        return InputError(f"{what}; an audit compares two or more: give larger ones to jobs.ingest")
+        return InputError(f"{what}; an audit compares at least two: give larger data sets to jobs.ingest")
     return InputError(
         f"{what} (20 sentences for each winner); to keep fewer winners, run",
         command(out, "topk", options, redo=True, k_per_dataset=fewer),

@@ -153,7 +153,7 @@ def chosen_parts(config: CompareConfig, dictionaries: bool = False) -> tuple[str
         others = [part for part in asked if part not in OF_FEATURES]
         if others:
             raise InputError(
-                f"--part {others[0]}: compares neurons, and the units of this run are features of dictionaries; "
+                f"--part {others[0]}: compares neurons, but the units of this run are features of dictionaries; "
                 "choose --part neighbours, --with or --against-run"
             )
     if config.text_set and not config.against:
@@ -213,8 +213,8 @@ def check_mined(config: CompareConfig, record: "Run", part: str) -> None:
     mined = record.require("mine")["config"]
     if mined.get("units"):
         raise InputError(
-            f"--part {part}: compares all neurons, and jobs.mine was run with --units; name the other parts, "
-            "--part neighbours say, or run",
+            f"--part {part}: compares all neurons, but jobs.mine was run with --units; choose other parts, such as "
+            "--part neighbours, or run",
             command(config.out, "mine", mined, redo=True, units=()),
         )
 

@@ -71,7 +71,7 @@ def check_same_options(flag: str, named: str, stage: str, own: dict[str, Any], o
     if own != others:
         changed = _here_and_there(differences(own, others))
         raise InputError(
-            f"{flag} {named}: its {stage} was run with other options: {changed}; give one with the same options"
+            f"{flag} {named}: its {stage} was run with other options: {changed}; give a run with the same options"
         )
 
 

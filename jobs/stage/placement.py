@@ -103,7 +103,7 @@ def _memory(stage: str, workers: int, dry_run: bool) -> int:
         return gpu_bytes() or 1 << 40
     found = on_a_gpu(gpu_bytes, stage, workers - 1)
     if found is None:
-        raise InputError(f"--device cuda: {stage} got a machine whose GPU torch cannot use; check its driver")
+        raise InputError(f"--device cuda: {stage} ran on a machine whose GPU PyTorch cannot use; check its driver")
     return found
 
 

@@ -46,7 +46,7 @@ def read_record(store: Store, create: bool) -> dict[str, Any] | None:
         record = store.read_json(RECORD) if known else None
     except (OSError, pa.ArrowException) as error:
         why = f"({one_line(error)}); check the address and what you may read"
-        raise InputError(f"--out {out}: cannot be looked into {why}") from error
+        raise InputError(f"--out {out}: cannot be read {why}") from error
     if not known:
         _check_new(store, create)
         return None

@@ -98,7 +98,7 @@ def find_winners(config: TopkConfig, known: Prepared, datasets: Datasets, job: C
     args = replace(args, equal_lengths=pilot.equal_lengths)
     if args.equal_lengths:
         kind = args.facts.model_type
-        print(f"topk: padding changes what a {kind} computes: batches of equal length", file=sys.stderr)
+        print(f"topk: padding changes what a {kind} computes, so batches have sentences of one length", file=sys.stderr)
     sampled = job.shards.split(draw(job.shards.sentences, config.activation_sample, config.seed, ACTIVATIONS))
     for attempt in range(1, ATTEMPTS + 1):
         times.count(score_shards(job, args, pilot, sampled))

@@ -83,7 +83,7 @@ class Ablator:
         self.model, self.layers = self.scorer.reader.model, self.scorer.reader.layer_modules
         if self.layers is None:
             raise InputError(
-                f"--ablate: the place of the layers in a {facts.model_type} is not known; leave the option out"
+                f"--ablate: where a {facts.model_type} has its layers is not known; leave the option out"
             )
         lengths = lengths_of_batches(self.scorer, tokenizer)
         self.batches = [

@@ -50,7 +50,7 @@ def describe_all(given: Sequence[str], facts: ModelFacts) -> tuple[Description, 
         sparse, linear = (next(own for own in found if own.sparse == kind) for kind in (True, False))
         raise InputError(
             f"{FLAG}: {sparse.asked.path} has sparse features and {linear.asked.path} has directions; "
-            "a run holds one kind, so make two runs"
+            "a run can have only one kind, so make two runs"
         )
     return found
 

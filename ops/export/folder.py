@@ -240,7 +240,7 @@ class Export:
         if basis(self._in_place.values()) - basis(wanted.tables) or basis(held.listed) - basis(wanted.tables):
             raise InputError(
                 f"{self._place}: holds an export of other tables: its corpus/ or topk/ is not this run's; "
-                "name a new folder, or remove it first"
+                "name a new folder, or remove this one first"
             )
         refuse_changed(self._place, [name for name in changed if name != CARD])
         if complete:
@@ -262,14 +262,14 @@ class Export:
             if form != wanted:
                 raise InputError(
                     f"{self._place}: holds an export in the format {one_line(visible(str(form)), 40)}, not {wanted}; "
-                    "name a new folder, or remove it first"
+                    "name a new folder, or remove this one first"
                 )
             held = said.get("run")
             stages = held.get("stages") if isinstance(held, dict) else None
             topk = stages.get("topk") if isinstance(stages, dict) else None
             if wanted != HUB and topk != own["run"]["stages"].get("topk"):
                 raise InputError(
-                    f"{self._place}: holds an export of another run; name a new folder, or remove it first"
+                    f"{self._place}: holds an export of another run; name a new folder, or remove this one first"
                 )
 
     def copy(self, run: Store, copied: Callable[[int], object]) -> None:

@@ -242,7 +242,7 @@ def _check_sides(labels: Sequence[str], sides: Sequence[str]) -> None:
     if len(taught) < 2 or not counts[TEST]:
         raise InputError(
             f"--label: once documents with one text count as one, {counts[TRAIN]:,} of {len(taught)} labels are left "
-            f"to train on and {counts[TEST]:,} to test; a classifier needs two labels and a test; give more documents"
+            f"to train on and {counts[TEST]:,} to test on; a classifier needs two labels and test documents; give more"
         )
 
 

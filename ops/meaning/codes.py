@@ -57,7 +57,7 @@ class HashedStates:
         tested = self.drawn.tested
         given, asked = self.states[~tested], self.states[tested]
         if not len(given) or not len(asked):
-            raise InputError("--hashed-sentences: too few documents to fit on some and to ask about others; give more")
+            raise InputError("--hashed-sentences: too few documents to fit on some and test on the rest; raise it")
         if method == STATES:
             return {REAL: Codes(given, asked, 0.0)}
         if method == PCA:

@@ -48,7 +48,8 @@ def read_sets(text: str) -> list[tuple[str, ...]]:
     for words in sets:
         if len(words) < 2:
             raise InputError(
-                f"--confusion {text}: {' '.join(words)!r} is not a set; give two words or more, as in 'then than'"
+                f"--confusion {text}: {' '.join(words)!r} is not a confusion set; give two words or more, as in 'then "
+                "than'"
             )
         for word in words:
             if word in seen:

@@ -19,8 +19,8 @@ def draw_confusion(store: Store, rows: list[dict[str, Any]], model: str) -> list
 
     Args:
         store: the run's folder.
-        rows: of `meaning/confusion`.
-        model: its name, for the title.
+        rows: the rows of `meaning/confusion`.
+        model: name of the model, for the title.
     """
     return save_figures(store, FOLDER, {"confusion_accuracy": lambda: draw_sets(rows, short_name(model))})
 
@@ -56,10 +56,10 @@ def draw_sets(rows: list[dict[str, Any]], model: str) -> Figure:
     ticks = [*range(first), *range(first + step - 1, len(read), step)]
     names = ["words" if read[place] == WORDS else read[place].partition(":")[2] for place in ticks]
     grid[0].set_xticks(ticks, names)
-    label_outer(grid[: len(sets)], "words around, or layer, read", "accuracy, %")
+    label_outer(grid[: len(sets)], "surrounding words, or layer", "accuracy, %")
     handles = {text: line for panel in grid for line, text in zip(*panel.get_legend_handles_labels(), strict=True)}
     figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=min(len(handles), 5))
-    figure.suptitle(f"The right one of confused words, by what is read and trained on (bands: 95 %), {model}")
+    figure.suptitle(f"Choosing among confused words, by features and number of examples (bands: 95 %), {model}")
     return figure
 
 

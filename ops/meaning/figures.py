@@ -112,12 +112,12 @@ def space_name(space: str) -> str:
 
 @for_print
 def draw_accuracy(rows: list[dict[str, object]], names: list[str], title: str) -> Figure:
-    """Draw the accuracy over all questions by space and rule, given words excluded, with intervals.
+    """Draw the accuracy over all questions by space and rule, with intervals and with the given words excluded.
 
     Args:
         rows: of `meaning/analogies`.
         names: the spaces, in the order in which they are drawn.
-        title: of the figure.
+        title: title of the figure.
     """
     figure = Figure(figsize=(COLUMN, 3.2), layout="constrained")
     axes: Axes = figure.subplots()
@@ -135,8 +135,8 @@ def draw_accuracy(rows: list[dict[str, object]], names: list[str], title: str) -
             color=COLOURS[number], label=_RULE_TITLES[rule],
         )  # fmt: skip
     axes.set_xticks(range(len(names)), [space_name(name) for name in names], rotation=90)
-    axes.set_xlabel("space of the words")
-    axes.set_ylabel("right answers, % (bars: 95 %)")
+    axes.set_xlabel("word space")
+    axes.set_ylabel("correct answers, % (bars: 95 %)")
     axes.set_ylim(bottom=0)
     figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=2)
     figure.suptitle(title)
@@ -144,21 +144,21 @@ def draw_accuracy(rows: list[dict[str, object]], names: list[str], title: str) -
 
 
 def any_known(rows: list[dict[str, object]]) -> bool:
-    """Tell whether any question is known in any space, so that there is an accuracy to draw."""
+    """Return whether any question is known in any space, so that an accuracy can be drawn."""
     return any(row["accuracy"] is not None for row in rows)
 
 
 def draw_all(store: Store, shown: dict[str, list[tuple[str, Pairs, Float32s]]], rows: list[dict[str, object]],
              names: list[str], model: str) -> list[str]:  # fmt: skip
-    """Draw every figure that there is data for into `meaning/figures/` and return the files' names.
+    """Draw every figure for which there is data into `meaning/figures/` and return the file names.
 
     Args:
         store: the run's folder.
-        shown: by figure of `PAIRS`, each space's name, pairs and vectors. A figure without two pairs in any space is
-            skipped.
+        shown: for each figure of `PAIRS`, each space's name, pairs and vectors. A figure without two pairs in any space
+            is skipped.
         rows: of `meaning/analogies`; if no question is known, the figure of the accuracy is skipped.
-        names: the spaces in their order.
-        model: its name, for the titles.
+        names: the spaces in the order in which they are drawn.
+        model: name of the model, for the titles.
     """
     drawings: dict[str, Callable[[], Figure]] = {}
     for name, found in shown.items():
@@ -168,6 +168,6 @@ def draw_all(store: Store, shown: dict[str, list[tuple[str, Pairs, Float32s]]], 
             drawings[f"offsets_{name}"] = partial(draw_pairs, enough, title)
     if any_known(rows):
         asked = max(int(str(r["n_known"])) for r in rows if r["category"] == ALL)
-        title = f"Analogies by space, {short_name(model)}\n{asked:,} questions known, given words excluded"
+        title = f"Analogies by space, {short_name(model)}\n{asked:,} known questions, given words excluded"
         drawings["analogy_accuracy"] = partial(draw_accuracy, rows, names, title)
     return save_figures(store, FOLDER, drawings)

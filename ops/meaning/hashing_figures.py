@@ -25,15 +25,15 @@ Rows = list[dict[str, Any]]
 
 
 def draw_hashing(store: Store, rows: Rows, plane: Rows, classes: list[str | None], label: str, model: str) -> list[str]:
-    """Draw the figures into `meaning/hashing_figures/` and return the files' names.
+    """Draw the figures into `meaning/hashing_figures/` and return the file names.
 
     Args:
         store: the run's folder.
-        rows: of `meaning/hashing`.
-        plane: of `meaning/plane`.
-        classes: of the rows of the plane, by `label`; None for none.
-        label: that the plane is coloured by.
-        model: its name, for the titles.
+        rows: the rows of `meaning/hashing`.
+        plane: the rows of `meaning/plane`.
+        classes: the class of each row of the plane by `label`, or None.
+        label: the label that gives the colours of the plane.
+        model: name of the model, for the titles.
     """
     name = short_name(model)
     drawings: dict[str, Callable[[], Figure]] = {"code_precision": lambda: draw_precision(rows, name)}
@@ -69,12 +69,12 @@ def draw_precision(rows: Rows, model: str) -> Figure:
         own = [r for r in rows if (r["method"], r["code"]) == (method, code) and r["error"] is not None]
         found = {r["size"]: r["error"] for r in own}
         lost.plot(sorted(found), [found[size] for size in sorted(found)], look, color=colour)
-    lost.set_title("what the codes lose")
+    lost.set_title("variance lost")
     lost.set_ylabel("share of the variance")
     lost.set_ylim(0, 1)
     _sizes(lost, rows)
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=6)
-    figure.suptitle(f"Nearest sentences by short codes that are of the same class, {model}")
+    figure.suptitle(f"How often short codes find sentences of the same class, {model}")
     return figure
 
 

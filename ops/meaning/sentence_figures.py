@@ -24,7 +24,7 @@ def draw_sentences(store: Store, following: Rows, masked: Rows, translations: Ro
     Args:
         store: the run's folder.
         following, masked, translations: rows of `meaning/sentences`, `meaning/masked_words`, `meaning/translations`.
-        model: its name, for the titles.
+        model: name of the model, for the titles.
     """
     name = short_name(model)
     drawings: dict[str, Callable[[], Figure]] = {}
@@ -39,7 +39,7 @@ def draw_sentences(store: Store, following: Rows, masked: Rows, translations: Ro
 
 @for_print
 def draw_next(rows: Rows, model: str) -> Figure:
-    """Draw the next sentence's area under the curve by layer, against one of the same and one of another document."""
+    """Draw by layer how well the next sentence is recognised, against one of the same and one of another document."""
     figure = Figure(figsize=(COLUMN, 3.3), layout="constrained")
     axes: Axes = figure.subplots()
     layers = _layers(rows)
@@ -63,7 +63,7 @@ def draw_next(rows: Rows, model: str) -> Figure:
     axes.set_ylabel("area under the ROC curve (bars: 95 %)")
     figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=2)
     most = max(r["n"] for r in rows)
-    figure.suptitle(f"The next sentence told from another one\n{most:,} pairs, {model}")
+    figure.suptitle(f"Next sentence compared with another one\n{most:,} pairs, {model}")
     return figure
 
 
@@ -78,7 +78,7 @@ def draw_masked(rows: Rows, model: str) -> Figure:
     panels = figure.subplots(1, 2, sharey=True, width_ratios=[len(tags) + 4, len(bands) + 4])
     for panel, own, title in (
         (panels[0], tags, "part of speech of the word (Penn tag)"),
-        (panels[1], bands, "times in a million tokens"),
+        (panels[1], bands, "times per million tokens"),
     ):
         first = [100 * r["first"] for r in own]
         ends = [[100 * (r["first"] - r["first_low"]) for r in own], [100 * (r["first_high"] - r["first"]) for r in own]]
@@ -91,15 +91,15 @@ def draw_masked(rows: Rows, model: str) -> Figure:
         panel.set_xticks(range(len(own)), [r["value"] for r in own], rotation=90)
         panel.set_xlabel(title)
     panels[0].set_ylim(0, 100)
-    panels[0].set_ylabel("masked places, % (bars: 95 %)")
+    panels[0].set_ylabel("masked positions, % (bars: 95 %)")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
-    figure.suptitle(f"The token at {whole['n']:,} masked places, {model}")
+    figure.suptitle(f"Predictions at {whole['n']:,} masked positions, {model}")
     return figure
 
 
 @for_print
 def draw_translations(rows: Rows, model: str) -> Figure:
-    """Draw the mean reciprocal rank of a sentence's translation by layer, a line for each two languages."""
+    """Draw the mean reciprocal rank of a sentence's translation by layer, with a line for each pair of languages."""
     figure = Figure(figsize=(COLUMN, 3.3), layout="constrained")
     axes: Axes = figure.subplots()
     pairs = sorted({(r["language"], r["other"]) for r in rows})
@@ -116,7 +116,7 @@ def draw_translations(rows: Rows, model: str) -> Figure:
     axes.set_xlabel("layer")
     axes.set_ylabel("mean reciprocal rank (bars: 95 %; dotted: chance)")
     figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=3)
-    figure.suptitle(f"Where a sentence's translation\nstands among others, {model}")
+    figure.suptitle(f"Rank of a sentence's translation\namong all sentences, {model}")
     return figure
 
 

@@ -67,7 +67,7 @@ class Tokenizer:
         whole = self._own.get_vocab()  # some tokenizers make it anew each time
         if not set(whole) - set(self._own.all_special_tokens):
             raise InputError(
-                f"--model {facts.name}: its tokenizer cannot be loaded (a vocabulary of special tokens alone); "
+                f"--model {facts.name}: its tokenizer cannot be loaded (its vocabulary has only special tokens); "
                 "put the tokenizer's files (tokenizer.json, or the vocabulary) next to config.json"
             )
         # Added tokens that a model has no rows for may never occur.

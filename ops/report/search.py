@@ -161,7 +161,7 @@ def parse_query(given: Mapping[str, str]) -> Query | None:
         raise InputError(f"pole {one_line(pole, 40)!r}: is neither top nor bottom")
     layer, least = given.get("layer", "").strip(), given.get("least", "").strip()
     if layer and not (layer.isascii() and layer.isdigit() and len(layer) <= 4):
-        raise InputError(f"layer {one_line(layer, 40)!r}: is no whole number of a layer")
+        raise InputError(f"layer {one_line(layer, 40)!r}: is not the number of a layer")
     return Query(what, text, given.get("property", ""), pole, int(layer) if layer else None, _share(least))
 
 
@@ -173,7 +173,7 @@ def _share(text: str) -> float | None:
     except ValueError:
         value = -1.0
     if not 0 <= value <= 1:
-        raise InputError(f"least {one_line(text, 40)!r}: is no number from 0 to 1")
+        raise InputError(f"least {one_line(text, 40)!r}: is not a number from 0 to 1")
     return value
 
 

@@ -34,6 +34,6 @@ class Growth:
             few = counted(sentences, "sentence") if sentences else "no sentence"
             raise InputError(
                 f"{self.file}: gave {few} that can be used in {rows:,} rows of {characters:,} characters (a "
-                f"compressed file is given up at {MOST_GROWTH} times its size, or {MOST_ROWS:,} rows); look into it, "
-                "or leave it out"
+                f"compressed file is given up at {MOST_GROWTH} times its size, or {MOST_ROWS:,} rows); check the "
+                "file, or leave it out"
             )

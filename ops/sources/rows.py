@@ -70,7 +70,7 @@ def broken(path: str, place: str, found: str, doc_id: str, text: str, on_error: 
         InputError: under `fail`, naming the place.
     """
     if on_error == "fail":
-        raise InputError(f"{path}: {place}: {found}; repair the file, or continue without it by --on-error reject")
+        raise InputError(f"{path}: {place}: {found}; repair the file, or skip the rest with --on-error reject")
     return Broken(excerpt(text), doc_id, "broken")
 
 

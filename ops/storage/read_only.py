@@ -51,7 +51,7 @@ class ReadOnlyStore(Store):
             folder = os.path.dirname(folder)
         why = _why_not_writable(folder)
         if why:
-            raise InputError(f"--out {self.uri}: cannot be written ({os.strerror(why)}); name a folder you may write")
+            raise InputError(f"--out {self.uri}: cannot be written ({os.strerror(why)}); name a writable folder")
 
 
 def _why_not_writable(folder: str) -> int:

@@ -232,7 +232,7 @@ class Store:
             if disk_full(error):
                 raise
             reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else one_line(error)
-            raise InputError(f"--out {self.uri}: cannot be written ({reason}); name a folder you may write") from error
+            raise InputError(f"--out {self.uri}: cannot be written ({reason}); name a writable folder") from error
 
 
 def _list_local(folder: str, recursive: bool, below: str = "") -> Iterator[tuple[str, int | None]]:

@@ -65,7 +65,7 @@ class Datasets:
             larger = sorted(sizes.values(), reverse=True)[MOST_DATASETS] // LEAST_SENTENCES + 1
             raise InputError(
                 f"{FLAG} {k}: {len(names)} data sets have at least {LEAST_SENTENCES * k:,} sentences, "
-                f"{LEAST_SENTENCES} to each winner, and at most {MOST_DATASETS} can have winners of their own; "
+                f"{LEAST_SENTENCES} for each winner, but at most {MOST_DATASETS} can have winners of their own; "
                 f"give {larger} or more, or 0 to turn it off"
             )
         places = {name: place for place, name in enumerate(names)}

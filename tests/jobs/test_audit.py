@@ -233,7 +233,7 @@ class _Record:
 @pytest.mark.parametrize(
     ("k", "sources", "told"),
     [
-        (25, {"one": 9_000}, "the corpus has 1 data set; an audit compares two or more"),
+        (25, {"one": 9_000}, "the corpus has 1 data set; an audit compares at least two"),
         (25, {"one": 9_000, "few": 499}, r"fewer than two have 500 sentences \(20 sentences for each winner\)"),
         (0, {"one": 9_000, "few": 399}, "fewer than two have 400 sentences"),
     ],

@@ -276,7 +276,7 @@ def test_a_gpu_that_torch_does_not_see_is_named_and_a_dry_run_asks_for_none(
 ) -> None:
     monkeypatch.setattr(placement, "on_gpus", lambda _: True)
     monkeypatch.setattr(placement, "gpu_bytes", lambda: None)
-    with pytest.raises(InputError, match="mixing got a machine whose GPU torch cannot use"):
+    with pytest.raises(InputError, match="mixing ran on a machine whose GPU PyTorch cannot use"):
         choose_placement(config, Run(config.out), STAGE)
     monkeypatch.setenv("RAY_ADDRESS", "10.0.0.1:6379")
     dry = config.model_copy(update={"dry_run": True})

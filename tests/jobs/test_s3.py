@@ -217,7 +217,7 @@ def test_an_out_that_is_not_reached_is_one_line(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     monkeypatch.delenv("AWS_ENDPOINT_URL_S3", raising=False)
-    with pytest.raises(InputError, match=r"--out s3://bucket/run: cannot be looked into .*127.0.0.1"):
+    with pytest.raises(InputError, match=r"--out s3://bucket/run: cannot be read .*127.0.0.1"):
         Run("s3://bucket/run")
 
 

@@ -124,7 +124,7 @@ def test_where_padding_leaks_each_sentence_is_scored_as_if_alone(
     size = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 20}
     model = make_model(ConvBertConfig(**size, embedding_size=16, head_ratio=1, max_position_embeddings=40))
     out = rescore((one_shard[0], model), tmp_path / "leaks", activation_sample=400)
-    assert "padding changes what a convbert computes: batches of equal length" in capfd.readouterr().err
+    assert "padding changes what a convbert computes, so batches have sentences of one length" in capfd.readouterr().err
     network, tokenizer = AutoModel.from_pretrained(model).eval(), AutoTokenizer.from_pretrained(model)
     table, texts = pq.read_table(out / "activations"), pq.read_table(out / "corpus")["text"].to_pylist()
     assert table.num_rows == len(texts)

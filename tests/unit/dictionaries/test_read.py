@@ -197,7 +197,7 @@ def test_what_does_not_fit_the_model_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"center_writing_weights, .* m is an encoder"):
         describe_all([f"2={centred}"], BERT)
     assert describe_all([f"2={centred}"], GPT2)[0].centred
-    with pytest.raises(InputError, match=r"has sparse features and rotated:1 has directions; a run holds one kind"):
+    with pytest.raises(InputError, match=r"sparse features and rotated:1 has directions; a run can have only one kind"):
         describe_all([f"2={there}", "1=rotated:1"], BERT)
 
 

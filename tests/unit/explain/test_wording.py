@@ -324,7 +324,8 @@ def check_nuisance(rng: Random) -> None:
     assert len(text) <= MOST_CHARACTERS
     assert text.startswith("Nothing beyond length and source")
     own = [t for t in given_terms if t.kind in NUISANCE]
-    pieces = re.findall(r"(?:: sentences|;) (.*?) \(([\d.]+ %|under 0.001 %)(?: of its winners)?, ([^)]*? %)(?: of other sentences)?\)", text)
+    shares = r"\(([\d.]+ %|under 0.001 %)(?: of its winners)?, ([^)]*? %)(?: of other sentences)?\)"
+    pieces = re.findall(rf"(?:: sentences|;) (.*?) {shares}", text)
     assert len(pieces) >= min(len(own), 1)
     for piece, share, other in pieces:
         (place,) = places_of(literals(piece), own, True)

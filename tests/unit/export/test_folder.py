@@ -495,10 +495,10 @@ def test_another_format_and_another_run_are_refused(run: SmallRun, to: Path) -> 
         ("neuronpedia", "t", "holds an export in the format delphi, not neuronpedia"),
         ("delphi", "other", "holds an export of another run"),
     ):
-        with pytest.raises(InputError, match=f"--to {to}: {why}; name a new folder, or remove it first"):
+        with pytest.raises(InputError, match=f"--to {to}: {why}; name a new folder, or remove this one first"):
             write_export(run, to, TEXTS, form, topk)
     assert said(run, to) == (
-        f"--to {to}: holds an export in the format delphi, not hub; name a new folder, or remove it first"
+        f"--to {to}: holds an export in the format delphi, not hub; name a new folder, or remove this one first"
     )
     assert files(to) == before
     export(run, to.parent / "hub")

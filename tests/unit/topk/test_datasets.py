@@ -59,7 +59,7 @@ def test_twenty_data_sets_and_no_more() -> None:
         Datasets.chosen(2, many)
     said = str(error.value)
     assert said.startswith(
-        "--k-per-dataset 2: 25 data sets have at least 40 sentences, 20 to each winner, and at most "
+        "--k-per-dataset 2: 25 data sets have at least 40 sentences, 20 for each winner, but at most "
     )
     assert said.endswith("give 3 or more, or 0 to turn it off")
     assert len(Datasets.chosen(3, many)) == 5
