@@ -20,6 +20,7 @@ import pytest
 from starlette.requests import Request
 from starlette.responses import Response
 
+import bench.browse
 from jobs.browse.server import WAITING, OpenRun, make_server, serve
 from jobs.stage.run import Run
 from ops.errors import InputError
@@ -301,3 +302,13 @@ def test_nothing_in_the_run_was_touched(port: int, out: Path, small_run: tuple[P
         return {str(p.relative_to(folder)): os.stat(p).st_size for p in sorted(folder.rglob("*")) if p.is_file()}
 
     assert listed(out) == {**listed(small_run[0]), "notes.txt": len(SECRET)}
+
+
+def test_the_benchmark_writes_a_run_that_the_server_opens(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    small = {"layers": 2, "units": 8, "winners": 60, "sentences": 600, "pages": 4, "folder": tmp_path}
+    monkeypatch.setattr(sys, "argv", ["bench", *(word for k, v in small.items() for word in (f"--{k}", str(v)))])
+    bench.browse.main()
+    found = json.loads(capsys.readouterr().out)
+    assert found["pages_whole"] == found["pages"] == 4
