@@ -1,6 +1,6 @@
 """The figures of mixing, drawn from its tables alone, as PNG, PDF and SVG (modelled on Kobayashi 2021)."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +18,6 @@ from ops.figures import (
     PAGE,
     SEQUENTIAL,
     VERMILLION,
-    distinct_lines,
     for_print,
     label_outer,
     ordered_colours,
@@ -42,7 +41,6 @@ CLASS_TITLES = {
     "punct": "period or comma",
     "other": "other",
 }
-_LOOKS = dict(zip(CLASS_TITLES, zip(distinct_lines(len(CLASS_TITLES)), "os^Dv*", strict=False), strict=False))
 _LENGTH_BINS = 12
 
 
@@ -52,7 +50,7 @@ def draw_all(store: Store, tables: dict[str, pa.Table], model: str) -> list[str]
     Args:
         store: the run's folder.
         tables: `mixing/ratios`, `mixing/lengths`, `mixing/norms`.
-        model: its name, for the titles.
+        model: name of the model, for the titles.
     """
     drawings: dict[str, Callable[[], Figure]] = {
         "ratios": lambda: draw_ratios(tables["mixing/ratios"], model),
@@ -65,7 +63,7 @@ def draw_all(store: Store, tables: dict[str, pa.Table], model: str) -> list[str]
 
 @for_print
 def draw_ratios(ratios: pa.Table, model: str) -> Figure:
-    """Draw the mean mixing ratio by layer and token class, a heat map for each stage (as their Figures 2 and 6)."""
+    """Draw the mean mixing ratio by layer and token class, with a heat map for each stage (as Figures 2 and 6)."""
     stages, classes = _present(ratios, "stage", LAYER_STAGES), _present(ratios, "token_class", CLASS_TITLES)
     layers = _layers(ratios)
     figure = Figure(figsize=(PAGE, 2.1 + 0.17 * len(layers)), layout="constrained")
@@ -84,7 +82,7 @@ def draw_ratios(ratios: pa.Table, model: str) -> Figure:
         panel.set_xticks(range(len(classes)), labels, rotation=90)
         panel.set_yticks(range(len(layers)), [str(layer) for layer in layers])
         panel.set_title(STAGE_TITLES[stage])
-        panel.set_xlabel("class of token, and how many")
+        panel.set_xlabel("class of token, with count")
     figure.colorbar(image, ax=panels, label="mixing ratio, %", fraction=0.03)
     panels[0].set_ylabel("layer")
     figure.suptitle(titled("Mean mixing ratio by layer and token class", model))
@@ -93,7 +91,7 @@ def draw_ratios(ratios: pa.Table, model: str) -> Figure:
 
 @for_print
 def draw_lengths(lengths: pa.Table, model: str) -> Figure:
-    """Draw the mean mixing ratio against the length of the sequences, a panel for each stage and a line for each layer.
+    """Draw the mean mixing ratio by length of the sequences, with a panel for each stage and a line for each layer.
 
     All stages share one logarithmic scale: attention alone mixes many times as much as attention with the residual.
     """
@@ -113,7 +111,7 @@ def draw_lengths(lengths: pa.Table, model: str) -> Figure:
                 low, high = np.maximum(mean - std, mean / 10), mean + std
                 panel.fill_between(middle, low * 100, high * 100, color=color, **BAND)
         panel.set_title(STAGE_TITLES[stage])
-        panel.set_xlabel("tokens of the sequence")
+        panel.set_xlabel("tokens in the sequence")
     if any(lengths["mean"].to_numpy() > 0):
         panels[0].set_yscale("log")
         panels[0].yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
@@ -121,27 +119,48 @@ def draw_lengths(lengths: pa.Table, model: str) -> Figure:
         panels[0].yaxis.set_minor_formatter(NullFormatter())
     panels[0].set_ylabel("mean mixing ratio, %")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=6)
-    about = f"at most {_LENGTH_BINS} groups of like size; bands: standard deviation, first and last layer"
+    about = f"at most {_LENGTH_BINS} groups of similar size; bands: standard deviation, first and last layer"
     figure.suptitle(f"{titled(f'Mixing ratio by length, {total:,} tokens', model)}\n({about})")
     return figure
 
 
 @for_print
 def draw_attention_norms(norms: pa.Table, model: str) -> Figure:
-    """Draw the norms of attention's mixing and preserving parts by layer, a panel a class (as Figures 3 and 7)."""
-    classes = _present(norms, "token_class", CLASS_TITLES)
-    layers = _layers(norms)
+    """Draw the norms of attention's mixing and preserving parts by layer, a panel for each class (as Figures 3, 7)."""
+    shown = {
+        "attn_mixing": "from other tokens (mixing)",
+        "attn_preserving": "from the token itself (preserving)",
+    }
+    title = titled("What attention adds to a token's vector (bands: standard deviation)", model)
+    return _draw_norms(norms, shown, title)
+
+
+@for_print
+def draw_residual_norms(norms: pa.Table, model: str) -> Figure:
+    """Draw the norms of the residual before and after LayerNorm, a panel for each class (as Figures 4, 5)."""
+    shown = {"residual": "before LayerNorm", "residual_ln": "its part after LayerNorm"}
+    title = titled("The residual stream that attention adds to (bands: standard deviation)", model)
+    return _draw_norms(norms, shown, title)
+
+
+def _draw_norms(norms: pa.Table, quantities: Mapping[str, str], title: str) -> Figure:
+    """Draw one or two quantities by layer, a panel for each class of tokens and a line for each quantity.
+
+    Args:
+        norms: rows of `mixing/norms/`.
+        quantities: the label of each quantity; those that the table lacks are skipped.
+        title: the title of the figure.
+    """
+    classes, layers = _present(norms, "token_class", CLASS_TITLES), _layers(norms)
     rows = -(-len(classes) // 3)
     figure = Figure(figsize=(PAGE, 0.9 + 1.7 * rows), layout="constrained")
     panels = figure.subplots(rows, min(len(classes), 3), sharex=True, sharey=True, squeeze=False).ravel()
     counts = _counts(norms, classes)
+    looks = ((BLUE, "-o"), (VERMILLION, "--s"))
     for panel, name in zip(panels, classes, strict=False):
-        for quantity, label, colour, style in (
-            ("attn_mixing", "from other tokens (mixing)", BLUE, "-o"),
-            ("attn_preserving", "from the token itself (preserving)", VERMILLION, "--s"),
-        ):
+        for quantity, (colour, style) in zip(_present(norms, "quantity", quantities), looks, strict=False):
             mean, std = (row[:, 0] for row in _grid(norms, "quantity", quantity, [name], len(layers)))
-            panel.plot(layers, mean, style, color=colour, markersize=3, label=label)
+            panel.plot(layers, mean, style, color=colour, markersize=3, label=quantities[quantity])
             panel.fill_between(layers, np.maximum(mean - std, 0), mean + std, color=colour, **BAND)
         panel.set_title(f"{CLASS_TITLES[name]}, {counts[name]:,} tokens")
         panel.set_xticks(layers)
@@ -150,34 +169,7 @@ def draw_attention_norms(norms: pa.Table, model: str) -> Figure:
     panels[0].set_ylim(bottom=0)
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     label_outer(list(panels[: len(classes)]), "layer", "mean Euclidean norm")
-    figure.suptitle(titled("What attention adds to a token's vector (bands: standard deviation)", model))
-    return figure
-
-
-@for_print
-def draw_residual_norms(norms: pa.Table, model: str) -> Figure:
-    """Draw the norms of the residual before and after LayerNorm by layer, a line a class (as Figures 4 and 5)."""
-    classes = _present(norms, "token_class", CLASS_TITLES)
-    layers = _layers(norms)
-    titles = {"residual": "before LayerNorm", "residual_ln": "its part after LayerNorm"}
-    shown = _present(norms, "quantity", titles)
-    figure = Figure(figsize=(PAGE, 3.0), layout="constrained")
-    panels = figure.subplots(1, len(shown), sharey=True, squeeze=False)[0]
-    counts = _counts(norms, classes)
-    for panel, quantity in zip(panels, shown, strict=True):
-        mean, std = _grid(norms, "quantity", quantity, classes, len(layers))
-        for place, name in enumerate(classes):
-            label = f"{CLASS_TITLES[name]}, {counts[name]:,} tokens"
-            look, mark = _LOOKS[name]
-            panel.plot(layers, mean[:, place], marker=mark, label=label, **look)
-            low = np.maximum(mean[:, place] - std[:, place], 0)
-            high = mean[:, place] + std[:, place]
-            panel.fill_between(layers, low, high, color=look["color"], alpha=0.1, linewidth=0)
-        panel.set(title=titles[quantity], xlabel="layer", xticks=layers)
-    panels[0].set_ylim(bottom=0)
-    panels[0].set_ylabel("mean Euclidean norm")
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
-    figure.suptitle(titled("The residual stream that attention adds to (bands: standard deviation)", model))
+    figure.suptitle(title)
     return figure
 
 

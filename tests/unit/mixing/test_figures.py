@@ -84,7 +84,8 @@ def test_the_lines_show_the_tables(normalised: bool) -> None:
     expected = [values[layer, "attn_mixing", "cls"] for layer in (1, 2, 3)]
     np.testing.assert_allclose(np.asarray(cls.lines[0].get_ydata()), expected, rtol=1e-6)
     figure = draw_residual_norms(norms, "m")
-    assert len(figure.axes) == (2 if normalised else 1)
+    assert len(figure.axes) == 3
+    assert [len(panel.lines) for panel in figure.axes] == [2 if normalised else 1] * 3
     expected = [values[layer, "residual", "all"] for layer in (1, 2, 3)]
     np.testing.assert_allclose(np.asarray(figure.axes[0].lines[0].get_ydata()), expected, rtol=1e-6)
     figure = draw_lengths(found["mixing/lengths"], "m")
