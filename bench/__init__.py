@@ -1,1 +1,1 @@
-"""Speed as ratios measured in one run, with the counts checked."""
+"""Benchmarks, which report speeds as ratios measured in one execution and check all counts."""

@@ -1,4 +1,4 @@
-"""Run benchmarks: `python -m bench NAME`, or `python -m bench all`. All but `projection` print one line of JSON."""
+"""Runs benchmarks: `python -m bench NAME` or `python -m bench all`; all except `projection` print one line of JSON."""
 
 import importlib
 import sys
@@ -30,11 +30,11 @@ NAMES = (
     "storage",
     "tokens",
 )
-GPU, BASES = "gpu", "bases"  # not among `all`: one needs a GPU, the other runs that are there
+GPU, BASES = "gpu", "bases"  # not part of `all`: `gpu` needs a GPU, and `bases` needs finished runs
 
 
 def main() -> int:
-    """Run the named benchmark, or all, and return the worst exit status."""
+    """Run the named benchmark, or all of them, and return the worst exit status."""
     name, *rest = sys.argv[1:] or ["--help"]
     if name != "all" and name not in (*NAMES, GPU, BASES):
         names = ", ".join((*NAMES, GPU, BASES))

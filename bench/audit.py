@@ -1,13 +1,13 @@
-"""What `jobs.audit` takes for 9,216 neurons and six data sets, in one line of JSON.
+"""Measures the time of `jobs.audit` for 9,216 neurons and six data sets, and prints one line of JSON.
 
     python -m bench audit
 
-Real sentences (bench/texts.py) are annotated by the shipped pipeline, documents of ten are of six data sets in turn,
-and half of them are the baseline. The winners of a few neurons are the sentences that are likest a direction of their
-own, over the corpus and within each data set (bench/mine.py). The neurons are mined and explained; then the audit's own
-workers run in this process, on one thread. Seconds are those of processor time after a warm-up, scaled to all neurons.
-The share of timed neurons with controls is that of a complete layer. Exit status 1 if the total is more than half a
-core-hour.
+Real sentences (bench/texts.py) are annotated by the shipped pipeline. Documents of ten sentences belong to six data
+sets in turn, and half of the sentences are the baseline. The winners of a few neurons are the sentences that are most
+similar to a random direction of that neuron, over the corpus and within each data set (bench/mine.py). The neurons are
+mined and explained; then the audit's own workers run in this process, on one thread. Seconds are processor time after a
+warm-up, scaled to all neurons. The share of timed neurons with controls is the same as in a complete layer. The exit
+status is 1 if the total is more than half a core-hour.
 """
 
 import argparse
@@ -60,7 +60,7 @@ def main() -> int:
 
 
 def measure(folder: str, options: argparse.Namespace) -> tuple[dict[str, Any], bool]:
-    """Return what the audit takes, and whether it is little enough."""
+    """Return the time that the audit takes, and whether it is within the limit."""
     store, neurons = Store(f"{folder}/run"), Neurons(WIDTHS)
     mine.annotate(store, options.sentences, options.seed, DATASETS)
     mine.write_winners(store, options.k, options.neurons, options.seed)
@@ -113,7 +113,7 @@ def measure(folder: str, options: argparse.Namespace) -> tuple[dict[str, Any], b
 
 
 def write_winners_by_dataset(store: Store, options: argparse.Namespace) -> None:
-    """Write the part of `topk_by_dataset/` of the first neurons: the same number in each data set."""
+    """Write the first neurons' part of `topk_by_dataset/`, with the same number of winners in each data set."""
     sentences, rng = open_sentences(store, CODES, PRINT), np.random.default_rng([options.seed, options.k])
     likeness, rows = Likeness(sentences), []
     names = list(sentences.names["dataset"])

@@ -1,11 +1,12 @@
-"""Which units language explains best: the explanations of several runs over the same corpus, side by side.
+"""Compares the explanations of several runs over the same corpus, to find which kind of units is explained best.
 
     python -m bench bases --run "neurons=runs/hidden" --run "rotated axes=runs/rotated" --layer 4 --figure runs/bases
 
-Takes the units of one layer of each run, at the pole that all of them have. Says of each run what share of the units is
-explained, the median R2 beyond length and source, and the mean held-out F1, each with a 95 % interval: a bootstrap over
-units. Neurons, axes and features are compared fairly only where corpus, K and the activation sample are the same; a run
-where one of them is another is refused. Prints a table and one line of JSON.
+The benchmark uses the units of one layer of each run, at the pole that all kinds of units have. For each run it reports
+the share of units that are explained, the median R2 beyond length and source, and the mean held-out F1. Each number has
+a 95 % interval from a bootstrap over units. Neurons, axes and features are compared fairly only if corpus, K and the
+activation sample are the same, so runs in which one of these differs are refused. The benchmark prints a table and one
+line of JSON.
 """
 
 import argparse
@@ -30,12 +31,12 @@ MEASURES = {
     "r2_beyond": "median R2 beyond\nlength and source",
     "f1": "mean held-out F1",
 }
-Measured = tuple[float, float, float]  # a value and the ends of its interval
+Measured = tuple[float, float, float]  # a value and both ends of its interval
 
 
 @dataclass(frozen=True)
 class Basis:
-    """The findings of one run: its units, and each measure with the ends of its 95 % interval."""
+    """The findings of one run: the number of its units, and each measure with the ends of its 95 % interval."""
 
     name: str
     units: int
@@ -45,13 +46,13 @@ class Basis:
 
 
 def measure(name: str, columns: dict[str, Float64s], seed: int, resamples: int = 1_000) -> Basis:
-    """Return what is found of the units of a run.
+    """Return the findings about the units of a run.
 
     Args:
-        name: of the basis.
-        columns: by measure its value of each unit, `[units]`; NaN where it has none.
-        seed: of the resamples.
-        resamples: bootstrap samples of units.
+        name: the name of the basis.
+        columns: for each measure, its value for each unit, `[units]`; NaN for a missing value.
+        seed: the seed of the bootstrap.
+        resamples: number of bootstrap samples of units.
     """
     units = len(columns["f1"])
     drawn = np.random.default_rng(seed).integers(units, size=(resamples, units))
@@ -64,7 +65,7 @@ def measure(name: str, columns: dict[str, Float64s], seed: int, resamples: int =
 
 
 def read(name: str, run: str, layer: int, seed: int) -> Basis:
-    """Return what is found of a layer of a run."""
+    """Return the findings about one layer of a run."""
     here = (pc.field("layer") == layer) & (pc.field("pole") == POLE)
     rows = read_rows(Store(run), "explanations", here, ["unit", "verdict", "r2", "r2_nuisance", "f1"])
     if not rows:
@@ -95,7 +96,7 @@ def layout(found: list[Basis]) -> str:
 
 @for_print
 def draw(found: list[Basis]) -> Figure:
-    """Draw each measure with its interval, a row for each basis."""
+    """Draw each measure with its interval, with one row for each basis."""
     figure = Figure(figsize=(PAGE, 0.9 + 0.35 * len(found)), layout="constrained")
     rows = range(len(found))[::-1]
     panels = figure.subplots(1, len(MEASURES), sharey=True)

@@ -1,11 +1,12 @@
-"""How long a neuron's page of a large run takes, and how much memory the server then has, in one line of JSON.
+"""Measures the time to render a neuron's page of a large run, and the server's memory, and prints one line of JSON.
 
     python -m bench browse
-    python -m bench browse --winners 1000 --folder /tmp/large     # keeps the run, and takes it if it is there
+    python -m bench browse --winners 1000 --folder /tmp/large     # keeps the run, and reuses it if it exists
 
-A synthetic run is written by the tables' own writer: 12 layers of 768 units, 10,000 winners of each pole, the first of
-them token by token, sentences of random words. Then the server's pages of neurons drawn at random are made, each once.
-Exit status 1 if a page is incomplete, the median takes half a second or more, or a page or the overview 1 MB or more.
+A synthetic run is written by the tables' own writer: 12 layers of 768 units, 10,000 winners of each pole (the first of
+them token by token), and sentences of random words. Then the server renders the pages of randomly drawn neurons, each
+once. The exit status is 1 if a page is incomplete, if the median page takes half a second or more, or if a page or the
+overview has 1 MB or more.
 """
 
 import argparse
@@ -31,10 +32,10 @@ from ops.storage.store import Store
 from ops.storage.tables import write_part
 from ops.topk.neurons import POLES, Neurons, parts
 
-TARGET, LARGEST = 0.5, 1_000_000  # seconds and bytes of a page
-LISTED, READ = 50, 20  # winners of a pole on a page, and those read token by token
+TARGET, LARGEST = 0.5, 1_000_000  # maximum seconds and bytes of a page
+LISTED, READ = 50, 20  # number of a pole's winners on a page, and of those that are read token by token
 WORDS, PATTERNS, VALUES, SAMPLE, BINS = 20, 60, 40, 10_000, 300
-PER_FILE = 100_000  # sentences
+PER_FILE = 100_000  # number of sentences in a file
 IDENTITY = {"k": 0, "poles": "both", "site": "hidden", "pool": "mean", "special_tokens": "include", "dtype": "float32"}
 MINE = {"no_scores": False, "subtree_root": "keep", "punctuation": "drop", "word_case": "keep"}
 MINE |= {"word_max_gap": 4, "tag_max_gap": 2}
@@ -92,7 +93,7 @@ def main() -> int:
 
 
 def write_run(out: str, neurons: Neurons, winners: int, sentences: int, seed: int) -> None:
-    """Write a finished run: every table that a neuron's page reads, of random numbers and words."""
+    """Write a finished run with every table that a neuron's page reads, filled with random numbers and words."""
     rng = np.random.default_rng(seed)
     run = Run(out)
     run.record["model"] = {"name": "m", "type": "bert", "layers": len(neurons.widths), "width": neurons.widths[0]}
@@ -121,7 +122,7 @@ def _write_nothing(
 
 
 def _sets(neurons: Neurons, first: int, stop: int, rows: int) -> dict[str, Any]:
-    """Return layer, unit and pole of neurons from `first` to `stop`, each pole with so many rows."""
+    """Return the columns layer, unit and pole of the neurons from `first` to `stop` - 1, with `rows` rows a pole."""
     layer, unit = neurons.layer_and_unit(np.arange(first, stop))
     pole = pa.array(np.tile(np.repeat(np.arange(2, dtype=np.int8), rows), stop - first))
     poles = pa.DictionaryArray.from_arrays(pole, pa.array(list(POLES))).cast(pa.string())
@@ -147,7 +148,7 @@ def _write_topk(
         layer, unit = neurons.layer_and_unit(np.arange(first, stop))
         columns: dict[str, Any] = {"layer": layer, "unit": unit, "n": np.full(n, sentences)}
         for field in list(schema("neurons"))[3:]:
-            # Only sparse features have counts besides n.
+            # Only sparse features have other counts than n.
             columns[field.name] = pa.nulls(n, field.type) if field.type == pa.int64() else rng.normal(size=n)
         columns["min"], columns["max"] = np.full(n, -1.0), np.full(n, 1.0)
         edges = np.linspace(-1, 1, BINS - 1).astype(np.float32)
@@ -189,13 +190,13 @@ def _write_sentences(
 
 
 def _numbers(rng: np.random.Generator, rows: int, names: list[str]) -> dict[str, Any]:
-    """Return columns of measures with values that look significant."""
+    """Return columns of measures with random values, and with q values that are significant."""
     made = {name: rng.uniform(0.01, 0.5, rows) for name in names}
     return {**made, **({"q_value": np.full(rows, 1e-6)} if "q_value" in names else {})}
 
 
 def _spread(values: list[Any], which: Any) -> pa.Array:
-    """Return for each of these numbers the value of that number."""
+    """Return, for each of these indices, the value with that index."""
     return pa.array(values).take(pa.array(which))
 
 
@@ -233,7 +234,7 @@ def _write_mined(
 def _write_tokens(
     store: Store, neurons: Neurons, winners: int, sentences: int, rng: np.random.Generator, own: str
 ) -> None:
-    """Write the first winners token by token; each one's sentence is that of topk/."""
+    """Write the first winners token by token, with the same sentences as in topk/."""
     top = min(READ, winners)
     starts, ends = [*range(0, 5 * WORDS, 5)], [*range(4, 5 * WORDS, 5)]
     for part, first, stop in parts(len(neurons)):

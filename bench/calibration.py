@@ -1,14 +1,15 @@
-"""How often chance alone shows a finding: random winner sets through the job's own functions, as a table and JSON.
+"""Measures how often chance alone gives a finding, with random sets of winners; prints a table and JSON.
 
     python -m bench calibration --data FOLDER
 
 Complete documents of every corpus are scored, annotated and read token by token by the jobs themselves. Then random
-sets, each as large as a neuron's set of winners, are mined like winners. They are drawn in three ways: uniformly; with
-a part of their score shared by document (`mild`); and out of few documents. For each family of tests the table says in
-what share of the sets anything has q below 0.05, next to the same share without design effects; of the winners of real
-neurons it says that share too, and how many findings (q below 0.05, lift above 1) are kept of those that there are
-without design effects. Exit status 1 where the 99 % interval of a share is above 7 % (uniform, mild) or 10 % (few).
-With `--score-sets` it also says what the held-out scores give to random sets, uniform ones and sets of one range of
+sets, each as large as a neuron's set of winners, are mined like winners. They are drawn in three ways: uniformly, with
+a part of their score shared by document (`mild`), and from few documents (`few`). For each family of tests, the table
+reports the share of sets in which any test has q below 0.05, next to the same share without design effects. The same
+share is reported for the winners of real neurons, with the share of findings (q below 0.05, lift above 1) that remain
+when design effects are applied. The exit status is 1 if the 99 % interval of a share is above 7 % (uniform, mild) or
+10 % (few).
+With `--score-sets` it also reports the held-out scores of random sets, both uniform sets and sets with one range of
 lengths (`bench/score_calibration.py`).
 """
 
@@ -56,9 +57,9 @@ ANY, EXCESS = "whole description", "auc_excess"
 FAMILIES = {"patterns": "kind", "profiles": "property", "peaks": "property"}
 LIMITS = {"uniform": 0.07, "mild": 0.07, "few": 0.10}
 RATE, Z99 = 0.05, 2.5758293035489004
-MILD, FEW = 0.5, 28  # the documents' part of a score; documents
-LENGTHS = 6  # ranges of lengths
-PER_DOCUMENT, AT_ONCE, PEAKS = 40, 100, 20  # sentences of a document at most; sets mined together; peaks of a set
+MILD, FEW = 0.5, 28  # the part of a score that documents share (mild); the number of documents (few)
+LENGTHS = 6  # number of ranges of lengths
+PER_DOCUMENT, AT_ONCE, PEAKS = 40, 100, 20  # most sentences of a document; sets mined together; peaks of a set
 
 
 def main() -> int:
@@ -142,7 +143,7 @@ def fingerprint(out: Path) -> str:
 
 
 def default_options() -> dict[str, Any]:
-    """Return the options of `jobs.mine` as they are by default."""
+    """Return the default options of `jobs.mine`."""
     every = MineConfig.model_validate({"out": "-"}).model_dump(mode="json")
     return {name: every[name] for name in MINE_OPTIONS}
 
@@ -152,8 +153,8 @@ class Sets:
     """Sets of sentences that are treated like winners.
 
     Attributes:
-        rows: those of each set, ascending.
-        peaks: returns the rows of `peaks/`, set i as the neuron and pole of that number.
+        rows: the sentences of each set, ascending.
+        peaks: returns the rows of `peaks/`, with set i as the neuron and pole with index i.
     """
 
     rows: list[Int64s]
@@ -181,7 +182,7 @@ def real_winners(store: Store, sentences: SentenceStore, count: int, seed: int) 
 
 
 def random_peaks(sentences: SentenceStore, sets: list[Int64s], seed: int) -> pa.Table:
-    """Return the rows of `peaks/` of random sets: some sentences of each have a peak at a uniformly drawn word."""
+    """Return the rows of `peaks/` of random sets; some sentences of each set peak at a uniformly drawn word."""
     random = np.random.default_rng([seed, 3])
     rows = np.concatenate([random.permutation(own)[:PEAKS] for own in sets])
     own = np.repeat(np.arange(len(sets)), [min(len(some), PEAKS) for some in sets])
@@ -196,7 +197,7 @@ def random_peaks(sentences: SentenceStore, sets: list[Int64s], seed: int) -> pa.
 
 
 def numbered(table: pa.Table, own: Int64s) -> pa.Table:
-    """Return rows of a table with set i as the neuron and pole of that number."""
+    """Return rows of a table with set i as the neuron and pole with index i."""
     neuron, pole = neuron_and_pole(own)
     named = {"unit": pa.array(neuron), "pole": pa.array(POLES).take(pa.array(pole))}
     for name, column in named.items():
@@ -207,15 +208,15 @@ def numbered(table: pa.Table, own: Int64s) -> pa.Table:
 def calibrate(
     sentences: SentenceStore, real: Sets, sets: int, k: int, seed: int, **options: Any
 ) -> dict[str, dict[str, Any]]:
-    """Return what is found in random sets and in real winners, for each family of tests.
+    """Return the shares of findings in random sets and in real winners, for each family of tests.
 
     Args:
-        sentences: all that are annotated; random sets are drawn from them.
+        sentences: all annotated sentences, from which random sets are drawn.
         real: the winners of real neurons and poles.
-        sets: random sets of each way.
-        k: sentences of a random set.
-        seed: of all draws.
-        options: of `jobs.mine`, where they are others than by default.
+        sets: number of random sets that are drawn in each way.
+        k: number of sentences in a random set.
+        seed: the seed of all random draws.
+        options: the options of `jobs.mine` that differ from the defaults.
     """
     documents = np.asarray(sentences.doc)
     ways = {
@@ -249,12 +250,12 @@ def calibrate(
 
 @dataclass(frozen=True)
 class Findings:
-    """The rows of one family of tests, of all sets.
+    """The rows of one family of tests for all sets.
 
     Attributes:
-        owner: the set, `[rows]`.
-        sure: whether q is below the rate.
-        sure_by_sentence: the same without design effects.
+        owner: the index of each row's set, `[rows]`.
+        sure: whether q is below `RATE`.
+        sure_by_sentence: whether q is below `RATE` without design effects.
         preferred: whether the lift is above 1.
     """
 
@@ -265,7 +266,7 @@ class Findings:
 
 
 def mined(sentences: SentenceStore, sets: Sets, options: dict[str, Any], seed: int) -> dict[str, Findings]:
-    """Mine sets of sentences as winners, with and without design effects, and return what each family finds."""
+    """Mine sets of sentences as winners, with and without design effects, and return the findings of each family."""
     with_effects = families(sentences, sets, options, seed)
     with ExitStack() as patches:
         for name in ("mine.pattern_rows.design_effects", "mine.profile_rows.design_effects"):
@@ -280,15 +281,15 @@ def mined(sentences: SentenceStore, sets: Sets, options: dict[str, Any], seed: i
 
 
 def no_effect(count: Any, *rest: Any) -> Float64s:
-    """Stand in for a design effect: 1 everywhere."""
+    """Return a design effect of 1 everywhere, as a replacement for the real one."""
     return np.ones(np.shape(count))
 
 
-Rows = tuple[Int64s, Float64s, Float64s]  # of each row its set, q and lift
+Rows = tuple[Int64s, Float64s, Float64s]  # the set, q and lift of each row
 
 
 def families(sentences: SentenceStore, sets: Sets, options: dict[str, Any], seed: int) -> dict[str, Rows]:
-    """Return the rows of each family of tests; those over complete descriptions come last."""
+    """Return the rows of each family of tests; the family of complete descriptions comes last."""
     found: dict[str, list[Rows]] = {}
     for first in range(0, len(sets.rows), AT_ONCE):
         for table, rows in tables_of(sentences, sets.rows[first : first + AT_ONCE], options, seed):
@@ -302,7 +303,7 @@ def families(sentences: SentenceStore, sets: Sets, options: dict[str, Any], seed
 
 
 def add_rows(found: dict[str, list[Rows]], table: str, rows: pa.Table, first: int) -> None:
-    """Add a table's rows to those of each of its families; set `first` is the neuron and pole of number 0."""
+    """Add a table's rows to those of each of its families; the neuron and pole with index 0 are set `first`."""
     owner = set_number(rows["unit"].to_numpy().astype(np.int64), positions(rows["pole"])) + first
     if table == "scores" and has_excess():
         low = rows["auc_excess_low"].to_numpy()
@@ -317,20 +318,20 @@ def add_rows(found: dict[str, list[Rows]], table: str, rows: pa.Table, first: in
 
 
 def concatenated(parts: list[Rows]) -> Rows:
-    """Return the rows of all parts, one part after the other."""
+    """Return the concatenated rows of all parts."""
     owner, q, lift = (np.concatenate(column) for column in zip(*parts, strict=True))
     return owner, q, lift
 
 
 def positions(poles: pa.ChunkedArray) -> Int64s:
-    """Return the place in `POLES` of each pole."""
+    """Return the index in `POLES` of each pole."""
     return np.array([POLES.index(pole) for pole in poles.to_pylist()], np.int64)
 
 
 def tables_of(
     sentences: SentenceStore, sets: list[Int64s], options: dict[str, Any], seed: int
 ) -> Iterator[tuple[str, pa.Table]]:
-    """Return each table that `jobs.mine` writes of these sets, set i as the neuron and pole of that number."""
+    """Yield each table that `jobs.mine` writes for these sets, with set i as the neuron and pole with index i."""
     mining = Mining(sentences, Neurons((len(sets),)), options, seed)
     number = np.arange(len(sets))
     lengths = np.cumsum([0, *map(len, sets)], dtype=np.int64)
@@ -345,7 +346,7 @@ def tables_of(
 
 
 def has_excess() -> bool:
-    """Tell whether `scores/` has an interval of what the area is above that of a matched set."""
+    """Return whether `scores/` has an interval of the area's excess over that of a matched set."""
     return "auc_excess_low" in schema("scores").names
 
 

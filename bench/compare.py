@@ -1,12 +1,12 @@
-"""What neighbours take at full size: 9,216 neurons with 10,000 winners at each pole, in one line of JSON.
+"""Measures the time to find neighbours of 9,216 neurons with 10,000 winners at each pole; prints one line of JSON.
 
     python -m bench compare
 
-Winners are drawn at random from a corpus of a million sentences, half of them from a tenth of it, so that neurons share
-more winners than expected by chance; the activation sample has 10,000 sentences. Some blocks of 256 neurons go through
-the blocked product and through the count of shared winners, and each once through numpy or scipy, whose values they
-must equal. The totals are those of all 36 blocks on two cores, from processor time (one thread each). Exit status 1
-where a value differs, or a total is over five minutes.
+Winners are drawn at random from a corpus of a million sentences. Half of them are drawn from a tenth of the corpus, so
+that neurons share more winners than expected by chance. The activation sample has 10,000 sentences. Correlations and
+shared winners are computed for some blocks of 256 neurons, and some values are checked against numpy and scipy. The
+totals are for all 36 blocks on two cores, computed from processor time with one thread on each. The exit status is 1 if
+a value differs or if a total is over five minutes.
 """
 
 import argparse
@@ -79,7 +79,7 @@ def main() -> int:
 
 
 def draw_winners(rng: np.random.Generator, neurons: int, k: int, sentences: int) -> WinnerLists:
-    """Return the winners of neurons, distinct for each, half of them from a tenth of the corpus."""
+    """Return distinct winners for each neuron, half of them from a tenth of the corpus."""
     found = np.empty((neurons, k), np.int32)
     tenth = sentences // 10
     for row in found:
@@ -89,7 +89,7 @@ def draw_winners(rng: np.random.Generator, neurons: int, k: int, sentences: int)
 
 
 def agrees(finder: NeighbourFinder, first: int) -> bool:
-    """Tell whether some neurons' correlations and shared winners are numpy's and scipy's."""
+    """Return whether some neurons' correlations and shared winners equal those that numpy and scipy compute."""
     own = slice(first, first + CHECKED)
     r = np.corrcoef(finder.vectors[own].astype(np.float64), finder.vectors[:64].astype(np.float64))[:CHECKED, CHECKED:]
     shared = 0

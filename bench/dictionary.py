@@ -1,4 +1,4 @@
-"""Measure the cost of dictionary features relative to the forward pass, and the memory over successive shards.
+"""Measures the cost of dictionary features relative to the forward pass, and the memory over successive shards.
 
     python -m bench dictionary
     python -m bench dictionary --features 1000000 --model tiny
@@ -88,7 +88,7 @@ def write(folder: Path, facts: ModelFacts, features: int, seed: int) -> None:
 
 
 def measure(facts: ModelFacts, folder: Path, options: argparse.Namespace) -> dict[str, Any]:
-    """Return the seconds of each part a sentence, and the memory after each shard."""
+    """Return the seconds per sentence of each part, and the memory after each shard."""
     tokenizer = Tokenizer(facts)
     texts = draw(options.sentences, options.seed)
     per_shard = len(texts) // options.shards
@@ -133,20 +133,20 @@ def measure(facts: ModelFacts, folder: Path, options: argparse.Namespace) -> dic
         "resident_gb_after_each_shard": memory,
         "peak_gb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6, 2),
         "winners_gb": round(sum(w.keys.nbytes for w in made.winners.values()) / 1e9, 2),
-        # A token may have fewer active features, where one of its largest products is below 0.
+        # A token may have fewer active features, if one of its largest products is not above 0.
         "counts_add_up": scored == per_shard * options.shards and 0 < tokens_active <= ACTIVE * tokens_read,
     }
 
 
 def batches_of(tokenizer: Tokenizer, texts: list[str], first: int, budget: int) -> Batches:
-    """Return the batches of a shard whose sentences are numbered from `first`."""
+    """Return the batches of a shard whose sentence ids start at `first`."""
     lengths = np.array([len(tokens.ids) for tokens in tokenizer.encode(texts)], np.int64)
     ids = np.arange(first, first + len(texts), dtype=np.int64)
     return list(encode_batches(ids, texts, lengths, tokenizer, budget))
 
 
 def timed(work: Callable[[Batches], None], batches: Batches) -> float:
-    """Return the seconds of some work on a shard's batches."""
+    """Return the seconds that some work on a shard's batches takes."""
     started = time.perf_counter()
     with torch.inference_mode():
         work(batches)
@@ -154,7 +154,7 @@ def timed(work: Callable[[Batches], None], batches: Batches) -> float:
 
 
 def resident() -> float:
-    """Return the gigabytes of memory that this process holds now."""
+    """Return this process's current resident memory in gigabytes."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return round(pages * resource.getpagesize() / 1e9, 2)
 

@@ -1,10 +1,10 @@
-"""bfloat16 against float32 with `sample` on real sentences: speed, and how far the top K agree; one line of JSON.
+"""Compares bfloat16 with float32 for `sample` on real sentences: speed, and overlap of the top K; one line of JSON.
 
     python -m bench dtype
 
-The production scorer and reducer in one process of one thread, the same batches in both. The overlap of a neuron
-and pole is the share of its float32 winners that bfloat16 finds too. There is no target for it: it says what the
-faster arithmetic costs. Exit status 1 where a sentence got lost.
+The production scorer and reducer run in one process of one thread, with the same batches for both types. The overlap of
+a neuron and pole is the share of its float32 winners that bfloat16 also finds. There is no target for the overlap; it
+shows how much accuracy the faster arithmetic loses. The exit status is 1 if a sentence was lost.
 """
 
 import argparse

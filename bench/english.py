@@ -1,10 +1,11 @@
-"""Raw text to words, tags and brackets, as `annotate` has them from the shipped pipeline: words per CPU-second.
+"""Measures how fast the shipped pipeline annotates raw text with words, tags and brackets, in words per CPU-second.
 
     python -m bench.english [FILE]
 
-FILE holds one sentence per line; without it, the paragraphs of Python's own language reference are read.
-One thread. What to expect: 20,000 to 24,000 on a mixture of news, tweets, books and reviews, on one core of an AMD EPYC
-at 2.6 GHz that others load too; less on the language reference, whose sentences are longer.
+FILE contains one sentence per line; without it, the paragraphs of Python's own language reference are read.
+The benchmark uses one thread. Expect 20,000 to 24,000 words per CPU-second on a mixture of news, tweets, books and
+reviews, on one core of a shared AMD EPYC at 2.6 GHz. The language reference is slower, because its sentences are
+longer.
 Every sentence must come back with one leaf per word, or the benchmark fails.
 """
 
@@ -25,7 +26,7 @@ ROUNDS = 3
 
 
 def sentences(path: Path | None) -> list[str]:
-    """At most SENTENCES lines of the file, or paragraphs of the language reference."""
+    """Return at most SENTENCES lines of the file, or paragraphs of the language reference."""
     if path is not None:
         found = path.read_text(encoding="utf-8").splitlines()
     else:

@@ -1,13 +1,16 @@
-"""What grows with the corpus in the stages around the scoring: synthetic corpora of several sizes, in one line of JSON.
+"""Measures how the stages around scoring grow with the corpus, on synthetic corpora of several sizes.
 
     python -m bench scale --stage all
 
-Made-up sentences (words by Zipf's law, so that the vocabulary grows too; four to a document) go through what production
-uses: annotate's publishing, the vocabulary, mining's copy and what a worker holds of it, counting, tables and scores of
-a few neurons, and the merge of up to 820 partial files. Each part runs in a process of its own: seconds are those of
-its processor time, `mb` its highest memory less what it had when it began, `own_mb` what of it is not mapped files.
-Exit status 1 where a part that is to be proportional takes more than 15 % longer a sentence at the largest size than at
-the smallest, or a part of the driver more than 2 GB.
+Synthetic sentences, four to a document, go through the production code. Their words follow Zipf's law, so that the
+vocabulary grows too. The measured parts are: annotate's publishing, the vocabulary, mining's copy and a worker's share
+of it, the counting, tables and scores of a few neurons, and the merge of up to 820 partial files. Each part runs in its
+own process. Seconds are processor time, `mb` is the highest memory minus the memory at the start, and `own_mb` is the
+part of it that is not mapped files. The benchmark prints one line of JSON.
+
+The time of some parts should be proportional to the number of sentences. The exit status is 1 if such a part takes over
+15 % longer per sentence at the largest size than at the smallest. It is also 1 if a part of the driver takes more than
+2 GB.
 """
 
 import json
@@ -65,7 +68,7 @@ TAGS = ("DT", "JJ", "NN", "NN", "IN", "DT", "NN", "VBZ", "RB", "VBN", "NNS", "."
 
 
 def measure(sizes: list[int], folder: str | None) -> int:
-    """Print every figure at each size, and return the exit status."""
+    """Print every measurement at each size, and return the exit status."""
     with tempfile.TemporaryDirectory(prefix="atlas-bench-", dir=folder) as out:
         os.environ["ATLAS_CACHE"] = f"{out}/cache"
         published = alone(publish, out, max(sizes))
@@ -90,7 +93,7 @@ def measure(sizes: list[int], folder: str | None) -> int:
 
 
 def alone(do: Callable[..., dict[str, Any]], *args: Any) -> dict[str, Any]:
-    """Call a function in a new process; return its result, its seconds and its memory."""
+    """Return a function's result from a new process, with its seconds and its memory."""
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
         return pool.submit(_watched, do, args).result()
 
@@ -111,7 +114,7 @@ def _watched(do: Callable[..., dict[str, Any]], args: tuple[Any, ...]) -> dict[s
 
 
 def publish(out: str, size: int) -> dict[str, Any]:
-    """Publish all shards as annotate's workers do; return the seconds of each, without making sentences."""
+    """Publish all shards as annotate's workers do; return the seconds of each, without those of creating sentences."""
     rng, each = np.random.default_rng(0), []
     store, names = Store(out), pa.array([f"w{n}" for n in range(WORDS + 1)])
     for shard in range(-(-size // SHARD)):
@@ -123,7 +126,7 @@ def publish(out: str, size: int) -> dict[str, Any]:
 
 
 def sentences(rng: np.random.Generator, shard: int, names: pa.Array) -> pa.Table:
-    """Return a shard's rows of sentences/, of 8 to 24 words; every second one is in the baseline."""
+    """Return a shard's rows of sentences/, each of 8 to 24 words; every second sentence is in the baseline."""
     ids = np.arange(shard * SHARD, (shard + 1) * SHARD)
     lengths = rng.integers(8, 25, SHARD)
     ends = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
@@ -149,15 +152,15 @@ def sentences(rng: np.random.Generator, shard: int, names: pa.Array) -> pa.Table
 
 
 def _tree(words: int) -> str:
-    """Return a tree of so many words, a phrase to three of them."""
+    """Return a tree of this number of words, with one phrase for every three words."""
     leaves = [f"({TAGS[i % len(TAGS)]} w)" for i in range(words)]
     return f"(ROOT (S {' '.join(f'(NP {chr(32).join(leaves[i : i + 3])})' for i in range(0, words, 3))}))"
 
 
 def stages(out: str, size: int) -> dict[str, dict[str, Any]]:
-    """Return the figures of every part at one size; those of a worker's beginning have no figure a sentence."""
+    """Return the measurements of every part at one size; a worker's start has no measurement per sentence."""
     parts = (select, vocabulary, copy, hold, count)
-    # Of two, the one that was disturbed less.
+    # Each part is measured twice, and the measurement with fewer disturbances is used.
     found = {
         part.__name__: min((alone(part, out, size) for _ in range(2)), key=lambda own: own["seconds"]) for part in parts
     }
@@ -168,7 +171,7 @@ def stages(out: str, size: int) -> dict[str, dict[str, Any]]:
 
 
 def seen(out: str, size: int) -> Store:
-    """Return the run's folder as it is with so many sentences."""
+    """Return the run's folder as it looks with this number of sentences."""
     shards = [codes_file("shard", i).path for i in range(size // SHARD)]
     return Store(
         out, View(files={CODES: (*shards, codes_file("vocabulary-places").path, codes_file("vocabulary").path)})
@@ -190,28 +193,29 @@ def select(out: str, size: int) -> dict[str, Any]:
 
 
 def vocabulary(out: str, size: int) -> dict[str, Any]:
-    """Put the names of all shards together, as the driver does."""
+    """Merge the names of all shards, as the driver does."""
     VocabularyWriter(Store(out), size // SHARD, PRINT)({}, None)
     return {"sentences": size}
 
 
 def copy(out: str, size: int) -> dict[str, Any]:
-    """Make a machine's copy of the codes, as the first of its workers does."""
+    """Create a machine's copy of the codes, as the first of its workers does."""
     shutil.rmtree(os.environ["ATLAS_CACHE"], ignore_errors=True)
     store = open_sentences(seen(out, size), CODES, _print(size))
     return {"sentences": size, "words": len(store.names["word"]), "documents": store.documents}
 
 
 def hold(out: str, size: int) -> dict[str, Any]:
-    """Begin a mining worker."""
+    """Start a mining worker."""
     RangeMiner(mine_args(out, size))
     return {"sentences": 0}
 
 
 def count(out: str, size: int) -> dict[str, Any]:
-    """Mine a few neurons, count their candidates over runs of sentences, write tables and scores.
+    """Mine a few neurons, count their candidates over ranges of sentences, and write tables and scores.
 
-    Seconds are of counting; of the rest, milliseconds of processor time a neuron, which no size is to change much.
+    Seconds are for counting only. The other parts are reported in milliseconds of processor time per neuron, which
+    should hardly depend on the size.
     """
     args, rng = mine_args(out, size), np.random.default_rng(1)
     store = args.store
@@ -228,7 +232,7 @@ def count(out: str, size: int) -> dict[str, Any]:
     step = unite_step(args, ranges)
     step.worker(**step.args)({}, None)
     counter = BaselineCounter(args)
-    counter(runs[0], None)  # the one that says what is counted, and compiles
+    counter(runs[0], None)  # the first item determines what is counted, and compiles
     started = time.process_time()
     counted = sum(counter(run, None)["sentences"] for run in runs[1:])
     took = time.process_time() - started
@@ -240,7 +244,7 @@ def count(out: str, size: int) -> dict[str, Any]:
 
 
 def _seconds_of_second(worker: Worker, item: Item) -> float:
-    """Do an item twice and return the second one's processor time: the first compiles."""
+    """Process an item twice and return the processor time of the second pass, because the first one compiles."""
     worker(item, None)
     started = time.process_time()
     worker(item, None)
@@ -255,12 +259,12 @@ def mine_args(out: str, size: int) -> MineArgs:
 
 
 def _print(size: int) -> str:
-    # A copy is known by the first half.
+    # A copy is identified by the first half of the fingerprint.
     return f"{size:032d}" * 2
 
 
 def merge(out: str, files: int) -> dict[str, Any]:
-    """Merge so many partial files of some neurons, the ranges one at a time and together."""
+    """Merge this number of partial files of some neurons, with the ranges one at a time and all together."""
     folder = f"{out}/merge-{files}"
     write_shards(Store(folder), files)
     one, all_ = (alone(merge_ranges, folder, files, together) for together in (1, NEURONS))
@@ -274,7 +278,7 @@ def merge(out: str, files: int) -> dict[str, Any]:
 
 
 def write_shards(store: Store, files: int) -> None:
-    """Write a pilot and the partial files of shards, all of them with the same content."""
+    """Write a pilot and the partial files of shards, all with the same content."""
     rng = np.random.default_rng(0)
     edges = pa.table(
         {"edges": topk_partial.by_neuron(np.sort(rng.normal(size=(NEURONS, BINS - 1)).astype(np.float32)))}

@@ -1,16 +1,18 @@
-"""What `jobs.explain` takes for 9,216 neurons, step by step, in one line of JSON; with --planted, what it finds.
+"""Measures the time of `jobs.explain` for 9,216 neurons, or with --planted its accuracy; prints one line of JSON.
 
     python -m bench explain
     python -m bench explain --planted
 
 Real sentences (bench/texts.py) are annotated by the shipped pipeline, and half of them are the baseline. The winners of
-a few neurons are the sentences that are likest a direction of their own (bench/mine.py); so are the activations of
-these neurons, and those of the others are noise. The share of timed neurons with the controls of score cards is that of
-a complete layer. The steps' own workers run in this process, on one thread; seconds are those of processor time after a
-warm-up, scaled to all neurons. Exit status 1 where that is more than a core-hour, or a worker holds more than 2 GB.
+a few neurons are the sentences that are most similar to a random direction of that neuron (bench/mine.py). The
+activations of these neurons are those similarities, and the activations of the other neurons are noise. The share of
+timed neurons with the controls of score cards is the same as in a complete layer. The steps' own workers run in
+separate processes, on one thread. Seconds are processor time after a warm-up, scaled to all neurons. The exit status is
+1 if the total is more than a core-hour or if a worker takes more than 2 GB of memory.
 
-With --planted the whole job runs on a model whose units are known functions (bench/planted.py), with K the sentences in
-which each is on, and with half of that. Exit status 1 where fewer than nine in ten are found.
+With --planted the complete job runs on a model whose units are known functions (bench/planted.py). It runs once with K
+equal to the number of sentences in which each unit is on, and once with half of that number. The exit status is 1 if
+fewer than nine in ten units are found.
 """
 
 import argparse
@@ -47,7 +49,7 @@ from ops.storage.store import Store
 from ops.storage.tables import part_name
 from ops.topk.neurons import NEURONS_PER_PART, POLES, Neurons
 
-SCORED = 82_000_000  # sentences of the corpus that the sample represents
+SCORED = 82_000_000  # number of sentences of the corpus that the sample represents
 MOST_HOURS, MOST_BYTES = 1.0, 2 << 30
 FOUND, LEAST_F1, LEAST_RECALL = 0.9, 0.9, 0.95
 
@@ -70,7 +72,7 @@ def main() -> int:
 
 
 def measure(folder: str, options: argparse.Namespace) -> tuple[dict[str, Any], bool]:
-    """Return what each step takes, and whether it is little enough."""
+    """Return the time that each step takes, and whether time and memory are within the limits."""
     store = Store(f"{folder}/run")
     mine.annotate(store, options.sentences, options.seed)
     mine.write_winners(store, options.k, options.neurons, options.seed)
@@ -85,7 +87,7 @@ def measure(folder: str, options: argparse.Namespace) -> tuple[dict[str, Any], b
         mine.seconds(step, warm=False)
     took, held = {}, {}
     for name in ("lists", "pool", "literals", "families", "neurons"):
-        # Each in a process of its own, as workers are: its memory holds nothing of what came before.
+        # Each step runs in its own process, like workers, so that its memory does not include that of earlier steps.
         with ProcessPoolExecutor(1, get_context("spawn")) as processes:
             took[name], held[name] = processes.submit(time_step, name, store, own, options).result()
     count, hours = len(neurons), sum(took.values()) / 3600
@@ -103,13 +105,13 @@ def measure(folder: str, options: argparse.Namespace) -> tuple[dict[str, Any], b
 
 
 def time_step(name: str, store: Store, mined: dict[str, Any], options: argparse.Namespace) -> tuple[float, int]:
-    """Return the processor time of a step, scaled to all neurons, and the most memory that was held, in bytes.
+    """Return the processor time of a step, scaled to all neurons, and the highest memory in bytes.
 
     Args:
-        name: of the step.
-        store: of the run, as far as the step before.
+        name: the name of the step.
+        store: the run's folder, complete up to the previous step.
         mined: the options of `mine`.
-        options: of the command line.
+        options: the options of the command line.
     """
     neurons = Neurons(WIDTHS)
     units = tuple(f"1:{unit}" for unit in range(options.neurons))
@@ -126,11 +128,11 @@ def time_step(name: str, store: Store, mined: dict[str, Any], options: argparse.
         took = timed(step, None, warm=True) / options.neurons * len(neurons)
     else:
         took = timed(step, None)
-    return took, resident()["VmHWM"]  # the process that began this one may have held more
+    return took, resident()["VmHWM"]  # not ru_maxrss, which may be that of the parent process
 
 
 def timed(step: Step, items: int | None, warm: bool = False) -> float:
-    """Do some items of a step in this process, and return the processor time without that of making its worker."""
+    """Process some items of a step here, and return the processor time, without that of creating the worker."""
     worker = step.worker(**step.args)
     chosen = list(step.items)[:items]
     if warm:
@@ -142,14 +144,14 @@ def timed(step: Step, items: int | None, warm: bool = False) -> float:
 
 
 def empty_pairs(store: Store, step: Step, item: dict[str, Any]) -> None:
-    """Write the pairs of a block of neurons that was not timed: none."""
+    """Write an empty file of pairs for a block of neurons that was not timed."""
     first = pq.read_table(store.path(step.outputs(step.items[0])[0].path))
     path = Path(store.path(step.outputs(item)[0].path))
     pq.write_table(first.slice(0, 0), path)
 
 
 def write_activations(store: Store, sample: int, own: int, seed: int) -> None:
-    """Write `activations/`: the first neurons' are how like their directions sentences are, the others' noise."""
+    """Write `activations/`: sentences' similarities to a direction for the first neurons, and noise for all others."""
     sentences, rng = open_sentences(store, CODES, PRINT), np.random.default_rng([seed, 1])
     rows = np.flatnonzero(sentences.baseline)[:sample]
     likeness = Likeness(sentences)
@@ -166,7 +168,7 @@ def write_activations(store: Store, sample: int, own: int, seed: int) -> None:
 
 
 def find_planted(folder: Path, seed: int) -> tuple[dict[str, Any], bool]:
-    """Return what is found of the planted units, and whether that is enough."""
+    """Return which of the planted units are found, and whether these are enough."""
     on = 100
     model, corpus = write_planted(folder, 4_000, on, seed)
     rounds: dict[str, Any] = {}
@@ -182,7 +184,7 @@ def find_planted(folder: Path, seed: int) -> tuple[dict[str, Any], bool]:
 
 
 def run_planted(out: Path, model: Path, corpus: Path, k: int) -> tuple[dict[int, Any], dict[int, list[Any]]]:
-    """Run the main job; return the explanation of each unit's upper pole, and the literals of its card in order."""
+    """Run the main job; return the explanation of each unit's top pole, and the literals of its card in order."""
     from jobs import run
 
     options = {"out": str(out), "model": str(model), "corpus": (str(corpus),), "split": "none", "k": k, "workers": 1}
@@ -198,7 +200,7 @@ def run_planted(out: Path, model: Path, corpus: Path, k: int) -> tuple[dict[int,
 
 
 def is_found(own: Planted, row: dict[str, Any], terms: list[Any], all_on: bool) -> bool:
-    """Tell whether an explanation says what was planted; with a smaller K the recall is looked at, not the F1."""
+    """Return whether an explanation matches the planted function; with a smaller K, recall is checked instead of F1."""
     if row["verdict"] not in own.verdicts:
         return False
     if not own.literals:

@@ -1,4 +1,4 @@
-"""Build a reducer as in the middle of a long run: full, with thresholds from everything that it has seen."""
+"""Creates a reducer as in the middle of a long run: full, with the thresholds that many values would leave."""
 
 import torch
 
@@ -6,10 +6,10 @@ from ops.reducers.top_k import TopK, encode_keys
 
 
 def filled_top_k(neurons: int, k: int, seen: int, device: torch.device | str = "cpu", seed: int = 0) -> TopK:
-    """Return a reducer that holds the `k` highest of `seen` values from the standard normal distribution.
+    """Return a reducer that contains the `k` highest of `seen` values from the standard normal distribution.
 
-    The highest are drawn as such: `seen` uniform numbers have their k-th highest where a sum of k + 1 exponential
-    draws says (Rényi 1953). All neurons hold the same ones.
+    Only the highest values are drawn: sums of exponential draws give the highest of `seen` uniform numbers (Rényi
+    1953). All neurons contain the same values.
     """
     generator = torch.Generator().manual_seed(seed)
     steps = torch.empty(k, dtype=torch.float64).exponential_(generator=generator).cumsum(0)

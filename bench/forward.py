@@ -1,4 +1,4 @@
-"""The forward pass alone: `model(ids, mask)` on batches that were prepared before the clock starts."""
+"""Times the forward pass alone: `model(ids, mask)` on batches that were prepared before the clock starts."""
 
 import multiprocessing
 import time
@@ -17,7 +17,7 @@ from ops.storage.store import Store
 
 @dataclass(frozen=True)
 class Forward:
-    """What several processes did together: sentences and tokens a second, processor time, the share of padding."""
+    """The combined speed of several processes: sentences per second and CPU-second, tokens per second, and padding."""
 
     sentences_per_second: float
     sentences_per_cpu_second: float
@@ -26,9 +26,10 @@ class Forward:
 
 
 def forward_alone(out: Path, shards: int, processes: int, budget: int, every: int, dtype: str = "float32") -> Forward:
-    """Run `sample` over every `every`-th batch of a run's corpus, cut as the job cuts it, in processes of one thread.
+    """Run `sample` over every `every`-th batch of a run's corpus, cut as in the job, in processes of one thread.
 
-    Processes start together; the rate is the sum of theirs, so that it is not that of the slowest.
+    Processes start together. The rate is the sum of the processes' rates, so that the slowest process does not
+    determine it.
     """
     context = multiprocessing.get_context("spawn")
     barrier = context.Barrier(processes)

@@ -1,15 +1,20 @@
-"""The scorer on a GPU over the forward pass alone and over the device's matrix products, in one line of JSON.
+"""Compares the scorer on a GPU with the forward pass alone and with the device's matrix products; one line of JSON.
 
     python -m bench gpu
 
-bert-base's configuration with random weights, 9,216 neurons, K = 10,000, both poles, in float32, tf32, bfloat16 and
-float16; no Ray. Sentences are random tokens of lengths like those of a corpus (about 22); they are tokenized
-beforehand, in the job by other cores. Thresholds are those of all sentences here, as a worker hears them that joins a
-running job. For each arithmetic: the scorer, the forward pass alone on its batches (of one length where a length is
-common) and on batches that are cut as for a CPU, with their padding mask; how often the host waited for the device
-within a shard's batches, and at its end; the most memory. The seconds to unpickle a shard's tokens are reported too.
-Exit status 1 where a count is wrong, or a batch waited; 2 where there is no CUDA; `--device cpu --tiny` tries the
-program without one.
+The model has bert-base's configuration with random weights, 9,216 neurons, K = 10,000 and both poles, in float32, tf32,
+bfloat16 and float16, without Ray. Sentences are random tokens with lengths like those of a corpus (about 22). They are
+tokenized in advance, which other cores do in the job. Thresholds are those of all sentences used here, like those that
+a worker receives when it joins a running job.
+
+The following is measured for each arithmetic. The scorer is compared with the forward pass alone on the same batches,
+which have a single length if that length is common. It is also compared with the forward pass on batches that are cut
+as for a CPU, with a padding mask. The benchmark counts how often the host waited for the device within a shard's
+batches and at the shard's end, and reports the highest memory. It also reports the seconds to unpickle a shard's
+tokens.
+
+The exit status is 1 if a count is wrong or a batch waited, and 2 if there is no CUDA. `--device cpu --tiny` runs the
+program without a GPU.
 """
 
 import argparse
@@ -104,17 +109,17 @@ def share_of_one_length(batches: Batches, sentences: int) -> float:
 
 
 def real(batches: Batches) -> int:
-    """Return the tokens of all batches."""
+    """Return the number of tokens of all batches."""
     return sum(int(block.offsets[-1]) for _, block in batches)
 
 
 def places(batches: Batches) -> int:
-    """Return the tokens of all batches, padding included."""
+    """Return the number of tokens of all batches, including padding."""
     return sum(len(block) * int(block.lengths.max()) for _, block in batches)
 
 
 def random_sentences(count: int, seed: int) -> list[Tokens]:
-    """Return sentences of random tokens, log-normal in length around 22 tokens."""
+    """Return sentences of random tokens, whose lengths follow a log-normal distribution around 22 tokens."""
     rng = np.random.default_rng(seed)
     lengths = np.clip(rng.lognormal(np.log(19.5), 0.5, count).astype(int), 3, 512)
     return [Tokens(rng.integers(1_000, 30_000, n).tolist(), [0] * n, False) for n in lengths]
@@ -123,7 +128,7 @@ def random_sentences(count: int, seed: int) -> list[Tokens]:
 def measure(
     folder: str, device: str, dtype: str, k: int, batches: Batches, mixed: Batches
 ) -> tuple[dict[str, object], bool]:
-    """Return one arithmetic's figures, and whether every sentence was scored and no batch waited."""
+    """Return the measurements for one arithmetic, and whether every sentence was scored and no batch waited."""
     facts = read_facts(folder)
     scorer = Scorer(facts, ScoreOptions(device=device, dtype=dtype, queued=True))
     pilot = torch.cat([score_batch(scorer, tokens)[0] for _, tokens in batches[:: max(len(batches) // 8, 1)]])
@@ -175,9 +180,10 @@ def reducer_bytes(shard: ShardScorer, neurons: int) -> float:
 
 
 def new_scorer(scorer: Scorer, k: int, edges: torch.Tensor, sentences: int) -> ShardScorer:
-    """Return a scorer with room for K winners and a complete shard, so that it never sorts between batches.
+    """Return a scorer with slots for K winners and a complete shard, so that it never sorts between batches.
 
-    Without an explicit room, a GPU with little free memory would get less and sort between batches, which waits.
+    Without an explicit number of slots, a GPU with little free memory would get fewer slots and would have to sort
+    between batches, which makes the host wait.
     """
     if scorer.device.type == "cuda":
         torch.cuda.empty_cache()
@@ -185,7 +191,7 @@ def new_scorer(scorer: Scorer, k: int, edges: torch.Tensor, sentences: int) -> S
 
 
 def forward(scorer: Scorer, batches: Batches) -> Callable[[], None]:
-    """Return the forward pass alone over these batches, which are on the device already."""
+    """Return a function that runs only the forward pass over these batches, which are already on the device."""
     model = scorer.reader.model
     inputs = [(*pad(tokens, 0, scorer.device)[:2], tokens.of_one_length) for _, tokens in batches]
 
@@ -199,9 +205,9 @@ def forward(scorer: Scorer, batches: Batches) -> Callable[[], None]:
 
 
 class Waits:
-    """Counts how often the host waits for a GPU while a shard's batches are scored, and after the last of them.
+    """Counts how often the host waits for a GPU while a shard's batches are scored, and after the last batch.
 
-    torch itself warns of each; without a GPU nothing is counted.
+    torch itself warns each time; without a GPU nothing is counted.
     """
 
     def __init__(self, device: str, batches: Batches) -> None:
@@ -233,15 +239,15 @@ class Waits:
 
 
 def waits_among(warned: Iterable[str]) -> int:
-    """Return how many of torch's warnings are of an operation that waited.
+    """Return how many of torch's warnings are about an operation that waited.
 
-    `set_sync_debug_mode` itself warns, too: that it is a prototype and does not see every synchronizing operation.
+    `set_sync_debug_mode` itself also warns that it is a prototype and does not detect every synchronizing operation.
     """
     return sum("called a synchronizing" in message for message in warned)
 
 
 def matrix_products(device: str, dtype: str) -> float:
-    """Return the operations a second of a large matrix product."""
+    """Return the operations per second of a large matrix product."""
     size = 8_192 if device == "cuda" else 512
     a, b = (torch.randn(size, size, device=device, dtype=torch_dtype(dtype)) for _ in range(2))
     rounds = 20
@@ -251,7 +257,7 @@ def matrix_products(device: str, dtype: str) -> float:
 
 
 def seconds(device: str, work: Callable[[], T]) -> tuple[float, T]:
-    """Return the seconds of some work, the device's queue included, and its result."""
+    """Return the seconds of some work, including the device's queue, and its result."""
     if device == "cuda":
         torch.cuda.synchronize()
     started = time.perf_counter()

@@ -1,11 +1,12 @@
-"""Whether time a sentence and a worker's memory grow with the corpus: `jobs.topk` at three sizes, one line of JSON.
+"""Checks that the time per sentence and a worker's memory in `jobs.topk` do not grow with the corpus.
 
     python -m bench growth
 
-A BERT of four layers of 256 with random weights and the packaged tokenizer, so that all but the forward pass weighs
-more than with a usual model; sentences are synthetic, distinct and of one kind. Time is that of scoring after each
-worker's first shard, which finds the models loaded. A worker's memory at the largest size is compared between the
-first and the last third of its time on shards. Exit status 1 where a count is wrong, or time or memory differ by more
+The model is a BERT of four layers of 256 units with random weights and the packaged tokenizer. It is small, so that
+everything except the forward pass weighs more than with a usual model. Sentences are synthetic, distinct and of one
+kind, and the corpus has three sizes. Time is measured for scoring after each worker's first shard, when the models are
+loaded. At the largest size, a worker's memory is compared between the first and the last third of its time on shards.
+The benchmark prints one line of JSON. The exit status is 1 if a count is wrong, or if time or memory differ by more
 than a tenth.
 """
 
@@ -64,7 +65,7 @@ def main() -> int:
                 return status
             counts = counts_of("topk", out)
             right &= counts["scored"] == size
-            # A shard's partial file is put in place when it is done.
+            # A shard's partial file is put in place when the shard is finished.
             done = sorted(path.stat().st_mtime for path in (out / STAGES["topk"].partials).glob("shard-*"))
             sizes[size] = figures(counts, done, options.shard_size, options.workers)
             sizes[size]["memory"] = memory_of(memory, [at - began for at in done], options.workers)
@@ -79,7 +80,7 @@ def main() -> int:
 
 
 def figures(counts: dict[str, Any], done: list[float], shard: int, workers: int) -> dict[str, Any]:
-    """Return milliseconds a sentence: of scoring from its start, and after each worker's first shard."""
+    """Return the milliseconds per sentence of all scoring, and of scoring after each worker's first shard."""
     whole = counts["seconds"]["score"] / counts["scored"]
     later = (done[-1] - done[workers - 1]) / (len(done) - workers) / shard
     return {
@@ -93,9 +94,10 @@ def memory_of(memory: MemoryWatch, done: list[float], workers: int) -> dict[str,
     """Return the scoring workers' highest memory, and its growth from the first to the last third of their shards.
 
     Args:
-        memory: what was watched.
-        done: when each shard ended, seconds since the watch began; those of the first two of each worker don't count.
-        workers: how many there were.
+        memory: the memory that was recorded.
+        done: the time at which each shard ended, in seconds since recording began. The first two shards of each worker
+            are ignored.
+        workers: number of workers.
     """
     begin, end = done[min(2 * workers, len(done) - 1)], done[-1]
     series = [

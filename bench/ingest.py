@@ -1,9 +1,10 @@
-"""Ingest of a synthetic source whose every count is known: speed, memory of a worker, and that the counts are exact.
+"""Measures the speed and memory of ingest on a synthetic source, and checks that all of its known counts are exact.
 
     python -m bench ingest --sentences 1000000
 
-Writes JSON Lines into a temporary folder, runs `jobs.ingest` on them as a user would, and compares what it counted.
-`--files 1 --scaling` reads one large file with one worker, then with all: how much faster they are is in the output.
+The benchmark writes JSON Lines into a temporary folder, runs `jobs.ingest` on them as a user would, and compares the
+counts. `--files 1 --scaling` reads one large file with one worker and then with all workers, and reports how much
+faster all workers are.
 """
 
 import argparse
@@ -95,7 +96,7 @@ def main() -> int:
 
 
 class Ingested(NamedTuple):
-    """One run of the job: seconds in all and until all was read, counts, bytes of corpus/, and peaks of memory."""
+    """One run of the job: total seconds, seconds until all was read, counts, bytes of corpus/, and peaks of memory."""
 
     seconds: float
     read_seconds: float
@@ -106,7 +107,7 @@ class Ingested(NamedTuple):
 
 
 def ingest(folder: Path, workers: int) -> Ingested | None:
-    """Run the job as a user would; None where it failed."""
+    """Run the job as a user would, and return its measurements, or None if it failed."""
     out = folder / f"run-{workers}"
     command = [
         sys.executable, "-m", "jobs.ingest", "--out", str(out), "--corpus", f"made={folder}/*.jsonl",
@@ -138,7 +139,7 @@ def words() -> list[str]:
 
 
 def write_file(folder: Path, known: list[str], number: int, thousands: "np.ndarray") -> int:
-    """Write one file of the source, some thousands of lines, and return its bytes."""
+    """Write one file of the source with a thousand lines for each of `thousands`, and return its bytes."""
     path = folder / f"part-{number:04d}.jsonl"
     with path.open("w", encoding="utf-8") as file:
         for thousand in thousands.tolist():
@@ -159,7 +160,7 @@ def write_file(folder: Path, known: list[str], number: int, thousands: "np.ndarr
 
 
 def sentence(known: list[str], number: int) -> str:
-    """Return the sentence of a number: three words that spell it, and fifteen or so that follow from it."""
+    """Return the sentence of a number: three words that encode it, and about fifteen words that are derived from it."""
     spelled = [known[number // WORDS**power % WORDS] for power in range(3)]
     more = np.random.default_rng([8, number]).integers(0, WORDS, 8 + number % 15)
     return " ".join([*spelled, *(known[i] for i in more)]) + "."

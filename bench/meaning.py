@@ -1,14 +1,14 @@
-"""How fast words and their contexts are counted, and in what memory, in one line of JSON.
+"""Measures the speed and memory of counting words and their contexts, and prints one line of JSON.
 
     python -m bench meaning
     python -m bench meaning --synthetic 10000000 --minutes 10
 
-Real sentences (the Parquet files of the folder corpora/ below ATLAS_TEST_DATA where that is set, else docstrings) go
-through both passes of `ops.meaning`; times are the process's own. A plain count in Python checks the numbers. With
---synthetic that many sentences of 15 words follow, or as many as fit into --minutes; their words are drawn by Zipf's
-law from a million. They are counted shard by shard as in the job, each kind of worker in a process of its own. The peak
-memory of each process is reported, and its growth over the second half of the shards. Exit status 1 where a count
-differs or the target is missed.
+Real sentences go through both passes of `ops.meaning`; times are processor time. The sentences come from the Parquet
+files of the folder corpora/ below ATLAS_TEST_DATA if that is set, otherwise from docstrings. A plain count in Python
+checks the numbers. With --synthetic, that number of sentences of 15 words follows, or as many as fit into --minutes.
+Their words are drawn from a million words by Zipf's law. They are counted shard by shard as in the job, with each kind
+of worker in its own process. The benchmark reports the peak memory of each process, and its growth over the second half
+of the shards. The exit status is 1 if a count differs or the target is missed.
 """
 
 import argparse
@@ -37,9 +37,9 @@ from ops.shards import spans
 from ops.storage.range_file import read_between, write_numbers
 from ops.storage.store import Store
 
-TARGET = 150_000  # words a second and core, both passes together
+TARGET = 150_000  # words per second and core, for both passes together
 WINDOW, MIN_COUNT, CONTEXTS = 5, 5, 2_000
-CHECKED = 2_000  # sentences that are counted in plain Python too
+CHECKED = 2_000  # number of sentences that are also counted in plain Python
 SHARD, WORDS, DISTINCT = 100_000, 15, 1_000_000
 _LETTERS = str.maketrans("0123456789", "bcdfghjklm")
 
@@ -54,7 +54,7 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="accepted by all benchmarks; this one always prints JSON")
     options = parser.parse_args()
     texts = draw(options.sentences, options.seed)
-    choose(count_words(texts[:100], "keep"), 1, 5)  # imports the stop words, and nothing else
+    choose(count_words(texts[:100], "keep"), 1, 5)  # only to import the stop words in advance
     started = time.process_time()
     counts = add_counts([count_words(texts, "keep")])
     vocabulary = choose(counts, MIN_COUNT, CONTEXTS)
@@ -84,7 +84,7 @@ def main() -> int:
 
 
 def recount(texts: list[str], vocabulary: Vocabulary) -> int:
-    """Return how many pairs a plain loop finds."""
+    """Return the number of pairs that a plain loop finds."""
     rows, columns = set(vocabulary.rows), set(vocabulary.columns)
     found: Counter[tuple[str, str]] = Counter()
     for text in texts:
@@ -96,16 +96,16 @@ def recount(texts: list[str], vocabulary: Vocabulary) -> int:
 
 
 def count_synthetic(sentences: int, minutes: float, seed: int) -> dict[str, object]:
-    """Count made-up sentences shard by shard as the job does, each kind of worker in a process of its own.
+    """Count synthetic sentences shard by shard as the job does, with each kind of worker in its own process.
 
     Returns:
-        How many sentences fitted into the time, the highest memory of each process in MB, and for those that take one
-        shard after another how much it grew over the second half of their shards, in MB a million sentences.
+        The number of sentences that fitted into the time, and the highest memory of each process in MB. For processes
+        that work shard by shard, also the growth over the second half of the shards, in MB per million sentences.
     """
     started = time.perf_counter()
     most = -(-sentences // SHARD)
     with tempfile.TemporaryDirectory() as folder:
-        # The first pass takes about a fifth of the time that all takes, the adding up of millions of pairs included.
+        # The first pass takes about a fifth of the total time, which includes adding up millions of pairs.
         words = apart(word_worker, folder, most, seed, minutes * 60 / 5)
         shards = len(words)
         vocabulary = apart(vocabulary_maker, folder, shards)
@@ -124,7 +124,7 @@ def count_synthetic(sentences: int, minutes: float, seed: int) -> dict[str, obje
 
 
 def apart(work: Callable[..., Any], *given: Any) -> Any:
-    """Return what a function returns in a new process."""
+    """Call a function in a new process, and return its result."""
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
         return pool.submit(work, *given).result()
 
@@ -141,7 +141,7 @@ def word_worker(folder: str, most: int, seed: int, seconds: float) -> list[int]:
 
 
 def vocabulary_maker(folder: str, shards: int) -> dict[str, int]:
-    """Add up all shards' words and commit those that are kept."""
+    """Add up all shards' words, and write those that are kept."""
     counts = add_counts(pq.read_table(Path(folder) / f"words-{shard}.parquet") for shard in range(shards))
     vocabulary = choose(counts, MIN_COUNT, CONTEXTS)
     pq.write_table(vocabulary.to_table(), Path(folder) / "vocabulary.parquet")
@@ -159,7 +159,7 @@ def pair_worker(folder: str, shards: int, seed: int) -> list[int]:
 
 
 def merge_worker(folder: str, shards: int) -> dict[str, int]:
-    """Add up the counts of all shards, a range of words after another."""
+    """Add up the counts of all shards, one range of words after another."""
     vocabulary = Vocabulary.from_table(pq.read_table(Path(folder) / "vocabulary.parquet"))
     store, columns, pairs = Store(folder), len(vocabulary.columns), 0
     for span in spans(len(vocabulary.rows), WORDS_PER_RANGE):
@@ -169,22 +169,22 @@ def merge_worker(folder: str, shards: int) -> dict[str, int]:
 
 
 def slope(peaks: list[int]) -> float | None:
-    """Return by how much the memory grew over the second half of the shards, in MB a million sentences."""
+    """Return the growth of the memory over the second half of the shards, in MB per million sentences."""
     half = len(peaks) // 2
     return round((peaks[-1] - peaks[half]) / ((len(peaks) - 1 - half) * SHARD / 1e6), 1) if half > 1 else None
 
 
 def zipf(shard: int, seed: int) -> list[str]:
-    """Return the sentences of a shard."""
+    """Return the synthetic sentences of a shard, with words that follow Zipf's law."""
     rng = np.random.default_rng([seed, shard])
-    # The inverse of Zipf's cumulative share: word r has a share of about 1 / (r ln(DISTINCT)).
+    # This inverts Zipf's cumulative distribution, in which word r has a share of about 1 / (r ln(DISTINCT)).
     ranks = np.exp(rng.random((SHARD, WORDS)) * np.log(DISTINCT)).astype(np.int64)
-    # Ranks written in letters, so that they are words as a content word is one.
+    # Ranks are written in letters, so that they count as content words.
     return [("q" + " q".join(map(str, row))).translate(_LETTERS) for row in ranks.tolist()]
 
 
 def read_pairs(store: Store, shards: int, first: int, last: int) -> Iterator[Counts]:
-    """Return the counts of each shard in turn, of the keys from `first` to `last`."""
+    """Yield the counts of each shard for the keys from `first` to `last`."""
     for shard in range(shards):
         found = read_between(store, f"pairs-{shard}.parquet", "key", first, last)
         yield Counts(found["key"].to_numpy(), found["total"].to_numpy())

@@ -1,4 +1,4 @@
-"""The memory of a process and of all that it started, over time, from /proc."""
+"""Records the memory of a process and of all its descendants over time, from /proc."""
 
 import os
 import threading
@@ -10,11 +10,11 @@ EVERY_S = 1.0
 
 
 class MemoryWatch:
-    """Notes the resident memory of every descendant of a process, in bytes, each second until it is left.
+    """Records the resident memory of every descendant of a process, in bytes, each second while this context is open.
 
     Attributes:
         peaks: each process's highest resident memory, by (pid, name).
-        series: for each of them, (seconds since the start, bytes) in order.
+        series: for each process, the pairs (seconds since the start, bytes) in order.
     """
 
     def __init__(self, pid: int) -> None:
@@ -35,7 +35,7 @@ class MemoryWatch:
         self._thread.join()
 
     def peak(self, name: str) -> int:
-        """Return the highest memory of any process whose name contains `name`; 0 where there was none."""
+        """Return the highest memory of any process whose name contains `name`; 0 if there was no such process."""
         return max((peak for (_, own), peak in self.peaks.items() if name in own), default=0)
 
     def _run(self) -> None:
@@ -48,14 +48,14 @@ class MemoryWatch:
 
 
 def descendants(root: int) -> list[tuple[int, str, int]]:
-    """Return pid, command line (its start) and resident bytes of a process and of all below it."""
+    """Return the pid, the start of the command line, and the resident bytes of a process and all its descendants."""
     parents: dict[int, int] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
                 parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
             except (OSError, IndexError):
-                continue  # it ended meanwhile
+                continue  # the process has ended
     page = os.sysconf("SC_PAGE_SIZE")
     found = []
     for pid in parents:

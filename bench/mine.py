@@ -1,13 +1,15 @@
-"""What `jobs.mine` takes for a neuron and pole, part by part, at several K, in one line of JSON.
+"""Measures the time of each part of `jobs.mine` for a neuron and pole at several K, and prints one line of JSON.
 
     python -m bench mine
 
-Real sentences (bench/texts.py) are annotated by the shipped pipeline; each neuron's winners are the sentences that are
-likest a direction of its own in the space of their words and tags, with noise. The first neurons of 9,216 go through
-the steps' own workers in this process, on one thread; seconds are those of processor time after a warm-up. All else is
-scaled: `sampled` says how many neurons were mined, and `union` how many candidates they had and how many all neurons
-would have if the union kept growing as it does from half of the sample to all of it; counting is scaled by that.
-Exit status 1 where the tables of the same neurons, taken one set at a time, are not equal.
+Real sentences (bench/texts.py) are annotated by the shipped pipeline. Each neuron's winners are the sentences that are
+most similar to a random direction of that neuron in the space of their words and tags, with noise. The first neurons of
+9,216 go through the steps' own workers in this process, on one thread. Seconds are processor time after a warm-up.
+
+Everything else is scaled to all neurons. `sampled` is the number of neurons that were mined. `union` is the number of
+their candidates, with an estimate for all neurons. The estimate assumes that the union keeps growing as it does from
+half of the sample to the complete sample, and counting is scaled by it. The exit status is 1 if the tables of the same
+neurons differ when they are computed one set at a time.
 """
 
 import argparse
@@ -59,10 +61,10 @@ from ops.topk.neurons import POLES, Neurons
 
 WIDTHS = (768,) * 12
 SETS = sum(WIDTHS) * len(POLES)
-# For each K how many neurons are mined, in items of at most a range each.
+# For each K, the number of mined neurons, and the number of neurons in an item of work.
 SAMPLES = {100: (64, 64), 1_000: (16, 16), 10_000: (4, 4)}
 PRINT = "f" * 64
-# Where sets are taken a few at a time.
+# The modules of `ops.mine` that process several sets at a time.
 CHUNKED = ("sentence_sets", "pattern_rows", "score_sets")
 
 
@@ -85,10 +87,10 @@ def main() -> int:
 
 
 def annotate(store: Store, count: int, seed: int, datasets: Sequence[str] = ()) -> None:
-    """Write real sentences as `annotate` leaves them for mining; every second one is in the baseline.
+    """Write real sentences in the form in which `annotate` writes them; every second sentence is in the baseline.
 
-    Documents of ten sentences are of the data sets in turn; where none are given, every third sentence is of another
-    one than the rest.
+    Documents of ten sentences belong to the data sets in turn. If no data sets are given, every third sentence belongs
+    to another data set than the rest.
     """
     texts = draw(count, seed)
     ids = np.arange(len(texts))
@@ -108,7 +110,7 @@ def annotate(store: Store, count: int, seed: int, datasets: Sequence[str] = ()) 
 
 
 def measure(out: str, k: int, seed: int, baseline: int) -> dict[str, Any]:
-    """Return every figure at one K, each after a warm-up on the same item."""
+    """Return every measurement at one K, each after a warm-up on the same item."""
     store, (sampled, size) = Store(out), SAMPLES[k]
     write_winners(store, k, sampled, seed)
     every = MineConfig.model_validate({"out": out}).model_dump(mode="json")
@@ -153,7 +155,7 @@ def measure(out: str, k: int, seed: int, baseline: int) -> dict[str, Any]:
 
 
 def seconds(step: Step, warm: bool = True) -> float:
-    """Do all items of a step in this process; return the processor time, without that of a first warm-up item."""
+    """Process all items of a step here, and return the processor time, without that of a first warm-up item."""
     worker = step.worker(**step.args)
     if warm:
         worker(step.items[0], None)
@@ -164,7 +166,7 @@ def seconds(step: Step, warm: bool = True) -> float:
 
 
 def write_winners(store: Store, k: int, neurons: int, seed: int) -> None:
-    """Write the part of `topk/` of the first neurons."""
+    """Write the first neurons' part of `topk/`."""
     sentences, rng = open_sentences(store, CODES, PRINT), np.random.default_rng([seed, k])
     likeness = Likeness(sentences)
     columns: dict[str, list[Int64s]] = {"unit": [], "pole": [], "rank": [], "sent_id": []}
@@ -192,7 +194,7 @@ def write_winners(store: Store, k: int, neurons: int, seed: int) -> None:
 
 
 class Likeness:
-    """How like a direction sentences are: the mean of random numbers of its words and of its tags, with noise."""
+    """Similarities of sentences to random directions: mean random weights of their words and tags, plus noise."""
 
     def __init__(self, sentences: SentenceStore) -> None:
         rows = np.arange(len(sentences.sent_id))
@@ -202,7 +204,7 @@ class Likeness:
         ]
 
     def draw(self, rng: np.random.Generator) -> Float64s:
-        """Return the likeness to a direction that is drawn, `[sentences]`."""
+        """Draw a direction and return the similarity of each sentence to it, `[sentences]`."""
         found = rng.normal(0, 0.1, len(self.sorts[0][0]))
         for sequences, names in self.sorts:
             found += mean_of(sequences, rng.normal(size=names))
@@ -210,13 +212,13 @@ class Likeness:
 
 
 def mean_of(sequences: Sequences, weights: Float64s) -> Float64s:
-    """Return the mean weight of each sentence's items, or 0 without items."""
+    """Return the mean weight of each sentence's items, or 0 for a sentence without items."""
     running = np.concatenate(([0.0], np.cumsum(weights[sequences.items])))
     return np.diff(running[sequences.offsets]) / np.maximum(sequences.lengths, 1)
 
 
 def is_equal(args: MineArgs, store: Store, ranges: list[Item]) -> bool:
-    """Tell whether taking a set at a time gives the same candidates and tables as taking a range."""
+    """Return whether processing one set at a time gives the same candidates and tables as processing a range."""
     before = read_all(store, ranges)
     with ExitStack() as patches:
         for name in CHUNKED:
@@ -236,9 +238,9 @@ def read_all(store: Store, ranges: list[Item]) -> list[pa.Table]:
 
 
 def candidates(store: Store, ranges: list[Item], sets: int) -> tuple[int, int]:
-    """Return how many distinct candidates the sample has, and how many all neurons are estimated to have.
+    """Return the number of distinct candidates in the sample, and an estimate of the number for all neurons.
 
-    The estimate is Heaps' law through two points: half of the sampled neurons and poles, and all of them.
+    The estimate is Heaps' law fitted to two points: half of the sampled neurons and poles, and all of them.
     """
     tables = [pq.read_table(Path(store.path(range_file(item).path))) for item in ranges]
     whole = pa.concat_tables(tables).unify_dictionaries()

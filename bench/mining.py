@@ -1,10 +1,10 @@
-"""How fast one neuron's sentences are mined, against the `prefixspan` package, in one line of JSON.
+"""Compares the speed of mining one neuron's sentences with the `prefixspan` package, and prints one line of JSON.
 
     python -m bench mining
 
-Sentences come from the Parquet files of the folder corpora/ below ATLAS_TEST_DATA where that is set, else from
-docstrings; words, tags and trees from the shipped English pipeline. Everything runs on one thread. Exit status 1
-where a count differs or a target is missed.
+Sentences come from the Parquet files of the folder corpora/ below ATLAS_TEST_DATA if that is set, otherwise from
+docstrings. Words, tags and trees come from the shipped English pipeline. Everything runs on one thread. The exit status
+is 1 if a count differs or a target is missed.
 """
 
 import argparse
@@ -50,7 +50,7 @@ def main() -> int:
 
 
 def measure(words: Sequences, tags: Sequences, forest: Forest, others: Sequences) -> dict[str, object]:
-    """Return every figure: the reference's one run, the median of five of everything compiled."""
+    """Return every measurement: one execution of the reference, and the median of five for compiled code."""
     result: dict[str, object] = {"sentences": {"word": len(words), "tag": len(tags), "subtree": len(forest)}}
     result["mean_length"] = {"word": round(words.lengths.mean(), 1), "tag": round(tags.lengths.mean(), 1)}
     agree, ratios = [], {}
@@ -103,7 +103,7 @@ def measure(words: Sequences, tags: Sequences, forest: Forest, others: Sequences
 
 
 def median(work: Callable[[], T], times: int = 5) -> tuple[float, T]:
-    """Return the median of several runs in seconds, after one that compiles, and the result."""
+    """Return the median seconds of several executions, after a first one that compiles, and the result."""
     result = work()
     seconds = []
     for _ in range(times):
@@ -133,7 +133,7 @@ def annotate(texts: Iterable[str]) -> tuple[list[list[str]], list[list[str]], li
 
 
 def coded(tokens: list[list[str]], count: int) -> tuple[Sequences, Sequences]:
-    """Return the first `count` lists and the others as codes of one vocabulary."""
+    """Return the first `count` lists, and all other lists, as codes of one vocabulary."""
     codes: dict[str, int] = {}
     rows = [[codes.setdefault(token, len(codes)) for token in row] for row in tokens]
     return Sequences.from_lists(rows[:count]), Sequences.from_lists(rows[count:])

@@ -1,12 +1,12 @@
-"""Measure the cost of mixing relative to the forward pass alone and to the published method, in one line of JSON.
+"""Measures the cost of mixing relative to the forward pass alone and to the published method, in one line of JSON.
 
     python -m bench mixing
 
-The same batches of 128-token sequences go through the plain model with SDPA, through `ops.mixing.shard` (from tokens
-to merged moments), and through the direct implementation that builds heads x tokens x tokens x width, in turn. Times
-are the process's own (user and system, one thread), so that what else the machine does counts little. Sequences come
-from the Parquet files of the folder corpora/ below ATLAS_TEST_DATA where that is set, else from docstrings. Exit
-status 1 where a value differs or a target is missed.
+The same batches of 128-token sequences go in turn through the plain model with SDPA, through `ops.mixing.shard` (from
+tokens to merged moments), and through the direct implementation. The latter builds an array of heads x tokens x tokens
+x width. Times are processor time (user and system, one thread), so that other load on the machine matters little.
+Sequences come from the Parquet files of the folder corpora/ below ATLAS_TEST_DATA if that is set, otherwise from
+docstrings. The exit status is 1 if a value differs or a target is missed.
 """
 
 import argparse
@@ -81,7 +81,7 @@ def main() -> int:
 
 
 def sequences(tokenizer: Tokenizer, batches: int, size: int, seed: int) -> list[list[Tokens]]:
-    """Return batches of sequences of 128 tokens each, cut from real sentences laid end to end."""
+    """Return batches of sequences of 128 tokens each, cut from concatenated real sentences."""
     whole = [i for t in tokenizer.encode(draw(batches * size * LENGTH // 4, seed)) for i in t.ids[1:-1]]
     inner = LENGTH - 2
     first, last = tokenizer.encode(["a"])[0].ids[:: len(tokenizer.encode(["a"])[0].ids) - 1]

@@ -1,13 +1,14 @@
-"""A shard's partial file at full size: memory of writing it, and requests of reading it from object storage.
+"""Measures the memory to write a shard's partial file at full size, and the requests to read it from object storage.
 
     python -m bench partial_file --neurons 36864
 
-As many neurons as bert-base has at `--site mlp`, K = 10,000, both poles: all winners so far are in one shard, the most
-that a shard can hand over. `write` has the highest memory while the file is built and written, beyond what there was
-before, next to the bytes of one part's winners and of all. `read` has requests and seconds from a local S3 server,
-with a wait added to each request: of the footer alone, of one part of the neurons as the merge reads it, of all
-histograms, of the activation sample. Exit status 1 where writing takes more than some parts' memory, reading of all
-neurons more than one request after the footer, or what is read is not what was written.
+The file has the same number of neurons as bert-base at `--site mlp`, with K = 10,000 and both poles. All winners so far
+are in this shard, which is the maximum that a shard can return. `write` reports the highest additional memory while the
+file is built and written, next to the bytes of one part's winners and of all winners. `read` reports requests and
+seconds for a local S3 server with a delay added to each request: for the footer alone, for one part of the neurons as
+the merge reads it, for all histograms, and for the activation sample. The exit status is 1 if writing takes too much
+memory, if reading all neurons takes more than one request after the footer, or if the data read differs from the data
+written.
 """
 
 import argparse
@@ -38,14 +39,14 @@ from ops.topk.score_shard import ShardScorer
 from ops.topk.shard_sums import ShardTotals
 
 NEURONS, K, SAMPLED, SHARD, WAIT_MS = 36_864, 10_000, 12, 100_000, 50
-READ_K = 100  # of the file that is read: winners change no request
-PAIR_BYTES = 12  # of an activation and an id as they are counted here
-PARTS = 16  # whose winners' bytes writing may take: they are decoded, made a table of, and encoded
+READ_K = 100  # K of the file that is read, since the number of winners does not change the requests
+PAIR_BYTES = 12  # bytes of an activation and an id
+PARTS = 16  # writing may take the bytes of this many parts' winners, which are decoded, put in a table, and encoded
 FILE = "shard.parquet"
 
 
 class NoModel:
-    """Stand in for a model; only its device is needed."""
+    """A replacement for a model, of which only the device, the layers and `sparse` are used."""
 
     device = torch.device("cpu")
     layers = (1,)
@@ -85,7 +86,7 @@ def copyfile(source: str, target: str) -> None:
 
 
 def shard(neurons: int, k: int, sampled: int, seed: int) -> tuple[ShardRows, ShardTotals]:
-    """Return the rows of a shard that holds all winners so far, the same for both poles, and its made-up sums."""
+    """Return the rows of a shard with all winners so far, the same for both poles, and the shard's synthetic sums."""
     rng, generator = np.random.default_rng(seed), torch.Generator().manual_seed(seed)
     edges = edges_from_pilot(torch.randn(4_000, 1, generator=generator)).expand(neurons, -1)
     scorer = ShardScorer(cast(Scorer, NoModel()), 1, POLES, edges)
@@ -97,8 +98,8 @@ def shard(neurons: int, k: int, sampled: int, seed: int) -> tuple[ShardRows, Sha
 
 
 def write(rows: ShardRows, path: str) -> dict[str, Any]:
-    """Write a shard's file and return what that took."""
-    Path("/proc/self/clear_refs").write_text("5")  # the highest memory is counted from here
+    """Write a shard's file, and return the time and memory that this took."""
+    Path("/proc/self/clear_refs").write_text("5")  # resets the recorded highest memory
     before, started = resident()["VmRSS"], time.process_time()
     rows.write(path, {})
     seconds, after = time.process_time() - started, resident()["VmHWM"]
@@ -111,12 +112,12 @@ def write(rows: ShardRows, path: str) -> dict[str, Any]:
 
 
 def read_all(path: str, totals: ShardTotals, wait: float) -> tuple[dict[str, Any], bool]:
-    """Read the file from object storage in every way that topk does; return each one's figures, and whether all agree.
+    """Read the file from object storage in every way that topk does; return the measurements, and whether data agree.
 
     Args:
-        path: the file on this machine.
-        totals: what it was made of.
-        wait: seconds that are added to each request.
+        path: the local path of the file.
+        totals: the sums from which the file was written.
+        wait: seconds of delay that are added to each request.
     """
     sample = np.array([totals.kept[i] for i in sorted(totals.kept)])
     with s3_server() as port, CountingProxy(port) as proxy:

@@ -1,4 +1,4 @@
-"""What the benchmarks of passes of a model share: batches for the plain model, its passes, and runs in turn."""
+"""Shared code of the benchmarks of a model's passes: batches for the plain model, its passes, and repeated timing."""
 
 import argparse
 import statistics
@@ -14,7 +14,7 @@ Inputs = list[dict[str, torch.Tensor]]
 
 
 def add_options(parser: argparse.ArgumentParser, model_help: str) -> None:
-    """Add the options that each of these benchmarks has."""
+    """Add the options that all of these benchmarks have."""
     parser.add_argument("--model", default="sample", help=model_help)
     parser.add_argument("--repeats", type=int, default=5, help="times that each way is measured, one after the other")
     parser.add_argument("--seed", type=int, default=0)
@@ -22,7 +22,7 @@ def add_options(parser: argparse.ArgumentParser, model_help: str) -> None:
 
 
 def padded(batches: Iterable[Sequence[Tokens]], pad_id: int) -> Inputs:
-    """Return batches as a model of transformers takes them, on the CPU."""
+    """Return batches in the form that a model of transformers takes, on the CPU."""
     inputs = []
     for batch in batches:
         ids, real, _ = pad(batch, pad_id, torch.device("cpu"))
@@ -39,7 +39,10 @@ def read_plainly(model: torch.nn.Module, inputs: Inputs, times: int = 1) -> None
 
 
 def interleaved(work: dict[str, Callable[[], None]], repeats: int) -> dict[str, list[float]]:
-    """Return the processor seconds of each run, one of each in turn, after one round that is not counted."""
+    """Return the processor seconds of each function in each round, after one round that is not counted.
+
+    Each round calls all functions in turn.
+    """
     seconds: dict[str, list[float]] = {name: [] for name in work}
     for round_ in range(repeats + 1):
         for name, run in work.items():
@@ -51,5 +54,5 @@ def interleaved(work: dict[str, Callable[[], None]], repeats: int) -> dict[str, 
 
 
 def ratio(seconds: list[float], others: list[float]) -> float:
-    """Return the median of the rounds' ratios."""
+    """Return the median over rounds of the ratio of two times."""
     return statistics.median(a / b for a, b in zip(seconds, others, strict=True))

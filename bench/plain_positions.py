@@ -1,13 +1,13 @@
-"""Compare a finished run of `jobs.positions` with transformers alone, in one line of JSON.
+"""Compares a finished run of `jobs.positions` with transformers alone, and prints one line of JSON.
 
     python -m jobs.positions --out runs/reviews --preset small --split none --limit 2000 --corpus reviews.parquet
     python -m bench.plain_positions --out runs/reviews
 
-Every text of the run's corpus is read by itself, without padding, by `AutoTokenizer` and `AutoModel`: as it is, with
+Every text of the run's corpus is read by itself, without padding, by `AutoTokenizer` and `AutoModel`: unchanged, with
 the table of position embeddings set to zero (`none`), and with other `position_ids` (`shifted`, `constant`). The mean
-cosine of each layer is compared with the run's positions/similarity; for a decoder, so are the perplexities of all
-tokens. Runs with a start token, an answer column or --max-tokens are not compared. Exit status 1 if a value differs by
-more than 1e-4, or a perplexity by more than a thousandth of it.
+cosine of each layer is compared with the run's positions/similarity. For a decoder, the perplexities of all tokens are
+compared too. Runs with a start token, an answer column or --max-tokens are refused. The exit status is 1 if a value
+differs by more than 1e-4, or a perplexity by more than a thousandth of its value.
 """
 
 import argparse
@@ -74,7 +74,7 @@ def main() -> int:
 
 
 class PlainModel:
-    """A model and its tokenizer as transformers loads them, and what its positions may become."""
+    """A model and its tokenizer as transformers loads them, with changed positions."""
 
     def __init__(self, name: str, shift: int) -> None:
         from transformers import AutoModel, AutoModelForCausalLM, AutoTokenizer
@@ -90,7 +90,7 @@ class PlainModel:
 
     @torch.inference_mode()
     def read(self, text: str) -> Iterator[tuple[str, torch.Tensor, torch.Tensor | None]]:
-        """Yield each variant, every layer's states `[layers, tokens, width]`, and a decoder's losses `[tokens - 1]`."""
+        """Yield each variant with its states `[layers, tokens, width]` and a decoder's losses `[tokens - 1]`."""
         ids = torch.tensor([self.tokenizer(text, truncation=True, max_length=self.limit)["input_ids"]])
         places = torch.arange(ids.shape[1])[None]
         moved = {"default": places, "none": places, "constant": places * 0, "shifted": places + self.shift}
@@ -106,7 +106,7 @@ class PlainModel:
 
 
 def measure(plain: PlainModel, texts: list[str]) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
-    """Return by variant each text's cosines with its default states `[tokens, layers]`, and losses `[tokens - 1]`."""
+    """Return, by variant, each text's cosines with the default `[tokens, layers]`, and its losses `[tokens - 1]`."""
     cosines: dict[str, list[Any]] = {}
     losses: dict[str, list[Any]] = {}
     for number, text in enumerate(texts, 1):

@@ -1,12 +1,13 @@
-"""`jobs.topk` against the script a researcher writes in an afternoon, with the same winners, in one line of JSON.
+"""Compares the speed of `jobs.topk` with a simple script that finds the same winners, and prints one line of JSON.
 
     python -m bench plain_script
 
-The script: transformers in corpus order, batches of 32, all cores as torch's threads, every hidden state, mean over
-tokens, `torch.topk` for both poles of the best so far and the batch together. It is timed on the last sentences
-alone, its state having been made from all before them, since it would take minutes to get there. The job, two
-processes of one thread, is timed over all sentences: scoring, partial files and merge, start-up aside. Exit
-status 1 where a winner differs by more than a rounding or a target is missed.
+The script is one that a researcher writes in an afternoon. It runs transformers in the order of the corpus, with
+batches of 32 and with all cores as torch's threads. It takes the mean over tokens of every hidden state, and applies
+`torch.topk` for both poles to the best so far and the batch. It is timed only on the last sentences, because reaching
+them would take minutes; its state is computed from all earlier sentences. The job, with two processes of one thread, is
+timed over all sentences: scoring, partial files and merge, without start-up. The exit status is 1 if a winner differs
+by more than rounding or if a target is missed.
 """
 
 import argparse
@@ -49,7 +50,8 @@ def main() -> int:
         script, plain, done = Script(), {}, {}
         for k in options.k:
             out = folder / f"run-{k}"
-            # Two shards, one for each worker: an end of a shard sorts all winners so far, which is rare at full size.
+            # There are only two shards, one for each worker, because the end of a shard sorts all winners so far. At
+            # full size the ends of shards are rare.
             size = -(-(options.start + options.sentences) // 2)
             ingested = run_job("ingest", out, "--corpus", source, "--split", "none", "--shard-size", size)
             done[k] = run_job("topk", out, "--k", k, "--workers", 2)
@@ -100,12 +102,12 @@ class Script:
         return torch.cat([(state * mask).sum(1) / mask.sum(1) for state in states], 1)
 
     def begin(self, pooled: torch.Tensor, k: int) -> State:
-        """Return what the script would know after some sentences."""
+        """Return the state that the script would have after some sentences."""
         k = min(k, len(pooled))
         return {pole: pooled.topk(k, dim=0, largest=largest) for pole, largest in POLES.items()}  # type: ignore[misc]
 
     def step(self, state: State, pooled: torch.Tensor, first: int, k: int) -> State:
-        """Return the best of the best so far and a batch whose ids begin at `first`."""
+        """Return the best of the previous best and of a batch whose ids start at `first`."""
         ids = torch.arange(first, first + len(pooled))[:, None].expand_as(pooled)
         found: State = {}
         for pole, largest in POLES.items():
@@ -116,7 +118,7 @@ class Script:
 
 
 def agrees(state: State, out: Path, k: int) -> bool:
-    """Tell whether the table has the script's winners, ignoring ties at the last rank within rounding."""
+    """Return whether the table has the same winners as the script, except for ties at the last rank within rounding."""
     table = ds.dataset(out / "topk").to_table(columns=["pole", "activation", "sent_id"])
     pole = table["pole"].to_numpy()
     for name, largest in POLES.items():

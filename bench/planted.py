@@ -1,9 +1,9 @@
-"""A tiny transformer whose units are known functions of the sentence, and a corpus in which each is on K times.
+"""A tiny transformer whose units are known functions of the sentence, and a corpus in which each unit is on K times.
 
-A decoder with two blocks, built by hand. Constants that are far larger than all else fill two dimensions, so that layer
-norms do next to nothing. A head of the first block looks for the words of one question: its output is 1 at every token
-from the first of them on, and 0 before. The one head in use of the second block looks for a token at which two such
-answers meet. The units of an MLP, at the last token of a sentence, then say yes or no.
+The model is a decoder with two blocks, built by hand. Two dimensions contain constants that are far larger than all
+other values, so that layer norms have almost no effect. Each head of the first block detects the words of one question:
+its output is 0 before the first of these words and 1 from that word on. One head of the second block is used; it
+detects a token at which two such answers meet. The units of an MLP are then on or off at the last token of a sentence.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from numpy.random import Generator
 
 LAYERS, HEADS, HEAD = 2, 16, 8
 WIDTH = HEADS * HEAD
-LOW, HIGH = WIDTH - 2, WIDTH - 1  # dimensions of the constants
+LOW, HIGH = WIDTH - 2, WIDTH - 1  # the dimensions that contain the constants
 CONSTANT, SHARP = 1_000.0, 60.0
 UNITS = 16
 FILLER, DOCUMENT = 3_000, 4
@@ -32,14 +32,14 @@ _OTHER_PARTICIPLES = ("sold", "seen", "chosen", "driven", "hidden", "stolen")
 
 @dataclass(frozen=True)
 class Planted:
-    """A unit and what its explanation has to say.
+    """A unit and the explanation that is expected for it.
 
     Attributes:
-        name: of the function.
-        unit: of the last layer's MLP.
-        literals: patterns in lower case; one of them has to come first in the explanation. Empty for length and noise.
-        negated: a pattern that has to be there too, negated.
-        verdicts: those that may be given.
+        name: the name of the function.
+        unit: the unit of the last layer's MLP.
+        literals: patterns in lower case, one of which must come first in the explanation. Empty for length and noise.
+        negated: a pattern that must also be in the explanation, negated; empty for none.
+        verdicts: the accepted verdicts.
     """
 
     name: str
@@ -65,10 +65,10 @@ def write_planted(folder: Path, sentences: int = 4_000, on: int = 100, seed: int
     """Write the model and its corpus, a JSON Lines file of sentences with a `doc_id`, and return their paths.
 
     Args:
-        folder: to write to.
-        sentences: of the corpus, distinct ones; more than thirteen times `on`.
-        on: sentences in which each function is on.
-        seed: of the corpus and of the noise.
+        folder: the folder to which to write.
+        sentences: number of distinct sentences in the corpus; must be more than thirteen times `on`.
+        on: number of sentences in which each function is on.
+        seed: the seed of the corpus and of the noise.
     """
     import json
 
@@ -81,16 +81,17 @@ def write_planted(folder: Path, sentences: int = 4_000, on: int = 100, seed: int
     return make_model(folder / "planted", sentences, rng), corpus
 
 
-# What the units of `write_planted_datasets` do: the same word everywhere, another word in each data set, the data set.
+# The units of `write_planted_datasets`, which detect: the same word everywhere, another word in each data set, and the
+# data set.
 EVERYWHERE, HERE_AND_THERE, THE_DATASET = 0, 1, 3
 
 
 def write_planted_datasets(folder: Path, sentences: int = 1_680, on: int = 120, seed: int = 0) -> tuple[Path, Path]:
     """Write the model and a corpus of three data sets, and return the model and the folder of the corpus's files.
 
-    In each a third of the sentences, by document. Unit 0 is on at the same word in all of them. Unit 1 is on at one
-    word in `first` and at another one in `second`; `third` has neither. Unit 3 is on at the mark that ends every
-    sentence of `third` and no other sentence.
+    Each data set contains a third of the sentences, in complete documents. Unit 0 is on at the same word in all data
+    sets. Unit 1 is on at one word in `first` and at another word in `second`; `third` contains neither word. Unit 3 is
+    on at the mark that ends every sentence of `third` and no other sentence.
     """
     import json
 
@@ -111,13 +112,14 @@ def write_planted_datasets(folder: Path, sentences: int = 1_680, on: int = 120, 
 
 
 def make_texts(sentences: int, on: int, rng: Generator) -> list[str]:
-    """Return sentences of filler words into which the words of the functions are put, `on` sentences for each.
+    """Return sentences of filler words into which the words of the functions are inserted, `on` sentences for each.
 
-    A sentence's first word is in no other one, so that nothing can be learned of what follows from it.
+    A sentence's first word is in no other sentence, so that the noise, which depends on the first word, cannot be
+    learned.
     """
     lengths = rng.integers(8, 31, sentences)
     order = rng.permutation(sentences)
-    lengths[order[:on]] = rng.integers(40, LONGEST - 8, on)  # the long ones
+    lengths[order[:on]] = rng.integers(40, LONGEST - 8, on)  # the long sentences
     words = [[f"w{number}" for number in rng.integers(0, FILLER, length)] for length in lengths]
     for place, row in enumerate(words):
         row[0] = f"v{place}"
@@ -154,7 +156,7 @@ def make_texts(sentences: int, on: int, rng: Generator) -> list[str]:
 
 
 def make_model(folder: Path, sentences: int, rng: Generator) -> Path:
-    """Write the model of so many sentences and its tokenizer, a token a word, and return the folder."""
+    """Write the model for this number of sentences and a tokenizer with one token per word, and return the folder."""
     from tokenizers import Tokenizer, models, pre_tokenizers
     from transformers import GPT2Config, GPT2Model, PreTrainedTokenizerFast
 
@@ -178,8 +180,8 @@ def make_model(folder: Path, sentences: int, rng: Generator) -> Path:
     return folder
 
 
-# Dimensions: what a token is, in the order of these lists of words; then the answers of the heads, at the same places
-# from `ANSWERS` on; then the position; random numbers of the words that come first, and those of the first word.
+# The dimensions, in order: the list of words to which a token belongs; from `ANSWERS` on, the answers of the heads in
+# the same order; `MET`; the position; the random numbers of first words; and those of the sentence's first word.
 _ASKED = (_ONE, _EITHER, (_PAIR[0],), (_PAIR[1],), (_MARK,), _PARTICIPLES, (_PRESENT,), (_ABSENT,))
 ANSWERS, MET, PLACE, NOISE, HEARD = 16, 32, 40, 48, 64
 N_NOISE = 8
@@ -204,13 +206,13 @@ def _plant(model: Any, vocabulary: dict[str, int], rng: Generator) -> None:
             norm.weight.fill_(spread)
     model.ln_f.weight.fill_(spread)
     first, second = model.h
-    # A head for each question: every token asks, the tokens that are one of the words answer.
+    # There is a head for each question: every token is a query, and the tokens that are one of the words match it.
     for head in range(len(_ASKED)):
         _head(first.attn, head, [(head, 1.0)], [(head, 1.0, ANSWERS + head)])
-    # Noise: one head looks at the first word alone, for a random number that is another one for each word.
+    # For the noise, one head attends only to the first word and reads a random number that differs between words.
     for i in range(N_NOISE):
         _head(first.attn, len(_ASKED), [(PLACE, -float(len(places)))], [(NOISE + i, 1.0, HEARD + i)], i)
-    # The second word of the pair at a token before which the first one was.
+    # This head detects the second word of the pair at a token that comes after the first word.
     pair = _ASKED.index((_PAIR[1],)), ANSWERS + _ASKED.index((_PAIR[0],))
     _head(second.attn, 0, [(d, 1.0) for d in pair], [(pair[0], 1.0, MET), (pair[1], 1.0, MET)])
     answer = {words: ANSWERS + i for i, words in enumerate(_ASKED)}
@@ -234,14 +236,14 @@ def _head(
     attention: Any, head: int, keys: list[tuple[int, float]], values: list[tuple[int, float, int]],
     first: int = 0,
 ) -> None:  # fmt: skip
-    """Let a head look at the tokens with the largest sum of `keys`, and add `values` of what it sees to dimensions.
+    """Make a head attend to the tokens with the largest sum of `keys`, and add their `values` to other dimensions.
 
     Args:
-        attention: of a block.
-        head: its number.
-        keys: (dimension, weight).
-        values: (dimension that is read, weight, dimension that is added to).
-        first: of the head's own dimensions, from which its values are kept.
+        attention: the attention of a block.
+        head: the index of the head.
+        keys: pairs (dimension, weight).
+        values: triples (dimension to read, weight, dimension to which to add).
+        first: the first of the head's own dimensions in which its values are stored.
     """
     start = head * HEAD
     attention.c_attn.bias[start] = SHARP * HEAD**0.5

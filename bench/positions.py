@@ -1,12 +1,12 @@
-"""Measure the cost of `jobs.positions` relative to its forward passes alone, in one line of JSON.
+"""Measures the cost of `jobs.positions` relative to its forward passes alone, and prints one line of JSON.
 
     python -m bench positions
 
-The same batches of real sentences, cut as the job cuts them, go through the plain model once for each variant and once
-by default (a decoder's with its loss, without which there is no perplexity), and through `ops.positions.shard` (from
-tokens to sums), in turn. Times are the process's own (user and system, one thread), so that what else the machine does
-counts little. The pilot, a fiftieth of a corpus, is added.
-Exit status 1 where a value differs or the target is missed.
+The same batches of real sentences, cut as in the job, go in turn through the plain model and through
+`ops.positions.shard` (from tokens to sums). The plain model reads them once for each variant and once with its own
+positions; a decoder also computes its loss, which perplexities need. Times are processor time (user and system, one
+thread), so that other load on the machine matters little. The pilot, a fiftieth of a corpus, is added.
+The exit status is 1 if a value differs or the target is missed.
 """
 
 import argparse
@@ -86,7 +86,7 @@ def main() -> int:
 
 @torch.inference_mode()
 def plain_cosine(model: torch.nn.Module, facts: ModelFacts, inputs: Inputs) -> float:
-    """Return the mean cosine of the last states with and without the table's rows, by transformers alone."""
+    """Return the mean cosine between the last states with and without position embeddings, by transformers alone."""
     with_positions = [model(**batch).last_hidden_state for batch in inputs]
     find_table(model, facts).table.weight.zero_()
     cosines = [

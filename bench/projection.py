@@ -1,9 +1,10 @@
-"""Project the time of `jobs.run` on 82 million sentences with bert-base: the tables of docs/scale.md.
+"""Projects the time of `jobs.run` on 82 million sentences with bert-base: the tables of docs/scale.md.
 
     python -m bench projection
 
-Prints the tables as docs/scale.md shows them; a test compares the two. Each row states its basis: measured on two
-cores (M), counted (N), computed from these and from data sheets (C), or assumed without any measurement (A).
+The benchmark prints the tables as docs/scale.md shows them; a test compares the two. Each row states its basis:
+measured on two cores (M), counted (N), computed from these and from data sheets (C), or assumed without any measurement
+(A).
 """
 
 import argparse
@@ -18,39 +19,40 @@ from ops.topk.shared_bounds import is_due
 SENTENCES, TOKENS, NEURONS, POLES, K, SHARD = 82_000_000, 22, 9_216, 2, 10_000, 100_000
 SHARDS = SENTENCES // SHARD
 FLOP_PER_TOKEN = 170e6  # computed: two for each weight of twelve layers (85 million)
-SHARE = {"float32": 0.7, "tf32": 0.4, "bfloat16": 0.4}  # of the data sheet's peak; assumed
-BANDWIDTH_SHARE = 0.5  # assumed
-FREE_SHARE = 0.9  # of a GPU's memory, once the model is loaded; assumed
-BYTES_PER_VALUE = 608  # counted by `bench gpu`, in blocks of 256 sentences: what the reducers' operators read and write
+SHARE = {"float32": 0.7, "tf32": 0.4, "bfloat16": 0.4}  # share of the data sheet's peak that is reached; assumed
+BANDWIDTH_SHARE = 0.5  # share of the data sheet's bandwidth that is reached; assumed
+FREE_SHARE = 0.9  # share of a GPU's memory that is free after the model is loaded; assumed
+BYTES_PER_VALUE = 608  # bytes that the reducers read and write per activation, counted by `bench gpu` in blocks of 256
 CORES = 128  # assumed
-READERS = 120  # of them, in addition to the scorers' own threads; assumed
-UNSORTED = 1.25  # computed, at most: candidates of a GPU, which sorts less often, over those of `EMITTED`
-# Candidates of a neuron and pole in units of K, by workers, thresholds shared: `python -m bench sharing --workers N`.
+READERS = 120  # number of cores that read, in addition to the scorers' own threads; assumed
+UNSORTED = 1.25  # most candidates of a GPU, which sorts less often, relative to `EMITTED`; computed
+# Candidates of a neuron and pole in units of K, by number of workers with shared thresholds, measured by
+# `python -m bench sharing --workers N`.
 EMITTED = {1: 7.5, 8: 14.0, 64: 22.3}
-REQUEST_S = 0.05  # of one to object storage; assumed
-REQUESTS, FILES_AT_ONCE = 4, 16  # for a column of a shard's file, and files that are read side by side; counted
+REQUEST_S = 0.05  # seconds of one request to object storage; assumed
+REQUESTS, FILES_AT_ONCE = 4, 16  # requests for a column of a shard's file, and files read at the same time; counted
 
-# Measured, of one core, as the sections above have it in docs/scale.md.
-INGEST_PER_S = 6_150  # sentences
+# The following numbers were measured on one core; docs/scale.md explains them.
+INGEST_PER_S = 6_150  # sentences per second
 SOURCE_BYTES, HASHED_PER_S, COUNTED_PER_S = 10.7e9, 1.7e9, 2.7e9
-WORDS_PER_S = 24_600  # annotated
-VOCABULARY_S, COPY_S = 1.3e-6, 1.7e-6  # of a sentence
+WORDS_PER_S = 24_600  # words that are annotated per second
+VOCABULARY_S, COPY_S = 1.3e-6, 1.7e-6  # seconds per sentence
 MINE_S, BASELINE_S, NEURONS_PER_RANGE = 8.1 * 3600, 0.1 * 3600, 16
 TOKENS_S, STARTS_S = 10.0, 60.0  # computed
-FIRST_START_S, START_S = 10.6, 3.5  # of the workers of a job's first step, and of a further pool of actors
-ANNOTATED, WORDS = (27e6, 49e6), 20  # sentences and their words; assumed. By chance alone winners would be 73 million
-MIXING_HOST_S = 5.2e-6  # of a token: moments by class and length, while the GPU runs
-SIDE = {"psi": (1.04, 1.07), "mixing": (1.24, 1.26), "positions, for each variant": (1.07, 1.08)}  # of a forward pass
+FIRST_START_S, START_S = 10.6, 3.5  # seconds to start the workers of a job's first step, and another pool of actors
+ANNOTATED, WORDS = (27e6, 49e6), 20  # sentences, and words of each; assumed. By chance, 73 million would be winners
+MIXING_HOST_S = 5.2e-6  # seconds per token for moments by class and length, while the GPU runs
+SIDE = {"psi": (1.04, 1.07), "mixing": (1.24, 1.26), "positions, for each variant": (1.07, 1.08)}  # in forward passes
 
 
 class Gpu(NamedTuple):
-    """A GPU as NVIDIA's data sheet has it.
+    """A GPU according to NVIDIA's data sheet.
 
     Attributes:
-        name: its name.
-        peak: floating-point operations a second by arithmetic, without sparsity.
-        bytes_per_s: bandwidth of its memory.
-        memory_gb: the memory.
+        name: the name.
+        peak: floating-point operations per second for each arithmetic, without sparsity.
+        bytes_per_s: bandwidth of the memory in bytes per second.
+        memory_gb: size of the memory in gigabytes.
     """
 
     name: str
@@ -60,14 +62,14 @@ class Gpu(NamedTuple):
 
 
 class Setup(NamedTuple):
-    """Some GPUs of a kind."""
+    """A number of GPUs of one kind."""
 
     gpu: Gpu
     gpus: int
 
     @property
     def name(self) -> str:
-        """As a table's column has it."""
+        """The name as the head of a table's column."""
         return f"{self.gpus} {self.gpu.name}"
 
 
@@ -77,17 +79,17 @@ SETUPS = (Setup(H100, 1), Setup(H100, 8), Setup(L4, 8))
 
 
 class Measured(NamedTuple):
-    """Figures of one core of the machine that measures.
+    """Measurements of one core of the measuring machine.
 
     Attributes:
-        reduce_s: seconds of reducing a sentence.
-        commit_s: seconds of writing one candidate into a partial file.
-        count_s: seconds in which the driver takes in a shard's histogram.
-        bounds_s: seconds in which it makes the bounds, which it does for a part of the shards.
-        pair_bytes: bytes of a candidate in the partial files, what else is in them included.
-        merge_s: seconds of merging one candidate and writing its share of the tables.
-        worker_bytes: highest resident memory of a worker, the model aside.
-        tokens_per_second: tokens that ingest kept, read and cut into batches.
+        reduce_s: seconds to reduce a sentence.
+        commit_s: seconds to write one candidate into a partial file.
+        count_s: seconds in which the driver adds a shard's histogram.
+        bounds_s: seconds in which the driver computes the bounds, which it does only after some of the shards.
+        pair_bytes: bytes of the partial files divided by the number of candidates.
+        merge_s: seconds to merge one candidate and to write its share of the tables.
+        worker_bytes: highest resident memory of a worker, without the model.
+        tokens_per_second: number of stored tokens that are read and cut into batches per second.
     """
 
     reduce_s: float
@@ -100,13 +102,13 @@ class Measured(NamedTuple):
     tokens_per_second: float
 
 
-# On the machine of docs/scale.md, November 2026.
+# The measurements on the machine of docs/scale.md, November 2026.
 PAGE = Measured(0.31e-3, 45e-9, 7e-3, 26e-3, 4.9, 0.24e-6, 8.0e9, 16_000_000)
 Seconds = float | tuple[float, float]
 
 
 def posts() -> int:
-    """Return how often the driver makes bounds."""
+    """Return how often the driver computes bounds."""
     posted = times = 0
     for counted in range(1, SHARDS + 1):
         if is_due(counted, posted):
@@ -125,12 +127,12 @@ def reduce_s(setup: Setup) -> float:
 
 
 def pairs(gpus: int) -> float:
-    """Return the candidates of all shards on so many workers."""
+    """Return the number of candidates of all shards with this number of workers."""
     return EMITTED[gpus] * K * NEURONS * POLES
 
 
 def commit_s(setup: Setup, found: Measured) -> float:
-    """Return the seconds of writing candidates, which the GPUs wait for."""
+    """Return the seconds to write candidates, for which the GPUs wait."""
     return UNSORTED * pairs(setup.gpus) * found.commit_s / setup.gpus
 
 
@@ -140,12 +142,12 @@ def read_s(found: Measured) -> float:
 
 
 def bounds_s(setup: Setup, found: Measured) -> float:
-    """Return the driver's seconds for thresholds that workers share."""
+    """Return the driver's seconds to compute the thresholds that workers share."""
     return found.count_s * SHARDS + found.bounds_s * posts() if setup.gpus > 1 else 0.0
 
 
 def merge_s(setup: Setup, found: Measured) -> float:
-    """Return the seconds of the merge, a core for each range of neurons."""
+    """Return the seconds of the merge, with one core for each range of neurons."""
     return pairs(setup.gpus) * found.merge_s / min(CORES, -(-NEURONS // NEURONS_PER_PART))
 
 
@@ -155,16 +157,16 @@ def sample_s() -> float:
 
 
 def mine_s() -> float:
-    """Return the seconds of mining: ranges of neurons in rounds of as many as there are cores."""
+    """Return the seconds of mining, in rounds in which every core processes one range of neurons."""
     ranges = -(-NEURONS // NEURONS_PER_RANGE)
     return -(-ranges // CORES) * MINE_S / ranges + BASELINE_S / CORES
 
 
 def topk_s(setup: Setup, dtype: str, found: Measured) -> float:
-    """Return the seconds of topk, its pilot and start aside.
+    """Return the seconds of topk, without its pilot and start.
 
-    Reading and the driver's part run during the forward pass and count only where they are slower. Reducing and
-    writing come on top of the forward pass.
+    Reading and the driver's part run during the forward pass and count only if they are slower. Reducing and writing
+    are added to the forward pass.
     """
     scoring = forward_s(setup, dtype) + reduce_s(setup) + commit_s(setup, found)
     return max(scoring, read_s(found), bounds_s(setup, found)) + merge_s(setup, found) + sample_s()
@@ -194,7 +196,7 @@ def parts(found: Measured, setup: Setup) -> dict[str, Seconds]:
 
 
 def basis(found: Measured) -> list[str]:
-    """Return what the seconds of each part rest on, in their order."""
+    """Return the basis of the seconds of each part, in the same order."""
     few, many = (f"{sentences / 1e6:.0f}" for sentences in ANNOTATED)
     flop = SENTENCES * TOKENS * FLOP_PER_TOKEN
     parts_of_neurons, ranges = -(-NEURONS // NEURONS_PER_PART), -(-NEURONS // NEURONS_PER_RANGE)
@@ -236,7 +238,7 @@ def totals(found: Measured, setup: Setup, dtype: str) -> dict[str, Seconds]:
 
 
 def project(found: Measured) -> dict[str, Any]:
-    """Return the seconds of topk's parts by GPUs, and bytes of memory and storage by their number."""
+    """Return the seconds of topk's parts for each setup of GPUs, and memory and storage by number of GPUs."""
     found_of: dict[str, Any] = {}
     for setup in SETUPS:
         found_of[setup.name] = {

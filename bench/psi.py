@@ -1,11 +1,11 @@
-"""Measure the cost of psi of every token in every head relative to the forward pass, in one line of JSON.
+"""Measures the cost of psi for every token in every head relative to the forward pass, and prints one line of JSON.
 
     python -m bench psi
 
-Sentences come from the Parquet files of the folder corpora/ below ATLAS_TEST_DATA where that is set, else from
-docstrings. Each batch (by length, 2,048 tokens) runs through the packaged model without and with psi in turn, on one
-thread. On a busy machine trust the ratio of CPU seconds. Exit status 1 where a count or a value differs or either ratio
-misses the target.
+Sentences come from the Parquet files of the folder corpora/ below ATLAS_TEST_DATA if that is set, otherwise from
+docstrings. Each batch (sorted by length, 2,048 tokens) runs through the packaged model without and with psi in turn, on
+one thread. On a busy machine, trust the ratio of CPU seconds. The exit status is 1 if a count or a value differs, or if
+either ratio misses the target.
 """
 
 import argparse
@@ -46,7 +46,7 @@ def main() -> int:
 
 @torch.inference_mode()
 def measure(texts: list[str], repeats: int) -> dict[str, object]:
-    """Return every figure: for each way the sum over the batches of the median of its repeats."""
+    """Return every measurement: without and with psi, the sum over batches of the median over repeats."""
     torch.set_num_threads(1)
     facts = read_facts("sample")
     model, tokenizer = load_model(facts, "cpu", "float32"), Tokenizer(facts)
@@ -94,7 +94,7 @@ def measure(texts: list[str], repeats: int) -> dict[str, object]:
 
 
 def difference(reader: ContextualPsi, inputs: dict[str, torch.Tensor], real: torch.Tensor) -> float:
-    """Return the largest relative difference from a recomputation in float64 from the batch's hidden states."""
+    """Return the largest relative difference between psi and a float64 recomputation from the batch's hidden states."""
     found = reader.read(inputs, real)
     states = reader.model(**inputs, output_hidden_states=True).hidden_states
     worst = 0.0
@@ -109,7 +109,7 @@ def difference(reader: ContextualPsi, inputs: dict[str, torch.Tensor], real: tor
 
 
 def timed(work: Callable[[], object]) -> tuple[float, float]:
-    """Return the seconds of one run, by the clock and of this process's CPU."""
+    """Return the seconds of one execution, in wall-clock time and in this process's CPU time."""
     clock, cpu = time.perf_counter(), time.process_time()
     work()
     return time.perf_counter() - clock, time.process_time() - cpu

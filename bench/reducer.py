@@ -1,12 +1,12 @@
-"""What reducing costs a sentence, as a share of a bert-base forward pass measured in the same run: one line of JSON.
+"""Measures the cost of reducing a sentence as a share of a bert-base forward pass, and prints one line of JSON.
 
     python -m bench reducer
 
-9,216 neurons, K = 10,000, both poles, moments and histograms, one thread, at the thresholds that a million sentences
-leave (for 82 million sentences a hundredth of the way: later on still fewer values pass). The forward pass has
-bert-base's configuration, random weights, and batches of 2,048 tokens of 22 a sentence. Compaction comes once in
-some hundred thousand sentences; its share is computed from the time of one. Exit status 1 where the target is missed
-or a count is wrong.
+The reducers are those of 9,216 neurons with K = 10,000, both poles, moments and histograms, on one thread. Thresholds
+are those after a million sentences, about a hundredth of 82 million; later, even fewer values pass. The forward pass is
+measured in the same execution, with bert-base's configuration, random weights, and batches of 2,048 tokens with 22
+tokens per sentence. Compaction occurs once in some hundred thousand sentences; its share is computed from the time of
+one compaction. The exit status is 1 if the target is missed or a count is wrong.
 """
 
 import argparse
@@ -72,10 +72,10 @@ def forward_seconds(rounds: int) -> float:
 
 @torch.inference_mode()
 def measure(seen: int, k: int, rounds: int, seed: int) -> dict[str, float]:
-    """Return the seconds a sentence costs, in each reducer alone and in all together, compaction included.
+    """Return the seconds per sentence, in each reducer alone and in all together, including compaction.
 
     Raises:
-        RuntimeError: the histogram does not hold every value, or the reducers let through what they must not.
+        RuntimeError: the histogram does not count every value, or the reducers keep values that they must reject.
     """
     generator = torch.Generator().manual_seed(seed)
     edges = edges_from_pilot(torch.randn(512, NEURONS, generator=generator))
@@ -121,7 +121,7 @@ def measure(seen: int, k: int, rounds: int, seed: int) -> dict[str, float]:
 
 
 def compaction(k: int, seen: int, generator: torch.Generator) -> float:
-    """Return the seconds it takes to sort and cut one neuron's full buffer."""
+    """Return the seconds to sort and cut one neuron's full buffer."""
     neurons = 64
     reducer = filled_top_k(neurons, k, seen)
     more = reducer.room - k
@@ -134,7 +134,7 @@ def compaction(k: int, seen: int, generator: torch.Generator) -> float:
 
 
 def fastest(work: Callable[[], object], rounds: int) -> float:
-    """Return the seconds of the fastest of some runs, after one that warms up."""
+    """Return the seconds of the fastest of several executions, after a warm-up."""
     work()
     seconds = []
     for _ in range(rounds):

@@ -1,4 +1,4 @@
-"""Running the jobs from a benchmark, as a user does, and reading what they recorded."""
+"""Runs jobs from a benchmark as a user does, and reads their recorded results."""
 
 import json
 import os
@@ -20,7 +20,7 @@ def run_job(name: str, out: Path, *flags: object) -> dict[str, Any]:
     """Run a job to its end and return the counts of its stage in run.json.
 
     Raises:
-        SystemExit: it failed; its own status.
+        SystemExit: the job failed; the status is that of the job.
     """
     status = job(name, out, *flags).wait()
     if status:
@@ -35,11 +35,11 @@ def counts_of(name: str, out: Path) -> dict[str, Any]:
 
 
 def load() -> float:
-    """Return how many processes wanted a core over the last minute: a figure is worth little where it is high."""
+    """Return the machine's load average over the last minute; measurements under high load are not reliable."""
     return round(os.getloadavg()[0], 1)
 
 
 def resident() -> dict[str, int]:
-    """Return this process's resident memory and the highest it was, in bytes, by the names of /proc."""
+    """Return this process's current and highest resident memory in bytes, under the names that /proc uses."""
     lines = (line.split() for line in Path("/proc/self/status").read_text().splitlines())
     return {words[0].rstrip(":"): int(words[1]) * 1024 for words in lines if words[0] in ("VmRSS:", "VmHWM:")}

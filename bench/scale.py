@@ -1,12 +1,12 @@
-"""The main job at its real size but for the model: 9,216 neurons, K = 10,000, both poles, in one line of JSON.
+"""Measures the main job at its real size, except for the model: 9,216 neurons, K = 10,000, both poles.
 
     python -m bench scale --minutes 10
 
-Synthetic activations go through what production uses: `ShardScorer`, partial files put in place by `Store.commit`,
-bounds from the shards' histograms, and the merge by ranges of neurons. As many shards of 100,000 sentences as fit
-into most of the time, then as many ranges as fit into the rest; seconds are those of processor time, one thread. Some
-neurons' winners are compared with sorting everything. What the job on 82 million sentences takes is then projected
-(bench/projection.py). Exit status 1 where a winner is wrong or memory is not flat.
+Synthetic activations go through the production code: `ShardScorer`, partial files put in place by `Store.commit`,
+bounds from the shards' histograms, and the merge by ranges of neurons. Most of the time is spent on shards of 100,000
+sentences, and the rest on merging ranges. Seconds are processor time on one thread. Some neurons' winners are compared
+with those from sorting all values. The time of the job on 82 million sentences is then projected (bench/projection.py).
+The benchmark prints one line of JSON. The exit status is 1 if a winner is wrong or memory grows.
 """
 
 import argparse
@@ -50,15 +50,15 @@ PRINT = "synthetic"
 WATCHED, MOST = 8, 10_000_000
 SCORING = 0.7
 FLAT = 0.10
-BUDGET, READ_TOKENS = 2_048, 20_000_000  # tokens of a batch, and those that are read to time it
+BUDGET, READ_TOKENS = 2_048, 20_000_000  # number of tokens in a batch, and of tokens that are read to time reading
 
 
 class Synthetic:
-    """Stand in for a model: blocks of normal numbers made once, rotated by some neurons for each batch.
+    """A replacement for a model: blocks of normal numbers created once, and shifted by some neurons for each batch.
 
     Attributes:
-        seconds: what making the batches took.
-        watched: the first neurons' values, `[sentences, WATCHED]`, of which `seen` rows are filled.
+        seconds: processor time spent on creating the batches.
+        watched: the first neurons' values, `[sentences, WATCHED]`, of which the first `seen` rows are filled.
     """
 
     device = torch.device("cpu")
@@ -70,12 +70,12 @@ class Synthetic:
         generator = torch.Generator().manual_seed(seed)
         self.blocks = [torch.randn(BATCH, sum(WIDTHS), generator=generator) for _ in range(32)]
         self.seconds = 0.0
-        # Made at once, since small pieces that stay would keep the heap's freed memory from going back.
+        # Allocated at once, because small pieces that stay would keep the heap from returning freed memory.
         self.watched = torch.empty(MOST, WATCHED)
         self.seen = 0
 
     def score(self, batch: list[Tokens]) -> list[torch.Tensor]:
-        """Return the activations of as many sentences as the batch has."""
+        """Return activations for the sentences of a batch."""
         started = time.process_time()
         block = self.blocks[int(self.rng.integers(len(self.blocks)))][: len(batch)]
         values = block.roll(int(self.rng.integers(sum(WIDTHS))), 1) * float(self.rng.uniform(0.999, 1.001))
@@ -115,7 +115,7 @@ def main() -> int:
     peaks = [max((size for at, size in series if s["began"] <= at < s["ended"]), default=0) for s in shards]
     later = peaks[1:] or peaks
     growth = max(later[-max(len(later) // 3, 1) :]) / max(later[: max(len(later) // 3, 1)]) - 1
-    flat = growth <= FLAT if len(later) > 1 else None  # one shard after the first says nothing
+    flat = growth <= FLAT if len(later) > 1 else None  # a single shard after the first does not show growth
     sentences = len(shards) * options.shard_size
     pairs = sum(s["pairs"] for s in shards)
     reduce_s = sum(s["reduce_s"] for s in shards)
@@ -158,11 +158,11 @@ def main() -> int:
 def score(
     model: Synthetic, edges: torch.Tensor, store: Store, k: int, size: int, deadline: float
 ) -> Iterator[dict[str, Any]]:
-    """Score shard after shard until the deadline, two at least, and return what each took."""
+    """Score shard after shard until the deadline, at least two, and yield the measurements of each."""
     worker, shared = ShardScorer(cast(Scorer, model), k, POLES, edges), SharedBound(edges.numpy(), k)
     begun = time.perf_counter()
     shard, last = 0, 0.0
-    # The second shard takes a fraction of the first one's time, in which the thresholds rise.
+    # The second shard takes a fraction of the time of the first shard, in which the thresholds still rise.
     while shard < 2 or time.perf_counter() + last < deadline:
         began, started, making = time.perf_counter(), time.process_time(), model.seconds
         span = (shard * size, (shard + 1) * size)
@@ -193,14 +193,14 @@ def score(
 
 
 def batches(first: int, stop: int) -> Iterator[tuple[Ids, list[Tokens]]]:
-    """Return a shard's batches of sentences of one token."""
+    """Yield a shard's batches of sentences of one token."""
     for start in range(first, stop, BATCH):
         ids = np.arange(start, min(start + BATCH, stop))
         yield ids, [Tokens([0], [0], False)] * len(ids)
 
 
 def merge(store: Store, shards: int, k: int, deadline: float) -> dict[str, Any]:
-    """Merge ranges of neurons until the deadline, one at least, and say how many, how long, and how many candidates."""
+    """Merge ranges of neurons until the deadline, at least one; return times, and counts of ranges and candidates."""
     merger = RangeMerger(store, Neurons(WIDTHS), shards, k, POLES, PRINT, np.ones(len(WIDTHS)))
     every = list(parts(sum(WIDTHS)))
     seconds, wall, done, pairs = 0.0, 0.0, 0, 0
@@ -222,7 +222,7 @@ def merge(store: Store, shards: int, k: int, deadline: float) -> dict[str, Any]:
 
 
 def agrees(model: Synthetic, store: Store, k: int) -> bool:
-    """Compare the first neurons' winners in topk/ with those that sorting all their values gives."""
+    """Return whether the first neurons' winners in topk/ equal those from sorting all their values."""
     values = model.watched[: model.seen].numpy()
     with store.parquet(part_name("topk", 0)) as file:
         table = file.read(columns=["unit", "pole", "sent_id"])
@@ -237,9 +237,9 @@ def agrees(model: Synthetic, store: Store, k: int) -> bool:
 
 
 def reading_tokens(seed: int) -> float:
-    """Return how many tokens, kept as ingest keeps them, one core reads and cuts into batches in a second.
+    """Return how many tokens, stored as ingest stores them, one core reads and cuts into batches per second.
 
-    They are those of real sentences, special ones included.
+    The tokens are those of real sentences, including special tokens.
     """
     texts = draw(5_000, seed)
     tokenizer = Tokenizer(read_facts("sample"))

@@ -1,4 +1,4 @@
-"""What the held-out scores say of sets of sentences that have nothing in common but, at most, their length.
+"""Measures the held-out scores of sets of sentences that have nothing in common except, at most, their length.
 
 Used by `python -m bench calibration`.
 """
@@ -19,22 +19,22 @@ from ops.shards import spans
 from ops.statistics.wilson import wilson
 
 SETS_AT_ONCE = 128
-MOST_EXCESS = 0.01  # of the mean over sets, from 0
+MOST_EXCESS = 0.01  # maximum distance from 0 of the mean over sets
 COVERED = (0.93, 0.97)
 _Z99 = 2.5758293035489004
 
 
 @dataclass(frozen=True)
 class ScoreRow:
-    """What the scores say of the sets of one null.
+    """The scores of random sets that were drawn in one way.
 
     Attributes:
-        null: how the sets were drawn: `uniform`, or the words of their sentences, such as `12 to 15 words`.
-        sets: sets that have an `auc_excess`.
-        auc, matched: their mean areas.
+        null: how the sets were drawn: `uniform`, or the length of their sentences, such as `12 to 15 words`.
+        sets: number of sets that have an `auc_excess`.
+        auc, matched: the mean area under the curve of the sets, and of their matched sets.
         excess, excess_low, excess_high: the mean `auc_excess` and its 99 % interval.
-        covered, covered_low, covered_high: the share of the 95 % intervals that hold 0, and its 95 % interval.
-        ok: both are within their targets, as far as the intervals can tell.
+        covered, covered_low, covered_high: the share of the 95 % intervals that contain 0, and its 95 % interval.
+        ok: whether both are within their targets, as far as the intervals can tell.
     """
 
     null: str
@@ -51,15 +51,16 @@ class ScoreRow:
 
 
 def score_rows(mining: Mining, size: int, uniform: int, each_length: int, lengths: int, seed: int) -> list[ScoreRow]:
-    """Return the rows of uniform sets, and of sets of one part of the lengths after the other.
+    """Return the row of uniform sets, followed by a row for the sets of each range of lengths.
 
     Args:
-        mining: the annotated sentences, all in the baseline, with scores among the options.
-        size: sentences of a set.
-        uniform: sets that are drawn uniformly from all sentences.
-        each_length: sets that are drawn from the sentences of each part of the lengths.
-        lengths: parts of the lengths, each with as many sentences; of fewer sentences than twice `size` fewer parts.
-        seed: of the draws.
+        mining: the annotated sentences, all in the baseline, with options that include scores.
+        size: number of sentences in a set.
+        uniform: number of sets that are drawn uniformly from all sentences.
+        each_length: number of sets that are drawn from the sentences of each range of lengths.
+        lengths: number of ranges of lengths, with the same number of sentences in each. There are fewer ranges if a
+            range would have fewer than twice `size` sentences.
+        seed: the seed of the draws.
     """
     rng = np.random.default_rng(seed)
     rows = np.flatnonzero(mining.sentences.baseline)
@@ -74,7 +75,7 @@ def score_rows(mining: Mining, size: int, uniform: int, each_length: int, length
 
 
 def null_scores(mining: Mining, sets: list[Int64s]) -> Iterator[Float64s]:
-    """Yield `auc`, `matched_auc`, `auc_excess` and its ends for sets as if they were winners, `[some sets, 5]`."""
+    """Yield `auc`, `matched_auc`, `auc_excess` and its interval for sets treated as winners, `[some sets, 5]`."""
     names = ("auc", "matched_auc", "auc_excess", "auc_excess_low", "auc_excess_high")
     profiler = Profiler(mining.text)
     for first, stop in spans(len(sets), SETS_AT_ONCE):

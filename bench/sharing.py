@@ -1,10 +1,11 @@
-"""What shards hand over to the merge, thresholds shared or not: a simulation at the ratio of 82 million to 10,000.
+"""Simulates how many candidates shards return to the merge, with and without shared thresholds.
 
     python -m bench sharing
 
-The production reducer, histograms and bounds on synthetic activations; 8 workers whose shards end at times of their
-own. The ideal is one reducer that has seen every sentence so far: K (1 + ln(N / K)) candidates a neuron and pole.
-Exit status 1 where the target is missed or a winner is lost.
+The ratio of sentences to K is that of 82 million to 10,000. The simulation uses the production reducer, histograms and
+bounds on synthetic activations, with 8 workers whose shards end at different times. The ideal is one reducer that has
+seen every earlier sentence: it returns K (1 + ln(N / K)) candidates for each neuron and pole. The benchmark prints one
+line of JSON. The exit status is 1 if the target is missed or a winner is lost.
 """
 
 import argparse
@@ -34,7 +35,7 @@ TARGET = 1.5
 
 
 class Synthetic:
-    """Stand in for a model: one column of activations per distribution, some of them with heavy tails."""
+    """A replacement for a model: columns of activations, each from a distribution, some of them with heavy tails."""
 
     device = torch.device("cpu")
     layers = (1,)
@@ -49,7 +50,7 @@ class Synthetic:
             self.values[:, i] = self.values[torch.from_numpy(rng.permutation(n)), i]
 
     def score(self, batch: list[Tokens]) -> list[torch.Tensor]:
-        """Return the activations of the batch's sentences; their token ids are sentence ids here."""
+        """Return the activations of the batch's sentences, whose token ids are the sentence ids here."""
         first, stop = batch[0].ids[0], batch[-1].ids[0]
         return [self.values[first : stop + 1]]
 
@@ -79,7 +80,7 @@ def main() -> int:
 
 
 def exact(values: torch.Tensor) -> torch.Tensor:
-    """Return the winners' keys by one reducer over everything."""
+    """Return the winners' keys from one reducer over all sentences."""
     reducer = TopK(values.shape[1], K)
     reducer.update(values, torch.arange(len(values)))
     return reducer.result()
@@ -88,7 +89,7 @@ def exact(values: torch.Tensor) -> torch.Tensor:
 def simulate(
     model: Synthetic, edges: torch.Tensor, workers: int, sharing: bool, expected: dict[str, torch.Tensor]
 ) -> tuple[float, bool]:
-    """Return the candidates handed over for each neuron and pole, in units of K, and whether the winners are right."""
+    """Return the candidates per neuron and pole in units of K, and whether the winners are correct."""
     rng = np.random.default_rng(1)
     pool = [ShardScorer(cast(Scorer, model), K, POLES, edges) for _ in range(workers)]
     shared = SharedBound(edges.numpy(), K)
@@ -120,7 +121,7 @@ def simulate(
 
 
 def batches(first: int, stop: int) -> Iterator[tuple[np.ndarray, list[Tokens]]]:
-    """Return a shard as one batch, each sentence's one token being its id."""
+    """Yield a shard as one batch, in which each sentence's single token is its sentence id."""
     yield np.arange(first, stop), [Tokens([i], [0], False) for i in range(first, stop)]
 
 

@@ -1,14 +1,16 @@
-"""Requests of every stage of the main job to object storage, and how many of them are waited for one after another.
+"""Counts the requests of every stage of the main job to object storage, and how many of them are sequential.
 
     python -m bench storage
 
-A proxy in front of a local S3 server counts the requests and delays each of them. Real sentences in as many source
-files as there are shards, a small random BERT and two workers; the stages are done one after another, at two numbers of
-shards, without the wait and with it. In the output of a stage, by numbers of shards: `requests` by method; `waited`,
-the longest chain of strictly sequential requests made by the driver; `seconds`, without and with the wait (those of the
-first stage with the start of Ray); and of all three what a further shard adds. A step of a single item, as all are that
-take so little, is done by the driver, so that the loops of workers show there too. `one_by_one` names files, of all
-shards, that the driver asked for one after another; exit status 1 where there are any, or a count is wrong.
+A proxy in front of a local S3 server counts the requests and delays each of them. The corpus consists of real sentences
+with one source file for each shard; the model is a small random BERT, and there are two workers. The stages run one
+after another, at two numbers of shards, without and with the delay.
+
+For each stage, the output reports by number of shards: `requests` by method; `waited`, the longest chain of strictly
+sequential requests made by the driver; and `seconds` without and with the delay, where the first stage includes the
+start of Ray. For all three it reports what an additional shard adds. The driver itself processes steps of a single
+item, as all steps are here, so the output also covers the loops of workers. `one_by_one` names the kinds of files of
+all shards that the driver requested one after another. The exit status is 1 if there are any, or if a count is wrong.
 """
 
 import argparse
@@ -37,14 +39,14 @@ from ops.storage.lock import LOCK
 from ops.storage.store import Store
 
 SHARDS = (8, 32)
-SHARD = 40  # sentences
+SHARD = 40  # number of sentences in a shard
 WAIT_MS = 50
 STAGES = ("ingest", "topk", "annotate", "mine", "tokens")
 WORKERS = 2
 MARK = "stage: "
 DRIVER = (sys.executable, "-c", "import sys; from bench.storage import drive; sys.exit(drive(*sys.argv[1:]))")
-WORDS = range(6, 30)  # of a sentence
-BESIDE = 1.5  # requests that are under way at a time, on average, at the least
+WORDS = range(6, 30)  # allowed numbers of words in a sentence
+BESIDE = 1.5  # minimum average number of simultaneous requests
 MODEL: dict[str, Any] = {
     "hidden_size": 12,
     "num_hidden_layers": 2,
@@ -55,13 +57,13 @@ MODEL: dict[str, Any] = {
 
 
 class Measured(NamedTuple):
-    """A stage's run: its seconds from start to end, and all requests."""
+    """One execution of a stage: its seconds from start to end, and all requests."""
 
     seconds: float
     requests: list[Request]
 
     def of_driver(self) -> list[Request]:
-        """Return the driver's own requests, except those of its heartbeat, which run in parallel with the work."""
+        """Return the driver's own requests without those of its heartbeat, which run in parallel with the work."""
         return [r for r in self.requests if r.of_driver and not r.path.endswith(f"/{LOCK}")]
 
 
@@ -76,7 +78,7 @@ def main() -> int:
     options = parser.parse_args()
     stages = STAGES[: max(map(STAGES.index, options.stages)) + 1]
     few, many = options.shards
-    # Under no name what came before the first stage.
+    # Requests before the first stage have an empty name.
     found: dict[str, dict[int, dict[float, Measured]]] = {stage: {few: {}, many: {}} for stage in ("", *stages)}
     right = True
     with tempfile.TemporaryDirectory(prefix="atlas-bench-") as name, s3_server() as port, CountingProxy(port) as proxy:
@@ -99,7 +101,7 @@ def main() -> int:
 
 
 def put_sources(out: str, shards: int) -> None:
-    """Write a source file for each shard, each of a shard's sentences."""
+    """Write a source file for each shard, with the sentences of one shard."""
     texts = [text for text in draw(4 * shards * SHARD, seed=0) if len(text.split()) in WORDS]
     system, root = fs.FileSystem.from_uri(f"{out}?allow_bucket_creation=true")
     system.create_dir(root.partition("/")[0])
@@ -110,10 +112,10 @@ def put_sources(out: str, shards: int) -> None:
 
 
 def run(out: str, model: str, stages: Sequence[str], proxy: CountingProxy, wait: float) -> dict[str, Measured]:
-    """Run stages one after another in a process of its own, each of whose requests is delayed by so many seconds.
+    """Run stages one after another in a separate process, with each request delayed by `wait` seconds.
 
     Raises:
-        SystemExit: one failed; its own status.
+        SystemExit: a stage failed; the status is that of the stage.
     """
     print(f"bench storage: {out}, {wait:g} s added to each request", file=sys.stderr, flush=True)
     found, stage, began = {}, "", 0.0
@@ -133,7 +135,7 @@ def run(out: str, model: str, stages: Sequence[str], proxy: CountingProxy, wait:
 
 
 def drive(out: str, model: str, *stages: str) -> int:
-    """Do stages as their commands do, say on stdout when each begins and when all are done, and return the status."""
+    """Run stages as their commands do, print when each begins and when all are finished, and return the status."""
     flags = {
         "ingest": ["--corpus", f"docs={out}-sources/*.txt", "--split", "none", "--shard-size", SHARD, "--model", model],
         "topk": ["--model", model, "--k", 5],
@@ -154,7 +156,7 @@ def drive(out: str, model: str, *stages: str) -> int:
 
 
 def figures(found: dict[int, dict[float, Measured]], wait: float) -> dict[str, Any]:
-    """Return the figures of a stage by its numbers of shards, and how they grow."""
+    """Return the measurements of a stage by number of shards, and how they grow."""
     few, many = found
     total = {shards: len(runs[wait].requests) for shards, runs in found.items()}
     waited = {shards: chain(runs[wait].of_driver()) for shards, runs in found.items()}
@@ -176,7 +178,7 @@ def figures(found: dict[int, dict[float, Measured]], wait: float) -> dict[str, A
 
 
 def serial(found: Measured, shards: int) -> dict[str, dict[str, int]]:
-    """Return the kinds of files, one or more a shard, that the driver asked for one after another."""
+    """Return the kinds of files, with at least one file for each shard, that the driver requested one after another."""
     kinds = {}
     for (method, kind), own in by_kind(found.of_driver()).items():
         waited = chain(own)

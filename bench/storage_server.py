@@ -1,4 +1,4 @@
-"""An S3 server on loopback, and before it one that counts the requests and lets each wait as a distant one would."""
+"""An S3 server on loopback, with a proxy that counts the requests and delays each of them like a distant server."""
 
 import http.client
 import os
@@ -29,17 +29,17 @@ CREDENTIALS = {
     "AWS_DEFAULT_REGION": "us-east-1",
     "AWS_EC2_METADATA_DISABLED": "true",
 }
-_OF_THE_WAY = ("connection", "keep-alive", "transfer-encoding", "expect")  # headers that are each server's own
+_OF_THE_WAY = ("connection", "keep-alive", "transfer-encoding", "expect")  # headers that a proxy must not forward
 
 
 class Request(NamedTuple):
     """One request.
 
     Attributes:
-        method: of HTTP; `LIST` for the listing of a folder.
-        path: the bucket and the name in it, or what is listed.
-        of_driver: whether the process asked whose number the proxy was given.
-        began, ended: seconds of the monotonic clock, from its arrival to its answer, the wait included.
+        method: the HTTP method, or `LIST` for the listing of a folder.
+        path: the bucket and the name in it, or the listed folder.
+        of_driver: whether the driver, whose process id the proxy was given, sent the request.
+        began, ended: when the request arrived and was answered, including the delay, in seconds of the monotonic clock.
     """
 
     method: str
@@ -51,7 +51,7 @@ class Request(NamedTuple):
 
 @contextmanager
 def s3_server() -> Iterator[int]:
-    """Run an S3 server in a process of its own and return its port on loopback."""
+    """Run an S3 server in a separate process, and yield its port on loopback."""
     with subprocess.Popen(
         [sys.executable, "-c", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     ) as server:
@@ -62,12 +62,12 @@ def s3_server() -> Iterator[int]:
 
 
 class CountingProxy(ThreadingHTTPServer):
-    """Pass requests on, concurrent ones concurrently.
+    """A proxy that forwards requests, concurrent requests concurrently, and records them.
 
     Attributes:
-        wait: seconds that each request waits before it is passed on.
-        driver: process id of the driver, whose requests are marked as such.
-        requests: those that were answered.
+        wait: seconds that each request waits before it is forwarded.
+        driver: process id of the driver, whose requests are marked.
+        requests: the requests that were answered.
     """
 
     daemon_threads = True
@@ -80,7 +80,7 @@ class CountingProxy(ThreadingHTTPServer):
 
     @property
     def address(self) -> str:
-        """Where it is asked."""
+        """The address of the proxy."""
         return f"http://127.0.0.1:{self.server_address[1]}"
 
     def __enter__(self) -> "CountingProxy":
@@ -92,7 +92,7 @@ class CountingProxy(ThreadingHTTPServer):
         self.server_close()
 
     def take(self) -> list[Request]:
-        """Return what was answered since this was asked last, by its beginning."""
+        """Return the requests that were answered since the last call, sorted by their start, and forget them."""
         found, self.requests = self.requests, []
         return sorted(found, key=lambda request: request.began)
 
@@ -100,7 +100,7 @@ class CountingProxy(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     server: CountingProxy
     protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True  # an answer's head and body go out one after the other
+    disable_nagle_algorithm = True  # because an answer's head and body are sent separately
 
     def log_message(self, format: str, *args: object) -> None:
         pass
@@ -112,7 +112,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.beyond = http.client.HTTPConnection("127.0.0.1", self.server.port)
 
     def handle(self) -> None:
-        # Whoever asked may be gone before the answer.
+        # The client may have closed the connection before the answer.
         with suppress(ConnectionError):
             super().handle()
 
@@ -170,11 +170,11 @@ def _request(method: str, target: str, of_driver: bool, began: float) -> Request
 
 
 def has_connection(process: int, port: int, to: int) -> bool:
-    """Tell whether a connection between two ports of this machine's loopback begins in a process.
+    """Return whether a process owns a connection between two ports on this machine's loopback.
 
     Args:
-        process: its number.
-        port: the port at its end.
+        process: the process id.
+        port: the port at the end of the process.
         to: the port at the other end.
     """
     ends = f"0100007F:{port:04X} 0100007F:{to:04X}"
@@ -213,7 +213,7 @@ def chain(requests: list[Request]) -> int:
 
 
 def by_kind(requests: list[Request]) -> dict[tuple[str, str], list[Request]]:
-    """Return requests by their method and the kind of file."""
+    """Return requests grouped by method and kind of file."""
 
     def key(request: Request) -> tuple[str, str]:
         return request.method, kind_of(request.path)

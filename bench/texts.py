@@ -15,8 +15,8 @@ from ops.sources.rows import Row
 def draw(count: int, seed: int) -> list[str]:
     """Return a seeded sample of real sentences of at least three words.
 
-    They come from the Parquet files of the folder corpora/ below ATLAS_TEST_DATA where that is set, else from
-    docstrings.
+    The sentences come from the Parquet files of the folder corpora/ below ATLAS_TEST_DATA if that is set, otherwise
+    from docstrings.
     """
     folder = Path(os.environ.get("ATLAS_TEST_DATA", "")) / "corpora"
     if os.environ.get("ATLAS_TEST_DATA") and folder.is_dir():
@@ -34,6 +34,6 @@ def draw(count: int, seed: int) -> list[str]:
 
 
 def write(path: Path, texts: list[str]) -> str:
-    """Write sentences as a Parquet file of the column `text` and return its path."""
+    """Write sentences to a Parquet file with the column `text`, and return its path."""
     pq.write_table(pa.table({"text": texts}), path)
     return str(path)

@@ -1,12 +1,12 @@
-"""Measure the cost of reading winners token by token relative to the forward pass, in one line of JSON.
+"""Measures the cost of reading winners token by token relative to the forward pass, and prints one line of JSON.
 
     python -m bench tokens
 
-The same sentences, each with as many winners as it would have in a run of that size, go through the plain model, and
-through all that `jobs.tokens` does with them: tokens with their spans, words, the pass with its hooks, peaks, the
-partial file, and the tables. Times are the process's own (user and system, one thread). Sentences come from the
-Parquet files of the folder corpora/ below ATLAS_TEST_DATA where that is set, else from docstrings. Exit status 1 where
-a pooled value differs or the target is missed.
+The same sentences, each with the number of winners that it would have in a run of that size, go through the plain model
+and through all steps of `jobs.tokens`: tokens with their spans, words, the pass with its hooks, peaks, the partial
+file, and the tables. Times are processor time (user and system, one thread). Sentences come from the Parquet files of
+the folder corpora/ below ATLAS_TEST_DATA if that is set, otherwise from docstrings. The exit status is 1 if a pooled
+value differs or the target is missed.
 """
 
 import argparse
@@ -109,7 +109,7 @@ def main() -> int:
 
 
 def write_run(store: Store, texts: list[str], values: Any, neurons: Neurons, top: int) -> None:
-    """Write what `tokens` reads of a run of these sentences: topk/ to rank `top`, and sentences/."""
+    """Write the tables of a run of these sentences that `tokens` reads: topk/ up to rank `top`, and sentences/."""
     found = Annotator("english").annotate(texts)
     n = len(texts)
     columns = {

@@ -1,4 +1,4 @@
-"""How many bytes torch's operators read and write, counted while some work runs; views and indices count nothing."""
+"""Counts the bytes that torch's operators read and write while some work runs; views and indices do not count."""
 
 from collections import Counter
 from typing import Any
@@ -11,10 +11,10 @@ from torch.utils._pytree import tree_leaves
 class Traffic(TorchDispatchMode):
     """Counts the bytes of each operator's tensors inside a `with`, by the operator's name.
 
-    An operator reads each of its arguments once and writes its results; an operator in place does both to the same
-    tensor. A tensor that is spread out over others (`expand`) counts as what is stored of it. Operators that only look
-    at a tensor in another way move nothing. Of the tensor into which values are scattered the places that are written
-    count, at the values' own size: a device moves more where neighbours go to distant places.
+    An operator reads each of its arguments once and writes its results; an in-place operator does both to the same
+    tensor. An expanded tensor (`expand`) counts with its stored bytes. Operators that only return another view of a
+    tensor move nothing. If values are scattered into a tensor, only the written places count, with the size of the
+    values. A device moves more bytes than that if neighbouring values go to distant places.
     """
 
     def __init__(self) -> None:

@@ -1,13 +1,14 @@
-"""Train a small TopK dictionary on a layer's residual stream, to try `--dictionary` without a download.
+"""Trains a small TopK dictionary on a layer's residual stream, to try `--dictionary` without a download.
 
     ATLAS_TEST_DATA=data python -m bench.train_dictionary --out runs/sae --layer 4
     python -m jobs.run --out runs/features --preset small --corpus 'data/corpora/*.parquet' --dictionary 4=runs/sae
 
-Reads a seeded sample of the sentences of `bench/texts.py`, a fiftieth of them held out, runs the model once to keep the
-states of their tokens, special ones too, and fits a TopK autoencoder to them with Adam (Gao 2024: tied at the start,
-rows of the decoder of length 1, a second loss by which features that have not been active for long explain what is left
-over). It is saved in SAELens's format. The same seed, texts and number of threads give the same dictionary on the same
-hardware. Prints one line of JSON with the explained variance on the held-out sentences.
+The program reads a seeded sample of the sentences of `bench/texts.py`, of which a fiftieth is held out. It runs the
+model once, stores the states of all tokens including special tokens, and fits a TopK autoencoder to them with Adam. As
+in Gao 2024, encoder and decoder are tied at the start, the decoder's rows have length 1, and a second loss makes
+features that have long been inactive explain the residual. The dictionary is saved in SAELens's format. The same seed,
+texts and number of threads give the same dictionary on the same hardware. The program prints one line of JSON with the
+explained variance on the held-out sentences.
 """
 
 import argparse
@@ -32,8 +33,8 @@ from ops.model.tokenizer import Tokenizer
 
 FEATURES, K, SENTENCES = 4_096, 32, 40_000
 BATCH, RATE, WARM_UP, EPOCHS = 2_048, 1e-3, 100, 4
-DEAD_AFTER, DEAD_K, DEAD_WEIGHT = 100, 256, 1 / 32  # steps without an activation; features of the second loss
-BUDGET = 2_048  # tokens of a batch of the model
+DEAD_AFTER, DEAD_K, DEAD_WEIGHT = 100, 256, 1 / 32  # steps without activation; the second loss's features and weight
+BUDGET = 2_048  # number of tokens in a batch of the model
 
 
 def main() -> int:
@@ -76,7 +77,7 @@ def main() -> int:
 def read_states(facts: ModelFacts, layer: int, texts: list[str], threads: int) -> torch.Tensor:
     """Return the residual stream after a layer at each token of the texts, `[tokens, width]` float32."""
     tokenizer = Tokenizer(facts)
-    axes = describe_all([f"{layer}=rotated:0"], facts)  # for the place that it reads
+    axes = describe_all([f"{layer}=rotated:0"], facts)  # only because it reads the right place
     scorer = DictionaryScorer(facts, ScoreOptions(threads=threads), tokenizer.pad_id, axes)
     tokens = tokenizer.encode(texts)
     found = []
@@ -88,7 +89,7 @@ def read_states(facts: ModelFacts, layer: int, texts: list[str], threads: int) -
 
 
 def fit(states: torch.Tensor, features: int, k: int, epochs: int, seed: int) -> tuple[dict[str, torch.Tensor], int]:
-    """Return the weights, as SAELens names them, and how many features are never active in the last steps."""
+    """Return the weights under SAELens's names, and the number of features that are never active in the last steps."""
     generator = torch.Generator().manual_seed(seed)
     width, mean = states.shape[1], states.mean(0)
     scale = float((states - mean).norm(dim=1).mean()) / width**0.5
@@ -133,7 +134,7 @@ def fit(states: torch.Tensor, features: int, k: int, epochs: int, seed: int) -> 
             said = f"explained {share:.3f}, {int(dead.sum()):,} features without activation"
             print(f"step {step + 1} of {steps}: {said}, {took:.0f} s", file=sys.stderr)
     with torch.no_grad():
-        # For states as the model gives them: activations are in their units.
+        # The weights are rescaled to the model's original states, so activations are in the units of the states.
         made = {name: value.detach().clone() for name, value in held.items()}
         made["b_enc"], made["b_dec"] = made["b_enc"] * scale, made["b_dec"] * scale + mean
     return made, int((silent > DEAD_AFTER).sum())
@@ -142,7 +143,7 @@ def fit(states: torch.Tensor, features: int, k: int, epochs: int, seed: int) -> 
 def _decoded(
     values: torch.Tensor, places: torch.Tensor, held: dict[str, torch.Tensor], with_bias: bool = True
 ) -> torch.Tensor:
-    """Return what some active features of each token add up to, `[tokens, width]`."""
+    """Return the sum of each token's active features, weighted by their activations, `[tokens, width]`."""
     whole = torch.zeros(len(values), len(held["W_dec"])).scatter(1, places, values)
     found = whole @ held["W_dec"]
     return found + held["b_dec"] if with_bias else found
@@ -166,7 +167,7 @@ def save(out: Path, weights: dict[str, torch.Tensor], k: int, model: str, layer:
 
 
 def explained(facts: ModelFacts, layer: int, out: Path, texts: list[str]) -> float:
-    """Return the share of the variance that a saved dictionary explains of the states of these texts."""
+    """Return the share of the variance of these texts' states that a saved dictionary explains."""
     tokenizer, dictionaries = Tokenizer(facts), describe_all([f"{layer}={out}"], facts)
     scorer = DictionaryScorer(facts, ScoreOptions(), tokenizer.pad_id, dictionaries)
     sums = [Explained(facts.width)]

@@ -1,14 +1,15 @@
-"""Train a small GPT-2 on your own texts, so that `jobs.positions` can measure a decoder without a download.
+"""Trains a small GPT-2 on your own texts, so that `jobs.positions` can measure a decoder without a download.
 
     python -m bench.train_gpt2 --out runs/gpt2 --corpus 'corpora/*.parquet' --steps 2000
     python -m jobs.positions --out runs/positions --preset small --model runs/gpt2 --split none \\
         --corpus runs/gpt2/held_out.jsonl
 
-Reads Parquet files with the columns `text` and `doc_id`, a sentence a row: a byte-level BPE of 4,096 tokens is trained
-on the spot, then a model of 4 layers of 192 units (2.6 million parameters, 128 positions) on documents laid end to end,
-with a start token before each. A twentieth of the documents is held out and written next to the model. Everything is
-drawn from --seed, and the same seed, files and number of threads give the same model on the same hardware. To train a
-second model on the same documents with the same tokenizer, give --seed another number and --split-seed the first one.
+The program reads Parquet files with the columns `text` and `doc_id` and one sentence per row. It trains a byte-level
+BPE of 4,096 tokens, and then a model of 4 layers of 192 units (2.6 million parameters, 128 positions) on concatenated
+documents, with a start token before each document. A twentieth of the documents is held out and written next to the
+model. All random numbers are drawn with --seed, and the same seed, files and number of threads give the same model on
+the same hardware. To train a second model on the same documents with the same tokenizer, give another number to --seed
+and the first number to --split-seed.
 """
 
 import argparse
@@ -30,7 +31,7 @@ VOCABULARY, LENGTH, BATCH = 4_096, 128, 16
 SIZES: dict[str, Any] = {"n_embd": 192, "n_layer": 4, "n_head": 6, "n_positions": LENGTH}
 RATE, WARM_UP, HELD_OUT = 1e-3, 100, 0.05
 START = "<|endoftext|>"
-MOST_HELD_OUT = 2_000  # texts written for the measurement
+MOST_HELD_OUT = 2_000  # maximum number of held-out texts that are written for the measurement
 
 
 def main() -> int:
@@ -78,7 +79,7 @@ def main() -> int:
 
 
 def read(files: list[str], seed: int) -> tuple[list[list[str]], list[list[str]]]:
-    """Return the sentences of each document in their order: of those to train on, and of those held out."""
+    """Return the sentences of each document in order, first for training documents, then for held-out documents."""
     documents: dict[tuple[str, str], list[str]] = {}
     for name in files:
         table = pq.read_table(name, columns=["text", "doc_id"])
@@ -93,7 +94,7 @@ def read(files: list[str], seed: int) -> tuple[list[list[str]], list[list[str]]]
 
 
 def train_tokenizer(out: Path, texts: list[str]) -> Any:
-    """Train a byte-level BPE, save it as transformers reads it, and return it."""
+    """Train a byte-level BPE, save it in the format of transformers, and return it."""
     from tokenizers import ByteLevelBPETokenizer
     from transformers import PreTrainedTokenizerFast
 
@@ -109,7 +110,7 @@ def train_tokenizer(out: Path, texts: list[str]) -> Any:
 
 
 def fit(stream: np.ndarray, steps: int, seed: int) -> tuple[Any, list[float], float]:
-    """Return the model fitted to random pieces of a stream of tokens, each step's loss, and the seconds it took."""
+    """Return the model fitted to random pieces of a stream of tokens, the loss of each step, and the seconds taken."""
     from transformers import GPT2Config, GPT2LMHeadModel
 
     config = GPT2Config(vocab_size=VOCABULARY, **SIZES, bos_token_id=0, eos_token_id=0)

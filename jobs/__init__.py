@@ -1,4 +1,4 @@
-"""The jobs: what runs where. `python -m jobs` lists them. The only folder that imports Ray."""
+"""The jobs, which decide what runs where; `python -m jobs` lists them. Only this folder imports Ray."""
 
 import os
 import signal
@@ -16,13 +16,13 @@ def _say_stopped(kind: type[BaseException], error: BaseException, trace: Traceba
     if issubclass(kind, KeyboardInterrupt):
         print(f"\n{STOPPED}", file=sys.stderr, flush=True)
         if issubclass(kind, TerminatedError):
-            os._exit(128 + signal.SIGTERM)  # Python itself knows the exit status of Ctrl-C alone
+            os._exit(128 + signal.SIGTERM)  # Python itself sets the exit status only for Ctrl-C
     else:
         sys.__excepthook__(kind, error, trace)
 
 
-# Under `python -m jobs.NAME` this is the first of our code that runs: what is imported next takes seconds, and who
-# stops a job meanwhile gets the same line as later. A program that imports the jobs keeps its own signals.
+# Under `python -m jobs.NAME` this is the first project code that runs. The next imports take seconds, and a user who
+# stops a job during them gets the same message as later. A program that imports the jobs keeps its own signal handlers.
 if sys.argv[:1] == ["-m"]:
     sys.excepthook = _say_stopped
     signal.signal(signal.SIGTERM, _terminate)

@@ -6,7 +6,7 @@
 Writes every table of the main job. Repeat the command to resume an interrupted run.
 
 What to expect: 5,000 packaged docstrings with the packaged model take three minutes on two cores (November 2026):
-ingest 20 s, topk 30 s, annotate 6 s, mine 30 s, tokens 25 s, explain 50 s, and what each step takes to start.
+ingest 20 s, topk 30 s, annotate 6 s, mine 30 s, tokens 25 s, explain 50 s, plus the start of each step.
 """
 
 import sys
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class RunConfig(topk.TopkConfig, annotate.AnnotateConfig, mine.MineConfig, tokens.TokenOptions, explain.ExplainConfig):
-    """Options of all stages."""
+    """Options of all stages of the main job."""
 
     heading: ClassVar[tuple[int, str]] = (70, "Steps to skip")
 
@@ -38,7 +38,7 @@ class RunConfig(topk.TopkConfig, annotate.AnnotateConfig, mine.MineConfig, token
 
 
 def do(config: RunConfig, record: "Run") -> None:
-    """Do what is missing of every stage."""
+    """Do the missing work of every stage."""
     from jobs.stage.units import check_units
     from ops.sentences.pipeline import load_pipeline
 
@@ -61,7 +61,7 @@ def do(config: RunConfig, record: "Run") -> None:
 
 
 def run(config: RunConfig) -> None:
-    """Do what is missing of every stage, and say how to look at the result."""
+    """Do the missing work of every stage, and print how to inspect the result."""
     mine.check(config)
     in_run(do)(config)
     if not config.dry_run:

@@ -1,10 +1,10 @@
-"""Compile what the first run would otherwise compile; run it once after an installation.
+"""Compile the code that the first run would otherwise compile; run it once after an installation.
 
     python -m jobs.warm_up
 
-Runs the main job on a few paragraphs of Python's own language reference and a tiny random model, in a folder that is
-thrown away; `make` does it when it sets up the environment. What to expect: one to two minutes on one core; a second
-time 20 to 30 s.
+Runs the main job on a few paragraphs of Python's language reference and a tiny random model, in a temporary folder.
+`make` does this when it sets up the environment. What to expect: one to two minutes on one core, and 20 to 30 s when
+repeated.
 """
 
 import json
@@ -19,12 +19,12 @@ from jobs.stage.options import PRESETS
 
 PARAGRAPHS = 150
 TEXTS = ("odd.jsonl", "even.jsonl")
-# As small as a model can be, so that all of it is one piece of work and none waits for Ray.
+# As small as a model can be, so that each step is a single item and need not wait for Ray.
 MODEL: dict[str, Any] = {"hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 20}
 
 
 def main() -> int:
-    """Do it, and say so."""
+    """Compile the code, and print a line that says so."""
     print("compiling for the first use of the jobs (a minute or two, once)", file=sys.stderr, flush=True)
     with (
         tempfile.TemporaryDirectory(prefix="atlas-") as folder,
@@ -36,7 +36,7 @@ def main() -> int:
 
 
 def run_all(folder: Path) -> None:
-    """Run the main job and what else is compiled in a folder, on one worker, so that it stays in this process."""
+    """Run the main job and the other jobs with compiled code in a folder, with one worker, so all in this process."""
     from transformers import BertConfig
 
     from jobs import run
@@ -68,7 +68,7 @@ def run_all(folder: Path) -> None:
 
 
 def pool_features() -> None:
-    """Pool the features of a dictionary, which no run of neurons has."""
+    """Pool features of a sparse dictionary, which a run of neurons does not do."""
     import numpy as np
 
     from ops.dictionaries.compiled_pooling import pool_block, pool_places, take_largest
@@ -82,7 +82,7 @@ def pool_features() -> None:
 
 
 def explain_what_is_plain() -> None:
-    """Explain winners by the one literal that all of them have, which those of a random model may not have."""
+    """Explain winners by one literal that all of them have, as a random model's winners may share none."""
     import numpy as np
 
     from ops.explain.held_out_scores import evaluate, resampling
@@ -100,7 +100,7 @@ def explain_what_is_plain() -> None:
 
 
 def write_texts(folder: Path) -> None:
-    """Write some documents with metadata, every second one into another file, so that there are two data sets."""
+    """Write some documents with metadata alternately to two files, so that there are two data sets."""
     from pydoc_data.topics import topics
 
     texts = [(name, " ".join(p.split())) for name in sorted(topics) for p in topics[name].split("\n\n")]

@@ -1,1 +1,1 @@
-"""The work itself: pure functions and small classes, one idea per file, free of Ray and of any command line."""
+"""The computations: pure functions and small classes, one idea per file, independent of Ray and command lines."""

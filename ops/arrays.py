@@ -1,4 +1,4 @@
-"""Names of array types: one for each kind of number."""
+"""Type aliases for arrays, one for each type of number."""
 
 from typing import Any
 

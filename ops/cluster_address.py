@@ -1,4 +1,4 @@
-"""Whether anybody listens where a cluster is said to be."""
+"""Checks whether a Ray cluster listens at the given address."""
 
 import socket
 from contextlib import suppress
@@ -13,19 +13,20 @@ ALONE = "unset RAY_ADDRESS to work on this machine alone"
 
 
 def check_address(address: str, seconds: float = REACHED_S) -> None:
-    """Refuse an address of a cluster at which nothing listens: Ray tries it for minutes, and no signal ends that.
+    """Refuse an address at which no cluster listens, because Ray would try it for minutes without reacting to signals.
 
     Args:
-        address: what RAY_ADDRESS holds.
-        seconds: in which its head is reached, or is taken not to be there.
+        address: the value of RAY_ADDRESS.
+        seconds: seconds after which the cluster's head counts as unreachable.
 
     Raises:
-        InputError: the address is none, or nobody answers there.
+        InputError: the text is not an address, or nothing answers there.
     """
     if address == "auto":
         return
     try:
-        # A host and its port, or those of a Ray client's server; an http:// is the dashboard's, to submit jobs to.
+        # A host and its port, or those of a Ray client's server; an http:// address is that of the dashboard, which
+        # only accepts submitted jobs.
         parsed = urlsplit(address if "://" in address else f"//{address}")
         host, port = parsed.hostname, parsed.port
     except ValueError:
@@ -48,7 +49,7 @@ def check_address(address: str, seconds: float = REACHED_S) -> None:
                 said = said or one_line(getattr(error, "strerror", None) or error)
         answers.put(said)
 
-    # Apart from this thread, since no timeout ends the look-up of a name.
+    # This runs in another thread, because no timeout can end the look-up of a host name.
     Thread(target=knock, daemon=True).start()
     try:
         refusal = answers.get(timeout=seconds)
@@ -59,12 +60,12 @@ def check_address(address: str, seconds: float = REACHED_S) -> None:
 
 
 def _own_addresses(host: str) -> list[str]:
-    """Return where else a head may listen that is named by a loopback address: Ray takes the machine's own for it."""
+    """Return the machine's own addresses, where Ray may listen although its head is named by a loopback address."""
     if host not in ("127.0.0.1", "localhost", "::1"):
         return []
     found = []
     with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.connect(("192.0.2.1", 9))  # sends nothing: the system only chooses the address that it would use
+        probe.connect(("192.0.2.1", 9))  # sends nothing, but makes the system choose its own address
         found.append(probe.getsockname()[0])
     with suppress(OSError):
         found.append(socket.gethostbyname(socket.gethostname()))

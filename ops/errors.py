@@ -1,4 +1,4 @@
-"""The errors that name a user's mistake, and their form: one line."""
+"""The errors for a user's mistakes, and the formatting of any error as one line."""
 
 import errno
 import os
@@ -9,9 +9,10 @@ from collections.abc import Iterable
 
 
 class InputError(ValueError):
-    """The user's input is wrong: one line that names the thing, what was found and what to do (status 2).
+    """Raised if the user's input is wrong; the job ends with status 2.
 
-    A second argument is a command that the line ends with, to be copied: it is never cut.
+    The message is one line that names the input, what was found and what to do. A second argument is a command to copy,
+    which is placed at the end of the line and is never cut.
     """
 
     def __str__(self) -> str:
@@ -19,17 +20,17 @@ class InputError(ValueError):
 
 
 class DiskFullError(OSError):
-    """The storage has no room left: nothing is lost, and the same command continues once there is some (status 1)."""
+    """Raised if the storage is full; nothing is lost, and the same command resumes once there is space (status 1)."""
 
 
 STOPPED = "stopped; give the same command again to resume"
 
 
 class TerminatedError(KeyboardInterrupt):
-    """The process was asked to end by SIGTERM: as by Ctrl-C, with that signal's exit status."""
+    """Raised if the process receives SIGTERM, which is handled like Ctrl-C but has its own exit status."""
 
 
-# Escape sequences begin with a control; an override turns the order of what follows it around.
+# Characters that are unsafe to print: controls, which begin escape sequences, and overrides of the text direction.
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028-\u202e\u2066-\u2069]")
 LINE_LENGTH, VALUE_LENGTH = 1_000, 200
 _LONG_WORD = re.compile(rf"\S{{{VALUE_LENGTH + 1},}}")
@@ -39,7 +40,7 @@ _REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY, errno.EIO, errn
 
 
 def disk_full(error: BaseException) -> DiskFullError | None:
-    """Return the error to show where `error` says that there is no room left, else None."""
+    """Return the error to show if `error` means that the storage is full, otherwise None."""
     if isinstance(error, DiskFullError):
         return error
     if not isinstance(error, OSError) or error.errno not in _NO_ROOM:
@@ -52,7 +53,7 @@ def disk_full(error: BaseException) -> DiskFullError | None:
 
 
 def refused(error: OSError) -> str:
-    """Return what to say where storage refuses to read, write or remove a file, empty for any other error."""
+    """Return the message if storage refused to read, write or remove a file; an empty text for any other error."""
     if error.errno not in _REFUSED:
         return ""
     where = f"{error.filename}: " if error.filename else ""
@@ -60,17 +61,18 @@ def refused(error: OSError) -> str:
 
 
 def one_line(error: BaseException | str, limit: int = 300) -> str:
-    """Return an error's message as one line of at most `limit` characters, what is not printable as its escape."""
+    """Return an error's message as one line of at most `limit` characters, with unsafe characters escaped."""
     text = visible(" ".join(str(error).split())) or type(error).__name__
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
 def error_line(error: BaseException | str, given: Iterable[str] = ()) -> str:
-    """Return what a job prints of an error: one line, in which every long value is cut, and the advice is kept.
+    """Return the line that a job prints for an error, in which long values are cut and the advice is kept.
 
     Args:
-        error: an error, or what is said of it.
-        given: the values that were given: one of many words is recognised by them, others are single words or quoted.
+        error: an error, or its message.
+        given: the values that the user gave, by which values of several words are recognised in the message. All other
+            values are recognised because they are single words or quoted.
     """
     text, *command = (
         [error] if isinstance(error, str) else error.args if isinstance(error, InputError) else [str(error)]
@@ -88,13 +90,13 @@ def error_line(error: BaseException | str, given: Iterable[str] = ()) -> str:
 
 
 def _cut(value: str) -> str:
-    # What ends a word may belong to the sentence around it.
+    # Punctuation at the end of a word may belong to the sentence around it.
     body = value.rstrip(""":;,.)'\"""")
     return value if len(body) <= VALUE_LENGTH + 1 else f"{value[: VALUE_LENGTH - 3]}...{value[len(body) :][:3]}"
 
 
 def shell_word(text: str) -> str:
-    """Return a text as a shell reads it back; what is not printable is written as bash and zsh know it.
+    """Return a text quoted for a shell; unprintable characters are escaped in the syntax of bash and zsh.
 
     >>> print(shell_word("a b's"), shell_word("a\\nb"))
     'a b'"'"'s' $'a\\x0ab'
@@ -110,17 +112,17 @@ def _escaped(character: int) -> str:
 
 
 def with_article(noun: str) -> str:
-    """Return a noun with its article, by its first letter: `a bert`, `an albert`; one of `x...` names is spelled out.
+    """Return a noun with its indefinite article, chosen by the first letter: `a bert`, `an albert`, `an xlnet`.
 
     >>> with_article("bert"), with_article("albert"), with_article("xlnet")
     ('a bert', 'an albert', 'an xlnet')
     """
-    # Spelled letter by letter, x begins with a vowel; so the names of models are said.
+    # The names of models that begin with x are pronounced letter by letter, and the letter x begins with a vowel sound.
     return f"{'an' if noun[:1].lower() in 'aeiox' else 'a'} {noun}"
 
 
 def counted(number: int, noun: str) -> str:
-    """Return a number with its noun.
+    """Return a number with its noun in the singular or plural.
 
     >>> counted(1, "shard"), counted(2000, "sentence")
     ('1 shard', '2,000 sentences')
@@ -129,7 +131,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def visible(text: str) -> str:
-    """Return a text with what no terminal is to get (controls, lone surrogates, bidi overrides) as Python writes it.
+    """Return a text with unsafe characters (controls, lone surrogates, bidi overrides) as Python's escapes.
 
     >>> visible("a\\x1b[31mb")
     'a\\\\x1b[31mb'

@@ -1,4 +1,4 @@
-"""Penn bracketed trees and tags: trees are read and written without recursion, so that any depth passes."""
+"""Penn bracketed trees and tags; trees are read and written without recursion, so that their depth is not limited."""
 
 import re
 from collections.abc import Iterator
@@ -9,17 +9,17 @@ from ops.errors import InputError
 ROOT = "ROOT"
 TAG_CLASSES = ("noun", "verb", "adjective", "other")
 
-# By tag alone: symbols such as % and words such as "lol" are no punctuation.
+# Punctuation is defined only by the tag, so symbols such as % and words such as "lol" are not punctuation.
 PUNCTUATION_TAGS = frozenset({",", ":", ".", "``", "''", "-LRB-", "-RRB-", "HYPH", "NFP"})
 
-# A bracket or a word; after an opening bracket the label, and the word too where it is a whole leaf.
+# A bracket or a word. An opening bracket includes the label that follows, and for a complete leaf also the word.
 _PIECE = re.compile(r"(\(|\)|[^\s()]+)(?:(?<=\()\s*([^\s()]*)(?:\s+([^\s()]+)\s*\))?)?")
 _ESCAPES = {"(": "-LRB-", ")": "-RRB-"}
 
 
 @dataclass(slots=True, eq=False)
 class Tree:
-    """A phrase with children, or a leaf: a tag as label and the word as written, brackets not escaped."""
+    """A phrase with children, or a leaf with a tag as its label and the word as written, without escaped brackets."""
 
     label: str
     children: "list[Tree]" = field(default_factory=list)
@@ -27,9 +27,9 @@ class Tree:
 
 
 def read(text: str) -> Tree:
-    """Return the tree of one bracketed string, a label missing after a bracket being ``ROOT``.
+    """Return the tree of one bracketed string; a missing label after a bracket becomes ``ROOT``.
 
-    Raises InputError where the string is not one well-formed tree.
+    Raises InputError if the string is not one well-formed tree.
 
     >>> write(read("( (S (NP (PRP I)) (VP (VBP sleep))))"))
     '(ROOT (S (NP (PRP I)) (VP (VBP sleep))))'
@@ -44,12 +44,12 @@ def read(text: str) -> Tree:
 
 
 def read_labels_and_sizes(text: str) -> tuple[list[str], list[int]]:
-    """Return labels and sizes (a node and all below it) of a bracketed string's nodes, in preorder.
+    """Return the labels and subtree sizes of a bracketed string's nodes, in preorder.
 
-    Words are dropped and so are leaves tagged as punctuation; a phrase emptied by that stays. A bracket
-    without a label is ``ROOT``; an empty string has no nodes.
+    A node's size counts the node and all nodes below it. Words and leaves tagged as punctuation are dropped, but a
+    phrase that becomes empty is kept. A bracket without a label is ``ROOT``; an empty string has no nodes.
 
-    Raises InputError where the string is not one well-formed tree.
+    Raises InputError if the string is not one well-formed tree.
 
     >>> read_labels_and_sizes("( (FRAG (-LRB- -LRB-) (NP (NN snow)) (PRN (. !))))")
     (['ROOT', 'FRAG', 'NP', 'NN', 'PRN'], [5, 4, 2, 1, 1])
@@ -66,7 +66,7 @@ def read_labels_and_sizes(text: str) -> tuple[list[str], list[int]]:
 
 
 def write(tree: Tree) -> str:
-    """Return the bracketed string of a tree, on one line, brackets in words written -LRB- and -RRB-."""
+    """Return the bracketed string of a tree on one line, with brackets in words escaped as -LRB- and -RRB-."""
     pieces: list[str] = []
     stack: list[Tree | None] = [tree]
     while stack:
@@ -83,12 +83,12 @@ def write(tree: Tree) -> str:
 
 
 def leaves(tree: Tree) -> list[Tree]:
-    """Return the leaves (tag and word) from left to right."""
+    """Return the leaves (with tag and word) from left to right."""
     return [node for node in walk(tree) if node.word is not None]
 
 
 def walk(tree: Tree) -> Iterator[Tree]:
-    """Return every node in preorder, leaves too."""
+    """Yield every node, including leaves, in preorder."""
     stack = [tree]
     while stack:
         node = stack.pop()
@@ -97,7 +97,7 @@ def walk(tree: Tree) -> Iterator[Tree]:
 
 
 def escape(word: str) -> str:
-    """Return a word as a bracketed string writes it: round brackets as -LRB- and -RRB-, white space as ``_``."""
+    """Return a word escaped for a bracketed string: round brackets as -LRB- and -RRB-, white space as ``_``."""
     for bracket, name in _ESCAPES.items():
         if bracket in word:
             word = word.replace(bracket, name)
@@ -105,7 +105,7 @@ def escape(word: str) -> str:
 
 
 def unescape(word: str) -> str:
-    """Return a word as written, from its form in a bracketed string."""
+    """Return the original word, given its escaped form in a bracketed string."""
     if "-" in word:
         for bracket, name in _ESCAPES.items():
             word = word.replace(name, bracket)
@@ -122,7 +122,7 @@ def tag_class(tag: str) -> str:
 
 
 def _nodes(text: str) -> tuple[list[str], list[str], list[int]]:
-    """Return each node's label, word ("" of a phrase) and parent (-1 of the top), in preorder."""
+    """Return each node's label, word ("" for a phrase) and parent (-1 for the top), in preorder."""
     labels: list[str] = []
     words: list[str] = []
     parents: list[int] = []
@@ -145,7 +145,8 @@ def _nodes(text: str) -> tuple[list[str], list[str], list[int]]:
                 raise _malformed(text, f"the phrase {labels[phrase]} is empty")
             phrase = enclosing.pop()
         else:
-            # The word of a well-formed leaf comes with its bracket: this one stands elsewhere, or its leaf goes on.
+            # In a well-formed leaf, the word is matched together with its bracket. So this word is outside a leaf, or
+            # it is not the only word of its leaf.
             in_leaf = phrase >= 0 and phrase == len(labels) - 1
             goes_on = pieces[place + 1][0] if in_leaf and place + 1 < len(pieces) else None
             if in_leaf and goes_on is None:

@@ -1,11 +1,12 @@
-"""Penn tags, phrase labels and patterns of them in plain English."""
+"""Names in plain English for Penn tags, phrase labels, and patterns of tags and labels."""
 
 from collections.abc import Sequence
 from itertools import groupby
 
 from ops.penn import ROOT, Tree
 
-# One of them, and several. Penn Treebank tags and labels, and what the English Web Treebank, OntoNotes and GUM add.
+# The singular and plural of the tags and labels of the Penn Treebank, with those that the English Web Treebank,
+# OntoNotes and GUM add.
 TAGS: dict[str, tuple[str, str]] = {
     "ADD": ("an address or URL", "addresses or URLs"),
     "AFX": ("an affix", "affixes"),
@@ -102,15 +103,15 @@ PHRASES: dict[str, tuple[str, str]] = {
 }
 _NAMES = TAGS | PHRASES
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-# What a sentence may well be; where it is one of the other phrases, there is no more to it.
+# The phrases that are usual for a complete sentence; a sentence that is any other phrase is described as "only" that.
 _WHOLE = frozenset({"S", "SBARQ", "SINV", "SQ"})
 ROOTS = frozenset({ROOT, "TOP"})
 
 
 def name_of(code: str, count: int = 1) -> str:
-    """Return one or several of a tag or phrase label in plain English.
+    """Return the English name of one or several items with a tag or phrase label.
 
-    A label's function (`NP-SBJ`) is left out. A code that has no name stands as it is.
+    A label's function, such as SBJ in `NP-SBJ`, is left out. A code that has no name is used as it is.
 
     >>> name_of("VBD"), name_of("NN", 3), name_of("NP-SBJ"), name_of("QQ")
     ('a past-tense verb', 'three singular nouns', 'a noun phrase', 'a QQ')
@@ -133,7 +134,7 @@ def name_tags(tags: Sequence[str]) -> str:
 
 
 def name_tree(tree: Tree) -> str:
-    """Return a subtree below the sentence's root in plain English; siblings are in order, others may stand between.
+    """Return a subtree below the sentence's root in plain English; siblings are in order but need not be adjacent.
 
     >>> name_tree(Tree("VP", [Tree("VB"), Tree("NP", [Tree("NN"), Tree("NN")])]))
     'a verb phrase with a base verb, then a noun phrase that has two singular nouns'
@@ -142,11 +143,11 @@ def name_tree(tree: Tree) -> str:
 
 
 def name_root(tree: Tree, is_collapsed: bool = False) -> str:
-    """Return what a subtree with the sentence's root says of the sentence, to follow "a sentence that".
+    """Return the English for a subtree with the sentence's root, to follow the words "a sentence that".
 
     Args:
-        tree: with the root and at least one node more.
-        is_collapsed: a clause right below the root was merged into it, so that the root has the clause's children.
+        tree: the subtree, with the root and at least one other node.
+        is_collapsed: whether a clause directly below the root was merged into it, so that the root has its children.
 
     >>> name_root(Tree("ROOT", [Tree("NP")])), name_root(Tree("ROOT", [Tree("SBARQ")]))
     ('is only a noun phrase', 'is a wh-question')
@@ -171,7 +172,7 @@ def _below(tree: Tree, depth: int) -> str:
 
 
 def _counted(codes: Sequence[tuple[str, Tree | None]], depth: int = 0) -> list[str]:
-    """Return the names of codes in order, those with nothing below them counted where they are alike."""
+    """Return the names of codes in order; equal adjacent codes without children are named once with their count."""
     names = []
     for (code, tree), same in groupby(codes):
         alike = len(list(same))

@@ -1,4 +1,4 @@
-"""Seeded uniform draws: of sentence ids, of distinct texts by their hashes without a list of them, of rotations."""
+"""Seeded uniform draws of sentence ids, of distinct texts (by their hashes, without a list of texts), and rotations."""
 
 from collections.abc import Callable, Iterable
 
@@ -7,7 +7,7 @@ import numpy as np
 from ops.arrays import Bools, Float64s, Int64s, UInt64s
 from ops.hashing import mix
 
-# What a draw is for: one number each, so that no two draws with one seed share their random stream.
+# The purposes of draws, each with its own number, so that no two draws with the same seed share a random stream.
 ORDER, LIMIT, ACTIVATIONS, PILOT, BASELINE, NEAR, MASKING, CLUSTERS, SUPERCLUSTERS = range(9)
 POSITIONS, PAIRS, GAUSSIAN, LABELS, DOCUMENTS = range(9, 14)
 PERMUTATIONS, ROTATIONS, DIVERSITY, UNIFORM, GROUPS, SHUFFLES, NEIGHBOURS, TEXT_SETS, BOOTSTRAP = range(14, 23)
@@ -20,21 +20,21 @@ MEASURED, BASIS = range(70, 72)
 RANDOM_DIRECTIONS, CHECKED_UNITS, CHECKED_SENTENCES, OUTPUT_SENTENCES = range(80, 84)
 AUDIT_LABELS, AUDIT_HALVES, AUDIT_RESAMPLES = range(90, 93)
 COMPARED_RUNS, OTHER_BASIS = range(100, 102)
-# Larger numbers, kept so that the runs which were drawn with them stay the same.
+# These larger numbers are kept so that the results of earlier runs can be reproduced.
 CONFUSION_LABELS, CONFUSION_ORDER = 0x5F, 0xC0F
 
 _BINS = 1 << 16
-_SHIFT = np.uint64(48)  # leaves the bits of a priority that number its bin
+_SHIFT = np.uint64(48)  # the right shift that leaves the bits of a priority which are its bin's index
 
 
 def draw(sentences: int, size: int, seed: int, purpose: int) -> Int64s:
-    """Draw a uniform sample of ids without replacement; all of them where `size` is not below `sentences`.
+    """Draw a uniform sample of ids without replacement, or all ids if `size` is at least `sentences`.
 
     Args:
-        sentences: ids run from 0 to `sentences` - 1.
-        size: how many to draw.
+        sentences: number of ids, which are 0 to `sentences` - 1.
+        size: number of ids to draw.
         seed: the run's seed.
-        purpose: what the draw is for, one of the purposes above.
+        purpose: the purpose of the draw, one of the constants above.
 
     Returns:
         Sorted ids, `[min(size, sentences)]` int64.
@@ -46,7 +46,7 @@ def draw(sentences: int, size: int, seed: int, purpose: int) -> Int64s:
 
 
 def random_state(seed: int) -> int:
-    """Return a seed as scikit-learn takes it, below 2**32: the seed itself where it is, else a number drawn by it."""
+    """Return a seed below 2**32, as scikit-learn requires; a larger seed is replaced by a number drawn with it."""
     return seed if seed < 1 << 32 else int(np.random.default_rng(seed).integers(1 << 32))
 
 
@@ -56,12 +56,12 @@ def pilot_size(sentences: int, at_most: int) -> int:
 
 
 def priorities(hashes: UInt64s, seed: int, purpose: int) -> UInt64s:
-    """Return each text's priority in a draw, `[texts]` uint64: its hash, mixed with the seed; the lowest are drawn.
+    """Return each text's priority in a draw, `[texts]` uint64: its hash mixed with the seed; the lowest are drawn.
 
     Args:
-        hashes: 64 bits of each text's hash, `[texts]`.
+        hashes: the 64-bit hash of each text, `[texts]`.
         seed: the run's seed.
-        purpose: what the draw is for, one of the purposes above.
+        purpose: the purpose of the draw, one of the constants above.
     """
     salt = np.random.default_rng([seed, purpose]).integers(0, 2**64, dtype=np.uint64)
     return mix(hashes ^ salt)
@@ -70,11 +70,11 @@ def priorities(hashes: UInt64s, seed: int, purpose: int) -> UInt64s:
 def sample_cutoff(blocks: Callable[[], Iterable[tuple[UInt64s, Int64s]]], size: int) -> tuple[int, int]:
     """Return the priority and position of the last text in a sample of `size`, by priority and then position.
 
-    Memory is that of the texts whose priorities begin with the same 16 bits as the last one's.
+    Only the texts whose priorities begin with the same 16 bits as that of the last text are in memory.
 
     Args:
-        blocks: returns all texts' priorities and positions again at each call, a block at a time; called twice.
-        size: texts of the sample, at least 1 and at most as many as there are.
+        blocks: returns the priorities and positions of all texts, a block at a time; it is called twice.
+        size: number of texts in the sample, at least 1 and at most the number of all texts.
     """
     counts = np.zeros(_BINS, np.int64)
     for priority, _ in blocks():
@@ -88,12 +88,12 @@ def sample_cutoff(blocks: Callable[[], Iterable[tuple[UInt64s, Int64s]]], size: 
 
 
 def in_sample(priority: UInt64s, position: Int64s, cutoff: tuple[int, int]) -> Bools:
-    """Tell which texts are in the sample whose `sample_cutoff` is given, `[texts]` bool.
+    """Return which texts are in the sample with a given `sample_cutoff`, `[texts]` bool.
 
     Args:
-        priority: of each text, `[texts]` uint64.
-        position: of each text, `[texts]` int64; decides between equal priorities.
-        cutoff: priority and position of the sample's last text.
+        priority: the priority of each text, `[texts]` uint64.
+        position: the position of each text, `[texts]` int64, which decides between equal priorities.
+        cutoff: the priority and position of the sample's last text.
     """
     last = np.uint64(cutoff[0])
     return np.asarray((priority < last) | ((priority == last) & (position <= cutoff[1])))

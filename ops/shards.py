@@ -1,4 +1,4 @@
-"""Shards: equal runs of sentence ids, their size, and the seeded order in which they are worked on."""
+"""Shards: equal ranges of sentence ids, their size, and the seeded order in which they are processed."""
 
 from dataclasses import dataclass
 
@@ -13,10 +13,10 @@ SHARDS, LEAST_SIZE, MOST_SIZE = 32, 500, 100_000
 
 
 def shard_size(sentences: int) -> int:
-    """Return the sentences of a shard where the user gives no number: a 32nd of the corpus, within bounds.
+    """Return the default number of sentences in a shard: a 32nd of the corpus, within bounds.
 
-    So workers come out even at the end of a pass, the files are few, and no shard takes long to do again. The number of
-    workers does not count, since results depend on the shards.
+    So workers finish a pass at about the same time, there are few files, and no shard takes long to repeat. The size
+    does not depend on the number of workers, because results depend on the shards.
 
     >>> [shard_size(sentences) for sentences in (70, 5_000, 82_000, 82_000_000)]
     [500, 500, 2563, 100000]
@@ -26,11 +26,11 @@ def shard_size(sentences: int) -> int:
 
 @dataclass(frozen=True)
 class Shards:
-    """The shards of a corpus: shard i holds the ids from i * size to (i + 1) * size - 1, the last one to the end.
+    """The shards of a corpus: shard i contains the ids from i * size to (i + 1) * size - 1, up to the corpus's end.
 
     Attributes:
-        sentences: sentences of the corpus, whose ids run from 0.
-        size: sentences of a shard.
+        sentences: number of sentences of the corpus, whose ids start at 0.
+        size: number of sentences of a shard; the last shard may have fewer.
     """
 
     sentences: int
@@ -44,15 +44,15 @@ class Shards:
         return shard * self.size, min((shard + 1) * self.size, self.sentences)
 
     def order(self, seed: int) -> list[int]:
-        """Return all shards in a seeded random order, so that thresholds rise early whatever the corpus's order."""
+        """Return all shards in a seeded random order, so that thresholds rise early for any order of the corpus."""
         return [int(i) for i in np.random.default_rng([seed, ORDER]).permutation(len(self))]
 
     def split(self, ids: Ids) -> list[Ids]:
-        """Split sorted ids by shard: the i-th array holds those of shard i."""
+        """Return sorted ids split by shard: the i-th array contains the ids of shard i."""
         cuts = np.searchsorted(ids, np.arange(1, len(self)) * self.size)
         return np.split(ids, cuts)
 
 
 def spans(total: int, size: int) -> list[tuple[int, int]]:
-    """Cut the numbers from 0 to `total` - 1 into runs of `size`, each as (start, stop)."""
+    """Return ranges of `size` numbers that cover 0 to `total` - 1, each as (start, stop); the last may be shorter."""
     return [(start, min(start + size, total)) for start in range(0, total, size)]

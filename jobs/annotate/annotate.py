@@ -1,4 +1,4 @@
-"""The stage `annotate`: the selected sentences of every shard get words, tags and parses, and codes for mining."""
+"""The stage `annotate`, which adds words, tags and parses to the selected sentences, and codes for mining."""
 
 import json
 import sys
@@ -31,18 +31,18 @@ from ops.shards import Shards
 from ops.storage.store import Store
 from ops.storage.tables import part_name, stored_bytes
 
-# Of each sentence of the corpus what it is annotated as, a byte, and what it wins, four.
+# Files with a value for each sentence of the corpus: what it is annotated as (one byte), and its wins (four bytes).
 MARKS, WINS = (f"{STAGES['annotate'].partials}/{name}.bin" for name in ("wanted", "wins"))
-WARM_UP, TOGETHER = 16, 64  # sentences that are timed for a plan
+WARM_UP, TOGETHER = 16, 64  # sentences before the timing for a plan, and sentences timed at a time
 COUNTS = b"atlas.counts"
 COUNTED = ("sentences", "baseline", "winners", "tagged", "trees")
 
 
 def annotate(config: AnnotateConfig, stage: Stage) -> dict[str, Any]:
-    """Select the sentences, annotate them shard by shard, list the names of their codes, and return the counts.
+    """Select and annotate the sentences shard by shard, list the names of their codes, and return the counts.
 
     Raises:
-        RuntimeError: other sentences were annotated than were selected.
+        RuntimeError: the number of annotated sentences is not the number of selected ones.
     """
     store, shards = stage.store, stage.record.shards()
     by_dataset = has_datasets(stage.record.require("topk"))
@@ -67,23 +67,23 @@ def annotate(config: AnnotateConfig, stage: Stage) -> dict[str, Any]:
 
 
 def has_datasets(topk: dict[str, Any]) -> bool:
-    """Tell from the entry of `topk` in run.json whether there are winners within data sets."""
+    """Tell, from the entry of `topk` in run.json, whether there are winners within data sets."""
     return bool(topk["identity"].get("k_per_dataset"))
 
 
 def selected_of(marks: UInt8s, shards: Shards) -> list[int]:
-    """Return how many sentences of each shard are marked."""
+    """Return the number of marked sentences in each shard."""
     return [int(np.count_nonzero(marks[slice(*shards.span(i))])) for i in range(len(shards))]
 
 
 def codes_file(name: str, shard: int | None = None) -> Output:
-    """Return a file of the codes that mining reads: of a `shard`, the `vocabulary`, or the `vocabulary-places`."""
+    """Return a file of the codes that mining reads: the file of a `shard`, `vocabulary` or `vocabulary-places`."""
     stem = name if shard is None else f"{name}-{shard:05d}"
     return Output(f"{CODES}/{stem}.parquet", name if shard is None else f"{name}-{shard}")
 
 
 def annotate_step(shards: Shards, sentences: int, args: Item) -> Step:
-    """Return the step that annotates so many sentences; `args` as `ShardAnnotator` takes them."""
+    """Return the step that annotates the given number of sentences; `args` are the arguments of `ShardAnnotator`."""
     items = [{"shard": i, "span": shards.span(i)} for i in range(len(shards))]
     work = ("sentences", sentences)
     return Step("annotate", items, shard_outputs, ShardAnnotator, args, "shards", work, actors=True)
@@ -96,7 +96,7 @@ def shard_outputs(item: Item) -> list[Output]:
 
 
 class ShardAnnotator:
-    """Annotates the selected sentences of one shard after another, and writes all that comes of it."""
+    """Annotates the selected sentences of shards, and writes the results."""
 
     def __init__(self, store: Store, pipeline: str, fingerprint: str, seed: int) -> None:
         import torch
@@ -106,7 +106,7 @@ class ShardAnnotator:
         self.annotator = Annotator(pipeline)
 
     def __call__(self, item: Item, prepared: Any) -> Item:
-        """Annotate one shard."""
+        """Annotate the selected sentences of one shard and commit its files."""
         shard = item["shard"]
         marks, wins = self._span(MARKS, np.uint8, *item["span"]), self._span(WINS, np.int32, *item["span"])
         selected = np.flatnonzero(marks)
@@ -119,14 +119,14 @@ class ShardAnnotator:
         return {"shard": shard, "sentences": table.num_rows}
 
     def _span(self, name: str, kind: type[np.generic], first: int, stop: int) -> Arrays:
-        """Return the numbers of the sentences from `first` to `stop` - 1 out of a file that has one for each."""
+        """Return the values of the sentences `first` to `stop` - 1 from a file with one value per sentence."""
         size = np.dtype(kind).itemsize
         with self.store.filesystem.open_input_file(self.store.path(name)) as file:
             return np.frombuffer(file.read_at(size * (stop - first), size * first), kind)
 
 
 def publish_shard(store: Store, shard: int, table: pa.Table, fingerprint: str) -> None:
-    """Write the files of a shard from its rows of `sentences/`; see `shard_outputs`."""
+    """Write the files of a shard, which `shard_outputs` lists, from its rows of `sentences/`."""
     codes, own = codes_file("shard", shard), shard_file("annotate", shard)
     numbers, names = coded(table)
     write_partial(store, codes, numbers, fingerprint, write=_in_one_group)
@@ -149,20 +149,20 @@ def _in_one_group(table: pa.Table, path: str) -> None:
 
 
 def vocabulary_step(store: Store, shards: int, fingerprint: str) -> Step:
-    """Return the step, done in this process, that makes one list of the names of all shards' codes."""
+    """Return the step, done in this process, that makes one list of the names of the codes of all shards."""
     args = {"store": store, "shards": shards, "fingerprint": fingerprint}
     outputs = [codes_file("vocabulary-places"), codes_file("vocabulary")]
     return Step("annotate: vocabulary", [{}], lambda _: outputs, VocabularyWriter, args, here=True)
 
 
 class VocabularyWriter:
-    """Puts the names of all shards together; its memory is that of the distinct ones."""
+    """Combines the names of the codes of all shards; memory holds the distinct names."""
 
     def __init__(self, store: Store, shards: int, fingerprint: str) -> None:
         self.store, self.shards, self.fingerprint = store, shards, fingerprint
 
     def __call__(self, item: Item, prepared: Any) -> Item:
-        """Do it, and add up what the shards have counted."""
+        """Combine the names, and add up the counts of the shards."""
         with self.store.parquet(codes_file("shard", 0).path) as file:
             kinds = name_kinds(meta_kinds(file.schema_arrow.names))
         counts: Counter[str] = Counter(dict.fromkeys(COUNTED, 0))
@@ -230,7 +230,7 @@ def plan(config: AnnotateConfig, stage: Stage, record: DryRun) -> Plan:
 
 
 def time_annotation(annotator: Annotator, texts: list[str], at_most: float) -> tuple[list[Annotation], float]:
-    """Annotate sentences for some seconds, spread over them all; return what was found, and in how many seconds."""
+    """Annotate sentences spread over the sample for some seconds; return the annotations and the seconds taken."""
     annotator.annotate(texts[:WARM_UP])
     found: list[Annotation] = []
     order = spread(len(texts))

@@ -3,10 +3,10 @@
     python -m jobs.annotate --out runs/docs --preset small
     ray job submit --working-dir . -- python -m jobs.annotate --out s3://bucket/run --preset paper
 
-Writes sentences/. Needs topk/ (jobs.topk). One process a core, one thread each.
+Writes sentences/. Needs topk/ (jobs.topk). Runs one process per core, with one thread each.
 
-What to expect (two cores, November 2026): 20,300 to 24,600 words a second of processor time with the shipped pipeline
-(`python -m bench english`; tables and codes apart).
+What to expect (two cores, November 2026): the included pipeline annotates 20,300 to 24,600 words per second of
+processor time (`python -m bench english`, without tables and codes).
 """
 
 from typing import TYPE_CHECKING, ClassVar, Literal
@@ -38,7 +38,7 @@ class AnnotateConfig(StageConfig):
 
 
 def do(config: AnnotateConfig, record: "Run") -> None:
-    """Do the stage, or what is missing of it."""
+    """Run the stage, or the missing part of it."""
     from functools import partial
 
     from jobs.annotate.annotate import annotate, plan

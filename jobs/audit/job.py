@@ -1,12 +1,13 @@
-"""Test whether what is found for a neuron in one data set holds in the other data sets.
+"""Test whether the explanation of a neuron from one data set also holds in the other data sets.
 
     python -m jobs.audit --out runs/docs --preset small
     ray job submit --working-dir . -- python -m jobs.audit --out s3://bucket/run
 
-Learns a score card of each neuron and pole in every data set of the corpus, and asks it for the winners in all the
-others. Reads topk_by_dataset/ and the tables of jobs.explain; no model is run. Writes audit/portability/ (a neuron and
-two data sets), audit/patterns/ (a literal over data sets), audit/neurons/ (a neuron: illusion and verdict), the
-controls of each, and figures. After Bolukbasi and others 2021.
+Learns a score card for each neuron and pole in every data set of the corpus, and tests how well it predicts the winners
+in all other data sets. Reads topk_by_dataset/ and the tables of jobs.explain; no model is run. Writes
+audit/portability/ (a row per neuron and pair of data sets), audit/patterns/ (a literal across data sets),
+audit/neurons/ (a neuron's illusion and verdict), the controls of each table, and figures. After Bolukbasi and others
+2021.
 """
 
 from functools import partial
@@ -36,7 +37,7 @@ AUDIT_OPTIONS = tuple(AuditConfig.model_fields.keys() - StageConfig.model_fields
 
 
 def do(config: AuditConfig, record: "Run") -> None:
-    """Do the stage, or what is missing of it."""
+    """Run the stage, or the missing part of it."""
     from jobs.audit.plan import plan
     from jobs.audit.steps import audit, audited_datasets
     from jobs.stage.copies import drop_copies

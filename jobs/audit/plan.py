@@ -1,4 +1,4 @@
-"""What `audit` would do."""
+"""The plan of `audit`."""
 
 from jobs.audit.job import AuditConfig
 from jobs.audit.steps import AuditedDatasets, audit_args, audit_steps
@@ -7,7 +7,7 @@ from jobs.stage.estimate import by_workers, spread_seconds
 from jobs.stage.runner import Stage
 from ops.topk.neurons import Neurons, read_neurons
 
-# Measured (docs/scale.md): seconds of a neuron, pole and data set, and bytes of a pair of data sets.
+# Measured (docs/scale.md): the seconds per neuron, pole and data set, and the bytes per pair of data sets.
 CARD_S, PAIR_BYTES = 8e-3, 60
 
 

@@ -1,4 +1,4 @@
-"""The steps of `audit`: which sentences have which literals, and then each neuron over the data sets."""
+"""The steps of `audit`, which find the literals of sentences, and then compare each neuron across data sets."""
 
 import sys
 from collections.abc import Sequence
@@ -40,10 +40,10 @@ from ops.storage.tables import read_table
 from ops.topk.datasets import LEAST_SENTENCES, MOST_DATASETS, Datasets
 from ops.topk.neurons import Neurons, read_neurons
 
-RUN = 10_000  # sentences whose literals are found by one item
+RUN = 10_000  # number of sentences in which one item finds literals
 NEURONS_PER_RANGE = 32
-CONTROLLED = 128  # units of a layer that have the controls
-LEAST_KEPT = 10  # winners of a data set, for a card to be learned from half of them
+CONTROLLED = 128  # number of units per layer for which controls are computed
+LEAST_KEPT = 10  # fewest winners of a data set, so that a card can be learned from half of them
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ class AuditedDatasets:
     """The data sets that are compared.
 
     Attributes:
-        table: that their winners are read from.
-        names, sizes: of each, and its sentences in the corpus.
+        table: the table from which their winners are read.
+        names, sizes: the name of each data set, and its number of sentences in the corpus.
     """
 
     table: str
@@ -61,10 +61,10 @@ class AuditedDatasets:
 
 
 def audited_datasets(out: str, record: Run) -> AuditedDatasets:
-    """Return the data sets in which neurons have winners of their own, or else enough of those of the whole corpus.
+    """Return the data sets with winners of their own, or else with enough of the winners of the complete corpus.
 
     Raises:
-        InputError: there are fewer than two.
+        InputError: there are fewer than two such data sets.
     """
     topk, sources = record.require("topk"), record.require("ingest")["counts"]["sources"]
     k = topk["identity"].get("k_per_dataset", 0)
@@ -83,7 +83,7 @@ def audited_datasets(out: str, record: Run) -> AuditedDatasets:
 
 
 def _too_few(out: str, options: dict[str, Any], k: int, sizes: list[int]) -> InputError:
-    """Return what is wrong where fewer than two data sets can be compared; `sizes` descend."""
+    """Return the error for fewer than two data sets that can be compared; `sizes` must be in descending order."""
     what = f"--out {out}: the corpus has {counted(len(sizes), 'data set')}"
     if len(sizes) < 2:
         return InputError(f"{what}; an audit compares at least two: give --corpus NAME=FILE for each to jobs.ingest")
@@ -98,7 +98,7 @@ def _too_few(out: str, options: dict[str, Any], k: int, sizes: list[int]) -> Inp
 
 
 def _sizes(sources: Any) -> dict[str, int]:
-    """Return the sentences of each data set of a corpus, by what ingest counted of its sources."""
+    """Return the number of sentences of each data set, from the counts that ingest recorded for each source."""
     sizes: dict[str, int] = {}
     for source in sources:
         sizes[source["dataset"]] = sizes.get(source["dataset"], 0) + source["kept"]
@@ -106,7 +106,7 @@ def _sizes(sources: Any) -> dict[str, int]:
 
 
 def _large_enough(sources: Any) -> Datasets:
-    """Return the largest data sets in which a neuron could have winners enough."""
+    """Return the largest data sets in which a neuron could have enough winners."""
     sizes = _sizes(sources)
     least = LEAST_SENTENCES * LEAST_WINNERS
     chosen = sorted(sorted(sizes, key=lambda name: (-sizes[name], name))[:MOST_DATASETS])
@@ -116,19 +116,19 @@ def _large_enough(sources: Any) -> Datasets:
 
 @dataclass(frozen=True)
 class AuditArgs:
-    """What every worker is made from.
+    """The arguments of every worker.
 
     Attributes:
-        store, fingerprint: the run's folder and this stage's name for its options.
-        sentences: the annotate stage's fingerprint, by which a machine's copy of the sentences is known.
-        neurons: of the run.
-        units: those that are audited; none: all.
-        datasets: that are compared.
-        mine: the options by which patterns were mined.
-        winners: of a data set, at most.
-        card_literals: most literals of a card, besides nuisance.
-        controls: whether there are any.
-        seed: of all draws.
+        store, fingerprint: the run's folder, and the fingerprint of this stage.
+        sentences: the fingerprint of the annotate stage, which identifies a machine's copy of the sentences.
+        neurons: the neurons of the run.
+        units: the neurons to audit; empty for all.
+        datasets: the data sets that are compared.
+        mine: the options with which patterns were mined.
+        winners: the maximum number of winners per data set.
+        card_literals: the maximum number of literals in a card, not counting nuisance literals.
+        controls: whether controls are computed.
+        seed: the seed of all random draws.
     """
 
     store: Store
@@ -144,13 +144,13 @@ class AuditArgs:
     seed: int
 
     def mining(self) -> Mining:
-        """Return the annotated sentences as the patterns see them, words in lower case."""
+        """Return the annotated sentences in the form used for patterns, with words in lower case."""
         sentences = open_sentences(self.store, CODES, self.sentences)
         return Mining(sentences, self.neurons, {**self.mine, "word_case": "lower"}, self.seed, False)
 
 
 def audit_args(config: AuditConfig, datasets: AuditedDatasets, stage: Stage, neurons: Neurons) -> AuditArgs:
-    """Return what the workers are made from."""
+    """Return the arguments of the workers."""
     record = stage.record
     mine = record.require("mine")["config"]
     return AuditArgs(
@@ -161,7 +161,7 @@ def audit_args(config: AuditConfig, datasets: AuditedDatasets, stage: Stage, neu
 
 
 def audit(config: AuditConfig, datasets: AuditedDatasets, stage: Stage) -> dict[str, Any]:
-    """Do what is missing of all steps, draw the figures, and return the counts."""
+    """Do the missing items of all steps, draw the figures, and return the counts."""
     neurons = read_neurons(stage.store)
     args = audit_args(config, datasets, stage, neurons)
     steps = audit_steps(args, stage.record.require("annotate")["counts"]["sentences"])
@@ -179,8 +179,8 @@ def audit(config: AuditConfig, datasets: AuditedDatasets, stage: Stage) -> dict[
 
 
 def _draw(stage: Stage, neurons: pa.Table, ranges: Sequence[Item]) -> list[str]:
-    """Draw the figures of all ranges and return their files' names."""
-    # No worker draws, so that none waits for Matplotlib.
+    """Draw the figures of all ranges and return the names of their files."""
+    # The plots are drawn here, so that no worker has to import Matplotlib.
     from ops.audit.audit_figures import draw_audit
 
     run = audited_run(
@@ -195,7 +195,7 @@ def _draw(stage: Stage, neurons: pa.Table, ranges: Sequence[Item]) -> list[str]:
 
 
 def _read(stage: Stage, table: str, ranges: Sequence[Item], columns: list[str]) -> pa.Table:
-    """Return the rows of all ranges, which are not in place yet."""
+    """Return the rows of a table of all ranges, which is not published yet."""
     found = []
     for item in ranges:
         with stage.store.parquet(range_part(table, item).path) as file:
@@ -204,7 +204,7 @@ def _read(stage: Stage, table: str, ranges: Sequence[Item], columns: list[str]) 
 
 
 def audit_steps(args: AuditArgs, sentences: int) -> list[Step]:
-    """Return the steps, each to be done before the next; `sentences` are annotated."""
+    """Return the steps in their order; `sentences` is the number of annotated sentences."""
     given = {"args": args}
     runs = [{"run": i, "first": first, "stop": stop} for i, (first, stop) in enumerate(spans(sentences, RUN))]
     number = len(args.units) or len(args.neurons)
@@ -216,22 +216,22 @@ def audit_steps(args: AuditArgs, sentences: int) -> list[Step]:
 
 
 def run_file(item: Item) -> Output:
-    """Return the file of the literals of a run of sentences."""
+    """Return the file of the literals in a block of sentences."""
     return partial_file("audit", "literals", item["run"])
 
 
 def range_part(table: str, item: Item) -> TablePart:
-    """Return a table's part of a range of neurons."""
+    """Return the part of a table for a range of neurons."""
     return table_part(f"audit/{table}", item["range"], f"neurons-{item['first']}-{item['stop']}")
 
 
 def range_outputs(item: Item) -> list[Output]:
-    """Return the files of a range of neurons."""
+    """Return the table parts that are written for a range of neurons."""
     return [range_part(f"{table}{end}", item) for table in TABLES for end in ("_controls", "")]
 
 
 class LiteralFinder:
-    """Finds the literals of one run after another of the sentences that all neurons are set against."""
+    """Finds the literals in blocks of the sentences with which all neurons are compared."""
 
     def __init__(self, args: AuditArgs) -> None:
         self.args, self.mining = args, args.mining()
@@ -239,7 +239,7 @@ class LiteralFinder:
         self.known = known_rows(self.mining.sentences, sampled_sentences(args.store))
 
     def __call__(self, item: Item, prepared: Any) -> Item:
-        """Commit those of a run."""
+        """Find and commit the literals of one block."""
         rows = self.known[slice(*np.searchsorted(self.known, [item["first"], item["stop"]]))]
         found = to_table(self.literals.find(rows))
         sentences = self.mining.sentences
@@ -249,7 +249,7 @@ class LiteralFinder:
 
 
 class RangeWorker:
-    """Audits one range of neurons after another."""
+    """Audits ranges of neurons."""
 
     def __init__(self, args: AuditArgs, runs: list[Item]) -> None:
         self.args, store = args, args.store
@@ -276,7 +276,7 @@ class RangeWorker:
         )  # fmt: skip
 
     def __call__(self, item: Item, prepared: Any) -> Item:
-        """Commit the tables of a range."""
+        """Audit one range and commit its tables."""
         with threadpool_limits(1):
             found = self.neurons.audit(self.chosen[item["first"] : item["stop"]])
         for table, rows in found.items():

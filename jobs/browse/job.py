@@ -3,8 +3,9 @@
     python -m jobs.browse --out runs/small
     python -m jobs.browse --out s3://bucket/run --port 9000
 
-Prints its address once it answers (in seconds; the first overview of a large run takes some more); Ctrl-C ends it.
-Reads the tables that run.json names, reopens them when they are rebuilt, and writes nothing. Starts no Ray.
+Prints its address once it answers, which takes seconds; the first overview of a large run takes a little longer. Ctrl-C
+ends it. Reads the tables that run.json names, reopens them when they are rebuilt, and writes nothing. Does not start
+Ray.
 """
 
 from typing import ClassVar

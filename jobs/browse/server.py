@@ -1,4 +1,4 @@
-"""The server of `browse`: a few paths, each a page; it reads, and answers nothing else."""
+"""The server of `browse`, which answers a few paths, each with a page, and only reads the run."""
 
 import socket
 from collections.abc import Awaitable, Callable
@@ -21,7 +21,7 @@ from ops.report.guarded_http import PatientProtocol, host_name, is_loopback
 from ops.report.served_pages import Page, Pages
 from ops.show.neuron_facts import TABLES_READ
 
-# Nothing but its own style and script; what the pages colour by themselves is the width of a bar.
+# Pages may load only the server's own style and script; the only inline style is the width of a bar.
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; "
     "script-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
@@ -29,19 +29,19 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-cache",
 }
-WAITING = 64  # requests that are taken at once; further ones are told to come again
+WAITING = 64  # most requests at a time; further requests are told to try again
 THREADS = 4
 
 Answer = tuple[Page | None, int]
 
 
 class OpenRun:
-    """A run that was opened for its pages: its tables are those that run.json named then.
+    """A run that was opened to serve its pages, with the tables that run.json named at that time.
 
     Args:
         out: the run's folder.
-        winners: listed of each pole.
-        seconds: that a search may take.
+        winners: the number of winners listed for each pole.
+        seconds: the maximum seconds of a search.
 
     Raises:
         InputError: tables are missing.
@@ -69,11 +69,11 @@ class OpenRun:
 
 
 class Browser:
-    """Answer requests from the run's current tables, and reopen them when they are rebuilt.
+    """Answers requests from the run's current tables, and reopens them when they are rebuilt.
 
     Args:
-        out, winners, seconds: as `OpenRun` takes them.
-        names: host names that requests may use for this machine; empty for any.
+        out, winners, seconds: the arguments of `OpenRun`.
+        names: the host names that requests may use for this machine; empty for any name.
     """
 
     def __init__(self, out: str, winners: int, seconds: float, names: frozenset[str]) -> None:
@@ -84,11 +84,11 @@ class Browser:
 
     @property
     def pages(self) -> Pages:
-        """The pages of the run as it was opened last."""
+        """The pages of the run as it was last opened."""
         return self._run.pages
 
     def current(self) -> Pages:
-        """Return the pages of the run as it is now.
+        """Return the current pages of the run.
 
         Raises:
             InputError: the run is no longer complete.
@@ -99,7 +99,7 @@ class Browser:
             return self._run.pages
 
     def answer(self, request: Request) -> Answer:
-        """Return the body and its status; a page of None means that the page does not exist."""
+        """Return the page for a request and its HTTP status; the page is None if it does not exist."""
         path = request.path_params["path"]
         if self.names and host_name(request.headers.get("host", "")) not in self.names:
             return self.pages.message("Not this name", "This server answers to this machine's own names."), 421
@@ -117,7 +117,7 @@ class Browser:
         return pages.file(path), 200
 
     def guarded(self, request: Request) -> tuple[Page, int]:
-        """Return what `answer` does; if the run is being changed or is damaged, return a page that says so."""
+        """Return the result of `answer`, or an error page if the run is being changed or is damaged."""
         try:
             page, status = self.answer(request)
         except (InputError, OSError, pa.ArrowException) as error:
@@ -137,12 +137,12 @@ class Browser:
 
 
 def make_app(respond: Callable[[Request], Awaitable[Response]]) -> Starlette:
-    """Return the application: every path is read alone (GET and HEAD)."""
+    """Return the application, which allows only reading (GET and HEAD) on every path."""
     return Starlette(routes=[Route("/{path:path}", respond, methods=["GET"])])
 
 
 def make_server(respond: Callable[[Request], Awaitable[Response]]) -> uvicorn.Server:
-    """Return the server of the application."""
+    """Return a web server for the application."""
     config = uvicorn.Config(
         make_app(respond),
         http=PatientProtocol,
@@ -156,13 +156,13 @@ def make_server(respond: Callable[[Request], Awaitable[Response]]) -> uvicorn.Se
 
 
 def serve(out: str, host: str, port: int, winners: int, seconds: float) -> None:
-    """Serve a run until the process is asked to end.
+    """Serve a run until the process is told to end.
 
     Raises:
-        InputError: tables are missing, or there is no listening on that address.
+        InputError: tables are missing, or the server cannot listen on that address.
     """
     browser = Browser(out, winners, seconds, frozenset())
-    browser.pages.neuron("1-0")  # what the first page opens is open then
+    browser.pages.neuron("1-0")  # opens the tables that the first page needs
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         listening = socket.create_server((host, port), family=family)

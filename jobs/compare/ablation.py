@@ -1,4 +1,4 @@
-"""The part `ablation` of `compare`: what the neurons with most of each property do to others, set to their mean."""
+"""The part `ablation` of `compare`: the effect on other neurons of setting a property's top neurons to their mean."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
@@ -29,21 +29,21 @@ from ops.schema import schema
 from ops.shards import spans
 from ops.storage.tables import write_part
 
-NEURONS_PER_BLOCK = 4  # neurons that an item has
+NEURONS_PER_BLOCK = 4  # neurons in one item
 SENTENCE_S, ROW_BYTES, FIGURE_BYTES = 0.011, 60, 200_000  # measured with the packaged model on one core
 COLUMNS = tuple(field.name for field in fields(Effect))
-block_file = partial(partial_file, TABLE, "block")  # what a block of neurons does when each is set to its mean
+block_file = partial(partial_file, TABLE, "block")  # the effects of a block of neurons, each set to its mean
 
 
 @dataclass(frozen=True)
 class AblationArgs(ModelArgs):
-    """What a worker is made from; `sentences` is how many are read."""
+    """The arguments of a worker; `sentences` is the number of sentences that are read."""
 
     sentences: int
 
 
 def ablation_part(config: CompareConfig, record: Run) -> None:
-    """Do compare/ablation and its figure, or what is missing of them."""
+    """Write compare/ablation and its figure, or the missing part of them."""
     facts, place = model_of(record), choose_placement(config, record, "compare/ablation")
     names = ("ablate", "ablate_most", "ablate_random", "ablate_sentences", "dtype")
     depends_on = {**{name: getattr(config, name) for name in names}, **place.identity}
@@ -57,9 +57,9 @@ def ablation_part(config: CompareConfig, record: Run) -> None:
 
 
 def choose(config: CompareConfig, args: AblationArgs) -> tuple[dict[str, list[int]], dict[int, list[int]], Float64s]:
-    """Return the neurons, by number, that are set to their mean: each property's, and random ones for each of these.
+    """Return the indices of the neurons to set to their mean, by property, and of random neurons for each of them.
 
-    Then the standard deviation of every neuron.
+    The third value is the standard deviation of every neuron.
     """
     neurons, with_last = args.neurons, load_head(args.facts) is not None
     properties = scalar_properties(args.store, neurons)
@@ -74,7 +74,7 @@ def choose(config: CompareConfig, args: AblationArgs) -> tuple[dict[str, list[in
 
 
 def distinct(lists: Iterable[Sequence[int]]) -> list[int]:
-    """Return the neurons of some lists, each once, ascending."""
+    """Return the distinct neurons of some lists, ascending."""
     return sorted({neuron for own in lists for neuron in own})
 
 
@@ -113,7 +113,7 @@ def plan(config: CompareConfig, stage: Stage, args: AblationArgs, record: DryRun
 
 
 def ablation_step(args: AblationArgs, wanted: list[int]) -> Step:
-    """Return the step that sets these neurons, by number, to their mean, one after another."""
+    """Return the step that sets the neurons with these indices to their mean, one at a time."""
     items = [{"block": i, "neurons": wanted[a:b]} for i, (a, b) in enumerate(spans(len(wanted), NEURONS_PER_BLOCK))]
     return Step(
         "compare: ablation", items, lambda item: [block_file(item["block"])], AblationWorker, {"args": args}, "blocks",
@@ -122,12 +122,12 @@ def ablation_step(args: AblationArgs, wanted: list[int]) -> Step:
 
 
 def drawn_texts(args: AblationArgs) -> list[str]:
-    """Return the sentences that are read."""
+    """Return the sampled sentences on which effects are measured."""
     return sampled_texts(args.store, args.sentences, args.seed, sampling.ABLATED_SENTENCES)
 
 
 class AblationWorker:
-    """Sets the neurons of one block after another to their mean."""
+    """Sets the neurons of blocks to their mean, one at a time."""
 
     def __init__(self, args: AblationArgs) -> None:
         self.args = args
@@ -139,7 +139,7 @@ class AblationWorker:
         )
 
     def __call__(self, item: Item, prepared: Any) -> Item:
-        """Measure one block and commit what its neurons do."""
+        """Measure one block and commit the effects of its neurons."""
         effects = [self.ablator.effect(neuron) for neuron in item["neurons"]]
         columns: dict[str, Any] = {"neuron": item["neurons"]}
         columns |= {name: [getattr(effect, name) for effect in effects] for name in COLUMNS}

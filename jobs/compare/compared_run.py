@@ -1,4 +1,4 @@
-"""What the parts of `compare` share: the run's neurons and model, running a part, its plan, its figures drawn again."""
+"""Code that the parts of `compare` share: a run's neurons and model, running and planning a part, redrawing."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ Args = TypeVar("Args")
 
 @dataclass(frozen=True)
 class PartArgs:
-    """What the workers of a part are made from; a part's own args add its options."""
+    """The arguments of the workers of a part; the args of each part add its options."""
 
     store: Store
     fingerprint: str
@@ -35,7 +35,7 @@ class PartArgs:
 
 @dataclass(frozen=True)
 class ModelArgs(PartArgs):
-    """What workers are made from that read sentences by a model, and where they run."""
+    """The arguments of workers that run a model on sentences: the model, and where it runs."""
 
     facts: ModelFacts
     scoring: ScoreOptions
@@ -43,7 +43,7 @@ class ModelArgs(PartArgs):
 
 
 def part_args(config: CompareConfig, stage: Stage) -> PartArgs:
-    """Return what the workers of every part are made from."""
+    """Return the arguments that the workers of all parts share."""
     return PartArgs(stage.store, stage.fingerprint, neurons_of(stage.record), config.seed)
 
 
@@ -57,14 +57,14 @@ def run_part(
     plan: Callable[[CompareConfig, Stage, Args, DryRun], Plan],
     about: dict[str, Any] | None = None,
 ) -> Stage | None:
-    """Run a part as `run_stage` does, and return its stage; None where it was done before.
+    """Run a part as `run_stage` does, and return its stage; None if it was already done.
 
     Args:
-        part: its name without `compare/`.
+        part: the name of the part, without `compare/`.
         config, record: the options and the run.
-        depends_on: what its results depend on besides the seed.
-        args: returns what its workers are made from, once the part is begun.
-        do, plan, about: as in `StageSpec`.
+        depends_on: what its results depend on in addition to the seed.
+        args: returns the arguments of its workers, once the part is begun.
+        do, plan, about: see `StageSpec`.
     """
     spec = StageSpec(
         f"compare/{part}",
@@ -88,12 +88,12 @@ def part_plan(
     """Return what a part would do.
 
     Args:
-        stage, record: the part, begun, and the run.
-        steps: its steps, as far as they are known before the first is done, each with the seconds that one of its
-            items takes a worker, about.
-        kept: bytes of the tables and figures, about.
-        more: what comes besides, in words.
-        more_seconds: what that takes a worker, about; None where it cannot be known.
+        stage, record: the stage of the part, which was begun, and the run.
+        steps: its steps, as far as they are known before the first is done, each with the approximate seconds that a
+            worker takes for one item.
+        kept: the approximate bytes of the tables and figures.
+        more: descriptions of further work.
+        more_seconds: the approximate seconds that a worker takes for the further work; None if they cannot be known.
     """
     lines, seconds = [], more_seconds
     for step, each in steps:
@@ -109,7 +109,7 @@ def part_plan(
 
 
 def redraw(part: str, option: str, config: CompareConfig, record: Run, draw: Callable[[], list[str]]) -> None:
-    """Draw the figures of a finished part again where an option that they alone depend on has changed."""
+    """Draw the figures of a finished part again if an option that only they depend on has changed."""
     entry, wanted = record.require(f"compare/{part}"), getattr(config, option)
     if config.dry_run or entry["config"][option] == wanted:
         return
@@ -125,17 +125,17 @@ def neurons_of(record: Run) -> Neurons:
 
 
 def title_of(record: RunReader) -> str:
-    """Return what figures call the run's model."""
+    """Return the title of the run's model for figures."""
     topk = record.require("topk")
     named = topk["config"]["model"]
     return model_title(named, topk["identity"]["model"], seed_of(named, topk["config"].get("model_seed")))
 
 
 def model_of(record: Run) -> ModelFacts:
-    """Return the model whose neurons a run's tables are of.
+    """Return the facts of the model of a run.
 
     Raises:
-        InputError: it is not there any more, or has become another.
+        InputError: the model is missing or has changed.
     """
     topk = record.require("topk")
     facts = recorded_model(topk)

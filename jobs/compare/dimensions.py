@@ -1,4 +1,4 @@
-"""The part `dimensions` of `compare`: do units of one number agree across layers, beyond a rotated basis?"""
+"""The part `dimensions` of `compare`: do units with the same index agree across layers more than in rotated bases?"""
 
 from functools import partial
 from typing import Any
@@ -20,14 +20,15 @@ from ops.schema import schema
 from ops.storage.store import Store
 from ops.storage.tables import read_table, write_part
 
-# Measured with the packaged model on one core: seconds of a basis for a value of the sample; and about what is written.
+# Measured with the packaged model on one core: the seconds per basis and value of the sample; and the approximate bytes
+# written.
 BASIS_S, PROPERTIES, ROW_BYTES, FIGURES_BYTES = 3e-7, 60, 15, 500_000
-# The agreement of layers in a basis: 0 the model's own, the others rotated.
+# The file of the agreement of layers in a basis: basis 0 is the model's own, the others are rotated.
 basis_file = partial(partial_file, "compare/dimensions", "basis")
 
 
 def dimensions_part(config: CompareConfig, record: Run) -> None:
-    """Do compare/dimensions, compare/rotated and their figures, or what is missing of them."""
+    """Write compare/dimensions, compare/rotated and their figures, or the missing part of them."""
     depends_on = {"permutations": config.permutations, "rotations": config.rotations}
     stage = run_part("dimensions", config, record, depends_on, part_args, measure, plan)
     if stage is None:
@@ -55,7 +56,7 @@ def plan(config: CompareConfig, stage: Stage, args: PartArgs, record: DryRun) ->
 
 
 def draw(config: CompareConfig, record: Run, store: Store, properties: dict[str, Float64s] | None = None) -> list[str]:
-    """Draw the figures from the tables that a store has, and return their names."""
+    """Draw the figures from the tables in a store, and return their names."""
     neurons = neurons_of(record)
     own = properties or scalar_properties(store, neurons)
     rotated, units = read_table(store, "compare/rotated"), figure_units(config.figure_units)
@@ -63,21 +64,21 @@ def draw(config: CompareConfig, record: Run, store: Store, properties: dict[str,
 
 
 def bases_step(args: PartArgs, rotations: int) -> Step:
-    """Return the step that measures the agreement of layers in the model's basis and in so many rotated ones."""
+    """Return the step that measures the agreement of layers in the model's basis and in `rotations` rotated bases."""
     items = [{"basis": basis} for basis in range(rotations + 1)]
     given = {"args": args}
     return Step("compare: bases", items, lambda item: [basis_file(item["basis"])], BasisMeasurer, given, "bases")
 
 
 class BasisMeasurer:
-    """Measures how alike units of one number are across layers in one basis after another."""
+    """Measures, for each basis, how similar units with the same index are across layers."""
 
     def __init__(self, args: PartArgs) -> None:
         self.args = args
         self.bases = Bases(args.store, args.neurons.widths, args.seed)
 
     def __call__(self, item: Item, prepared: Any) -> Item:
-        """Measure a basis: number 0 is the model's own."""
+        """Measure one basis; basis 0 is the model's own."""
         table = self.bases.agreement(item["basis"])
         write_partial(self.args.store, basis_file(item["basis"]), table, self.args.fingerprint)
         return {"basis": item["basis"]}

@@ -1,4 +1,4 @@
-"""The part `diversity` of `compare`: are a layer's winners more similar than sentences of the corpus?"""
+"""The part `diversity` of `compare`: are the winners of a layer more similar to each other than random sentences?"""
 
 import sys
 from dataclasses import dataclass
@@ -30,15 +30,17 @@ from ops.shards import Shards
 from ops.storage.tables import write_part
 
 PART = "compare/diversity"
-# Measured with the packaged model on one core: seconds of a draw, of a point and cluster, of a sentence; bytes written.
+# Measured with the packaged model on one core: the seconds per draw, per point and cluster, and per sentence; bytes
+# written.
 DRAW_S, POINT_S, SENTENCE_S, FIGURE_BYTES = 0.5, 5e-5, 0.012, 200_000
-# By layer: the sentences drawn from its winners (0: from the whole corpus), and its sums of squares by clusters.
+# For each layer: the sentences drawn from its winners (layer 0: from the complete corpus), and the sums of squares for
+# each number of clusters.
 drawn_file, curve_file = partial(partial_file, PART, "drawn"), partial(partial_file, PART, "curve")
 
 
 @dataclass(frozen=True)
 class DiversityArgs(ModelArgs):
-    """What the workers are made from."""
+    """The arguments of the workers."""
 
     shards: Shards
     clusters: tuple[int, ...]
@@ -47,12 +49,12 @@ class DiversityArgs(ModelArgs):
 
     @property
     def layers(self) -> int:
-        """How many layers there are."""
+        """The number of layers."""
         return len(self.neurons.widths)
 
 
 def diversity_part(config: CompareConfig, record: Run) -> None:
-    """Do compare/diversity and its figure, or what is missing of them."""
+    """Write compare/diversity and its figure, or the missing part of them."""
     facts, place = model_of(record), choose_placement(config, record, PART)
     pool = "cls" if Tokenizer(facts).has_cls and not facts.decoder else "mean"
     clusters = tuple(sorted(set(config.diversity_clusters)))
@@ -96,13 +98,13 @@ def plan(config: CompareConfig, stage: Stage, args: DiversityArgs, record: DryRu
 
 
 def draw_step(args: DiversityArgs) -> Step:
-    """Return the step that draws winners of every layer, and sentences of the whole corpus."""
+    """Return the step that draws winners of every layer, and sentences of the complete corpus."""
     items = [{"layer": layer} for layer in range(args.layers + 1)]
     return Step("compare: draw", items, lambda i: [drawn_file(i["layer"])], WinnerDrawer, {"args": args}, here=True)
 
 
 def embed_step(args: DiversityArgs, chosen: Int64s) -> Step:
-    """Return the step that embeds the sentences that were drawn, each once, by the shards of the corpus."""
+    """Return the step that embeds the distinct drawn sentences, by shards of the corpus."""
     split = args.shards.split(chosen)
     items = [{"shard": i, "sent_ids": own.tolist()} for i, own in enumerate(split) if len(own)]
     return Step(
@@ -112,17 +114,17 @@ def embed_step(args: DiversityArgs, chosen: Int64s) -> Step:
 
 
 def curves_step(args: DiversityArgs) -> Step:
-    """Return the step that clusters each layer's winners, and as many sentences of the whole corpus."""
+    """Return the step that clusters each layer's winners, and the same number of sentences of the complete corpus."""
     items = [{"layer": layer} for layer in range(1, args.layers + 1)]
     given = {"args": args}
     return Step("compare: clusters", items, lambda i: [curve_file(i["layer"])], CurveMeasurer, given, "layers")
 
 
 def check_clusters(args: DiversityArgs) -> None:
-    """Say which numbers of clusters are left out since a layer has fewer distinct winners.
+    """Print the numbers of clusters that are skipped because a layer has fewer distinct winners.
 
     Raises:
-        InputError: that leaves none for any layer.
+        InputError: no number of clusters is left for any layer.
     """
     draws = read_partials(args.store, [drawn_file(layer) for layer in range(1, args.layers + 1)])
     distinct = [table.num_rows for table in draws]
@@ -140,13 +142,13 @@ def check_clusters(args: DiversityArgs) -> None:
 
 
 class WinnerDrawer:
-    """Draws from the winners of one layer after another."""
+    """Draws from the winners of layers."""
 
     def __init__(self, args: DiversityArgs) -> None:
         self.args = args
 
     def __call__(self, item: Item, prepared: Any) -> Item:
-        """Commit the sentences drawn from a layer's winners, and how often each; of layer 0 from the corpus."""
+        """Commit the sentences drawn from a layer's winners (layer 0: from the corpus), with the count of each."""
         args, layer = self.args, item["layer"]
         if layer:
             drawn = draw_winners(args.store, layer, args.sample, args.seed)
@@ -163,13 +165,13 @@ def drawn_sentences(args: DiversityArgs) -> Int64s:
 
 
 class EmbeddingWorker:
-    """Embeds the chosen sentences of one shard after another: the last layer's [CLS], or mean where there is none."""
+    """Embeds the chosen sentences of shards, as the last layer's [CLS] state or, without [CLS], as the mean."""
 
     def __init__(self, args: DiversityArgs) -> None:
         self.args, self.embedder = args, Embedder(args.facts, args.scoring, args.place.token_budget)
 
     def __call__(self, item: Item, prepared: Any) -> Item:
-        """Embed those of one shard."""
+        """Embed the chosen sentences of one shard."""
         tokens = CorpusTokens(self.args.store, self.args.kept, lambda: self.embedder.tokenizer)
         table = self.embedder.embed(tokens, item["shard"], np.array(item["sent_ids"], np.int64))
         write_partial(self.args.store, shard_file(PART, item["shard"]), table, self.args.fingerprint)
@@ -177,7 +179,7 @@ class EmbeddingWorker:
 
 
 class CurveMeasurer:
-    """Measures the curve of one layer after another."""
+    """Measures the curves of layers."""
 
     def __init__(self, args: DiversityArgs) -> None:
         self.args = args
@@ -185,7 +187,7 @@ class CurveMeasurer:
         self.vectors = SentenceVectors(read_partials(args.store, [shard_file(PART, shard) for shard in shards]))
 
     def __call__(self, item: Item, prepared: Any) -> Item:
-        """Measure one layer's curve."""
+        """Measure the curve of one layer and commit its rows."""
         layer, args = item["layer"], self.args
         points, times = self.vectors.of(read_partial(args.store, drawn_file(layer)))
         uniform, _ = self.vectors.of(read_partial(args.store, drawn_file(0)))

@@ -1,4 +1,4 @@
-"""The part `groups` of `compare`: which neurons fire together, in each layer and in all, and what sets them apart."""
+"""The part `groups` of `compare`: which neurons fire together, per layer and overall, and what distinguishes them."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,13 +15,13 @@ from ops.compare.neuron_groups import OF_A_LAYER, OF_ALL, NeuronGroups
 from ops.storage.store import Store
 from ops.storage.tables import read_table
 
-# Measured on one core: seconds of a point and number of groups; bytes that are written, about.
+# Measured on one core: the seconds per point and per number of groups; the approximate bytes written.
 POINT_S, NEURON_BYTES, FIGURES_BYTES = 0.002, 100, 1_500_000
 
 
 @dataclass(frozen=True)
 class GroupArgs(PartArgs):
-    """What a worker is made from."""
+    """The arguments of a worker."""
 
     groups: int
     numbers: tuple[int, ...]
@@ -29,7 +29,7 @@ class GroupArgs(PartArgs):
 
 
 def groups_part(config: CompareConfig, record: Run) -> None:
-    """Do the tables of groups and their figures, or what is missing of them."""
+    """Write the tables of groups and their figures, or the missing part of them."""
     depends_on = {name: getattr(config, name) for name in ("group_count", "group_sentences")}
     depends_on["group_range"] = list(numbers_of(config))
     stage = run_part("groups", config, record, depends_on, group_args, find, plan)
@@ -57,7 +57,7 @@ def numbers_of(config: CompareConfig) -> tuple[int, ...]:
 
 
 def group_args(config: CompareConfig, stage: Stage) -> GroupArgs:
-    """Return what the workers are made from."""
+    """Return the arguments of the workers."""
     return GroupArgs(
         **vars(part_args(config, stage)), groups=config.group_count, numbers=numbers_of(config),
         sentences=config.group_sentences,
@@ -65,20 +65,20 @@ def group_args(config: CompareConfig, stage: Stage) -> GroupArgs:
 
 
 def draw(config: CompareConfig, record: Run, store: Store) -> list[str]:
-    """Draw the figures from the tables that a store has, and return their names."""
+    """Draw the figures from the tables in a store, and return their names."""
     layers = len(neurons_of(record).widths)
     tables = {name: read_table(store, name) for name in {*OF_A_LAYER, *OF_ALL}}
     return draw_groups(store, tables, min(config.figure_layer, layers), title_of(record))
 
 
 def groups_step(args: GroupArgs) -> Step:
-    """Return the step that groups the neurons of each layer, and those of all, its last item."""
+    """Return the step that groups the neurons of each layer and, as its last item, the neurons of all layers."""
     items = [{"layer": layer} for layer in range(1, len(args.neurons.widths) + 1)]
     return Step("compare: groups", [*items, {"layer": 0}], group_outputs, GroupWorker, {"args": args}, "layers")
 
 
 def group_outputs(item: Item) -> list[TablePart]:
-    """Return the parts of a layer, or (layer 0) of all layers together, which come first where tables have both."""
+    """Return the table parts of a layer, or (layer 0) of all layers together, which come first in tables with both."""
     layer = item["layer"]
     return [
         table_part(table, layer if table in OF_ALL else layer - 1, f"layer-{layer}")
@@ -87,14 +87,14 @@ def group_outputs(item: Item) -> list[TablePart]:
 
 
 class GroupWorker:
-    """Groups the neurons, and the sentences, of one layer after another."""
+    """Groups the neurons and the sentences of layers."""
 
     def __init__(self, args: GroupArgs) -> None:
         self.args = args
         self.groups = NeuronGroups(args.store, args.neurons, args.groups, args.numbers, args.sentences, args.seed)
 
     def __call__(self, item: Item, prepared: Any) -> Item:
-        """Group one layer, or (layer 0) all of them."""
+        """Group the neurons of one layer, or (layer 0) of all layers."""
         tables = self.groups.tables(item["layer"])
         for output in group_outputs(item):
             output.write(self.args.store, [tables[output.table]], self.args.fingerprint)

@@ -5,17 +5,19 @@
     python -m jobs.compare --out runs/small --with runs/other --against-run runs/random
     ray job submit --working-dir . -- python -m jobs.compare --out s3://bucket/run --preset paper
 
-Writes compare/dimensions and compare/rotated (do units of one number agree across layers?), compare/diversity (are the
-winners of deeper layers more diverse?), compare/groups and its kin (which neurons fire together?), compare/neighbours
-and compare/nearest; with --with compare/matches and compare/universal (does another model have the same units?); with
---against-run compare/runs (do scores exceed those of a run with random weights?); with --against compare/shift and its
-kin (how far did a model move?); with --ablate compare/ablation (what do neurons do to others?); and figures, as PNG,
-PDF and SVG, below compare/figures/. Every result comes with its null: docs/compare.md. After Oba 2021, Step 4.
-Print the main findings with python -m jobs.show --out runs/small --compare.
+By default it writes compare/dimensions and compare/rotated (do units with the same index agree across layers?),
+compare/diversity (are the winners of deeper layers more diverse?), compare/groups and related tables (which neurons
+fire together?), compare/neighbours and compare/nearest. With --with it also writes compare/matches and
+compare/universal (does another model have the same units?). With --against-run it writes compare/runs (do scores exceed
+the scores of a run with random weights?). With --against it writes compare/shift and related tables (how far did a
+model move?). With --ablate it writes compare/ablation (how do neurons affect others?). Figures are written as PNG, PDF
+and SVG below compare/figures/. Every result is compared with a control or a null distribution: docs/compare.md. After
+Oba 2021, Step 4. Print the main findings with python -m jobs.show --out runs/small --compare.
 
-What to expect (packaged model, 20,000 sentences, two cores shared with eight busy processes, November 2026):
-dimensions 132 s, neighbours 33 s, Ray's start included; a t-SNE map of 1,000 points 13 s of a core. --ablate takes
-11 ms of a core for each sentence and neuron, random ones included. 9,216 neurons with 10,000 winners: docs/compare.md.
+What to expect (packaged model, 20,000 sentences, two cores shared with eight busy processes, November 2026): dimensions
+takes 132 s and neighbours 33 s, Ray's start included; a t-SNE map of 1,000 points takes 13 s of one core. --ablate
+takes 11 ms of one core for each sentence and neuron, random neurons included. For 9,216 neurons with 10,000 winners,
+see docs/compare.md.
 """
 
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
     from jobs.stage.run import Run
 
 Count = Annotated[int, Field(ge=1)]
-OF_FEATURES = ("neighbours", "matches", "runs")  # parts that features of dictionaries have too
+OF_FEATURES = ("neighbours", "matches", "runs")  # parts that also work with features of sparse dictionaries
 Part = Literal["dimensions", "neighbours", "groups", "diversity", "matches", "runs", "shift", "ablation"]
 
 
@@ -98,7 +100,7 @@ class CompareConfig(PlacementConfig, ArithmeticConfig, UnitsConfig):
 
 
 def do(config: CompareConfig, record: "Run") -> None:
-    """Do the parts that are asked for, or what is missing of them."""
+    """Do the requested parts, or the missing work of them."""
     from jobs.compare.ablation import ablation_part
     from jobs.compare.dimensions import dimensions_part
     from jobs.compare.diversity import diversity_part
@@ -133,15 +135,15 @@ def do(config: CompareConfig, record: "Run") -> None:
 
 
 def chosen_parts(config: CompareConfig, dictionaries: bool = False) -> tuple[str, ...]:
-    """Return the parts that are to be done.
+    """Return the parts to do.
 
     Args:
         config: the options.
-        dictionaries: whether the run's units are features, of which some parts say nothing.
+        dictionaries: whether the run's units are features of sparse dictionaries, for which some parts are undefined.
 
     Raises:
-        InputError: text sets without a model to compare with, or the other way round; a part that features do not have;
-            a seed without a model of random weights.
+        InputError: text sets are given without another model, an option that a named part requires is missing, a part
+            is not available for features, or a seed is given without a model of random weights.
     """
     if config.model_seed is not None and not config.against.startswith(RANDOM):
         raise InputError(
@@ -174,11 +176,11 @@ def chosen_parts(config: CompareConfig, dictionaries: bool = False) -> tuple[str
 
 
 def check(config: CompareConfig, record: "Run", parts: tuple[str, ...]) -> None:
-    """Refuse what cannot work, before anything heavy starts.
+    """Refuse invalid input before anything heavy starts.
 
     Raises:
-        InputError: a stage that a part reads is missing, an option or the run's site does not fit, or there is no
-            activation sample.
+        InputError: a stage that a part reads is missing, an option or the run's site is unsuitable, or the activation
+            sample has fewer than three sentences.
     """
     from jobs.stage.placement import check_device
     from jobs.stage.units import chosen_units
@@ -205,10 +207,10 @@ def check(config: CompareConfig, record: "Run", parts: tuple[str, ...]) -> None:
 
 
 def check_mined(config: CompareConfig, record: "Run", part: str) -> None:
-    """Refuse a part that looks at what was mined of all neurons, where that was done of some alone.
+    """Refuse a part that compares the mining results of all neurons, if only some neurons were mined.
 
     Raises:
-        InputError: it was.
+        InputError: only some neurons were mined.
     """
     mined = record.require("mine")["config"]
     if mined.get("units"):
@@ -220,10 +222,10 @@ def check_mined(config: CompareConfig, record: "Run", part: str) -> None:
 
 
 def figure_units(text: str) -> tuple[int, int]:
-    """Read FIRST:LAST, both included.
+    """Return the first and the last unit of a text FIRST:LAST, both included.
 
     Raises:
-        InputError: it is something else.
+        InputError: the text has another form.
     """
     first, colon, last = text.partition(":")
     if not (colon and first.isdecimal() and last.isdecimal() and len(last) < 9 and int(first) <= int(last)):

@@ -1,4 +1,4 @@
-"""The part `matches` of `compare`: for each unit the most alike one of another run, next to rotated layers."""
+"""The part `matches` of `compare`, which finds each unit's most similar unit in another run and in rotated layers."""
 
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -37,7 +37,7 @@ from ops.topk.neurons import Neurons, read_neurons
 
 FLAG = "--with"
 _SAME_OF_TOPK = ("pool", "special_tokens")
-# Measured on one core: seconds of a pair of units and a sentence, of a unit's winners; bytes that are written.
+# Measured on one core: the seconds per pair of units and sentence, and per winner of a unit; the bytes written.
 PAIR_S, WINNER_S, ROW_BYTES, FIGURE_BYTES = 9.5e-11, 1e-7, 25, 200_000
 TABLES = [table_part(MATCHES, 0, "matches"), table_part(UNIVERSAL, 0, "universal")]
 
@@ -46,7 +46,7 @@ def check_matches(config: CompareConfig, record: Run) -> RunReader:
     """Return the other run.
 
     Raises:
-        InputError: it is none whose units this run's can be compared with.
+        InputError: the units of that run cannot be compared with the units of this run.
     """
     named = config.with_
     other = open_other(FLAG, named, record, ("topk",))
@@ -62,7 +62,7 @@ def check_matches(config: CompareConfig, record: Run) -> RunReader:
 
 
 def ids_of(record: RunReader, other: RunReader) -> Int64s | None:
-    """Return what the other run's sentences are called here; None where both runs number them alike."""
+    """Return the ids in this run of the other run's sentences; None if both runs number sentences in the same way."""
     if record.require("ingest")["fingerprint"] == other.require("ingest")["fingerprint"]:
         return None
     return other_ids(record.store, other.store)
@@ -70,10 +70,10 @@ def ids_of(record: RunReader, other: RunReader) -> Int64s | None:
 
 @dataclass(frozen=True)
 class MatchArgs(PartArgs):
-    """What the workers are made from.
+    """The arguments of the workers.
 
-    `other` and `others` are the other run's folder and units, `same_ids` tells whether both runs number sentences
-    alike, `rotated` whether rotated layers are a null, and `memory` is in bytes.
+    `other` and `others` are the folder and the units of the other run. `same_ids` tells whether both runs number
+    sentences in the same way, and `rotated` whether rotated layers are used as a control. `memory` is in bytes.
     """
 
     other: Store
@@ -84,7 +84,7 @@ class MatchArgs(PartArgs):
 
     @cached_property
     def ids(self) -> Int64s | None:
-        """What the other run's sentences are called here."""
+        """The ids in this run of the other run's sentences; None if they are the same."""
         return None if self.same_ids else other_ids(self.store, self.other)
 
     @property
@@ -94,7 +94,7 @@ class MatchArgs(PartArgs):
 
 
 def matches_part(config: CompareConfig, record: Run, other: RunReader) -> None:
-    """Do compare/matches, compare/universal and their figure, or what is missing of them."""
+    """Write compare/matches, compare/universal and their figure, or the missing part of them."""
     same_ids = record.require("ingest")["fingerprint"] == other.require("ingest")["fingerprint"]
     topk = other.require("topk")
 
@@ -150,12 +150,12 @@ def layers_step(args: MatchArgs) -> Step:
 
 
 def tables_step(args: MatchArgs) -> Step:
-    """Return the step that takes the best of all layers, with the winners that units and their matches share."""
+    """Return the step that takes the best match of all layers, with the winners that units and their matches share."""
     return Step("compare: shared winners", [{"all": True}], lambda _: TABLES, MatchWriter, {"args": args}, "table")
 
 
 class LayerMatcher:
-    """Finds the best match of every unit in one layer of the other run after another."""
+    """Finds the best match of every unit in each layer of the other run."""
 
     def __init__(self, args: MatchArgs) -> None:
         seed = (args.seed, sampling.OTHER_BASIS) if args.rotated else None
@@ -163,7 +163,7 @@ class LayerMatcher:
         self.matcher = Matcher(args.store, args.other, args.neurons, args.others, args.ids, seed)
 
     def __call__(self, item: Item, prepared: Any) -> Item:
-        """Commit the matches in one layer."""
+        """Find the best matches in one layer of the other run and commit them."""
         with threadpool_limits(1):
             found = self.matcher.in_layer(item["layer"])
         write_partial(self.args.store, layer_file(item["layer"]), found, self.args.fingerprint)

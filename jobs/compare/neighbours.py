@@ -1,4 +1,4 @@
-"""The part `neighbours` of `compare`: for every neuron the nearest others, by correlation and by shared winners."""
+"""The part `neighbours` of `compare`, which finds the nearest neurons by correlation and by shared winners."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -23,18 +23,19 @@ from ops.storage.tables import read_table
 from ops.topk.neurons import NEURONS_PER_PART, parts
 from ops.topk.silent import read_silent
 
-# Measured on one core: seconds of a product, and of a winner that two neurons share; bytes that are written, about.
+# Measured on one core: the seconds per product and per winner that two neurons share; the approximate bytes written.
 PRODUCT_S, SHARED_S, ROW_BYTES, FIGURE_BYTES = 4.2e-11, 2.5e-9, 9, 200_000
-DRAWN = 64  # neurons of a layer whose nearest are compared with the nulls
+DRAWN = 64  # neurons per layer whose nearest neurons are compared with the controls
 NEAREST = table_part("compare/nearest", 0, "nearest")
 
 
 @dataclass(frozen=True)
 class NeighbourArgs(PartArgs):
-    """What a worker is made from.
+    """The arguments of a worker.
 
-    `nearest` are kept of each kind, `sentences` are the scored ones of the corpus, `units` are the neurons that have
-    neighbours (none: all), `memory` is in bytes, and `rotated` tells whether rotated layers are a null.
+    `nearest` is the number of neighbours kept of each kind, and `sentences` is the number of scored sentences. `units`
+    are the neurons whose neighbours are found (empty for all), and `memory` is in bytes. `rotated` tells whether
+    rotated layers are used as a control.
     """
 
     nearest: int
@@ -45,7 +46,7 @@ class NeighbourArgs(PartArgs):
 
 
 def neighbours_part(config: CompareConfig, record: Run) -> None:
-    """Do compare/neighbours, compare/nearest and their figure, or what is missing of them."""
+    """Write compare/neighbours, compare/nearest and their figure, or the missing part of them."""
     units = chosen_units(config, record, "compared")
     config = config.model_copy(update={"units": units})
     depends_on = {"nearest": config.nearest, **({"units": list(units)} if units else {})}
@@ -77,7 +78,7 @@ def plan(config: CompareConfig, stage: Stage, args: NeighbourArgs, record: DryRu
 
 
 def neighbour_args(config: CompareConfig, stage: Stage) -> NeighbourArgs:
-    """Return what the workers are made from."""
+    """Return the arguments of the workers."""
     topk, own = stage.record.require("topk"), part_args(config, stage)
     scored, poles = topk["counts"]["scored"], 2 if topk["identity"]["poles"] == "both" else 1
     winners, sampled = min(topk["identity"]["k"], scored), topk["counts"]["activation_sample"]
@@ -94,7 +95,7 @@ def neighbour_args(config: CompareConfig, stage: Stage) -> NeighbourArgs:
 
 
 def neighbours_step(args: NeighbourArgs) -> Step:
-    """Return the step that writes the parts of compare/neighbours, one for each range of neurons."""
+    """Return the step that writes compare/neighbours, one part for each range of neurons."""
     chosen = len(args.units) or len(args.neurons)
     items = [{"part": part, "first": first, "stop": stop} for part, first, stop in parts(chosen)]
     given = {"args": args}
@@ -105,12 +106,12 @@ def neighbours_step(args: NeighbourArgs) -> Step:
 
 
 def neighbours_part_of(item: Item) -> TablePart:
-    """Return the part of compare/neighbours of a range of neurons."""
+    """Return the part of compare/neighbours for a range of neurons."""
     return table_part("compare/neighbours", item["part"], f"neurons-{item['first']}-{item['stop']}")
 
 
 def nearest_step(args: NeighbourArgs) -> Step:
-    """Return the step that compares the nearest of some neurons with the nulls."""
+    """Return the step that compares the nearest neurons of some neurons with the controls."""
     return Step(
         "compare: nearest", [{"all": True}], lambda _: [NEAREST], NearestWorker, {"args": args}, "table",
         memory=args.memory,
@@ -118,7 +119,7 @@ def nearest_step(args: NeighbourArgs) -> Step:
 
 
 class NeighbourWorker:
-    """Finds the neighbours of one range of neurons after another; holds the sample and the winners of all."""
+    """Finds the neighbours of ranges of neurons; memory holds the activation sample and the winners of all neurons."""
 
     def __init__(self, args: NeighbourArgs) -> None:
         self.args, self.store = args, args.store
@@ -128,7 +129,7 @@ class NeighbourWorker:
         self.finder = NeighbourFinder(args.neurons, vectors, winners, args.nearest, silent)
 
     def __call__(self, item: Item, prepared: Any) -> Item:
-        """Write one range's part."""
+        """Find the neighbours of one range of neurons and write its part of compare/neighbours."""
         with threadpool_limits(1):
             rows = self.finder.rows(self.chosen[item["first"] : item["stop"]])
         neighbours_part_of(item).write(self.store, [rows], self.args.fingerprint)
@@ -136,10 +137,10 @@ class NeighbourWorker:
 
 
 class NearestWorker(NeighbourWorker):
-    """Compares how near the nearest neurons are with chance and rotated bases."""
+    """Compares the similarity of nearest neurons with chance and with rotated bases."""
 
     def __call__(self, item: Item, prepared: Any) -> Item:
-        """Write compare/nearest."""
+        """Compare the nearest neurons with the controls and write compare/nearest."""
         args = self.args
         layers = [layer_activations(self.store, layer) for layer in args.neurons.layers]
         with threadpool_limits(1):

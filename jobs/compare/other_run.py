@@ -1,4 +1,4 @@
-"""Another run that `compare` reads: opened without being touched, finished, and of the same corpus."""
+"""Opens another run for `compare` without changing it, and checks that it is finished and has the same corpus."""
 
 from typing import Any
 
@@ -9,8 +9,8 @@ from jobs.stage.run import RunReader
 from ops.errors import InputError
 from ops.storage.fingerprint import differences
 
-# What of a corpus's identity may differ: other tokenizers and sizes of shards leave the sentences the same, but for
-# those that are too short for a model.
+# The parts of a corpus's identity that may differ. Other tokenizers and shard sizes leave the sentences the same,
+# except the sentences that are too short for a model.
 _MAY_DIFFER = ("tokenizer", "shard_size")
 
 
@@ -21,11 +21,11 @@ def open_other(flag: str, named: str, record: RunReader, stages: tuple[str, ...]
         flag: the option, such as `--with`.
         named: the run's directory.
         record: the run that it is compared with.
-        stages: whose results are read of it.
+        stages: the stages whose results are read.
 
     Raises:
-        InputError: it is no run, one of these stages is not finished, its files are not as they were written, or it is
-            of another corpus.
+        InputError: there is no run, one of these stages is not finished, files are not as they were written, or the run
+            has another corpus.
     """
     try:
         other = RunReader(named, create=False)
@@ -36,17 +36,17 @@ def open_other(flag: str, named: str, record: RunReader, stages: tuple[str, ...]
             other.require(stage)
         check_tables(other.store, [stage for stage in stages if stage != "ingest"], other.record, footers=False)
     except InputError as error:
-        # The command that mends it, if there is one, keeps its --out.
+        # The command that repairs it, if there is one, keeps its --out.
         raise InputError(error.args[0].replace("--out", flag, 1), *error.args[1:]) from error
     check_same_corpus(flag, named, record, other)
     return other
 
 
 def check_same_corpus(flag: str, named: str, record: RunReader, other: RunReader) -> None:
-    """Refuse a run of another corpus; the sentences are the same where sources and options of ingest are.
+    """Refuse a run with another corpus; the sentences are the same if the sources and options of ingest are the same.
 
     Raises:
-        InputError: it is one.
+        InputError: the run has another corpus.
     """
     own, others = (run.require("ingest") for run in (record, other))
     kept = [{k: v for k, v in entry["identity"].items() if k not in _MAY_DIFFER} for entry in (own, others)]
@@ -62,11 +62,11 @@ def check_same_options(flag: str, named: str, stage: str, own: dict[str, Any], o
 
     Args:
         flag, named: the option, and the run that it names.
-        stage: its name.
-        own, others: what of the stage's identities in both runs should agree.
+        stage: the name of the stage.
+        own, others: the parts of the stage's identity in each run that must agree.
 
     Raises:
-        InputError: an option differs; every one is named.
+        InputError: options differ; the message names each of them.
     """
     if own != others:
         changed = _here_and_there(differences(own, others))
@@ -76,14 +76,14 @@ def check_same_options(flag: str, named: str, stage: str, own: dict[str, Any], o
 
 
 def _here_and_there(changed: str) -> str:
-    """Return how two runs differ, from how one would have changed."""
+    """Rewrite a description of how a run has changed as a description of how two runs differ."""
     for was, now in (("(was ", "(here "), (", is ", ", there "), (" has changed)", " differs there)")):
         changed = changed.replace(was, now)
     return changed
 
 
 def title_of_other(other: RunReader) -> str:
-    """Return what figures call another run: its model, and what its units are where these are not neurons."""
+    """Return the title of another run for figures: its model and, if its units are not neurons, what they are."""
     topk = other.require("topk")
     if not is_of_dictionaries(topk):
         return title_of(other)

@@ -1,4 +1,4 @@
-"""The part `runs` of `compare`: the scores of this run's neurons next to those of a control, another run."""
+"""The part `runs` of `compare`: the scores of this run's neurons next to the scores of a control run."""
 
 import sys
 from dataclasses import dataclass
@@ -25,26 +25,26 @@ from ops.storage.tables import write_part
 from ops.topk.neurons import POLES, read_neurons
 
 FLAG = "--against-run"
-# Of each stage's options those that leave its scores what they are, but for chance, or say of how many there are some.
+# The options of each stage that do not change its scores except by chance, or only change how many units have scores.
 _MAY_DIFFER = (
     "seed", "units", "engine", "no_controls", "no_scores", "null_sets", "max_patterns", "device", "threads",
     "token_budget", "resamples",
 )  # fmt: skip
 _SAME_OF_TOPK = ("k", "pool", "special_tokens")
 _MADE_BY = {"scores": "mine", "explanations": "explain", "audit/neurons": "audit"}
-# Measured on one core: seconds of a resample for a neuron and table; bytes of the table and figures, about.
+# Measured on one core: the seconds per resample, neuron and table; the approximate bytes of the table and figures.
 RESAMPLE_S, KEPT_BYTES = 1.2e-6, 300_000
 
 
 @dataclass(frozen=True)
 class Control:
-    """The run that another one is compared with.
+    """The control run, with which a run is compared.
 
     Attributes:
-        run: it.
-        named: its directory, as it was given.
-        tables: those that are compared: both runs have them.
-        layers, poles: that both runs have.
+        run: the control run.
+        named: its directory, as the user gave it.
+        tables: the tables to compare, which both runs have.
+        layers, poles: the layers and poles to compare, which both runs have.
     """
 
     run: RunReader
@@ -55,10 +55,10 @@ class Control:
 
 
 def check_runs(config: CompareConfig, record: Run) -> Control:
-    """Return what is compared; tables that only one run has are named and left out.
+    """Return what is compared; tables that only one run has are skipped, with a message.
 
     Raises:
-        InputError: the control is no run that this one can be compared with.
+        InputError: this run cannot be compared with the control.
     """
     named = config.against_run
     other = open_other(FLAG, named, record, ("topk", "mine"))
@@ -105,20 +105,20 @@ def _listed(layers: tuple[int, ...]) -> str:
 
 
 def _fingerprint(run: RunReader, table: str) -> str:
-    """Return the fingerprint of a finished table, empty where a run has none of it, or no row."""
+    """Return the fingerprint of a finished table; an empty string if the table is missing or has no rows."""
     files = run.record["tables"].get(table, [])
     return str(files[0]["fingerprint"]) if sum(file["rows"] or 0 for file in files) else ""
 
 
 def _scoring(entry: dict[str, Any]) -> dict[str, Any]:
-    """Return what of a stage's identity decides how its scores are measured, its version included."""
+    """Return the parts of a stage's identity that decide how its scores are measured, including its version."""
     identity = {"method": 1, **entry["identity"]}
     return {key: v for key, v in identity.items() if key not in _MAY_DIFFER and not key.endswith(" stage")}
 
 
 @dataclass(frozen=True)
 class RunsArgs:
-    """What the worker is made from."""
+    """The arguments of the worker."""
 
     store: Store
     control: Store
@@ -130,7 +130,7 @@ class RunsArgs:
 
 
 def runs_part(config: CompareConfig, record: Run, control: Control) -> None:
-    """Do compare/runs and its figures, or what is missing of them."""
+    """Write compare/runs and its figures, or the missing part of them."""
     depends_on: dict[str, Any] = {"resamples": config.resamples}
     for table in control.tables:
         depends_on |= {table: _fingerprint(record, table), f"control {table}": _fingerprint(control.run, table)}
@@ -168,7 +168,7 @@ def plan(control: Control, config: CompareConfig, stage: Stage, args: RunsArgs, 
 
 
 def tables_step(control: Control, args: RunsArgs) -> Step:
-    """Return the step that compares one table after another."""
+    """Return the step that compares the tables, with one item per table."""
     items = [{"number": i, "table": table} for i, table in enumerate(MEASURES) if table in control.tables]
     return Step(
         "compare: scores", items, lambda item: [table_file(item)], ScoreComparer, {"args": args}, "tables", here=True
@@ -181,19 +181,19 @@ def table_file(item: Item) -> Output:
 
 
 def both_values(args: RunsArgs, table: str) -> tuple[dict[str, Values], dict[str, Values]]:
-    """Return a table's values in the run and in its control."""
+    """Return the values of a table in the run and in the control run."""
     own, control = (read_values(store, table, args.poles, args.layers) for store in (args.store, args.control))
     return with_missing_verdicts(own, control)
 
 
 class ScoreComparer:
-    """Compares one table of two runs after another."""
+    """Compares tables of two runs."""
 
     def __init__(self, args: RunsArgs) -> None:
         self.args = args
 
     def __call__(self, item: Item, prepared: Any) -> Item:
-        """Commit the rows of a table."""
+        """Compare one table of the two runs and commit the rows."""
         args = self.args
         seed = (args.seed, sampling.COMPARED_RUNS, item["number"])
         rows = compared_rows(item["table"], *both_values(args, item["table"]), args.layers, args.resamples, seed)

@@ -1,4 +1,4 @@
-"""The part `shift` of `compare`: how far another model's vectors of the same sentences are from this one's."""
+"""The part `shift` of `compare`: the distance between two models' vectors of the same sentences."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -35,22 +35,22 @@ from ops.storage.tables import write_part
 from ops.topk.neurons import Neurons
 
 PART = "compare/shift"
-# Measured with the packaged model on one core: seconds of reading a text set, of a sentence; bytes that are written.
+# Measured with the packaged model on one core: the seconds per text set and per sentence; the bytes written.
 SET_S, SENTENCE_S, NEURON_BYTES, FIGURE_BYTES = 2.0, 0.011, 20, 200_000
 SAMPLE = "activation_sample"  # the text set that two runs of one corpus share
-SENTENCES_PER_BLOCK = 500  # sentences that one item has
-text_set_file = partial(partial_file, PART, "text_set")  # the sentences of a text set
+SENTENCES_PER_BLOCK = 500  # sentences in one item
+text_set_file = partial(partial_file, PART, "text_set")  # the file of the sentences of a text set
 RUNS = [partial_file(PART, f"runs-{kind}") for kind in ("distances", "neurons")]
 
 
 @dataclass(frozen=True)
 class Compared:
-    """What a model is compared with, and on what.
+    """The other model of a comparison, and the text sets on which models are compared.
 
     Attributes:
-        names, sources: the text sets.
-        run: the one that `--against` names; None where it names a model.
-        same_corpus: whether that run is of this one's corpus.
+        names, sources: the names and sources of the text sets.
+        run: the run that `--against` names; None if it names a model.
+        same_corpus: whether that run has the same corpus as this run.
         against: the other model.
     """
 
@@ -65,7 +65,7 @@ def check_shift(config: CompareConfig, record: Run) -> Compared:
     """Return what is compared.
 
     Raises:
-        InputError: a text set or the other model is not there or does not fit, or there is nothing to compare on.
+        InputError: a text set or the other model is missing or unsuitable, or there are no sentences to compare on.
     """
     names, sources = parse_text_sets(config.text_set, config.text_column)
     other = other_run(config.against)
@@ -81,7 +81,7 @@ def check_shift(config: CompareConfig, record: Run) -> Compared:
 
 
 def other_run(against: str) -> Run | None:
-    """Return the run that `--against` names, None where it names a model."""
+    """Return the run that `--against` names; None if it names a model."""
     try:
         found = Store(against).is_file("run.json")
     except (InputError, OSError, ValueError):
@@ -90,7 +90,7 @@ def other_run(against: str) -> Run | None:
 
 
 def fine_tuned_model(other: Run) -> str | None:
-    """Return the folder of a run's fine-tuned model where that is all there is to compare with: it has no `topk`.
+    """Return the folder of a run's fine-tuned model, if the run has no finished `topk`; otherwise None.
 
     Raises:
         InputError: the run is on another machine.
@@ -106,10 +106,11 @@ def fine_tuned_model(other: Run) -> str | None:
 def check_other(
     config: CompareConfig, record: Run, other: Run | None, model: str, neurons: Neurons, facts: ModelFacts
 ) -> ModelFacts:
-    """Return what is known of the other model: that of a run, or the one that is named.
+    """Return the facts of the other model, which is the model of a run or the named model.
 
     Raises:
-        InputError: its neurons are not these ones' counterparts, by number or by how they were pooled.
+        InputError: its neurons do not correspond to this run's neurons, because of their number or how they were
+            pooled.
     """
     if other is None:
         try:
@@ -138,7 +139,7 @@ def check_other(
 
 @dataclass(frozen=True)
 class ShiftArgs(ModelArgs):
-    """What the workers are made from: the other model, and how text sets are read."""
+    """The arguments of the workers: the other model, and how text sets are read."""
 
     against: ModelFacts
     text_column: str
@@ -147,7 +148,7 @@ class ShiftArgs(ModelArgs):
 
 
 def shift_part(config: CompareConfig, record: Run, compared: Compared) -> None:
-    """Do compare/shift, compare/shift_layers, compare/shift_neurons and their figure, or what is missing of them."""
+    """Write compare/shift, compare/shift_layers, compare/shift_neurons and their figure, or the missing part."""
     facts, place = model_of(record), choose_placement(config, record, PART)
     sets = zip(compared.names, compared.sources, strict=True)
     depends_on: dict[str, Any] = {
@@ -171,7 +172,7 @@ def shift_part(config: CompareConfig, record: Run, compared: Compared) -> None:
 
 
 def measure(compared: Compared, config: CompareConfig, stage: Stage, args: ShiftArgs) -> dict[str, Any]:
-    """Have both models read the text sets, compare two runs where there are, write the tables, return the counts."""
+    """Run both models on the text sets, compare two runs if given, write the tables, and return the counts."""
     names, neurons, store = compared.names, args.neurons, stage.store
     stage.do(read_step(args, names, compared.sources))
     sizes = [table.num_rows for table in read_partials(store, [text_set_file(i) for i in range(len(names))], [])]
@@ -211,12 +212,12 @@ def plan(compared: Compared, config: CompareConfig, stage: Stage, args: ShiftArg
 
 
 def block_files(block: int) -> list[Output]:
-    """Return the files of a block of sentences: the neurons' shifts, and the sentences' distances."""
+    """Return the files of a block of sentences: the shifts of the neurons, and the distances of the sentences."""
     return [partial_file(PART, kind, block) for kind in ("neurons", "distances")]
 
 
 def blocks_of(sizes: list[int]) -> list[Item]:
-    """Return the blocks of text sets of these sizes as items."""
+    """Return the blocks of sentences as items, for text sets of these sizes."""
     found = [(number, *span) for number, size in enumerate(sizes) for span in spans(size, SENTENCES_PER_BLOCK)]
     return [
         {"block": i, "text_set": number, "first": first, "stop": stop}
@@ -234,7 +235,7 @@ def read_step(args: ShiftArgs, names: list[str], sources: list[Source]) -> Step:
 
 
 def distances_step(args: ShiftArgs, blocks: list[Item]) -> Step:
-    """Return the step that has both models read every block of sentences."""
+    """Return the step in which both models read every block of sentences."""
     sentences = sum(item["stop"] - item["first"] for item in blocks)
     return Step(
         "compare: shift", blocks, lambda item: block_files(item["block"]), Distancer, {"args": args}, "blocks",
@@ -243,13 +244,13 @@ def distances_step(args: ShiftArgs, blocks: list[Item]) -> Step:
 
 
 def runs_step(args: ShiftArgs, other: Store) -> Step:
-    """Return the step that compares the winners and the samples of two runs."""
+    """Return the step that compares the winners and activation samples of two runs."""
     given = {"args": args, "other": other}
     return Step("compare: two runs", [{"all": True}], lambda _: RUNS, RunComparer, given, "pair of runs")
 
 
 class TextSetReader:
-    """Draws the sentences of one text set after another."""
+    """Draws the sentences of text sets."""
 
     def __init__(self, args: ShiftArgs) -> None:
         self.args, self.tokenizer = args, Tokenizer(args.facts)
@@ -264,14 +265,14 @@ class TextSetReader:
 
 
 class Distancer:
-    """Has both models read one block of sentences after another."""
+    """Runs both models on blocks of sentences and measures the distances."""
 
     def __init__(self, args: ShiftArgs) -> None:
         self.args = args
         self.models = TwoModels((args.facts, args.against), args.scoring, args.place.token_budget, args.neurons)
 
     def __call__(self, item: Item, prepared: Any) -> Item:
-        """Measure one block."""
+        """Measure one block of sentences, and commit the neurons' shifts and the sentences' distances."""
         args = self.args
         texts = read_partial(args.store, text_set_file(item["text_set"]))
         own = texts.slice(item["first"], item["stop"] - item["first"])
@@ -284,13 +285,13 @@ class Distancer:
 
 
 class RunComparer:
-    """Compares the winners and the activation samples of two runs of one corpus, neuron by neuron."""
+    """Compares the winners and the activation samples of two runs on the same corpus, neuron by neuron."""
 
     def __init__(self, args: ShiftArgs, other: Store) -> None:
         self.args, self.other = args, other
 
     def __call__(self, item: Item, prepared: Any) -> Item:
-        """Commit the sample's distances by layer; and each neuron's shift, Jaccard index and rank correlation."""
+        """Commit the sample's distances by layer, and each neuron's shift, Jaccard index and rank correlation."""
         args = self.args
         table, distances = compare_runs(args.store, self.other, args.neurons)
         for output, own in zip(RUNS, (to_table(distances), table), strict=True):
@@ -301,7 +302,7 @@ class RunComparer:
 def merge(
     args: ShiftArgs, names: list[str], blocks: list[Item], resamples: int
 ) -> tuple[list[dict[str, object]], Float64s]:
-    """Return the rows of compare/shift_layers, and each neuron's mean shift, from all blocks in their order."""
+    """Return the rows of compare/shift_layers and each neuron's mean shift, merged from all blocks in their order."""
     rows: list[dict[str, object]] = []
     total, count = np.zeros(len(args.neurons)), 0
     for number, name in enumerate(names):

@@ -1,1 +1,1 @@
-"""The engine: the only importer of Ray. It spreads items over workers, the same on a laptop and on a cluster."""
+"""The engine, which spreads items over workers, on a laptop as on a cluster; no other code imports Ray."""

@@ -1,4 +1,4 @@
-"""What runs in each worker's process: the worker is made at its first item, and attempts at an item are counted."""
+"""The code in each worker's process, which makes the worker at its first item and counts the attempts at each item."""
 
 import gc
 import json
@@ -21,22 +21,22 @@ from jobs.engine.under_way import item_told_by
 from ops.errors import InputError, disk_full, one_line
 
 ATTEMPTS = 5
-PATIENCE_S = 30.0  # for the count of attempts, without which the work continues
+PATIENCE_S = 30.0  # seconds to wait for the count of attempts, without which the work continues
 
 
 class AttemptCounter:
-    """Counts how often work at each item was begun and did not end, and its sentences; lives as long as the driver."""
+    """Counts the unfinished attempts at each item and its finished sentences; lives as long as the driver."""
 
     def __init__(self) -> None:
         self.begun: Counter[str] = Counter()
         self.sentences: dict[str, int] = {}
 
     def begin(self, name: str, again: bool) -> int:
-        """Return the number of attempts, the one that begins now included; count it unless it is a further one.
+        """Return the number of attempts, including the attempt that begins now, which is counted if it is the first.
 
         Args:
-            name: the item.
-            again: count a further one too.
+            name: the name of the item.
+            again: whether to count further attempts too.
         """
         attempts = self.begun[name] + 1
         if again or attempts == 1:
@@ -44,16 +44,16 @@ class AttemptCounter:
         return attempts
 
     def end(self, name: str) -> None:
-        """Stop counting the last attempt: the item is done. It may be repeated if another item ends its task."""
+        """Stop counting the last attempt, because the item is done; another item that ends its task may repeat it."""
         self.begun[name] -= 1
         self.sentences.pop(name, None)
 
     def tell(self, name: str, sentences: int) -> None:
-        """Note how many sentences of an item under way are done."""
+        """Note how many sentences of an unfinished item are done."""
         self.sentences[name] = sentences
 
     def under_way(self) -> int:
-        """Return how many sentences are done of the items under way."""
+        """Return how many sentences are done in unfinished items."""
         return sum(self.sentences.values())
 
 
@@ -61,10 +61,10 @@ _counters: dict[str, Any] = {}
 
 
 def attempt_counter() -> Any:
-    """Return the driver's counter, started at the first call: a process less for every further step.
+    """Return the driver's counter; the first call starts it, so that later steps need no new process.
 
-    It is on the driver's machine. Elsewhere an item that ends its worker's machine would end the counter too, and be
-    attempted for ever.
+    The counter runs on the driver's machine. On another machine, an item that crashes its worker's machine could end
+    the counter too, and would be attempted forever.
     """
     context = ray.get_runtime_context()
     job = context.get_job_id()
@@ -77,7 +77,7 @@ def attempt_counter() -> Any:
 
 
 def ask_under_way(counter: Any) -> int:
-    """Return how many sentences a counter knows of the items under way; none where it does not answer."""
+    """Return how many sentences of unfinished items a counter knows; 0 if it does not answer."""
     try:
         return int(ray.get(counter.under_way.remote(), timeout=PATIENCE_S))
     except (RayError, RuntimeError, ValueError):
@@ -85,10 +85,10 @@ def ask_under_way(counter: Any) -> int:
 
 
 def end_after_gpu_error(error: RuntimeError, name: str) -> None:
-    """End this process where a GPU failed: nothing can be computed on it from here any more, but elsewhere perhaps.
+    """End this process if a GPU failed, because it can no longer compute there, but another process may be able to.
 
-    So it counts as a worker's death: the item is attempted again in another process. Too little memory is none; that
-    error goes to the driver.
+    The end counts as a worker's death, so the item is attempted again in another process. Too little memory is not such
+    a failure; that error goes to the driver.
     """
     import torch
 
@@ -102,21 +102,21 @@ def end_after_gpu_error(error: RuntimeError, name: str) -> None:
 
 
 class ItemWorker:
-    """Does the work of one item after another, in an actor of Ray Data or in its tasks.
+    """Does the work of one item after another, in an actor or in tasks of Ray Data.
 
-    What is wrong with the user's input goes to the driver as a row, since Ray keeps only an error's text. A block comes
-    back with as many rows as the item has sentences, so that Ray's own counts are those of sentences; the first one
-    holds the worker's row.
+    Errors in the user's input go to the driver as a row, since Ray keeps only the text of an error. A returned block
+    has one row per sentence of the item, so that Ray's own counts are counts of sentences; the first row holds the
+    worker's row.
 
-    An actor may call this from two threads. Then the first part of one item's work goes on while the last part of the
-    one before does, and each call returns the row of its own item, whose work is done. An item at which the work was
-    begun before and did not end has the process to itself: if that ends once more, it is known whose fault it was.
+    An actor may call this from two threads. Then the first part of one item's work runs while the last part of the
+    previous item's work does. Each call returns the row of its own item once that item is done. An item with an earlier
+    unfinished attempt runs alone in the process, so that another crash can be attributed to it.
 
     Args:
         make: makes the worker from `args`.
-        args: what it is made from.
-        attempts: the actor that counts them.
-        call: tells this call's items from those of others.
+        args: the arguments of `make`.
+        attempts: the actor that counts the attempts.
+        call: an identifier that distinguishes the items of this call from items of other calls.
     """
 
     def __init__(self, make: Callable[..., Worker], args: Item, attempts: Any, call: str) -> None:
@@ -134,7 +134,7 @@ class ItemWorker:
             yield pa.table({"row": pa.array([json.dumps(row), *[None] * (rows - 1)], pa.string())})
 
     def _do(self, name: str, item: Item, prepared: Any) -> Item:
-        # Of workers of two parts this is asked while the item before is under way: nobody waits for the answer.
+        # A worker of two parts asks this while the previous item is in progress, so the question causes no delay.
         alone = not self.two_parts or self._attempt(name, again=False) > 1
         with ExitStack() as held:
             held.enter_context(self.first_part)
@@ -152,11 +152,11 @@ class ItemWorker:
                 return {"input_error": str(error)}
 
     def _done(self, name: str, item: Item, prepared: Any, held: ExitStack | None) -> Item:
-        """Do an item's work; between its parts the lock in `held` is exchanged for that of the last part."""
+        """Do an item's work; between its two parts, exchange the lock in `held` for the lock of the last part."""
         try:
             if self.worker is None:
                 self.worker = self.make(**self.args)
-                # What was loaded stays: the search for cycles need not go through it again and again.
+                # Loaded objects stay in memory, so the garbage collector need not scan them repeatedly.
                 gc.freeze()
             if not works_in_two_parts(self.worker):
                 return self.worker(item, prepared)
@@ -175,7 +175,7 @@ class ItemWorker:
             raise
 
     def _attempt(self, name: str, again: bool) -> int:
-        # Best effort: the counter goes with its machine, and the work is worth more than the count.
+        # Best effort: the counter may be lost with its machine, and the work matters more than the count.
         try:
             return int(ray.get(self.attempts.begin.remote(f"{self.call}: {name}", again), timeout=PATIENCE_S))
         except (RayError, GetTimeoutError):
@@ -186,9 +186,9 @@ _kept: tuple[str, ItemWorker] | None = None
 
 
 def worker_of_process(make: Callable[..., Worker], args: Item, attempts: Any, call: str) -> ItemWorker:
-    """Return the worker of a call that this process keeps from task to task, made where it has none or another's.
+    """Return the worker that this process keeps between tasks of a call; make it if there is none for this call.
 
-    The arguments are those of `ItemWorker`.
+    The arguments are the arguments of `ItemWorker`.
     """
     global _kept
     if _kept is None or _kept[0] != call:

@@ -1,4 +1,4 @@
-"""Joining a cluster or starting Ray on this machine, and what it has room for."""
+"""Functions that join a cluster or start Ray on this machine, and that say how many workers fit there."""
 
 import logging
 import os
@@ -14,7 +14,7 @@ from typing import Any, Literal
 from ops.cluster_address import ALONE, check_address
 from ops.errors import InputError, one_line
 
-# What a worker takes before it has any work: Python, Ray, torch and a small model.
+# Memory of a worker before it has any work: Python, Ray, torch and a small model.
 WORKER_BYTES = 800_000_000
 
 
@@ -27,7 +27,7 @@ def connect(cpus: int) -> None:
     # Ray reads these when it is first imported.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    # What goes wrong comes as an exception too; without this the driver warns at every step of what we asked for.
+    # Errors also arrive as exceptions; without this the driver prints warnings about intended settings at every step.
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
     local = not on_cluster()
     one_thread_a_worker()
@@ -40,7 +40,7 @@ def connect(cpus: int) -> None:
     if not local:
         address = os.environ["RAY_ADDRESS"]
         check_address(address)
-        # What is set in this process reaches workers of this machine alone.
+        # Variables set in this process reach only the workers on this machine.
         options |= {"runtime_env": {"env_vars": {"TOKENIZERS_PARALLELISM": "false"}}}
         with _held_back_stderr():
             try:
@@ -48,7 +48,7 @@ def connect(cpus: int) -> None:
             except ConnectionError as error:
                 raise InputError(f"RAY_ADDRESS {address}: {one_line(error)}; {ALONE}") from error
         return
-    # By name, or it would join a head that someone runs on this machine.
+    # The explicit address is needed, or Ray would join a cluster that already runs on this machine.
     options |= {"address": "local", "num_cpus": max(os.cpu_count() or 1, cpus), "include_dashboard": False}
     for attempt in range(3):
         try:
@@ -56,20 +56,20 @@ def connect(cpus: int) -> None:
                 ray.init(**options)
             return
         except Exception as error:
-            # Ray gives its own start 30 seconds, which a busy machine may overrun.
+            # Ray allows 30 seconds for its start, which may not be enough on a busy machine.
             if "timed out" not in str(error) or attempt == 2:
                 raise
             ray.shutdown()
 
 
 def one_thread_a_worker() -> None:
-    """Keep tokenizers from starting a thread for each core: there is a worker for each, or one alone was asked for."""
+    """Keep tokenizers from starting a thread per core, as each core has a worker or only one worker was requested."""
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 
 @contextmanager
 def _held_back_stderr() -> Iterator[None]:
-    """Keep what Ray's start prints below Python to itself, unless the start fails and no line of ours says why."""
+    """Hide what Ray prints at its start outside Python, unless the start fails with an error other than InputError."""
     sys.stderr.flush()
     terminal = os.dup(2)
     with tempfile.TemporaryFile() as held:
@@ -88,29 +88,30 @@ def _held_back_stderr() -> Iterator[None]:
 
 
 def on_cluster() -> bool:
-    """Tell whether the jobs run on a cluster that already exists, and not on this machine alone.
+    """Tell whether the jobs run on an existing cluster rather than only on this machine.
 
-    A set RAY_ADDRESS means a cluster, also where one worker is asked for; but for `local`, Ray's word for none.
+    A set RAY_ADDRESS means a cluster, even if only one worker is requested. The exception is `local`, which means no
+    cluster.
     """
     return os.environ.get("RAY_ADDRESS", "") not in ("", "local")
 
 
 def stays_here(items: int, workers: int | None) -> bool:
-    """Tell whether items stay in this process: one worker on this machine gains nothing elsewhere but its start.
+    """Tell whether items are done in this process, because a single worker would only cost its start.
 
     Args:
-        items: how many.
-        workers: most workers; None for as many as there are items.
+        items: the number of items.
+        workers: the maximum number of workers; None for as many as there are items.
     """
     return min(workers or items, items) == 1 and not on_cluster()
 
 
 def pool_size(asked: int | Literal["auto"], threads: int = 1) -> int | None:
-    """Return the most workers of a pool: as many as asked for, or one for every `threads` cores of this machine.
+    """Return the maximum number of workers of a pool: the requested number, or one for every `threads` cores.
 
-    On a cluster None, unless a number was asked for: its pools ask for what they can use, and nothing counts the
-    machines that happen to be up. On one machine more than its cores would only take memory, and are not started; nor
-    are more than its memory has room for.
+    On a cluster this is None unless a number was requested, because pools request the workers they can use, regardless
+    of which machines are up. On one machine it is at most the number of cores, and at most the number of workers that
+    fit into memory.
     """
     if on_cluster():
         return None if asked == "auto" else asked
@@ -125,9 +126,9 @@ def pool_size(asked: int | Literal["auto"], threads: int = 1) -> int | None:
 
 
 def available_bytes() -> int:
-    """Return the bytes of memory that this machine, or the container that this is, has for further processes.
+    """Return the bytes of memory that this machine or container has left for further processes.
 
-    Where neither says it (outside Linux) that is more than any.
+    If neither reports a number (outside Linux), return 1 EiB (2^60 bytes).
     """
     found = [1 << 60]
     with suppress(OSError, ValueError, StopIteration), open("/proc/meminfo", encoding="ascii") as file:
@@ -136,7 +137,7 @@ def available_bytes() -> int:
     with suppress(OSError, ValueError):
         limit, used = (int((folder / name).read_text()) for name in ("memory.max", "memory.current"))
         counted = (line.split() for line in (folder / "memory.stat").read_text().splitlines())
-        # The cache of files counts as used, and is given up where memory is wanted.
+        # The file cache counts as used memory, but it is freed when memory is needed.
         cached = next((int(value) for name, value in counted if name == "inactive_file"), 0)
         found.append(max(limit - used + cached, 0))
     return min(found)
@@ -144,12 +145,12 @@ def available_bytes() -> int:
 
 @cache
 def _say_capped(line: str) -> None:
-    """Say it once."""
+    """Print a line, but only once."""
     print(line, file=sys.stderr)
 
 
 def gpu_pool_size(asked: int | None) -> int | None:
-    """Return the most workers that hold a GPU: as many as asked for, all of this machine, or on a cluster None."""
+    """Return the maximum number of GPU workers: as requested, else one per GPU of this machine; None on a cluster."""
     if asked is not None or on_cluster():
         return asked
     import torch
@@ -158,7 +159,7 @@ def gpu_pool_size(asked: int | None) -> int | None:
 
 
 def has_gpus() -> bool:
-    """Tell whether a GPU is available: on this machine, or on the cluster's nodes that are up."""
+    """Tell whether a GPU is available on this machine, or on the nodes of the cluster that are up."""
     if not on_cluster():
         import torch
 

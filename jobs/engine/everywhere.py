@@ -1,18 +1,18 @@
-"""Work that is to be done once on each machine, such as to clear its disk."""
+"""Work that must be done once on each machine, such as removing temporary files."""
 
 from collections.abc import Callable
 from contextlib import suppress
 
 from jobs.engine.connect import connect, on_cluster
 
-PATIENCE_S = 60.0  # for all machines together
+PATIENCE_S = 60.0  # seconds for all machines together
 
 
 def on_every_machine(do: Callable[[], None]) -> None:
-    """Call a function in this process and, on a cluster, once on each machine that is up; what fails there is left.
+    """Call a function in this process and, on a cluster, once on each machine that is up; failures of Ray are ignored.
 
     Args:
-        do: what Ray can carry to other processes.
+        do: a function that Ray can send to other processes.
     """
     do()
     if not on_cluster():

@@ -1,4 +1,4 @@
-"""One way to spread items over workers, the same on a laptop and on a cluster."""
+"""One function that spreads items over workers, on a laptop as on a cluster."""
 
 import math
 import os
@@ -15,9 +15,9 @@ from ops.errors import DiskFullError, InputError
 if TYPE_CHECKING:
     from ray.data import ActorPoolStrategy, TaskPoolStrategy
 
-# An error that the user has to fix: it comes as a row, since Ray keeps only an error's text.
+# Errors that the user has to fix arrive as rows, since Ray keeps only the text of an error.
 USER_ERRORS: dict[str, type[Exception]] = {"input_error": InputError, "disk_full": DiskFullError}
-ITEMS_AHEAD = 2  # items that an actor has with it: a pool that has fewer than two does not grow
+ITEMS_AHEAD = 2  # items that an actor has at a time; with fewer than two, a pool does not grow
 
 
 def fan_out(
@@ -36,28 +36,30 @@ def fan_out(
     here: bool = False,
     memory: int = 0,
 ) -> Iterator[Item]:
-    """Spread items over workers by Ray Data and return each one's row as it comes, in no order.
+    """Spread items over workers with Ray Data and yield each item's row when it is available, in no particular order.
 
-    A worker that dies is replaced and its item done again, so work is to be idempotent. On a cluster the pool of
-    workers grows as machines come that it asked for; on one machine its size is fixed.
+    A worker that dies is replaced and its item is done again, so work must be idempotent. On a cluster the pool of
+    workers grows as the requested machines come up; on one machine its size is fixed.
 
     Args:
-        items: JSON-able descriptions.
-        make: makes a worker from `args`, once in each process, at the first item there. An actor of a class that is a
-            `TwoPartWorker` begins its next item while the last part of one is done.
-        name: what Ray shows of the whole.
-        name_item: names an item, for the message about one that ends its worker again and again.
-        workers: most workers; None for as many as a cluster brings up. On one machine a single item, and all work of a
-            single worker, is done in this process.
-        cpus, gpus: what each worker holds; with GPUs nothing else.
-        prepare: run on cores of its own before the worker gets the item (with GPUs: reading and tokenizing);
-            without it the worker is called with None and does that itself.
-        actors: each worker is an actor, for what loads a model: a process of its own, which ends with the call.
-            Otherwise its items are tasks, in processes that Ray keeps from call to call: no start for each.
-        ahead: items that an actor has with it, the one under way included.
-        here: do them in threads of this process, with one worker for all: for work that is less than a start of Ray.
-        memory: bytes of a worker, where they may be more than a core's share of a machine's memory. On a cluster it
-            holds further cores for them; on one machine there are no more workers than there is room for.
+        items: JSON-able descriptions of the items.
+        make: makes a worker from `args`, once in each process, at its first item. An actor whose class is a
+            `TwoPartWorker` begins its next item while the last part of the previous item is done.
+        name: the name that Ray shows for the execution.
+        name_item: returns the name of an item, for the message about an item that repeatedly ends its worker.
+        workers: the maximum number of workers; None for as many as a cluster brings up. On one machine a single item,
+            or all work of a single worker, is done in this process.
+        cpus, gpus: the resources that each worker holds; if it holds GPUs, it holds no cores.
+        prepare: a function that is applied to an item on separate cores before the worker gets it (with GPUs: reading
+            and tokenizing). Without it the worker is called with None and does that itself.
+        actors: whether each worker is an actor, for workers that load a model: a separate process that ends with the
+            call. Otherwise items are tasks, in processes that Ray keeps between calls, so that they need not be started
+            again.
+        ahead: the number of items that an actor has at a time, the current item included.
+        here: whether to do the items in threads of this process with one worker for all, for work shorter than a start
+            of Ray.
+        memory: the bytes of memory of a worker, if they may exceed a core's share of a machine's memory. On a cluster
+            the worker then holds more cores; on one machine there are at most as many workers as fit into memory.
     """
     if not items:
         return
@@ -94,11 +96,11 @@ def fan_out(
 def choose_pool(
     most: int, actors: bool, ahead: int, all_at_once: bool = False, calls: int = 1
 ) -> "ActorPoolStrategy | TaskPoolStrategy":
-    """Return at most so many tasks at a time, or a pool of actors that grows on a cluster.
+    """Return a pool of at most `most` tasks at a time, or a pool of actors, which grows on a cluster.
 
-    A growing pool doubles once its machines are up: 1, 2, 4, 8 machines take four boots. With `all_at_once` every actor
-    is asked for at the start, and work begins with the first that comes. `calls` are those that an actor takes at a
-    time, of the items that it has with it.
+    A growing pool doubles each time its machines are up, so 8 machines take four boots (1, 2, 4, 8). With `all_at_once`
+    every actor is requested at the start, and work begins with the first one that is up. `calls` is the number of calls
+    that an actor takes at a time, out of its `ahead` items.
     """
     from ray.data import ActorPoolStrategy, TaskPoolStrategy
 

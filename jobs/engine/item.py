@@ -1,4 +1,4 @@
-"""What the engine spreads: items, and what does the work of one."""
+"""Items, which the engine spreads over workers, and the interface of a worker."""
 
 from collections.abc import Callable
 from typing import Any, Protocol, TypeGuard
@@ -8,26 +8,26 @@ NamedItem = tuple[str, Item]
 
 
 class Worker(Protocol):
-    """What does the work of one item and says in a small JSON-able row what it did."""
+    """Does the work of one item and returns a small JSON-able row that reports it."""
 
     def __call__(self, item: Item, prepared: Any) -> Item:
-        """Do one item's work; doing it again gives the same result."""
+        """Do one item's work; repeating it gives the same result."""
 
 
 class TwoPartWorker(Worker, Protocol):
-    """A worker whose process may begin its next item while the last part of one, such as a commit, is done."""
+    """A worker whose process may begin the next item while the last part of an item, such as a commit, is done."""
 
     def begin(self, item: Item, prepared: Any) -> Callable[[], Item]:
-        """Do the first part of one item's work, and return what does the rest and returns the row.
+        """Do the first part of one item's work, and return a function that does the rest and returns the row.
 
-        The rest is called in another thread's time, while the first part of the next item may be under way.
+        That function may run while another thread does the first part of the next item.
         """
 
 
 def works_in_two_parts(worker: Any) -> TypeGuard[TwoPartWorker]:
-    """Tell whether a worker, or what makes one, is a `TwoPartWorker`."""
+    """Tell whether a worker, or the class that makes it, is a `TwoPartWorker`."""
     return callable(getattr(worker, "begin", None))
 
 
 class EngineError(RuntimeError):
-    """The engine cannot continue: one line says why. What was done is kept, and the same command resumes there."""
+    """The engine cannot continue; one line says why. Finished work is kept, and the same command resumes it."""

@@ -1,4 +1,4 @@
-"""What machines a cluster has and may start, and a word each minute as long as none is up that the work fits on."""
+"""The machines that a cluster has and may start, and a message each minute while no suitable machine is up."""
 
 import math
 import threading
@@ -23,7 +23,7 @@ Result = TypeVar("Result")
 
 
 def machines_up() -> list[Resources]:
-    """Return what each machine of the cluster has."""
+    """Return the resources of each machine of the cluster."""
     import ray
 
     return [node["Resources"] for node in ray.nodes() if node["Alive"]]
@@ -31,10 +31,10 @@ def machines_up() -> list[Resources]:
 
 @contextmanager
 def asked_for_gpus(number: int) -> Iterator[None]:
-    """While entered, ask a cluster for this many machines with a GPU and a core each, in addition to those in use.
+    """Request `number` more machines with a GPU and a core each from a cluster, for as long as this context lasts.
 
-    What comes is not used: whoever needs it later does not wait for its boot. The request goes with this process, and
-    it is a pending placement group, since `ray.autoscaler.sdk.request_resources` would outlive a killed driver.
+    The machines are not used here, but later work does not have to wait for them to boot. The request is a pending
+    placement group, which ends with this process; `ray.autoscaler.sdk.request_resources` would outlive a killed driver.
     """
     if number < 1 or not on_cluster():
         yield
@@ -50,12 +50,12 @@ def asked_for_gpus(number: int) -> Iterator[None]:
 
 
 def on_a_gpu(do: Callable[[], Result], name: str, others: int = 0) -> Result:
-    """Return what a function returns where a worker with a GPU runs it; on a cluster the first such machine does.
+    """Run a function in a process that can use a GPU, on a cluster on the first such machine, and return its result.
 
     Args:
-        do: what Ray can carry to other processes; a moment's work.
-        name: who asks, for the line that says that a machine is waited for.
-        others: further machines with a GPU that will be needed, and boot meanwhile.
+        do: a short function that Ray can send to other processes.
+        name: the name of the caller, for the message about waiting for a machine.
+        others: the number of further machines with a GPU that will be needed; they boot in the meantime.
     """
     if not on_cluster():
         return do()
@@ -71,12 +71,12 @@ def on_a_gpu(do: Callable[[], Result], name: str, others: int = 0) -> Result:
 
 
 def gpus_to_come() -> list[str]:
-    """Return the kinds of machines with GPUs that the cluster starts when work asks for them, as far as is known."""
+    """Return the kinds of machines with GPUs that the cluster starts on demand, as far as they are known."""
     return [name for name, has in kinds_to_come().items() if has.get("GPU", 0) > 0]
 
 
 def kinds_to_come() -> dict[str, Resources]:
-    """Return what the machines have that the cluster starts when work asks for them, by kind, as far as is known."""
+    """Return the resources of the machines that the cluster starts on demand, by kind, as far as they are known."""
     if not on_cluster():
         return {}
     connect(1)
@@ -86,18 +86,19 @@ def kinds_to_come() -> dict[str, Resources]:
 
 
 def configured_kinds(gcs_address: str, processes: Path = Path("/proc")) -> dict[str, Resources]:
-    """Return the kinds of machines that the autoscaler of a cluster may start; none where it is not known.
+    """Return the kinds of machines that the autoscaler of a cluster may start; an empty dict if they are not known.
 
-    Ray tells this to nobody, but the command line of its autoscaler names the file of its configuration. That process
-    is on the head, as is the driver of a submitted job. On Kubernetes it is in a container of its own, and has no file.
+    Ray has no interface for this, but the command line of its autoscaler names its configuration file. That process
+    runs on the head node, as does the driver of a submitted job. On Kubernetes it runs in a separate container and has
+    no such file.
 
     Args:
-        gcs_address: the cluster's. The port alone is compared, since a machine has several names.
-        processes: the folder in which Linux shows the processes of this machine.
+        gcs_address: the address of the cluster. Only the port is compared, since a machine can have several names.
+        processes: the folder in which Linux lists the processes of this machine.
     """
     port = gcs_address.rpartition(":")[2]
     for path in processes.glob("[0-9]*/cmdline"):
-        # Whatever cannot be read, or is no configuration as Ray writes it, says nothing.
+        # Files that cannot be read, or are not configuration files of Ray, are ignored.
         with suppress(Exception):
             words = (word.partition("=") for word in path.read_text(errors="replace").split("\0"))
             options = {name: value for name, _, value in words}
@@ -110,11 +111,13 @@ def configured_kinds(gcs_address: str, processes: Path = Path("/proc")) -> dict[
 
 
 def cores_for(memory: int, machines: Iterable[Resources]) -> int:
-    """Return how many cores a worker is to hold so that as many as a machine has room for run there, at most all.
+    """Return the cores that each worker must hold so that no machine runs more workers than fit into its memory.
+
+    The number is at most the number of cores of a machine.
 
     Args:
-        memory: bytes of a worker.
-        machines: what each has; those that do not state cores and memory are ignored.
+        memory: the bytes of memory of a worker.
+        machines: the resources of each machine; machines that do not state cores and memory are ignored.
 
     >>> cores_for(5 << 30, [{"CPU": 16, "memory": 32 << 30}, {"CPU": 2, "memory": 4 << 30}, {"GPU": 1}])
     3
@@ -124,14 +127,14 @@ def cores_for(memory: int, machines: Iterable[Resources]) -> int:
 
 
 class MachineWait:
-    """Says, as long as it is entered, what machine is waited for where none of its kind is up.
+    """A context that prints, from time to time, which machine is being waited for while none of its kind is up.
 
     Args:
-        name: the step that waits.
-        needs: what one worker holds, and what one reader holds, such as `{"GPU": 1}` and `{"CPU": 1}`; a machine for
-            each is enough, and the same one may do for all.
-        up: asks the cluster what each of its machines has; what it raises counts as no answer.
-        first, every: seconds before the first line, and between two.
+        name: the name of the step that waits.
+        needs: the resources of one worker and of one reader, such as `{"GPU": 1}` and `{"CPU": 1}`. One machine for
+            each is enough, and one machine may serve all.
+        up: returns the resources of each machine of the cluster; an exception counts as no answer.
+        first, every: the seconds before the first message, and between two messages.
     """
 
     def __init__(
@@ -157,7 +160,7 @@ class MachineWait:
         self.over.set()
 
     def line(self, now: float) -> str | None:
-        """Return what there is to say at a time of the monotonic clock: None where a machine is up for each need."""
+        """Return the message for a time of the monotonic clock; None if a machine is up for each need."""
         up = self.up()
         missing = [need for need in self.needs if not any(_fits(need, machine) for machine in up)]
         if not missing:
@@ -173,7 +176,7 @@ class MachineWait:
             pause = self.every
             try:
                 line = self.line(time.monotonic())
-            except Exception:  # whatever it is, there was no answer
+            except Exception:  # any exception means that there was no answer
                 continue
             if line and not self.over.is_set():
                 say(line)

@@ -1,4 +1,4 @@
-"""How far a step has come: a live bar on a terminal or a line now and then in a log, and an entry of run.json."""
+"""The progress of a step: a live bar on a terminal or regular lines in a log, and an entry of run.json."""
 
 import math
 import shutil
@@ -14,24 +14,24 @@ from tqdm import tqdm
 
 from ops.clock import duration, utc_now
 
-EVERY_S = 10.0  # between two lines of a log, or two entries of run.json
+EVERY_S = 10.0  # seconds between two lines of a log, or two updates of run.json
 BAR = "{desc}: {n:,.0f} of {total:,.0f} {unit}{postfix} |{bar}| {elapsed}<{remaining}"
 
 
 class Progress:
-    """Counts finished items and shows them, the rate and the time left; before the first one ends, that it waits.
+    """Counts finished items and shows their number, the rate and the time left, or that it waits for the first one.
 
-    The same counts make the entry of the step in run.json.
+    The entry of the step in run.json is made from the same counts.
 
     Args:
-        stage: name shown first.
-        items: number of items in all.
-        unit: what an item is (`shards`); a step without one is counted and not shown.
-        done: items that were finished before this start.
-        work: what is counted inside the items (`sentences`), and how many there are in all, those of `done` included;
-            None where nobody knows.
-        every: seconds between two lines of a log.
-        under_way: returns how much of `work` is done in items that are not finished.
+        stage: the name shown first.
+        items: the total number of items.
+        unit: what an item is (`shards`); a step without a unit is counted but not shown.
+        done: the number of items that were finished before this start.
+        work: what is counted inside the items (`sentences`), and their total number, finished items included; the
+            number is None if it is unknown.
+        every: the seconds between two lines of a log.
+        under_way: returns how many of the things counted in `work` are done in unfinished items.
     """
 
     def __init__(
@@ -48,8 +48,8 @@ class Progress:
         self.earlier = done
         self.counted = 0
         self.started = self.written = time.monotonic()
-        self.last: str | None = None  # when the last item was finished
-        self.said = -math.inf  # when the last line of a log was
+        self.last: str | None = None  # time at which the last item was finished
+        self.said = -math.inf  # time at which the last line was printed to a log
         self.every, self.under_way = every, under_way
         self.over = threading.Event()
         self.ticks = threading.Thread(target=self._tick, daemon=True)
@@ -59,7 +59,7 @@ class Progress:
         if not self.unit:
             return self
         if sys.stderr.isatty():
-            size = shutil.get_terminal_size()  # a standard one where the terminal says none
+            size = shutil.get_terminal_size()  # a standard size if the terminal reports none
             self.bar = tqdm(
                 desc=self.stage, total=self.items, initial=self.done, unit=self.unit, bar_format=BAR, smoothing=0,
                 file=sys.stderr, leave=False, ncols=size.columns, nrows=size.lines,
@@ -83,7 +83,7 @@ class Progress:
             say(f"{self._counts()}{before}{self._rate()}, {duration(self._seconds())}")
 
     def add(self, work: int = 0) -> None:
-        """Count one more finished item that held `work` sentences, or whatever is counted."""
+        """Count one more finished item that held `work` sentences, or other things that are counted."""
         self.done += 1
         self.counted += work
         self.last = utc_now()
@@ -97,7 +97,7 @@ class Progress:
             self._say(f"{self._counts()}{self._rate()}, about {duration(left)} left")
 
     def is_due(self) -> bool:
-        """Tell whether run.json is to be written, and take it as written: at the first item, then now and then."""
+        """Tell whether run.json must be written now, and note that it is: at the first item, then regularly."""
         now = time.monotonic()
         if self.done - self.earlier > 1 and now - self.written < self.every:
             return False
@@ -105,7 +105,7 @@ class Progress:
         return True
 
     def entry(self) -> dict[str, Any]:
-        """Return the entry of run.json: `rate` is sentences a second, or items where no sentences are counted."""
+        """Return the entry of run.json; `rate` is in sentences per second, or in items if no sentences are counted."""
         unit = self.unit or "items"
         counted = self.counted or self.done - self.earlier
         return {
@@ -119,7 +119,7 @@ class Progress:
         }
 
     def _tick(self) -> None:
-        # What takes long before its first item is done, or between two items, is not silent.
+        # Print something too before the first item is done and between two slow items.
         while not self.over.wait(self.every if self.bar is None else 1.0):
             inside = self.under_way() if self.work else 0
             if self.bar is not None:
@@ -136,7 +136,7 @@ class Progress:
         say(line)
 
     def _left(self, inside: int) -> str:
-        """Return in words what the rest takes by the sentences that are done, `inside` of them in unfinished items."""
+        """Return in words the time left, estimated from the sentences done, `inside` of them in unfinished items."""
         done = self.counted + inside
         if not self.work or self.work[1] is None or not done:
             return ""
@@ -157,6 +157,6 @@ class Progress:
 
 
 def say(line: str) -> None:
-    """Print a line that stays, above the bar where one is shown."""
+    """Print a permanent line, above the progress bar if there is one."""
     with tqdm.external_write_mode(file=sys.stderr) if sys.stderr.isatty() else nullcontext():
         print(line, file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""The items of a step as a source of Ray Data: one block an item, and a read task for each or for a few."""
+"""The items of a step as a data source for Ray Data, with one block per item and one read task per few items."""
 
 import json
 from collections.abc import Callable, Iterable
@@ -12,7 +12,7 @@ from ray.data.block import BlockMetadata
 
 from jobs.engine.item import Item, NamedItem
 
-# Bytes that are stated for what is prepared of a sentence; Ray Data plans its memory by them.
+# Stated size in bytes of the prepared data of a sentence, with which Ray Data plans its memory.
 PREPARED_BYTES = 400
 
 
@@ -20,10 +20,10 @@ MOST_IN_TASK = 4
 
 
 def share_out(items: list[NamedItem], workers: int) -> list[list[NamedItem]]:
-    """Return items by tasks, in their order: a few to a task first, and single ones at the end.
+    """Group items into tasks, in their order, with a few items per task at first and single items at the end.
 
-    Between two tasks of Ray Data a worker waits for its driver, 0.16 s (measured with 2.60); between two items of a
-    task it does not. At the end no worker is to have several left where another has none.
+    Between two tasks of Ray Data a worker waits 0.16 s for its driver (measured with version 2.60), but not between two
+    items of a task. At the end, no worker should have several items left while another has none.
     """
     tasks = []
     while items:
@@ -34,12 +34,12 @@ def share_out(items: list[NamedItem], workers: int) -> list[list[NamedItem]]:
 
 
 class ItemSource(Datasource):  # type: ignore[misc]
-    """One block of one row for each item: its `name`, `item` as JSON, and `prepared`, what was made of it, pickled.
+    """A source with one block of one row for each item: its `name`, `item` as JSON, and its pickled `prepared` data.
 
     Args:
-        name: shown by Ray.
-        tasks: the items of each read task, each with a name of its own; JSON-able.
-        prepare: done by the read task itself, on a core of its own.
+        name: the name that Ray shows.
+        tasks: the items of each read task, which are JSON-able, each with a unique name.
+        prepare: a function that the read task applies to an item on its own core.
     """
 
     def __init__(self, name: str, tasks: list[list[NamedItem]], prepare: Callable[[Item], Any] | None) -> None:
@@ -47,15 +47,15 @@ class ItemSource(Datasource):  # type: ignore[misc]
         self._name, self._tasks, self._prepare = name, tasks, prepare
 
     def get_name(self) -> str:
-        """Return what Ray calls the source."""
+        """Return the name of the source in Ray."""
         return self._name
 
     def estimate_inmemory_data_size(self) -> int:
-        """Return the bytes of all blocks, about."""
+        """Return the approximate size of all blocks in bytes."""
         return sum(map(self._bytes, self._tasks))
 
     def get_read_tasks(self, parallelism: int, *_: Any, **__: Any) -> list[ReadTask]:
-        """Return the tasks, whatever parallelism Ray would like."""
+        """Return the tasks, regardless of the parallelism that Ray requests."""
         return [
             ReadTask(
                 partial(_blocks, task, self._prepare),

@@ -1,4 +1,4 @@
-"""Items through Ray Data: a source of items, read ahead of GPUs, and the actors or tasks that do the work."""
+"""Runs items through Ray Data, with a source that may read ahead of GPUs, and actors or tasks that do the work."""
 
 import json
 import logging
@@ -21,8 +21,8 @@ from jobs.engine.watch import GOES_ON, Watch
 from ops.errors import one_line
 
 LONGEST_ITEM_S = 6 * 3600.0
-READER_CPUS = 1.0  # of a source's task that runs apart from the actors
-INIT_DEATHS = 5  # of actors in a row, before one is up
+READER_CPUS = 1.0  # cores of a source's task that runs separately from the actors
+INIT_DEATHS = 5  # most consecutive deaths of actors before one is up
 
 
 def planned(
@@ -35,16 +35,17 @@ def planned(
 ) -> Dataset:
     """Return the execution that `stream` runs.
 
-    A source that holds what the actors hold, before a map without a batch size, is fused with it: then an item is read
-    where its work is done. Apart from actors that hold cores its tasks would wait for ever for the cores. Apart from
-    actors that hold GPUs they have cores of their own, and must be: Ray Data requires a batch size for those.
+    If the source holds the same resources as the workers and the map has no batch size, Ray Data fuses the two: an item
+    is then read in the process that does its work. If the workers hold cores, the source must be fused, because its
+    separate tasks would wait forever for cores. If the workers hold GPUs, the source must be separate, because Ray Data
+    requires a batch size for them; its tasks then have their own cores.
 
     Args:
-        items: each with a name of its own.
-        make, args: what makes a worker.
-        pool: how many actors, or tasks at a time.
-        holds: what each of them holds, `num_cpus` or `num_gpus`.
-        prepare: done by the source's tasks, on a core each, ahead of the actors.
+        items: the items, each with a unique name.
+        make, args: the function that makes a worker, and its arguments.
+        pool: how many actors, or tasks at a time, to use.
+        holds: the resources that each of them holds, `num_cpus` or `num_gpus`.
+        prepare: a function that the source's tasks apply to items ahead of the actors, on one core each.
     """
     calls = getattr(pool, "max_concurrent_calls_per_actor", None) or 1
     set_context(DataContext.get_current(), calls)
@@ -79,25 +80,25 @@ def planned(
 
 
 def needs(holds: dict[str, float]) -> list[Resources]:
-    """Return what machines are to have, in Ray's words, for an actor and for a reader that runs apart from it."""
+    """Return the resources, in Ray's terms, that machines need for an actor and for a separate reader."""
     if "num_gpus" in holds:
         return [{"GPU": holds["num_gpus"]}, {"CPU": READER_CPUS}]
     return [{"CPU": holds["num_cpus"]}]
 
 
 def stream(name: str, dataset: Dataset, needs: Sequence[Resources]) -> Iterator[Item]:
-    """Return the row of each item as it comes, in no order.
+    """Yield the row of each item as soon as it is available, in no particular order.
 
     Args:
-        name: what Ray calls the execution.
-        dataset: as `planned` returns it.
-        needs: as the function of that name returns them.
+        name: the name of the execution in Ray.
+        dataset: the execution, as `planned` returns it.
+        needs: the required resources, as the function `needs` returns them.
 
     Raises:
         EngineError: the engine cannot continue.
-        Exception: what a worker raised, as it raised it.
+        Exception: the exception that a worker raised.
     """
-    # Ray names files after it.
+    # Ray uses this name in file names.
     dataset.set_name(name.replace("/", "-"))
     counter = attempt_counter()
     with items_elsewhere(lambda: ask_under_way(counter)), MachineWait(name, needs), Watch() as watch:
@@ -105,7 +106,7 @@ def stream(name: str, dataset: Dataset, needs: Sequence[Resources]) -> Iterator[
             for batch in dataset.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0):
                 yield from map(_row, batch.column("row").drop_null().to_pylist())  # type: ignore[union-attr]
         except RayTaskError as error:
-            # The rest of what Ray says is its own way to the worker.
+            # The rest of Ray's message is only Ray's own call stack.
             raise error.cause from error
         except RayError as error:
             if not watch.why:
@@ -123,23 +124,23 @@ def _row(text: str) -> Item:
 
 
 def set_context(context: DataContext, calls: int = 1) -> None:
-    """Set what the jobs want otherwise than Ray Data has it; `calls` are those that an actor takes at a time."""
-    # What a worker raises is raised here; Ray need not say it too.
+    """Change the defaults of Ray Data that do not suit the jobs; an actor takes `calls` calls at a time."""
+    # An exception of a worker is raised here, so Ray need not log it too.
     logging.getLogger("ray.data").setLevel(logging.CRITICAL)
-    context.enable_progress_bars = False  # we show our own
+    context.enable_progress_bars = False  # the engine shows its own progress
     context.memory_usage_poll_interval_s = None
     context.issue_detectors_config.detectors = []
     context.raise_original_map_exception = True
     context.max_consecutive_actor_init_deaths = INIT_DEATHS
-    # A slow item is no lack of progress, but no wait is endless.
+    # A slow item is not a lack of progress, but there is a limit to the wait.
     context.execution_no_progress_timeout_s = LONGEST_ITEM_S
-    # A pool grows and shrinks by the items that its actors have with them, which Ray Data divides by their calls: with
-    # its own thresholds one whose actors take two would need four items each to grow.
+    # Ray Data grows and shrinks a pool by the number of items per actor, divided by the calls that an actor takes at a
+    # time. With the default thresholds, a pool whose actors take two calls would need four items per actor to grow.
     default = AutoscalingConfig()
     context.autoscaling_config = AutoscalingConfig(
         actor_pool_util_upscaling_threshold=default.actor_pool_util_upscaling_threshold / calls,
         actor_pool_util_downscaling_threshold=default.actor_pool_util_downscaling_threshold / calls,
     )
-    # One block an item from end to end: none is cut or joined.
+    # Each item stays one block throughout; blocks are neither split nor joined.
     context.target_max_block_size = None
     context.target_min_block_size = 0

@@ -1,4 +1,4 @@
-"""How many sentences of unfinished items are done: workers say it now and then, and the driver adds them up."""
+"""Counts of the sentences done in unfinished items: workers report them regularly, and the driver adds them up."""
 
 import threading
 import time
@@ -7,17 +7,17 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 Batch = TypeVar("Batch", bound=tuple[object, ...])
-EVERY_S = 1.0  # between two words of one item
+EVERY_S = 1.0  # seconds between two reports on one item
 
-_item = threading.local()  # what tells of the item that this thread works at
+_item = threading.local()  # holds the function that reports on the item that this thread works on
 _items_here: dict[str, int] = {}
 _elsewhere: list[Callable[[], int]] = []
 
 
 def counting(batches: Iterator[Batch]) -> Iterator[Batch]:
-    """Return batches as they are, and tell how many sentences of this thread's item were in those that are done.
+    """Yield the batches unchanged, and report how many sentences of this thread's item are done.
 
-    A batch is a tuple whose first entry has the length of the batch, such as the ids of its sentences.
+    A batch is a tuple whose first entry has one element per sentence, such as the ids of the sentences.
     """
     tell: Callable[[int], None] | None = getattr(_item, "tell", None)
     done, last = 0, time.monotonic()
@@ -31,7 +31,7 @@ def counting(batches: Iterator[Batch]) -> Iterator[Batch]:
 
 @contextmanager
 def item_told_by(tell: Callable[[int], None]) -> Iterator[None]:
-    """Have `counting` call `tell` in this thread."""
+    """Let `counting` report to `tell` in this thread while the context lasts."""
     before, _item.tell = getattr(_item, "tell", None), tell
     try:
         yield
@@ -41,7 +41,7 @@ def item_told_by(tell: Callable[[int], None]) -> Iterator[None]:
 
 @contextmanager
 def item_here(name: str) -> Iterator[None]:
-    """Count what `counting` says of an item that this process works at."""
+    """Count the sentences that `counting` reports for an item that this process works on."""
     with item_told_by(lambda done: _items_here.__setitem__(name, done)):
         try:
             yield
@@ -51,7 +51,7 @@ def item_here(name: str) -> Iterator[None]:
 
 @contextmanager
 def items_elsewhere(ask: Callable[[], int]) -> Iterator[None]:
-    """Count the sentences of items that other processes work at, which `ask` returns."""
+    """Count the sentences of items that other processes work on; `ask` returns their number."""
     _elsewhere.append(ask)
     try:
         yield
@@ -60,5 +60,5 @@ def items_elsewhere(ask: Callable[[], int]) -> Iterator[None]:
 
 
 def sentences_under_way() -> int:
-    """Return how many sentences are done of items that are not."""
+    """Return how many sentences are done in unfinished items."""
     return sum(list(_items_here.values())) + sum(ask() for ask in list(_elsewhere))

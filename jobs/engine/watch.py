@@ -1,4 +1,4 @@
-"""Ending rather than waiting: a job whose cluster is gone stops within a minute."""
+"""A watch that stops a job within a minute if its cluster is gone, so that it does not wait forever."""
 
 import os
 import signal
@@ -14,17 +14,17 @@ from jobs.engine.item import EngineError
 from jobs.engine.machines import machines_up
 
 EVERY_S = 3.0
-SILENCE_S = 40.0  # without a word of the cluster's head
-LAST_S = 10.0  # for the main thread to notice
+SILENCE_S = 40.0  # seconds without an answer from the cluster's head
+LAST_S = 10.0  # seconds for the main thread to notice
 
 
 def cluster_is_up() -> bool:
-    """Tell whether the cluster's head answers, and a node of it is alive."""
+    """Tell whether the cluster's head answers and at least one node is alive."""
     return bool(machines_up())
 
 
 def own_node() -> "subprocess.Popen[bytes] | None":
-    """Return the node process of a Ray that this process started, None where it joined one."""
+    """Return the node process of the Ray that this process started; None if it joined an existing cluster."""
     from ray._private import worker
 
     node = getattr(worker, "_global_node", None)
@@ -33,18 +33,19 @@ def own_node() -> "subprocess.Popen[bytes] | None":
 
 
 class Watch:
-    """Looks at the cluster as long as it is entered, and ends the wait for it with an error when it is gone.
+    """A context that checks the cluster regularly, and ends with an error if the cluster is gone.
 
-    Where the node process of this machine's own Ray ends, this process ends at once, with one line: seconds later Ray
-    would end it from below Python, at length, or wait for half a minute and more.
+    If the node process of this machine's own Ray ends, this process ends at once with one line. Otherwise Ray would end
+    it seconds later from outside Python with long output, or wait for half a minute or more.
 
     Args:
-        is_up: asks the cluster; what it raises counts as silence.
-        node: finds the node process of this machine's own Ray.
-        every, silence, last: seconds between two looks; of silence that are borne; that the main thread has to end.
+        is_up: asks the cluster whether it is up; an exception counts as silence.
+        node: returns the node process of this machine's own Ray.
+        every, silence, last: the seconds between two checks, the maximum seconds of silence, and the seconds that the
+            main thread gets to end.
 
     Raises:
-        EngineError: on leaving, where the cluster is gone.
+        EngineError: the cluster is gone; raised when the context is left.
     """
 
     def __init__(
@@ -61,7 +62,7 @@ class Watch:
         self.heard = time.monotonic()
 
     def __enter__(self) -> "Watch":
-        # A thread each, since a question to a head that is gone may itself wait.
+        # One thread for each check, since a request to a head that is gone may block.
         for work in (self._ask, self._look, self._look_at_node):
             threading.Thread(target=work, daemon=True).start()
         return self
@@ -77,7 +78,7 @@ class Watch:
         while not self.over.wait(self.every):
             try:
                 up = self.is_up()
-            except Exception:  # whatever it is, there was no answer
+            except Exception:  # any exception means that there was no answer
                 continue
             self.heard = time.monotonic() if up else -self.silence
 
@@ -89,10 +90,10 @@ class Watch:
         else:
             return
         self.why = "the Ray cluster is gone (its head does not answer, or no machine is left); " + GOES_ON
-        # A real signal: it also ends what the main thread waits for outside of Python.
+        # A real signal also interrupts a wait of the main thread outside Python.
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
         if not self.over.wait(self.last):
-            # The main thread waits for Ray itself, which waits for ever.
+            # The main thread is inside Ray, which waits forever.
             _exit(self.why)
 
     def _look_at_node(self) -> None:

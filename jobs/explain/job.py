@@ -3,8 +3,8 @@
     python -m jobs.explain --out runs/docs --preset small
     ray job submit --working-dir . -- python -m jobs.explain --out s3://bucket/run
 
-Writes explanations/, explanation_terms/, families/, examples/ and explain/controls/, with a figure. Reads finished
-tables only: topk/, sentences/, activations/, patterns/ and profiles/; of the model its token table alone.
+Writes explanations/, explanation_terms/, families/, examples/ and explain/controls/, with a figure. Reads only finished
+tables (topk/, sentences/, activations/, patterns/ and profiles/) and the token table of the model.
 """
 
 from functools import partial
@@ -45,7 +45,7 @@ EXPLAIN_OPTIONS = tuple(ExplainConfig.model_fields.keys() - StageConfig.model_fi
 
 
 def do(config: ExplainConfig, record: "Run") -> None:
-    """Do the stage, or what is missing of it."""
+    """Run the stage, or the missing part of it."""
     from jobs.explain.plan import plan
     from jobs.explain.steps import explain, find_tokens
     from jobs.stage.copies import drop_copies

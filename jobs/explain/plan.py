@@ -1,4 +1,4 @@
-"""What `explain` would do."""
+"""The plan of `explain`."""
 
 from jobs.explain.job import ExplainConfig
 from jobs.explain.steps import explain_args, explain_steps
@@ -8,7 +8,7 @@ from jobs.stage.runner import Stage
 from ops.model.facts import ModelFacts
 from ops.topk.neurons import Neurons, read_neurons
 
-# Measured (docs/scale.md): seconds of a neuron and pole and of each of its winners, and bytes of its rows.
+# Measured (docs/scale.md): the seconds for a neuron and pole and for each of its winners, and the bytes of its rows.
 SET_S, WINNER_S, SET_BYTES = 10e-3, 13e-6, 2_000
 
 

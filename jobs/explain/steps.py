@@ -1,4 +1,4 @@
-"""The steps of `explain`: a pool of literals, who has them, which neurons go together, and each neuron's models."""
+"""The steps of `explain`: a pool of literals, the sentences with each literal, neuron families and neuron models."""
 
 import sys
 from dataclasses import dataclass
@@ -48,9 +48,10 @@ from ops.storage.store import Store
 from ops.storage.tables import part_name
 from ops.topk.neurons import Neurons, parts, read_neurons, set_number
 
-RUN = 10_000  # whose literals are found by one item
+RUN = 10_000  # number of sentences in which one item finds literals
 WINNERS_PER_RANGE, NEURONS_PER_RANGE = 160_000, (16, 64)
-# Up to here lists and families take less than a start of workers: so many neurons, and winners of all of them.
+# Up to this number of neurons, and of winners of all neurons, lists and families take less time than the start of
+# workers.
 FEW_NEURONS, FEW_WINNERS = 4_000, 1_000_000
 
 POOL = partial_file("explain", "pool")
@@ -63,21 +64,21 @@ LITERALS = table_part("explain/literals", 0, "literals")
 
 @dataclass(frozen=True)
 class ExplainArgs:
-    """What every worker is made from.
+    """The arguments of every worker.
 
     Attributes:
-        store, fingerprint: the run's folder and this stage's name for its options.
-        sentences: the annotate stage's fingerprint, by which a machine's copy of the sentences is known.
-        neurons: of the run.
-        units: those that are explained; none: all.
-        scored: sentences of the corpus, N.
-        mine: the options by which patterns were mined.
+        store, fingerprint: the run's folder, and the fingerprint of this stage.
+        sentences: the fingerprint of the annotate stage, which identifies a machine's copy of the sentences.
+        neurons: the neurons of the run.
+        units: the neurons to explain; empty for all.
+        scored: the number of scored sentences of the corpus, N.
+        mine: the options with which patterns were mined.
         facts: the model, for its token table.
-        k, poles: winners of a neuron and pole, and how many poles it has.
-        literals, card_literals, controls, seed: the options.
-        rotates: whether a random rotation of each layer is one of the controls: not where units are features, whose
-            rotation would be no basis of the layer.
-        carded: units of a layer, and axes, for which score cards are controls.
+        k, poles: the number of winners per neuron and pole, and the number of poles.
+        literals, card_literals, controls, seed: the options of these names.
+        rotates: whether a random rotation of each layer is one of the controls. It is not if units are features, since
+            rotated features would not be a basis of the layer.
+        carded: the number of units per layer, and of axes, whose score cards are controls.
     """
 
     store: Store
@@ -98,16 +99,16 @@ class ExplainArgs:
     carded: int = CARDED
 
     def mining(self, draws: bool = False) -> Mining:
-        """Return the annotated sentences as the patterns see them, words in lower case."""
+        """Return the annotated sentences in the form used for patterns, with words in lower case."""
         sentences = open_sentences(self.store, CODES, self.sentences)
         return Mining(sentences, self.neurons, {**self.mine, "word_case": "lower"}, self.seed, draws)
 
 
 def find_tokens(record: Run) -> ModelFacts:
-    """Return what is known of the run's model, whose token table makes the topics.
+    """Return the facts of the run's model, whose token table is used to make the topics.
 
     Raises:
-        InputError: it is not there.
+        InputError: the model is not found.
     """
     from jobs.stage.checks import recorded_model
 
@@ -115,7 +116,7 @@ def find_tokens(record: Run) -> ModelFacts:
 
 
 def explain_args(config: ExplainConfig, facts: ModelFacts, stage: Stage, neurons: Neurons) -> ExplainArgs:
-    """Return what the workers are made from."""
+    """Return the arguments of the workers."""
     record = stage.record
     topk, mine = record.require("topk"), record.require("mine")["config"]
     return ExplainArgs(
@@ -129,7 +130,7 @@ def explain_args(config: ExplainConfig, facts: ModelFacts, stage: Stage, neurons
 
 
 def explain(config: ExplainConfig, facts: ModelFacts, stage: Stage) -> dict[str, Any]:
-    """Do what is missing of all steps, and return the counts."""
+    """Do the missing items of all steps, and return the counts."""
     neurons = read_neurons(stage.store)
     args = explain_args(config, facts, stage, neurons)
     if 2 * args.k > args.scored:
@@ -148,7 +149,7 @@ def explain(config: ExplainConfig, facts: ModelFacts, stage: Stage) -> dict[str,
     counts = {name: verdicts.count(name) for name in ("explained", "nuisance", "none", "weak")}
     figures: list[str] = []
     if sampled and args.controls:
-        # No worker draws, so that none waits for Matplotlib.
+        # The plots are drawn here, so that no worker has to import Matplotlib.
         from ops.explain.control_figure import draw_controls
 
         figures = draw_controls(stage.store, read_partial(stage.store, CONTROLS))
@@ -156,12 +157,12 @@ def explain(config: ExplainConfig, facts: ModelFacts, stage: Stage) -> dict[str,
 
 
 def explain_steps(args: ExplainArgs, sampled: int, sentences: int) -> list[Step]:
-    """Return the steps, each to be done before the next.
+    """Return the steps in the order in which they must be done.
 
     Args:
-        args: what the workers are made from.
-        sampled: sentences that have activations.
-        sentences: that are annotated.
+        args: the arguments of the workers.
+        sampled: the number of sentences in the activation sample.
+        sentences: the number of annotated sentences.
     """
     given = {"args": args}
     listed = [{"part": part} for part in range(len(args.store.table_files("patterns")))]
@@ -190,28 +191,28 @@ def explain_steps(args: ExplainArgs, sampled: int, sentences: int) -> list[Step]
 
 
 def neuron_ranges(neurons: int, k: int) -> list[Item]:
-    """Return the ranges of so many neurons as items, shorter ones where each has many winners."""
+    """Return the ranges of the neurons as items; ranges are shorter if each neuron has many winners."""
     size = min(max(WINNERS_PER_RANGE // max(k, 1), NEURONS_PER_RANGE[0]), NEURONS_PER_RANGE[1])
     return [{"range": i, "first": first, "stop": stop} for i, (first, stop) in enumerate(spans(neurons, size))]
 
 
 def listed_file(item: Item) -> Output:
-    """Return the file of what a part of patterns/ and profiles/ lists."""
+    """Return the file of the counts of one part of patterns/ and profiles/."""
     return partial_file("explain", "listed", item["part"])
 
 
 def run_file(item: Item) -> Output:
-    """Return the file of the literals of a run of sentences."""
+    """Return the file of the literals in a block of sentences."""
     return partial_file("explain", "literals", item["run"])
 
 
 def pairs_file(item: Item) -> Output:
-    """Return the file of the neurons that go together with those of a range."""
+    """Return the file of the pairs of correlated neurons whose first neuron is in a range."""
     return partial_file("explain", "pairs", item["part"])
 
 
 def values_file(item: Item) -> Output:
-    """Return the file of the measures of a range of neurons, for the controls."""
+    """Return the file of the measures of a range of neurons, from which the table of controls is made."""
     return partial_file("explain", "values", item["range"])
 
 
@@ -221,31 +222,31 @@ def explained_file(item: Item) -> Output:
 
 
 def range_part(table: str, item: Item) -> TablePart:
-    """Return a table's part of a range of neurons."""
+    """Return the part of a table for a range of neurons."""
     return table_part(table, item["range"], f"neurons-{item['first']}-{item['stop']}")
 
 
 def range_outputs(item: Item) -> list[Output]:
-    """Return the files of a range of neurons."""
+    """Return all files that are written for a range of neurons."""
     return [
         range_part("examples", item), range_part("explanation_terms", item), values_file(item), explained_file(item)
     ]  # fmt: skip
 
 
 def read_pairs(store: Store, blocks: list[Item]) -> Pairs:
-    """Return all neurons that go together."""
+    """Return all pairs of correlated neurons."""
     tables = read_partials(store, [pairs_file(item) for item in blocks])
     return Pairs.joined([Pairs(*(table[name].to_numpy() for name in table.column_names)) for table in tables])
 
 
 class ListCounter:
-    """Counts which patterns and marks the neurons of one part after another list."""
+    """Counts, for parts of the tables, how often neurons list each pattern and mark."""
 
     def __init__(self, args: ExplainArgs) -> None:
         self.args = args
 
     def __call__(self, item: Item, prepared: Any) -> Item:
-        """Count those of a part."""
+        """Count the patterns and marks of one part."""
         store, part = self.args.store, item["part"]
         tables = []
         for table, columns in (("patterns", PATTERN_COLUMNS), ("profiles", PROFILE_COLUMNS)):
@@ -257,13 +258,13 @@ class ListCounter:
 
 
 class PoolMaker:
-    """Makes the pool of literals, and finds the sentences that win nearly everywhere."""
+    """Makes the pool of literals, and finds the sentences that win for nearly all neurons."""
 
     def __init__(self, args: ExplainArgs, listed: list[Item]) -> None:
         self.args, self.listed = args, listed
 
     def __call__(self, item: Item, prepared: Any) -> Item:
-        """Commit both."""
+        """Commit the pool and these sentences."""
         args, store = self.args, self.args.store
         mining = args.mining()
         sets = set_number(len(args.neurons), 0)
@@ -278,7 +279,7 @@ class PoolMaker:
 
 
 class LiteralFinder:
-    """Finds the literals of one run after another of the sentences that all neurons are set against."""
+    """Finds the literals in blocks of the sentences with which all neurons are compared."""
 
     def __init__(self, args: ExplainArgs) -> None:
         self.args, self.mining = args, args.mining()
@@ -286,7 +287,7 @@ class LiteralFinder:
         self.known = known_rows(self.mining.sentences, sampled_sentences(args.store))
 
     def __call__(self, item: Item, prepared: Any) -> Item:
-        """Commit those of a run."""
+        """Find and commit the literals of one block."""
         rows = self.known[slice(*np.searchsorted(self.known, [item["first"], item["stop"]]))]
         found = to_table(self.literals.find(rows))
         write_partial(self.args.store, run_file(item), found, self.args.fingerprint, {"sentences": len(rows)})
@@ -294,14 +295,14 @@ class LiteralFinder:
 
 
 class PairFinder:
-    """Finds the neurons whose activations go together with those of one range after another."""
+    """Finds the neurons whose activations correlate with the activations of the neurons of a range."""
 
     def __init__(self, args: ExplainArgs) -> None:
         self.args = args
         self.vectors = neuron_vectors(args.store, args.neurons)
 
     def __call__(self, item: Item, prepared: Any) -> Item:
-        """Commit those of a range."""
+        """Find and commit the pairs of one range."""
         with threadpool_limits(1):
             pairs = vector_pairs(self.vectors, item["first"], item["stop"])
         write_partial(self.args.store, pairs_file(item), pa.table(vars(pairs)), self.args.fingerprint)
@@ -309,7 +310,7 @@ class PairFinder:
 
 
 class RangeWorker:
-    """Explains one range of neurons after another."""
+    """Explains ranges of neurons."""
 
     def __init__(self, args: ExplainArgs, runs: list[Item], blocks: list[Item]) -> None:
         self.args, self.chosen, store = args, args.neurons.named(args.units), args.store
@@ -324,7 +325,7 @@ class RangeWorker:
         )  # fmt: skip
 
     def __call__(self, item: Item, prepared: Any) -> Item:
-        """Commit the tables of a range."""
+        """Explain one range and commit its tables."""
         args, store = self.args, self.args.store
         with threadpool_limits(1):
             found = self.neurons.explain(self.chosen[item["first"] : item["stop"]])
@@ -336,13 +337,13 @@ class RangeWorker:
 
 
 class TableWriter:
-    """Puts the neurons into families, and writes the tables that need all of them."""
+    """Groups the neurons into families, and writes the tables that need all neurons."""
 
     def __init__(self, args: ExplainArgs, ranges: list[Item], blocks: list[Item]) -> None:
         self.args, self.ranges, self.blocks = args, ranges, blocks
 
     def __call__(self, item: Item, prepared: Any) -> Item:
-        """Write them."""
+        """Write the tables."""
         args, store = self.args, self.args.store
         values = pa.concat_tables(read_partials(store, [values_file(each) for each in self.ranges]))
         CONTROLS.write(store, [all_controls(values)], args.fingerprint)

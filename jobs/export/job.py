@@ -6,10 +6,11 @@
     python -m jobs.export --out runs/small --to exports/neuronpedia --format neuronpedia
     python -m jobs.export --out runs/small --to exports/delphi --format delphi --units 3:17 --units 3:18
 
-A dataset folder holds every complete table as Parquet, with a config for each in the YAML of the card. The card says
-what was run, whose the sentences are, and how to query each table. The other formats hold the winners that jobs.tokens
-read token by token (docs/interop.md). `export.json` lists the files with their hashes: export replaces, removes and
-uploads no others. Paths of this machine are not exported. A killed export can be resumed. Starts no Ray.
+A dataset folder holds every complete table as Parquet, with a config for each table in the YAML of the card. The card
+says what was run, who owns the sentences, and how to query each table. The other formats hold the winners that
+jobs.tokens read token by token (docs/interop.md). `export.json` lists the files with their hashes; the export replaces,
+removes and uploads only these files. Paths of this machine are not exported. A killed export can be resumed. Does not
+start Ray.
 """
 
 import sys
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from ops.export.folder import Contents
     from ops.storage.store import Store
 
-# Options that are of some formats alone.
+# Options that apply only to some formats.
 _OPTIONS_OF = {
     "push": ("hub",),
     "private": ("hub",),
@@ -75,7 +76,7 @@ class ExportConfig(JobConfig):
 
 
 def run(config: ExportConfig) -> None:
-    """Make the folder, upload it where that was asked for, and say where it is."""
+    """Make the folder, upload it if requested, and print where it is."""
     from tqdm import tqdm
 
     from ops.errors import counted
@@ -91,7 +92,7 @@ def run(config: ExportConfig) -> None:
     folder, store, wanted = prepare(config, given)
     with hold_folder(folder, config.to) as target:
         export = Export(target, config.to, wanted, complete=bool(config.push))
-        # How large a file will be that is written is not known before.
+        # The size of a file is not known before it is written.
         total, unit = (export.files, "file") if wanted.writers else (export.bytes, "B")
         with tqdm(
             total=total, unit=unit, unit_scale=unit == "B", desc="export", file=sys.stderr, disable=not total
@@ -109,10 +110,10 @@ def run(config: ExportConfig) -> None:
 
 
 def check_options(config: ExportConfig) -> None:
-    """Refuse options that do not go together.
+    """Refuse options that cannot be combined.
 
     Raises:
-        InputError: one is of another format, or --private is given without --push.
+        InputError: an option belongs to another format, or --private is given without --push.
     """
     from ops.errors import InputError
 
@@ -125,14 +126,14 @@ def check_options(config: ExportConfig) -> None:
 
 
 def prepare(config: ExportConfig, given: dict[str, str]) -> "tuple[Path, Store, Contents]":
-    """Return the folder to make, the run's folder, and what to export to the first from the second; write nothing.
+    """Return the folder to make, the run's folder, and the contents of the export; nothing is written.
 
     Args:
         config: the options.
-        given: terms of sources, by the name of the data set.
+        given: the terms of use of sources, by the name of the data set.
 
     Raises:
-        InputError: tables are missing, or the folder cannot be made there.
+        InputError: tables are missing, or the folder cannot be made.
     """
     from jobs.stage.record import versions
     from jobs.stage.run import Run

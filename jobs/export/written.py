@@ -1,4 +1,4 @@
-"""What an export in another program's format is to hold: its files are written from the tables of `tokens`."""
+"""The contents of an export in another program's format, whose files are written from the tables of `tokens`."""
 
 from typing import Any
 
@@ -24,21 +24,21 @@ from ops.topk.neurons import read_neurons
 from ops.topk.unit_names import unit_names
 
 READ = ("ingest", "topk", "annotate", "tokens")
-METHOD = 2  # raised when the same options write other files
+METHOD = 2  # version of the method, increased when the same options write different files
 
 Row = dict[str, Any]
 
 
 def written(config: ExportConfig, record: Run, terms: list[dict[str, str]]) -> Contents:
-    """Return what an export is to hold; nothing is written yet.
+    """Return the contents of an export; nothing is written yet.
 
     Args:
         config: the options.
         record: the run.
-        terms: whose each source of its corpus is.
+        terms: the owner and terms of use of each source of its corpus.
 
     Raises:
-        InputError: tables are missing, units are not there, or the tokenizer is gone.
+        InputError: tables are missing, units do not exist or have no winners, or the tokenizer is missing.
     """
     for name in READ:
         record.require(name)
@@ -68,11 +68,11 @@ def written(config: ExportConfig, record: Run, terms: list[dict[str, str]]) -> C
 
 
 def counts(topk: Row, model: Row) -> tuple[bool, bool]:
-    """Return whether tokens that the tokenizer added count for the pooled activation, and whether the first one does.
+    """Return whether special tokens count for the pooled activation, and whether the first token of a sentence does.
 
     Args:
         topk: the entry of `topk` in run.json.
-        model: the model as run.json has it.
+        model: the entry of the model in run.json.
     """
     added = topk["identity"]["special_tokens"] == "include"
     # `DictionaryScorer` skips the first token of a decoder's sentence, so the export does too.
@@ -86,7 +86,7 @@ def neuronpedia(
     """Return the files for Neuronpedia, and the options that they depend on.
 
     Raises:
-        InputError: an identifier is not valid.
+        InputError: an identifier is invalid.
     """
     topk, model = record.require("topk"), record.record["model"]
     identifier = config.model_id or model_identifier(model["name"])
@@ -112,10 +112,10 @@ def neuronpedia(
 
 
 def delphi(config: ExportConfig, record: Run, reader: WinnersReader, terms: list[dict[str, str]]) -> tuple[Delphi, Row]:
-    """Return the files of a cache of delphi, and the options that they depend on.
+    """Return the files of a delphi cache, and the options that they depend on.
 
     Raises:
-        InputError: the model or its tokenizer is gone, or the tokenizer has changed.
+        InputError: the model or its tokenizer is missing, or the tokenizer has changed.
     """
     topk = record.require("topk")
     facts = recorded_model(topk)

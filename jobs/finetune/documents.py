@@ -1,4 +1,4 @@
-"""The documents of `finetune`: chosen by their labels, read from corpus/, split; and what all its workers share."""
+"""The documents of `finetune`, which are chosen by label, read from corpus/ and split; and the workers' arguments."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -27,13 +27,13 @@ from ops.schema import schema
 from ops.storage.store import Store
 from ops.storage.tables import write_part
 
-# Earlier versions gave it this name; a training that was killed under them is continued.
+# Earlier versions used this name, so a training that was killed under an earlier version can be resumed.
 DOCUMENTS = Output(f"{STAGES['finetune'].partials}/piece-documents.parquet", "documents")
 
 
 @dataclass(frozen=True)
 class TrainingArgs:
-    """What the workers are made from; `labels` are the chosen documents'."""
+    """The arguments of the workers; `labels` are the labels of the chosen documents."""
 
     store: Store
     fingerprint: str
@@ -50,11 +50,11 @@ class TrainingArgs:
 
     @property
     def names(self) -> list[str]:
-        """The labels, in order of name."""
+        """The distinct labels, sorted by name."""
         return sorted(set(self.labels.values()))
 
     def segments(self, documents: int) -> list[tuple[int, int]]:
-        """Return the steps after which there is a checkpoint, each with the epoch that ends there or 0."""
+        """Return the steps after which a checkpoint is written, each with the epoch that ends there, or 0."""
         return segments(documents, self.options.batch_size, self.options.epochs, self.checkpoint_steps)
 
 
@@ -62,7 +62,7 @@ def choose(config: FinetuneConfig, record: Run) -> Choice:
     """Return data set, document and label of the chosen documents; empty if there is no corpus yet.
 
     Raises:
-        InputError: their labels are nothing that a classifier could learn.
+        InputError: a classifier cannot learn their labels.
     """
     if not record.has_corpus:
         return Choice({}, {})
@@ -80,7 +80,7 @@ def documents_step(args: TrainingArgs) -> Step:
 
 
 class DocumentsWorker:
-    """Read the chosen documents, drop those with the same text as another one, and split the others."""
+    """Reads the chosen documents, drops those with the same text as another one, and splits the others."""
 
     def __init__(self, args: TrainingArgs) -> None:
         self.args = args

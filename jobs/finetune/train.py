@@ -1,4 +1,4 @@
-"""The training of `finetune`: steps between two checkpoints are an item, and the last checkpoint becomes the model."""
+"""The training of `finetune`, in which each item trains to the next checkpoint and the last one gives the model."""
 
 import tempfile
 from dataclasses import replace
@@ -37,12 +37,12 @@ DEPENDS_ON = (
     "label", "drop_label", "min_documents", "documents", "test_share", "split_seed", "shuffle_labels", "epochs",
     "learning_rate", "dropout", "batch_size", "max_tokens", "checkpoint_steps", "seed",
 )  # fmt: skip
-TABLE_BYTES, FIGURE_BYTES = 100, 150_000  # of a sentence of the split; of the figure
-TIMED = 64  # documents
+TABLE_BYTES, FIGURE_BYTES = 100, 150_000  # bytes per sentence of the split; bytes of the figure
+TIMED = 64  # most documents that are timed
 
 
 def training_spec(config: FinetuneConfig, facts: ModelFacts, choice: Choice) -> StageSpec:
-    """Return the stage that trains on the chosen documents."""
+    """Return the specification of the stage that trains on the chosen documents."""
     device = "cuda" if config.device == "cuda" or (config.device == "auto" and has_gpus()) else "cpu"
     depends_on = {name: getattr(config, name) for name in DEPENDS_ON}
     depends_on |= {"drop_label": list(config.drop_label), "model": facts.fingerprint, "device": device}
@@ -64,7 +64,7 @@ def training_spec(config: FinetuneConfig, facts: ModelFacts, choice: Choice) -> 
 
 
 def say_accuracy(counts: dict[str, Any]) -> None:
-    """Print how well the model does on the test documents, next to always naming the most frequent label."""
+    """Print the accuracy on the test documents, next to the accuracy of always naming the most frequent label."""
     print(
         f"finetune: {counts['test']:,} test documents, accuracy {counts['test_accuracy']:.3f}, "
         f"of the most frequent label {counts['majority_accuracy']:.3f}",
@@ -73,7 +73,7 @@ def say_accuracy(counts: dict[str, Any]) -> None:
 
 
 def training_args(config: FinetuneConfig, facts: ModelFacts, choice: Choice, device: str, stage: Stage) -> TrainingArgs:
-    """Return what the workers are made from."""
+    """Return the arguments of the workers."""
     how = TrainingOptions(config.epochs, config.batch_size, config.learning_rate, config.seed, device)
     most = min(config.max_tokens or facts.position_limit, facts.position_limit)
     return TrainingArgs(
@@ -83,17 +83,17 @@ def training_args(config: FinetuneConfig, facts: ModelFacts, choice: Choice, dev
 
 
 def losses_file(stop: int) -> Output:
-    """Return the file of the losses up to a checkpoint."""
+    """Return the file of the losses between the previous checkpoint and the checkpoint at step `stop`."""
     return partial_file("finetune", "run", stop, digits=9)
 
 
 def checkpoint_path(stop: int) -> str:
-    """Return the path of the checkpoint after a step."""
+    """Return the path of the checkpoint at step `stop`."""
     return f"{STAGES['finetune'].partials}/checkpoint-{stop:09d}.tar"
 
 
 def train_step(args: TrainingArgs) -> Step:
-    """Return the step that trains, by one worker; an item first does all steps before it that are missing."""
+    """Return the step that trains with one worker; an item first does any missing training before it."""
     documents = read_partial(args.store, DOCUMENTS, ["side"])["side"].to_pylist().count(TRAIN)
     items = [{"stop": stop, "epoch": epoch} for stop, epoch in args.segments(documents)]
     work = ("documents", documents * args.options.epochs)
@@ -119,7 +119,7 @@ def new_training(
 
 
 class TrainingWorker:
-    """Trains from one checkpoint to the next; each is committed, then the losses on the way to it."""
+    """Trains from one checkpoint to the next; commits each checkpoint, and then the losses before it."""
 
     def __init__(self, args: TrainingArgs) -> None:
         self.args, self.store = args, args.store
@@ -137,7 +137,7 @@ class TrainingWorker:
         self.segments, self.documents = args.segments(len(train)), len(train)
 
     def __call__(self, item: Item, prepared: Any) -> Item:
-        """Train up to the item's checkpoint, from the last one that there is."""
+        """Train up to the item's checkpoint, starting at the last existing checkpoint."""
         before, done = 0, 0
         for stop, epoch in self.segments:
             if stop > item["stop"]:
@@ -149,7 +149,7 @@ class TrainingWorker:
         return {"sentences": done}
 
     def train(self, before: int, stop: int, epoch: int) -> None:
-        """Train from the checkpoint after one step to that after another, and at an epoch's end test."""
+        """Train from the checkpoint at step `before` to step `stop`; test the model if an epoch ends there."""
         with tempfile.TemporaryDirectory(prefix="atlas-") as scratch:
             here = Path(scratch)
             start = unpack(self.store, checkpoint_path(before), here / f"checkpoint-{before}") if before else None
@@ -220,7 +220,7 @@ def plan(stage: Stage, args: TrainingArgs, record: DryRun) -> Plan:
     training = new_training(args, tokenizer, examples, examples)
     seconds = training.step_seconds(record.timed_s)
     steps = stops[-1][0] * missing / len(stops)
-    # A test document costs a third of one that is trained on: no backward pass.
+    # A test document costs a third of a training document, since it needs no backward pass.
     tests = args.options.epochs * (documents - train) / args.options.batch_size / 3
     work = [
         f"split about {counted(documents, 'document')} of {counted(len(args.names), 'label')} in two",

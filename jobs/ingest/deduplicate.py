@@ -1,4 +1,4 @@
-"""The second step of `ingest`: by ranges of hashes, find the first copy of each text and continued documents."""
+"""The second step of `ingest`, which finds the first copy of each text and continued documents, by ranges of hashes."""
 
 from typing import Any
 
@@ -18,23 +18,23 @@ from ops.storage.range_file import read_each_between, write_numbers
 from ops.storage.store import Store
 
 RANGE_FILES = ("texts", "documents")
-PARTITION = 1 << 21  # hashes
-NEAR_DUPLICATES = partial_file("ingest", "near")  # which of near-duplicates are kept, where that was asked for
+PARTITION = 1 << 21  # approximate number of hashes in a range
+NEAR_DUPLICATES = partial_file("ingest", "near")  # which near-duplicates are kept, if --near-dedup is given
 
 
 def distinct_file(item: Item, kind: str) -> Output:
-    """Return one of the files of a range of hashes: `texts` or `documents`."""
+    """Return the file of a range of hashes of one kind: `texts` or `documents`."""
     return partial_file("ingest", f"distinct-{kind}-{item['part']:05d}-of-{item['parts']:05d}")
 
 
 def first_copies_step(pieces: Pieces, seed: int | None, args: Item, partition: int = PARTITION) -> Step:
-    """Return the step that finds the first copies; its items are a function of the counts alone.
+    """Return the step that finds the first copies; its items depend only on the counts.
 
     Args:
-        pieces: what was read.
-        seed: that of the sample to be drawn; None where all sentences are kept.
+        pieces: the pieces that were read.
+        seed: the seed of the sample to draw; None if all sentences are kept.
         args: the run's folder and the stage's fingerprint.
-        partition: hashes of a range, about.
+        partition: the approximate number of hashes in a range.
     """
     parts = max(-(-int(max(pieces.sentences.sum(), pieces.documents.sum())) // partition), 1)
     items = [{"part": part, "parts": parts} for part in range(parts)]
@@ -43,29 +43,30 @@ def first_copies_step(pieces: Pieces, seed: int | None, args: Item, partition: i
 
 
 def range_outputs(item: Item) -> list[Output]:
-    """Return the files of a range of hashes."""
+    """Return all files that are written for a range of hashes."""
     return [distinct_file(item, kind) for kind in RANGE_FILES]
 
 
 def open_first_copies(store: Store, ranges: list[Item], near: bool) -> FirstCopies:
-    """Open what the ranges of hashes found; with `near`, without the near-duplicates that are dropped."""
+    """Open the first copies that the ranges of hashes found; with `near`, exclude the dropped near-duplicates."""
     names = [distinct_file(item, "texts").path for item in ranges]
     return FirstCopies(store, names, NEAR_DUPLICATES.path if near else None)
 
 
 class HashRange:
-    """Finds the first copies in one range of hashes after another.
+    """Finds the first copies of texts, and continued documents, in ranges of hashes.
 
-    Commits for texts `position` (of the first copy among all usable sentences), `copies` and, where a sample is to
-    be drawn, `priority`; for documents `run` and `before`, the sentences of its document's earlier runs, where there
-    are any. Both are sorted by the first column.
+    Two files are committed for each range, each sorted by its first column. The file of texts has `position` (the
+    position of the first copy among all usable sentences), `copies` and, if a sample will be drawn, `priority`. The
+    file of documents has `run` (the index of a block of consecutive sentences of one document) and `before` (the number
+    of sentences in earlier blocks of that document); it lists only blocks with earlier sentences.
     """
 
     def __init__(self, store: Store, pieces: Pieces, seed: int | None, fingerprint: str) -> None:
         self.store, self.pieces, self.seed, self.fingerprint = store, pieces, seed, fingerprint
 
     def __call__(self, item: Item, prepared: Any) -> Item:
-        """Do one range."""
+        """Process one range of hashes."""
         for kind, find in (("texts", self._texts), ("documents", self._documents)):
             output = distinct_file(item, kind)
             write_partial(self.store, output, pa.table(find(item)), self.fingerprint, write=write_numbers)
@@ -86,7 +87,7 @@ class HashRange:
         return {"run": run[before > 0], "before": before[before > 0]}
 
     def _read(self, item: Item, kind: str, number: str, firsts: Int64s, *more: str) -> tuple[Arrays, ...]:
-        """Return `number` counted over all pieces, the hashes' halves and further columns, sorted by the first."""
+        """Return `number` as an index over all pieces, the hash halves and further columns, sorted by the index."""
         between = hash_range(item["part"], item["parts"])
         columns = (number, "high", "low", *more)
         parts = []

@@ -3,11 +3,11 @@
     python -m jobs.ingest --out runs/docs --preset small --corpus pydocs --limit 5000
     ray job submit --working-dir . -- python -m jobs.ingest --out s3://bucket/run --corpus books='s3://bucket/books/*.parquet'
 
-Writes corpus/ (one file a shard) and rejects/. Ids depend on the sources, the seed and the options alone.
+Writes corpus/ (one file per shard) and rejects/. Ids depend only on the sources, the seed and the options.
 
-What to expect (two cores, November 2026): 25 s for the packaged docstrings, most of it Ray's start and the reading of
-64,000 sentences to keep 5,000; 12,300 to 36,900 lines a second from JSONL that is split already (`python -m bench
-ingest`), at 500 to 750 MB a worker however long the corpus is.
+What to expect (two cores, November 2026): the packaged docstrings take 25 s, most of it for Ray's start and for reading
+64,000 sentences to keep 5,000. JSONL that is already split is read at 12,300 to 36,900 lines per second (`python -m
+bench ingest`). A worker uses 500 to 750 MB, regardless of the length of the corpus.
 """
 
 import sys
@@ -30,13 +30,13 @@ class IngestConfig(CorpusConfig):
 
 
 def do_where_named(config: CorpusConfig, record: "Run") -> None:
-    """Do the stage where a job that may start with it was given sources."""
+    """Run the stage if sources were given to a job that may start with it."""
     if config.corpus:
         do(part_of(config, IngestConfig, redo=False), record)
 
 
 def do(config: IngestConfig, record: "Run") -> None:
-    """Do the stage, or what is missing of it."""
+    """Run the stage, or the missing part of it."""
     from dataclasses import replace
 
     from jobs.ingest.plan import plan_ingest
@@ -76,10 +76,10 @@ def do(config: IngestConfig, record: "Run") -> None:
 
 
 def with_recorded_shard_size(config: IngestConfig, record: "Run") -> IngestConfig:
-    """Return the options with the shard size of the corpus that is there, or is begun, where they ask for no other.
+    """Return the options with the shard size of the existing or begun corpus, unless they set a different size.
 
-    So a run that was made with a fixed size, by a preset say, is resumed and read as it is; and the number that
-    `auto` came to may be given in its place.
+    So a run that was made with a fixed size is resumed and read with this size. The number that `auto` chose may also
+    be given as --shard-size.
     """
     entry = record.stage("ingest")
     if entry is None or config.redo:
@@ -91,7 +91,7 @@ def with_recorded_shard_size(config: IngestConfig, record: "Run") -> IngestConfi
 
 
 def settle_shard_size(config: IngestConfig, stage: "Stage", sentences: int) -> int:
-    """Return the sentences of a shard, now that those of the corpus are known, and record them for later stages."""
+    """Return the number of sentences in a shard, once the corpus's number is known, and record it for later stages."""
     from ops.shards import shard_size
 
     size = shard_size(sentences) if config.shard_size == "auto" else config.shard_size
@@ -103,16 +103,16 @@ def write_corpus(
     config: IngestConfig, stage: "Stage", highest_id: int, facts: "ModelFacts", sources: "list[Source]",
     plan: "list[tuple[int, Piece]]",
 ) -> dict[str, Any]:  # fmt: skip
-    """Read the pieces of all sources, drop copies, number what is left, write corpus/ and rejects/; return the counts.
+    """Read all pieces, drop copies, number the other sentences, write corpus/ and rejects/, and return the counts.
 
     Args:
-        config, stage: the options, and the stage begun.
-        highest_id, facts: of the tokenizer, and the model that it belongs to.
-        sources: what --corpus names.
-        plan: all pieces, each with the number of its source.
+        config, stage: the options, and the stage, which was begun.
+        highest_id, facts: the highest token id of the tokenizer, and the model that it belongs to.
+        sources: the sources that --corpus names.
+        plan: all pieces, each with the index of its source.
 
     Raises:
-        InputError: a source is broken or empty; nothing of what was read so far stays.
+        InputError: a source is broken or empty; everything that was read so far is removed.
     """
     from jobs.ingest.deduplicate import first_copies_step, open_first_copies
     from jobs.ingest.near_duplicates import near_duplicate_steps
@@ -131,7 +131,7 @@ def write_corpus(
         check_found(config.corpus, found)
         check_keys(found.all_keys(), f"--corpus {' '.join(config.corpus)}")
     except InputError:
-        # The user will change a source or an option: what was read so far belongs to neither.
+        # The user will change a source or an option, so the pieces read so far are of no use.
         stage.record.forget("ingest")
         raise
     copies = first_copies_step(found, config.seed if config.limit else None, args)

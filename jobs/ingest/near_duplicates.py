@@ -1,4 +1,4 @@
-"""The steps of `ingest --near-dedup`: find near-duplicates among distinct sentences, and what each one copies."""
+"""The steps of `ingest --near-dedup`, which find near-duplicates among distinct sentences and what each one copies."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -22,21 +22,22 @@ from ops.storage.range_file import read_each_between, take_rows, write_numbers
 from ops.storage.side_by_side import LARGE_FILES_AT_ONCE, side_by_side
 from ops.storage.store import Store
 
-RUN = 1 << 18  # positions
-PARTITION = 1 << 22  # hashes of bands
+RUN = 1 << 18  # number of positions in a block
+PARTITION = 1 << 22  # number of band hashes in a range
 
 
 def run_file(item: Item, kind: str) -> Output:
-    """Return one of the files of a run of positions.
+    """Return a file of a block of consecutive positions, by its kind.
 
-    They are the `signatures` of its distinct sentences and the hashes of their `bands`; of the pairs to compare `later`
-    has those whose later sentence is in the run, and `similar` the similar ones whose earlier sentence is in it.
+    The kinds are the `signatures` of the block's distinct sentences and the hashes of their `bands`. The kind `later`
+    holds the pairs to compare whose later sentence is in the block. The kind `similar` holds the similar pairs whose
+    earlier sentence is in the block.
     """
     return partial_file("ingest", f"near-{kind}-{item['run']:05d}")
 
 
 def pairs_file(item: Item) -> Output:
-    """Return the file of the pairs of sentences that share a range of bands' hashes."""
+    """Return the file of the pairs of sentences that share a band hash in one range of hashes."""
     return partial_file("ingest", f"near-pairs-{item['part']:05d}-of-{item['parts']:05d}")
 
 
@@ -49,18 +50,18 @@ def near_duplicate_steps(
     run: int = RUN,
     partition: int = PARTITION,
 ) -> list[Step]:
-    """Return the steps: signatures, pairs to compare, their comparison, and the file that the later steps read.
+    """Return the steps: signatures, pairs to compare, their comparison, and the file that later steps read.
 
-    A pair's sentences are of any two runs of positions, and no worker holds all signatures: each pair takes that of its
-    later sentence along to the run of the earlier one.
+    The two sentences of a pair may be in any two blocks of positions, and no worker holds all signatures. So each pair
+    carries the signature of its later sentence to the block of the earlier one.
 
     Args:
-        pieces: what was read.
+        pieces: the pieces that were read.
         ranges: the items of the step that found the first copies.
-        threshold: least similarity (Jaccard) of near-duplicates.
-        seed: that of the signatures.
+        threshold: the minimum similarity (Jaccard) of near-duplicates.
+        seed: the seed of the signatures.
         args: the run's folder and the stage's fingerprint.
-        run, partition: positions of a run, and hashes of bands of a range, about.
+        run, partition: the number of positions in a block, and the approximate number of band hashes in a range.
     """
     sentences = int(pieces.sentences.sum())
     bands, rows = banding(threshold)
@@ -84,7 +85,7 @@ def near_duplicate_steps(
 
 
 class RunSigner:
-    """Commits for each run of positions the signatures of its distinct sentences and the hashes of their bands."""
+    """Commits, for each block of positions, the signatures of its distinct sentences and the hashes of their bands."""
 
     def __init__(
         self, store: Store, pieces: Pieces, ranges: list[Item], bands: int, rows: int, seed: int, fingerprint: str
@@ -94,7 +95,7 @@ class RunSigner:
         self.banding, self.signer = (bands, rows), MinHasher(seed)
 
     def __call__(self, item: Item, prepared: Any) -> Item:
-        """Do one run; memory is that of its positions, of their texts in some pieces and of one segment of hashes."""
+        """Process one block; memory holds its positions, their texts in some pieces and one segment of hashes."""
         first, stop = item["positions"]
         found = self.texts.between(first, stop - 1)["position"].to_numpy()
 
@@ -121,13 +122,13 @@ class RunSigner:
 
 
 class BandRange:
-    """Commits for each range of hashes the pairs of sentences to compare, as `one` and `other`, the later one."""
+    """Commits, for each range of hashes, the pairs of sentences to compare: `one` and `other`, the later sentence."""
 
     def __init__(self, store: Store, runs: list[Item], fingerprint: str) -> None:
         self.store, self.runs, self.fingerprint = store, runs, fingerprint
 
     def __call__(self, item: Item, prepared: Any) -> Item:
-        """Do one range."""
+        """Process one range of hashes."""
         between = hash_range(item["part"], item["parts"])
         files = [run_file(run, "bands").path for run in self.runs]
         whole = pa.concat_tables(read_each_between(self.store, files, "hash", *between))
@@ -138,17 +139,17 @@ class BandRange:
 
 
 class LaterSigner:
-    """Commit, for each run of positions, the pairs whose later sentence is in it, each once.
+    """Commits, for each block of positions, the distinct pairs whose later sentence is in it.
 
     Columns: `one` (the earlier sentence), `other` (the later one) and the `signature` of `other`; sorted by `one`.
-    Memory holds the run's pairs without signatures, as many as their window allows.
+    Memory holds the block's pairs without their signatures; their number is limited by their window.
     """
 
     def __init__(self, store: Store, parts: list[Item], fingerprint: str) -> None:
         self.store, self.parts, self.fingerprint = store, parts, fingerprint
 
     def __call__(self, item: Item, prepared: Any) -> Item:
-        """Do one run."""
+        """Process one block of positions."""
         first, stop = item["positions"]
         files = (pairs_file(part).path for part in self.parts)
         found = pa.concat_tables(read_each_between(self.store, files, "other", first, stop - 1))
@@ -161,13 +162,13 @@ class LaterSigner:
 
 
 class PairComparer:
-    """Commits for each run of positions the pairs `one` and `other` that are similar and whose earlier one is in it."""
+    """Commits, for each block of positions, the similar pairs `one` and `other` whose earlier sentence is in it."""
 
     def __init__(self, store: Store, runs: list[Item], threshold: float, fingerprint: str) -> None:
         self.store, self.runs, self.threshold, self.fingerprint = store, runs, threshold, fingerprint
 
     def __call__(self, item: Item, prepared: Any) -> Item:
-        """Do one run; memory is that of its signatures, and of its pairs out of a few other runs."""
+        """Process one block; memory holds its signatures, and its pairs from a few other blocks."""
         position, column = read_signatures(self.store, item)
         signature = as_matrix(column)
         found = [np.zeros((0, 2), np.int64)]
@@ -183,21 +184,21 @@ class PairComparer:
 
     def _pairs(self, first: int, stop: int) -> Iterator[pa.Table]:
         files = (run_file(run, "later").path for run in self.runs)
-        # A sentence may be the earlier one of pairs without number: few files are ahead.
+        # The number of pairs with the same earlier sentence is unlimited, so few files are read ahead.
         return read_each_between(self.store, files, "one", first, stop - 1, LARGE_FILES_AT_ONCE)
 
 
 def read_signatures(store: Store, item: Item) -> tuple[Int64s, pa.FixedSizeBinaryArray]:
-    """Return the positions of a run's distinct sentences, ascending, and their short signatures."""
+    """Return the positions of a block's distinct sentences, ascending, and their short signatures."""
     table = read_partial(store, run_file(item, "signatures"))
     return table["position"].to_numpy(), table["signature"].combine_chunks()
 
 
 class NearFinder:
-    """Commits the groups of near-duplicates as `position`, `first` and `copies`, by position.
+    """Commits the groups of near-duplicates as `position`, `first` and `copies`, sorted by position.
 
-    `first` is the position that is kept, `copies` how often the texts of its group occur together. Memory grows with
-    the sentences that are similar to another one: about 50 bytes for each, and 50 for each pair.
+    `first` is the position that is kept, and `copies` is the total number of occurrences of the group's texts. Memory
+    grows with the number of sentences that are similar to another one: about 50 bytes for each, and 50 for each pair.
     """
 
     def __init__(self, store: Store, ranges: list[Item], runs: list[Item], fingerprint: str) -> None:
@@ -215,7 +216,7 @@ class NearFinder:
         return {}
 
     def _copies(self, named: Int64s) -> Int64s:
-        """Return how often the texts of these ascending positions occur."""
+        """Return how often the texts at these ascending positions occur."""
         found = np.zeros(len(named), np.int64)
         for group in self.texts.groups("copies"):
             at, here = places_of(group["position"].to_numpy(), named)

@@ -1,4 +1,4 @@
-"""What `ingest` would do: its pieces, and by the beginnings of some of them its sentences, time and bytes."""
+"""The plan of `ingest`: its pieces, and estimates of sentences, time and bytes from the beginnings of some pieces."""
 
 from collections.abc import Sequence
 from itertools import accumulate
@@ -18,8 +18,8 @@ from ops.model.tokenizer import Tokenizer
 from ops.sources.formats import format_of
 from ops.sources.source_format import Piece, Source
 
-ASSUMED = 1_000_000  # sentences, where the sources do not tell
-HASH_BYTES = 40  # of a sentence, in the partial files in addition to its text
+ASSUMED = 1_000_000  # number of sentences, if it cannot be found from the sources
+HASH_BYTES = 40  # size per sentence in the partial files, in addition to its text
 
 
 def plan_ingest(
@@ -33,13 +33,13 @@ def plan_ingest(
     """Return what the stage would do.
 
     Args:
-        config, stage, record: the options, the stage begun, and the run.
-        facts: the model, whose tokenizer counts.
-        sources: what --corpus names.
-        plan: all pieces, each with the number of its source.
+        config, stage, record: the options, the stage, which was begun, and the run.
+        facts: the model, whose tokenizer counts tokens.
+        sources: the sources that --corpus names.
+        plan: all pieces, each with the index of its source.
 
     Raises:
-        InputError: what was read of a source is broken, or it is empty.
+        InputError: a source is empty, or the part of it that was read is broken.
     """
     step = read_step([piece for _, piece in plan], {})
     tokenizer, splitter = Tokenizer(facts), SentenceSplitter() if config.split == "sentences" else None
@@ -81,7 +81,7 @@ def plan_ingest(
 
 
 def _kept_of_each(kept: int, samples: Sequence[SourceSample], sources: Sequence[Source]) -> list[dict[str, Any]]:
-    """Return what `topk` asks of each source's counts: its share of the sentences kept, and where it begins."""
+    """Return each source's counts that `topk` needs: its share of the kept sentences, and its first sentence id."""
     scaled = [s.scaled(s.sentences) for s in samples]
     weights = [float(s.sentences) if None in scaled else own or 0.0 for s, own in zip(samples, scaled, strict=True)]
     stops = [round(kept * stop / max(sum(weights), 1.0)) for stop in accumulate(weights)]
@@ -92,7 +92,7 @@ def _kept_of_each(kept: int, samples: Sequence[SourceSample], sources: Sequence[
 
 
 def _expected(record: DryRun, config: IngestConfig, samples: Sequence[SourceSample]) -> tuple[int, float, int]:
-    """Return the sentences that would be kept, the seconds of reading all, and the sentences before --limit."""
+    """Return the number of sentences that would be kept, the seconds to read all, and the number before --limit."""
     found = sum(s.sentences for s in samples)
     sentences = [s.scaled(s.sentences) for s in samples]
     seconds = [s.scaled(s.seconds) for s in samples]

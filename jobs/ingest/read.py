@@ -1,4 +1,4 @@
-"""The first step of `ingest`: every piece of a source becomes partial files of sentences, rejects and hashes."""
+"""The first step of `ingest`, which reads pieces of sources into partial files of sentences, rejects and hashes."""
 
 import json
 from dataclasses import asdict
@@ -24,33 +24,33 @@ from ops.sources.source_format import Piece
 from ops.storage.range_file import SortedWriter
 from ops.storage.store import Store
 
-# In the order of their commit.
+# In the order in which they are committed.
 PIECE_FILES = ("documents", "texts", "rejects", "sentences")
 
 
 def piece_file(piece: int, kind: str) -> Output:
-    """Return one of the files that a piece of a source is read into."""
+    """Return the file of one kind that a piece of a source is read into."""
     return Output(f"{STAGES['ingest'].partials}/piece-{piece:05d}.{kind}.parquet", f"piece-{piece}-{kind}")
 
 
 def read_step(plan: list[Piece], args: Item) -> Step:
-    """Return the step that reads these pieces; `args` as `PieceReader` takes them."""
+    """Return the step that reads these pieces; `args` are the arguments of `PieceReader`."""
     items = [{"number": number, "piece": asdict(piece)} for number, piece in enumerate(plan)]
     return Step("ingest", items, piece_outputs, PieceReader, args, "pieces", ("sentences", None))
 
 
 def piece_outputs(item: Item) -> list[Output]:
-    """Return the files of a piece."""
+    """Return all files that are written for a piece."""
     return [piece_file(item["number"], kind) for kind in PIECE_FILES]
 
 
 def open_pieces(store: Store, sources: list[int]) -> Pieces:
-    """Return what the pieces held; `sources` are the numbers of their sources."""
+    """Return the counts of the pieces; `sources` are the indices of their sources."""
     return Pieces.read(store, [piece_file(i, "sentences").path for i in range(len(sources))], sources)
 
 
 class PieceReader:
-    """Reads one piece of a source after another into partial files; memory does not grow with a piece's length."""
+    """Reads pieces of sources into partial files; memory does not grow with the length of a piece."""
 
     def __init__(self, store: Store, facts: ModelFacts, fingerprint: str, options: dict[str, Any]) -> None:
         self.store, self.fingerprint, self.options = store, fingerprint, options
@@ -58,7 +58,7 @@ class PieceReader:
         self.splitter = SentenceSplitter() if options["split"] == "sentences" else None
 
     def __call__(self, item: Item, prepared: Any) -> Item:
-        """Read one piece and commit its files, the sentences last."""
+        """Read one piece and commit its files; the file of the sentences is committed last."""
         sentence_filter = SentenceFilter(self.tokenizer, self.splitter)
         rows = read_piece(Piece(**item["piece"]), self.options["text_column"], self.options["on_error"])
         number, growth = item["number"], Growth(item["piece"]["file"])

@@ -1,4 +1,4 @@
-"""The last step of `ingest`: the distinct sentences, numbered, become corpus/, and the others rejects/."""
+"""The last step of `ingest`, which writes corpus/ from the numbered distinct sentences, and rejects/."""
 
 import json
 from collections.abc import Iterator
@@ -24,21 +24,21 @@ from ops.storage.side_by_side import side_by_side
 from ops.storage.store import Store
 from ops.storage.tables import part_name, write_part
 
-SENTENCES_PER_ITEM = 200_000  # least number of sentences that one item writes
+SENTENCES_PER_ITEM = 200_000  # minimum number of sentences that one item writes
 TRUNCATED = b"atlas.truncated"
 
 
 def corpus_tables_step(
     pieces: Pieces, numbering: Numbering, size: int, args: Item, together: int = SENTENCES_PER_ITEM
 ) -> Step:
-    """Return the step whose items are some shards of corpus/ each, and a part of rejects/.
+    """Return the step in which each item writes some shards of corpus/ and a part of rejects/.
 
     Args:
-        pieces: what was read.
-        numbering: which sentences are kept.
-        size: sentences of a shard.
+        pieces: the pieces that were read.
+        numbering: the numbering of the sentences that are kept.
+        size: the number of sentences in a shard.
         args: the other arguments of `TableWriter`.
-        together: least number of sentences that one item writes.
+        together: the minimum number of sentences that one item writes.
     """
     pairs = zip_longest(corpus_parts(numbering, size, together), reject_parts(pieces, together))
     items = [{"corpus": corpus, "rejects": rejects} for corpus, rejects in pairs]
@@ -47,7 +47,7 @@ def corpus_tables_step(
 
 
 def table_outputs(item: Item, size: int) -> list[Output]:
-    """Return the parts of rejects/ and of corpus/ that an item writes, and the files of the tokens."""
+    """Return the parts of rejects/ and corpus/ that an item writes, and the files of their tokens."""
     rejects = [_part("rejects", item["rejects"]["part"])] if item["rejects"] else []
     shards = [part for part, _ in shards_of(item["corpus"], size)] if item["corpus"] else []
     return rejects + [output for part in shards for output in (tokens_file(part), _part("corpus", part))]
@@ -58,23 +58,23 @@ def _part(table: str, part: int) -> TablePart:
 
 
 def tokens_file(shard: int) -> Output:
-    """Return the file in which the tokens of a shard are kept."""
+    """Return the file in which the tokens of a shard are stored."""
     return Output(part_name(TOKENS, shard), shard_name(shard))
 
 
 class TableWriter:
-    """Writes shards of corpus/, with their tokens, and parts of rejects/ from the pieces' partial files.
+    """Writes shards of corpus/ with their tokens, and parts of rejects/, from the partial files of the pieces.
 
     Args:
         store: the run's folder.
-        pieces: what was read.
-        names: each source's dataset.
+        pieces: the pieces that were read.
+        names: the data set of each source.
         ranges: the items of the second step.
-        last: as in `Numbering`.
-        size: sentences of a shard.
-        near: drop near-duplicates.
-        highest_id: of the tokenizer.
-        fingerprint: the stage's.
+        last: the attribute `last` of the `Numbering`.
+        size: the number of sentences in a shard.
+        near: whether near-duplicates are dropped.
+        highest_id: the highest token id of the tokenizer.
+        fingerprint: the fingerprint of the stage.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class TableWriter:
         self.layout = schema("corpus", self.kept.keys)
 
     def __call__(self, item: Item, prepared: Any) -> Item:
-        """Write one item's files."""
+        """Write the parts of rejects/ and corpus/ of one item, with their tokens."""
         if found := item["rejects"]:
             own = self.kept.rejects(found["pieces"])
             self._write(_part("rejects", found["part"]), found["rows"], own, {}, schema("rejects"))
@@ -129,7 +129,7 @@ class TableWriter:
 
 
 def truncated(store: Store, shards: int, sources: int) -> Int64s:
-    """Count the kept sentences of each source that are longer than the model's limit, from the shards' footers."""
+    """Return, from the shards' footers, how many kept sentences of each source exceed the model's length limit."""
 
     def of_shard(shard: int) -> Int64s:
         with store.parquet(part_name("corpus", shard)) as file:

@@ -1,4 +1,4 @@
-"""The confusion sets of `meaning`: blank their words, read the sentences with the model, and compare classifiers."""
+"""The part `confusion` of `meaning`, which blanks confusable words, runs the model and compares classifiers."""
 
 import time
 from dataclasses import dataclass
@@ -28,14 +28,14 @@ from ops.storage.side_by_side import LARGE_FILES_AT_ONCE
 from ops.storage.tables import part_name, write_part
 
 CONFUSION = "meaning/confusion"
-TRAINED_S = 0.0007  # seconds of one core for an example of 384 units in a layer (measured on random numbers)
-WORDS_BYTES, FIGURES_BYTES = 60, 300_000  # of an example's words
-TIMED = 200  # blanks
+TRAINED_S = 0.0007  # seconds of one core per example of 384 units and layer (measured on random numbers)
+WORDS_BYTES, FIGURES_BYTES = 60, 300_000  # bytes of an example's words, and of the figures
+TIMED = 200  # most blanks that are timed
 
 
 @dataclass(frozen=True)
 class ConfusionArgs(PassArgs):
-    """What every worker is made from; the quota is that of each set over all shards."""
+    """The arguments of every worker; the quota applies to each set over all shards."""
 
     sets: Sets
     quota: Quota
@@ -46,7 +46,7 @@ class ConfusionArgs(PassArgs):
 def confuse(
     config: MeaningConfig, record: Run, facts: ModelFacts, tokenizer: Tokenizer, sets: list[tuple[str, ...]]
 ) -> None:
-    """Do the part: write meaning/confusion and its figure."""
+    """Run the part: write meaning/confusion and its figure."""
     depends_on = {name: getattr(config, name) for name in ("window", "confusion_most", "confusion_states")}
     depends_on["confusion"] = ", ".join(" ".join(words) for words in sets)
     do, describe = partial(measure_sets, config, sets), partial(plan, config, sets)
@@ -54,25 +54,25 @@ def confuse(
 
 
 def confusion_args(config: MeaningConfig, sets: list[tuple[str, ...]], job: CorpusPass) -> ConfusionArgs:
-    """Return what the workers are made from."""
+    """Return the arguments of the workers."""
     quota = Quota(config.confusion_most, config.confusion_states, job.shards.sentences)
     return ConfusionArgs(**vars(job.args), sets=tuple(sets), quota=quota, window=config.window, shards=len(job.shards))
 
 
 def blank_reader(args: ConfusionArgs, tokenizer: Tokenizer) -> BlankReader:
-    """Return the model that reads blanks."""
+    """Return a reader that computes the model's states at blanked words."""
     return BlankReader(args.facts, tokenizer, args.device, args.dtype, args.threads, args.token_budget)
 
 
 class BlankFinder:
-    """Finds the words of confusion sets in shard after shard, and reads the model where they were blanked."""
+    """Finds the words of confusion sets in shards, and computes the model's states at the blanks in their places."""
 
     def __init__(self, args: ConfusionArgs) -> None:
         self.args = args
         self.reader = blank_reader(args, Tokenizer(args.facts))
 
     def __call__(self, item: Item, prepared: Any) -> Item:
-        """Do one shard and commit its examples."""
+        """Process one shard and commit its examples."""
         args = self.args
         (part,) = item["parts"]
         with args.store.parquet(part_name("corpus", part)) as file:
@@ -83,7 +83,7 @@ class BlankFinder:
 
 
 def sets_step(args: ConfusionArgs) -> Step:
-    """Return the step that trains and tests the classifiers of every set."""
+    """Return the step that trains and tests the classifiers of every confusion set."""
     items = [{"set": i} for i in range(len(args.sets))]
     return Step(
         "meaning: confusion", items, lambda item: [partial_file(CONFUSION, "set", item["set"])], SetMeasurer,
@@ -92,13 +92,13 @@ def sets_step(args: ConfusionArgs) -> Step:
 
 
 class SetMeasurer:
-    """Measures one confusion set after another."""
+    """Measures confusion sets."""
 
     def __init__(self, args: ConfusionArgs) -> None:
         self.args = args
 
     def __call__(self, item: Item, prepared: Any) -> Item:
-        """Train and test the classifiers of one set and commit their outcomes."""
+        """Train and test the classifiers of one confusion set and commit the results."""
         args, number = self.args, item["set"]
         outputs = [shard_file(CONFUSION, i) for i in range(args.shards)]
         shards = read_partials(args.store, outputs, at_once=LARGE_FILES_AT_ONCE)
@@ -111,10 +111,10 @@ class SetMeasurer:
 
 
 def measure_sets(config: MeaningConfig, sets: list[tuple[str, ...]], job: CorpusPass) -> dict[str, Any]:
-    """Do what is missing of the steps, write meaning/confusion and its figure, and return the counts.
+    """Do the missing items of the steps, write meaning/confusion and its figure, and return the counts.
 
     Raises:
-        InputError: the user named the sets, and none has examples of two words in enough documents.
+        InputError: the user named the sets, but no set has examples of two words in enough documents.
     """
     args = confusion_args(config, sets, job)
     job.do(job.shard_step(BlankFinder, {"args": args}))

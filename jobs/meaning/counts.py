@@ -1,7 +1,7 @@
-"""The counts of `meaning`: words are counted, then their contexts, then all shards are added up to tables.
+"""The part `counts` of `meaning`, which counts words and their contexts, and adds up all shards to tables.
 
-Two passes over corpus/: the first finds which words are frequent enough, so that the second holds no others. A worker
-holds a shard's words and pairs, and the words of the vocabulary.
+It makes two passes over corpus/. The first finds the words that are frequent enough, so that the second holds no other
+words in memory. A worker holds a shard's words and pairs, and the words of the vocabulary.
 """
 
 import json
@@ -38,13 +38,13 @@ from ops.storage.tables import write_part
 COUNTS = "meaning/counts"
 VOCABULARY = partial_file(COUNTS, "vocabulary")
 WORDS_PER_RANGE = 1 << 16
-SUMS = b"atlas.sums"  # in the footer of a range: how often each context word was counted
-PAIR_BYTES, WORD_BYTES = 14, 16  # of the tables and partial files
+SUMS = b"atlas.sums"  # key in the footer of a range's file for the total count of each context word
+PAIR_BYTES, WORD_BYTES = 14, 16  # bytes of a pair and of a word in the tables and partial files
 
 
 @dataclass(frozen=True)
 class CountArgs:
-    """What every worker is made from."""
+    """The arguments of every worker."""
 
     store: Store
     fingerprint: str
@@ -54,7 +54,7 @@ class CountArgs:
 
 
 def count(config: MeaningConfig, record: Run, context_words: int | list[str]) -> None:
-    """Do the part: write meaning/contexts and meaning/words."""
+    """Run the part: write meaning/contexts and meaning/words."""
     names = ("window", "word_case", "min_count", "smoothing", "dimensions", "singular_power", "seed")
     named = fingerprint({"words": sorted(context_words)}) if isinstance(context_words, list) else context_words
     spec = StageSpec(
@@ -69,7 +69,7 @@ def count(config: MeaningConfig, record: Run, context_words: int | list[str]) ->
 
 
 def count_args(config: MeaningConfig, stage: Stage) -> CountArgs:
-    """Return what the workers are made from."""
+    """Return the arguments of the workers."""
     return CountArgs(stage.store, stage.fingerprint, config.window, config.word_case, stage.record.shards())
 
 
@@ -83,7 +83,7 @@ def words_step(args: CountArgs) -> Step:
 
 
 def contexts_step(args: CountArgs) -> Step:
-    """Return the step that counts the contexts in every shard; the vocabulary is to be there."""
+    """Return the step that counts the contexts in every shard; the vocabulary must exist."""
     items = [{"shard": i} for i in range(len(args.shards))]
     return Step(
         "meaning: contexts", items, lambda item: [shard_file(COUNTS, item["shard"])], PairCounter,
@@ -92,7 +92,7 @@ def contexts_step(args: CountArgs) -> Step:
 
 
 def merge_step(args: CountArgs, words: int) -> Step:
-    """Return the step that adds up the counts of all shards, a range of words after another."""
+    """Return the step that adds up the counts of all shards, with one item per range of words."""
     items = [{"range": i, "span": span} for i, span in enumerate(spans(words, WORDS_PER_RANGE))]
     return Step(
         "meaning: add up", items, lambda item: [partial_file(COUNTS, "range", item["range"])], RangeMerger,
@@ -101,7 +101,7 @@ def merge_step(args: CountArgs, words: int) -> Step:
 
 
 class WordCounter:
-    """Counts the words of shard after shard."""
+    """Counts the words of shards."""
 
     def __init__(self, args: CountArgs) -> None:
         self.args = args
@@ -116,7 +116,7 @@ class WordCounter:
 
 
 class PairCounter:
-    """Counts the contexts of the words of shard after shard."""
+    """Counts the contexts of the words of shards."""
 
     def __init__(self, args: CountArgs) -> None:
         self.args = args
@@ -132,14 +132,14 @@ class PairCounter:
 
 
 class RangeMerger:
-    """Adds up the counts of all shards for one range of words after another."""
+    """Adds up the counts of all shards for ranges of words."""
 
     def __init__(self, args: CountArgs) -> None:
         self.args = args
         self.columns = len(read_vocabulary(args.store).columns)
 
     def __call__(self, item: Item, prepared: Any) -> Item:
-        """Add up one range and commit it, the sums of its context words in the footer."""
+        """Add up one range and commit it, with the sums of its context words in the footer."""
         args = self.args
         first, stop = (row * self.columns for row in item["span"])
         shards = range(len(args.shards))
@@ -159,10 +159,10 @@ class RangeMerger:
 
 
 def choose_words(args: CountArgs, min_count: int, context_words: int | list[str]) -> Vocabulary:
-    """Return the vocabulary, from all shards' words where it is not there yet.
+    """Return the vocabulary, and make it from the words of all shards if it does not exist yet.
 
     Raises:
-        InputError: as `ops.meaning.vocabulary.choose` raises it.
+        InputError: `ops.meaning.vocabulary.choose` raises this error.
     """
     if not VOCABULARY.is_whole(args.store, args.fingerprint):
         words = [partial_file(COUNTS, "words", shard) for shard in range(len(args.shards))]
@@ -179,7 +179,7 @@ def read_vocabulary(store: Store) -> Vocabulary:
 
 
 def count_all(config: MeaningConfig, context_words: int | list[str], stage: Stage) -> dict[str, Any]:
-    """Do what is missing of the steps, write the contexts with their PPMI and the words' vectors, return the counts."""
+    """Do the missing items of the steps, write the contexts with PPMI and the word vectors, and return the counts."""
     args = count_args(config, stage)
     stage.do(words_step(args))
     vocabulary = choose_words(args, config.min_count, context_words)
@@ -219,7 +219,7 @@ def plan(config: MeaningConfig, context_words: int | list[str], stage: Stage, re
     started = time.perf_counter()
     words_found = count_words(sample.texts, args.case)
     words_s = time.perf_counter() - started
-    # Of a sample every word is kept, and a listed context word may not be in it.
+    # Every word of a sample is kept, and a listed context word may be missing from it.
     vocabulary = choose(words_found, 1, context_words if isinstance(context_words, int) else len(context_words))
     counter = ContextCounter(vocabulary, args.window, args.case)
     counter.count(sample.texts[:8])

@@ -1,4 +1,4 @@
-"""The hashing of `meaning`: the model reads drawn sentences, and codes of every size are made of them and measured."""
+"""The part `hashing` of `meaning`, which makes codes of every size from sentence states and measures them."""
 
 from dataclasses import dataclass, replace
 from functools import partial
@@ -33,12 +33,12 @@ from ops.storage.tables import part_name, write_part
 HASHING, PLANE = "meaning/hashing", "meaning/plane"
 CHOSEN = partial_file(HASHING, "chosen")
 ROW_BYTES, FIGURES_BYTES = 12, 400_000
-TRAINED_S = 4e-5  # seconds of one core for a sentence of 384 units in an epoch of one autoencoder (measured)
+TRAINED_S = 4e-5  # seconds of one core per sentence of 384 units, epoch and autoencoder (measured)
 
 
 @dataclass(frozen=True)
 class HashArgs(PassArgs):
-    """What every worker is made from: the layer that is read, neighbours of a query, epochs of the autoencoders."""
+    """The arguments of every worker: the layer to read, the neighbours per query, and the autoencoders' epochs."""
 
     layer: int
     neighbours: int
@@ -47,7 +47,7 @@ class HashArgs(PassArgs):
 
 
 def compress(config: MeaningConfig, record: Run, facts: ModelFacts, tokenizer: Tokenizer, drawn: Drawn) -> None:
-    """Do the part: write meaning/hashing, meaning/plane and their figures."""
+    """Run the part: write meaning/hashing, meaning/plane and their figures."""
     layer = check_layer(config.hash_layer, facts)
     if len(drawn.sent_ids) and not drawn.labels:
         say("skipped: hashing (no topic, category or dataset with two classes; give another column with --label)")
@@ -59,10 +59,10 @@ def compress(config: MeaningConfig, record: Run, facts: ModelFacts, tokenizer: T
 
 
 def draw_labelled(config: MeaningConfig, record: Run) -> Drawn:
-    """Return a seeded uniform sample of sentences with their classes; none under a dry run without a corpus.
+    """Return a seeded uniform sample of sentences with their classes; empty in a dry run without a corpus.
 
     Raises:
-        InputError: the label that is asked for has fewer than two classes, or the corpus is damaged.
+        InputError: the requested label has fewer than two classes, or the corpus is damaged.
     """
     if not record.has_corpus:
         return no_sentences()
@@ -76,7 +76,7 @@ def draw_labelled(config: MeaningConfig, record: Run) -> Drawn:
 
 
 def hash_args(config: MeaningConfig, layer: int, job: CorpusPass) -> HashArgs:
-    """Return what the workers are made from."""
+    """Return the arguments of the workers."""
     return HashArgs(
         **vars(job.args), layer=layer, neighbours=config.hash_neighbours, epochs=config.epochs, shards=len(job.shards)
     )
@@ -90,7 +90,7 @@ def state_step(job: CorpusPass, args: HashArgs, drawn: np.ndarray) -> Step:
 
 
 class SentenceStateReader:
-    """Reads the drawn sentences of shard after shard and commits their states in one layer."""
+    """Runs the model on the drawn sentences of shards and commits their states in one layer."""
 
     def __init__(self, args: HashArgs) -> None:
         self.args = args
@@ -98,7 +98,7 @@ class SentenceStateReader:
         self.tokens, self.reader = args.tokens(lambda: tokenizer), sentence_reader(args, tokenizer)
 
     def __call__(self, item: Item, prepared: Any) -> Item:
-        """Read the drawn sentences of one shard."""
+        """Run the model on the drawn sentences of one shard and commit their states."""
         args, rows = self.args, np.array(item["rows"], np.int64)
         _, tokens = self.tokens.read(item["shard"], rows)
         states = self.reader.read(tokens, [args.layer])[:, 0]
@@ -109,7 +109,7 @@ class SentenceStateReader:
 
 
 def read_states(args: HashArgs) -> np.ndarray:
-    """Return the states of all drawn sentences in their order, `[sentences, width]` float32."""
+    """Return the states of all drawn sentences in the order of the sentences, `[sentences, width]` float32."""
     outputs = [shard_file(HASHING, shard) for shard in range(args.shards)]
     chunks = (
         chunk for t in read_partials(args.store, outputs, ["state"], LARGE_FILES_AT_ONCE) for chunk in t["state"].chunks
@@ -124,13 +124,13 @@ def codes_step(args: HashArgs) -> Step:
 
 
 def codes_files(item: Item) -> list[Output]:
-    """Return the files of a method and size: those of two dimensions have their places in the plane too."""
+    """Return the files of a method and size; methods with two dimensions also have a file of places in the plane."""
     kinds = ["plane", "codes"] if item["size"] == IN_THE_PLANE else ["codes"]
     return [partial_file(HASHING, f"{kind}-{item['method']}-{item['size']}") for kind in kinds]
 
 
 class CodeMeasurer:
-    """Makes and measures the codes of one method and size after another."""
+    """Makes and measures the codes of methods and sizes."""
 
     def __init__(self, args: HashArgs) -> None:
         torch.set_num_threads(1)
@@ -138,7 +138,7 @@ class CodeMeasurer:
         self.hashed = HashedStates(Drawn.from_table(read_partial(args.store, CHOSEN)), read_states(args), args.seed)
 
     def __call__(self, item: Item, prepared: Any) -> Item:
-        """Make the codes, measure them and commit what was found."""
+        """Make the codes of one method and size, measure them and commit the results."""
         args, method, size = self.args, item["method"], item["size"]
         codes = self.hashed.codes(method, size, args.epochs)
         *plane, measured = codes_files(item)
@@ -150,10 +150,10 @@ class CodeMeasurer:
 
 
 def hash_all(config: MeaningConfig, layer: int, drawn: Drawn, job: CorpusPass) -> dict[str, Any]:
-    """Do what is missing of the steps, write meaning/hashing, meaning/plane and the figures, and return the counts.
+    """Do the missing items of the steps, write meaning/hashing, meaning/plane and the figures; return the counts.
 
     Raises:
-        InputError: no class is on both sides of the split by documents.
+        InputError: no two classes are on both sides of the split of the documents.
     """
     args = hash_args(config, layer, job)
     if not CHOSEN.is_whole(args.store, args.fingerprint):
@@ -182,7 +182,7 @@ def hash_all(config: MeaningConfig, layer: int, drawn: Drawn, job: CorpusPass) -
 
 
 def _together(name: str, args: HashArgs, outputs: list[Output]) -> pa.Table:
-    # A model of two units or fewer has no codes of two dimensions.
+    # A model with at most two units has no codes of two dimensions.
     tables = [schema(name).empty_table(), *(table.cast(schema(name)) for table in read_partials(args.store, outputs))]
     return pa.concat_tables(tables).sort_by([(column, "ascending") for column in TABLES[name].order])
 

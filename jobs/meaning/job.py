@@ -4,9 +4,10 @@
     ray job submit --working-dir . -- python -m jobs.meaning --out s3://bkt/run --preset paper --gpus 8 \\
         --model bert-base-uncased
 
-Parts: `counts` of contexts, `offsets` of words in the counts' vectors and in the model's token table and layers,
-`confusion` of blanked words, `sentences` (the next one, masked words, translations), `hashing` to short codes:
-docs/meaning.md. With --corpus it ingests first. python -m jobs.show --out runs/meaning --word file prints a word.
+The parts are `counts` of contexts, `offsets` between words in the vectors of the counts and in the model's token table
+and layers, `confusion` of blanked words, `sentences` (next sentences, masked words, translations), and `hashing` of
+sentences to short codes. docs/meaning.md describes them. With --corpus, the sources are ingested first. python -m
+jobs.show --out runs/meaning --word file prints the results for the word "file".
 """
 
 import sys
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from ops.model.tokenizer import Tokenizer
 
 PARTS = ("counts", "offsets", "confusion", "sentences", "hashing")
-OF_PLACES = ("offsets", "confusion")  # in the text, which the tokenizer must tell
+OF_PLACES = ("offsets", "confusion")  # parts for which the tokenizer must give the positions of tokens in the text
 
 
 def _text(value: object) -> object:
@@ -33,7 +34,7 @@ def _text(value: object) -> object:
 
 
 class MeaningConfig(CorpusPassConfig):
-    """Options of `meaning`, and those of `ingest` for when --corpus is given."""
+    """Options of `meaning`, and the options of `ingest` for when --corpus is given."""
 
     heading: ClassVar[tuple[int, str]] = (60, "Words and sentences (meaning)")
 
@@ -94,7 +95,7 @@ class MeaningConfig(CorpusPassConfig):
 
 
 def do(config: MeaningConfig, record: "Run") -> None:
-    """Do the parts, or what is missing of them; first `ingest` where sources are named."""
+    """Run the parts, or the missing work of them, after `ingest` if sources are named."""
     from jobs.meaning.confusion import confuse
     from jobs.meaning.counts import count
     from jobs.meaning.hashing import compress, draw_labelled
@@ -132,7 +133,7 @@ def do(config: MeaningConfig, record: "Run") -> None:
 
 
 def chosen_parts(text: str) -> tuple[str, ...]:
-    """Return the parts that `--parts` names, or all, in their order.
+    """Return the parts that `--parts` names, or all parts, in their order.
 
     Raises:
         InputError: there is no such part.
@@ -147,12 +148,12 @@ def chosen_parts(text: str) -> tuple[str, ...]:
 def check_parts(
     config: MeaningConfig, record: "Run", parts: tuple[str, ...]
 ) -> tuple[tuple[str, ...], "tuple[ModelFacts, Tokenizer] | None"]:
-    """Check options, sources and model before anything heavy starts; return the parts, and the model if one reads it.
+    """Check options, sources and model before anything heavy starts; return the parts, and the model if needed.
 
     A part without data for the model is an error if the user named the parts; otherwise it is skipped with a message.
 
     Raises:
-        InputError: something is missing or does not fit.
+        InputError: an input is missing or invalid.
     """
     from jobs.stage.checks import check_ingest_options, check_pass, check_sources
 
@@ -178,7 +179,7 @@ def check_parts(
 
 
 def named_columns(config: MeaningConfig, parts: tuple[str, ...]) -> dict[str, str | None]:
-    """Return the columns of metadata that the parts read, by the option that names each."""
+    """Return the metadata columns that the parts read, by the option that names each column."""
     columns: dict[str, str | None] = {}
     if "sentences" in parts:
         columns |= {"--language-column": config.language_column, "--translation-column": config.translation_column}
@@ -188,7 +189,7 @@ def named_columns(config: MeaningConfig, parts: tuple[str, ...]) -> dict[str, st
 
 
 def check_layer(layer: int | None, facts: "ModelFacts") -> int:
-    """Return the layer that is read, the last one if none is named.
+    """Return the layer that is read; the last layer if none is named.
 
     Raises:
         InputError: the model has no such layer.

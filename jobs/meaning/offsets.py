@@ -1,4 +1,4 @@
-"""The offsets of `meaning`: the model reads the words that were counted, and they are compared in every space."""
+"""The part `offsets` of `meaning`, which compares the counted words in every space of the model and the counts."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -39,13 +39,13 @@ OFFSETS, NEIGHBOURS = "meaning/offsets", "meaning/neighbours"
 ANALOGIES, DIFFERENCES = "meaning/analogies", "meaning/analogy_differences"
 PARTIALS_BYTES = 16e9
 NEIGHBOUR_BYTES, FIGURES_BYTES = 14, 400_000
-# One core finds the neighbours of so many words of 384 units in so many seconds (measured).
+# One core finds the neighbours of WORDS words of 384 units in SPACE_S seconds (measured).
 SPACE_S, WORDS = 5.0, 10_000
 
 
 @dataclass(frozen=True)
 class OffsetArgs(PassArgs):
-    """What every worker is made from; `drawn` sentences of `sentences` are read."""
+    """The arguments of every worker; `drawn` of the `sentences` sentences are read."""
 
     words: int
     case: str
@@ -54,7 +54,7 @@ class OffsetArgs(PassArgs):
 
 
 def compare(config: MeaningConfig, record: Run, facts: ModelFacts, tokenizer: Tokenizer, questions: Analogies) -> None:
-    """Do the part: write its tables and figures; the words are to have been counted."""
+    """Run the part: write its tables and figures; the words must have been counted."""
     depends_on = {name: getattr(config, name) for name in ("offset_words", "model_sample", "neighbours")}
     run_pass(
         OFFSETS,
@@ -70,14 +70,14 @@ def compare(config: MeaningConfig, record: Run, facts: ModelFacts, tokenizer: To
 
 
 def group_size(record: Run, facts: ModelFacts, most: int) -> int:
-    """Return how many shards share a partial file, which holds each word's states, so that all stay below 16 GB."""
+    """Return how many shards share a partial file of word states, so that all files together stay below 16 GB."""
     words = min(most, record.require("meaning/counts")["counts"]["words"])
     shards = len(record.shards())
     return -(-shards // max(int(PARTIALS_BYTES // (4 * max(words, 1) * facts.layers * facts.width)), 1))
 
 
 def offset_args(config: MeaningConfig, job: CorpusPass) -> OffsetArgs:
-    """Return what the workers are made from."""
+    """Return the arguments of the workers."""
     known = job.stage.record.require("meaning/counts")
     sentences = job.shards.sentences
     return OffsetArgs(
@@ -90,19 +90,19 @@ def offset_args(config: MeaningConfig, job: CorpusPass) -> OffsetArgs:
 
 
 def read_words(store: Store, most: int) -> tuple[list[str], np.ndarray]:
-    """Return the words that are compared, and their vectors of the counts."""
+    """Return the words that are compared, and their vectors from the counts."""
     return frequent_words(read_table(store, "meaning/words"), most)
 
 
 def word_reader(args: OffsetArgs, tokenizer: Tokenizer, words: list[str]) -> WordReader:
-    """Return the model that adds up the states of words."""
+    """Return a reader that adds up the model's states of words."""
     return WordReader(args.facts, tokenizer, args.device, args.dtype, args.threads, args.token_budget, words, args.case)
 
 
 class WordStateReader:
-    """Adds up the states of words in one group of shards after another.
+    """Adds up the states of words in groups of shards.
 
-    Takes 8 bytes for each word, layer and unit: 184 MB for 10,000 words of the packaged model.
+    Memory is 8 bytes for each word, layer and unit: 184 MB for 10,000 words with the packaged model.
     """
 
     def __init__(self, args: OffsetArgs) -> None:
@@ -132,13 +132,13 @@ class WordStateReader:
 
 
 def compare_words(config: MeaningConfig, tokenizer: Tokenizer, questions: Analogies, job: CorpusPass) -> dict[str, Any]:
-    """Read the shards, merge them in their order, compare the words in every space, draw, and return the counts."""
+    """Read the shards, merge them in order, compare the words in every space, draw figures, and return the counts."""
     args = offset_args(config, job)
     job.do(job.shard_step(WordStateReader, {"args": args}))
     store, facts = args.store, args.facts
     words, vectors = read_words(store, args.words)
     sums, read, lost = WordSums(len(words), facts.layers * facts.width), 0, 0
-    # One at a time: each may hold a gigabyte, and for that reason there are few.
+    # Read one file at a time, since each may hold a gigabyte; there are few files.
     for output in job.partials:
         table = read_partial(store, output)
         notes = notes_of(table)

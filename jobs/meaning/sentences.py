@@ -1,4 +1,4 @@
-"""The sentences of `meaning`: drawn from all shards, read by the model in blocks, and compared in tables."""
+"""The part `sentences` of `meaning`, which draws sentences, runs the model on them in blocks and compares them."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -52,20 +52,20 @@ from ops.storage.tables import part_name, write_part
 SENTENCES = "meaning/sentences"
 MASKED_WORDS, TRANSLATIONS = "meaning/masked_words", "meaning/translations"
 CHOSEN = partial_file(SENTENCES, "chosen")
-ROWS_PER_BLOCK = 200  # rows of the chosen sentences
+ROWS_PER_BLOCK = 200  # number of chosen sentences in one item
 NO_TAG = "none"
 PAIR_BYTES, TEXT_BYTES, FIGURES_BYTES = 200, 120, 200_000
 
 
 @dataclass(frozen=True)
 class SentenceArgs(PassArgs):
-    """What every worker is made from.
+    """The arguments of every worker.
 
     Attributes:
-        wanted: how many sentences of each kind are drawn.
-        mask_rate: share of a sentence's tokens.
-        heads: those of the model's own heads that its weights have.
-        shards: of the corpus.
+        wanted: the number of sentences of each kind to draw.
+        mask_rate: the share of a sentence's tokens that are masked.
+        heads: the names of the model's own heads that its weights include.
+        shards: the number of shards of the corpus.
     """
 
     wanted: Wanted
@@ -75,7 +75,7 @@ class SentenceArgs(PassArgs):
 
 
 def follow(config: MeaningConfig, record: Run, facts: ModelFacts, tokenizer: Tokenizer) -> None:
-    """Do the part: write meaning/sentences, meaning/masked_words, meaning/translations and their figures."""
+    """Run the part: write meaning/sentences, meaning/masked_words, meaning/translations and their figures."""
     language = language_column(config, record)
     names = ("sentence_pairs", "masked_sentences", "mask_rate", "translation_column", "translations")
     depends_on = {"language_column": language, **{name: getattr(config, name) for name in names}}
@@ -84,7 +84,7 @@ def follow(config: MeaningConfig, record: Run, facts: ModelFacts, tokenizer: Tok
 
 
 def language_column(config: MeaningConfig, record: Run) -> str | None:
-    """Return the column that names a sentence's language: the one given, or `language` where the corpus has it."""
+    """Return the column that names a sentence's language: the given column, or `language` if the corpus has it."""
     if config.language_column is not None or not record.has_corpus:
         return config.language_column
     with record.store.parquet(part_name("corpus", 0)) as file:
@@ -92,7 +92,7 @@ def language_column(config: MeaningConfig, record: Run) -> str | None:
 
 
 def sentence_args(config: MeaningConfig, language: str | None, job: CorpusPass) -> SentenceArgs:
-    """Return what the workers are made from; the model's heads are looked for in its weights."""
+    """Return the arguments of the workers; the heads are those found in the model's weights."""
     heads = heads_of(job.args.facts)
     wanted = Wanted(
         pairs=config.sentence_pairs,
@@ -118,7 +118,7 @@ def draw_step(job: CorpusPass, args: SentenceArgs) -> Step:
 
 
 class SentenceDrawer:
-    """Draws sentences from one shard after another."""
+    """Draws sentences from shards."""
 
     def __init__(self, args: SentenceArgs) -> None:
         self.args = args
@@ -135,7 +135,7 @@ class SentenceDrawer:
 
 
 def chosen_sentences(args: SentenceArgs) -> pa.Table:
-    """Return the sentences that are read, from all shards' where they are not chosen yet."""
+    """Return the sentences to read, and choose them from the drawn sentences of all shards if not yet chosen."""
     if not CHOSEN.is_whole(args.store, args.fingerprint):
         drawn = read_partials(
             args.store, [shard_file(SENTENCES, i) for i in range(args.shards)], at_once=LARGE_FILES_AT_ONCE
@@ -160,12 +160,12 @@ def read_step(job: CorpusPass, args: SentenceArgs, chosen: pa.Table) -> Step:
 
 
 def sentence_reader(args: PassArgs, tokenizer: Tokenizer) -> SentenceReader:
-    """Return the model that reads sentences."""
+    """Return a reader that computes the model's states of sentences."""
     return SentenceReader(args.facts, tokenizer, args.device, args.dtype, args.threads, args.token_budget)
 
 
 class BlockReader:
-    """Reads one block of the chosen sentences after another; heads and tagger are loaded once they are needed."""
+    """Runs the model on blocks of the chosen sentences; heads and tagger are loaded when they are needed."""
 
     def __init__(self, args: SentenceArgs) -> None:
         self.args = args
@@ -175,7 +175,7 @@ class BlockReader:
         self._annotator: Annotator | None = None
 
     def __call__(self, item: Item, prepared: Any) -> Item:
-        """Read one block and commit what was found."""
+        """Read one block and commit the results."""
         args, kind, (first, stop) = self.args, item["kind"], item["span"]
         rows = read_partial(args.store, CHOSEN).slice(first, stop - first)
         texts = rows["texts"].to_pylist()
@@ -193,7 +193,7 @@ class BlockReader:
         return {"sentences": stop - first}
 
     def _tags(self, texts: list[str], placed: list[PlacedTokens]) -> list[list[str]]:
-        """Return the tag of the word that each token belongs to, by the packaged English pipeline."""
+        """Return the tag of the word that each token belongs to, from the included English pipeline."""
         if self._annotator is None:
             self._annotator = Annotator("english")
         found = []
@@ -216,10 +216,10 @@ class BlockReader:
 
 
 def read_all(config: MeaningConfig, tokenizer: Tokenizer, language: str | None, job: CorpusPass) -> dict[str, Any]:
-    """Do what is missing of the steps, write the tables and the figures, and return the counts.
+    """Do the missing items of the steps, write the tables and the figures, and return the counts.
 
     Raises:
-        InputError: not one state is finite, or the user named the part and the corpus has no data for any of it.
+        InputError: no state is finite, or the user named the part and the corpus has no data for it.
     """
     args = sentence_args(config, language, job)
     job.stage.do(draw_step(job, args))
@@ -244,7 +244,7 @@ def read_all(config: MeaningConfig, tokenizer: Tokenizer, language: str | None, 
     keys, languages = (translations[column].to_pylist() for column in ("document", "language"))
     near = translated_rows(found[TRANSLATION], keys, languages, facts.layers, args.seed)
     for table, own in ((SENTENCES, rows), (MASKED_WORDS, words), (TRANSLATIONS, near)):
-        # What the model or the corpus has no data for has no table, rather than an empty one.
+        # A table for which the model or the corpus has no data is not written.
         if own:
             data = pa.Table.from_pylist(own, schema(table))
             write_part(args.store, table, 0, schema(table), [data], args.fingerprint)
@@ -268,7 +268,7 @@ def read_all(config: MeaningConfig, tokenizer: Tokenizer, language: str | None, 
 
 
 def _blocks(args: SentenceArgs, step: Step, kind: str) -> pa.Table | None:
-    """Return what was found of one kind, in the order of the chosen sentences; None where there was none to read."""
+    """Return the results of one kind, in the order of the chosen sentences; None if there were no such sentences."""
     outputs = [output for item in step.items if item["kind"] == kind for output in step.outputs(item)]
     tables = [
         table.replace_schema_metadata(None) for table in read_partials(args.store, outputs, at_once=LARGE_FILES_AT_ONCE)
@@ -283,7 +283,7 @@ def plan(config: MeaningConfig, language: str | None, job: CorpusPass, record: D
     estimate = PassEstimate(record, job, draw_step(job, args))
     some = estimate.sample
     _, documents = np.unique(np.array([f"{d}\x1f{n}" for d, n in some.documents], object), return_inverse=True)
-    # A sample of the sources has no positions in documents, so runs of neighbouring sentences take their place.
+    # A sample of the sources has no positions in documents, so neighbouring sentences of the sample are used instead.
     found = find_pairs(some.sent_ids, documents.astype(np.int64), np.arange(len(documents)), args.seed)
     pairs = min(round(len(found.first) * wanted.sentences / max(len(documents), 1)), wanted.pairs)
     masked = min(wanted.masked, wanted.sentences)

@@ -1,15 +1,16 @@
-"""Mine what each neuron's winners have in common, and compare it with the corpus's baseline.
+"""Mine the patterns that each neuron's winners share, and compare them with the corpus's baseline.
 
     python -m jobs.mine --out runs/docs --preset small
     ray job submit --working-dir . -- python -m jobs.mine --out s3://bucket/run --preset paper
 
-Writes patterns/, profiles/, means/ and scores/, and with --null-sets chance/: how many neurons show something, and how
-many would by chance. Needs topk/ (jobs.topk) and sentences/ (jobs.annotate).
+Writes patterns/, profiles/, means/ and scores/. With --null-sets it also writes chance/, which says how many neurons
+have a finding, and how many would by chance. Needs topk/ (jobs.topk) and sentences/ (jobs.annotate).
 
-What to expect (two cores shared with others, November 2026): 2,304 neurons and 100 winners take 91 s, workers' starts
-included. 9,216 neurons take 0.1 core-hours with 100 winners, 1.1 with 1,000 and 8 with 10,000, more than half of it for
-the held-out scores but with 10,000 (`python -m bench mine`); --no-scores leaves them out. A worker that was given 64
-neurons with 10,000 winners each held 0.9 GB while it mined and 1.2 GB while it wrote the tables; it is now given 16.
+What to expect (two cores shared with other work, November 2026): 2,304 neurons with 100 winners each take 91 s, the
+start of the workers included. 9,216 neurons take 0.1 core-hours with 100 winners, 1.1 with 1,000 and 8 with 10,000
+(`python -m bench mine`). Except with 10,000 winners, more than half of this time is for the held-out scores, which
+--no-scores skips. A worker that processed 64 neurons with 10,000 winners each used 0.9 GB while it mined and 1.2 GB
+while it wrote the tables; it now processes 16 such neurons at a time.
 """
 
 from functools import partial
@@ -79,7 +80,7 @@ MINE_OPTIONS = tuple(MineConfig.model_fields.keys() - StageConfig.model_fields.k
 
 
 def do(config: MineConfig, record: "Run") -> None:
-    """Do the stage, or what is missing of it."""
+    """Run the stage, or the missing part of it."""
     from jobs.mine.plan import plan
     from jobs.mine.steps import mine
     from jobs.stage.copies import drop_copies
@@ -101,10 +102,10 @@ def do(config: MineConfig, record: "Run") -> None:
 
 
 def check(config: MineConfig) -> None:
-    """Refuse a gap limit for the prefixspan package, which knows none.
+    """Refuse a gap limit for the prefixspan package, which does not support one.
 
     Raises:
-        InputError: one was asked for.
+        InputError: a gap limit was requested.
     """
     from ops.errors import InputError
 

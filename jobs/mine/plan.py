@@ -1,4 +1,4 @@
-"""What `mine` would do; where there is something to mine already, by some neurons that go through all its steps."""
+"""The plan of `mine`; if its input exists already, the plan times all steps on some neurons."""
 
 import os
 import tempfile
@@ -22,11 +22,12 @@ from ops.sentences.local_copy import drop_sentences, has_copy
 from ops.storage.store import Store
 from ops.topk.neurons import Neurons, neuron_and_pole, read_neurons
 
-NEURONS = 32  # that are timed, side by side as in a range; one goes before them for what is compiled at first use
-MOST_SENTENCES = 100_000  # that some neurons are timed on: all of them are counted
-COUNTED = "mine: baseline"  # the step that takes as long as there are patterns
-# Measured (docs/scale.md): seconds of each step for a winner of a neuron and pole, with 1,000 of them and held-out
-# scores; and bytes of a neuron and pole in the tables, of 2,304 neurons and 100 winners.
+# number of neurons timed together, as in a range; one neuron runs before them, because code is compiled at first use
+NEURONS = 32
+MOST_SENTENCES = 100_000  # most sentences for which neurons are timed, because all sentences are counted
+COUNTED = "mine: baseline"  # the step whose time grows with the number of patterns
+# Measured (docs/scale.md): the seconds of each step per winner of a neuron and pole, with 1,000 winners and held-out
+# scores; and the bytes per neuron and pole in the tables, with 2,304 neurons and 100 winners.
 WINNER_S = {"mine: patterns": 119e-6, "mine: tables": 71e-6}
 SET_BYTES = 33_000
 
@@ -70,13 +71,14 @@ def plan(config: MineConfig, stage: Stage, record: DryRun) -> Plan:
 
 @dataclass
 class MinedNeurons:
-    """What some neurons took.
+    """The time and space that some neurons took.
 
     Attributes:
-        neurons: how many.
-        seconds: of each step by its name, in one process, without what a worker takes to start.
-        growth: by how much the distinct patterns of twice the neurons are more, as a power of two, 0 to 1.
-        bytes_per_neuron: of the tables.
+        neurons: the number of neurons.
+        seconds: the seconds of each step, by its name, in one process, without the start of a worker.
+        growth: the exponent g, from 0 to 1, with which distinct patterns grow: twice the neurons have 2^g times the
+            patterns.
+        bytes_per_neuron: the bytes of the tables per neuron.
     """
 
     neurons: int
@@ -85,18 +87,18 @@ class MinedNeurons:
     bytes_per_neuron: float = 0.0
 
     def seconds_for(self, step: str, neurons: int) -> float:
-        """Return what a step of so many neurons takes one worker; counting takes as long as there are patterns."""
+        """Return one worker's seconds for a step of `neurons` neurons; counting grows with the number of patterns."""
         power = self.growth if step == COUNTED else 1.0
         return float(self.seconds.get(step, 0.0) * (neurons / self.neurons) ** power)
 
 
 def time_neurons(store: Store, args: MineArgs, sentences: int) -> MinedNeurons:
-    """Take some neurons through all steps, in a folder that is thrown away.
+    """Run all steps for some neurons in a temporary folder, and return the time and space they took.
 
     Args:
         store: the run's folder, on this machine.
-        args: what the workers would be made from.
-        sentences: that are annotated.
+        args: the arguments from which the workers would be made.
+        sentences: the number of annotated sentences.
     """
     known = has_copy(args.sentences)
     middle = args.mined // 2
@@ -127,7 +129,7 @@ def _time(step: Step) -> float:
 
 
 def _growth(store: Store, item: Item, numbers: Int64s) -> float:
-    """Return the power by which distinct patterns grow with a range's neurons `numbers`, from half of them to all."""
+    """Return the exponent with which distinct patterns grow from half of a range's neurons `numbers` to all of them."""
     candidates, middle = read_partial(store, range_file(item)), len(numbers) // 2
     neuron, _ = neuron_and_pole(candidates["set"].to_numpy() // len(MINED))
     half, whole = unite([candidates.filter(neuron < numbers[middle])]).num_rows, unite([candidates]).num_rows

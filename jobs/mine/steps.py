@@ -1,4 +1,4 @@
-"""The steps of `mine`: ranges of neurons are mined, their patterns counted over the baseline, the tables written."""
+"""The steps of `mine`, which mine ranges of neurons, count their patterns over the baseline and write the tables."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -24,17 +24,18 @@ from ops.storage.side_by_side import LARGE_FILES_AT_ONCE, side_by_side
 from ops.storage.store import Store
 from ops.topk.neurons import Neurons, read_neurons
 
-WINNERS_PER_RANGE, NEURONS_PER_RANGE = 160_000, (16, 64)  # of a pole; the fewest and most neurons
+# winners of one pole in a range; the fewest and most neurons in a range
+WINNERS_PER_RANGE, NEURONS_PER_RANGE = 160_000, (16, 64)
 SENTENCES_PER_COUNT, RUNS, MOST_PER_COUNT = 50_000, 160, 200_000
 
 CHANCE = table_part("chance", 0, "chance")
-UNION = partial_file("mine", "union")  # all ranges' candidates, each once
-TOTALS = partial_file("mine", "totals")  # the counts over the whole baseline
+UNION = partial_file("mine", "union")  # the distinct candidates of all ranges
+TOTALS = partial_file("mine", "totals")  # the counts over the complete baseline
 
 
 @dataclass(frozen=True)
 class MineArgs:
-    """What every mining worker is made from; `sentences` is the annotate stage's fingerprint."""
+    """The arguments of every mining worker; `sentences` is the fingerprint of the annotate stage."""
 
     store: Store
     sentences: str
@@ -45,26 +46,27 @@ class MineArgs:
 
     @property
     def mined(self) -> int:
-        """How many neurons are mined."""
+        """The number of neurons that are mined."""
         return len(self.options["units"]) or len(self.neurons)
 
     def open(self, draws: bool = True) -> Mining:
-        """Return what neurons are mined on, from this machine's copy of the sentences; `draws` as in `Mining`."""
+        """Return the data to mine, from this machine's copy of the sentences; `draws` is an argument of `Mining`."""
         sentences = open_sentences(self.store, CODES, self.sentences)
         return Mining(sentences, self.neurons, self.options, self.seed, draws)
 
 
 def mine_args(config: MineConfig, stage: Stage, neurons: Neurons) -> MineArgs:
-    """Return what the workers are made from."""
+    """Return the arguments of the workers."""
     options = {name: value for name, value in config.model_dump(mode="json").items() if name in MINE_OPTIONS}
     annotate = stage.record.require("annotate")["fingerprint"]
     return MineArgs(stage.store, annotate, stage.fingerprint, neurons, config.seed, options)
 
 
 def neuron_ranges(neurons: int, k: int, null_sets: int = 0) -> list[Item]:
-    """Return the ranges of so many neurons as items, by their places, and then those of random sets, after the last.
+    """Return the ranges of the neurons as items, by position, followed by the ranges of random sets.
 
-    With many winners each, `k`, a range takes minutes, and the last round of workers as long: then ranges are shorter.
+    If each neuron has many winners (`k`), ranges are shorter. Otherwise a range would take minutes, and so would the
+    last round of the workers.
     """
     size = min(max(WINNERS_PER_RANGE // k, NEURONS_PER_RANGE[0]), NEURONS_PER_RANGE[1])
     every = [*spans(neurons, size), *((neurons + first, neurons + stop) for first, stop in spans(null_sets, size))]
@@ -72,9 +74,9 @@ def neuron_ranges(neurons: int, k: int, null_sets: int = 0) -> list[Item]:
 
 
 def sentence_runs(sentences: int) -> list[Item]:
-    """Return the runs of so many annotated sentences as items.
+    """Return the blocks of the annotated sentences as items.
 
-    Those of a large corpus are longer: each run costs some time for every pattern that was mined.
+    A large corpus has longer blocks, because each block takes some time for every pattern that was mined.
     """
     size = max(SENTENCES_PER_COUNT, min(sentences // RUNS, MOST_PER_COUNT))
     return [{"run": i, "first": first, "stop": stop} for i, (first, stop) in enumerate(spans(sentences, size))]
@@ -86,33 +88,33 @@ def range_file(item: Item) -> Output:
 
 
 def findings_file(item: Item) -> Output:
-    """Return the file of how many sets of a range show a finding."""
+    """Return the file that says how many sets of a range have a finding."""
     return replace(partial_file("mine", "findings", item["range"]), name=f"findings-{_name(item)}")
 
 
 def run_file(number: int) -> Output:
-    """Return the file of the counts over a run of baseline sentences."""
+    """Return the file of the counts over a block of baseline sentences."""
     return partial_file("mine", "run", number)
 
 
 def tables(no_scores: bool, null_sets: int = 0) -> tuple[str, ...]:
-    """Return the tables that are written, in the order of their commit."""
+    """Return the tables that are written, in the order in which they are committed."""
     found = ("patterns", "profiles", "means", *(() if no_scores else ("scores",)))
     return (*found, "chance") if null_sets else found
 
 
 def range_part(table: str, item: Item) -> TablePart:
-    """Return a table's part of a range of neurons."""
+    """Return the part of a table for a range of neurons."""
     return table_part(table, item["range"], _name(item))
 
 
 def _name(item: Item) -> str:
-    """Return the name of a range by its neurons, so that one of another size is never taken for it."""
+    """Return a name for a range that states its neurons, so that ranges of different sizes are never confused."""
     return f"neurons-{item['first']}-{item['stop']}"
 
 
 def mine(config: MineConfig, stage: Stage) -> dict[str, Any]:
-    """Do what is missing of all steps, and return the rows of each table."""
+    """Do the missing items of all steps, and return the number of rows of each table."""
     args = mine_args(config, stage, read_neurons(stage.store))
     k = stage.record.require("topk")["identity"]["k"]
     ranges = neuron_ranges(args.mined, k, config.null_sets)
@@ -129,12 +131,12 @@ def mine(config: MineConfig, stage: Stage) -> dict[str, Any]:
 
 
 def mine_steps(args: MineArgs, ranges: list[Item], runs: list[Item]) -> list[Step]:
-    """Return the steps, each to be done before the next.
+    """Return the steps in the order in which they must be done.
 
     Args:
-        args: what the workers are made from.
-        ranges: as `neuron_ranges` returns them.
-        runs: as `sentence_runs` returns them.
+        args: the arguments of the workers.
+        ranges: the ranges of neurons, as `neuron_ranges` returns them.
+        runs: the blocks of sentences, as `sentence_runs` returns them.
     """
     steps = [
         mine_step(args, ranges),
@@ -147,7 +149,7 @@ def mine_steps(args: MineArgs, ranges: list[Item], runs: list[Item]) -> list[Ste
 
 
 def is_random(args: MineArgs, item: Item) -> bool:
-    """Tell whether a range is of random sets."""
+    """Tell whether a range consists of random sets."""
     return bool(item["first"] >= args.mined)
 
 
@@ -161,12 +163,12 @@ def mine_step(args: MineArgs, ranges: list[Item]) -> Step:
 
 
 def unite_step(args: MineArgs, ranges: list[Item]) -> Step:
-    """Return the step, done in this process, that puts the candidates of all ranges together, each once."""
+    """Return the step, done in this process, that combines the distinct candidates of all ranges."""
     return _joined(args, [range_file(item) for item in ranges], UNION, unite)
 
 
 def count_step(args: MineArgs, runs: list[Item]) -> Step:
-    """Return the step that counts all candidates over each run of baseline sentences."""
+    """Return the step that counts all candidates over each block of baseline sentences."""
 
     def outputs(item: Item) -> list[Output]:
         return [run_file(item["run"])]
@@ -175,7 +177,7 @@ def count_step(args: MineArgs, runs: list[Item]) -> Step:
 
 
 def add_up_step(args: MineArgs, runs: list[Item]) -> Step:
-    """Return the step, done in this process, that adds up the counts of all runs."""
+    """Return the step, done in this process, that adds up the counts of all blocks."""
     return _joined(args, [run_file(item["run"]) for item in runs], TOTALS, add_up)
 
 
@@ -192,7 +194,7 @@ def tables_step(args: MineArgs, ranges: list[Item]) -> Step:
 
 
 def chance_step(args: MineArgs, ranges: list[Item]) -> Step:
-    """Return the step, done in this process, that says how many neurons would show something by chance."""
+    """Return the step, done in this process, that finds how many neurons would have a finding by chance."""
     files = [findings_file(item) for item in ranges]
     return Step("mine: chance", [{}], lambda _: [CHANCE], ChanceWriter, {"args": args, "files": files}, here=True)
 
@@ -206,7 +208,7 @@ def _joined(args: MineArgs, files: Sequence[Output], output: Output, join: Join)
 
 
 class RangeMiner:
-    """Mines one range of neurons after another."""
+    """Mines ranges of neurons."""
 
     def __init__(self, args: MineArgs) -> None:
         self.args, self.mining = args, args.open()
@@ -219,20 +221,20 @@ class RangeMiner:
 
 
 class Joiner:
-    """Makes one table of the files of all items of a step, and commits it."""
+    """Combines the files of all items of a step into one table, and commits it."""
 
     def __init__(self, args: MineArgs, files: Sequence[Output], output: Output, join: Join) -> None:
         self.args, self.files, self.output, self.join = args, files, output, join
 
     def __call__(self, item: Item, prepared: Any) -> Item:
-        """Do it."""
+        """Combine the files and commit the table."""
         table = self.join(read_partials(self.args.store, self.files, at_once=LARGE_FILES_AT_ONCE))
         write_partial(self.args.store, self.output, table, self.args.fingerprint)
         return {}
 
 
 class BaselineCounter:
-    """Counts all candidates and all properties over runs of baseline sentences, training and test documents apart."""
+    """Counts candidates and properties over blocks of baseline sentences, with training and test documents apart."""
 
     def __init__(self, args: MineArgs) -> None:
         self.args, self.mining = args, args.open(draws=False)
@@ -240,9 +242,9 @@ class BaselineCounter:
         self.profiler = Profiler(self.mining.text)
 
     def __call__(self, item: Item, prepared: Any) -> Item:
-        """Count over one run of the store's rows and commit the counts."""
+        """Count over one block of annotated sentences and commit the counts."""
         rows = self.mining.baseline_rows(item["first"], item["stop"])
-        # The first run says what the lines are of.
+        # The first block also records what each line counts.
         count = few_counts if item["run"] else baseline_table
         table = count(self.patterns, self.profiler, rows)
         write_partial(self.args.store, run_file(item["run"]), table, self.args.fingerprint)
@@ -250,14 +252,14 @@ class BaselineCounter:
 
 
 class RangeFinisher:
-    """Sets the candidates and properties of one range of neurons after another against the baseline."""
+    """Compares the candidates and properties of ranges of neurons with the baseline."""
 
     def __init__(self, args: MineArgs) -> None:
         self.args, self.mining = args, args.open()
         self.tables = RangeTables(self.mining, read_partial(args.store, TOTALS))
 
     def __call__(self, item: Item, prepared: Any) -> Item:
-        """Write one range's part of every table."""
+        """Write the part of every table for one range."""
         store = self.args.store
         candidates = read_partial(store, range_file(item)).unify_dictionaries()
         winners = self.mining.winners(store, item["first"], item["stop"])
@@ -275,20 +277,20 @@ class RangeFinisher:
 
 
 class ChanceWriter:
-    """Writes what all ranges show, next to what random sets show."""
+    """Writes the findings of all ranges, next to the findings of random sets."""
 
     def __init__(self, args: MineArgs, files: Sequence[Output]) -> None:
         self.args, self.files = args, files
 
     def __call__(self, item: Item, prepared: Any) -> Item:
-        """Write it."""
+        """Write the table."""
         rows = chance_rows(read_partials(self.args.store, self.files))
         CHANCE.write(self.args.store, [rows], self.args.fingerprint)
         return {}
 
 
 def count_rows(store: Store, table: str, ranges: list[Item]) -> int:
-    """Count the rows of all parts of a table."""
+    """Return the number of rows in all parts of a table."""
 
     def rows(item: Item) -> int:
         with store.parquet(range_part(table, item).path) as file:

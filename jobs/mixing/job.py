@@ -1,4 +1,4 @@
-"""Measure how much attention mixes tokens and how much it preserves them, over the complete corpus.
+"""Measure, over the complete corpus, how much attention mixes tokens and how much it preserves them.
 
     python -m jobs.mixing --out runs/docs --preset small --corpus pydocs --limit 5000
     python -m jobs.mixing --out runs/large --sentences 20000
@@ -6,13 +6,13 @@
         --model bert-base-uncased
 
 Writes mixing/ratios, mixing/lengths, mixing/norms, mixing/figures and, with --per-token, mixing/tokens, after Kobayashi
-2021. With --corpus it reads the sources first (jobs.ingest). Sequences are single sentences, or (--pack) consecutive
-ones of a document within a shard, between one [CLS] and one [SEP]. Pre-LN decoders (gpt2) have the stages attn and
-attn_res alone.
+2021. With --corpus, it reads the sources first (jobs.ingest). Sequences are single sentences, or (--pack) consecutive
+sentences of a document within a shard, between one [CLS] and one [SEP]. For pre-LN decoders (gpt2), only the stages
+attn and attn_res are measured.
 
-Expect: 1.3 times the forward pass alone, with `sample` 0.34 ms a token on one core (November 2026, `python -m bench
-mixing`), so about 3 core-minutes for 20,000 sentences; a worker holds 1.2 GB. There the mean mixing ratio after
-LayerNorm is 20 to 33 % by layer.
+What to expect: the job takes 1.3 times the forward pass alone. With `sample` this is 0.34 ms per token on one core
+(November 2026, `python -m bench mixing`), so about 3 core-minutes for 20,000 sentences; a worker uses 1.2 GB. For
+`sample`, the mean mixing ratio after LayerNorm is between 20 and 33 %, depending on the layer.
 """
 
 from functools import partial
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class MixingConfig(SampledPassConfig):
-    """Options of `mixing`, and those of `ingest` for when --corpus is given."""
+    """Options of `mixing`, and the options of `ingest` for when --corpus is given."""
 
     heading: ClassVar[tuple[int, str]] = (60, "Attention mixing (mixing)")
 
@@ -45,7 +45,7 @@ class MixingConfig(SampledPassConfig):
 
 
 def do(config: MixingConfig, record: "Run") -> None:
-    """Do the stage, or what is missing of it; first `ingest` where sources are named."""
+    """Run the stage, or the missing part of it, after `ingest` if sources are named."""
     from jobs.mixing.measure import measure, plan
     from jobs.stage.checks import check_pass
     from jobs.stage.corpus_pass import run_pass
@@ -58,11 +58,11 @@ def do(config: MixingConfig, record: "Run") -> None:
 
 
 def check(config: MixingConfig, facts: "ModelFacts", tokenizer: "Tokenizer") -> None:
-    """Refuse what cannot work, before anything heavy starts.
+    """Refuse invalid options before anything heavy starts.
 
     Raises:
-        InputError: the architecture is not known, the arithmetic too coarse, the model has no mask token, or sequences
-            cannot be so long.
+        InputError: the architecture is unknown, the arithmetic is too coarse, the model has no mask token, or sequences
+            would exceed the model's length limit.
     """
     from ops.errors import InputError
     from ops.model.architectures import check_architecture

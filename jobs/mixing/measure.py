@@ -1,4 +1,4 @@
-"""The stage `mixing`: every shard is measured, and the shards together become the tables and figures."""
+"""The stage `mixing`, which measures every shard and makes the tables and figures from all shards."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -30,13 +30,14 @@ from ops.model.tokenizer import Tokenizer
 from ops.schema import schema
 from ops.storage.tables import stored_bytes, write_part
 
-ROW_BYTES, GROUP_BYTES = 20, 6 * 8  # of the tables; of a number of a group of tokens in a partial file
+# bytes of a row of the tables; bytes of a quantity of a group of tokens in a partial file
+ROW_BYTES, GROUP_BYTES = 20, 6 * 8
 FIGURES_BYTES = 500_000
 
 
 @dataclass(frozen=True)
 class MixingArgs(PassArgs):
-    """What every worker is made from."""
+    """The arguments of every worker."""
 
     pack: int
     mask_rate: float
@@ -50,18 +51,18 @@ def measure_step(config: MixingConfig, job: CorpusPass) -> Step:
 
 
 def sequence_reader(args: MixingArgs, tokenizer: Tokenizer) -> SequenceReader:
-    """Return what reads the sequences of these options."""
+    """Return the reader of the sequences for these options."""
     return SequenceReader(tokenizer, args.device, args.token_budget, args.pack, args.mask_rate, args.seed)
 
 
 def prepare_shard(item: Item, args: MixingArgs) -> tuple[dict[int, int], list[tuple[Any, Any]]]:
-    """Read, pack, tokenize and mask one shard on cores of its own (with GPUs)."""
+    """Read, pack, tokenize and mask one shard; with GPUs, this runs on separate cores."""
     sentences, batches = shard_sequences(item, args, sequence_reader(args, Tokenizer(args.facts)))
     return sentences, list(batches)
 
 
 def shard_sequences(item: Item, args: MixingArgs, reader: SequenceReader) -> tuple[dict[int, int], Batches]:
-    """Return how many sentences each sequence of a shard holds, by the id of its first, and the batches, masked."""
+    """Return the number of sentences in each sequence of a shard, by its first sentence id, and the masked batches."""
     if args.pack:
         packed = reader.read(args.store, part_rows(item))
         return packed.sentences_per_sequence(), reader.batches(packed)
@@ -71,7 +72,7 @@ def shard_sequences(item: Item, args: MixingArgs, reader: SequenceReader) -> tup
 
 
 class MixingWorker:
-    """Measures shard after shard and commits each one's partial file, and its part of mixing/tokens before."""
+    """Measures shards; commits the part of mixing/tokens of each shard, and then its partial file."""
 
     def __init__(self, args: MixingArgs) -> None:
         self.args, self.store = args, args.store
@@ -80,7 +81,7 @@ class MixingWorker:
         self.scorer = MixingScorer(args.facts, args.device, args.dtype, args.threads, tokenizer.pad_id)
 
     def __call__(self, item: Item, prepared: Any) -> Item:
-        """Measure one shard."""
+        """Measure one shard and commit its files."""
         args, number = self.args, item["shard"]
         sentences, batches = shard_sequences(item, args, self.reader) if prepared is None else prepared
         result = measure_shard(self.scorer, self.classes, counting(iter(batches)), args.per_token)
@@ -91,7 +92,8 @@ class MixingWorker:
                 f"{len(sentences)} sequences, {result.scored} were measured and {len(result.unscored)} not"
             )
         if args.per_token:
-            # Streamed: the rows of a shard may be more than its worker holds. The sums say that they are there.
+            # The rows are streamed, since they may exceed the worker's memory. The partial file, committed later, shows
+            # that they exist.
             rows = token_rows(result, args.facts.layers, self.classes.strings)
             write_part(self.store, TOKENS, item["place"], schema(TOKENS), rows, args.fingerprint)
         lost = {str(i): sentences[i] for i in sorted(result.unscored)}
@@ -109,7 +111,7 @@ class MixingWorker:
 
 
 def measure(config: MixingConfig, job: CorpusPass) -> dict[str, Any]:
-    """Measure the shards, merge them in their order, write the tables and the figures, and return the counts."""
+    """Measure the shards, merge them in order, write the tables and the figures, and return the counts."""
     job.do(measure_step(config, job))
     store, facts = job.stage.store, job.args.facts
     notes: list[dict[str, Any]] = []
@@ -161,7 +163,7 @@ def plan(config: MixingConfig, job: CorpusPass, record: DryRun) -> Plan:
 
 
 def time_mixing(estimate: PassEstimate, args: MixingArgs, packed: Sentences) -> tuple[TimedBatches, float]:
-    """Measure some batches as a worker does; return them, and the bytes of a row of mixing/tokens if wanted."""
+    """Measure some batches as a worker does; return them, and the bytes of a row of mixing/tokens (0 without rows)."""
     tokenizer, classes = estimate.tokenizer, TokenClasses(estimate.tokenizer)
     reader = sequence_reader(args, tokenizer)
     scorer = MixingScorer(args.facts, args.device, args.dtype, args.threads, tokenizer.pad_id)

@@ -5,9 +5,9 @@
     ray job submit --working-dir . -- python -m jobs.outputs --out s3://bucket/run --gpus 8
 
 Writes outputs/tokens, outputs/neurons, outputs/controls, with --check outputs/checks, and a figure. Needs corpus/ and
-topk/ (jobs.topk), and the model of the run: a decoder, or an encoder with a masked-word head. The head is taken as
-linear around the mean state of the corpus's tokens, and the layers between a unit and the head are left out. Random
-directions of each layer are the control.
+topk/ (jobs.topk), and the model of the run: a decoder, or an encoder with a masked-word head. The head is approximated
+as linear around the mean state of the corpus's tokens, and the layers between a unit and the head are ignored. The
+control is random directions in each layer.
 """
 
 from functools import partial
@@ -41,7 +41,7 @@ class OutputsConfig(UnitsConfig, PlacementConfig):
 
 
 def do(config: OutputsConfig, record: "Run") -> None:
-    """Do the stage, or what is missing of it."""
+    """Run the stage, or the missing part of it."""
     from jobs.outputs.plan import plan
     from jobs.outputs.steps import measure, outputs_args, say_found
     from jobs.stage.dictionaries import dictionaries_of

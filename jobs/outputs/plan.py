@@ -1,4 +1,4 @@
-"""What `outputs` would do."""
+"""The plan of `outputs`."""
 
 from jobs.outputs.steps import OutputsArgs, check_step, random_step, states_step, units_step
 from jobs.stage.dry_run import DryRun, Plan
@@ -7,7 +7,8 @@ from jobs.stage.runner import Stage
 from jobs.stage.stages import STAGES
 from ops.outputs.names import SHOWN, SIDES
 
-# By sizes: operations a second of a core, tokens of a sentence, seconds of a logit beside its product, and bytes.
+# For estimates from sizes: operations per second of a core, tokens per sentence, seconds per logit in addition to its
+# product, and bytes.
 OPERATIONS, SENTENCE, LOGIT_S = 50e9, 27, 22e-9
 TOKEN_BYTES, UNIT_BYTES, FIGURE_BYTES = 8, 80, 200_000
 
@@ -16,8 +17,8 @@ def plan(stage: Stage, args: OutputsArgs, vocabulary: int, record: DryRun) -> Pl
     """Return what the stage would do.
 
     Args:
-        stage, args, record: the stage, begun, what its workers are made from, and the run.
-        vocabulary: rows of the unembedding.
+        stage, args, record: the stage, which was begun, the arguments of its workers, and the run.
+        vocabulary: the number of rows of the unembedding.
     """
     width, layers = args.facts.width, args.facts.layers
     token_s = 2 * 12 * layers * width**2 / OPERATIONS

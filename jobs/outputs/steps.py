@@ -1,4 +1,4 @@
-"""The steps of `outputs`: the mean state, random directions by layer, the units in ranges, and the check."""
+"""The steps of `outputs`: the mean state, random directions per layer, ranges of units, and the check."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -46,7 +46,7 @@ from ops.storage.store import Store
 from ops.storage.tables import read_table, write_part
 from ops.topk.neurons import NEURONS_PER_PART, Neurons, read_neurons
 
-UNITS_PER_CHECK = 4  # that an item has
+UNITS_PER_CHECK = 4  # units in one item
 TABLES = ("outputs/tokens", "outputs/neurons")
 states_file = partial(shard_file, "outputs")
 random_file = partial(partial_file, "outputs", "random")
@@ -55,16 +55,17 @@ check_file = partial(partial_file, "outputs", "check")
 
 @dataclass(frozen=True)
 class OutputsArgs:
-    """What every worker is made from.
+    """The arguments of every worker.
 
     Attributes:
-        store, fingerprint: the run's folder and this stage's name for its options.
-        facts, site, dictionaries: the model, and what its units are.
-        place: where it runs.
-        neurons: of the run.
-        units: those that are looked at, by number, ascending.
-        shards, kept, lengths: how corpus/ is read.
-        sentences, random, check, check_sentences, seed: the options.
+        store, fingerprint: the run's folder, and the fingerprint of this stage.
+        facts, site, dictionaries: the model, and the site or sparse dictionaries that define its units.
+        place: where the model runs.
+        neurons: the neurons of the run.
+        units: the indices of the units to measure, ascending.
+        shards, kept, lengths: how corpus/ is read: its shards, its stored tokens, and the lengths that a batch may
+            hold.
+        sentences, random, check, check_sentences, seed: the options of these names.
     """
 
     store: Store
@@ -86,12 +87,12 @@ class OutputsArgs:
 
     @property
     def layers(self) -> dict[int, Int64s]:
-        """The units that are looked at by layer, each from 0 within its layer, ascending."""
+        """The units to measure, by layer; units are counted from 0 within their layer and ascending."""
         layers, units = self.neurons.layer_and_unit(self.units)
         return {layer: units[layers == layer].astype(np.int64) for layer in sorted(set(layers.tolist()))}
 
     def drawn(self, count: int, purpose: int) -> dict[int, list[int]]:
-        """Return ids of sentences that are drawn for a purpose, by the shard that holds them."""
+        """Return the ids of sentences drawn for a purpose, by the shard that holds them."""
         ids = sampling.draw(self.shards.sentences, count, self.seed, purpose)
         return {shard: own.tolist() for shard, own in enumerate(self.shards.split(ids)) if len(own)}
 
@@ -103,7 +104,7 @@ def outputs_args(
     place: Placement,
     stage: Stage,
 ) -> OutputsArgs:
-    """Return what the workers are made from."""
+    """Return the arguments of the workers."""
     record, store = stage.record, stage.store
     topk, neurons = record.require("topk"), read_neurons(store)
     lengths = batch_lengths(place.device, topk["counts"].get("equal_lengths", True))
@@ -115,7 +116,7 @@ def outputs_args(
 
 
 def measure(stage: Stage, args: OutputsArgs) -> dict[str, Any]:
-    """Do what is missing of all steps, write the tables that need all of them and the figure; return the counts."""
+    """Do the missing items of all steps, write the tables that need all items and the figure; return the counts."""
     states = states_step(args)
     stage.do(states)
     notes = read_notes(stage.store, [states_file(item["shard"]) for item in states.items])
@@ -144,7 +145,7 @@ def measure(stage: Stage, args: OutputsArgs) -> dict[str, Any]:
 
 
 def write_controls(stage: Stage, args: OutputsArgs) -> pa.Table:
-    """Write outputs/controls: how peaked the units' outputs and those of random directions are, by layer."""
+    """Write outputs/controls, which says per layer how peaked the outputs of units and of random directions are."""
     rows: list[dict[str, Any]] = []
     layout = schema("outputs/controls")
     own = read_table(stage.store, "outputs/neurons", columns=["layer", *MEASURES])
@@ -160,7 +161,7 @@ def write_controls(stage: Stage, args: OutputsArgs) -> pa.Table:
 
 
 def say_found(counts: dict[str, Any]) -> None:
-    """Print what was found: how peaked the outputs are, and what the check says."""
+    """Print the findings: how peaked the outputs are, and the result of the check."""
     print("\n".join(counts["said"]))
 
 
@@ -176,8 +177,8 @@ def states_step(args: OutputsArgs) -> Step:
 
 
 def random_step(args: OutputsArgs) -> Step:
-    """Return the step that puts random directions through the head, layer by layer."""
-    # A file's number counts from 1 for layer 0, the embeddings.
+    """Return the step that applies the head to random directions, layer by layer."""
+    # The file of layer 0, the embeddings, has index 1.
     items = [{"layer": layer} for layer in args.layers]
     return Step(
         "outputs: random directions", items, lambda item: [random_file(item["layer"] + 1)], RandomMeasurer,
@@ -186,7 +187,7 @@ def random_step(args: OutputsArgs) -> Step:
 
 
 def units_step(args: OutputsArgs) -> Step:
-    """Return the step that puts the units through the head, a range of a layer's units at a time."""
+    """Return the step that applies the head to the units, one range of a layer's units at a time."""
     items: list[Item] = []
     for layer, units in args.layers.items():
         for first, stop in spans(len(units), NEURONS_PER_PART):
@@ -198,13 +199,13 @@ def units_step(args: OutputsArgs) -> Step:
 
 
 def unit_part(table: str, item: Item) -> TablePart:
-    """Return a table's part of a range of units."""
+    """Return the part of a table for a range of units."""
     units = item["units"]
     return table_part(table, item["part"], f"layer-{item['layer']}-units-{units[0]}-{units[-1]}")
 
 
 def check_step(args: OutputsArgs) -> Step:
-    """Return the step that raises units and runs the model."""
+    """Return the step that increases the activations of units and runs the model."""
     std = unit_spread(args)
     layers, start = args.layers, {layer: args.neurons.span(layer)[0] for layer in args.layers}
     allowed = {layer: own[np.greater(std[start[layer] + own], 0)] for layer, own in layers.items()}
@@ -223,7 +224,7 @@ def unit_spread(args: OutputsArgs) -> Float64s:
 
 
 class HeadWorker:
-    """A model with its head, and what its units write; the linearised head once the mean state is there."""
+    """Base class of workers, with the model, its head, the directions of its units and the linearised head."""
 
     def __init__(self, args: OutputsArgs) -> None:
         self.args = args
@@ -231,7 +232,7 @@ class HeadWorker:
         self.tokenizer = Tokenizer(args.facts)
         rows = self.head.unembedding.out_features
         self.strings = self.tokenizer.vocabulary()[:rows]
-        # Rows that the tokenizer has no token for pad the matrix, and were never trained.
+        # Rows for which the tokenizer has no token are padding of the matrix, and were never trained.
         self.tokens = torch.tensor([i for i, string in enumerate(self.strings) if string], dtype=torch.int64)
         self._linear: dict[Entry, LinearHead] = {}
         self._written: dict[int, Written] = {}
@@ -243,19 +244,19 @@ class HeadWorker:
         return self._linear[entry]
 
     def written(self, layer: int) -> Written:
-        """Return what a layer's units write; the layer that was asked for last is kept."""
+        """Return what a layer's units write; the most recently requested layer is cached."""
         if layer not in self._written:
             self._written = written_by(self.head, self.args.site, (layer,), self.args.dictionaries)
         return self._written[layer]
 
     def batches(self, shard: int, rows: list[int], budget: int) -> Any:
-        """Return batches of some sentences of a shard."""
+        """Return batches of the tokens of some sentences of a shard."""
         corpus = CorpusTokens(self.args.store, self.args.kept, lambda: self.tokenizer)
         return corpus.batches(shard, budget, self.args.lengths, np.array(rows, np.int64))
 
 
 def mean_state(args: OutputsArgs, entry: Entry) -> torch.Tensor:
-    """Return the mean state at an entry of the head, `[width]` float64."""
+    """Return the mean state at one entry of the head, `[width]` float64."""
     files = [states_file(shard) for shard in args.drawn(args.sentences, sampling.OUTPUT_SENTENCES)]
     total, tokens = torch.zeros(0, dtype=torch.float64), 0
     for table, note in zip(read_partials(args.store, files), read_notes(args.store, files), strict=True):
@@ -266,7 +267,7 @@ def mean_state(args: OutputsArgs, entry: Entry) -> torch.Tensor:
 
 
 class StateSummer(HeadWorker):
-    """Sums the states of a shard's sentences at the entries of the head."""
+    """Sums the states of a shard's drawn sentences at the entries of the head."""
 
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Read one shard's sentences and commit the sums."""
@@ -284,10 +285,10 @@ class StateSummer(HeadWorker):
 
 
 class RandomMeasurer(HeadWorker):
-    """Puts a layer's random directions through the head."""
+    """Applies the head to the random directions of a layer."""
 
     def __call__(self, item: Item, prepared: Any) -> Item:
-        """Measure one layer's and commit how peaked they are."""
+        """Measure the random directions of one layer and commit how peaked their outputs are."""
         args, written = self.args, self.written(item["layer"])
         found = random_effects(self.linear(written.entry), written, args.random, args.seed)
         table = pa.table({name: getattr(found, name) for name in MEASURES})
@@ -296,7 +297,7 @@ class RandomMeasurer(HeadWorker):
 
 
 class UnitMeasurer(HeadWorker):
-    """Puts ranges of units through the head, and writes the tables' parts."""
+    """Applies the head to ranges of units, and writes the parts of the tables."""
 
     def __init__(self, args: OutputsArgs) -> None:
         super().__init__(args)
@@ -331,7 +332,7 @@ class UnitMeasurer(HeadWorker):
 
 
 class UnitChecker(HeadWorker):
-    """Raises units one after another in the same sentences."""
+    """Increases the activations of units, one at a time, in the same sentences."""
 
     def __init__(self, args: OutputsArgs) -> None:
         super().__init__(args)

@@ -5,14 +5,14 @@
     ray job submit --working-dir . -- python -m jobs.positions --out s3://bkt/run --preset paper --gpus 8 --model gpt2
 
 Writes positions/similarity, by_class, by_position, norms, figures and, for decoders, perplexity and
-perplexity_by_position; with --label, positions/labels. After Hirata 2024. With --corpus it reads the sources first
-(jobs.ingest). Look at the result with python -m jobs.show --out runs/docs --positions. docs/positions.md explains the
-variants and the readings of the linear mask.
+perplexity_by_position; with --label, positions/labels. After Hirata 2024. With --corpus, it reads the sources first
+(jobs.ingest). Print the result with python -m jobs.show --out runs/docs --positions. docs/positions.md explains the
+variants and the interpretations of the linear mask.
 
-To compare with (Hirata 2024). Encoder, BERT-base without position embeddings on 25,000 IMDB texts: mean cosine of the
-last layer 0.7702. Decoder, GPT-2 on the 817 questions of TruthfulQA: perplexity 111.24 with positions, 712,014 without,
-11,897 without but with a linear mask; cosines of the features 0.9291 (with against without) and 0.9347 (default against
-linear mask).
+Published results for comparison (Hirata 2024): for an encoder, BERT-base without position embeddings on 25,000 IMDB
+texts, the mean cosine of the last layer is 0.7702. For a decoder, GPT-2 on the 817 questions of TruthfulQA, the
+perplexity is 111.24 with positions, 712,014 without, and 11,897 without positions but with a linear mask. The cosines
+of the features are 0.9291 (with against without positions) and 0.9347 (default against linear mask).
 """
 
 from functools import partial
@@ -39,7 +39,7 @@ def _names(value: object) -> object:
 
 
 class PositionsConfig(SampledPassConfig):
-    """Options of `positions`, and those of `ingest` for when --corpus is given."""
+    """Options of `positions`, and the options of `ingest` for when --corpus is given."""
 
     heading: ClassVar[tuple[int, str]] = (60, "Position embeddings (positions)")
     notes: ClassVar[tuple[str, ...]] = (
@@ -68,7 +68,7 @@ class PositionsConfig(SampledPassConfig):
 
 
 def do(config: PositionsConfig, record: "Run") -> None:
-    """Do the stage, or what is missing of it; first `ingest` where sources are named."""
+    """Run the stage, or the missing part of it, after `ingest` if sources are named."""
     from jobs.positions.measure import measure, plan, read_labels
     from jobs.stage.checks import check_column, check_pass, check_source_column
     from jobs.stage.corpus_pass import run_pass
@@ -92,7 +92,7 @@ def check(config: PositionsConfig, facts: "ModelFacts") -> tuple[str, ...]:
     """Reject invalid options before anything heavy starts, and return the variants to measure.
 
     Raises:
-        InputError: the model has no such positions, or an option does not fit it.
+        InputError: the model has no position embeddings of a known kind, or an option is not suitable for it.
     """
     from ops.errors import InputError
     from ops.positions.encode import Encoder, Encoding

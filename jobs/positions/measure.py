@@ -1,4 +1,4 @@
-"""The stage `positions`: a pilot finds the mean states, and the shards that are measured become the tables."""
+"""The stage `positions`, which finds mean states in a pilot, measures the shards and writes the tables."""
 
 import sys
 from dataclasses import dataclass, replace
@@ -49,15 +49,15 @@ from ops.schema import schema
 from ops.storage.side_by_side import LARGE_FILES_AT_ONCE
 from ops.storage.tables import part_name, write_part
 
-NAMED = 100  # texts that run.json names
+NAMED = 100  # most texts that run.json names
 PILOT_FILE = partial_file("positions", "pilot")
-ROW_BYTES, VALUE_BYTES = 30, 16  # of the tables; of a number of a group in a partial file
+ROW_BYTES, VALUE_BYTES = 30, 16  # bytes of a row of the tables; bytes of a value of a group in a partial file
 FIGURES_BYTES = 500_000
 
 
 @dataclass(frozen=True)
 class PositionsArgs(PassArgs):
-    """What every worker is made from."""
+    """The arguments of every worker."""
 
     variants: tuple[str, ...]
     shift: int
@@ -65,21 +65,21 @@ class PositionsArgs(PassArgs):
     answer_column: str | None
 
     def reader(self) -> VariantReader:
-        """Return the model, on its device."""
+        """Return a reader that runs the model under every variant, on its device."""
         set_numerics(self.device, self.threads, self.dtype)
         return VariantReader(self.facts, self.device, self.dtype, self.shift, self.seed)
 
     def scorer(self, tokenizer: Tokenizer, limit: int, means: Means, panel: Panel) -> PositionsScorer:
-        """Return what measures texts of at most so many tokens, given each variant's mean states and the panel."""
+        """Return the scorer of texts of at most `limit` tokens, given each variant's mean states and the panel."""
         classes, pad_id = TokenClasses(tokenizer), tokenizer.pad_id
         return PositionsScorer(self.reader(), classes, self.variants, means, panel, pad_id, limit, self.device)
 
 
 def read_labels(config: PositionsConfig, record: Run) -> Labelled | None:
-    """Return the texts of a seeded uniform sample that have a label; None where none is asked for.
+    """Return the texts with a label in a seeded uniform sample; None if no label was requested.
 
     Raises:
-        InputError: no classifier can be fitted to them.
+        InputError: no classifier can be fitted to these texts.
     """
     if config.label is None or not record.has_corpus:
         return None
@@ -119,7 +119,7 @@ def steps(
 
 
 def prepare_shard(item: Item, args: PositionsArgs) -> list[Any]:
-    """Read and tokenize one shard on cores of its own (with GPUs)."""
+    """Read and tokenize one shard; with GPUs, this runs on separate cores."""
     return list(batches(args, Encoder(args.facts, args.encoding), item))
 
 
@@ -142,13 +142,13 @@ def batches(args: PositionsArgs, encoder: Encoder, item: Item) -> Batches:
 
 
 class PilotReader:
-    """Finds the mean states and commits them, with the norms of the position embeddings."""
+    """Finds the mean states in a pilot and commits them, with the norms of the position embeddings."""
 
     def __init__(self, args: PositionsArgs) -> None:
         self.args, self.reader, self.encoder = args, args.reader(), Encoder(args.facts, args.encoding)
 
     def __call__(self, item: Item, prepared: Any) -> Item:
-        """Read the sample."""
+        """Read the pilot's texts and commit the results."""
         args = self.args
         parts = [{"parts": [part], "rows": [ids]} for part, ids in zip(item["parts"], item["rows"], strict=True)]
         texts = (batch for part in parts for batch in batches(args, self.encoder, part))
@@ -161,7 +161,7 @@ class PilotReader:
 
 
 class PositionsWorker:
-    """Measures shard after shard and commits each one's partial file."""
+    """Measures shards and commits a partial file for each shard."""
 
     def __init__(self, args: PositionsArgs) -> None:
         self.args, self.encoder = args, Encoder(args.facts, args.encoding)
@@ -169,7 +169,7 @@ class PositionsWorker:
         self.scorer = args.scorer(self.encoder.tokenizer, self.encoder.limit, means, panel)
 
     def __call__(self, item: Item, prepared: Any) -> Item:
-        """Measure one shard."""
+        """Measure one shard and commit its partial file."""
         args, whole = self.args, item["sentences"]
         own = batches(args, self.encoder, item) if prepared is None else iter(prepared)
         result = self.scorer.measure_shard(counting(own), item["sample"])
@@ -189,7 +189,7 @@ class PositionsWorker:
 def measure(
     config: PositionsConfig, variants: tuple[str, ...], texts: Labelled | None, job: CorpusPass
 ) -> dict[str, Any]:
-    """Do the pilot, measure the shards, merge them in their order, write the tables and figures; return the counts."""
+    """Run the pilot, measure the shards, merge them in order, write tables and figures, and return the counts."""
     pilot_step, shards_step = steps(config, variants, texts, job)
     job.do_first(pilot_step)
     job.do(shards_step)
@@ -217,7 +217,7 @@ def measure(
                 print("positions: --label: too few texts are left for a classifier: no rows of labels", file=sys.stderr)
             tables["positions/labels"] = pa.Table.from_pylist(rows, schema("positions/labels"))
         for name, table in tables.items():
-            # An encoder predicts nothing: it has no tables of perplexities, rather than empty ones.
+            # An encoder predicts no tokens, so its tables of perplexities are not written.
             if table.num_rows or "perplexity" not in name:
                 write_part(store, name, 0, schema(name), [table], job.stage.fingerprint)
         counts["figures"] = draw_all(store, tables, facts.title)
@@ -232,7 +232,7 @@ def plan(
     estimate, facts = PassEstimate(record, job, shards_step), job.args.facts
     timed = None
     if estimate.can_time:
-        # What the means and the panel are makes no difference to the time.
+        # The values of the means and the panel do not affect the time.
         means = dict.fromkeys((DEFAULT, *variants), np.zeros((facts.layers, facts.width), np.float32))
         panel = Panel(np.full(1, -1), np.zeros((facts.layers, 1, facts.width), np.float32))
         args: PositionsArgs = shards_step.args["args"]

@@ -1,4 +1,4 @@
-"""The stage `psi/contextual`: the model reads groups of shards, whose moments become psi/contextual."""
+"""The stage `psi/contextual`, which runs the model on groups of shards and writes psi/contextual from their moments."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -33,15 +33,16 @@ from ops.storage.tables import write_part
 
 CONTEXTUAL = "psi/contextual"
 FIGURE = "psi/figures/static_contextual.svg"
-PARTIALS_BYTES, VALUE_BYTES = 16e9, 16  # of all partial files at most; of a value of a token in a head, in one of them
-MERGED_AHEAD = 2  # groups, whose tables are large, that are read ahead of each other
+# most bytes of all partial files; bytes per token, head and value in one of them
+PARTIALS_BYTES, VALUE_BYTES = 16e9, 16
+MERGED_AHEAD = 2  # number of groups read ahead, which is small because their tables are large
 CONTEXT_ROW = 38  # bytes of a row of the table
 
 Batches = Iterator[tuple[Ids, Sequence[Tokens]]]
 
 
 def default_group_size(record: Run, facts: ModelFacts) -> int:
-    """Return how many shards are to share a partial file."""
+    """Return how many shards share a partial file by default."""
     static = record.require("psi")["counts"]
     partial_bytes = static["tokens"] * facts.layers * len(VALUES) * static["heads"] * VALUE_BYTES
     return fitting_group_size(len(record.shards()), partial_bytes)
@@ -58,12 +59,12 @@ def group_step(job: CorpusPass) -> Step:
 
 
 def prepare_group(item: Item, args: PassArgs) -> list[tuple[Ids, Sequence[Tokens]]]:
-    """Read the tokens of the shards of one group on cores of its own (with GPUs)."""
+    """Read the tokens of the shards of one group; with GPUs, this runs on separate cores."""
     return list(group_batches(args, item, lambda: Tokenizer(args.facts)))
 
 
 def group_batches(args: PassArgs, item: Item, tokenizer: Callable[[], Tokenizer]) -> Batches:
-    """Return the batches of a group's shards, which never cross a shard."""
+    """Yield the batches of a group's shards; a batch never spans two shards."""
     tokens, lengths = args.tokens(tokenizer), batch_lengths(args.device)
     for part, rows in part_rows(item):
         yield from tokens.batches(part, args.token_budget, lengths, rows)
@@ -72,8 +73,8 @@ def group_batches(args: PassArgs, item: Item, tokenizer: Callable[[], Tokenizer]
 class GroupReader:
     """Runs the model over groups of shards and commits the moments of the tokens that occur in each.
 
-    Takes 16 bytes for each token of the vocabulary, layer, head and value (140 MB for the packaged model, 280 MB for
-    bert-base), and twice that more while it commits.
+    Memory is 16 bytes for each token of the vocabulary, layer, head and value (140 MB for the packaged model, 280 MB
+    for bert-base), and an additional two times that during a commit.
     """
 
     def __init__(self, args: PassArgs) -> None:
@@ -84,7 +85,7 @@ class GroupReader:
         self.vocabulary = len(word_embeddings(model, args.facts))
 
     def __call__(self, item: Item, prepared: list[tuple[Ids, Sequence[Tokens]]] | None) -> Item:
-        """Read one group's shards in their order."""
+        """Read the shards of one group in their order."""
         args, number = self.args, item["shard"]
         batches = group_batches(args, item, lambda: self.tokenizer) if prepared is None else iter(prepared)
         sums, unscored = self.read(counting(batches))
@@ -94,7 +95,7 @@ class GroupReader:
         return {"shard": number, "sentences": sentences}
 
     def read(self, batches: Batches) -> tuple[TokenSums, list[int]]:
-        """Return the sums over batches, and the sentences that are not in them."""
+        """Return the sums over batches, and the ids of the sentences that are not included."""
         columns = len(self.reader.layers) * len(VALUES) * self.reader.heads
         sums = TokenSums(self.vocabulary, columns, torch.device(self.args.device))
         pad_id = self.tokenizer.pad_id
@@ -119,8 +120,8 @@ def measure_corpus(heads: int, job: CorpusPass) -> dict[str, Any]:
 
 
 def draw_figure(record: Run, facts: ModelFacts) -> None:
-    """Draw the figure that sets the corpus against the word embeddings, unless it is there."""
-    # The static part's figures go when it is done again, and this one with them.
+    """Draw the figure that compares the corpus with the word embeddings, unless it exists."""
+    # If the static part is done again, its figures are removed, including this one.
     if not record.store.exists(FIGURE):
         draw_contextual(record.store, facts.layers, facts.title)
         record.add_files("psi", "psi/figures", figure_files(FIGURE.removesuffix(".svg")))

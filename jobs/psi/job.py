@@ -4,15 +4,15 @@
     ray job submit --working-dir . -- python -m jobs.psi --out s3://bucket/run --preset paper --gpus 8 \\
         --model bert-base-uncased
 
-Writes psi/vocabulary, psi/tokens, psi/clusters and psi/agreement from the word embeddings alone; psi/contextual from
-the corpus, where there is one (corpus/, or --corpus); and figures, as PNG, PDF and SVG, below psi/figures/. Look at a
-head with python -m jobs.show --out runs/psi --psi 4:2.
+Writes psi/vocabulary, psi/tokens, psi/clusters and psi/agreement from the word embeddings alone. If there is a corpus
+(corpus/, or --corpus), it also writes psi/contextual. Figures are written as PNG, PDF and SVG below psi/figures/. Print
+a head with python -m jobs.show --out runs/psi --psi 4:2.
 
-What to expect (packaged model, float32, November 2026): a run of k-means takes 30 s of a core, all values of the word
-embeddings 3 s, the corpus 1.06 times the forward pass alone. 20,000 sentences of 27 tokens took 12 min in all on two
-cores with ten other busy processes. In addition to the model, a worker of the corpus takes 16 bytes for each token of
-the vocabulary, layer, head and value, and twice that more while it commits; the driver five times that while it merges
-(measured: 140, 300 and 760 MB; bert-base twice as much).
+What to expect (packaged model, float32, November 2026): one run of k-means takes 30 s of one core, all values of the
+word embeddings take 3 s, and the corpus takes 1.06 times the forward pass alone. 20,000 sentences of 27 tokens took 12
+min in total on two cores with ten other busy processes. In addition to the model, a worker of the corpus uses 16 bytes
+for each token of the vocabulary, layer, head and value, and an additional two times that during a commit. The driver
+uses five times that while it merges. Measured: 140, 300 and 760 MB; twice that for bert-base.
 """
 
 import sys
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class PsiConfig(SampledPassConfig):
-    """Options of `psi`, and those of `ingest` for when --corpus is given."""
+    """Options of `psi`, and the options of `ingest` for when --corpus is given."""
 
     heading: ClassVar[tuple[int, str]] = (60, "Attention heads (psi)")
 
@@ -53,7 +53,7 @@ class PsiConfig(SampledPassConfig):
 
 
 def do(config: PsiConfig, record: "Run") -> None:
-    """Measure the word embeddings, and the corpus where there is one; only what is missing of it."""
+    """Measure the word embeddings and the corpus, if there is one; work that is already done is skipped."""
     from jobs.psi.contextual import default_group_size, draw_figure, measure_corpus, plan_corpus
     from jobs.psi.vocabulary import vocabulary_stage
     from jobs.stage.corpus_pass import run_pass
@@ -76,10 +76,10 @@ def do(config: PsiConfig, record: "Run") -> None:
 
 
 def prepare(config: PsiConfig, record: "Run", contextual: bool) -> "tuple[ModelFacts, Tokenizer, nn.Module]":
-    """Check options, sources and model, and return what is known of the model, its tokenizer and itself.
+    """Check options, sources and model, and return the model's facts, its tokenizer and the model.
 
     Raises:
-        InputError: something is missing or does not fit.
+        InputError: an input is missing or invalid.
     """
     from jobs.stage.checks import check_ingest_options, check_pass, require_corpus
     from ops.errors import InputError

@@ -1,4 +1,4 @@
-"""The stage `psi`: the vocabulary is clustered by several seeds, and every layer measured, from the weights alone."""
+"""The stage `psi`, which clusters the vocabulary with several seeds and measures every layer from the weights alone."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -29,7 +29,7 @@ from ops.schema import schema
 from ops.storage.store import Store
 from ops.storage.tables import read_parts, write_part
 
-# Measured with the packaged model (jobs/psi/job.py): seconds of a run of k-means, and of all values, one core.
+# Measured with the packaged model (jobs/psi/job.py): seconds of one core for a run of k-means, and for all values.
 KMEANS_S, VALUES_S, TOKENS, CLUSTERS, WIDTH = 30.0, 3.0, 30_522, 1_000, 384
 TOKEN_ROW, CLUSTER_ROW = 18, 60  # bytes of a row, nearly all of them floats
 FIGURES_BYTES = 2_000_000
@@ -37,7 +37,7 @@ FIGURES_BYTES = 2_000_000
 
 @dataclass(frozen=True)
 class PsiArgs:
-    """What the workers are made from."""
+    """The arguments of the workers."""
 
     store: Store
     facts: ModelFacts
@@ -47,7 +47,7 @@ class PsiArgs:
 
 
 def vocabulary_stage(config: PsiConfig, facts: ModelFacts, tokenizer: Tokenizer, model: nn.Module) -> StageSpec:
-    """Return the stage that measures the word embeddings."""
+    """Return the specification of the stage that measures the word embeddings."""
     tokens, heads = len(word_embeddings(model, facts)), head_projections(model, facts)[0].heads
     clusters, runs = config.clusters or default_clusters(tokens), config.cluster_seeds
     depends_on: dict[str, Any] = {"clusters": clusters, "cluster_seeds": runs, "model": facts.fingerprint}
@@ -76,7 +76,7 @@ def vocabulary_stage(config: PsiConfig, facts: ModelFacts, tokenizer: Tokenizer,
 
 
 def clusters_step(args: PsiArgs, runs: int) -> Step:
-    """Return the step that clusters the vocabulary by so many runs of k-means."""
+    """Return the step that clusters the vocabulary with `runs` runs of k-means."""
     items = [{"run": run} for run in range(runs)]
     made = {"args": args}
     return Step("psi: clusters", items, labels_files, VocabularyClusterer, made, "runs of k-means", actors=True)
@@ -88,19 +88,19 @@ def labels_files(item: Item) -> list[Output]:
 
 
 def layers_step(args: PsiArgs) -> Step:
-    """Return the step that writes the parts of psi/tokens and psi/clusters, one a layer."""
+    """Return the step that writes psi/tokens and psi/clusters, one part per layer."""
     items = [{"layer": layer} for layer in range(args.facts.layers)]
     return Step("psi: word embeddings", items, layer_parts, LayerMeasurer, {"args": args}, "layers", actors=True)
 
 
 def layer_parts(item: Item) -> list[TablePart]:
-    """Return the parts of a layer."""
+    """Return the table parts of a layer."""
     layer = item["layer"]
     return [table_part(table, layer, f"layer-{layer}") for table in ("psi/tokens", "psi/clusters")]
 
 
 class VocabularyClusterer:
-    """Clusters the vocabulary by one seed after another."""
+    """Clusters the vocabulary with different seeds."""
 
     def __init__(self, args: PsiArgs) -> None:
         self.args = args
@@ -116,7 +116,7 @@ class VocabularyClusterer:
 
 
 class LayerMeasurer:
-    """Writes the parts of `psi/tokens` and `psi/clusters` of one layer after another."""
+    """Writes the parts of `psi/tokens` and `psi/clusters` for layers."""
 
     def __init__(self, args: PsiArgs) -> None:
         torch.set_num_threads(1)
@@ -137,7 +137,7 @@ class LayerMeasurer:
 
 
 def write_vocabulary(args: PsiArgs, runs: int, tokenizer: Tokenizer, model: nn.Module) -> dict[str, Any]:
-    """Write psi/vocabulary by the first run of k-means, and psi/agreement of all runs; return their counts."""
+    """Write psi/vocabulary from the first run of k-means and psi/agreement from all runs; return the counts."""
     step = clusters_step(args, runs)
     files = [output for item in step.items for output in step.outputs(item)]
     labellings = [table["cluster"].to_numpy() for table in read_partials(args.store, files)]
@@ -150,7 +150,7 @@ def write_vocabulary(args: PsiArgs, runs: int, tokenizer: Tokenizer, model: nn.M
 
 
 def plan(stage: Stage, record: DryRun, args: PsiArgs, runs: int, tokens: int, heads: int) -> Plan:
-    """Return what the stage would do, for a vocabulary of so many tokens, and layers of so many heads."""
+    """Return what the stage would do, for a vocabulary of `tokens` tokens and `heads` heads per layer."""
     to_cluster, to_measure = len(stage.missing(clusters_step(args, runs))), len(stage.missing(layers_step(args)))
     layers, size = args.facts.layers, tokens / TOKENS * args.facts.width / WIDTH
     kmeans, values = KMEANS_S * size * args.clusters / CLUSTERS, VALUES_S * size / layers

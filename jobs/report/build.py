@@ -1,4 +1,4 @@
-"""Building the site: what it is made from is looked for, and its pages become the files of the stage `report`."""
+"""Builds the site from the finished stages and writes its pages as the files of the stage `report`."""
 
 import re
 import sys
@@ -21,13 +21,13 @@ PAGE = re.compile(rf"{NEURONS}/\d+-\d+\.html")
 
 
 def build(record: Run, best: int, named: tuple[str, ...], winners: int) -> int:
-    """Build the site in `report/` and return for how many neurons there are pages.
+    """Build the site in `report/` and return the number of neurons with a page.
 
     Args:
         record: the run.
-        best: neurons that get a page for their score.
-        named: others, as LAYER:UNIT.
-        winners: listed of each pole.
+        best: the number of neurons that get a page because of their score.
+        named: further neurons that get a page, as LAYER:UNIT.
+        winners: the number of winners listed for each pole.
 
     Raises:
         InputError: tables are missing, or there is no such neuron.
@@ -59,9 +59,9 @@ def build(record: Run, best: int, named: tuple[str, ...], winners: int) -> int:
 
 
 def _begun(record: Run, options: dict[str, Any]) -> Store:
-    """Begin the stage, and return the folder that its pages are written to.
+    """Begin the stage, and return the folder in which its pages are written.
 
-    While another job holds the run nobody else may change its record: the pages are then put in place one by one.
+    While another job holds the run, its record cannot be changed; the pages are then put in place one by one.
     """
     try:
         if record.begin("report", {}, options, redo=True) is None:
@@ -72,7 +72,7 @@ def _begun(record: Run, options: dict[str, Any]) -> Store:
         return record.store
     listed = {file["name"] for file in record.record["tables"].get(NEURONS, [])}
     for name in record.store.walk(NEURONS):
-        # Of a report that was built while another job held the run.
+        # The page is from a report that was built while another job held the run.
         if name not in listed and PAGE.fullmatch(name):
             record.store.delete(name)
     return record.store_of("report")

@@ -3,9 +3,9 @@
     python -m jobs.report --out runs/small
     python -m jobs.report --out s3://bucket/run --best 100 --neurons 3:17 --neurons 11:309
 
-Writes report/: open report/index.html from disk, in any browser; nothing is loaded from elsewhere. The folder can be
-moved. It is rebuilt each time.
-Token shading and peaks are there where jobs.tokens has run, figures where side jobs have. Starts no Ray.
+Writes report/. Open report/index.html from disk in any browser; nothing is loaded from elsewhere. The folder can be
+moved, and it is rebuilt each time. Token shading and peaks are shown if jobs.tokens has run, and figures if side jobs
+have. Does not start Ray.
 """
 
 from typing import Annotated, ClassVar
@@ -33,7 +33,7 @@ class ReportConfig(JobConfig):
 
 
 def run(config: ReportConfig) -> None:
-    """Build the site and say where it is."""
+    """Build the site and print where it is."""
     from jobs.report.build import build
     from jobs.stage.run import Run
 

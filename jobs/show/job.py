@@ -11,8 +11,8 @@
     python -m jobs.show --out runs/small --audit
     python -m jobs.show --out runs/meaning --word banana
 
-Of a neuron it prints what it responds to, its winners, and one list of what sets these apart from the corpus, at the
-better explained pole. Reads the tables of a finished run; starts no Ray.
+For a neuron it prints, at the better explained pole, what the neuron responds to, its winners, and a list of what
+distinguishes the winners from the corpus. Reads the tables of a finished run and does not start Ray.
 """
 
 import shutil
@@ -27,9 +27,9 @@ from jobs.stage.options import JobConfig
 if TYPE_CHECKING:
     from jobs.stage.run import Run
 
-BEST = "best"  # the neuron that a run explains best, as --neuron takes it
-LISTED = 20  # neurons that a list has where no number is given
-# What may be printed in place of a neuron.
+BEST = "best"  # the value of --neuron for the neuron that a run explains best
+LISTED = 20  # default number of neurons in a list
+# What can be printed instead of a neuron.
 INSTEAD = {
     "psi": "a head, as text",
     "positions": "a table of variants, as text",
@@ -73,7 +73,7 @@ class ShowConfig(JobConfig):
 
 
 def run(config: ShowConfig) -> None:
-    """Print the neuron, or whatever the options ask for instead."""
+    """Print the neuron, or what the options request instead."""
     from jobs.show.read import audit_findings, comparison_text, head_text, positions_text, word_facts
     from jobs.stage.run import Run
     from ops.show.audit_findings import lay_out_audit
@@ -132,7 +132,7 @@ def _list_best(config: ShowConfig, record: "Run", width: int) -> None:
 
 
 def what_next(out: str) -> str:
-    """Return in words which neuron of a finished run is explained best, and how to look at it and at the others.
+    """Return text that names the best explained neuron of a finished run, and the commands to inspect neurons.
 
     Args:
         out: the run directory.
@@ -161,10 +161,10 @@ def what_next(out: str) -> str:
 
 
 def _what(config: ShowConfig) -> str:
-    """Return what to print: the first of the options that exclude each other, or the list of the best neurons.
+    """Return the name of what to print: the first given option of `INSTEAD`, else `neuron` or `best` (the list).
 
     Raises:
-        InputError: another option is given that it leaves no room for.
+        InputError: another option is given that cannot be combined with it.
     """
     from ops.errors import InputError
 
@@ -187,7 +187,7 @@ def _print_json(facts: dict[str, Any] | list[dict[str, Any]]) -> None:
 
 
 def _print(text: str) -> None:
-    """Print lines, some with words of the corpus, to a terminal of any encoding."""
+    """Print lines, which may contain words of the corpus, on a terminal with any encoding."""
     from ops.errors import visible
 
     print("\n".join(visible(line) for line in text.split("\n")))

@@ -1,4 +1,4 @@
-"""What `show` prints of a run, once the stages that it is read from are known to be complete and in place."""
+"""Reads what `show` prints, after checking that the required stages are complete and their files in place."""
 
 from typing import Any
 
@@ -36,7 +36,7 @@ def best_neurons(record: Run) -> list[dict[str, Any]]:
 
 
 def neuron_facts(record: Run, which: str, pole: str | None, rows: int | None, everything: bool) -> dict[str, Any]:
-    """Return what is known of the neuron LAYER:UNIT at a pole, None for the better one (see `read_neuron`).
+    """Return the facts of the neuron LAYER:UNIT at a pole; None for the better explained pole (see `read_neuron`).
 
     Raises:
         InputError: the tables are missing, or there is no such neuron.
@@ -62,10 +62,10 @@ def neuron_facts(record: Run, which: str, pole: str | None, rows: int | None, ev
 
 
 def word_facts(record: Run, word: str, rows: int) -> dict[str, Any]:
-    """Return what is known of a word (see `read_word`).
+    """Return the facts of a word (see `read_word`).
 
     Raises:
-        InputError: the tables are missing, or the word is not among those that were counted.
+        InputError: the tables are missing, or the word was not counted.
     """
     counted = record.require("meaning/counts")
     compared = record.stage("meaning/offsets") if record.complete("meaning/offsets") else None
@@ -94,7 +94,7 @@ def head_text(record: Run, which: str, rows: int, width: int) -> str:
 
 
 def audit_findings(record: Run) -> dict[str, Any]:
-    """Return what the job audit found (see `read_audit_findings`).
+    """Return the findings of the job audit (see `read_audit_findings`).
 
     Raises:
         InputError: the tables are missing.
@@ -110,7 +110,7 @@ def positions_text(record: Run) -> str:
     """Format the tables of `positions` as text.
 
     Raises:
-        InputError: they are missing.
+        InputError: the tables are missing.
     """
     from ops.positions.variants import VARIANTS  # imports torch, which nothing else here needs
 
@@ -123,7 +123,7 @@ def comparison_text(record: Run, rows: int, width: int) -> str:
     """Format the findings of `compare` as text, and name the parts that have not run.
 
     Raises:
-        InputError: nothing was.
+        InputError: no part of `compare` has run.
     """
     parts = [name for name in STAGES if name.startswith("compare/")]
     done = [part for part in parts if record.complete(part)]

@@ -1,1 +1,1 @@
-"""What every stage shares: its options, its record, where its files are, and the life cycle of its steps."""
+"""Code that all stages share: options, the record, the places of files, and the life cycle of steps."""

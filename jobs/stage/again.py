@@ -1,4 +1,4 @@
-"""The command that repeats a stage of a run with the options that run.json has of it."""
+"""The command that repeats a stage of a run with the options recorded in run.json."""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -7,22 +7,22 @@ from typing import Any
 from jobs.stage.options import INGEST_ONLY, CorpusConfig, flag_of
 from ops.errors import InputError, shell_word
 
-# The command has them already, or it is not to have them.
+# The command includes these options already, or must not include them.
 _NOT_REPEATED = ("out", "config", "preset", "redo", "dry_run")
 
 
 def command(out: str, stage: str, options: Mapping[str, Any], redo: bool = False, **changes: Any) -> str:
-    """Return the command that does a stage with these options, quoted for a shell; defaults are not named.
+    """Return the command that runs a stage with these options, quoted for a shell; default values are omitted.
 
     Args:
         out: the run's directory.
-        stage: the stage; of one that is a part of a job the command does that part alone.
+        stage: the stage; if it is a part of a job, the command runs only that part.
         options: as run.json records them.
-        redo: whether its results are to be replaced.
-        changes: options that are to have another value.
+        redo: whether to replace its results.
+        changes: options that get another value.
     """
     job, _, part = stage.partition("/")
-    # A job's options are known by its name, as its own command line knows them.
+    # The options are looked up by the job's name, as its own command line does.
     config = import_module(f"jobs.{job}.job").JOB.options
     fields = config.model_fields
     left_out = {*_NOT_REPEATED, *(INGEST_ONLY if job != "ingest" and issubclass(config, CorpusConfig) else ())}
@@ -36,7 +36,7 @@ def command(out: str, stage: str, options: Mapping[str, Any], redo: bool = False
 
 
 def made_anew(out: str, stage: str, table: str, wrong: str, options: Mapping[str, Any]) -> InputError:
-    """Return the error that says what is wrong with a table, with the command that rebuilds it."""
+    """Return an error that says what is wrong with a table and gives the command that rebuilds it."""
     return InputError(f"--out {out}: {wrong}; to rebuild {table}/, run", command(out, stage, options, redo=True))
 
 

@@ -1,4 +1,4 @@
-"""What is checked of a job's input before anything heavy starts, cheapest first."""
+"""Checks of a job's input before anything heavy starts, cheapest first."""
 
 from typing import Any
 
@@ -19,10 +19,10 @@ from ops.storage.tables import part_name
 
 
 def check_sources(config: CorpusConfig) -> list[Source]:
-    """Return the sources, each looked into.
+    """Return the sources after checking each of them.
 
     Raises:
-        InputError: none is named, or one cannot be read.
+        InputError: no source is named, or a source cannot be read.
     """
     if not config.corpus:
         raise InputError(f"--corpus is missing: name {READABLE}")
@@ -33,10 +33,10 @@ def check_sources(config: CorpusConfig) -> list[Source]:
 
 
 def check_source_column(config: CorpusConfig, flag: str, column: str | None) -> None:
-    """Refuse a column of metadata that no source can have, as far as its files say before they are read.
+    """Refuse a metadata column that no source can have, as far as this can be known before the files are read.
 
     Raises:
-        InputError: none can have it.
+        InputError: no source can have the column.
     """
     if column is None or not config.corpus:
         return
@@ -49,7 +49,7 @@ def check_column(record: Run, flag: str, column: str | None) -> None:
     """Refuse a column that corpus/ does not have.
 
     Raises:
-        InputError: it has none of that name, or is not as it was written.
+        InputError: corpus/ has no column of that name, or its files are not as they were written.
     """
     if column is None or not record.has_corpus:
         return
@@ -62,16 +62,16 @@ def check_column(record: Run, flag: str, column: str | None) -> None:
 
 
 def no_such_column(flag: str, column: str, there: list[str], lacks: str = "no such column") -> InputError:
-    """Return the error of a flag that names a column of metadata which the corpus has not, nor will have."""
+    """Return the error for a flag that names a metadata column that the corpus does not have and will not have."""
     beside = f"it has {', '.join(there)}" if there else "its sources have no column other than the text"
     return InputError(f"{flag} {column}: the corpus has {lacks}; {beside}")
 
 
 def check_pass(config: CorpusModelConfig, record: Run) -> tuple[ModelFacts, Tokenizer]:
-    """Check options, sources and model, and return what is known of the model, and its tokenizer.
+    """Check options, sources and model, and return the facts of the model and its tokenizer.
 
     Raises:
-        InputError: something is missing or does not fit.
+        InputError: an input is missing or invalid.
     """
     check_ingest_options(config)
     if config.corpus:
@@ -79,7 +79,7 @@ def check_pass(config: CorpusModelConfig, record: Run) -> tuple[ModelFacts, Toke
     else:
         record.require("ingest")
     check_device(config)
-    # On a cluster the user may have to choose, before anything is done.
+    # On a cluster the user may have to choose a device before anything is done.
     if isinstance(config, CorpusPassConfig) and (config.dtype == TF32 or on_cluster()):
         check_dtype(config.dtype, "cuda" if on_gpus(config) else "cpu")
     facts = read_facts(config.model, config.model_seed)
@@ -87,14 +87,14 @@ def check_pass(config: CorpusModelConfig, record: Run) -> tuple[ModelFacts, Toke
 
 
 def recorded_model(topk: dict[str, Any], name: str = "") -> ModelFacts:
-    """Return what is known now of the model whose neurons a run has; it may have become another.
+    """Return the current facts of the model of a run; the model may have changed since.
 
     Args:
         topk: the entry of `topk` in run.json.
-        name: where the model is now; empty: where it was.
+        name: the current name or place of the model; empty if it has not changed.
 
     Raises:
-        InputError: it is not there.
+        InputError: the model is not found.
     """
     options = topk["config"]
     named = name or options["model"]
@@ -102,10 +102,10 @@ def recorded_model(topk: dict[str, Any], name: str = "") -> ModelFacts:
 
 
 def check_ingest_options(config: CorpusModelConfig) -> None:
-    """Refuse options of `ingest` where no source is named.
+    """Refuse options of `ingest` if no source is named.
 
     Raises:
-        InputError: one was given without --corpus.
+        InputError: such an option was given without --corpus.
     """
     preset = PRESETS.get(config.preset or "", {})
     lonely = [n for n in INGEST_ONLY if n in config.model_fields_set and getattr(config, n) != preset.get(n)]
@@ -119,7 +119,7 @@ def require_corpus(config: CorpusModelConfig, tokenizer: Tokenizer, record: Run)
     """Return the entry of the finished corpus.
 
     Raises:
-        InputError: it is not there, or was counted by another tokenizer.
+        InputError: there is no corpus, or it was made with another tokenizer.
     """
     corpus = record.require("ingest")
     if corpus["identity"]["tokenizer"] != tokenizer.fingerprint:

@@ -1,4 +1,4 @@
-"""From flags, a YAML file and a preset to one frozen, checked config, and from a job's errors to an exit status."""
+"""Command lines of jobs: options become one frozen, checked config, and errors become an exit status."""
 
 import errno
 import io
@@ -21,7 +21,7 @@ from ops.storage.option_text import check_text
 if TYPE_CHECKING:
     from jobs.stage.run import Run
 
-# What pydantic says in terms of Python, by the kind of its complaint, for an option or for all.
+# Plain words for messages that pydantic phrases in terms of Python, by the kind of error, for one option or for all.
 _PLAIN: dict[Any, str] = {
     **{
         (option, kind): "should be a whole number or auto"
@@ -35,16 +35,16 @@ _PLAIN: dict[Any, str] = {
     "tuple_type": "should be a text, or a list of texts",
 }
 
-# Links in a circle, and a name that is too long.
+# Errors for links that form a circle, and for a name that is too long.
 _NO_PATH = (errno.ELOOP, errno.ENAMETOOLONG)
 
 
 def parse(config: type[Config], job: str, about: str, argv: list[str] | None = None) -> Config:
-    """Read a job's command line, its YAML file and its preset; flags win over the file, the file over the preset.
+    """Read a job's command line, YAML file and preset; flags override the file, and the file overrides the preset.
 
     Raises:
-        InputError: an unknown flag or key, or a value that is empty or does not fit, named.
-        SystemExit: the help was asked for, and printed.
+        InputError: a flag or key is unknown, or a value is empty or invalid; the message names it.
+        SystemExit: the help was requested and has been printed.
     """
     given_argv = sys.argv[1:] if argv is None else argv
     flag = ""
@@ -108,7 +108,7 @@ def _in_groups(config: type[Config]) -> type[Config]:
 def _heading(config: type[BaseModel], name: str) -> tuple[int, str]:
     if name in getattr(config, "required", ()):
         return (0, "Required")
-    # The class that adds an option is the last one of the order of inheritance that has it.
+    # The class that adds an option is the last one in the order of inheritance that has this option.
     owner = [c for c in config.__mro__ if name in getattr(c, "model_fields", ())][-1]
     heading: tuple[int, str] = getattr(owner, "heading", (50, "Options"))
     return heading
@@ -123,10 +123,10 @@ def _notes(config: type[BaseModel]) -> list[str]:
 
 
 def resolve(config: type[Config], job: str, flags: dict[str, Any]) -> Config:
-    """Put preset, YAML file and flags together, each winning over the one before.
+    """Combine preset, YAML file and flags; each overrides the previous one.
 
     Raises:
-        InputError: an unknown key, a value that does not fit, or a file that cannot be read.
+        InputError: a key is unknown, a value is invalid, or a file cannot be read.
     """
     file = _from_file(flags["config"], config, job) if flags.get("config") else {}
     preset = flags.get("preset", file.get("preset"))
@@ -150,13 +150,13 @@ def _from_file(path: str, config: type[BaseModel], job: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Job(Generic[Config]):
-    """A job: what `python -m jobs.NAME` runs.
+    """A job, which `python -m jobs.NAME` runs.
 
     Attributes:
-        name: its name, that of its folder.
-        options: its options.
-        run: does it.
-        about: the docstring of its module, whose first line the help begins with.
+        name: the name of the job and of its folder.
+        options: the class of its options.
+        run: the function that does the work.
+        about: the docstring of its module; the help begins with its first line.
     """
 
     name: str
@@ -170,7 +170,7 @@ class Job(Generic[Config]):
 
 
 def in_run(do: "Callable[[Config, Run], None]") -> Callable[[Config], None]:
-    """Return a function that opens the run that a job's options name, does the job in it, and releases it."""
+    """Return a function that opens the run named by a job's options, does the job in it, and releases the run."""
 
     def run(options: Config) -> None:
         from jobs.stage.dry_run import open_run
@@ -184,9 +184,9 @@ def in_run(do: "Callable[[Config, Run], None]") -> Callable[[Config], None]:
 def main(
     config: type[Config], job: str, about: str, run: Callable[[Config], None], argv: list[str] | None = None
 ) -> int:
-    """Run a job from its command line and return the exit status: 0 done, 2 wrong input, 1 anything else."""
+    """Run a job from its command line and return the exit status: 0 for done, 2 for wrong input, 1 otherwise."""
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # a terminal may not have the letters of a name or a text
+        sys.stdout.reconfigure(errors="backslashreplace")  # a terminal may be unable to show some letters
     words = sys.argv[1:] if argv is None else argv
     given = [*words, *(word.partition("=")[2] for word in words)]
     try:
@@ -197,7 +197,7 @@ def main(
         _run(run, options)
         sys.stdout.flush()
     except BrokenPipeError:
-        # Who reads the output has seen enough (`| head`); nothing more can be said there, at the end neither.
+        # The reader of the output has closed it (`| head`), so nothing more can be printed there, not even at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except InputError as error:
         sys.stdout.flush()
@@ -216,7 +216,7 @@ def main(
     except EngineError as error:
         sys.stdout.flush()
         print(f"error: {error_line(error, given)}", file=sys.stderr, flush=True)
-        # At once: Ray's own end would wait for what is gone, or speak after the message.
+        # Exit at once: Ray's shutdown would wait for processes that are gone, or print after the message.
         os._exit(1)
     except KeyboardInterrupt as error:
         print(f"\n{STOPPED}", file=sys.stderr)
@@ -228,12 +228,12 @@ def _run(run: Callable[[Config], None], config: Config) -> None:
     """Run a job.
 
     Raises:
-        InputError: the input is wrong; a table that it reads is damaged or incomplete.
+        InputError: the input is wrong, or a table that the job reads is damaged or incomplete.
     """
     try:
         run(config)
     except Exception as error:
-        # What Arrow cannot read, it tells without a number; of tables, without their names. A file may also be gone.
+        # If Arrow cannot read a table, its error has no errno and does not name the table. A file may also be missing.
         of_arrow = type(error).__module__.startswith("pyarrow")
         unread = isinstance(error, OSError) and error.errno in (None, errno.ENOENT)
         if isinstance(error, InputError) or not (of_arrow or unread):

@@ -1,4 +1,4 @@
-"""The copies of the annotated sentences that machines keep while a stage reads them."""
+"""The local copies of the annotated sentences that machines keep while a stage reads them."""
 
 from functools import partial
 
@@ -8,5 +8,5 @@ from ops.sentences.local_copy import drop_sentences
 
 
 def drop_copies(stage: Stage) -> None:
-    """Remove every machine's copy of the annotated sentences; to be called once the stage's tables are in place."""
+    """Remove every machine's copy of the annotated sentences; call this once the stage's tables are in place."""
     on_every_machine(partial(drop_sentences, stage.record.require("annotate")["fingerprint"]))

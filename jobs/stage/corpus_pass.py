@@ -1,4 +1,4 @@
-"""A stage that runs the model over the corpus, shard by shard: `topk`, and the side jobs."""
+"""Stages that run the model over the corpus, shard by shard: `topk` and the side jobs."""
 
 import sys
 from collections.abc import Callable
@@ -29,15 +29,15 @@ from ops.storage.store import Store
 
 @dataclass(frozen=True)
 class PassArgs:
-    """What the workers of a pass are made from; a job's own args add its options.
+    """The arguments from which the workers of a pass are made; the args of each job add its own options.
 
     Attributes:
         store: the run's folder.
         facts: the model.
-        fingerprint: the stage's.
+        fingerprint: the fingerprint of the stage.
         device, dtype, threads, token_budget: how the model computes.
-        seed: of every draw.
-        kept: where ingest kept the tokens of corpus/, which are those of this model's tokenizer; None: nowhere.
+        seed: the seed of every random draw.
+        kept: where ingest stored the tokens of corpus/, made by this model's tokenizer; None if they were not stored.
     """
 
     store: Store
@@ -51,22 +51,22 @@ class PassArgs:
     kept: KeptTokens | None
 
     def tokens(self, tokenizer: Callable[[], Tokenizer]) -> CorpusTokens:
-        """Return what reads the tokens of corpus/; `tokenizer` returns the model's, where it is needed."""
+        """Return the reader of the tokens of corpus/; it calls `tokenizer` to get the model's tokenizer if needed."""
         return CorpusTokens(self.store, self.kept, tokenizer)
 
 
 @dataclass(frozen=True)
 class CorpusPass:
-    """A pass of the model over the corpus that was begun: its shards, or groups of them, are the items of a step.
+    """A pass of the model over the corpus that was begun; its shards, or groups of shards, are the items of a step.
 
     Attributes:
         stage: the stage under way.
         corpus: the entry of the corpus in run.json.
-        shards: the corpus's, or groups of them.
-        per_group: shards of a group.
-        placement, prefetch: as chosen.
-        args: what its workers are made from.
-        sample: ids of the sentences that are read, ascending; None: all.
+        shards: the shards of the corpus, or groups of them.
+        per_group: the number of shards in a group.
+        placement, prefetch: where the pass runs, and how many shards a GPU worker holds at a time.
+        args: the arguments from which its workers are made.
+        sample: the ids of the sentences that are read, ascending; None if all sentences are read.
     """
 
     stage: Stage
@@ -80,30 +80,37 @@ class CorpusPass:
 
     @property
     def sentences(self) -> int:
-        """How many sentences are read."""
+        """The number of sentences that are read."""
         return self.shards.sentences if self.sample is None else len(self.sample)
 
     @property
     def numbers(self) -> list[int]:
-        """The shards that hold a sentence to be read, ascending."""
+        """The indices of the shards that hold a sentence to be read, ascending."""
         if self.sample is None:
             return list(range(len(self.shards)))
         return [i for i, ids in enumerate(self.shards.split(self.sample)) if len(ids)]
 
     @property
     def partials(self) -> list[Output]:
-        """All partial files, in the order of the shards: merge them in this order for the same bits."""
+        """All partial files, in the order of the shards; merge them in this order to get bit-identical results."""
         return [shard_file(self.stage.name, i) for i in self.numbers]
 
     def shard_step(
         self, worker: Callable[..., Worker], args: Item, prepare: Callable[[Item], Any] | None = None
     ) -> Step:
-        """Return the step whose items are the shards, or groups of them, in the seeded order.
+        """Return the step whose items are the shards, or groups of them, in an order that depends on the seed.
 
-        An item is `{"shard": number, "place": among those that are read, "span": (first, stop), "parts": [parts of
-        corpus/], "rows": ids of the sentences of each part or None for all, "sentences": how many}`, where the span is
-        that of the sentence ids; `part_rows` takes parts and rows together. `prepare` is used where shards are read
-        ahead of GPUs. The worker commits `shard_file(stage, number)` and returns a row that holds `sentences`.
+        An item has these entries:
+
+        - `shard`: the index of the shard or group;
+        - `place`: its index among the shards that are read;
+        - `span`: the range `(first, stop)` of sentence ids;
+        - `parts`: the parts of corpus/;
+        - `rows`: the ids of the sentences of each part, or None for all; `part_rows` returns parts and rows together;
+        - `sentences`: the number of sentences.
+
+        `prepare` is used if shards are read ahead of GPUs. The worker commits `shard_file(stage, shard)` and returns a
+        row that holds `sentences`.
         """
         places = {number: place for place, number in enumerate(self.numbers)}
         items = [{"place": places[i], **self._item(i)} for i in self.shards.order(self.args.seed) if i in places]
@@ -135,14 +142,14 @@ class CorpusPass:
         return {**item, "rows": [ids.tolist() for ids in np.split(own, cuts)], "sentences": len(own)}
 
     def do_first(self, step: Step) -> None:
-        """Do a step of one item that the shards wait for, and have a cluster's GPUs boot meanwhile, not after it."""
+        """Do a step of one item that the shards wait for, and let a cluster start its GPU machines in the meantime."""
         if todo := self.stage.missing(step):
             workers = min(self.placement.workers or 1, len(self.numbers))
             with asked_for_gpus(workers - 1 if self.placement.reads_ahead else 0):
                 self.stage.do(step, todo=todo)
 
     def do(self, step: Step, each: Callable[[Item], None] | None = None, todo: list[Item] | None = None) -> list[Item]:
-        """Do the step of the shards as `Stage.do` does, with a word where there are fewer of them than workers."""
+        """Do the step of the shards as `Stage.do` does, and print a hint if there are fewer shards than workers."""
         if self.placement.workers and len(step.items) < self.placement.workers:
             few = f"{counted(len(step.items), 'shard')} for {self.placement.workers} workers"
             hint = f"{few}; a smaller --shard-size would use them all"
@@ -150,11 +157,11 @@ class CorpusPass:
         return self.stage.do(step, each, todo)
 
     def accounted(self, scored: int, unscored: int, counts: dict[str, Any]) -> dict[str, Any]:
-        """Return the counts of the stage, once every sentence is known to have been scored or not.
+        """Return the counts of the stage, after checking that every sentence was counted as scored or unscored.
 
         Raises:
-            InputError: not one sentence could be scored.
-            RuntimeError: the sentences do not add up.
+            InputError: no sentence could be scored.
+            RuntimeError: the numbers of scored and unscored sentences do not add up to the number of sentences read.
         """
         if scored + unscored != self.sentences:
             raise RuntimeError(
@@ -177,22 +184,23 @@ def run_pass(
     per_group: int = 1,
     model_of_the_run: bool = False,
 ) -> Stage | None:
-    """Run a stage that is a pass of the model over the corpus, as `run_stage` does; the corpus must be there.
+    """Run a stage that is a pass of the model over the corpus, as `run_stage` does; the corpus must exist.
 
     Args:
         name: the stage.
         config: the options.
         record: the run.
-        facts, tokenizer: as `checks.check_pass` found them.
+        facts, tokenizer: the model and its tokenizer, as `checks.check_pass` returned them.
         depends_on: the job's own options that its results depend on; model, placement, dtype and seed are added here.
         do: does the pass, writes its tables and returns the counts; `CorpusPass.accounted` checks them.
         plan: returns what the pass would do, for `--dry-run`.
-        per_group: shards that share one partial file (where a worker's state is large); the results depend on it.
-        model_of_the_run: whether the model becomes that of the whole run, as topk's does; otherwise it is recorded for
-            this stage, since a side job may look at another model with the same tokenizer.
+        per_group: the number of shards that share one partial file; it is above 1 if a worker's state is large. The
+            results depend on it.
+        model_of_the_run: whether the model is recorded as the model of the complete run, as for `topk`. Otherwise it is
+            recorded only for this stage, since a side job may use another model with the same tokenizer.
 
     Raises:
-        InputError: another tokenizer than the corpus's, or results of other options are there.
+        InputError: the tokenizer is not the tokenizer of the corpus, or results of other options exist.
     """
     corpus = require_corpus(config, tokenizer, record)
     placement = choose_placement(config, record, name)
@@ -228,7 +236,7 @@ def run_pass(
 
 
 def measured_sentences(config: CorpusPassConfig, record: RunReader) -> Ids | None:
-    """Return the ids of the sentences that `--sentences` draws from the finished corpus, ascending; None: all of it.
+    """Return the ids of the sentences that `--sentences` draws from the finished corpus, ascending; None for all.
 
     Raises:
         InputError: there is no corpus.
@@ -239,7 +247,7 @@ def measured_sentences(config: CorpusPassConfig, record: RunReader) -> Ids | Non
 
 
 def part_rows(item: Item) -> list[tuple[int, Ids | None]]:
-    """Return the parts of corpus/ that an item of a pass reads, each with the ids that are read of it; None: all."""
+    """Return the parts of corpus/ that an item of a pass reads, each with the ids to read; None for all."""
     rows = item["rows"] or [None] * len(item["parts"])
     return [
         (part, None if ids is None else np.array(ids, np.int64)) for part, ids in zip(item["parts"], rows, strict=True)
@@ -247,7 +255,7 @@ def part_rows(item: Item) -> list[tuple[int, Ids | None]]:
 
 
 def kept_tokens(record: RunReader) -> KeptTokens | None:
-    """Return where ingest kept the tokens of the finished corpus; None where an earlier version kept none.
+    """Return where ingest stored the tokens of the finished corpus; None if an earlier version stored no tokens.
 
     Raises:
         InputError: there is no corpus.
@@ -257,7 +265,7 @@ def kept_tokens(record: RunReader) -> KeptTokens | None:
 
 
 def describe(facts: ModelFacts) -> dict[str, Any]:
-    """Return what run.json says of a model; it has a `seed` where the weights are random."""
+    """Return the entry of run.json for a model; it includes `seed` if the weights are random."""
     return {
         "name": facts.name, "type": facts.model_type, "layers": facts.layers, "width": facts.width,
         "position_limit": facts.position_limit, "fingerprint": facts.fingerprint,

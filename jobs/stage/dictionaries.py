@@ -1,4 +1,4 @@
-"""The dictionaries of a finished run, for stages that compute its activations again."""
+"""The sparse dictionaries of a finished run, for stages that compute its activations again."""
 
 from typing import Any
 
@@ -10,19 +10,19 @@ from ops.model.load import ModelFacts
 
 
 def is_of_dictionaries(topk: dict[str, Any]) -> bool:
-    """Tell whether a run's units are features, by the entry of `topk` in run.json."""
+    """Tell whether a run's units are features of sparse dictionaries, from the entry of `topk` in run.json."""
     return "dictionaries" in topk["identity"]
 
 
 def dictionaries_of(topk: dict[str, Any], facts: ModelFacts) -> tuple[Description, ...]:
-    """Return the dictionaries whose features a run's tables are of; none where units are neurons.
+    """Return the sparse dictionaries whose features are the units of a run; an empty tuple if its units are neurons.
 
     Args:
         topk: the entry of `topk` in run.json.
         facts: the run's model.
 
     Raises:
-        InputError: one is not there any more, or has become another.
+        InputError: a dictionary is missing, or has changed since `topk` ran.
     """
     if not is_of_dictionaries(topk):
         return ()
@@ -37,6 +37,6 @@ def dictionaries_of(topk: dict[str, Any], facts: ModelFacts) -> tuple[Descriptio
 
 
 def block_of(topk: dict[str, Any]) -> int | None:
-    """Return how many features a run encodes at a time; None: by free memory."""
+    """Return how many features a run encodes at a time; None if the number depends on the free memory."""
     block = topk["config"].get("feature_block", "auto")
     return None if block == "auto" else int(block)

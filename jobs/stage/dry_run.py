@@ -1,4 +1,4 @@
-"""`--dry-run`: a run whose stages are begun as ever and then say what they would do, with nothing touched."""
+"""`--dry-run`: each stage begins as usual and then prints what it would do; nothing is changed."""
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,16 +20,16 @@ _BYTES = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 @dataclass(frozen=True)
 class Plan:
-    """What a stage says of itself before it runs.
+    """What a stage would do, estimated before it runs.
 
     Attributes:
-        work: what it would do, a line for each part.
-        seconds: what that takes, about; None where it cannot be known.
-        kept: bytes of the tables that it would write, about; None where they cannot be known.
-        passing: additional bytes while it runs, at most.
-        basis: what the estimates rest on.
-        tables: those that it would write; by default all of the stage's.
-        counts: what run.json would hold of it, as far as later stages ask.
+        work: descriptions of the work, one line for each part.
+        seconds: the approximate duration in seconds; None if it cannot be known.
+        kept: the approximate size in bytes of the tables that the stage would write; None if it cannot be known.
+        passing: the maximum number of additional bytes while it runs.
+        basis: descriptions of what the estimates are based on.
+        tables: the tables that it would write; by default all tables of the stage.
+        counts: the counts that run.json would hold for the stage, as far as later stages read them.
     """
 
     work: Sequence[str]
@@ -51,12 +51,12 @@ class _Total:
 
 
 class DryRun(Run):
-    """A run that is looked into: its stages are begun, and what they would leave is noted in memory alone.
+    """A run for `--dry-run`: its stages are begun, and what they would write is noted only in memory.
 
     Attributes:
-        sample: sentences of the corpus to be, where it is not there yet.
-        assumed: what is said of the number of sentences where the sources do not tell it.
-        timed_s: seconds for which a stage times some of its work.
+        sample: sentences of the planned corpus, if the corpus does not exist yet.
+        assumed: a note on the number of sentences, if it cannot be found from the sources.
+        timed_s: the number of seconds for which a stage times some of its work.
     """
 
     store_class = ReadOnlyStore
@@ -71,13 +71,13 @@ class DryRun(Run):
         self._spreads = False
 
     def save(self) -> None:
-        """Leave the record as it is on disk."""
+        """Do nothing, so that the record stays as it is on disk."""
 
     def hold(self, work: str) -> None:
-        """Keep nobody from the run.
+        """Check that no killed job left the run half-published; unlike a real run, take no lock.
 
         Raises:
-            InputError: it is between two states.
+            InputError: a job was killed while it put its tables in place.
         """
         if "publishing" in self.record:
             raise InputError(
@@ -86,14 +86,14 @@ class DryRun(Run):
             )
 
     def check_files(self, *names: str, footers: bool = False, only: Container[str] | None = None) -> None:
-        """Look whether tables are there as they were written, but for those that are only expected."""
+        """Check that tables are as they were written, except the tables that are only planned."""
         super().check_files(*(name for name in names if not self.is_expected(name)), footers=footers, only=only)
 
     def begin(self, name: str, identity: dict[str, Any], config: dict[str, Any], redo: bool) -> str | None:
-        """Begin a stage as ever, and ask whether the folder could be written where there is something to do.
+        """Begin a stage as usual and, if there is something to do, check that the folder can be written.
 
         Raises:
-            InputError: it could not be, or as `Run.begin` raises it.
+            InputError: the folder cannot be written, or `Run.begin` raises this error.
         """
         found = super().begin(name, identity, config, redo)
         if found is not None:
@@ -108,16 +108,16 @@ class DryRun(Run):
         return super()._start_anew(name, redo)
 
     def done_before(self, name: str, found: str) -> None:
-        """Say that a stage would have nothing to do."""
+        """Print that a stage would have nothing to do."""
         print(f"{name}\n  already done: {found}", flush=True)
 
     def first_spread(self) -> bool:
-        """Tell whether no step before this one would have been spread over workers, and note that this one would."""
+        """Tell whether this step would be the first one that is spread over workers, and note that it would be."""
         first, self._spreads = not self._spreads, True
         return first
 
     def is_expected(self, name: str) -> bool:
-        """Tell whether a stage's results do not exist yet and are only assumed, for the stages after it."""
+        """Tell whether a stage's results do not exist yet and are only assumed, so that later stages can be planned."""
         entry = self.stage(name)
         return entry is not None and "expected" in entry
 
@@ -153,7 +153,7 @@ class DryRun(Run):
         entry.update(complete=True, expected=True, counts=dict(plan.counts))
 
     def print_total(self) -> None:
-        """Print what all stages would take together, and the room that there is."""
+        """Print the total time and size of all stages, and the free space."""
         total = self._total
         if not total.stages:
             print("in all: nothing to do")
@@ -172,17 +172,17 @@ class DryRun(Run):
 
 @contextmanager
 def open_run(config: StageConfig) -> Iterator[Run]:
-    """Open a job's run; with --dry-run one that is not touched, and print the total at the end.
+    """Open a job's run; with --dry-run, open it without changing it and print the total at the end.
 
     Raises:
-        InputError: as `Run` raises it.
+        InputError: `Run` raises this error.
     """
     if not config.dry_run:
         run = Run(config.out)
         try:
             yield run
         except InputError:
-            # What was refused is not what the corrected command is to be held to.
+            # The corrected command must not be compared with the refused options.
             run.forget_begun()
             raise
         finally:
@@ -194,7 +194,7 @@ def open_run(config: StageConfig) -> Iterator[Run]:
 
 
 def size(number: float) -> str:
-    """Return a number of bytes for people: `3.1 GB`, `20 MB`, `700 kB`."""
+    """Return a number of bytes in readable form: `3.1 GB`, `20 MB`, `700 kB`."""
     unit, name = next(((unit, name) for unit, name in _BYTES if number >= unit), _BYTES[-1])
     amount = number / unit
     return f"{amount:.1f} {name}" if 0 < amount < 9.95 else f"{amount:,.0f} {name}"

@@ -1,4 +1,4 @@
-"""What steps and passes of the model would take, for `--dry-run`: from some items that are timed to all workers."""
+"""Estimated durations of steps and model passes for `--dry-run`, computed from a sample that is timed."""
 
 import math
 import time
@@ -19,14 +19,15 @@ from ops.model.tokenizer import Tokenizer, Tokens
 from ops.shards import Ids
 from ops.storage.tables import part_name
 
-WARM_UP = 8  # sentences that are read before the time counts
-# Measured on two cores (docs/scale.md): from a job's begin to its first item, and further actors' and tasks' start.
+WARM_UP = 8  # number of sentences that are read before the timing starts
+# Measured on two cores (docs/scale.md): the time from a job's start to its first item, and the start of more actors or
+# tasks.
 FIRST_START_S, ACTORS_START_S, TASKS_START_S = 10.6, 3.5, 0.2
-MOST_PARTS, MOST_ROWS = 4, 5_000  # of corpus/, and of a part
+MOST_PARTS, MOST_ROWS = 4, 5_000  # most parts of corpus/, and most rows of a part
 
 
 def corpus_sample(record: DryRun, corpus_parts: int) -> Sentences:
-    """Return sentences of the corpus, runs of them from parts spread over it; where it is not there, what is known."""
+    """Return blocks of sentences from parts spread over the corpus; without a corpus, the sample of its sources."""
     if record.sample is not None:
         return record.sample
     ids: list[Ids] = []
@@ -44,11 +45,11 @@ def corpus_sample(record: DryRun, corpus_parts: int) -> Sentences:
 
 
 class PassEstimate:
-    """The missing shards of a pass, and what they take.
+    """The missing shards of a pass, and the time they take.
 
     Args:
         record, job: the run and the pass.
-        step: the one of the shards.
+        step: the step whose items are the shards.
     """
 
     def __init__(self, record: DryRun, job: CorpusPass, step: Step) -> None:
@@ -60,11 +61,11 @@ class PassEstimate:
 
     @property
     def can_time(self) -> bool:
-        """Whether the device that the pass would use is to be seen from here."""
+        """Whether the device that the pass would use is available in this process."""
         return self.job.placement.device == "cpu" or torch.cuda.is_available()
 
     def batches(self, texts: Sentences | None = None) -> TimedBatches:
-        """Return batches to time the pass on: of the sample, or of texts made of it."""
+        """Return batches to time the pass on, taken from the sample or from texts made from it."""
         own = self.sample if texts is None else texts
         columns = (own.sent_ids, own.texts, own.n_tokens)
         place = self.job.placement
@@ -78,12 +79,13 @@ class PassEstimate:
         texts: Sentences | None = None,
         besides: float = 0.0,
     ) -> TimedBatches:
-        """Return batches of the sample, or of texts made of it, that were timed on what a worker does with them.
+        """Time a worker's computation on batches of the sample, or of texts made from it, and return the batches.
 
         Args:
-            work: does it with the batches that it is given; it is first called with some sentences that do not count.
-            texts: what to read in place of the sample.
-            besides: seconds that it takes whatever the batches, which are not theirs.
+            work: does the computation on the batches that it is given. It is first called with some sentences that are
+                not timed.
+            texts: the texts to read in place of the sample.
+            besides: the seconds that it takes regardless of the batches; they are subtracted.
         """
         own = self.sample if texts is None else texts
         batches = self.batches(texts)
@@ -94,18 +96,18 @@ class PassEstimate:
         return batches
 
     def work(self, verb: str) -> str:
-        """Return what would be done with the shards."""
+        """Return a line that says what would be done with the shards."""
         size = self.job.per_group
         done = f"{verb} {of_all(len(self.missing), len(self.step.items), 'shard' if size == 1 else 'group')}"
         done += "" if size == 1 else f" of {size} shards"
         return f"{done}, {of_all(self.sentences, self.job.sentences, 'sentence')}"
 
     def seconds(self, worker_s: float) -> float:
-        """Return what the missing shards take where one worker would take `worker_s`."""
+        """Return the seconds that the missing shards take if one worker alone would take `worker_s` seconds."""
         return spread_seconds(self.record, len(self.missing), self.job.placement.workers, worker_s, actors=True)
 
     def basis(self, timed: TimedBatches | None, what: str = "sentence") -> list[str]:
-        """Return what the estimate rests on."""
+        """Return lines that say what the estimate is based on."""
         place = self.job.placement
         if timed is None:
             return [f"nothing timed: there is no {place.device} device here"]
@@ -118,14 +120,14 @@ class PassEstimate:
 
 
 def spread_seconds(record: DryRun, items: int, workers: int | None, worker_s: float, actors: bool = False) -> float:
-    """Return the seconds of a step whose missing items would take one worker `worker_s`, start included.
+    """Return the seconds of a step, start included, whose missing items would take one worker `worker_s` seconds.
 
     Args:
-        record: the run; it notes that Ray would be up after this.
-        items: those that are missing, of equal length.
-        workers: most workers; None, for as many as a cluster brings up, counts as one.
-        worker_s: seconds of work in all items.
-        actors: whether the step's workers are.
+        record: the run; it notes that Ray would be running after this step.
+        items: the number of missing items, assumed to be of equal length.
+        workers: the maximum number of workers; None, for as many as a cluster brings up, counts as one.
+        worker_s: the seconds of work in all items.
+        actors: whether the step's workers are actors.
     """
     if not items:
         return 0.0
@@ -137,12 +139,12 @@ def spread_seconds(record: DryRun, items: int, workers: int | None, worker_s: fl
 
 
 def by_workers(workers: int | None) -> str:
-    """Return the words for a number of workers."""
+    """Return a phrase that describes a number of workers."""
     if workers is None:
         return "the time of one worker; all workers that the cluster brings up share it"
     return f"{workers} worker{'s' if workers > 1 else ''}, start-up included (docs/scale.md)"
 
 
 def of_all(missing: int, everything: int, what: str) -> str:
-    """Return how many of all things are missing: `2 of 3 shards`."""
+    """Return a phrase that says how many of all things are missing: `2 of 3 shards`."""
     return f"{missing:,} of {counted(everything, what)}"

@@ -1,4 +1,4 @@
-"""Every file below a run's folder: its name, writing and reading it, and putting a finished stage's files in place."""
+"""The files below a run's folder: their names, how they are written and read, and how tables are published."""
 
 import json
 import re
@@ -19,7 +19,7 @@ from ops.storage.side_by_side import SMALL_FILES_AT_ONCE, side_by_side
 from ops.storage.store import FINGERPRINT, Store, View, is_whole, shard_footer
 from ops.storage.tables import part_name, write_part
 
-SHOWN = 3  # names in a message
+SHOWN = 3  # number of names in a message
 
 Tables = dict[str, list[dict[str, Any]]]
 
@@ -29,16 +29,16 @@ _MODEL = r"config\.json|model[\w.-]*\.(safetensors|json)|classifier\.(safetensor
 _TOKENIZER = (
     r"\w*token\w*(\.\w+)?\.(json|model)|(vocab|merges|spiece|sentencepiece\.bpe|unigram|bpe)\.(json|txt|model|codes)"
 )
-# What stages put into the folders of their tables: parts, the codes that mining reads, figures, pages, a model.
+# The files in the folders of tables: parts, the codes that mining reads, plots, pages, a model.
 _PUBLISHED = re.compile(
     rf"(part|shard)-\d+\.parquet|vocabulary(-places)?\.parquet|[\w-]+\.(png|svg|pdf|html|css|js)|{_MODEL}|{_TOKENIZER}"
 )
-# What stages have under way: files with a number, bare bytes, and files that are not finished.
+# Partial files: files with an index, raw bytes, and files that are not finished.
 _PARTIAL = re.compile(r"[a-z_]+(-[a-z_]+)*-\d+(-of-\d+)?([-.][a-z_]+)?\.(parquet|tar)|[a-z_]+\.bin|\..+\.[0-9a-f]{12}")
 
 
 def is_published(name: str) -> bool:
-    """Tell whether a file's name, without its folder, is one that a stage gives to a file of a table."""
+    """Tell whether a file name, without its folder, is a name that a stage gives to a file of a table."""
     return _PUBLISHED.fullmatch(name) is not None
 
 
@@ -58,22 +58,22 @@ def is_ours(store: Store, path: str) -> bool:
 
 @dataclass(frozen=True)
 class Output:
-    """A file that the worker of an item commits.
+    """A file that a worker commits for an item.
 
     Attributes:
-        path: below the run's folder.
-        name: what its footer says that it holds, so that no file is mistaken for another.
+        path: the path of the file below the run's folder.
+        name: the description of its contents in its footer, so that no file is mistaken for another.
     """
 
     path: str
     name: str
 
     def footer(self, fingerprint: str, rows: int) -> dict[bytes, bytes]:
-        """Return the footer entries by which `is_whole` knows the file."""
+        """Return the footer entries by which `is_whole` recognizes the file."""
         return shard_footer(fingerprint, self.name, rows)
 
     def is_whole(self, store: Store, fingerprint: str) -> bool:
-        """Tell whether the file is in place, complete, and this stage's."""
+        """Tell whether the file exists, is complete, and belongs to this stage."""
         return is_whole(store, self.path, fingerprint, self.name)
 
 
@@ -82,15 +82,15 @@ class TablePart(Output):
     """A part of a published table.
 
     Attributes:
-        table: the table's name.
-        part: the part's number, from 0.
+        table: the name of the table.
+        part: the index of the part, from 0.
     """
 
     table: str
     part: int
 
     def write(self, store: Store, groups: Iterable[pa.Table], fingerprint: str, layout: pa.Schema | None = None) -> int:
-        """Commit the part, a row group for each table, and return its number of rows; `layout` if not the schema's."""
+        """Commit the part, one row group per table, and return its number of rows; `layout` replaces the schema."""
         tables = list(groups)
         rows = sum(table.num_rows for table in tables)
         columns = schema(self.table) if layout is None else layout
@@ -98,12 +98,12 @@ class TablePart(Output):
 
 
 def table_part(table: str, part: int, name: str) -> TablePart:
-    """Return a part of a published table; `name` says what it holds."""
+    """Return a part of a published table; `name` describes its contents."""
     return TablePart(part_name(table, part), name, table, part)
 
 
 def partial_file(stage: str, name: str, number: int | None = None, digits: int = 5) -> Output:
-    """Return a partial file of a stage by what it holds, such as `vocabulary`, or `range` and its number."""
+    """Return a partial file of a stage, named after its contents, such as `vocabulary`, or `range` and its index."""
     stem = name if number is None else f"{name}-{number:0{digits}d}"
     return Output(f"{STAGES[stage].partials}/{stem}.parquet", name if number is None else f"{name}-{number}")
 
@@ -131,9 +131,9 @@ def write_partial(
     Args:
         store: the run's folder, as the stage sees it.
         output: the file.
-        table: what it holds.
-        fingerprint: the stage's.
-        notes: what else it says, JSON-able; `read_notes` returns it.
+        table: the table to write.
+        fingerprint: the fingerprint of the stage.
+        notes: further JSON-able data to record in the file; `read_notes` returns it.
         write: writes a table, its footer included, to a local path.
         extra: further footer entries.
     """
@@ -153,9 +153,9 @@ def commit_partial(
     notes: Any = None,
     extra: dict[bytes, bytes] | None = None,
 ) -> None:
-    """Commit a partial file of so many rows that `write` writes to a local path, with the footer that it is given.
+    """Commit a partial file of `rows` rows; `write` writes it to a local path with the footer that it is given.
 
-    The other arguments are those of `write_partial`.
+    The other arguments are the arguments of `write_partial`.
     """
     footer = {**output.footer(fingerprint, rows), **(extra or {})}
     if notes is not None:
@@ -164,7 +164,7 @@ def commit_partial(
 
 
 def read_partial(store: Store, output: Output, columns: list[str] | None = None) -> pa.Table:
-    """Return the table of a partial file; `notes_of` finds in it what else the file records."""
+    """Return the table of a partial file; `notes_of` returns the notes of the file from this table."""
     with store.parquet(output.path) as file:
         return file.read(columns=columns)
 
@@ -172,24 +172,24 @@ def read_partial(store: Store, output: Output, columns: list[str] | None = None)
 def read_partials(
     store: Store, outputs: Iterable[Output], columns: list[str] | None = None, at_once: int = SMALL_FILES_AT_ONCE
 ) -> Iterator[pa.Table]:
-    """Return the tables of partial files in their order; memory is that of `at_once` of them."""
+    """Yield the tables of partial files in their order; at most `at_once` tables are in memory."""
     return side_by_side(lambda output: read_partial(store, output, columns), outputs, at_once)
 
 
 def notes_of(table: pa.Table) -> Any:
-    """Return what else is recorded in the partial file that a table was read from."""
+    """Return the notes that are recorded in the partial file from which a table was read."""
     return json.loads((table.schema.metadata or {})[NOTES])
 
 
 def with_notes(tables: Iterable[pa.Table], notes: list[Any]) -> Iterator[pa.Table]:
-    """Return the tables of partial files as they come, and add to `notes` what else each file records."""
+    """Yield the tables of partial files in their order, and append the notes of each file to `notes`."""
     for table in tables:
         notes.append(notes_of(table))
         yield table
 
 
 def read_notes(store: Store, outputs: Iterable[Output]) -> list[Any]:
-    """Return what partial files record in addition to their tables, in their order."""
+    """Return the notes that partial files record in addition to their tables, in the order of the files."""
 
     def of_file(output: Output) -> Any:
         with store.parquet(output.path) as file:
@@ -204,13 +204,13 @@ def under(stage: str) -> str:
 
 
 def view_of(stage: str, tables: Tables, guard: Any = None) -> View:
-    """Return what a stage under way sees of the run: its own tables to be, and of the others the recorded files."""
+    """Return what a running stage sees of the run: its own unfinished tables, and other tables' recorded files."""
     own = STAGES[stage].tables
     return View(own, under(stage), guard, _names({table: tables[table] for table in tables.keys() - set(own)}))
 
 
 def finished_view(tables: Tables) -> View:
-    """Return the run as its readers see it: of each table the recorded files."""
+    """Return the view of readers on the run: the recorded files of each table."""
     return View(files=_names(tables))
 
 
@@ -222,7 +222,7 @@ def written(store: Store, stage: str, fingerprint: str) -> Tables:
     """Return the files in `under(stage)` for each table of a stage, as run.json records them.
 
     Raises:
-        RuntimeError: one of them is of other options.
+        RuntimeError: a file was written with other options.
     """
     folder = under(stage)
     found = {n: size for n, size in store.walk(folder).items() if "/." not in n and is_published(n.rpartition("/")[2])}
@@ -246,13 +246,13 @@ def _entry(store: Store, name: str, folder: str, size: int, fingerprint: str) ->
 
 
 def _footer(store: Store, name: str, default: str) -> tuple[str, int]:
-    """Return a Parquet file's fingerprint, `default` where it carries none, and its rows."""
+    """Return a Parquet file's fingerprint (`default` if it records none) and its number of rows."""
     with store.parquet(name) as file:
         return (file.metadata.metadata or {}).get(FINGERPRINT, default.encode()).decode(), file.metadata.num_rows
 
 
 def added(store: Store, table: str, names: list[str], fingerprint: str) -> list[dict[str, Any]]:
-    """Return as run.json records them the files of a table that were written in place, and are no Parquet."""
+    """Return the entries of run.json for files of a table that were written in place and are not Parquet files."""
     found = store.walk(table)
     return [{"name": name, "rows": None, "bytes": found[name], "fingerprint": fingerprint} for name in names]
 
@@ -260,19 +260,20 @@ def added(store: Store, table: str, names: list[str], fingerprint: str) -> list[
 def check_tables(
     store: Store, stages: Iterable[str], record: Mapping[str, Any], footers: bool, only: Container[str] | None = None
 ) -> None:
-    """Look whether the tables of finished stages are there as they wrote them; notes name files that are nobody's.
+    """Check that the tables of finished stages are as the stages wrote them.
 
-    Kept tokens may be gone: a note says that they are to be found again. Where something is wrong, that alone is said.
+    Foreign files are named in notes on standard error. Stored tokens may be missing: then a note says that sentences
+    are tokenized again. If a table is wrong, only the error is raised.
 
     Args:
         store: the run's folder.
-        stages: by name.
-        record: what run.json holds.
-        footers: look into the files too, not at names and sizes alone.
-        only: look at these of the stages' tables; None: at all.
+        stages: the names of the stages.
+        record: the contents of run.json.
+        footers: whether to read the footers of the files too, in addition to names and sizes.
+        only: the tables to check; None for all tables of the stages.
 
     Raises:
-        InputError: one is missing or another.
+        InputError: a file is missing, or is not the file that was recorded.
     """
     for note in [note for stage in stages for note in _checked(store, stage, record, footers, only)]:
         print(f"note: {note}", file=sys.stderr)
@@ -281,7 +282,7 @@ def check_tables(
 def _checked(
     store: Store, stage: str, record: Mapping[str, Any], footers: bool, only: Container[str] | None
 ) -> Iterator[str]:
-    """Yield what is to be noted of a stage's tables."""
+    """Yield the notes about a stage's tables."""
     job = stage.partition("/")[0]
     for table in STAGES[stage].tables:
         if only is not None and table not in only:
@@ -296,7 +297,7 @@ def _checked(
                 wrong = f"{name} is not as {job} wrote it ({found[name]:,} bytes, not {file['bytes']:,})"
             if wrong:
                 break
-        # Who reads kept tokens looks into each file by itself.
+        # The reader of stored tokens checks each file itself.
         if footers and not wrong and table != TOKENS:
             with ThreadPoolExecutor(SMALL_FILES_AT_ONCE) as threads:
                 wrong = next(filter(None, threads.map(lambda file: _other(store, file), recorded.values())), "")
@@ -318,12 +319,12 @@ def _other(store: Store, file: dict[str, Any]) -> str:
 
 
 def put_in_place(store: Store, publishing: dict[str, Any], tables: Tables) -> None:
-    """Move a finished stage's files to where everyone looks for them, and remove the previous ones; may be repeated.
+    """Move a finished stage's files to their final places and remove the previous files; this may be repeated.
 
     Args:
         store: the run's folder.
-        publishing: run.json's note of what is to be done: the `stage`, and the files to `remove`.
-        tables: the recorded files, the stage's own among them.
+        publishing: the entry of run.json with the `stage` and the files to `remove`.
+        tables: the recorded files, including the files of the stage itself.
     """
     stage = publishing["stage"]
     own = store.seen_by(view_of(stage, {}, store.view.guard))
@@ -337,7 +338,7 @@ def put_in_place(store: Store, publishing: dict[str, Any], tables: Tables) -> No
 
 
 def remove(store: Store, names: Iterable[str], kept: Container[str]) -> None:
-    """Remove these files of tables, and the folders that are empty then; what is neither these nor kept is named."""
+    """Remove these files of tables and the folders that become empty; print the names of foreign files in them."""
     known = {table for facts in STAGES.values() for table in facts.tables}
     own = [name for name in names if name.rpartition("/")[0] in known]
     for _ in side_by_side(store.delete, own):
@@ -354,7 +355,7 @@ def remove(store: Store, names: Iterable[str], kept: Container[str]) -> None:
 
 
 def clear(store: Store, stage: str) -> None:
-    """Remove what a stage has under way; files of others are left and named."""
+    """Remove the partial files of a stage; foreign files are left in place and named."""
     folder = STAGES[stage].partials
     names = list(store.walk(folder))
     foreign = [name for name in names if not is_ours(store, name)]

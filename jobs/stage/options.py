@@ -1,6 +1,6 @@
 """The options of every stage, as frozen, checked configs, and the sizes that a preset sets.
 
-Nothing heavy is imported here: a job's `--help` reads these classes and answers at once.
+Nothing heavy is imported here, so that a job's `--help`, which reads these classes, answers at once.
 """
 
 from collections.abc import Container
@@ -21,13 +21,13 @@ PAPER: dict[str, Any] = {
     "pack": 128,
 }
 SMALL: dict[str, Any] = {"k": 100, "k_per_dataset": 50, "baseline_size": None, "activation_sample": 5_000}
-MOST = 10**15  # of any number
-MOST_UNITS = 65_536  # neurons for which work that grows with them is done without being asked for
+MOST = 10**15  # every number must be less than this
+MOST_UNITS = 65_536  # most neurons that a stage processes by default if its work grows with their number
 PRESETS: dict[str, dict[str, Any]] = {"small": SMALL, "paper": PAPER}
 
 
 def preset_sizes(name: str, options: Container[str]) -> str:
-    """Return in words what a preset sets of these options.
+    """Return in words the values that a preset sets for these options.
 
     >>> preset_sizes("small", ["k", "baseline_size", "seed"])
     'k 100, baseline-size all'
@@ -42,7 +42,7 @@ def preset_sizes(name: str, options: Container[str]) -> str:
 
 
 def flag_of(option: str) -> str:
-    """Return an option's flag; an option whose name Python keeps for itself ends with _, which the flag drops.
+    """Return an option's flag; the trailing _ of an option whose name is a keyword of Python is dropped.
 
     >>> flag_of("model_seed"), flag_of("with_")
     ('--model-seed', '--with')
@@ -54,7 +54,7 @@ Config = TypeVar("Config", bound=BaseModel)
 
 
 class CheckedConfig(BaseModel):
-    """Options that do not change, with no number that no table could hold."""
+    """Frozen options, in which every number is small enough for a table."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
 
@@ -67,12 +67,12 @@ class CheckedConfig(BaseModel):
 
 
 class JobConfig(CheckedConfig):
-    """Options of every job that has a run.
+    """Options of every job that works on a run.
 
     Attributes:
-        heading: where the help lists the options that a class adds: a place among the others, and a title.
+        heading: where the help lists the options that a class adds: the position of the heading and its title.
         required: the options that the help lists first.
-        notes: lines that the help prints after the options, below those of the classes that this one extends.
+        notes: lines that the help prints after the options, below the notes of the base classes.
     """
 
     heading: ClassVar[tuple[int, str]] = (5, "Run")
@@ -89,7 +89,7 @@ class JobConfig(CheckedConfig):
 
 
 class StageConfig(JobConfig):
-    """Options of every stage that does work on Ray."""
+    """Options of every stage that runs workers."""
 
     heading: ClassVar[tuple[int, str]] = (80, "All stages")
 
@@ -105,12 +105,12 @@ class StageConfig(JobConfig):
 
 
 def listed(value: object) -> object:
-    """Return a single value of an option that is repeatable as a list of it."""
+    """Return a single value of a repeatable option as a tuple with this value."""
     return (value,) if isinstance(value, str | int) else value
 
 
 class UnitsConfig(StageConfig):
-    """Options of a stage that may be done for some neurons alone (`jobs.stage.units`)."""
+    """Options of a stage that can be limited to some neurons (`jobs.stage.units`)."""
 
     heading: ClassVar[tuple[int, str]] = (45, "Neurons")
 
@@ -121,7 +121,7 @@ class UnitsConfig(StageConfig):
 
 
 class CorpusConfig(StageConfig):
-    """Options of `ingest`: the sources, and how they become sentences."""
+    """Options of `ingest`: the sources, and how they are turned into sentences."""
 
     heading: ClassVar[tuple[int, str]] = (10, "Corpus (ingest)")
     notes: ClassVar[tuple[str, ...]] = (
@@ -161,7 +161,7 @@ class CorpusConfig(StageConfig):
 
 
 class DeviceConfig(StageConfig):
-    """Options of a job that runs a model: where."""
+    """Options that say where a job runs a model."""
 
     heading: ClassVar[tuple[int, str]] = (20, "Model and hardware")
 
@@ -172,11 +172,11 @@ class DeviceConfig(StageConfig):
 
 
 class CorpusModelConfig(CorpusConfig, DeviceConfig):
-    """Options of a job that runs a model over the corpus, and those of `ingest` for when --corpus is given."""
+    """Options of a job that runs a model over the corpus, and the options of `ingest` for when --corpus is given."""
 
 
 class PlacementConfig(DeviceConfig):
-    """Options of a job that runs the model: where, and in what batches."""
+    """Options that say where a job runs the model, and in what batches."""
 
     heading: ClassVar[tuple[int, str]] = DeviceConfig.heading
 
@@ -190,7 +190,7 @@ class PlacementConfig(DeviceConfig):
 
 
 class ModelPassConfig(PlacementConfig):
-    """Options of a job that runs the model over shards."""
+    """Options of a job that runs the model over the shards of the corpus."""
 
     heading: ClassVar[tuple[int, str]] = PlacementConfig.heading
 
@@ -202,7 +202,7 @@ class ModelPassConfig(PlacementConfig):
 
 
 class ArithmeticConfig(StageConfig):
-    """Options of a job that runs the model with an arithmetic of its own."""
+    """Options of a job whose arithmetic can be chosen."""
 
     heading: ClassVar[tuple[int, str]] = PlacementConfig.heading
 
@@ -213,13 +213,13 @@ class ArithmeticConfig(StageConfig):
 
 
 class CorpusPassConfig(CorpusModelConfig, ModelPassConfig, ArithmeticConfig):
-    """Options of a job that runs the model over the corpus, and those of `ingest` for when --corpus is given."""
+    """Options of a job that runs the model over the corpus, and the options of `ingest` for when --corpus is given."""
 
     heading: ClassVar[tuple[int, str]] = PlacementConfig.heading
 
 
 class SampledPassConfig(CorpusPassConfig):
-    """Options of a job that may run the model over some of the corpus's sentences alone."""
+    """Options of a job that may run the model over a sample of the corpus."""
 
     heading: ClassVar[tuple[int, str]] = PlacementConfig.heading
 
@@ -234,10 +234,10 @@ INGEST_ONLY = tuple(
 
 
 def without_ingest(config: BaseModel) -> dict[str, Any]:
-    """Return the resolved options of a job without those that are of `ingest` alone, as run.json records them."""
+    """Return the resolved options of a job without the options that only `ingest` uses, as run.json records them."""
     return {name: value for name, value in config.model_dump(mode="json").items() if name not in INGEST_ONLY}
 
 
 def part_of(config: BaseModel, part: type[Config], **changes: Any) -> Config:
-    """Return the options of one job out of those of a job that runs it, some of them changed."""
+    """Return the options of a job that another job runs, taken from that job's options, with some of them changed."""
     return part(**{name: getattr(config, name) for name in part.model_fields} | changes)

@@ -1,4 +1,4 @@
-"""Where a pass of the model over the corpus runs: on which device, with how many workers, and what each holds."""
+"""Where a pass of the model over the corpus runs: the device, the number of workers, and the resources of each."""
 
 import sys
 from dataclasses import dataclass
@@ -16,15 +16,15 @@ from ops.model.token_budget import token_budget
 
 @dataclass(frozen=True)
 class Placement:
-    """Where the model runs, and what its workers hold.
+    """Where the model runs, and the resources that its workers hold.
 
     Attributes:
-        device: where torch computes.
-        token_budget: tokens of a batch.
-        threads: of a worker; None on a GPU.
-        workers: most workers; None for as many as a cluster brings up.
-        holds: what each worker holds of a machine, `cpus` or `gpus`.
-        gpu: this machine's GPU, as `ops.model.numerics.gpu_kind` names it; None on a CPU, and on a cluster.
+        device: the device on which torch computes.
+        token_budget: the number of tokens in a batch.
+        threads: the number of threads of a worker; None on a GPU.
+        workers: the maximum number of workers; None for as many as a cluster brings up.
+        holds: the resources of a machine that each worker holds, `cpus` or `gpus`.
+        gpu: this machine's GPU, as `ops.model.numerics.gpu_kind` names it; None on a CPU and on a cluster.
     """
 
     device: str
@@ -36,24 +36,24 @@ class Placement:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What of it results depend on."""
+        """The parts of the placement that results depend on."""
         own = {"device": self.device, "threads": self.threads, "token_budget": self.token_budget}
         return own | ({"gpu": self.gpu} if self.gpu else {})
 
     @property
     def reads_ahead(self) -> bool:
-        """Whether shards are read and tokenized on cores of their own, ahead of workers that hold GPUs."""
+        """Whether shards are read and tokenized on separate cores, ahead of workers that hold GPUs."""
         return "gpus" in self.holds
 
 
 def choose_placement(config: PlacementConfig, record: RunReader, stage: str) -> Placement:
-    """Choose for a stage device, size of a batch and number of workers.
+    """Choose the device, the batch size and the number of workers of a stage.
 
-    Results depend on the size of a batch. So where the option leaves it open, a stage that was begun keeps its own, and
-    a new one has what its GPU's memory is good for; on a cluster it waits for that GPU, which it needs anyway.
+    Results depend on the batch size. So if the option is `auto`, a stage that was begun keeps its batch size, and a new
+    stage uses a size that fits its GPU's memory. On a cluster it waits for that GPU, which it needs anyway.
 
     Raises:
-        InputError: no GPU is to be seen where one was asked for.
+        InputError: a GPU was requested, but none is available.
     """
     check_device(config)
     gpu = on_gpus(config)
@@ -73,19 +73,19 @@ def choose_placement(config: PlacementConfig, record: RunReader, stage: str) -> 
     workers = min(limits, default=None)
     if budget is None:
         budget = token_budget(_memory(stage, workers or 1, config.dry_run))
-    # On a cluster the driver may see none, or another: topk's workers compare theirs with the pilot's.
+    # On a cluster the driver may have no GPU, or another kind: the workers of topk compare their GPU with the pilot's.
     own = None if on_cluster() else gpu_kind()
     return Placement(device, budget, None, workers, {"gpus": 1}, own)
 
 
 def begun_with(record: RunReader, stage: str, redo: bool, device: str) -> int | None:
-    """Return the tokens of a batch with which a stage was begun on such a device; None where it begins now.
+    """Return the batch size in tokens with which a stage was begun on such a device; None if it begins now.
 
     Args:
         record: the run.
         stage: the stage.
-        redo: whether it is to be done again, so that only what an earlier `--redo` left unfinished counts.
-        device: the kind of device that it is to run on now.
+        redo: whether the stage is done again; then only the unfinished work of an earlier `--redo` counts.
+        device: the kind of device on which the stage will run now.
     """
     entry = record.stage(stage) or {}
     at_work = entry.get("redo", {} if redo and not entry.get("redone") else entry)
@@ -94,10 +94,10 @@ def begun_with(record: RunReader, stage: str, redo: bool, device: str) -> int | 
 
 
 def _memory(stage: str, workers: int, dry_run: bool) -> int:
-    """Return the bytes of memory of a worker's GPU; a dry run, which asks for no machine, takes its own or the largest.
+    """Return the memory of a worker's GPU in bytes; a dry run requests no machine and assumes its own GPU or 1 TiB.
 
     Raises:
-        InputError: torch sees none where it should.
+        InputError: torch finds no GPU on a machine that should have one.
     """
     if dry_run:
         return gpu_bytes() or 1 << 40
@@ -108,10 +108,10 @@ def _memory(stage: str, workers: int, dry_run: bool) -> int:
 
 
 def check_device(config: DeviceConfig) -> None:
-    """Refuse GPUs where there are none: on one machine a worker would wait for its own without end.
+    """Refuse GPUs on a single machine without GPUs, where a worker would wait for its GPU forever.
 
     Raises:
-        InputError: they were asked for by --device or --gpus.
+        InputError: --device or --gpus requested GPUs, and there are none.
     """
     gpus = getattr(config, "gpus", None) if config.device == "auto" else None
     if (config.device == "cuda" or gpus) and not on_cluster() and not has_gpus():
@@ -123,8 +123,8 @@ def on_gpus(config: PlacementConfig) -> bool:
     """Tell whether the model runs on GPUs.
 
     Raises:
-        InputError: the user is to choose: no GPU is up, but the cluster would start machines with GPUs. Results depend
-            on the device, so that the way back from a wrong choice is to do all of it again.
+        InputError: no GPU is up, but the cluster would start machines with GPUs, so the user must choose. Results
+            depend on the device, so after a wrong choice everything must be computed again.
     """
     if config.device != "auto":
         return config.device == "cuda"
@@ -139,12 +139,12 @@ def on_gpus(config: PlacementConfig) -> bool:
 
 
 def run_scoring(topk_identity: dict[str, Any], place: Placement, dtype: str | None = None) -> ScoreOptions:
-    """Return how a run's activations were taken, where they are to be computed again.
+    """Return the options with which a run's activations were computed, in order to compute them again.
 
     Args:
-        topk_identity: what the results of `topk` depend on, from run.json.
+        topk_identity: the options that the results of `topk` depend on, from run.json.
         place: where the model runs now.
-        dtype: of its arithmetic now; None: the run's.
+        dtype: the dtype of the arithmetic now; None for the dtype of the run.
     """
     how = topk_identity
     return ScoreOptions(

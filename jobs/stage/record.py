@@ -1,4 +1,4 @@
-"""`run.json` as it is on disk: reading it, the shape that every job takes for granted, and what made the results."""
+"""`run.json` on disk: how it is read, the structure that every job relies on, and the versions it records."""
 
 import importlib.metadata
 import os
@@ -21,18 +21,18 @@ from ops.storage.store import Store
 
 RECORD = "run.json"
 LIBRARIES = ("ray", "torch", "transformers", "tokenizers", "datasets", "pyarrow", "numpy", "spacy", "prefixspan")
-RECENT_S = 600.0  # a stage that came further within so many seconds is taken to be at work
+RECENT_S = 600.0  # a stage that made progress within this many seconds is assumed to be running
 
 
 def read_record(store: Store, create: bool) -> dict[str, Any] | None:
-    """Return what run.json says, None where there is none and the folder is new or empty; nothing is touched.
+    """Return the contents of run.json, or None if the folder is new or empty; nothing is changed.
 
     Args:
         store: the run's folder.
-        create: whether the folder may be no run yet.
+        create: whether the folder may be new, without a run.
 
     Raises:
-        InputError: it is not a run's, or one that this version does not read.
+        InputError: the folder is not the folder of a run, or this version cannot read the run.
     """
     out = store.uri
     try:
@@ -70,7 +70,8 @@ def _check_new(store: Store, create: bool) -> None:
             f"--out {out}: there is no run here (no {RECORD}); make one with python -m jobs.run --out {out}"
         )
     try:
-        # A job that is killed before its first record leaves its lock, or the file by which it tried the folder.
+        # A job that is killed before it writes its first record leaves its lock, or the file with which it tested the
+        # folder.
         foreign = [e for e in store.entries() if not e.startswith((".", "_probe-")) and e != LOCK]
     except NotADirectoryError as error:
         raise InputError(f"--out {out}: is a file; name a directory") from error
@@ -81,10 +82,10 @@ def _check_new(store: Store, create: bool) -> None:
 
 
 def check_out(out: str) -> None:
-    """Refuse a relative run directory in a submitted job, whose working directory goes away with it.
+    """Refuse a relative run directory in a submitted job, whose working directory is deleted when it ends.
 
     Raises:
-        InputError: `out` is missing, or relative where the process runs as a Ray job.
+        InputError: `out` is missing, or it is relative and the process runs as a Ray job.
     """
     if not out:
         raise InputError("--out is missing: name the run directory, a path or a URI such as s3://bucket/run")
@@ -95,7 +96,7 @@ def check_out(out: str) -> None:
 
 
 def _below_the_run(name: str) -> str:
-    """Refuse the name of a file that no job gives to one of a table: files are opened and removed by these."""
+    """Refuse a name that no job gives to a file of a table, because files are opened and removed by these names."""
     *folders, last = name.split("/")
     if not folders or not all(folders) or {".", ".."} & {*folders} or not is_published(last):
         raise ValueError("is not a file of a table")
@@ -151,7 +152,7 @@ class _Record(_Shape):
 
 
 def damage(record: dict[str, Any]) -> str:
-    """Return where a record has another shape than jobs give it, empty where nowhere."""
+    """Return the place where a record has the wrong structure; an empty string if it is sound."""
     try:
         _Record.model_validate(record)
     except ValidationError as error:
@@ -160,7 +161,7 @@ def damage(record: dict[str, Any]) -> str:
 
 
 def how_far(progress: dict[str, Any]) -> str:
-    """Return in words how far a stage is, and where it is likely at work that one should wait for it."""
+    """Return in words how far a stage is, with the advice to wait if a job is probably running."""
     text = f"{progress['step']}: {progress['done']:,} of {progress['of']:,} {progress['unit']}"
     if progress["last_commit"] is None:
         return text
@@ -171,8 +172,8 @@ def how_far(progress: dict[str, Any]) -> str:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of this program, of Python and of the libraries whose results these are."""
-    # Installing it is not needed to run it from its checkout.
+    """Return the versions of this program, of Python and of the libraries that the results depend on."""
+    # The program may run from its checkout without being installed, so the version is read from pyproject.toml.
     own = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     found = {TOOL: own["version"], **{name: importlib.metadata.version(name) for name in LIBRARIES}}
     return {"python": platform.python_version(), "platform": sys.platform, "machine": platform.machine(), **found}

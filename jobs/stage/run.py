@@ -1,4 +1,4 @@
-"""A run: which of its stages are complete, which files are theirs, and the one job that may change it."""
+"""A run: its complete stages, their files, and the lock that lets one job at a time change it."""
 
 import re
 import sys
@@ -20,21 +20,21 @@ from ops.storage.fingerprint import differences, fingerprint
 from ops.storage.lock import Lock, check_holder
 from ops.storage.store import Store
 
-# What a job leaves that is killed while it writes its record or its sign of life.
+# Files that a job leaves if it is killed while it writes its record or renews its lock.
 _UNFINISHED = re.compile(r"\.(run|_lock)\.json\.[0-9a-f]{12}")
 Entry = dict[str, Any]
 
 
 class RunReader:
-    """One run directory and its record; making one touches nothing.
+    """One run directory and its record; opening it changes nothing.
 
     Attributes:
-        store_class: how the folder is looked at.
-        store: the folder; of finished tables it reads the recorded files alone.
-        record: what run.json holds.
+        store_class: the class with which the folder is read.
+        store: the folder; for finished tables it reads only the recorded files.
+        record: the contents of run.json.
 
     Raises:
-        InputError: no directory was named, or it is not a run's.
+        InputError: no directory was named, or it is not the directory of a run.
     """
 
     store_class: type[Store] = Store
@@ -48,16 +48,16 @@ class RunReader:
         self.see_tables()
 
     def see_tables(self) -> None:
-        """Take the files of finished tables from the record, as it is now."""
+        """Update the list of finished files from the current record."""
         self.store = self.store.seen_by(finished_view(self.record["tables"]))
 
     def stage(self, name: str) -> Entry | None:
-        """Return a stage's entry, or None where it was never begun."""
+        """Return a stage's entry, or None if the stage was never begun."""
         entry: Entry | None = self.record["stages"].get(name)
         return entry
 
     def complete(self, name: str) -> bool:
-        """Tell whether all of a stage's tables are there."""
+        """Tell whether all of a stage's tables exist."""
         entry = self.stage(name)
         return entry is not None and bool(entry["complete"])
 
@@ -71,7 +71,7 @@ class RunReader:
         return False
 
     def shards(self, per_group: int = 1) -> Shards:
-        """Return the shards of the finished corpus, or groups of so many of them.
+        """Return the shards of the finished corpus, or groups of `per_group` shards.
 
         Raises:
             InputError: there is no corpus.
@@ -80,10 +80,10 @@ class RunReader:
         return Shards(corpus["counts"]["sentences"], corpus["config"]["shard_size"] * per_group)
 
     def require(self, name: str) -> Entry:
-        """Return the entry of a stage whose tables are to be read.
+        """Return the entry of a stage whose tables will be read.
 
         Raises:
-            InputError: it is not complete.
+            InputError: the stage is not complete.
         """
         entry = self.stage(name)
         if entry is None or not entry["complete"]:
@@ -98,10 +98,10 @@ class RunReader:
         return entry
 
     def require_current(self, name: str) -> Entry:
-        """Return the entry of a stage whose tables are to be read, with all that this version writes into them.
+        """Return the entry of a stage, provided that its tables hold everything that this version writes.
 
         Raises:
-            InputError: it is not complete, or another version did it.
+            InputError: the stage is not complete, or another version of the program ran it.
         """
         entry = self.require(name)
         if entry["identity"].get("method", 1) != STAGES[name].method:
@@ -111,10 +111,10 @@ class RunReader:
 
 
 class Run(RunReader):
-    """A run that a job works on; once `hold` has taken it nobody else changes it.
+    """A run that a job works on; after `hold` has locked it, no other job changes it.
 
-    A stage's entry is that of its results once they are complete; while it is done again (`--redo`) what is under way
-    has an entry of its own in it, `redo`, and the previous results stay until the new ones are complete.
+    The entry of a complete stage describes its results. While the stage is done again (`--redo`), the work in progress
+    is described in a nested entry, `redo`, and the previous results stay until the new results are complete.
     """
 
     lock: Lock | None = None
@@ -124,10 +124,11 @@ class Run(RunReader):
         self._begun: list[str] = []
 
     def hold(self, work: str) -> None:
-        """Take the run for this job, and finish what a job that was killed was putting in place.
+        """Lock the run for this job, and finish publishing the tables of a job that was killed.
 
         Raises:
-            InputError: nothing can be written there, another job holds it, or one changed it since it was opened.
+            InputError: the folder cannot be written, another job holds the run, or a job changed it since it was
+                opened.
         """
         if self.lock is not None:
             return
@@ -145,20 +146,20 @@ class Run(RunReader):
             self.publish()
 
     def release(self) -> None:
-        """Let other jobs have the run."""
+        """Release the lock, so that other jobs may change the run."""
         if self.lock is not None:
             self.lock.release()
             self.lock = None
 
     def check_files(self, *names: str, footers: bool = False, only: Container[str] | None = None) -> None:
-        """Look whether the tables of finished stages are there as they were written (see `check_tables`)."""
+        """Check that the tables of finished stages are as they were written (see `check_tables`)."""
         if "publishing" in self.record and self.lock is None:
             self.hold("finishing the work of a killed job")
             self.release()
         check_tables(self.store, names, self.record, footers, only)
 
     def publish(self) -> None:
-        """Put in place what the record says that is to be, and remove what it replaces."""
+        """Put the files in place that the record lists as being published, and remove the files that they replace."""
         publishing = self.record["publishing"]
         put_in_place(self.store, publishing, self.record["tables"])
         for stage in stages_after(publishing["stage"]):
@@ -169,26 +170,26 @@ class Run(RunReader):
         self.see_tables()
 
     def save(self) -> None:
-        """Write the record."""
+        """Write the record to run.json."""
         self.store.write_json(RECORD, self.record)
 
     def under_way(self, name: str) -> Entry:
-        """Return the entry of what is under way of a stage."""
+        """Return the entry of a stage's work in progress."""
         entry: Entry = self.record["stages"][name]
         at_work: Entry = entry.get("redo", entry)
         return at_work
 
     def begin(self, name: str, identity: Entry, config: Entry, redo: bool) -> str | None:
-        """Start or resume a stage and return its fingerprint, None if it is complete.
+        """Start or resume a stage and return its fingerprint, or None if it is complete.
 
         Args:
             name: the stage.
-            identity: all that its results depend on, by option or input, the fingerprints of the stages it reads aside.
+            identity: the options and inputs that its results depend on, except the fingerprints of the stages it reads.
             config: the resolved options, for the record.
-            redo: do it again even if it is complete; existing results stay until the new tables are complete.
+            redo: do the stage again even if it is complete; existing results stay until the new tables are complete.
 
         Raises:
-            InputError: the directory holds results of other options; every one that differs is named.
+            InputError: the directory holds results of other options; the message names every option that differs.
         """
         self.hold(name)
         identity = {**identity, **{f"{s} stage": self.require(s)["fingerprint"] for s in stages_read(name)}}
@@ -212,7 +213,7 @@ class Run(RunReader):
         return own
 
     def _start_anew(self, name: str, redo: bool) -> Entry:
-        """Return a new entry for a stage, at its place in the record; what was under way of it is gone."""
+        """Add a new entry for a stage to the record and return it; the stage's unfinished work is removed."""
         clear(self.store, name)
         self._begun.append(name)
         entry = self.stage(name)
@@ -240,26 +241,26 @@ class Run(RunReader):
             )
 
     def store_of(self, name: str) -> Store:
-        """Return the folder as a stage sees it that is under way."""
+        """Return the folder as a running stage sees it."""
         guard = partial(check_holder, token=self.lock.token) if self.lock is not None else None
         return self.store.seen_by(view_of(name, self.record["tables"], guard))
 
     def note(self, name: str, progress: Entry) -> None:
-        """Record how far a stage under way is."""
+        """Record the progress of a running stage."""
         self.under_way(name)["progress"] = progress
         self.save()
 
     def done_before(self, name: str, found: str) -> None:
-        """Say that a stage has nothing to do; `found` is what it did before."""
+        """Print that a stage has nothing to do; `found` describes its existing results."""
         print(f"{name}: already done, {found}", file=sys.stderr)
 
     def finish(self, name: str, counts: Entry, seconds: float, of_the_run: Entry | None = None) -> None:
-        """Put all of a stage's tables in place, and remove those that they replace or that followed from these.
+        """Put all of a stage's tables in place, and remove the tables that they replace or make outdated.
 
         Args:
             name: the stage.
-            counts, seconds: what it did, and how long that took.
-            of_the_run: what else the record says, in separate entries.
+            counts, seconds: the counts of the stage, and its duration in seconds.
+            of_the_run: further top-level entries of the record.
         """
         entry = dict(self.under_way(name))
         entry.pop("progress", None)
@@ -281,14 +282,14 @@ class Run(RunReader):
         self.publish()
 
     def add_files(self, name: str, table: str, names: list[str]) -> None:
-        """Record files that were added to a finished stage's table, such as a figure, and are in place."""
+        """Record files that were added in place to a finished stage's table, such as a plot."""
         own = self.record["tables"].setdefault(table, [])
         new = added(self.store, table, names, self.require(name)["fingerprint"])
         own[:] = [file for file in own if file["name"] not in names] + new
         self.save()
 
     def forget(self, name: str) -> None:
-        """Drop what is under way of a stage, as if it had not been started; its previous results stay."""
+        """Remove the unfinished work of a stage, as if it had not been started; its previous results stay."""
         entry = self.stage(name)
         if entry is None:
             return
@@ -306,7 +307,7 @@ class Run(RunReader):
             self.save()
 
     def forget_begun(self) -> None:
-        """Drop the stages that this job began and did not finish: their options were refused."""
+        """Remove the unfinished work of the stages that this job began, because their options were refused."""
         for name in list(self._begun):
             self.forget(name)
 
@@ -318,15 +319,15 @@ def _outline(record: Entry) -> Entry:
 def damaged_table(out: str) -> InputError | None:
     """Return an error for the first finished table that is damaged or incomplete, with the command to rebuild it.
 
-    None if all are sound. Every value is read, a row group at a time; a job looks at names, sizes and footers before
-    it begins, which shows no damage between them.
+    Return None if all tables are sound. Every value is read, one row group at a time. The checks before a job begins
+    cover only names, sizes and footers, so they do not detect damaged data.
     """
     try:
         run = RunReader(out, create=False)
     except (InputError, OSError, pa.ArrowException):
         return None
     for stage, facts in STAGES.items():
-        # What is damaged of the tokens is tokenized again.
+        # Sentences with damaged tokens are tokenized again.
         for table in (table for table in facts.tables if table != TOKENS):
             for file in run.record["tables"].get(table, []):
                 if file["rows"] is not None and (wrong := _wrong(run.store, file["name"])):

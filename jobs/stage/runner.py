@@ -1,4 +1,4 @@
-"""The one life cycle of a stage and of its steps: begun, what is missing done by workers, published, finished."""
+"""The life cycle of a stage: it is begun, workers do the missing items of its steps, and its tables are published."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -20,25 +20,27 @@ from ops.storage.store import Store
 
 @dataclass(frozen=True)
 class Step:
-    """One step of a stage: its items are done in any order by any worker, each completely or not at all.
+    """One step of a stage, whose items are done in any order by any worker, each completely or not at all.
 
     Attributes:
-        name: shown with its progress, such as `topk: merge`.
-        items: JSON-able descriptions of the work, all of it, in the order in which it is handed out.
-        outputs: the files of an item in the order in which its worker commits them, so that the last one is there
-            only where all are; an item is done if each of them is complete.
-        worker: makes what does an item's work, once in each process.
-        args: what it is made from.
+        name: the name shown with its progress, such as `topk: merge`.
+        items: JSON-able descriptions of all work of the step, in the order in which the items are handed out.
+        outputs: returns the files of an item in the order in which its worker commits them, so that the last file
+            exists only if all do. An item is done if each of its files is complete.
+        worker: makes the object that does an item's work, once in each process.
+        args: the arguments from which the worker is made.
         unit: what an item is (`shards`); empty for a step that is too short for a line of progress.
-        work: what is counted inside the items (`sentences`), and how many there are in all (None where nobody knows);
-            the worker's rows hold `sentences` then.
-        prepare: what may be done with an item on other cores before its worker gets it.
-        holds: what a worker holds (`cpus`, `gpus`); a core, where nothing is said.
-        workers: most workers; None for as many as the stage has.
-        actors: its workers are actors, for those that load a model; else items are tasks (see `fan_out`).
-        here: do it in this process, for work that is less than a worker's start.
-        ahead: items that a worker has with it, the one under way included.
-        memory: bytes of a worker, where they may be more than a core's share of a machine's memory (see `fan_out`).
+        work: what is counted inside the items (`sentences`), and their total number (None if it is unknown). If this is
+            set, the worker's rows hold `sentences`.
+        prepare: a function that may be applied to an item on other cores before its worker gets it.
+        holds: the resources that a worker holds (`cpus`, `gpus`); by default one core.
+        workers: the maximum number of workers; None for the maximum of the stage.
+        actors: whether its workers are actors, for workers that load a model. Otherwise items are tasks (see
+            `fan_out`).
+        here: whether to do the step in this process, for work that takes less time than the start of a worker.
+        ahead: the number of items that a worker has at a time, the current item included.
+        memory: the bytes of memory of a worker, if they may exceed a core's share of a machine's memory (see
+            `fan_out`).
     """
 
     name: str
@@ -57,7 +59,7 @@ class Step:
     memory: int = 0
 
     def is_done(self, item: Item, store: Store, fingerprint: str) -> bool:
-        """Tell whether all files of an item are complete; the last is checked first, as the likeliest to be missing."""
+        """Tell whether all files of an item are complete; the last one is checked first, being most likely missing."""
         return all(output.is_whole(store, fingerprint) for output in reversed(self.outputs(item)))
 
     def missing(self, store: Store, fingerprint: str) -> list[Item]:
@@ -66,7 +68,7 @@ class Step:
         return [item for item, is_done in zip(self.items, done, strict=True) if not is_done]
 
     def spread(self, todo: list[Item], workers: int | None) -> Iterator[Item]:
-        """Do these items and return the row of each as it comes."""
+        """Do these items and return each item's row as soon as it is available."""
         return fan_out(
             todo,
             self.worker,
@@ -84,13 +86,13 @@ class Step:
 
 
 class Stage:
-    """A stage under way: begun, its steps done one after another, finished.
+    """A stage that is running: it was begun, and its steps are done one after another until it is finished.
 
     Attributes:
-        name, fingerprint: the stage, and all that its results depend on, as one name.
+        name, fingerprint: the name of the stage, and a hash of everything that its results depend on.
         record, store: the run, and its folder as this stage sees it.
-        workers: most workers of a step; None for as many as a cluster brings up.
-        begun: when, by the monotonic clock.
+        workers: the maximum number of workers of a step; None for as many as a cluster brings up.
+        begun: the time of the monotonic clock at which it was begun.
     """
 
     def __init__(self, name: str, record: Run, fingerprint: str, workers: int | None, keep_partials: bool) -> None:
@@ -109,12 +111,12 @@ class Stage:
         return step.missing(self.store, self.fingerprint)
 
     def do(self, step: Step, each: Callable[[Item], None] | None = None, todo: list[Item] | None = None) -> list[Item]:
-        """Do what is missing of a step.
+        """Do the missing items of a step.
 
         Args:
             step: the step.
-            each: called with the row of each item as it comes.
-            todo: its missing items, where the caller has asked for them already.
+            each: called with the row of each item as soon as it is available.
+            todo: the missing items, if the caller knows them already.
 
         Returns:
             The rows of the items that were done now.
@@ -135,11 +137,11 @@ class Stage:
         return rows
 
     def finish(self, counts: dict[str, Any], of_the_run: dict[str, Any] | None = None) -> None:
-        """Put all tables in place with these counts, and drop what was under way unless it is to be kept.
+        """Put all tables in place with these counts, and remove the partial files unless they must be kept.
 
         Args:
-            counts: what was done, for the stage's entry in run.json.
-            of_the_run: further entries of run.json itself.
+            counts: the counts for the stage's entry in run.json.
+            of_the_run: further top-level entries of run.json.
         """
         self.record.finish(self.name, counts, time.monotonic() - self.begun, of_the_run)
         if not self.keep_partials:
@@ -148,18 +150,18 @@ class Stage:
 
 @dataclass(frozen=True)
 class StageSpec:
-    """What a job says of one of its stages; `stages.STAGES` has its tables and what it reads.
+    """How a job describes one of its stages; `stages.STAGES` lists the stage's tables and the stages that it reads.
 
     Attributes:
-        name: the stage.
-        depends_on: all that its results depend on, by option or input, apart from the stages that it reads.
-        do: does what is missing of its steps, writes the tables, and returns the counts for run.json.
-        plan: returns what it would do, for `--dry-run`.
-        counted: which of its counts is said where it was done before, and in what words.
-        options: the resolved options, for the record; without them the job's.
+        name: the name of the stage.
+        depends_on: the options and inputs that its results depend on, except the stages that it reads.
+        do: does the missing items of its steps, writes the tables, and returns the counts for run.json.
+        plan: returns what the stage would do, for `--dry-run`.
+        counted: the name of the count that is printed if the stage was already done, and the words for it.
+        options: the resolved options, for the record; by default the options of the job.
         about: further entries of the stage in run.json, such as the model.
-        of_the_run: returns entries of run.json itself, once the stage is done, from its counts.
-        say: prints what was found from the counts, once the stage is done.
+        of_the_run: returns top-level entries of run.json from the counts, once the stage is done.
+        say: prints the findings from the counts, once the stage is done.
     """
 
     name: str
@@ -174,15 +176,15 @@ class StageSpec:
 
 
 def run_stage(spec: StageSpec, options: StageConfig, record: Run) -> Stage | None:
-    """Start or resume a stage, do what is missing of it and put its tables in place.
+    """Start or resume a stage, do its missing work and put its tables in place.
 
     Under `--dry-run` the plan is printed instead, and the stage is then treated as complete.
 
     Returns:
-        The stage; None where it was done before, which is said.
+        The stage; None if it was already done, which is printed.
 
     Raises:
-        InputError: a stage that it reads is missing, or the directory holds results of other options.
+        InputError: a stage that this stage reads is missing, or the directory holds results of other options.
     """
     resolved = options.model_dump(mode="json") if spec.options is None else spec.options
     fingerprint = record.begin(spec.name, spec.depends_on, resolved, options.redo)

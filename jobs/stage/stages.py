@@ -1,25 +1,25 @@
-"""What each stage writes, which stage reads which, and the folders of what is nobody's interface.
+"""The tables that each stage writes and reads, and the names of the folders for internal files.
 
-Unfinished work is below `_partials/`, the codes that mining reads below `_store/`, and the tokens of corpus/, which
-passes of the model read, below `_tokens/`: spelled nowhere but here.
+Unfinished work is stored below `_partials/`, and the codes that mining reads are stored below `_store/`. The tokens of
+corpus/, which passes of the model read, are stored below `_tokens/`. These names are defined only here.
 """
 
 from dataclasses import dataclass
 
 PARTIALS = "_partials"
 CODES = "_store"
-TOKENS = "_tokens"  # without it a pass tokenizes corpus/ again
+TOKENS = "_tokens"  # if this folder is missing, a pass tokenizes corpus/ again
 
 
 @dataclass(frozen=True)
 class StageFacts:
-    """What is known of a stage before it runs.
+    """The properties of a stage that are known before it runs.
 
     Attributes:
         tables: the folders that hold its results.
         reads: the stages whose results it reads itself.
-        partials: the folder of what it has under way.
-        method: raised when the same options give other results or other partial files than before.
+        partials: the folder that holds its unfinished work.
+        method: the version of its method, increased when the same options give different results or partial files.
     """
 
     tables: tuple[str, ...]
@@ -35,12 +35,13 @@ def _stage(
 
 
 def _side(name: str, tables: str, reads: str = "ingest", partials: str = "", method: int = 1) -> tuple[str, StageFacts]:
-    """Return a stage whose tables are in one folder, that of its job."""
+    """Return the facts of a stage whose tables are all in the folder of its job."""
     job = name.partition("/")[0]
     return _stage(name, " ".join(f"{job}/{table}" for table in tables.split()), reads, partials, method)
 
 
-# In the order of the picture. A stage `job/part` is a part of a job that is done or left out by itself.
+# In the order in which the stages depend on each other. A stage `job/part` is a part of a job that can be run or left
+# out separately.
 STAGES: dict[str, StageFacts] = dict(
     (
         _stage("ingest", f"corpus rejects {TOKENS}", reads="", method=2),
@@ -98,7 +99,7 @@ STAGES: dict[str, StageFacts] = dict(
 
 
 def stages_read(stage: str) -> list[str]:
-    """Return the stages that a stage's results follow from, directly or through others, in the order of the picture."""
+    """Return the stages that a stage's results depend on, directly or indirectly, in the order of `STAGES`."""
     found = set(STAGES[stage].reads)
     for read in STAGES[stage].reads:
         found |= set(stages_read(read))
@@ -106,5 +107,5 @@ def stages_read(stage: str) -> list[str]:
 
 
 def stages_after(stage: str) -> list[str]:
-    """Return the stages whose results follow from this one's, directly or through others."""
+    """Return the stages whose results depend on this stage's results, directly or indirectly."""
     return [name for name in STAGES if stage in stages_read(name)]

@@ -1,4 +1,4 @@
-"""`--units`: the neurons that a stage is done for, where these are not all of the run's."""
+"""`--units`: the neurons that a stage processes, if these are not all neurons of the run."""
 
 from jobs.stage.options import MOST_UNITS, UnitsConfig
 from jobs.stage.run import Run
@@ -8,7 +8,7 @@ from ops.topk.neurons import Neurons, read_neurons
 
 
 def chosen_units(config: UnitsConfig, record: Run, done: str) -> tuple[str, ...]:
-    """Return the neurons that a stage is to be done for, in order and each once; none: all of the run's.
+    """Return the neurons that a stage must process, in order and without repeats; an empty tuple means all of the run.
 
     Args:
         config: the options.
@@ -16,10 +16,10 @@ def chosen_units(config: UnitsConfig, record: Run, done: str) -> tuple[str, ...]
         done: what is done with them, such as `mined`.
 
     Raises:
-        InputError: as `check_units` raises it.
+        InputError: `check_units` raises this error.
     """
     if record.is_expected("topk"):
-        # How many layers there will be is not known yet.
+        # The number of layers is not known yet.
         check_number(config.units, record.require("topk")["counts"]["neurons"], done)
     else:
         check_units(config.units, read_neurons(record.store), done)
@@ -27,25 +27,25 @@ def chosen_units(config: UnitsConfig, record: Run, done: str) -> tuple[str, ...]
 
 
 def check_units(units: tuple[str, ...], neurons: Neurons, done: str) -> None:
-    """Refuse neurons that there are not, and to do too many without being asked to.
+    """Refuse neurons that do not exist, and refuse to process too many neurons if none is named.
 
     Args:
-        units: as they were given.
-        neurons: those of the run.
+        units: the neurons as the user named them.
+        neurons: the neurons of the run.
         done: what is done with them, such as `mined`.
 
     Raises:
-        InputError: one of them is not a LAYER:UNIT or not one of these neurons, or there are too many.
+        InputError: a name is not of the form LAYER:UNIT or not one of these neurons, or there are too many neurons.
     """
     neurons.named(units)
     check_number(units, len(neurons), done)
 
 
 def check_number(units: tuple[str, ...], neurons: int, done: str) -> None:
-    """Refuse to do all of more than `MOST_UNITS` neurons.
+    """Refuse to process all neurons if there are more than `MOST_UNITS`.
 
     Raises:
-        InputError: there are so many, and none is named.
+        InputError: there are more neurons than that, and the user named none.
     """
     if neurons > MOST_UNITS and not units:
         few = f"the run has {neurons:,} neurons, and at most {MOST_UNITS:,} are {done} by default"

@@ -1,4 +1,4 @@
-"""A YAML file of options: every key is one of the job's, given once, with a value of its kind."""
+"""Reads a YAML file of options, in which every key is an option of the job, given once, with a value of its type."""
 
 from collections.abc import Iterator
 from typing import Any, get_args
@@ -12,16 +12,17 @@ from ops.storage.yaml_core import CoreLoader
 
 
 def read_yaml(path: str, config: type[BaseModel], job: str) -> dict[str, Any]:
-    """Return the options that a file names, as it gives them.
+    """Return the options in a file, with the values as they are given there.
 
     Args:
         path: the file.
         config: the job's options.
-        job: its name, for the message.
+        job: the name of the job, for the message.
 
     Raises:
-        InputError: it cannot be read, is not a mapping, holds an unknown key or one given twice, names another file,
-            or says `true` or `false` where a number is wanted (they would count as 1 and 0).
+        InputError: the file cannot be read, is not a mapping, holds an unknown or repeated key, or names another file.
+            It is also raised if the value of an option that is not boolean is `true` or `false`, which would count as 1
+            and 0.
     """
     text = read_small_file("--config", path)
     try:
@@ -57,7 +58,7 @@ def read_yaml(path: str, config: type[BaseModel], job: str) -> dict[str, Any]:
 
 def _name(key: object, config: type[BaseModel]) -> str:
     name = str(key).replace("-", "_")
-    # An option whose name Python keeps for itself ends with _.
+    # An option whose name is a keyword of Python ends with _.
     return f"{name}_" if f"{name}_" in config.model_fields else name
 
 

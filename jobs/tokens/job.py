@@ -1,14 +1,14 @@
-"""Find which token fires: read the first winners of every neuron token by token.
+"""Find which tokens activate each neuron, by reading its first winners token by token.
 
     python -m jobs.tokens --out runs/docs
     ray job submit --working-dir . -- python -m jobs.tokens --out s3://bucket/run --top 50 --gpus 8
 
-Writes token_activations/ and peaks/. Needs topk/ (jobs.topk) and sentences/ (jobs.annotate), and the model of the run;
-each sentence goes through it once. Site, pooling and arithmetic are those of topk. Once jobs.explain has chosen hard
-negatives, this job also reads those and writes negative_tokens/.
+Writes token_activations/ and peaks/. Needs topk/ (jobs.topk), sentences/ (jobs.annotate) and the model of the run,
+which reads each sentence once. Site, pooling and arithmetic are the same as in topk. Once jobs.explain has chosen hard
+negatives, this job also reads them and writes negative_tokens/.
 
-Expect: 1.10 times the processor time of the forward pass over these sentences (`python -m bench tokens`, 250 of them,
-November 2026, one core shared with others), the start of the workers aside.
+What to expect: 1.10 times the processor time of the forward pass over these sentences, without the start of the workers
+(`python -m bench tokens` with 250 sentences, one core shared with other work, November 2026).
 """
 
 import sys
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class TokenOptions(ModelPassConfig):
-    """Options of `tokens` that `run` has too."""
+    """Options of `tokens` that `run` also has."""
 
     heading: ClassVar[tuple[int, str]] = (55, "Activations by token (tokens)")
 
@@ -43,18 +43,18 @@ NEGATIVES = "tokens/negatives"
 
 
 def do(config: TokensConfig, record: "Run") -> None:
-    """Do what is missing of both stages."""
+    """Do the missing work of both stages."""
     do_winners(config, record)
     do_negatives(config, record)
 
 
 def do_winners(config: TokensConfig, record: "Run") -> None:
-    """Read the first winners, or what is missing of them."""
+    """Read the first winners, or the missing part of them."""
     _do(config, record, "tokens", {"top": config.top}, ("winners", "winners token by token"))
 
 
 def do_negatives(config: TokensConfig, record: "Run") -> None:
-    """Read the hard negatives, or what is missing of them; nothing without a stage `explain` that chose them."""
+    """Read the hard negatives, or the missing part of them; do nothing if `explain` has not chosen any."""
     from jobs.stage.stages import STAGES
 
     explained = record.stage("explain") if record.complete("explain") else None
@@ -71,7 +71,7 @@ def do_negatives(config: TokensConfig, record: "Run") -> None:
 
 
 def _do(config: TokensConfig, record: "Run", stage: str, depends_on: dict[str, Any], counted: tuple[str, str]) -> None:
-    """Do one of the stages, or what is missing of it."""
+    """Run one of the stages, or the missing part of it."""
     from jobs.stage.dictionaries import dictionaries_of
     from jobs.stage.placement import choose_placement
     from jobs.stage.runner import StageSpec, run_stage
@@ -95,10 +95,10 @@ def _do(config: TokensConfig, record: "Run", stage: str, depends_on: dict[str, A
 
 
 def find_model(name: str, topk: dict[str, Any]) -> "ModelFacts":
-    """Return what is known of the model of a run.
+    """Return the facts of the model of a run.
 
     Raises:
-        InputError: it is not there, or is another.
+        InputError: the model is not found, or is not the model of the run.
     """
     from jobs.stage.checks import recorded_model
     from ops.errors import InputError

@@ -1,4 +1,4 @@
-"""The stages of `tokens`: winners, or hard negatives, are selected, read in pieces of shards, and written by neuron."""
+"""The stages of `tokens`, which select winners or hard negatives, read them in pieces of shards, and write tables."""
 
 import sys
 from collections.abc import Iterable, Sequence
@@ -38,16 +38,16 @@ from ops.tokens.range_tables import range_tables
 from ops.tokens.winners import first_winners
 from ops.topk.neurons import Neurons, parts, read_neurons
 
-LITTLE = 100_000  # winners that are written sooner than a pool of workers is there
-TOKEN_BYTES = 7  # of a winner in token_activations/ (measured on 2,304 neurons and news: 6.7)
-PEAK_BYTES = 230  # of a neuron and pole in peaks/ (there: 226)
-OF_WINNERS = ("no_peak", "higher_beside_words")  # counts that say nothing of hard negatives
+LITTLE = 100_000  # fewer winners than this are written in less time than a pool of workers takes to start
+TOKEN_BYTES = 7  # bytes per token of a winner in token_activations/ (measured on 2,304 neurons and news: 6.7)
+PEAK_BYTES = 230  # bytes per neuron and pole in peaks/ (measured on the same data: 226)
+OF_WINNERS = ("no_peak", "higher_beside_words")  # counts that do not apply to hard negatives
 COUNTED = ("sentences", "winners", "tokens", "truncated", *OF_WINNERS, "activations_differ")
 
 
 @dataclass(frozen=True)
 class TokensArgs:
-    """What every worker is made from; `lengths` as `length_batches` takes it, `stage` is what is read of a neuron."""
+    """The arguments of every worker; `lengths` is an argument of `length_batches`, `stage` says what is read."""
 
     store: Store
     facts: ModelFacts
@@ -64,24 +64,24 @@ class TokensArgs:
 
     @property
     def wanted(self) -> Output:
-        """The file of what is read of every neuron, by sentence."""
+        """The file that lists what is read for every neuron, sorted by sentence."""
         return partial_file(self.stage, "wanted")
 
     def select(self) -> pa.Table:
-        """Return what is read of every neuron, sorted by sentence (see `first_winners`)."""
+        """Return the sentences to read for every neuron, sorted by sentence (see `first_winners`)."""
         if self.stage == NEGATIVES:
             return hard_negatives(self.store, self.neurons)
         return first_winners(self.store, self.neurons, self.top)
 
     def scorer(self, pad_id: int) -> Scorer:
-        """Return the model, ready to read."""
+        """Return the scorer, with the model loaded."""
         return make_scorer(self.facts, self.options, pad_id, self.dictionaries, self.block)
 
 
 def tokens_args(
     config: TokensConfig, facts: ModelFacts, place: Placement, stage: Stage, neurons: Neurons
 ) -> TokensArgs:
-    """Return what the workers are made from."""
+    """Return the arguments of the workers."""
     topk = stage.record.require("topk")
     lengths = batch_lengths(place.device, topk["counts"].get("equal_lengths", True))
     scoring, shards = run_scoring(topk["identity"], place), stage.record.shards()
@@ -92,7 +92,7 @@ def tokens_args(
 
 
 def read_sentences(config: TokensConfig, facts: ModelFacts, place: Placement, stage: Stage) -> dict[str, Any]:
-    """Do what is missing of all steps of a stage, and return the counts."""
+    """Do the missing items of all steps of a stage, and return the counts."""
     args = tokens_args(config, facts, place, stage, read_neurons(stage.store))
     stage.do(select_step(args))
     read = read_step(args, place)
@@ -115,14 +115,14 @@ def read_sentences(config: TokensConfig, facts: ModelFacts, place: Placement, st
 
 
 def add_up(notes: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the counts of all pieces; there may be none."""
+    """Return the total counts of all pieces; there may be no pieces."""
     total: dict[str, Any] = {name: sum(note.get(name, 0) for note in notes) for name in COUNTED}
     total["largest_difference"] = max((note["largest_difference"] for note in notes), default=0.0)
     return total
 
 
 def select_step(args: TokensArgs) -> Step:
-    """Return the step that finds what is read, and the sentences of it."""
+    """Return the step that finds the winners or hard negatives to read, and their sentences."""
     return Step(f"{args.stage}: select", [{}], lambda _: [args.wanted], Selector, {"args": args}, here=True)
 
 
@@ -145,12 +145,12 @@ def read_step(args: TokensArgs, placement: Placement) -> Step:
 
 
 def write_step(args: TokensArgs, files: Sequence[str], winners: int) -> Step:
-    """Return the step that writes the tables, a part for each range of neurons.
+    """Return the step that writes the tables, with one part for each range of neurons.
 
     Args:
-        args: what the workers are made from.
-        files: those of all pieces.
-        winners: how many there are.
+        args: the arguments of the workers.
+        files: the files of all pieces.
+        winners: the number of winners.
     """
     items = [{"part": part, "first": first, "stop": stop} for part, first, stop in parts(len(args.neurons))]
     given, here = {"args": args, "files": files}, winners < LITTLE
@@ -162,23 +162,23 @@ def write_step(args: TokensArgs, files: Sequence[str], winners: int) -> Step:
 
 
 def range_part(table: str, item: Item) -> TablePart:
-    """Return a table's part of a range of neurons."""
+    """Return the part of a table for a range of neurons."""
     return table_part(table, item["part"], f"neurons-{item['first']}-{item['stop']}")
 
 
 def prepare_piece(item: Item, args: TokensArgs) -> Piece:
-    """Read and tokenize the selected sentences of one piece (with GPUs on cores of its own)."""
+    """Read and tokenize the selected sentences of one piece; with GPUs, this runs on separate cores."""
     return read_piece(args.store, args.wanted.path, item, Tokenizer(args.facts))
 
 
 class Selector:
-    """Commits what is read of every neuron, sorted by sentence."""
+    """Commits the list of what is read for every neuron, sorted by sentence."""
 
     def __init__(self, args: TokensArgs) -> None:
         self.args = args
 
     def __call__(self, item: Item, prepared: Any) -> Item:
-        """Select it."""
+        """Select the sentences and commit the list."""
         args, wanted = self.args, self.args.select()
         ids = np.unique(wanted["sent_id"].to_numpy())
         write_partial(args.store, args.wanted, wanted, args.fingerprint, pieces(ids, args.shards))
@@ -186,7 +186,7 @@ class Selector:
 
 
 class TokenWorker:
-    """Reads the selected sentences of piece after piece and commits each one's partial file."""
+    """Reads the selected sentences of pieces and commits a partial file for each piece."""
 
     def __init__(self, args: TokensArgs) -> None:
         self.args = args
@@ -194,7 +194,7 @@ class TokenWorker:
         self.scorer = args.scorer(self.tokenizer.pad_id)
 
     def __call__(self, item: Item, prepared: Piece | None) -> Item:
-        """Read one piece."""
+        """Read the selected sentences of one piece and commit its partial file."""
         args = self.args
         piece = read_piece(args.store, args.wanted.path, item, self.tokenizer) if prepared is None else prepared
         rows, notes = measure_piece(self.scorer, piece, args.neurons, args.token_budget, args.lengths)
@@ -203,13 +203,13 @@ class TokenWorker:
 
 
 class RangeWriter:
-    """Writes the rows of one range of neurons, all pieces together."""
+    """Writes the rows of ranges of neurons, combined from all pieces."""
 
     def __init__(self, args: TokensArgs, files: Sequence[str]) -> None:
         self.args, self.files = args, files
 
     def __call__(self, item: Item, prepared: Any) -> Item:
-        """Write one range."""
+        """Write the table parts of one range of neurons."""
         args, tables = self.args, sorted(STAGES[self.args.stage].tables)
         found: dict[str, Iterable[pa.Table]] = {table: [] for table in tables}
         if self.files:
@@ -256,7 +256,7 @@ def plan(config: TokensConfig, facts: ModelFacts, place: Placement, stage: Stage
 
 
 def time_reading(args: TokensArgs, sample: Sentences, seconds: float) -> TimedBatches:
-    """Put batches through the model for some seconds."""
+    """Run the model on batches for some seconds, and return the timed batches."""
     tokenizer = Tokenizer(args.facts)
     batches = TimedBatches(
         sample.sent_ids, sample.texts, sample.n_tokens, tokenizer, args.token_budget, seconds, args.lengths

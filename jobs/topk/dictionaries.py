@@ -1,4 +1,4 @@
-"""What `--dictionary` changes: the defaults of other options, what results depend on, and what is said of the pilot."""
+"""What `--dictionary` changes: defaults of other options, what results depend on, and the report on the pilot."""
 
 import sys
 from collections.abc import Sequence
@@ -9,14 +9,14 @@ from ops.dictionaries.description import FLAG, Description
 from ops.dictionaries.reconstruction import LEAST
 from ops.errors import InputError
 
-SITE = "dictionary"  # in the place of a site, for run.json
+SITE = "dictionary"  # the value of `site` in run.json
 
 
 def check_options(config: TopkConfig) -> None:
-    """Refuse options that no dictionary takes.
+    """Refuse options that cannot be combined with a sparse dictionary.
 
     Raises:
-        InputError: one was given.
+        InputError: such an option was given.
     """
     if "site" in config.model_fields_set:
         raise InputError(f"--site {config.site}: a dictionary determines what it reads; leave out --site or {FLAG}")
@@ -25,10 +25,10 @@ def check_options(config: TopkConfig) -> None:
 
 
 def options_of(config: TopkConfig, dictionaries: Sequence[Description], decoder: bool) -> dict[str, Any]:
-    """Return the options whose defaults follow from the dictionaries, where they were not given.
+    """Return the options that were not given and whose defaults depend on the sparse dictionaries.
 
     Raises:
-        InputError: sparse features, which have one pole, are asked for another.
+        InputError: another pole than the top was requested for sparse features, which are never negative.
     """
     chosen: dict[str, Any] = {}
     given = config.model_fields_set
@@ -46,18 +46,18 @@ def options_of(config: TopkConfig, dictionaries: Sequence[Description], decoder:
 
 
 def identity_of(dictionaries: Sequence[Description]) -> dict[str, Any]:
-    """Return what the results depend on in addition to the options: the dictionaries, identified by content."""
+    """Return what the results depend on in addition to the options: the sparse dictionaries, identified by content."""
     if not dictionaries:
         return {}
     return {"site": SITE, "dictionaries": {str(own.layer): own.fingerprint for own in dictionaries}}
 
 
 def report_pilot(dictionaries: Sequence[Description], explained: Sequence[float | None]) -> list[dict[str, Any]]:
-    """Print how well each dictionary reconstructs what it reads, and return what run.json says of them.
+    """Print how well each sparse dictionary reconstructs its input, and return their entries for run.json.
 
     Args:
-        dictionaries: by layer.
-        explained: the share of explained variance of each; None where it has no decoder.
+        dictionaries: the sparse dictionaries, in the order of their layers.
+        explained: the share of variance that each sparse dictionary explains; None if it has no decoder.
     """
     said = []
     for own, share in zip(dictionaries, explained, strict=True):

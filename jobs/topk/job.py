@@ -4,12 +4,12 @@
     ray job submit --working-dir . -- python -m jobs.topk --out s3://bucket/run --preset paper --gpus 8 \\
         --model bert-base-uncased
 
-Writes topk/, neurons/, activations/ and unscored/, and with --k-per-dataset topk_by_dataset/. With --corpus it reads
+Writes topk/, neurons/, activations/ and unscored/, and with --k-per-dataset topk_by_dataset/. With --corpus, it reads
 the sources first (jobs.ingest).
 
-What to expect (two cores, float32, November 2026): nearly the speed of the model's forward pass alone, merge and tables
-included (`python -m bench end_to_end`, docs/scale.md), which for the packaged model is 190 sentences a second with AVX2
-and 360 with AVX-512; 11 s to start.
+What to expect (two cores, float32, November 2026): the job is nearly as fast as the model's forward pass alone, merge
+and tables included (`python -m bench end_to_end`, docs/scale.md). For the packaged model this is 190 sentences per
+second with AVX2 and 360 with AVX-512. The start takes 11 s.
 """
 
 from functools import partial
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class TopkConfig(CorpusPassConfig):
-    """Options of `topk`, and those of `ingest` for when --corpus is given."""
+    """Options of `topk`, and the options of `ingest` for when --corpus is given."""
 
     heading: ClassVar[tuple[int, str]] = (30, "Most activating sentences (topk)")
 
@@ -74,13 +74,13 @@ class TopkConfig(CorpusPassConfig):
 
 
 class Prepared(NamedTuple):
-    """What is known before the pass begins.
+    """The checked inputs, known before the pass begins.
 
     Attributes:
-        facts, tokenizer: of the model.
+        facts, tokenizer: the model and its tokenizer.
         neurons: the units of each layer.
-        dictionaries: whose features the units are, by layer; none: they are neurons.
-        chosen: options whose defaults follow from the dictionaries.
+        dictionaries: the sparse dictionaries whose features are the units, by layer; empty if the units are neurons.
+        chosen: options whose defaults depend on the sparse dictionaries.
     """
 
     facts: "ModelFacts"
@@ -91,7 +91,7 @@ class Prepared(NamedTuple):
 
 
 def do(config: TopkConfig, record: "Run") -> None:
-    """Do the stage, or what is missing of it; first `ingest` where sources are named."""
+    """Run the stage, or the missing part of it, after `ingest` if sources are named."""
     known = prepare(config, record)
     ingest.do_where_named(config, record)
     do_stage(config, record, known)
@@ -101,7 +101,7 @@ def prepare(config: TopkConfig, record: "Run") -> Prepared:
     """Check options, sources, model and dictionaries, cheapest first.
 
     Raises:
-        InputError: something is missing or does not fit.
+        InputError: an input is missing or invalid.
     """
     from jobs.stage.checks import check_pass
     from jobs.topk.dictionaries import check_options, options_of
@@ -123,7 +123,7 @@ def prepare(config: TopkConfig, record: "Run") -> Prepared:
 
 
 def do_stage(config: TopkConfig, record: "Run", known: Prepared) -> None:
-    """Do the stage, or what is missing of it, with what `prepare` returned; the corpus is to be there."""
+    """Run the stage, or the missing part of it, with the result of `prepare`; the corpus must exist."""
     from jobs.stage.corpus_pass import run_pass
     from jobs.topk.dictionaries import identity_of
     from jobs.topk.tables import find_winners, plan

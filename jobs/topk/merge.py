@@ -1,4 +1,4 @@
-"""The second pass of `topk`: the shards' partial files, one range of neurons after another, become the tables."""
+"""The second pass of `topk`, which merges the partial files of the shards into tables, by ranges of neurons."""
 
 from functools import partial
 from typing import Any
@@ -25,8 +25,9 @@ from ops.topk.range_sums import RangeSums
 from ops.topk.sentences import Notes
 
 TABLES, BY_DATASET = ("neurons", "topk"), "topk_by_dataset"
-LITTLE = 1 << 27  # bytes
-# Of a worker that merges: shards that are read ahead, bytes of a slot of the winners so far and of a pair that is read.
+LITTLE = 1 << 27  # bytes of partial files that are merged in this process
+# Of a worker that merges: the shards it reads ahead, the bytes of a slot for a winner, and the bytes of a pair that is
+# read.
 SHARDS_AHEAD, KEY_BYTES, PAIR_BYTES = 2, 12, 12
 MERGER_BYTES = 1 << 30
 
@@ -34,21 +35,22 @@ MERGER_BYTES = 1 << 30
 def merge_ranges(
     job: CorpusPass, neurons: Neurons, k: int, poles: tuple[str, ...], notes: Notes, datasets: Datasets = NO_DATASETS
 ) -> dict[int, str]:
-    """Write topk/, neurons/ and, where winners are kept within data sets, topk_by_dataset/.
+    """Write topk/, neurons/ and, if winners are kept within data sets, topk_by_dataset/.
 
-    There is a part of each for each range of neurons; those that are there already are left alone.
+    Each table has one part per range of neurons; parts that exist already are not written again.
 
     Returns:
-        The shards whose partial files are damaged, and what was found; the ranges that met one are not written.
+        The shards whose partial files are damaged, each with the error. If a range reads a damaged file, its parts are
+        not written.
     """
     store, shards = job.stage.store, len(job.shards)
     args = {
         "store": store, "neurons": neurons, "shards": shards, "k": k, "poles": poles,
         "fingerprint": job.stage.fingerprint, "datasets": datasets,
-        # A shard that was scored before there was this note leaves to the others how large activations are.
+        # Shards scored by an earlier version lack this note; the largest activations then come from the other shards.
         "largest": np.max([np.zeros(len(neurons.widths)), *(n["largest"] for n in notes if "largest" in n)], axis=0),
     }  # fmt: skip
-    # A pool takes longer to start than so much takes to merge, the activation sample aside.
+    # Merging this much data (the activation sample aside) takes less time than the start of a pool.
     sampled = sum(len(note["sampled"]) for note in notes)
     little = store.size(STAGES["topk"].partials) - 4 * sampled * len(neurons) < LITTLE
     together = ranges_together(len(list(parts(len(neurons)))), job.stage.workers, k + datasets.winners, len(poles))
@@ -59,10 +61,11 @@ def merge_ranges(
 
 
 def ranges_together(ranges: int, workers: int | None, k: int, poles: int) -> int:
-    """Return how many ranges of neurons one opening of the partial files is to serve.
+    """Return how many ranges of neurons to merge each time the partial files are opened.
 
-    The largest number that leaves each worker an item and fits into a gigabyte: the winners so far of each range, and
-    at most as many again for each shard that is read ahead. If the number of workers is not fixed (None), one range.
+    This is the largest number that leaves each worker an item and whose data fit into a gigabyte. The data are the
+    winners so far of each range, and at most the same number again for each shard that is read ahead. If the number of
+    workers is not fixed (None), the result is 1.
 
     >>> [ranges_together(36, workers, k, 2) for workers, k in ((2, 100), (8, 100), (8, 20_000), (None, 100))]
     [18, 5, 2, 1]
@@ -72,16 +75,16 @@ def ranges_together(ranges: int, workers: int | None, k: int, poles: int) -> int
 
 
 def tables_of(datasets: Datasets) -> tuple[str, ...]:
-    """Return the tables that have a part for each range of neurons."""
+    """Return the tables that are written in parts, one for each range of neurons."""
     return (*TABLES, BY_DATASET) if datasets.k else TABLES
 
 
 def merge_step(
     neurons: int, args: Item, here: bool = False, together: int = 1, tables: tuple[str, ...] = TABLES
 ) -> Step:
-    """Return the step that merges so many neurons into these tables, some ranges at a time.
+    """Return the step that merges the shards into these tables for `neurons` neurons, some ranges at a time.
 
-    `args` are as `RangeMerger` takes them.
+    `args` are the arguments of `RangeMerger`.
     """
     every = [{"part": part, "first": first, "stop": stop, "tables": tables} for part, first, stop in parts(neurons)]
     items = [{"ranges": every[start : start + together]} for start in range(0, len(every), together)]
@@ -90,18 +93,18 @@ def merge_step(
 
 
 def merged_outputs(item: Item) -> list[TablePart]:
-    """Return the parts of an item's ranges of neurons."""
+    """Return the table parts that an item writes, for all its ranges of neurons."""
     return [output for own in item["ranges"] for output in range_outputs(own)]
 
 
 def range_outputs(own: Item) -> list[TablePart]:
-    """Return the parts of one range of neurons."""
+    """Return the table parts of one range of neurons."""
     name = f"neurons-{own['first']}-{own['stop']}"
     return [table_part(table, own["part"], name) for table in own["tables"]]
 
 
 class RangeMerger:
-    """Merges all shards' winners so far, moments and histograms of some ranges of neurons after others."""
+    """Merges the winners, moments and histograms of all shards for some ranges of neurons at a time."""
 
     def __init__(
         self,
@@ -119,7 +122,7 @@ class RangeMerger:
         torch.set_num_threads(1)
 
     def __call__(self, item: Item, prepared: Any) -> Item:
-        """Merge an item's ranges in the order of the shards, so that rounding is the same in every run."""
+        """Merge an item's ranges in the order of the shards, so that rounding is always the same."""
         ranges = item["ranges"]
         sums = [RangeSums(own["first"], own["stop"], self.k, self.poles, self.datasets) for own in ranges]
         damaged: dict[int, str] = {}
@@ -141,14 +144,14 @@ class RangeMerger:
         return {"damaged": {}}
 
     def _open(self, shard: int) -> pq.ParquetFile | str:
-        """Return a shard's partial file, or what is wrong with it."""
+        """Return a shard's partial file, or the error message if it cannot be opened."""
         try:
             return self.store.parquet(shard_file("topk", shard).path)
         except DAMAGE as error:
             return one_line(error, 100)
 
     def _read(self, parts: list[int], opened: pq.ParquetFile | str) -> tuple[list[pa.Table], str]:
-        """Return some parts of a shard's partial file, asked for at once, and what is wrong with it, if anything is."""
+        """Read some parts of a shard's partial file in one request; return them and an error message, if any."""
         if isinstance(opened, str):
             return [], opened
         try:

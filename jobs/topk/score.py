@@ -1,4 +1,4 @@
-"""Two steps of `topk`: the pilot, which fixes what all shards share, and the shards, each scored by any worker."""
+"""Two steps of `topk`: the pilot, which fixes what all shards share, and the scoring of the shards."""
 
 import time
 import uuid
@@ -44,25 +44,27 @@ from ops.topk.shared_bounds import BoundPublisher, BoundReader, CorpusBounds
 from ops.topk.silent import largest_by_layer
 
 PILOT_FILE = partial_file("topk", "pilot")
-BOUNDS = partial_file("topk", "bound").path  # which workers share: soft state, and no output of any item
+# A file of bounds that workers share; it may be lost, and is not an output of any item.
+BOUNDS = partial_file("topk", "bound").path
 
-# Of a partial file, to be written while the next shard is scored. One that is larger, a worker's first at a large K,
-# is written before that shard begins, some neurons at a time.
+# Most bytes of a partial file that is written while the next shard is scored. A larger file, such as a worker's first
+# file at a large K, is written before the next shard begins, some neurons at a time.
 HELD_BYTES = 1 << 29
 
-EXPLAINED_BATCHES = 16  # of the pilot, from long sentences to short ones
+EXPLAINED_BATCHES = 16  # number of batches of the pilot, from long sentences to short ones
 
 Batches = Iterator[tuple[Ids, TokenBlock]]
 
 
 @dataclass(frozen=True)
 class ScoreArgs:
-    """What every scoring worker is made from; `equal_lengths` is known once the pilot is scored.
+    """The arguments of every scoring worker; `equal_lengths` is known once the pilot is scored.
 
     Attributes:
-        kept: where ingest kept the tokens of corpus/; None: nowhere.
-        dictionaries, block: whose features the units are, and how many are encoded at a time (None: by memory).
-        datasets: those within which winners are kept too.
+        kept: where ingest stored the tokens of corpus/; None if it stored none.
+        dictionaries, block: the sparse dictionaries whose features are the units, and the number of features encoded at
+            a time (None if it depends on memory).
+        datasets: the data sets within which winners are also kept.
     """
 
     store: Store
@@ -81,29 +83,29 @@ class ScoreArgs:
     datasets: Datasets = NO_DATASETS
 
     def scorer(self, pad_id: int) -> Scorer:
-        """Return the model, ready to score."""
+        """Return the scorer, with the model loaded."""
         return make_scorer(self.facts, self.options, pad_id, self.dictionaries, self.block)
 
     @property
     def sparse(self) -> bool:
-        """Whether units are sparse features."""
+        """Whether the units are sparse features."""
         return bool(self.dictionaries) and self.dictionaries[0].sparse
 
     @property
     def lengths(self) -> Lengths:
-        """Which lengths a batch may hold."""
+        """The lengths of sentences that a batch may hold."""
         return batch_lengths(self.options.device, self.equal_lengths)
 
 
 def pilot_step(job: CorpusPass, args: ScoreArgs, at_most: int) -> Step:
-    """Return the step that scores a sample of at most so many sentences and fixes the histograms' edges."""
+    """Return the step that scores a sample of at most `at_most` sentences and fixes the edges of the histograms."""
     item = {"sentences": job.shards.sentences, "size": job.shards.size, "seed": job.args.seed, "pilot": at_most}
     holds = job.placement.holds
     return Step("topk: pilot", [item], lambda _: [PILOT_FILE], PilotScorer, {"args": args}, holds=holds, actors=True)
 
 
 class PilotScorer:
-    """Scores the pilot and commits every neuron's histogram edges."""
+    """Scores the pilot and commits the histogram edges of every neuron."""
 
     def __init__(self, args: ScoreArgs) -> None:
         self.args, self.store = args, args.store
@@ -112,7 +114,7 @@ class PilotScorer:
         self.scorer = args.scorer(tokenizer.pad_id)
 
     def __call__(self, item: Item, prepared: Any) -> Item:
-        """Score a seeded sample and fix the edges."""
+        """Score a seeded sample and fix the edges of the histograms."""
         shards = Shards(item["sentences"], item["size"])
         ids = draw(shards.sentences, pilot_size(shards.sentences, item["pilot"]), item["seed"], PILOT)
         some = [(i, rows) for i, rows in enumerate(shards.split(ids)) if len(rows)]
@@ -124,7 +126,7 @@ class PilotScorer:
         for _, batch in block_batches(sent_ids, tokens, budget, lengths):
             values, finite, _ = score_batch(self.scorer, batch)
             good = values[finite].cpu()
-            # The edges of sparse features, which may be a million, follow from their highest activations.
+            # There may be a million sparse features; their edges depend only on their highest activations.
             blocks = (
                 [torch.cat([*blocks, good]).amax(0, keepdim=True)]
                 if self.args.sparse and len(good)
@@ -143,7 +145,7 @@ class PilotScorer:
         return {"sentences": len(ids)}
 
     def _explained(self, batches: Batches) -> tuple[float | None, ...]:
-        """Return how much of the variance of its target each dictionary explains, over some of the pilot's batches."""
+        """Return the share of its target's variance that each sparse dictionary explains, on some pilot batches."""
         if not isinstance(self.scorer, DictionaryScorer):
             return ()
         sums = [
@@ -162,7 +164,7 @@ class PilotScorer:
 
 
 def shard_step(job: CorpusPass, args: ScoreArgs, sampled: list[Ids]) -> Step:
-    """Return the step that scores the shards; `sampled` are the sentences of the activation sample in each."""
+    """Return the step that scores the shards; `sampled` lists the sentences of the activation sample in each shard."""
     step = job.shard_step(ShardWorker, {"args": args}, partial(prepare_shard, args=args))
     return replace(step, items=[{**item, "sample": sampled[item["shard"]].tolist()} for item in step.items])
 
@@ -172,8 +174,8 @@ def score_shards(job: CorpusPass, args: ScoreArgs, pilot: Pilot, sampled: list[I
 
     Args:
         job: the pass.
-        args: what the workers are made from.
-        pilot: what the pilot found.
+        args: the arguments of the workers.
+        pilot: the results of the pilot.
         sampled: the sentences of the activation sample in each shard.
     """
     step = shard_step(job, args, sampled)
@@ -185,7 +187,7 @@ def score_shards(job: CorpusPass, args: ScoreArgs, pilot: Pilot, sampled: list[I
         job.stage.store, BOUNDS, args.fingerprint, bound, lambda shard: shard_file("topk", shard).path, say
     )
     with ThreadPoolExecutor(1) as beside:
-        # Bounds that come late cost size alone: no worker's row waits for them.
+        # Late bounds only make files larger, so no worker's row waits for them.
         waiting = deque(set(range(len(job.shards))) - {item["shard"] for item in todo})
 
         def publish(row: Item) -> None:
@@ -200,7 +202,7 @@ def score_shards(job: CorpusPass, args: ScoreArgs, pilot: Pilot, sampled: list[I
 
 
 def prepare_shard(item: Item, args: ScoreArgs) -> list[tuple[Ids, TokenBlock]]:
-    """Read the tokens of one shard, batch by batch, on cores of its own (with GPUs)."""
+    """Read the tokens of one shard, batch by batch; with GPUs, this runs on separate cores."""
     return list(shard_batches(item, args, lambda: Tokenizer(args.facts)))
 
 
@@ -210,7 +212,7 @@ def shard_batches(item: Item, args: ScoreArgs, tokenizer: Callable[[], Tokenizer
 
 
 class ShardWorker:
-    """Scores shards and commits each one's partial file: the two parts of a `TwoPartWorker`."""
+    """Scores shards and commits their partial files, as the two parts of a `TwoPartWorker`."""
 
     def __init__(self, args: ScoreArgs) -> None:
         self.args, self.store = args, args.store
@@ -235,7 +237,7 @@ class ShardWorker:
         return self.begin(item, prepared)()
 
     def begin(self, item: Item, prepared: list[tuple[Ids, TokenBlock]] | None) -> Callable[[], Item]:
-        """Score one shard, and return what commits it and returns its row, as `Times` takes it."""
+        """Score one shard, and return a function that commits it and returns its row in the form that `Times` reads."""
         began = time.time()
         batches = shard_batches(item, self.args, lambda: self.tokenizer) if prepared is None else iter(prepared)
         first, stop = item["span"]
@@ -256,7 +258,7 @@ class ShardWorker:
 
         def commit() -> Item:
             commit_partial(self.store, output, rows.in_file, self.args.fingerprint, rows.write, notes)
-            # Of this process since the last row, since parts of two shards share its time.
+            # Processor time of this process since the last row, because parts of two shards overlap.
             cpu, self.cpu_counted = time.process_time() - self.cpu_counted, time.process_time()
             took = {"worker": self.name, "began": began, "ended": time.time(), "cpu": cpu}
             return {"shard": item["shard"], "sentences": stop - first, **took}

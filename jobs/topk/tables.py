@@ -1,4 +1,4 @@
-"""The stage `topk`: a pilot, the shards scored and merged, and the tables that follow; for --dry-run, its plan."""
+"""The stage `topk`, which scores a pilot and the shards, merges them and writes the tables; its plan for --dry-run."""
 
 import math
 import sys
@@ -35,21 +35,22 @@ from ops.topk.score_shard import ShardScorer, score_batch
 from ops.topk.sentences import account, write_activations, write_unscored
 from ops.topk.times import Times
 
-ATTEMPTS = 3  # at a shard whose partial file turns out damaged
-LEAST_SENTENCES = 20  # to one winner, or a warning is due
+ATTEMPTS = 3  # number of attempts at a shard whose partial file is damaged
+LEAST_SENTENCES = 20  # sentences per winner below which a warning is printed
 
-# Measured on one core (docs/scale.md): seconds of writing a candidate, and of merging it, its share of the tables
-# included; and the candidates of a neuron and pole over the K (1 + ln(N / K)) of a single worker.
+# Measured on one core (docs/scale.md): the seconds to write a candidate, the seconds to merge it, its share of the
+# tables included, and the number of candidates of a neuron and pole divided by the K (1 + ln(N / K)) of a single
+# worker.
 WRITE_S, MERGE_S, EMITTED = 45e-9, 0.24e-6, 1.4
-EDGES_FROM = 64  # sentences
-MOST_K = 1_000  # in the timed reducers, which are not to take gigabytes here
+EDGES_FROM = 64  # number of sentences from which the edges are set for a plan
+MOST_K = 1_000  # largest K in the timed reducers, so that they do not take gigabytes here
 
 
 def score_args(config: TopkConfig, known: Prepared, datasets: Datasets, job: CorpusPass) -> ScoreArgs:
-    """Return what the workers of the pilot and of the shards are made from, once there is room for what they write.
+    """Return the arguments of the workers of the pilot and the shards, after checking that there is enough space.
 
     Raises:
-        InputError: there is not.
+        InputError: there is not enough space.
     """
     place, shards, own = job.placement, job.shards, job.args
     scoring = ScoreOptions(config.site, config.pool, config.special_tokens, place.device, config.dtype, config.threads)
@@ -79,8 +80,8 @@ def find_winners(config: TopkConfig, known: Prepared, datasets: Datasets, job: C
 
     Args:
         config: the options.
-        known: what was found before the pass.
-        datasets: those within which winners are kept too.
+        known: the checked inputs.
+        datasets: the data sets within which winners are also kept.
         job: the pass.
     """
     times = Times()
@@ -123,14 +124,14 @@ def write_tables(job: CorpusPass, args: ScoreArgs, neurons: Neurons) -> tuple[di
     """Write all tables from the shards' partial files.
 
     Returns:
-        The counts of sentences; the shards whose partial files are damaged, and what was found.
+        The counts of sentences, and the shards whose partial files are damaged, each with the error.
     """
     store, fingerprint = job.stage.store, args.fingerprint
     notes = read_notes(store, job.partials)
     counts = account(job.corpus["counts"], write_unscored(store, notes, fingerprint))
     paths = [output.path for output in job.partials]
     with ThreadPoolExecutor(1) as beside:
-        # Both read the partial files, and neither reads what the other writes.
+        # Both functions read the partial files, and neither reads the files that the other writes.
         activations = beside.submit(write_activations, store, neurons, paths, notes, fingerprint, args.sparse)
         damaged = merge_ranges(job, neurons, args.k, args.poles, notes, args.datasets)
         counts["activation_sample"], damaged_samples = activations.result()
@@ -138,7 +139,7 @@ def write_tables(job: CorpusPass, args: ScoreArgs, neurons: Neurons) -> tuple[di
 
 
 def plan(config: TopkConfig, known: Prepared, datasets: Datasets, job: CorpusPass, record: DryRun) -> Plan:
-    """Return what the stage would do; the arguments are those of `find_winners`, and the run."""
+    """Return what the stage would do; the arguments are the arguments of `find_winners`, and the run."""
     neurons = len(known.neurons)
     args = score_args(config, known, datasets, job)
     estimate = PassEstimate(record, job, job.shard_step(ShardWorker, {"args": args}))
@@ -178,7 +179,7 @@ def plan(config: TopkConfig, known: Prepared, datasets: Datasets, job: CorpusPas
 
 
 def time_scoring(estimate: PassEstimate, args: ScoreArgs) -> tuple[TimedBatches, float]:
-    """Score and reduce some batches as a worker does; return them, and a shard's fixed overhead in seconds."""
+    """Score and reduce some batches as a worker does; return them and a shard's fixed overhead in seconds."""
     tokenizer, sample = estimate.tokenizer, estimate.sample
     scorer = args.scorer(tokenizer.pad_id)
     rows = np.array(spread(len(sample.texts))[:EDGES_FROM])

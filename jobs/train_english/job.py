@@ -7,12 +7,13 @@
         --own-trees 0 --train-trees ... --out runs/narrow
     python -m jobs.train_english --evaluate-only --test-trees ... --test-tags ...
 
-The first trains a network, the second a narrower one out of it, at the same accuracy and twice the speed: the one that
-ships.
+The first command trains a network. The second trains a narrower network from it, with the same accuracy and twice the
+speed; this one is included.
 
-What to expect: 34 minutes on one core with bfloat16 instructions (AMD EPYC, 2026-11), then gum-test F1 82.8
-and tags 96.7, craft-test F1 83.4, ewt-test tags 95.3 (gold tokens); for the second 15 minutes on one without, then
-82.9, 96.8, 83.3 and 95.4. The curves and what was tried: docs/english.md.
+What to expect: the first command takes 34 minutes on one core with bfloat16 instructions (AMD EPYC, 2026-11). Its
+scores on gold tokens are: gum-test F1 82.8 and tags 96.7, craft-test F1 83.4, ewt-test tags 95.3. The second command
+takes 15 minutes on one core without these instructions, and its scores are 82.9, 96.8, 83.3 and 95.4. docs/english.md
+shows the curves and the experiments.
 """
 
 from pathlib import Path
@@ -24,7 +25,7 @@ from pydantic import Field
 from jobs.stage.command_line import Job
 from jobs.stage.options import CheckedConfig
 
-# What the pipeline that comes with the project was trained on.
+# The data on which the included pipeline was trained.
 SOURCES = (
     "GUM, training part, trees by a parser (amir-zeldes/gum, 2025-05): annotations CC BY 4.0; texts CC BY,"
     " CC BY-SA or public domain",
@@ -36,7 +37,7 @@ Files = Annotated[tuple[Path, ...], cyclopts.Parameter(consume_multiple=True)]
 
 
 class TrainEnglishConfig(CheckedConfig):
-    """What to train on and how, or with ``evaluate_only`` what to test."""
+    """Options of `train_english`: what to train on and how, or (with ``evaluate_only``) what to test."""
 
     train_trees: Files = Field((), description="Files with one bracketed tree per line, read completely in each pass")
     capped_trees: Files = Field((), description="Files of trees from which each pass draws --capped-sentences")
@@ -80,7 +81,7 @@ class TrainEnglishConfig(CheckedConfig):
 
 
 def run(config: TrainEnglishConfig) -> None:
-    """Train or, with `evaluate_only`, score."""
+    """Train a pipeline or, with `evaluate_only`, score one."""
     import torch
 
     from jobs.train_english.train import score_shipped, train

@@ -1,4 +1,4 @@
-"""Training the English pipeline by the options of `train_english`, writing it, and scoring it."""
+"""Trains, writes and scores the English pipeline with the options of `train_english`."""
 
 import json
 import os
@@ -25,7 +25,7 @@ from ops.errors import InputError, one_line
 
 MINIMUM = {"word": 2, "suffix2": 4, "suffix3": 4, "prefix3": 5, "shape": 6, "character": 8}
 
-# Sentences of either kind that the units of a teacher's BiLSTM are measured on.
+# Number of sentences of each kind on which the units of a teacher's BiLSTM are measured.
 MEASURED = 1000
 
 RECORD = "training.json"
@@ -43,8 +43,8 @@ def train(config: TrainEnglishConfig, progress: Callable[[str], None] = print) -
     """Train a pipeline, write it to `config.out` and return its scores on the test files.
 
     Raises:
-        InputError: a file is missing or cannot be read, `config.out` is no folder for a pipeline, the files hold too
-            little, or the network cannot be taken from the teacher that is named.
+        InputError: a file is missing or cannot be read, `config.out` is not a suitable folder, the files hold too
+            little data, or the network cannot be derived from the named teacher.
     """
     if not config.train_trees:
         raise InputError("--train-trees: no file given, expected at least one; name files of trees to train on")
@@ -99,7 +99,7 @@ def train(config: TrainEnglishConfig, progress: Callable[[str], None] = print) -
     with trainer.averaged() as averaged:
         assemble(averaged.eval(), META | {"sources": list(config.sources)}).to_disk(config.out)
     scores = score(spacy.load(config.out), tests, progress)
-    nlp = spacy.load(config.out)  # the one that was scored has the tests' words in its vocabulary
+    nlp = spacy.load(config.out)  # loaded again, since the scored pipeline has added the tests' words to its vocabulary
     nlp.meta["performance"] = scores
     nlp.to_disk(config.out)
     record: dict[str, Any] = {"config": _named(config), "curve": curve}
@@ -110,7 +110,7 @@ def train(config: TrainEnglishConfig, progress: Callable[[str], None] = print) -
 
 
 def check_folder(out: Path) -> None:
-    """Check before the training that a pipeline can be written to a folder, and replaces only an earlier pipeline.
+    """Check before the training that a pipeline can be written to a folder and replaces at most an earlier pipeline.
 
     Raises:
         InputError: the folder holds something else, or it cannot be made or written to.
@@ -128,7 +128,7 @@ def check_folder(out: Path) -> None:
 
 
 def _is_ours(meta: Path) -> bool:
-    """Tell whether a meta.json is that of a pipeline of this job."""
+    """Tell whether a meta.json belongs to a pipeline of this job."""
     try:
         held = json.loads(meta.read_bytes()) if meta.is_file() else None
     except (ValueError, RecursionError):
@@ -137,10 +137,10 @@ def _is_ours(meta: Path) -> bool:
 
 
 def score_shipped(config: TrainEnglishConfig) -> None:
-    """Score the pipeline in `config.out`, or the shipped one.
+    """Score the pipeline in `config.out`, or the included pipeline.
 
     Raises:
-        InputError: there is none.
+        InputError: there is no pipeline in the folder.
     """
     folder = config.out or FOLDER
     if not (folder / "config.cfg").is_file():
@@ -151,12 +151,12 @@ def score_shipped(config: TrainEnglishConfig) -> None:
 
 
 def _read(trees: tuple[Path, ...], tags: tuple[Path, ...]) -> dict[str, list[Sentence]]:
-    """Return the sentences of files of trees and of files of tags, by name of file."""
+    """Return the sentences of files of trees and files of tags, by file name."""
     return {path.name: read_trees(path) for path in trees} | {path.name: read_tags(path) for path in tags}
 
 
 def _named(config: TrainEnglishConfig) -> dict[str, Any]:
-    """The config with the names of files instead of their paths."""
+    """Return the config with file names instead of paths."""
     settings = config.model_dump(mode="json", exclude={"out", "evaluate_only", "sources", "teacher"})
     paths = {name: value for name, value in config if name.endswith(("_trees", "_tags")) and isinstance(value, tuple)}
     return settings | {name: [path.name for path in value] for name, value in paths.items()}

@@ -1,4 +1,4 @@
-"""The test half of the documents, on which cards are tested part by part, in the sample and its bootstrap samples."""
+"""The test half of the documents. Cards are tested on it part by part, in the sample and its bootstrap samples."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from ops.explain.answers import Answers
 from ops.explain.known_literals import KnownLiterals
 from ops.explain.score_card import DECIMALS, ScoreCard
 
-_UNIT = 10**DECIMALS  # cards' weights are integer multiples of its inverse
+_UNIT = 10**DECIMALS  # the weights of cards are integer multiples of 1 / _UNIT
 
 
 @dataclass(frozen=True)
@@ -20,9 +20,9 @@ class Winners:
     """The tested winners of one neuron and pole: those in the test half.
 
     Attributes:
-        places: indices among the sentences whose answers are known, `[m]`.
-        part: of each, `[m]`.
-        draws: how often the sample and each bootstrap sample contains its document, `[m, 1 + samples]`.
+        places: the winners' indices among the sentences whose answers are known, `[m]`.
+        part: each winner's part, `[m]`.
+        draws: how often the sample and each bootstrap sample contain the winner's document, `[m, 1 + samples]`.
         in_baseline: indices of those winners that are sentences of `AskedHalf`, ascending.
     """
 
@@ -37,11 +37,11 @@ class AskedHalf:
 
     Args:
         division: the part of each sentence.
-        rows: of all sentences whose literals are known, ascending.
-        matrix: which literals they have.
-        counts: which of them are baseline sentences of the test half, `[rows]`.
-        document: of each row of the store, as a row of `draws`.
-        draws: how often the sample and each bootstrap sample has each document, `[documents, 1 + samples]`.
+        rows: the rows of all sentences whose literals are known, ascending.
+        matrix: which literals these sentences have.
+        counts: which of these are baseline sentences of the test half, `[rows]`.
+        document: the document of each row of the store, as a row of `draws`.
+        draws: how often the sample and each bootstrap sample contain each document, `[documents, 1 + samples]`.
     """
 
     def __init__(
@@ -59,8 +59,8 @@ class AskedHalf:
         """Return winners of the test half.
 
         Args:
-            rows: of the store, ascending, each in a part.
-            places: the indices of their answers.
+            rows: the winners' rows in the store, ascending; each of them is in a part.
+            places: the winners' indices among the sentences whose answers are known.
         """
         at = np.searchsorted(self.rows, rows)
         inside = at < len(self.rows)
@@ -71,10 +71,10 @@ class AskedHalf:
         """Return a card's average precision in every part of its group, `[D, 1 + samples]`; NaN elsewhere.
 
         Args:
-            card: of literals of the pool.
-            group: of the part in which it was learned.
+            card: a card of literals of the pool.
+            group: the group of the part in which the card was learned.
             winners: the winners to find.
-            answers: the literals of sentences, including the winners.
+            answers: the literals of sentences, including those of the winners.
         """
         weights = np.round(card.weights * _UNIT).astype(np.int64)
         samples = self._draws.shape[1]
@@ -116,7 +116,7 @@ def totals(part: Int32s, document: Int64s, draws: UInt8s, parts: int) -> Int32s:
 
 @compiled
 def _having(own: Int32s, part: Int32s, document: Int64s, draws: UInt8s, taken: Int64s, parts: int) -> Int32s:
-    """Return the number of given sentences not in `taken`, in each part and sample; both ascend."""
+    """Return the number of sentences of `own` that are not in `taken`, in each part and sample; both arrays ascend."""
     totals, at = np.zeros((parts, draws.shape[1]), np.int32), 0
     for sentence in own:
         while at < taken.size and taken[at] < sentence:
@@ -150,7 +150,7 @@ def _sums(
 ) -> tuple[Int32s, Int32s]:  # fmt: skip
     """Count winners and other sentences by score, from the highest, `[parts, levels, 1 + samples]` each.
 
-    A sentence without any of the literals scores 0, so only the others are visited.
+    A sentence with none of the literals has the score 0, so only the other sentences are visited.
     """
     scores, touched = np.zeros(part.size, np.int64), np.zeros(part.size, np.bool_)
     for i in range(literals.size):

@@ -1,4 +1,4 @@
-"""One division of the corpus: cards are learned in each part and tested on the winners in all parts of its group."""
+"""One division of the corpus: the cards learned in a part are tested on the winners of all parts of its group."""
 
 from dataclasses import dataclass
 
@@ -23,10 +23,10 @@ class KnownSentences:
     """The sentences whose literals are computed before any neuron is audited.
 
     Attributes:
-        rows: of the store: the baseline and the activation sample, ascending, `[n]`.
-        matrix: which literals they have.
-        baseline: which of them are in the baseline, `[n]`.
-        document, held_out: of every row of the store.
+        rows: the rows of the baseline and the activation sample in the store, ascending, `[n]`.
+        matrix: which literals these sentences have.
+        baseline: which of these sentences are in the baseline, `[n]`.
+        document, held_out: the code of the document of every row of the store, and whether that is in the test half.
         draws: how often the sample and each bootstrap sample contains a document, `[documents, 1 + samples]`.
     """
 
@@ -51,7 +51,7 @@ class RangeWinners:
         self.rows, self.answers = rows, Answers.of(self._literals.find(rows), len(rows))
 
     def places(self, rows: Int64s) -> Int64s:
-        """Return the indices of rows among those that were loaded."""
+        """Return the indices of these rows among the loaded rows."""
         return np.searchsorted(self.rows, rows)
 
     def find(self, rows: Int64s, which: Int64s | None) -> Occurrences:
@@ -66,10 +66,10 @@ class AuditedDivision:
         division: the part of each sentence.
         known: the sentences that neurons are compared with.
         sentences: the annotated sentences.
-        literals: of the pool.
+        literals: the literals of the pool.
         winners: the literals of winners.
         most: maximum number of literals on a card, not counting nuisance.
-        seed: of the random sets.
+        seed: the seed of the random sets.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class AuditedDivision:
         self._baseline_documents = _documents(known.document[self.asked.rows], self.asked.part, len(division))
 
     def test_winners(self, winners: Int64s) -> Winners:
-        """Return those of a set's winners that are tested: those in the test half that belong to a part."""
+        """Return the winners of a set on which cards are tested: those in the test half that belong to a part."""
         own = winners[self._known.held_out[winners] & (self.division.of_row[winners] >= 0)]
         return self.asked.winners(own, self._winners.places(own))
 
@@ -103,9 +103,9 @@ class AuditedDivision:
         """Return the average precisions, in each part, of the cards of a set of winners.
 
         Args:
-            number: of the set, by which its random sets are drawn.
-            winners: rows, ascending.
-            asked: the result of `test_winners` for them.
+            number: the number of the set; its random sets depend on it.
+            winners: the winners' rows, ascending.
+            asked: the result of `test_winners` for these winners.
         """
         parts, samples = len(self.division), self._known.draws.shape[1]
         own, random = np.full((2, parts, parts, samples), np.nan)
@@ -126,6 +126,6 @@ class AuditedDivision:
 
 
 def _documents(document: Int64s, part: Int32s, parts: int) -> Int64s:
-    """Return the number of documents from which the sentences of each part come, `[parts]`."""
+    """Return the number of documents that have sentences in each part, `[parts]`."""
     pairs = np.unique(np.stack([part.astype(np.int64), document]), axis=1)
     return np.bincount(pairs[0], minlength=parts)

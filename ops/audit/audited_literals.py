@@ -1,4 +1,4 @@
-"""The literals that an audit tests: those of which explanations may consist, and those of which they do consist."""
+"""The literals that an audit tests: all literals that explanations may contain, and those that they do contain."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from ops.storage.store import Store
 from ops.storage.tables import read_table
 from ops.topk.neurons import POLES, Neurons, set_number
 
-_HUB = "hub"  # sentences specific to one neuron, which cannot be a property of sentences of another data set
+_HUB = "hub"  # these sentences are specific to one neuron, so they cannot be a property of another data set's sentences
 _NAMES = ("kind", "pattern", "items")
 _COLUMNS = ("layer", "unit", "pole", "model", "rank", *_NAMES, "negated", "weight", "share", "baseline_share")
 
@@ -36,11 +36,11 @@ def _keys(table: pa.Table) -> list[tuple[str, str, tuple[str, ...]]]:
 
 @dataclass(frozen=True)
 class ExplanationTerms:
-    """The rows of `explanation_terms/` by the number of their neuron, without hubs.
+    """The rows of `explanation_terms/`, sorted by neuron number, without hubs.
 
     Attributes:
-        rows: with the index of each literal in the pool, `literal`, and its `lift` with all data sets pooled.
-        number: of the neuron of each, ascending, `[rows]`.
+        rows: the rows. `literal` is each literal's index in the pool, and `lift` its lift with all data sets pooled.
+        number: the number of each row's neuron, ascending, `[rows]`.
     """
 
     rows: Sequence[dict[str, Any]]
@@ -63,7 +63,7 @@ class ExplanationTerms:
         return cls([rows[i] for i in order.tolist()], number[order])
 
     def of(self, numbers: Int64s) -> Terms:
-        """Return the terms of some neurons; those of the range model are tested on the winners of the pole `top`."""
+        """Return the terms of some neurons. Those of the range model are tested on the winners of the pole `top`."""
         of_set: dict[int, list[dict[str, Any]]] = {}
         of_neuron: dict[int, list[dict[str, Any]]] = {}
         for number in numbers.tolist():

@@ -1,4 +1,4 @@
-"""Audits ranges of neurons: their cards in every data set, their literals' lifts, and the resulting rows."""
+"""Audits ranges of neurons: computes their cards in every data set, their literals' lifts, and the resulting rows."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -52,18 +52,18 @@ class AuditedNeurons:
     Args:
         store: the run's folder.
         mining: the annotated sentences, with words in lower case.
-        literals: those from which cards are made, and those of the explanations.
-        rows: the sentences whose literals are known, ascending.
-        matrix: their literals.
+        literals: the literals from which cards are made, and those of the explanations.
+        rows: the rows of the sentences whose literals are known, ascending.
+        matrix: the literals of these sentences.
         division: the corpus by data set.
-        terms: returns the literals of the explanations of some neurons.
-        sampled: rows of the activation sample.
-        layer: returns the activations of a layer, `[sampled, units]`.
-        table: of the winners, `topk_by_dataset` or `topk`.
+        terms: a function that returns the literals of the explanations of some neurons.
+        sampled: the rows of the activation sample.
+        layer: a function that returns the activations of a layer, `[sampled, units]`.
+        table: the table of the winners, `topk_by_dataset` or `topk`.
         most_winners: maximum number of winners in a data set.
         card_literals: maximum number of literals on a card, not counting nuisance.
-        controlled: numbers of the neurons that have the controls, ascending.
-        seed: of all draws.
+        controlled: the numbers of the neurons for which controls are computed, ascending.
+        seed: the seed of all draws.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class AuditedNeurons:
             self._test[one.name] = WithinParts(part, own, draws, held_out[sampled])
 
     def audit(self, numbers: Int64s) -> dict[str, pa.Table]:
-        """Return the rows of some neurons in each of `TABLES` in `audit/`, and those of their controls."""
+        """Return the rows of some neurons in each of `TABLES` in `audit/`, and the rows of their controls."""
         division = self.audited[DATASETS].division
         found = list(
             read_dataset_winners(
@@ -195,7 +195,7 @@ class AuditedNeurons:
 
 
 def _by_part(asked: Winners, which: Any, parts: int) -> Float64s:
-    """Return how many of some winners each part has, `[parts, 1 + samples]`."""
+    """Return how many of the selected winners are in each part, `[parts, 1 + samples]`."""
     own = asked.part[which]
     return totals(own, np.arange(len(own)), asked.draws[which], parts).astype(np.float64)
 

@@ -10,7 +10,7 @@ from ops.storage.store import Store
 from ops.topk.neurons import Neurons
 from ops.topk.winner_groups import winner_groups
 
-LEAST_WINNERS = 20  # of a neuron and pole in a data set, required if winners are those of the complete corpus
+LEAST_WINNERS = 20  # minimum for a neuron and pole in a data set, if winners are those of the complete corpus
 
 
 def read_dataset_winners(
@@ -20,12 +20,12 @@ def read_dataset_winners(
 
     Args:
         store: the run's folder.
-        neurons: of the run.
+        neurons: the run's neurons.
         sentences: the annotated sentences.
-        numbers: the neurons to read, ascending.
+        numbers: the numbers of the neurons to read, ascending.
         table: `topk_by_dataset`, or `topk`, whose winners count only in data sets with at least `LEAST_WINNERS`.
-        part: of each row of the store, -1 for rows to skip.
-        most: maximum number of winners in a data set, the first by rank.
+        part: the part of each row of the store, -1 for rows to skip.
+        most: maximum number of winners in a data set. If there are more, those with the first ranks are kept.
     """
     sets, rows, ranks = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for own, found in winner_groups(store, neurons, numbers, ("rank", "sent_id"), table):
@@ -37,7 +37,7 @@ def read_dataset_winners(
     of_set, row, rank = of_set[inside], row[inside], rank[inside]
     order = np.lexsort((rank, part[row], of_set))
     of_set, row = of_set[order], row[order]
-    # The position of each within its set and data set, and how many these have.
+    # The position of each winner within its set and data set, and the number of winners there.
     key = of_set * (int(part.max(initial=0)) + 1) + part[row]
     starts = np.flatnonzero(np.diff(key, prepend=-1))
     size = np.diff(np.append(starts, len(key)))

@@ -1,4 +1,4 @@
-"""The part of the corpus that a sentence is in: its data set or, for the controls, a random part or half of its own."""
+"""The part of the corpus that a sentence is in: its data set or, for the controls, a random part or half of that."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,14 +15,14 @@ NO_PART = -1
 
 @dataclass(frozen=True)
 class Division:
-    """The corpus in parts; a finding in one part is tested in the others of its group.
+    """The corpus in parts. A finding in one part is tested in the other parts of its group.
 
     Attributes:
         name: `DATASETS`, `PERMUTED` or `HALVES`.
-        parts: names of the D parts.
-        group: of each part, from 0, `[D]`.
+        parts: the names of the D parts.
+        group: the group of each part, from 0, `[D]`.
         of_row: the part of each annotated sentence, `NO_PART` if it has none, `[rows]` int32.
-        sizes: sentences of the corpus in each part, `[D]`.
+        sizes: number of the corpus's sentences in each part, `[D]`.
     """
 
     name: str
@@ -37,9 +37,9 @@ class Division:
 
         Args:
             dataset: code of each annotated sentence's data set, `[rows]`.
-            names: of all data sets, by code.
-            audited: names of those that are audited.
-            sizes: sentences of each of these in the corpus.
+            names: the name of each data set, by code.
+            audited: the names of the data sets that are audited.
+            sizes: number of the corpus's sentences in each of these.
         """
         part = np.full(len(names) + 1, NO_PART, np.int32)
         place = {name: number for number, name in enumerate(audited)}
@@ -49,16 +49,16 @@ class Division:
         return cls(DATASETS, tuple(audited), group, part[dataset], np.asarray(sizes, np.float64))
 
     def permuted(self, document: Int64s, baseline: Int64s, seed: int) -> Self:
-        """Permute the parts over documents: each becomes a sample of all of them, with an equal number of documents.
+        """Assign documents to parts at random: each part becomes a sample of all parts, with equally many documents.
 
-        With equal numbers, the parts also have about equally many winners, as data sets do. A part with few winners
-        would learn a poor card, which that of any other part would beat. A sentence without a part keeps none. The
-        sizes of the parts in the corpus are estimated from the baseline.
+        With equal numbers of documents, the parts have about equal numbers of winners, as data sets do. The card
+        learned in a part with few winners would be poor, and the card of any other part would beat it. A sentence
+        without a part stays without one. The sizes of the parts in the corpus are estimated from the baseline.
 
         Args:
             document: code of the document of each annotated sentence, `[rows]`.
             baseline: rows of the baseline.
-            seed: of the draw.
+            seed: the seed of the draw.
         """
         inside = self.of_row != NO_PART
         documents = np.unique(document[inside])
@@ -72,7 +72,7 @@ class Division:
         return replace(self, name=PERMUTED, of_row=of_row, sizes=sizes)
 
     def halves(self, document: Int64s, baseline: Int64s, seed: int) -> Self:
-        """Split the documents of each part into two halves, a group for each part; arguments as of `permuted`."""
+        """Split the documents of each part into two halves, which form a group. For the arguments see `permuted`."""
         rng = np.random.default_rng([seed, sampling.AUDIT_HALVES])
         half = rng.integers(0, 2, int(document.max(initial=-1)) + 1).astype(np.int32)
         inside = self.of_row != NO_PART

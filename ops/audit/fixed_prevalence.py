@@ -12,15 +12,16 @@ PREVALENCE = 0.01
 def average_precision(hits: Int32s, others: Int32s, prevalence: float = PREVALENCE) -> Float64s:
     """Return the average precision in each sample of sentences; NaN if it has no winner or nothing but winners.
 
-    The winners together get the weight `prevalence` and the others the rest, whatever their numbers. Ties enter
-    together: a level's winners have the precision of all sentences that score at least as high.
+    Whatever their numbers, the winners together get the weight `prevalence`, and the other sentences together get the
+    rest. Ties enter together: the precision at a winner is that of all sentences whose score is at least as high.
 
     Args:
-        hits, others: winners and other sentences with each score, from the highest score on, `[levels, samples]`.
-            prevalence: share of winners.
+        hits, others: number of winners and of other sentences with each score, from the highest score down,
+            `[levels, samples]`.
+        prevalence: share of winners.
 
-        Returns:
-            `[samples]`, from about `prevalence` for an uninformative score to 1.
+    Returns:
+        `[samples]`, from about `prevalence` for an uninformative score to 1.
     """
     levels, samples = hits.shape
     found = np.full(samples, np.nan)

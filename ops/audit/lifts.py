@@ -11,16 +11,16 @@ from ops.audit.transfer import Interval, significantly_above
 from ops.statistics.wilson import Z
 
 GLOBAL, LOCAL, DATASET, NONE = "global", "local", "dataset", "none"
-MOST_I2, LEAST_DATASETS = 0.5, 3  # required for a global literal
+MOST_I2, LEAST_DATASETS = 0.5, 3  # maximum I2 and minimum number of data sets of a global literal
 
 
 @dataclass(frozen=True)
 class Counted:
-    """Test sentences of D data sets, with and without a literal, in the sample and in its bootstrap samples.
+    """Counts of the test sentences of D data sets, with and without a literal, in the sample and its bootstrap samples.
 
     Attributes:
-        hits, winners: winners with the literal, and all winners, `[D, 1 + samples]`.
-        others, rest: other sentences with the literal, and all others, `[D, 1 + samples]`.
+        hits, winners: number of winners with the literal, and of all winners, `[D, 1 + samples]`.
+        others, rest: number of other sentences with the literal, and of all other sentences, `[D, 1 + samples]`.
     """
 
     hits: Float64s
@@ -34,13 +34,14 @@ class Lifts:
     """A literal's lifts over D data sets.
 
     Attributes:
-        log_lift: log of the lift within each data set, `[D]`; NaN if no sentence at all has the literal, or a data set
-            has no winner or nothing but winners.
-        low, high: ends of its 95 % interval, `[D]`.
+        log_lift: log of the lift within each data set, `[D]`. It is NaN if no sentence of the data set has the literal,
+            or if the data set has no winners or nothing but winners.
+        low, high: ends of the 95 % interval of `log_lift`, `[D]`.
         significant: whether the lift is above 1, at a false discovery rate of 5 % over the data sets, `[D]`.
         q, q_p: Cochran's Q of the log lifts, and its p-value; NaN for fewer than two data sets.
         i2: share of Q beyond what is expected by chance; NaN like Q.
-        mantel_haenszel: the lift over all data sets, each compared only with itself.
+        mantel_haenszel: the lift over all data sets, in which each data set's winners are compared only with other
+            sentences of the same data set.
     """
 
     log_lift: Float64s
@@ -53,7 +54,18 @@ class Lifts:
     mantel_haenszel: Interval
 
     def verdict(self, overall: float) -> str:
-        """Return `global`, `local`, `dataset` or `none`; `overall` is the lift with all data sets pooled."""
+        """Return the verdict on a literal, by the first of these rules that applies.
+
+        1. `global`: the Mantel-Haenszel lift is significantly above 1, I2 is below 0.5, and the lift is significant in
+           at least 3 data sets.
+        2. `local`: the lift is significant in at least one data set.
+        3. `dataset`: the lift with all data sets pooled is above 1, but the interval of the Mantel-Haenszel lift
+           contains 1.
+        4. `none` in all other cases.
+
+        Args:
+            overall: the lift with all data sets pooled.
+        """
         i2 = 0.0 if math.isnan(self.i2) else self.i2
         found = int(self.significant.sum())
         if self.mantel_haenszel.low > 1 and i2 < MOST_I2 and found >= LEAST_DATASETS:
@@ -65,14 +77,18 @@ class Lifts:
 
 
 def lifts(counted: Counted) -> Lifts:
-    """Return a literal's lift in each data set, how much they differ, and the lift over all of them.
+    """Return a literal's lift in each data set, how much these lifts differ, and the lift over all data sets.
 
-    One sentence with the literal is added to each data set, divided among winners and others by their numbers (Sweeting
-    and others 2004), so that a literal that is rare in a data set does not get an extreme lift. A log lift's standard
-    error is that of the bootstrap by document. It is replaced by the error from counts, with half a sentence added to
-    each cell, if that is larger: if no winner has the literal, bootstrap samples do not differ. The lift over all data
-    sets is that of Mantel and Haenszel (1959), a ratio of sums. The error of its log is that of the bootstrap, or that
-    of Greenland and Robins (1985) if it is larger.
+    One sentence with the literal is added to each data set, so that a literal that is rare in a data set does not get
+    an extreme lift. This sentence is divided among winners and others in proportion to their numbers (Sweeting and
+    others 2004).
+
+    The standard error of a log lift is estimated by a bootstrap over documents. If the error computed from the counts,
+    with half a sentence added to each cell, is larger, it is used instead. If no winner has the literal, for example,
+    the bootstrap samples do not differ.
+
+    The lift over all data sets is that of Mantel and Haenszel (1959), a ratio of sums. The error of its log is that of
+    the bootstrap, or that of Greenland and Robins (1985) if the latter is larger.
     """
     a, n1, c, n2 = counted.hits, counted.winners, counted.others, counted.rest
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -98,13 +114,14 @@ def lifts(counted: Counted) -> Lifts:
 
 
 def _spread(above: Float64s, below: Float64s) -> Float64s:
-    """Return the standard error of the log of a ratio, 0 if no bootstrap sample has one, `[n]`.
+    """Return the standard error of the log of a ratio, `[n]`; 0 if the ratio is defined in no bootstrap sample.
 
-    It uses the linear part of the log. The log of small counts, some near 0 in a bootstrap sample, would vary more than
-    the statistic does.
+    The log is linearised, because the log of small counts, some of which are near 0 in a bootstrap sample, would vary
+    more than the statistic does.
 
     Args:
-        above, below: of the sample, and then of its bootstrap samples, `[n, 1 + samples]`.
+        above, below: numerator and denominator in the sample, followed by those in its bootstrap samples,
+            `[n, 1 + samples]`.
     """
     drawn = (above / above[:, :1] - below / below[:, :1])[:, 1:]
     finite = np.where(np.isfinite(drawn), drawn, np.nan)

@@ -10,13 +10,13 @@ from ops.arrays import Bools, Float64s, Int32s, Int64s
 from ops.statistics.cluster_bootstrap import percentile_interval
 from ops.statistics.false_discovery import q_values
 
-HOLDS = 0.5  # minimum transfer into a data set for the others' cards to hold there
-RATE = 0.05  # of false findings, over a neuron's data sets
+HOLDS = 0.5  # minimum transfer into a data set at which the other data sets' cards hold there
+RATE = 0.05  # false discovery rate over a neuron's data sets
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A number and the ends of its 95 % interval; all NaN where it is undefined."""
+    """A number and the ends of its 95 % interval. All three are NaN if the number is undefined."""
 
     value: float
     low: float
@@ -30,13 +30,14 @@ UNDEFINED = Interval(math.nan, math.nan, math.nan)
 class Precisions:
     """Average precisions of cards that were learned in one part of the corpus and tested in another.
 
-    The last axis holds the value of the sample itself, followed by those of its bootstrap samples. NaN if undefined.
+    The last axis contains the value of the sample itself, followed by those of its bootstrap samples. Undefined values
+    are NaN.
 
     Attributes:
-        own: of the card of a part's winners, `[from, to, 1 + samples]`.
-        random: of the card of a random set of the same size and lengths, tested on the same winners.
-        documents: of the test half with winners or baseline, by part, `[D]`.
-        group: of each part; only pairs within a group are compared, `[D]`.
+        own: average precision of the card learned from a part's winners, `[from, to, 1 + samples]`.
+        random: average precision of the card of a random set of the same size and lengths, tested on the same winners.
+        documents: number of documents of the test half that have baseline sentences in each part, `[D]`.
+        group: the group of each part; only pairs within a group are compared, `[D]`.
     """
 
     own: Float64s
@@ -46,23 +47,26 @@ class Precisions:
 
     @property
     def gain(self) -> Float64s:
-        """Return how much more precise the cards are than those of random sets, `[from, to, 1 + samples]`."""
+        """Return the average precision of the cards minus that of random sets' cards, `[from, to, 1 + samples]`."""
         return self.own - self.random
 
     @property
     def pairs(self) -> Bools:
-        """Return which pairs of parts can be compared: both the card's and the own card's gain must be known."""
+        """Return which pairs of parts can be compared.
+
+        Both the gain of the card and the gain of the tested part's own card must be known.
+        """
         gain = self.gain[:, :, 0]
         known = np.isfinite(gain) & np.isfinite(np.diagonal(gain))[None, :]
         apart = ~np.eye(len(self.group), dtype=np.bool_) & (self.group[:, None] == self.group[None, :])
         return np.asarray(known & apart)
 
     def transfer(self, pairs: Bools) -> Interval:
-        """Return the transfer over pairs: the gain of the cards from elsewhere divided by that of the own ones.
+        """Return the transfer over pairs: the gain of cards learned elsewhere divided by that of the parts' own cards.
 
-        It is a ratio of two sums over all these pairs and not a mean of ratios, so that no pair has to be excluded for
-        its small denominator. It is undefined if the interval of the denominator contains 0, because then there is
-        nothing to transfer.
+        It is a ratio of two sums over all these pairs and not a mean of ratios, so that no pair has to be excluded
+        because of a small denominator. It is undefined if the interval of the denominator contains 0, because then
+        there is nothing to transfer.
         """
         if not pairs.any():
             return UNDEFINED
@@ -83,7 +87,7 @@ class Precisions:
         return [self.transfer(pairs & (np.arange(len(self.group)) == to)[None, :]) for to in range(len(self.group))]
 
     def beats_random(self) -> Bools:
-        """Return for which parts the own card is better than the random set's, `[D]`.
+        """Return for which parts the part's own card is better than the random set's card, `[D]`.
 
         In each part the gain divided by its bootstrap standard deviation is treated as normal. Of the findings in all
         parts, at most 5 % are expected to be false (Benjamini and Hochberg 1995).
@@ -107,8 +111,8 @@ def interval(drawn: Float64s, clusters: int) -> tuple[float, float]:
     """Return the ends of the 95 % interval of a statistic.
 
     Args:
-        drawn: the statistic of the sample, followed by those of its bootstrap samples, `[1 + samples]`.
-        clusters: number of documents that were drawn.
+        drawn: the statistic of the sample, followed by its value in each bootstrap sample, `[1 + samples]`.
+        clusters: number of documents that were resampled.
     """
     if not np.isfinite(drawn[1:]).any():
         return math.nan, math.nan

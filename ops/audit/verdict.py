@@ -11,15 +11,14 @@ def verdict(*, eta_squared: float, any_lift: bool, ported: int, datasets: int, f
     1. `dataset_detector`: the data set explains at least a quarter of the activation's variance, and no literal of the
        score card has a lift within data sets that is significantly above 1.
     2. `global`: the cards of the other data sets hold in at least three quarters of the data sets.
-    3. `local`: in at least one data set its own card beats that of a random set.
-    4. `none`.
-
+    3. `local`: in at least one data set, the card learned there beats the card of a random set.
+    4. `none` in all other cases.
     Args:
         eta_squared: share of the activation's variance that is between data sets; NaN if unknown.
         any_lift: whether a literal of the score card has a Mantel-Haenszel lift with a lower bound above 1.
-        ported: data sets in which the others' cards hold.
-        datasets: those in which the neuron and pole has winners.
-        found: those in which its own card beats the random set's.
+        ported: number of data sets in which the cards of the other data sets hold.
+        datasets: number of data sets in which the neuron and pole has winners.
+        found: number of data sets whose own card beats the card of a random set.
 
     >>> verdict(eta_squared=0.4, any_lift=False, ported=0, datasets=6, found=1)
     'dataset_detector'

@@ -1,4 +1,4 @@
-"""How much of an activation the data set alone explains, and how much literals explain within data sets."""
+"""How much of an activation's variance the data set alone explains, and how much literals explain within data sets."""
 
 import numpy as np
 
@@ -10,9 +10,9 @@ class WithinParts:
     """Sums over the activation sample by part of the corpus, in the sample and in its bootstrap samples of documents.
 
     Args:
-        part: of each sentence of the activation sample, `NO_PART` if it has none, `[n]`.
-        document: of each, as a row of `draws`, `[n]`.
-        draws: how often the sample and each bootstrap sample contains each document, `[documents, 1 + samples]`.
+        part: the part of each sentence of the activation sample, `NO_PART` if it has none, `[n]`.
+        document: the document of each sentence, as a row of `draws`, `[n]`.
+        draws: how often the sample and each bootstrap sample contain each document, `[documents, 1 + samples]`.
         keep: which sentences are counted, `[n]`; None for all.
 
     Attributes:
@@ -45,7 +45,7 @@ class WithinParts:
         return found
 
     def _squares(self, values: Float64s) -> tuple[Float64s, Float64s]:
-        """Return each column's squares around the means of the parts, and around the one mean, `[1 + samples, c]`."""
+        """Return each column's squares around the means of the parts, and around the total mean, `[1 + samples, c]`."""
         # Centred on the overall mean first, to reduce rounding errors.
         values = values - (values[self._rows].mean(0) if len(self._rows) else 0.0)
         sums, squares = self._sums(values), self._sums(values**2)
@@ -59,7 +59,7 @@ class WithinParts:
         """Return the share of each unit's variance that is between parts, `[units, 1 + samples]`.
 
         Args:
-            activations: `[n, units]`.
+            activations: the units' activations in the sample's sentences, `[n, units]`.
         """
         within, total = self._squares(np.asarray(activations, np.float64))
         return _one_minus(within, total).T
@@ -67,10 +67,10 @@ class WithinParts:
     def r2_within(self, activations: Floats, predicted: Float64s) -> Float64s:
         """Return the share of each unit's variance within parts that a prediction explains, `[units, 1 + samples]`.
 
-        Each part has its own offset: only the variation within parts is compared.
+        Activations and predictions are centred in each part, so only the variation within parts is compared.
 
         Args:
-            activations, predicted: `[n, units]`.
+            activations, predicted: the activations and the predictions, `[n, units]`.
         """
         wide = np.asarray(activations, np.float64)
         left, _ = self._squares(wide - predicted)

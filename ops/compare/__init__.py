@@ -1,1 +1,1 @@
-"""Comparing neurons with each other, layers, and models."""
+"""Comparisons of neurons, of layers, of runs and of models."""

@@ -1,4 +1,4 @@
-"""What neurons do to others: each is set to its mean at every token, and the sentences are read again."""
+"""The effect of neurons on other neurons: each is set to its mean at every token, and the sentences are read again."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,17 +30,19 @@ LIKE_SPREAD = 1.25  # maximum ratio of two standard deviations that count as sim
 class Effect:
     """The effect of setting a neuron to its mean.
 
-    In a residual stream, the unit of the same number in a later layer keeps much of the neuron's own value. It is
-    reported separately and is not among the other neurons. Distances are means over sentences, in the moved neuron's
-    own standard deviations; NaN in the last layer.
+    In a residual stream, the unit with the same index in a later layer keeps much of the neuron's own value. It is
+    reported separately and is not among the other neurons. Distances are means over sentences, in units of the moved
+    neuron's own standard deviation. For a neuron of the last layer they are NaN.
 
     Attributes:
-        moved: how far another neuron of a later layer moves, averaged over these neurons.
-        own: the neuron of the same number, in a later layer of the same width, that moves most; -1 if there is none.
-        own_moved: how far it moves.
+        moved: how far the other neurons of later layers move, averaged over these neurons.
+        own: of the neurons with the same unit index in a later layer of the same width, the one that moves most; -1 if
+            there is none.
+        own_moved: how far the neuron `own` moves.
         most: the other neuron that moves most; -1 if there is none.
-        most_moved: how far it moves.
-        output: how far the classifier's probabilities move, mean total variation (0 to 1); NaN without a classifier.
+        most_moved: how far the neuron `most` moves.
+        output: how far the classifier's probabilities move: the mean total variation distance, from 0 to 1; NaN without
+            a classifier.
     """
 
     moved: float
@@ -56,13 +58,13 @@ class Ablator:
 
     Args:
         facts, options: the model, and how its activations are taken; the site is `hidden`.
-        neurons: all of them.
-        mean, std: of each over the corpus, `[neurons]`.
-        texts, n_tokens: the sentences and their tokens.
-        token_budget: of a batch.
+        neurons: all neurons.
+        mean, std: the mean and the standard deviation of each neuron over the corpus, `[neurons]`.
+        texts, n_tokens: the sentences and their numbers of tokens.
+        token_budget: the token budget of a batch.
 
     Raises:
-        InputError: the model's layers are not in one list, or sentences' batches cannot be padded.
+        InputError: the model's layers are not in one list, or batches of sentences cannot be padded.
     """
 
     def __init__(
@@ -82,9 +84,7 @@ class Ablator:
         self.neurons, self.mean, self.std, self.head = neurons, mean, std, load_head(facts)
         self.model, self.layers = self.scorer.reader.model, self.scorer.reader.layer_modules
         if self.layers is None:
-            raise InputError(
-                f"--ablate: where a {facts.model_type} has its layers is not known; leave the option out"
-            )
+            raise InputError(f"--ablate: where a {facts.model_type} has its layers is not known; leave the option out")
         lengths = lengths_of_batches(self.scorer, tokenizer)
         self.batches = [
             tokenizer.encode([texts[row] for row in rows]) for rows in length_batches(n_tokens, token_budget, lengths)
@@ -133,7 +133,10 @@ class Ablator:
 
 
 def _furthest(moved: Float64s, first: int) -> tuple[int, float]:
-    """Return the number and the value of the largest, ignoring NaN. `first` is the number of the first value."""
+    """Return the neuron number of the largest value, and the value, ignoring NaN.
+
+    `first` is the neuron number of the first value.
+    """
     if np.isnan(moved).all():
         return -1, np.nan
     most = int(np.nanargmax(moved))
@@ -145,7 +148,7 @@ def _setting(unit: int, value: float) -> Any:
 
     def hook(module: nn.Module, args: Any, output: Any) -> Any:
         states = output if isinstance(output, torch.Tensor) else output[0]
-        # In place, because whatever the module returns holds this tensor.
+        # The tensor is changed in place, because it is part of whatever the module returns.
         states[..., unit] = value
         return None
 
@@ -155,14 +158,14 @@ def _setting(unit: int, value: float) -> Any:
 def choose_neurons(
     properties: Mapping[str, Float64s], neurons: Neurons, strongest: int, most: int, with_last: bool
 ) -> dict[str, list[int]]:
-    """Return the strongest neurons of every property, strongest first, at most `most` distinct ones in total.
+    """Return the neurons with the highest values of every property, highest first, at most `most` in total.
 
     Properties take turns in the order of their names: first each contributes its strongest neuron, then its next, until
     there are `most`.
 
     Args:
-        properties: values by name, `[neurons]`.
-        neurons: all of them.
+        properties: each neuron's value of each property, by name, `[neurons]`.
+        neurons: all neurons.
         strongest: maximum number of neurons for each property.
         most: maximum number of distinct neurons in total.
         with_last: whether to include the last layer, which no other neuron follows.
@@ -183,22 +186,22 @@ def choose_neurons(
 def matched_neurons(
     neurons: Neurons, std: Float64s, chosen: Iterable[int], each: int, seed: int
 ) -> dict[int, list[int]]:
-    """Return for each of these neurons others of its layer with a similar standard deviation, drawn at random.
+    """Return, for each of these neurons, random other neurons of its layer with a similar standard deviation.
 
-    Setting a neuron that varies much to its mean moves others for that reason alone. So the drawn neurons have a
-    standard deviation within a ratio of LIKE_SPREAD. If there are too few of these, the nearest in ratio are used.
-    Every layer has one random order, from which each neuron takes the first suitable ones, so neurons of similar spread
-    share most of theirs.
+    If a neuron varies much, setting it to its mean moves other neurons for that reason alone. So the drawn neurons have
+    a standard deviation within a ratio of LIKE_SPREAD. If there are too few of these, those with the nearest ratios are
+    used. Every layer has one random order, from which each neuron takes the first suitable ones. Neurons of similar
+    spread therefore share most of their drawn neurons.
 
     Args:
-        neurons: all of them.
-        std: of each over the corpus, `[neurons]`.
-        chosen: neurons by number.
-        each: how many to draw for each; a narrow layer may have fewer.
-        seed: the run's.
+        neurons: all neurons.
+        std: the standard deviation of each neuron over the corpus, `[neurons]`.
+        chosen: the numbers of the chosen neurons.
+        each: number of neurons to draw for each chosen one; a narrow layer may have fewer.
+        seed: the run's seed.
 
     Returns:
-        Numbers of neurons, ascending, by the number of the chosen one.
+        The numbers of the drawn neurons, ascending, by the number of the chosen neuron.
     """
     logs = np.log(np.maximum(std, np.finfo(np.float64).tiny))
     found = {}
@@ -226,12 +229,12 @@ def ablation_table(
     """Return `compare/ablation`.
 
     Args:
-        chosen: as `choose_neurons` returns it.
-        matched: as `matched_neurons` returns it, the null.
-        effects: of every chosen or drawn neuron.
-        neurons: all of them.
-        std: of each over the corpus, `[neurons]`.
-        sentences: the number of sentences that were read.
+        chosen: the result of `choose_neurons`.
+        matched: the result of `matched_neurons`, which serves as the control.
+        effects: the effect of every chosen or drawn neuron.
+        neurons: all neurons.
+        std: the standard deviation of each neuron over the corpus, `[neurons]`.
+        sentences: number of sentences that were read.
     """
     rows = []
     for name in sorted(chosen):
@@ -262,7 +265,10 @@ def _place(neurons: Neurons, neuron: int) -> tuple[int | None, int | None]:
 
 
 def null_of(own: float, others: Sequence[float], name: str) -> dict[str, float | None]:
-    """Return the mean and maximum of random neurons' effects, and the share, own included, at least as large."""
+    """Return the mean and maximum of random neurons' effects, and the share of effects at least as large as `own`.
+
+    The share includes the neuron's own effect.
+    """
     if not (np.isfinite(own) and others):
         return {name: None, f"{name}_high": None, "p_value": None}
     values = np.array(others)

@@ -1,4 +1,4 @@
-"""The activation sample as matrices: a vector for each sentence, a vector for each neuron."""
+"""The activation sample as matrices, with a vector for each sentence or for each neuron."""
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +19,10 @@ def sampled_sentences(store: Store) -> Int64s:
 
 
 def sampled_texts(store: Store, most: int, seed: int, draw: int) -> list[str]:
-    """Return the texts of a seeded uniform sample of the activation sample's sentences; `draw` numbers the draws."""
+    """Return the texts of a uniform sample of the activation sample's sentences.
+
+    The sample depends on `seed` and on `draw`, the number of the draw.
+    """
     ids = sampled_sentences(store)
     chosen = pa.array(ids[sampling.draw(len(ids), most, seed, draw)])
     texts: list[str] = read_table(store, "sentences", pc.field("sent_id").isin(chosen), ["text"])["text"].to_pylist()
@@ -27,7 +30,7 @@ def sampled_texts(store: Store, most: int, seed: int, draw: int) -> list[str]:
 
 
 def layer_activations(store: Store, layer: int) -> Float32s:
-    """Return a layer's activations of the sample, `[sentences, units]` float32; `layer` is one that has units."""
+    """Return a layer's activations in the sample, `[sentences, units]` float32; the layer must have units."""
     return read_layer(store, layer).matrix()
 
 
@@ -35,15 +38,15 @@ def unit_vectors(values: Floats) -> Float32s:
     """Return each neuron's values as a vector of mean 0 and length 1, so that a product is a Pearson correlation.
 
     Args:
-        values: `[sentences, neurons]`.
+        values: the neurons' activations, `[sentences, neurons]`.
 
     Returns:
-        `[neurons, sentences]` float32; a constant neuron's vector is 0.
+        The vectors, `[neurons, sentences]` float32. A constant neuron's vector is 0.
     """
     wide = np.ascontiguousarray(values.T, np.float64)
     wide -= wide.mean(1, keepdims=True)
     length = np.linalg.norm(wide, axis=1, keepdims=True)
-    # The rounding error of a constant is not a direction.
+    # A vector that consists only of a constant's rounding errors is not a direction.
     varies = length > 1e-6 * np.abs(values).max(initial=0.0) * np.sqrt(wide.shape[1])
     np.divide(wide, length, out=wide, where=varies)
     wide[~varies[:, 0]] = 0.0

@@ -1,8 +1,8 @@
 """Properties of units on the activation sample, in the model's basis and in rotated ones: the control for Figure 2.
 
-The layers of a residual stream share a basis and most of their content, so any direction, not only a unit, resembles
-itself in the next layer. If all layers are rotated in the same way, no axis is a neuron. If these axes agree across
-layers as much as neurons do, the agreement comes from the stream and not from the neurons.
+The layers of a residual stream share a basis and most of their content. So any direction, and not only a unit,
+resembles itself in the next layer. If all layers are rotated in the same way, no axis is a neuron. If these axes agree
+across layers as much as neurons do, the agreement comes from the stream and not from the neurons.
 """
 
 from itertools import combinations
@@ -22,13 +22,14 @@ from ops.storage.store import Store
 from ops.storage.tables import read_parts
 from ops.topk.neurons import POLES
 
-WINNERS_SHARE, LEAST_WINNERS = 0.05, 10  # of the sample's sentences, for a unit and pole
+WINNERS_SHARE, LEAST_WINNERS = 0.05, 10  # share of the sample's sentences, and minimum number, for a unit and pole
 
 
 def sentence_features(store: Store, sent_ids: Ids) -> tuple[list[str], Float64s]:
-    """Return the features of some sentences: their names, and their numbers, `[sentences, features]` float64.
+    """Return the features' names, and their values for some sentences, `[sentences, features]` float64.
 
-    Names end as those of `means/` and `profiles/`: `means:words_per_sentence`, `profiles:dataset=news`.
+    Names are formed from those of `means/` and `profiles/`, such as `means:words_per_sentence` and
+    `profiles:dataset=news`.
     """
     columns: dict[str, Float64s] = {"means:words_per_sentence": np.zeros(len(sent_ids))}
     wanted = pa.array(sent_ids)
@@ -46,16 +47,16 @@ def sentence_features(store: Store, sent_ids: Ids) -> tuple[list[str], Float64s]
 
 
 def unit_properties(values: Floats, names: list[str], features: Float64s) -> dict[str, Float64s]:
-    """Return by name a number for each unit, `[units]` float64.
+    """Return the properties of units by name, each with a value for each unit, `[units]` float64.
 
     Args:
         values: the activations, `[sentences, units]`.
-        names, features: of the sentences, `[sentences, features]`.
+        names, features: the features' names, and their values for the sentences, `[sentences, features]`.
 
     Returns:
-        `neurons:mean`, `std`, `skew` and `kurtosis` of the activations, and each feature's mean over the sentences of
-        highest and of lowest activation (5 % of the sample, at least 10), under its name and pole. Sentences that tie
-        for the last places share them.
+        `neurons:mean`, `std`, `skew` and `kurtosis` of the activations. Also each feature's mean over the sentences
+        with the highest and with the lowest activations (5 % of the sample, at least 10), under its name and pole.
+        Sentences that tie for the last places share these places.
     """
     wide = np.ascontiguousarray(np.asarray(values).T, np.float64)
     mean, std = wide.mean(1), wide.std(1)
@@ -77,15 +78,15 @@ def unit_properties(values: Floats, names: list[str], features: Float64s) -> dic
 
 
 def basis_agreement(layers: list[Floats], names: list[str], features: Float64s) -> pa.Table:
-    """Return how similar units of the same number are in every pair of layers of equal width, in one basis.
+    """Return how similar units with the same index are in every pair of layers of equal width, in one basis.
 
     Args:
         layers: the activations of each layer in the basis, `[sentences, units]`.
-        names, features: of the sentences.
+        names, features: the features' names, and their values for the sentences.
 
     Returns:
-        `property`, `layer_a`, `layer_b`, `correlation`; no row for a layer in which all units have the same value of a
-        property.
+        `property`, `layer_a`, `layer_b`, `correlation`. There is no row for a property and layer if all units of the
+        layer have the same value of the property.
     """
     widths = tuple(layer.shape[1] for layer in layers)
     properties = [unit_properties(layer, names, features) for layer in layers]
@@ -108,8 +109,8 @@ class Bases:
 
     Args:
         store: the run's folder.
-        widths: units of each layer.
-        seed: of the rotations.
+        widths: number of units of each layer.
+        seed: the seed of the rotations.
     """
 
     def __init__(self, store: Store, widths: tuple[int, ...], seed: int) -> None:
@@ -118,7 +119,7 @@ class Bases:
         self.names, self.features = sentence_features(store, sampled_sentences(store))
 
     def agreement(self, number: int) -> pa.Table:
-        """Return the `basis_agreement` in a basis given by number; 0 is the model's own basis."""
+        """Return the `basis_agreement` in the basis with this number; 0 is the model's own basis."""
         layers: list[Floats] = list(self.layers)
         if number:
             rng = np.random.default_rng([self.seed, sampling.ROTATIONS, number])

@@ -1,4 +1,4 @@
-"""How diverse the winners of a layer are: the error of k-means on their vectors (Oba 2021, Figure 3)."""
+"""The diversity of a layer's winners, measured by the error of k-means on their vectors (Oba 2021, Figure 3)."""
 
 import warnings
 from collections.abc import Sequence
@@ -16,12 +16,15 @@ from ops.schema import schema
 from ops.storage.store import Store
 from ops.storage.tables import read_parts, read_table
 
-MOST_AT_ONCE = 20_000  # distinct points; with more, k-means uses mini-batches
-STARTS = 3  # of k-means; the best result is used
+MOST_AT_ONCE = 20_000  # maximum number of distinct points; with more, k-means uses mini-batches
+STARTS = 3  # number of starts of k-means; the best result is used
 
 
 def draw_winners(store: Store, layer: int, most: int, seed: int) -> pa.Table:
-    """Draw some of a layer's winners, and return their sentences: `sent_id`, ascending, and `times`, how often each."""
+    """Draw at most `most` of a layer's winners, and return their sentences: `sent_id`, ascending, and `times`.
+
+    `times` is how often each sentence was drawn.
+    """
     winners = read_table(store, "topk", pc.field("layer") == layer, ["sent_id"])["sent_id"].to_numpy()
     rng = np.random.default_rng([seed, sampling.DIVERSITY, layer])
     drawn = rng.choice(winners, min(most, len(winners)), replace=False)
@@ -30,7 +33,7 @@ def draw_winners(store: Store, layer: int, most: int, seed: int) -> pa.Table:
 
 
 def draw_uniform(store: Store, sentences: int, most: int, seed: int) -> pa.Table:
-    """Draw some of all scored sentences, and return them as `draw_winners` does, each once and in random order."""
+    """Draw some of all scored sentences, each once, and return them in random order, as `draw_winners` does."""
     scored = np.ones(sentences, bool)
     for table in read_parts(store, "unscored", ["sent_id"]):
         scored[table["sent_id"].to_numpy()] = False
@@ -41,13 +44,13 @@ def draw_uniform(store: Store, sentences: int, most: int, seed: int) -> pa.Table
 
 
 def squared_error(points: Floats, times: Int64s, clusters: int, seed: int, most_at_once: int = MOST_AT_ONCE) -> float:
-    """Return the sum of squared distances of points to the k-means centroids, weighted by how often each occurs.
+    """Return the sum of squared distances of points to the k-means centroids, weighted by how often each point occurs.
 
     Args:
-        points: distinct ones, `[points, width]`.
-        times: how often each occurs, `[points]`.
-        clusters: how many; 1 gives the spread around the mean.
-        seed: of the starts.
+        points: the distinct points, `[points, width]`.
+        times: how often each point occurs, `[points]`.
+        clusters: number of clusters; 1 gives the spread around the mean.
+        seed: the seed of the starts.
         most_at_once: maximum number of points for full k-means; with more, mini-batches are used.
     """
     options = {"n_clusters": clusters, "n_init": STARTS, "random_state": sampling.random_state(seed)}
@@ -65,14 +68,14 @@ def curve_rows(
     """Return a layer's rows of `compare/diversity`.
 
     Args:
-        layer: from 1.
+        layer: the layer's number, from 1.
         points: vectors of the distinct winners, `[distinct, width]`.
-        uniform: those of an equal number of sentences drawn from the complete corpus, in random order,
+        uniform: vectors of the same number of sentences drawn from the complete corpus, in random order,
             `[distinct, width]`.
         times: how often each winner was drawn, `[distinct]`. The uniform sentences get the same counts, so that the two
             sets have the same size and repetitions and differ only in their sentences.
-        clusters: numbers of clusters; those above the number of distinct winners are skipped.
-        seed: of k-means.
+        clusters: the numbers of clusters to compute; those above the number of distinct winners are skipped.
+        seed: the seed of k-means.
     """
     n = int(times.sum())
     rows = []

@@ -1,4 +1,4 @@
-"""What distinguishes groups of neurons: patterns and values that many neurons of one group prefer, and few others."""
+"""Traits of groups of neurons: patterns and values that many neurons of one group prefer, but few other neurons."""
 
 import numpy as np
 import pyarrow as pa
@@ -7,19 +7,20 @@ from ops.arrays import Int32s, Int64s
 from ops.statistics.association import measures, place_in_group
 from ops.statistics.false_discovery import p_values, q_values
 
-MOST_TRAITS = 20  # of a group
+MOST_TRAITS = 20  # maximum number of traits of a group
 
 
 def trait_rows(neuron: Int64s, traits: pa.Table, groups: Int32s) -> pa.Table:
-    """Return the rows of `compare/group_traits` of one layer, all columns but `layer`, by group and rank.
+    """Return the rows of `compare/group_traits` for one layer without the column `layer`, sorted by group and rank.
 
     Args:
-        neuron: the neuron that prefers each trait, as its index in `groups`.
-        traits: `pole`, `kind`, `trait` (strings), a row for each of `neuron`; no row twice.
+        neuron: the neuron that prefers the trait of each row of `traits`, as its index in `groups`.
+        traits: the columns `pole`, `kind` and `trait` (strings), with a row for each entry of `neuron`. The same neuron
+            and trait must not occur twice.
         groups: each neuron's group, `[neurons]`.
 
     Returns:
-        Of each group at most 20 traits that are more frequent in it than outside, by g2.
+        For each group, at most 20 traits that are more frequent in the group than outside, ranked by g2.
     """
     columns = ["pole", "kind", "trait"]
     table = traits.select(columns).append_column("group", pa.array(groups[neuron]))

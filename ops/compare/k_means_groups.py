@@ -1,4 +1,4 @@
-"""Groups of neurons or sentences by k-means, how distinct and stable they are, their map (Oba 2021, Figure 4)."""
+"""Groups of neurons or sentences by k-means, their distinctness and stability, and a map (Oba 2021, Figure 4)."""
 
 import warnings
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ from ops.arrays import Float32s, Floats, Int32s
 from ops.sampling import random_state
 
 STARTS = 3
-MAX_SILHOUETTE = 2_000  # points; with more, a seeded sample is used
+MAX_SILHOUETTE = 2_000  # maximum number of points of a silhouette; with more, a seeded sample is used
 PERPLEXITY = 30.0
 
 
 @dataclass(frozen=True)
 class Quality:
-    """How distinct and how stable groups are: silhouette, and mean adjusted Rand index of pairs of seeds.
+    """How distinct groups are (silhouette), and how stable they are (mean adjusted Rand index of pairs of seeds).
 
     The silhouette is None if all points, or all sampled points, are in one group.
     """
@@ -35,12 +35,12 @@ def group(points: Floats, groups: int, seed: int, starts: int = STARTS) -> Int32
 
     Args:
         points: the points.
-        groups: how many; fewer if there are fewer distinct points.
-        seed: of the starts.
-        starts: of k-means; the best result is used.
+        groups: number of groups; there are fewer if there are fewer distinct points.
+        seed: the seed of the starts.
+        starts: number of starts of k-means; the best result is used.
     """
     method = KMeans(groups, n_init=starts, random_state=random_state(seed), algorithm="lloyd")
-    # One thread, because the order in which threads add would change the last bits.
+    # Only one thread is used, because the order in which several threads add would change the last bits.
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         labels = method.fit_predict(points)
@@ -51,7 +51,10 @@ def group(points: Floats, groups: int, seed: int, starts: int = STARTS) -> Int32
 
 
 def grouping_quality(points: Floats, groups: int, seeds: list[int]) -> Quality:
-    """Return how distinct the groups of the first seed are, and how far seeds of one start each agree."""
+    """Return how distinct the groups of the first seed are, and how far the groups of all seeds agree.
+
+    For the agreement, k-means is run with one start for each seed.
+    """
     labellings = [group(points, groups, seed, 1) for seed in seeds]
     found = len(np.unique(labellings[0]))
     silhouette = None

@@ -1,4 +1,4 @@
-"""How similar units of the same number are in different layers, against permuted units (Oba 2021, Figure 2)."""
+"""How similar units with the same index are in different layers, compared with permuted units (Oba 2021, Figure 2)."""
 
 from collections.abc import Mapping
 from itertools import combinations
@@ -13,17 +13,20 @@ from ops.statistics.false_discovery import q_values
 
 Pairs = list[tuple[int, int]]
 
-_AT_ONCE = 16  # permutations
+_AT_ONCE = 16  # number of permutations processed at once
 
 
 def layer_pairs(widths: tuple[int, ...]) -> Pairs:
-    """Return the pairs of layers (from 1) of equal width, the earlier first; in other pairs units do not correspond."""
+    """Return the pairs of layers (from 1) of equal width, the earlier layer first.
+
+    Units of layers of different widths do not correspond.
+    """
     numbers = range(1, len(widths) + 1)
     return [(a, b) for a, b in combinations(numbers, 2) if widths[a - 1] == widths[b - 1] > 1]
 
 
 def standard_scores(values: Float64s) -> Float64s:
-    """Scale values `[layers, units]` to mean 0 and length 1 in each layer; NaN in a layer where all are equal."""
+    """Scale values `[layers, units]` to mean 0 and length 1 in each layer; NaN in a layer with only equal values."""
     centred = values - values.mean(1, keepdims=True)
     length = np.linalg.norm(centred, axis=1, keepdims=True)
     alike = length <= 1e-12 * np.abs(values).max(initial=0.0) * np.sqrt(values.shape[1])
@@ -40,12 +43,12 @@ def permuted_correlations(values: Float64s, permutations: int, rng: np.random.Ge
     """Return the correlations of every two layers with the later one's units permuted.
 
     Args:
-        values: `[layers, units]`.
-        permutations: how many; the same ones for all pairs.
-        rng: draws them.
+        values: the values, `[layers, units]`.
+        permutations: number of permutations, which are the same for all pairs.
+        rng: the random generator that draws the permutations.
 
     Returns:
-        `[permutations, layers, layers]`; of a pair (a, b) the units of b are the permuted ones.
+        The correlations, `[permutations, layers, layers]`. For a pair (a, b), the units of b are permuted.
     """
     scores = standard_scores(values)
     layers, units = scores.shape
@@ -64,13 +67,14 @@ def dimension_rows(
     """Return the rows of `compare/dimensions`.
 
     Args:
-        properties: by name a value for each neuron, `[neurons]`, layer by layer; NaN in a layer without values.
-        widths: units of each layer.
-        permutations: of the null.
-        seed: of the permutations, which are the same for every property.
+        properties: for each property's name, a value for each neuron, `[neurons]`, layer by layer; NaN in a layer
+            without values.
+        widths: number of units of each layer.
+        permutations: number of permutations for the null distribution.
+        seed: the seed of the permutations, which are the same for every property.
 
     Returns:
-        A row for every property and pair of layers of equal width in which it varies.
+        A row for every property and every pair of layers of equal width in which the property varies.
     """
     rows: dict[str, list[Any]] = {name: [] for name in schema("compare/dimensions").names if name != "q_value"}
     starts = np.cumsum([0, *widths])
@@ -82,7 +86,7 @@ def dimension_rows(
             values = np.stack([properties[name][starts[i] : starts[i] + width] for i in layers])
             found = correlations(values)
             null = permuted_correlations(values, permutations, np.random.default_rng(seed))
-            low, high = np.quantile(null, (0.025, 0.975), axis=0)  # NaN where a layer does not vary
+            low, high = np.quantile(null, (0.025, 0.975), axis=0)  # NaN if a property does not vary in a layer
             beyond = (np.abs(null) >= np.abs(found) - 1e-12).sum(0)
             for a, b in combinations(range(len(layers)), 2):
                 if np.isnan(found[a, b]):
@@ -100,7 +104,7 @@ def rotated_rows(own: pa.Table, rotated: list[pa.Table]) -> pa.Table:
     """Return the rows of `compare/rotated`.
 
     Args:
-        own, rotated: `property`, `layer_a`, `layer_b`, `correlation` in the model's basis, and in each rotated one.
+        own, rotated: `property`, `layer_a`, `layer_b` and `correlation` in the model's basis, and in each rotated one.
     """
     keys = ["property", "layer_a", "layer_b"]
     held = [{tuple(row[k] for k in keys): row["correlation"] for row in table.to_pylist()} for table in rotated]

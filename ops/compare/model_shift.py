@@ -1,4 +1,4 @@
-"""How far two models' vectors of the same sentences are from each other (Oba 2021, Table 3)."""
+"""The distance between two models' vectors of the same sentences (Oba 2021, Table 3)."""
 
 import numpy as np
 import pyarrow as pa
@@ -6,14 +6,14 @@ import pyarrow as pa
 from ops.arrays import Float64s, Floats, Int64s
 from ops.schema import schema
 
-_AT_ONCE = 50  # resamples
+_AT_ONCE = 50  # number of resamples processed at once
 
 
 def layer_distances(a: list[Floats], b: list[Floats]) -> tuple[Float64s, Float64s]:
-    """Return each sentence's Manhattan and squared Euclidean distance by layer, `[sentences, layers]` float64 each.
+    """Return each sentence's Manhattan and squared Euclidean distance by layer, each `[sentences, layers]` float64.
 
     Args:
-        a, b: each layer's activations by the two models, `[sentences, units]`.
+        a, b: each layer's activations in the two models, `[sentences, units]`.
     """
     differences = [np.asarray(x, np.float64) - np.asarray(y, np.float64) for x, y in zip(a, b, strict=True)]
     manhattan = np.stack([np.abs(d).sum(1) for d in differences], 1)
@@ -21,7 +21,7 @@ def layer_distances(a: list[Floats], b: list[Floats]) -> tuple[Float64s, Float64
 
 
 def with_whole(manhattan: Float64s, squares: Float64s) -> Float64s:
-    """Return both distances of the vectors of all neurons, then of each layer, `[sentences, 2, 1 + layers]`."""
+    """Return both distances between the vectors of all neurons, then of each layer, `[sentences, 2, 1 + layers]`."""
     sums = [np.concatenate([d.sum(1, keepdims=True), d], 1) for d in (manhattan, squares)]
     return np.stack([sums[0], np.sqrt(sums[1])], 1)
 
@@ -30,9 +30,9 @@ def bootstrap_intervals(values: Float64s, resamples: int, rng: np.random.Generat
     """Return the 95 % percentile interval of the mean over the first axis (Efron 1979).
 
     Args:
-        values: `[sentences, ...]`.
-        resamples: draws of as many sentences with replacement.
-        rng: draws them.
+        values: the values of each sentence, `[sentences, ...]`.
+        resamples: number of resamples. Each draws the number of sentences, with replacement.
+        rng: the random generator that makes the draws.
     """
     count = len(values)
     flat = values.reshape(count, -1)
@@ -50,9 +50,9 @@ def shift_rows(text_set: str, distances: Float64s, resamples: int, rng: np.rando
     """Return a text set's rows of `compare/shift_layers`, starting with all layers together (layer 0).
 
     Args:
-        text_set: its name.
-        distances: as `with_whole` returns them.
-        resamples, rng: of the intervals.
+        text_set: the name of the text set.
+        distances: the result of `with_whole`.
+        resamples, rng: number of resamples and random generator of the intervals.
     """
     mean = distances.mean(0)
     low, high = bootstrap_intervals(distances, resamples, rng)
@@ -79,7 +79,7 @@ def rank_correlations(a: Floats, b: Floats) -> Float64s:
     """Return Spearman's correlation of each neuron's values in two models, `[neurons]`; NaN if one is constant.
 
     Args:
-        a, b: activations of the same sentences, `[sentences, neurons]`.
+        a, b: the two models' activations of the same sentences, `[sentences, neurons]`.
     """
     from scipy.stats import rankdata
 
@@ -91,10 +91,13 @@ def rank_correlations(a: Floats, b: Floats) -> Float64s:
 
 
 def jaccards(a: tuple[Int64s, Int64s], b: tuple[Int64s, Int64s], neurons: int) -> Float64s:
-    """Return each neuron's shared winners divided by the winners of either, `[neurons]`; NaN if it has none.
+    """Return each neuron's Jaccard index: winners of both models divided by winners of either, `[neurons]`.
+
+    It is NaN for a neuron without winners.
 
     Args:
-        a, b: the winners in either model: numbers of neurons, and of the winners, distinct for a neuron, `[winners]`.
+        a, b: the winners in each model: numbers of neurons, and numbers that identify winners, distinct for a neuron,
+            `[winners]`.
         neurons: number of neurons.
     """
     beyond = max(int(a[1].max(initial=0)), int(b[1].max(initial=0))) + 1

@@ -1,4 +1,4 @@
-"""For every neuron the nearest others, by correlation over the activation sample and by winners in common."""
+"""The nearest other neurons of every neuron, by correlation over the activation sample and by shared winners."""
 
 from itertools import pairwise
 
@@ -14,18 +14,19 @@ from ops.topk.neurons import NEURONS_PER_PART, Neurons
 
 REACHES = ("within", "across")
 PROCESS_BYTES = 400_000_000  # memory of a process before it loads data
-PAIR_BYTES = 60  # for each pair of a block's neuron and another one, while the nearest are found
+PAIR_BYTES = 60  # memory for each pair of a block's neuron and another neuron, while the nearest are found
 
 
 class NeighbourFinder:
     """Finds the nearest neurons of one block of neurons at a time.
 
     Args:
-        neurons: all of them.
-        vectors: as `unit_vectors` returns them, `[neurons, sentences]` float32.
-        winners: those of each pole.
-        most: neighbours of each kind: by correlation and by overlap, within the layer and across layers.
-        silent: which neurons neither have nor are neighbours, `[neurons]` bool.
+        neurons: all neurons.
+        vectors: the result of `unit_vectors`, `[neurons, sentences]` float32.
+        winners: the winners at each pole.
+        most: maximum number of neighbours of each of four kinds: by correlation and by overlap, each within the layer
+            and across layers.
+        silent: which neurons are silent, `[neurons]` bool. They neither have nor are neighbours.
     """
 
     def __init__(
@@ -37,18 +38,22 @@ class NeighbourFinder:
         self.sizes = np.array(sum(np.diff(lists.starts) for lists in winners.values()))
 
     def correlations(self, block: Int64s) -> Float32s:
-        """Return the correlations of a block of neurons with all, `[block, neurons]`; 0 for a constant neuron."""
+        """Return the correlations of a block of neurons with all neurons, `[block, neurons]`; 0 for a constant one."""
         return np.asarray(np.clip(self.vectors[block] @ self.vectors.T, -1.0, 1.0), np.float32)
 
     def overlaps(self, block: Int64s) -> Int32s:
-        """Return the winners that a block of neurons shares with all, both poles added, `[block, neurons]` int32."""
+        """Return the number of winners that a block of neurons shares with all neurons, `[block, neurons]` int32.
+
+        The numbers of both poles are added.
+        """
         return np.asarray(sum(lists.shared(block) for lists in self.winners.values()), np.int32)
 
     def rows(self, block: Int64s) -> pa.Table:
         """Return the rows of `compare/neighbours` of a block of neurons, given by number, ascending.
 
-        A neuron's neighbours are those that are among the nearest of any of the four kinds. One without a shared winner
-        is never near by overlap, a constant one never by correlation, and a silent one never at all.
+        A neuron's neighbours are the neurons that are among its nearest of any of the four kinds. A neuron without a
+        shared winner is never near by overlap, a constant neuron is never near by correlation, and a silent neuron is
+        never near at all.
         """
         correlation, shared = self.correlations(block), self.overlaps(block)
         own = block[:, None] == np.arange(len(self.neurons))
@@ -95,19 +100,20 @@ def finder_bytes(neurons: int, sampled: int, k: int, poles: int, sentences: int,
     """Estimate the memory in bytes of a process that finds neighbours: vectors, winner lists, and one block.
 
     Args:
-        neurons: all of them.
-        sampled: sentences of the activation sample.
-        k: winners of a neuron at a pole.
-        poles: that the run kept.
-        sentences: scored ones of the corpus.
-        block: neurons whose neighbours are found at once.
+        neurons: number of all neurons.
+        sampled: number of sentences of the activation sample.
+        k: number of winners of a neuron at a pole.
+        poles: number of poles that the run kept.
+        sentences: number of scored sentences of the corpus.
+        block: number of neurons whose neighbours are found at once.
 
     >>> [round(finder_bytes(neurons, 10_000, 10_000, 2, 1_000_000) / 1e9, 1) for neurons in (9_216, 36_864)]
     [2.8, 9.9]
     """
     winners, owner = neurons * k, 2 if neurons < 1 << 16 else 4
     vectors = 4 * neurons * sampled
-    # Indices and owners of winners; ids and starts of distinct sentences. Reading a pole needs its ids twice.
+    # The terms are indices and owners of winners, and ids and starts of distinct sentences. While a pole is read, its
+    # ids are in memory twice.
     lists = poles * (winners * (4 + owner) + 16 * min(winners, sentences)) + 8 * winners + 5 * sentences
     return PROCESS_BYTES + vectors + lists + block * neurons * PAIR_BYTES
 
@@ -120,16 +126,16 @@ def nearest_rows(
     seed: tuple[int, ...],
     rotated: bool = True,
 ) -> pa.Table:
-    """Return the rows of `compare/nearest`: the similarity of the nearest neuron, and that in two nulls.
+    """Return the rows of `compare/nearest`: the similarity of the nearest neuron, and the similarity in two controls.
 
     Args:
-        finder: of the run's neurons.
+        finder: the finder of the run's neurons.
         layers: the activations of each layer that has units, `[sentences, units]`.
-        sentences: scored sentences of the corpus, among which random winners are drawn.
+        sentences: number of scored sentences of the corpus, from which random winners are drawn.
         drawn: number of neurons of each layer to average over, none of them silent.
-        seed: of all draws.
-        rotated: whether neurons are also compared with the axes of rotated layers. Features of dictionaries are not,
-            because a rotation of thousands of sparse features is not a basis of anything.
+        seed: the seed of all draws.
+        rotated: whether neurons are also compared with the axes of rotated layers. The features of a sparse dictionary
+            should not be, because a rotation of thousands of sparse features is not a basis of anything.
     """
     rng = np.random.default_rng(seed)
     starts = np.cumsum([0, *(layer.shape[1] for layer in layers)])
@@ -165,13 +171,16 @@ def nearest_rows(
 
 
 def _overlaps(finder: NeighbourFinder, own: Int64s, rng: np.random.Generator | None, sentences: int) -> Float64s:
-    """Return the overlaps of some neurons with all, `[some, neurons]`; with `rng`, those of random sentences."""
+    """Return the overlaps of some neurons with all neurons, `[some, neurons]`.
+
+    If `rng` is given, random sentences take the place of these neurons' winners.
+    """
     shared = np.zeros((len(own), len(finder.neurons)))
     for lists in finder.winners.values():
         sets = [lists.sentences[lists.starts[n] : lists.starts[n + 1]] for n in own]
         if rng is not None:
-            # A sentence that never wins shares nothing, so only the number of drawn sentences that win anywhere
-            # matters.
+            # A sentence that never wins is shared with no neuron. So only the number of drawn sentences that win
+            # anywhere matters.
             win = [rng.hypergeometric(len(lists.distinct), sentences - len(lists.distinct), len(s)) for s in sets]
             sets = [rng.choice(len(lists.distinct), n, replace=False).astype(np.int32) for n in win]
         shared += lists.shared_with(sets)

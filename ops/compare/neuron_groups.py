@@ -1,4 +1,4 @@
-"""The tables of groups of one layer's neurons and sentences, or of the neurons of all layers together."""
+"""Tables of groups: of one layer's neurons and sentences, or of the neurons of all layers together."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from ops.storage.tables import read_table
 from ops.topk.neurons import Neurons
 from ops.topk.silent import read_silent
 
-SEEDS = 5  # of k-means, whose agreement is measured
+SEEDS = 5  # number of seeds of k-means whose agreement is measured
 FIRST = 10  # patterns of each kind, and values of each property, that count as a neuron's traits
 MAX_Q = 0.05
 NOT_TRAITS = ("tag", "tag_class", "words_per_sentence")  # they count tokens or lengths
@@ -26,15 +26,16 @@ OF_ALL = ("compare/joint_groups", "compare/group_quality", "compare/group_traits
 
 
 class NeuronGroups:
-    """Groups the neurons, and the sentences, of one layer at a time; silent neurons are in no group.
+    """Groups the neurons and the sentences of one layer at a time. Silent neurons are in no group.
 
     Args:
         store: the run's folder, with `activations/`, `patterns/` and `profiles/`.
-        neurons: all of them.
-        groups: how many groups.
-        numbers: numbers of groups whose quality is measured, ascending.
-        sentences: most sentences of the activation sample, a seeded uniform sample.
-        seed: of every draw.
+        neurons: all neurons.
+        groups: number of groups.
+        numbers: the numbers of groups for which quality is measured, ascending.
+        sentences: maximum number of sentences of the activation sample to use. If there are more, a seeded uniform
+            sample of them is used.
+        seed: the seed of every draw.
     """
 
     def __init__(
@@ -47,11 +48,11 @@ class NeuronGroups:
         self.heard = ~read_silent(store, neurons)
 
     def tables(self, layer: int) -> dict[str, pa.Table]:
-        """Return the rows of the tables `OF_A_LAYER` for a layer, or of those `OF_ALL` for 0, meaning all layers."""
+        """Return the rows of the tables `OF_A_LAYER` for a layer, or of `OF_ALL` for layer 0, meaning all layers."""
         layers = [layer] if layer else range(1, len(self.neurons.widths) + 1)
         raw = [layer_activations(self.store, number)[self.rows] for number in layers]
-        # A single layer is used as in the publication. Over all layers each neuron is standardised, since scales
-        # differ.
+        # The values of a single layer are used as they are, like in the publication. Over all layers, each neuron is
+        # standardised, because the scales of layers differ.
         values = raw[0] if layer else np.concatenate([unit_vectors(own).T for own in raw], 1)
         members = self._first(layer) + np.arange(values.shape[1])
         heard = self.heard[members] if self.heard[members].any() else np.ones(len(members), np.bool_)
@@ -82,7 +83,7 @@ class NeuronGroups:
         return {"group": labels, "x": places[:, 0], "y": places[:, 1]}
 
     def _quality(self, layer: int, grouped: str, points: Floats, values: Floats) -> list[dict[str, Any]]:
-        """Return the rows of compare/group_quality for the points, and those for values shuffled over sentences."""
+        """Return the rows of compare/group_quality, for the points and for values that are shuffled over sentences."""
         rng = np.random.default_rng([self.seed, sampling.SHUFFLES, layer])
         shuffled = shuffled_sentences(values, rng)
         null_points = np.ascontiguousarray(shuffled.T) if grouped == "neurons" else shuffled
@@ -100,7 +101,7 @@ class NeuronGroups:
     def _traits(self, layer: int, members: Int64s, labels: Int32s) -> pa.Table:
         """Return the rows of compare/group_traits for a layer's groups or, with layer 0, for those of all layers.
 
-        `members` are the numbers of the neurons that are in groups, ascending, and `labels` their groups.
+        `members` are the numbers of the neurons that are in groups, ascending, and `labels` are their groups.
         """
         where = (pc.field("rank") <= FIRST) & (pc.field("g2") > 0) & (pc.field("q_value") < MAX_Q)
         if layer:

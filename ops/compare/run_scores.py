@@ -16,9 +16,9 @@ from ops.storage.tables import read_table
 from ops.topk.silent import COLUMNS, silent_neurons
 
 TABLE = "compare/runs"
-QUANTILE = 0.95  # of the control; `share_above` is the share above it
+QUANTILE = 0.95  # quantile of the control; `share_above` is the share of values above it
 BY_CHANCE = 1 - QUANTILE
-DRAWN_AT_ONCE = 50  # resamples whose weights are held together
+DRAWN_AT_ONCE = 50  # number of resamples whose weights are in memory at once
 _UNITS_PER_LAYER = 1 << 32
 
 
@@ -27,10 +27,10 @@ class Measure:
     """A number by which neurons of two runs are compared.
 
     Attributes:
-        name: what the table calls it.
-        column: the column that holds it.
+        name: the measure's name in `compare/runs`.
+        column: the column that contains the measure.
         minus: a column that is subtracted; empty for none.
-        of_neuron: whether both poles have the same value, so that a neuron counts once.
+        of_neuron: whether both poles of a neuron have the same value, so that the neuron counts once.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Measure:
     of_neuron: bool = False
 
 
-# By table. Each table may be missing from a run.
+# The measures of each table. A run may lack any of these tables.
 MEASURES: dict[str, tuple[Measure, ...]] = {
     "scores": (Measure("auc", "auc"), Measure("auc_excess", "auc_excess")),
     "explanations": (
@@ -70,9 +70,9 @@ class Values:
     """A measure's values in one run; missing values are omitted.
 
     Attributes:
-        layer: of each, `[values]` int64.
+        layer: the layer of each value, `[values]` int64.
         neuron: a number that both poles of a neuron share, `[values]` int64.
-        value: `[values]` float64.
+        value: the values, `[values]` float64.
     """
 
     layer: Int64s
@@ -80,16 +80,16 @@ class Values:
     value: Float64s
 
     def of_layer(self, layer: int | None) -> "Values":
-        """Return those of a layer, or all."""
+        """Return the values of a layer, or all values if the layer is None."""
         return self if layer is None else self.where(self.layer == layer)
 
     def where(self, kept: Bools) -> "Values":
-        """Return those that are marked, `[values]` bool."""
+        """Return the values that `kept [values]` marks."""
         return Values(self.layer[kept], self.neuron[kept], self.value[kept])
 
 
 def read_values(store: Store, table: str, poles: tuple[str, ...], layers: tuple[int, ...]) -> dict[str, Values]:
-    """Return the values of a table's measures by name; a verdict has the value 1 where it was given, and 0 elsewhere.
+    """Return the values of a table's measures by name; a verdict has the value 1 if it was given, and 0 otherwise.
 
     Silent neurons, other poles and other layers are skipped, as are measures whose columns the table lacks.
     """
@@ -122,7 +122,10 @@ def read_values(store: Store, table: str, poles: tuple[str, ...], layers: tuple[
 def with_missing_verdicts(
     own: dict[str, Values], control: dict[str, Values]
 ) -> tuple[dict[str, Values], dict[str, Values]]:
-    """Return both with all verdicts that either has; a verdict that a run never gave has a share of 0 there."""
+    """Return the values of both runs with all verdicts that either run gave.
+
+    A verdict that a run never gave gets a share of 0 in that run.
+    """
     names = sorted({name for name in (*own, *control) if name.startswith(VERDICT)})
     both = []
     for found in (own, control):
@@ -145,10 +148,10 @@ def compared_rows(
     Args:
         table: the table of these measures.
         own, control: the values in both runs, by measure; measures that only one run has are skipped.
-        layers: those that both runs have.
+        layers: the layers that both runs have.
         resamples: number of bootstrap samples for the interval of `share_above`. Each resamples the neurons of both
             runs, always with both poles of a neuron.
-        seed: of the draws.
+        seed: the seed of the draws.
     """
     names = [name for name in own if name in control]
     rows: list[dict[str, Any]] = []
@@ -178,9 +181,9 @@ def share_intervals(
     """Return the 95 % interval of each measure's share above the control's 95 % quantile, by a bootstrap over neurons.
 
     Args:
-        measured: values of a run and of its control, by measure.
-        resamples: how often the neurons of both runs are drawn.
-        rng: makes the draws.
+        measured: the values of a run and of its control, by measure.
+        resamples: number of times that the neurons of both runs are drawn.
+        rng: the random generator that makes the draws.
     """
     sides = [_Drawn([pair[i] for pair in measured.values()]) for i in (0, 1)]
     shares = np.empty((len(measured), resamples))
@@ -210,7 +213,7 @@ class _Drawn:
         ]
 
     def quantiles(self, drawn: Float64s) -> Iterator[float]:
-        """Yield each measure's quantile as np.quantile defines it, repeating neurons as often as they were drawn."""
+        """Yield each measure's quantile (see np.quantile), with neurons repeated as often as they were drawn."""
         for values, place in zip(self.ascending, self.place, strict=True):
             counts = np.cumsum(drawn[place])
             if not counts[-1]:
@@ -221,7 +224,7 @@ class _Drawn:
             yield float(low + (at - np.floor(at)) * (high - low))
 
     def shares_above(self, drawn: Float64s, limits: list[float]) -> Iterator[float]:
-        """Yield the share of each measure's values above a limit, neurons repeated as often as they were drawn."""
+        """Yield the share of each measure's values above its limit, with neurons repeated as often as drawn."""
         for values, place, limit in zip(self.ascending, self.place, limits, strict=True):
             counts = drawn[place]
             whole = counts.sum()

@@ -1,4 +1,4 @@
-"""Every scalar property of neurons in the finished tables, as one vector each."""
+"""Every scalar property of neurons in the finished tables, each as one vector over all neurons."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -30,10 +30,10 @@ _OF_SCORES = ("auc", "matched_auc")
 def scalar_properties(store: Store, neurons: Neurons) -> dict[str, Float64s]:
     """Return all scalar properties of `neurons/`, `means/`, `scores/` and `profiles/` by name, `[neurons]` float64.
 
-    Names consist of table, property and, where there is one, the pole: `neurons:skew`, `means:words_per_sentence:top`,
-    `scores:auc:bottom`, `profiles:dataset=news:top` (a share). A property that is null for some neuron is skipped. Of
-    `profiles/`, only values that at least half of all neurons have are used. A neuron without such a value gets share
-    0, even if `mine` only omitted it as rare (`min_count`).
+    A name consists of the table, the property and, if there is one, the pole: `neurons:skew`,
+    `means:words_per_sentence:top`, `scores:auc:bottom`, `profiles:dataset=news:top` (a share). A property that is null
+    for some neuron is skipped. Of `profiles/`, only values that at least half of all neurons have are used. A neuron
+    without such a value gets the share 0, even if `mine` omitted the value only because it is rare (`min_count`).
     """
     found = {f"neurons:{name}": values for name, values in neuron_columns(store, "neurons", _OF_NEURONS, neurons)}
     for table, keys, columns in (("means", ("property",), ("mean",)), ("scores", (), _OF_SCORES)):

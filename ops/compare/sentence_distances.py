@@ -1,4 +1,4 @@
-"""Distances by sentence and layer between two models, or two runs, on the same sentences."""
+"""Distances in each sentence and layer between two models, or two runs, on the same sentences."""
 
 from collections.abc import Sequence
 
@@ -23,10 +23,10 @@ class TwoModels:
     """Two models that read the same sentences, in the same batches.
 
     Args:
-        facts: of either model; their neurons are each other's counterparts by number.
+        facts: the facts of both models. Neurons with the same number are counterparts.
         scoring: how activations are taken.
-        token_budget: of a batch.
-        neurons: those of one model.
+        token_budget: the token budget of a batch.
+        neurons: the neurons of one model.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class TwoModels:
         self.lengths = batch_lengths(scoring.device, any(leaks))
 
     def distances(self, texts: Sequence[str], n_tokens: Int64s) -> tuple[Float64s, Float64s]:
-        """Return the distances between the models; a sentence that is not finite in either one is skipped.
+        """Return the distances between the models, skipping sentences that are not finite in either model.
 
         Args:
             texts, n_tokens: the sentences, and their token counts, by which they are batched.
@@ -67,7 +67,7 @@ class TwoModels:
 
 
 def common_sentences(store: Store, other: Store) -> int:
-    """Return how many sentences are in the activation samples of both of two runs of one corpus."""
+    """Return the number of sentences that are in the activation samples of both runs of one corpus."""
     return len(np.intersect1d(sampled_sentences(store), sampled_sentences(other), assume_unique=True))
 
 
@@ -95,7 +95,7 @@ def compare_runs(store: Store, other: Store, neurons: Neurons) -> tuple[pa.Table
 
 
 def winner_jaccards(store: Store, other: Store, neurons: Neurons) -> Float64s:
-    """Return each neuron's shared winners divided by those of either run, `[neurons]`, reading topk/ part by part."""
+    """Return each neuron's winners in both runs divided by those in either, `[neurons]`; topk/ is read in parts."""
     found = np.full(len(neurons), np.nan)
     for names in zip(store.table_files("topk"), other.table_files("topk"), strict=True):
         a, b = (_winners(run, name, neurons) for run, name in zip((store, other), names, strict=True))
@@ -105,7 +105,7 @@ def winner_jaccards(store: Store, other: Store, neurons: Neurons) -> Float64s:
 
 
 def _winners(store: Store, name: str, neurons: Neurons) -> tuple[Int64s, Int64s]:
-    """Return the numbers of neurons, and of sentence and pole, of the winners in a part of topk/."""
+    """Return each winner's neuron number, and a number for its sentence and pole, from a part of topk/."""
     with store.parquet(name) as file:
         table = file.read(columns=["layer", "unit", "pole", "sent_id"])
     pole = pc.index_in(table["pole"], pa.array(POLES)).to_numpy().astype(np.int64)

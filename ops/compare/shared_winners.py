@@ -1,4 +1,4 @@
-"""How many winners neurons have in common, counted for a block of neurons against all others at a time."""
+"""The number of winners that neurons share, counted for one block of neurons with all neurons at a time."""
 
 from dataclasses import dataclass
 
@@ -21,7 +21,7 @@ class WinnerLists:
         sentences: the winners' indices among the distinct ones, `[winners]` int32.
         distinct: the sentence ids, ascending, `[distinct]` int64.
         owner_starts: where each sentence's neurons start in `owners`, `[distinct + 1]` int64.
-        owners: the neurons that a sentence is a winner of, `[winners]` uint16, or int32 if there are many neurons.
+        owners: the neurons of which a sentence is a winner, `[winners]` uint16, or int32 if there are many neurons.
     """
 
     starts: Int64s
@@ -46,15 +46,18 @@ class WinnerLists:
         return cls(starts, sentences, distinct, owner_starts.astype(np.int64), owners)
 
     def shared(self, block: Int64s) -> Int32s:
-        """Return how many winners the neurons of a block, given by number, share with each, `[block, all]` int32.
+        """Return how many winners each neuron of a block, given by number, shares with every neuron, `[block, all]`.
 
-        It is the product of the sparse matrix of winners with its own transpose, a block of rows at a time, without
-        the indices that a sparse result would hold: most pairs share some.
+        The result is a block of rows of the product of the sparse matrix of winners and its transpose. It is a dense
+        int32 matrix, because most pairs of neurons share some winners, so that indices would only take more memory.
         """
         return _count_shared(self.starts, self.sentences, self.owner_starts, self.owners, block)
 
     def shared_with(self, sets: list[Int32s]) -> Int32s:
-        """Return how many of these sentences, given by index among the distinct ones, each neuron also has."""
+        """Return how many sentences of each set each neuron has as winners, `[sets, neurons]` int32.
+
+        The sets contain indices of sentences in `distinct`.
+        """
         starts = np.cumsum([0, *map(len, sets)])
         sentences = np.concatenate([np.zeros(0, np.int32), *sets]).astype(np.int32)
         counts = np.zeros((len(sets), len(self.starts) - 1), np.int32)
@@ -73,7 +76,7 @@ def read_winner_lists(store: Store, neurons: Neurons) -> dict[str, WinnerLists]:
 
 
 def read_pole(store: Store, neurons: Neurons, pole: str) -> tuple[Int64s, Integers]:
-    """Return how many winners each neuron has at a pole, `[neurons]`, and all of them, neuron by neuron."""
+    """Return how many winners each neuron has at a pole, `[neurons]`, and the sentence ids of all winners by neuron."""
     counts, found = np.zeros(len(neurons), np.int64), []
     for table in read_parts(store, "topk", ["layer", "unit", "pole", "sent_id"]):
         # The table is sorted by neuron, so a winner's neuron follows from its position.

@@ -1,4 +1,4 @@
-"""Text sets, each with a name and a source: a uniform sample of its distinct sentences, drawn while streaming."""
+"""Text sets, each with a name and a source, of whose distinct sentences a uniform sample is drawn while streaming."""
 
 import heapq
 from collections.abc import Iterator, Sequence
@@ -17,10 +17,10 @@ from ops.sources.spec import parse_source
 
 
 def parse_text_sets(specs: Sequence[str], text_column: str) -> tuple[list[str], list[Source]]:
-    """Parse text sets given as NAME=SOURCE, and return their names and their sources, each of which was opened.
+    """Parse text sets given as NAME=SOURCE, open their sources, and return the names and the sources.
 
     Raises:
-        InputError: one has no name, two have the same name, or a source cannot be read.
+        InputError: a text set has no name, two have the same name, or a source cannot be read.
     """
     names, sources = [], []
     for spec in specs:
@@ -43,14 +43,14 @@ def parse_text_sets(specs: Sequence[str], text_column: str) -> tuple[list[str], 
 def read_text_set(
     source: str, text_column: str, tokenizer: Tokenizer, splits: bool, most: int, seed: int
 ) -> tuple[pa.Table, dict[str, int]]:
-    """Return what `sample_sentences` returns of a source.
+    """Return the result of `sample_sentences` for a source.
 
     Args:
-        source: as `parse_source` takes it.
-        text_column: the column that holds the text.
+        source: the source in the form that `parse_source` accepts.
+        text_column: the column that contains the text.
         tokenizer: counts the tokens of a sentence.
-        splits: whether the text is split into sentences; otherwise a row is one.
-        most, seed: of the sample.
+        splits: whether the text is split into sentences; otherwise each row is one sentence.
+        most, seed: maximum number of sentences, and the run's seed.
     """
     sentence_filter = SentenceFilter(tokenizer, SentenceSplitter() if splits else None)
     rows = (row for piece in pieces(parse_source(source)) for row in read_piece(piece, text_column))
@@ -60,18 +60,19 @@ def read_text_set(
 def sample_sentences(blocks: Iterator[Block], most: int, seed: int) -> tuple[pa.Table, dict[str, int]]:
     """Return at most `most` distinct sentences, in the order of the source, and the counts.
 
-    A sentence's priority is a seeded mix of its hash, so copies have the same priority, and memory is only that of the
-    sample. Once all blocks are read, the sample does not depend on how they were cut.
+    A sentence's priority depends only on the seed and on its hash, so copies have the same priority, and only the
+    sample is in memory. The final sample does not depend on how the source was cut into blocks.
 
     Args:
-        blocks: as `SentenceFilter.blocks` returns them.
-        most: sentences that are kept.
-        seed: the run's.
+        blocks: the result of `SentenceFilter.blocks`.
+        most: maximum number of sentences to keep.
+        seed: the run's seed.
 
     Returns:
-        `text` and `n_tokens`; and the counts `sentences` (usable ones, copies too), `rejects` and `kept`.
+        A table with `text` and `n_tokens`; and the counts `sentences` (usable sentences, including copies), `rejects`
+        and `kept`.
     """
-    # The highest kept priority is first (negated), and is removed when a lower one arrives.
+    # The highest priority that is kept comes first (negated), and is removed when a lower one arrives.
     kept: list[tuple[int, int, str, int]] = []
     known: set[int] = set()
     counts = {"sentences": 0, "rejects": 0}

@@ -1,8 +1,8 @@
-"""For each unit of a run the most similar unit of another run, by correlation over the sentences of both samples.
+"""The most similar unit of another run for each unit of a run, by correlation over the sentences of both samples.
 
 The method follows Gurnee and others, "Universal Neurons in GPT2 Language Models" (2024). The best match alone means
-little, because any direction resembles the nearest of thousands. So it is compared with the best match among the axes
-of the other run's layers after a random rotation of each. The difference is the excess.
+little, because any direction resembles the nearest one of thousands. So it is compared with the best match among the
+axes of the other run's layers after a random rotation of each layer. The difference is the excess.
 """
 
 from collections.abc import Iterable, Iterator
@@ -24,7 +24,7 @@ from ops.topk.neurons import POLES, Neurons
 from ops.topk.silent import read_silent
 
 MATCHES, UNIVERSAL = "compare/matches", "compare/universal"
-BLOCK = 1_024  # units of either run whose vectors are held in memory together
+BLOCK = 1_024  # number of units of each run whose vectors are in memory at once
 LEAST_SENTENCES = 3  # required for a meaningful correlation
 THRESHOLDS = tuple(i / 10 for i in range(10))
 UNIVERSAL_FROM = 0.5  # the excess from which Gurnee and others call a neuron universal
@@ -53,11 +53,11 @@ def _text_hashes(store: Store) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
 
 
 def common_rows(store: Store, other: Store, ids: Int64s | None) -> tuple[Int64s, Int64s]:
-    """Return which rows of the two activation samples hold the same sentences, in the same order.
+    """Return which rows of the two activation samples contain the same sentences, in the same order.
 
     Args:
         store, other: the runs' folders.
-        ids: as `other_ids` returns them; None if both runs use the same sentence ids.
+        ids: the result of `other_ids`; None if both runs use the same sentence ids.
     """
     own, others = sampled_sentences(store), sampled_sentences(other)
     named = others if ids is None else ids[others]
@@ -72,8 +72,8 @@ class LayerUnits:
     Args:
         sample: the layer's activations.
         rows: the sentences, by their rows in the sample.
-        silent: which units are, `[units]`; their vectors are 0.
-        rotation: turns the layer's axes, `[units, units]`; None for the units themselves.
+        silent: which units are silent, `[units]`; their vectors are 0.
+        rotation: the rotation of the layer's axes, `[units, units]`; None for the units themselves.
     """
 
     def __init__(self, sample: LayerSample, rows: Int64s, silent: Bools, rotation: Float64s | None = None) -> None:
@@ -89,7 +89,8 @@ class LayerUnits:
         if self.dense is None:
             return unit_vectors(np.where(self.silent[first:stop], 0.0, self._block(first, stop)[self.rows]))
         if self.rotation is not None:
-            # The mean is not a direction that both runs could share, and large means cost precision.
+            # The mean is removed, because it is not a direction that both runs could share, and because large means
+            # cost precision.
             centred = self.dense - self.dense.mean(0, dtype=np.float64)
             return unit_vectors(centred @ self.rotation[:, first:stop])
         return unit_vectors(np.where(self.silent[first:stop], 0.0, self.dense[:, first:stop]))
@@ -116,8 +117,8 @@ class Best:
     """The best match of each unit so far.
 
     Attributes:
-        unit: its number within the layers that were searched, `[units]` int32; -1 if there is none.
-        correlation: with it, `[units]` float32; 0 if there is none.
+        unit: the matched unit's number within the layers that were searched, `[units]` int32; -1 if there is none.
+        correlation: the correlation with the matched unit, `[units]` float32; 0 if there is none.
     """
 
     unit: Int32s
@@ -133,9 +134,9 @@ class Best:
 
         Args:
             own: vectors of some units, `[some, sentences]`.
-            at: their positions.
+            at: the positions of these units.
             others: vectors of other units, `[others, sentences]`.
-            first: the number of the first of these.
+            first: the number of the first other unit.
         """
         if not len(others):
             return
@@ -148,13 +149,13 @@ class Best:
 
 
 class Matcher:
-    """Finds the best match of every unit of a run in one layer of another run after another.
+    """Finds the best match of every unit of a run in the layers of another run, one layer at a time.
 
     Args:
         store, other: the runs' folders.
-        neurons, others: their units.
-        ids: as `other_ids` returns them; None if both runs use the same sentence ids.
-        seed: of the rotations; a layer's number is added. None for no rotation.
+        neurons, others: the units of the two runs.
+        ids: the result of `other_ids`; None if both runs use the same sentence ids.
+        seed: the seed of the rotations, to which a layer's number is added; None for no rotation.
     """
 
     def __init__(
@@ -183,14 +184,14 @@ class Matcher:
         turned = None
         if self.seed is not None:
             rng = np.random.default_rng([*self.seed, layer])
-            # Silent units are excluded from the rotation too.
+            # Silent units are also excluded from the rotation.
             heard = np.flatnonzero(~silent)
             inside = LayerSample(sample.values[:, heard], sample.sentences)
             turn = random_rotation(len(heard), rng)
             turned = LayerUnits(inside, self.rows[1], np.zeros(len(heard), bool), turn)
         sides = [(there, best), *([(turned, turned_best)] if turned is not None else [])]
         for first in range(0, len(silent), BLOCK):
-            # Both kinds at once, because the run's own vectors are recomputed for each block.
+            # Units and rotated axes are compared at once, because the run's own vectors are recomputed for each block.
             blocks = [(units.vectors(first, first + BLOCK), found) for units, found in sides]
             for own, at in self._own_blocks():
                 for block, found in blocks:
@@ -212,14 +213,15 @@ def matcher_bytes(sentences: int, widest: int, rotated: int) -> int:
     """Estimate the memory in bytes of a process that finds matches.
 
     Args:
-        sentences: of either sample.
-        widest: units of the widest layer of either run.
-        rotated: units of the widest layer that is rotated; 0 if none is.
+        sentences: number of sentences of the samples.
+        widest: number of units of the widest layer of either run.
+        rotated: number of units of the widest layer that is rotated; 0 if none is rotated.
 
     >>> [round(matcher_bytes(10_000, 3_072, rotated) / 1e9, 1) for rotated in (0, 3_072)]
     [1.2, 1.4]
     """
-    # Values of a layer of either run, blocks of vectors under construction, and a rotation while it is drawn.
+    # The terms are the values of a layer of each run, blocks of vectors under construction, and a rotation while it is
+    # drawn.
     block = min(BLOCK, widest)
     return PROCESS_BYTES + sentences * (4 * 4 * widest + 2 * 16 * block) + 3 * 8 * rotated**2
 
@@ -229,8 +231,8 @@ def match_rows(neurons: Neurons, layers: tuple[int, ...], found: Iterable[pa.Tab
 
     Args:
         neurons: the run's units.
-        layers: of the other run.
-        found: what `Matcher.in_layer` returned for each of them; ties go to the first layer.
+        layers: the layers of the other run.
+        found: the result of `Matcher.in_layer` for each of these layers; ties go to the first layer.
         overlaps: computes the winners that units and their matches share.
     """
     layer_b, best = np.zeros(len(neurons), np.int16), Best.none(len(neurons))
@@ -261,12 +263,12 @@ def match_rows(neurons: Neurons, layers: tuple[int, ...], found: Iterable[pa.Tab
 
 
 class Overlaps:
-    """The winners that units of a run share with their matches in another.
+    """The winners that units of a run share with their matches in another run.
 
     Args:
         store, other: the runs' folders.
-        neurons, others: their units.
-        ids: as `other_ids` returns them; None if both runs use the same sentence ids.
+        neurons, others: the units of the two runs.
+        ids: the result of `other_ids`; None if both runs use the same sentence ids.
     """
 
     def __init__(self, store: Store, other: Store, neurons: Neurons, others: Neurons, ids: Int64s | None) -> None:
@@ -275,7 +277,8 @@ class Overlaps:
     def of(self, layer_b: Integers, best: Best) -> Float32s:
         """Return the share of each unit's winners that its match also has, NaN if there are none, `[units]` float32.
 
-        Both poles are added, top with top and bottom with bottom, or top with bottom if the correlation is negative.
+        The winners of both poles are added. The top of a unit is compared with the top of its match, or with the bottom
+        if the correlation is negative.
         """
         shared, sizes = np.zeros(len(best.unit)), np.zeros(len(best.unit))
         there = np.flatnonzero(best.unit >= 0)
@@ -298,7 +301,7 @@ class Overlaps:
 
 
 class _Winners:
-    """The winners of all units at one pole; sentences that the first run does not have are excluded."""
+    """The winners of all units at one pole, without the sentences that the first run lacks."""
 
     def __init__(self, counts: Int64s, sent_id: Integers, ids: Int64s | None) -> None:
         self.counts, self.sent_id, self.ids = counts, sent_id, ids

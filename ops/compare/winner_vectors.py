@@ -1,4 +1,4 @@
-"""The vectors of sentences drawn from winners: embedded one shard at a time, and looked up by sentence."""
+"""The vectors of sentences drawn from winners, which are embedded one shard at a time and looked up by sentence."""
 
 from collections.abc import Iterable
 
@@ -19,7 +19,7 @@ class Embedder:
 
     Args:
         facts, scoring: the model, and how its activations are taken.
-        token_budget: of a batch.
+        token_budget: the token budget of a batch.
     """
 
     def __init__(self, facts: ModelFacts, scoring: ScoreOptions, token_budget: int) -> None:
@@ -28,7 +28,7 @@ class Embedder:
         self.lengths = lengths_of_batches(self.scorer, self.tokenizer)
 
     def embed(self, tokens: CorpusTokens, shard: int, sent_ids: Ids) -> pa.Table:
-        """Return `sent_id` and `vector` of some sentences of a shard, ascending."""
+        """Return `sent_id` and `vector` of some sentences of a shard, sorted by `sent_id`."""
         ids, vectors = [], []
         for own, batch in tokens.batches(shard, self.token_budget, self.lengths, sent_ids):
             ids.append(own)
@@ -43,7 +43,7 @@ class SentenceVectors:
     """Vectors by sentence.
 
     Args:
-        tables: as `Embedder.embed` returns them, in the order of their sentences.
+        tables: the results of `Embedder.embed`, in the order of their sentences.
     """
 
     def __init__(self, tables: Iterable[pa.Table]) -> None:
@@ -60,7 +60,7 @@ class SentenceVectors:
         """Return the finite vectors of drawn sentences, and how often each was drawn.
 
         Args:
-            drawn: `sent_id` and `times`.
+            drawn: a table with `sent_id` and `times`.
         """
         place = np.searchsorted(self.ids, drawn["sent_id"].to_numpy())
         return self.vectors[place[self.finite[place]]], drawn["times"].to_numpy()[self.finite[place]]

@@ -1,1 +1,1 @@
-"""From rows to distinct, numbered sentences."""
+"""Conversion of rows to distinct, numbered sentences."""

@@ -1,4 +1,4 @@
-"""The fate of every source's sentences: each one is counted, or it is an error."""
+"""The account of every source's sentences: each sentence is counted under one outcome, or an error is raised."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -17,10 +17,10 @@ def check_found(specs: Sequence[str], pieces: Pieces) -> None:
 
     Args:
         specs: the sources as the user named them.
-        pieces: what was read of them.
+        pieces: the pieces that were read from the sources.
 
     Raises:
-        InputError: a source has none; the message names it, and what was read and rejected.
+        InputError: a source has no usable sentence. The message names the source, the rows read and the rejects.
     """
     for i, spec in enumerate(specs):
         own = pieces.sources == i
@@ -39,7 +39,7 @@ def check_found(specs: Sequence[str], pieces: Pieces) -> None:
 
 
 def reject_reasons(pieces: Pieces, source: int) -> dict[str, int]:
-    """Count a source's rejects by reason."""
+    """Return the number of a source's rejects for each reason."""
     found: Counter[str] = Counter()
     for piece in np.flatnonzero(pieces.sources == source):
         found.update(pieces.reasons[piece])
@@ -49,14 +49,14 @@ def reject_reasons(pieces: Pieces, source: int) -> dict[str, int]:
 def account(
     specs: Sequence[str], datasets: Sequence[str], pieces: Pieces, numbering: Numbering, cut: Int64s, near: bool
 ) -> list[dict[str, Any]]:
-    """Count for every source what happened to its sentences.
+    """Count the sentences of every source by outcome: kept, copies, rejected, not sampled, and others.
 
     Args:
         specs, pieces: as `check_found` takes them.
-        datasets: the name of each one's dataset.
+        datasets: the name of each source's dataset.
         numbering: which sentences were kept.
-        cut: truncated sentences of each source.
-        near: count near-duplicates too.
+        cut: number of truncated sentences of each source.
+        near: whether to count near-duplicates too.
 
     Raises:
         RuntimeError: a source's counts do not add up.
@@ -89,7 +89,7 @@ def account(
 
 
 def account_lines(accounts: list[dict[str, Any]]) -> Iterator[str]:
-    """Return a line for each source."""
+    """Yield one line of text for each source's account."""
     for a in accounts:
         nearly = f" ({a['near_copies']:,} of them near-copies)" if "near_copies" in a else ""
         yield (

@@ -1,4 +1,4 @@
-"""The normal form of a text."""
+"""Normalisation of texts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _RUN = re.compile(r"([!@#$%^&*()_+\-=\[\]{};:?,.])\1+")
 
 
 def normalize(text: str) -> str:
-    """Return the text in NFC, with every run of white space replaced by one space and none at the ends.
+    """Return the text in NFC, with consecutive white space replaced by one space and none at the ends.
 
     >>> normalize("  cafe\\u0301\\tau\\n lait ")
     'café au lait'
@@ -18,7 +18,7 @@ def normalize(text: str) -> str:
 
 
 def collapse_symbols(text: str) -> str:
-    """Return the text with every run of the same symbol of ``!@#$%^&*()_+-=[]{};:?,.`` reduced to one.
+    """Return the text with repetitions of one of the symbols ``!@#$%^&*()_+-=[]{};:?,.`` reduced to a single symbol.
 
     >>> collapse_symbols("Wait...  what?!?! -- no")
     'Wait.  what?!?! - no'

@@ -1,4 +1,4 @@
-"""The tokens of corpus/ for a pass of the model over it: those stored by ingest, or otherwise from the tokenizer."""
+"""The tokens of corpus/ for a pass of the model: the tokens stored by ingest, or new ones from the tokenizer."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -17,11 +17,11 @@ from ops.storage.tables import part_name
 
 @dataclass(frozen=True)
 class KeptTokens:
-    """Where ingest stored the tokens of corpus/, one file for each shard.
+    """The place where ingest stored the tokens of corpus/, one file for each shard.
 
     Attributes:
-        folder: folder of the files, relative to the run's.
-        fingerprint: of the ingest that wrote corpus/; a file with another fingerprint is not read.
+        folder: folder of the files, relative to the run's folder.
+        fingerprint: the fingerprint of the ingest that wrote corpus/; a file with another fingerprint is not read.
     """
 
     folder: str
@@ -31,11 +31,11 @@ class KeptTokens:
 class CorpusTokens:
     """Reads the tokens of sentences of corpus/, shard by shard.
 
-    Both sources give the same tokens. A shard whose file is missing or incomplete is tokenized.
+    Stored and newly computed tokens are the same. A shard whose file is missing or incomplete is tokenized again.
 
     Args:
         store: the run's folder.
-        kept: where ingest stored them; None if it did not.
+        kept: where ingest stored the tokens; None if it did not store them.
         tokenizer: returns the corpus's tokenizer; called only if it is needed.
     """
 
@@ -43,7 +43,7 @@ class CorpusTokens:
         self.store, self.kept, self.tokenizer = store, kept, tokenizer
 
     def read(self, shard: int, ids: Ids | None = None) -> tuple[Ids, TokenBlock]:
-        """Return the ids and tokens of a shard's sentences, or of those whose ascending ids are given."""
+        """Return the ids and tokens of a shard's sentences, or only of the sentences with the given ascending ids."""
         if (found := self._read_kept(shard, ids)) is not None:
             return found
         sent_ids, texts, _ = read_shard(self.store, shard, ids)
@@ -52,12 +52,12 @@ class CorpusTokens:
     def batches(
         self, shard: int, budget: int, lengths: Lengths, ids: Ids | None = None
     ) -> Iterator[tuple[Ids, TokenBlock]]:
-        """Return the batches of a shard's sentences, or of some of them, as `encode_batches` cuts them.
+        """Yield the batches of all or some of a shard's sentences, divided as by `encode_batches`.
 
         Args:
-            shard: its number.
+            shard: the index of the shard.
             budget, lengths: as `length_batches` takes them.
-            ids: those of some of its sentences, ascending; None for all.
+            ids: the ascending ids of some of the shard's sentences; None for all sentences.
         """
         if (found := self._read_kept(shard, ids)) is None:
             yield from encode_batches(*read_shard(self.store, shard, ids), self.tokenizer(), budget, lengths)

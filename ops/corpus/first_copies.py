@@ -1,4 +1,4 @@
-"""The first copies of all texts, read from the files written for the ranges of hashes."""
+"""The first copy of every text, read from the files of all ranges of hashes."""
 
 from collections.abc import Iterator
 
@@ -12,20 +12,20 @@ from ops.storage.store import Store
 
 
 class FirstCopies:
-    """The first copies of all texts in all ranges of hashes: rows of `position`, `copies` and `priority`.
+    """The first copy of every text in all ranges of hashes, as rows of `position`, `copies` and `priority`.
 
     Args:
         store: the run's folder.
         names: the paths of the files of all ranges of hashes.
-        near: the path of the file of near-duplicates, of which the dropped ones are skipped and counted as copies of
-            the kept ones; None if near-duplicates are kept.
+        near: the path of the file of near-duplicates; None if near-duplicates are kept. Dropped near-duplicates are
+            skipped and counted as copies of the kept texts.
     """
 
     def __init__(self, store: Store, names: list[str], near: str | None) -> None:
         self.store, self.names, self.near = store, names, near
 
     def between(self, first: int, last: int) -> pa.Table:
-        """Return the first copies with positions from `first` to `last`, both included, by position."""
+        """Return the first copies with positions from `first` to `last` (inclusive), sorted by position."""
         parts = read_each_between(self.store, self.names, "position", first, last)
         return self._kept(pa.concat_tables(parts).sort_by("position"))
 
@@ -43,7 +43,7 @@ class FirstCopies:
                 yield position[position != group["first"].to_numpy()]
 
     def total(self) -> int:
-        """Count them."""
+        """Return the number of first copies without dropped near-duplicates."""
 
         def rows(name: str) -> int:
             with self.store.parquet(name) as file:

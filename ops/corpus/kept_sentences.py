@@ -1,4 +1,4 @@
-"""The distinct sentences and the rejects, as rows of corpus/ and rejects/, read back from the files of all pieces."""
+"""The kept sentences and the rejects as rows of corpus/ and rejects/, read from the files of all pieces."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -16,19 +16,19 @@ from ops.storage.range_file import group_starts, read_each_between, read_groups,
 from ops.storage.side_by_side import LARGE_FILES_AT_ONCE, side_by_side
 from ops.storage.store import Store
 
-Run = dict[str, Any]  # of sentences that are kept, as `corpus_parts` returns it
+Run = dict[str, Any]  # a block of kept sentences, as `corpus_parts` yields it
 
 
 class KeptSentences:
-    """Reads the kept sentences of the pieces, some sentences or rejects at a time.
+    """Reads the kept sentences or the rejects of the pieces, some at a time.
 
     Args:
         store: the run's folder.
-        pieces: what was read.
-        datasets: each source's data set.
+        pieces: the pieces that were read.
+        datasets: the name of each source's dataset.
         texts: the first copies of all texts.
-        files: the paths of each piece's `sentences` and `rejects`, and of the ranges of hashes' `documents`.
-        last: as in `Numbering`.
+        files: the paths of the files `sentences` and `rejects` of each piece, and `documents` of each range of hashes.
+        last: the last sentence of the sample, as in `Numbering`.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class KeptSentences:
         self.keys = sorted(pieces.all_keys())
 
     def shards(self, run: Run, size: int) -> Iterator[tuple[int, pa.Table]]:
-        """Return the number of each shard of a run of ids, and its sentences as `sentences` returns them."""
+        """Yield the index of each shard of a block of ids, and its sentences as `sentences` returns them."""
         tables = self.sentences(run)
         rest = next(tables)
         for part, rows in shards_of(run, size):
@@ -56,7 +56,7 @@ class KeptSentences:
             rest = rest.slice(rows)
 
     def rejects(self, pieces: list[int]) -> Iterator[pa.Table]:
-        """Return the rows of rejects/ from the first of some pieces to the one before the last."""
+        """Yield the rows of rejects/ of the pieces `pieces[0]` to `pieces[1] - 1`."""
 
         def read(piece: int) -> list[pa.Table]:
             names = [self.datasets[self.pieces.sources[piece]]]
@@ -74,7 +74,7 @@ class KeptSentences:
         return (table for tables in side_by_side(read, range(*pieces), self.ahead) for table in tables)
 
     def _chosen(self, run: Run) -> tuple[Int64s, Int64s]:
-        """Return the positions of a run's sentences, ascending, and how often each occurs."""
+        """Return the ascending positions of a block's sentences, and how often each sentence occurs."""
         first, stop = run["positions"]
         whole = self.texts.between(first, stop - 1)
         position, copies = whole["position"].to_numpy(), whole["copies"].to_numpy()
@@ -86,7 +86,7 @@ class KeptSentences:
         return position[wanted], copies[wanted]
 
     def sentences(self, run: Run) -> Iterator[pa.Table]:
-        """Return a run's sentences with all columns of corpus/, their tokens, and the number of their source."""
+        """Yield a block's sentences with all columns of corpus/, their tokens, and the index of their source."""
         position, copies = self._chosen(run)
         firsts = self.pieces.first_positions()
 
@@ -106,8 +106,8 @@ class KeptSentences:
             yield from tables
 
     def _earlier(self, file: Any, piece: int, place: Int64s) -> tuple[Int64s, Int64s]:
-        """Return the runs around these places whose documents started earlier, and how many sentences earlier."""
-        # A nested column counts as several among the file's columns.
+        """Return the document blocks around these positions that continue a document, and the sentences before each."""
+        # A nested column is several of the file's physical columns, so the index of `run` must be looked up.
         column = [file.metadata.schema.column(i).path for i in range(len(file.metadata.schema))].index("run")
         first_run = int(self.pieces.first_runs()[piece])
         wanted = np.searchsorted(group_starts(file), place[[0, -1]], "right") - 1
@@ -120,6 +120,6 @@ class KeptSentences:
 
 
 def shards_of(run: Run, size: int) -> list[tuple[int, int]]:
-    """Return the number of each shard of a run of ids, and how many sentences it has."""
+    """Return the index of each shard of a block of ids, and the shard's number of sentences."""
     first, stop = run["ids"]
     return [(start // size, min(size, stop - start)) for start in range(first, stop, size)]

@@ -1,4 +1,4 @@
-"""Metadata of sentences: a map until all sources are read, then a struct with a field for every key."""
+"""Metadata of sentences, stored as a map until all sources are read, then as a struct with a field for every key."""
 
 from collections.abc import Iterable
 from itertools import accumulate
@@ -16,11 +16,11 @@ def check_keys(keys: Iterable[str], sources: str) -> None:
     """Refuse metadata keys that cannot be the fields of the column `meta`.
 
     Args:
-            keys: the keys of the sources, each once.
-            sources: the sources as the user named them, for the message.
+        keys: the distinct keys of the sources.
+        sources: the sources as the user named them, for the error message.
 
-        Raises:
-            InputError: there are more than 200, or two differ only in case, which SQL treats as one column.
+    Raises:
+        InputError: there are more than 200 keys, or two keys differ only in case, which SQL treats as one column.
     """
     found = sorted(keys)
     if len(found) > MAX_KEYS:
@@ -40,7 +40,7 @@ def check_keys(keys: Iterable[str], sources: str) -> None:
 
 
 def meta_maps(metas: list[dict[str, str]]) -> pa.Array:
-    """Return metadata as an Array of `META_MAP`, `[sentences]`."""
+    """Return metadata as an Arrow array of `META_MAP`, `[sentences]`."""
     offsets = pa.array([0, *accumulate(len(meta) for meta in metas)], pa.int32())
     keys = pa.array([key for meta in metas for key in meta], pa.string())
     values = pa.array([value for meta in metas for value in meta.values()], pa.string())
@@ -48,7 +48,7 @@ def meta_maps(metas: list[dict[str, str]]) -> pa.Array:
 
 
 def meta_structs(maps: pa.ChunkedArray, keys: list[str]) -> pa.ChunkedArray:
-    """Return metadata, `[sentences]` of `META_MAP`, as structs with these fields (one or more)."""
+    """Return metadata, `[sentences]` of `META_MAP`, as structs with one or more keys as their fields."""
     fields = [pa.field(key, pa.string()) for key in keys]
     chunks = [
         pa.StructArray.from_arrays([pc.map_lookup(chunk, key, "first") for key in keys], fields=fields)

@@ -14,22 +14,22 @@ from ops.sampling import NEAR
 
 PERMUTATIONS = 128
 SHINGLE = 5  # characters
-_WEIGHTS = (0.02, 0.98)  # of needlessly compared pairs and of missed pairs: the first only cost time
-_STRICTEST = 0.95  # above it datasketch may find no two bands; those of 0.95 also find more similar texts
+_WEIGHTS = (0.02, 0.98)  # weights of needlessly compared pairs, which only cost time, and of missed pairs
+_STRICTEST = 0.95  # above it datasketch may find fewer than two bands; the bands for 0.95 also find more similar texts
 
 
 def banding(threshold: float) -> tuple[int, int]:
-    """Return the bands, and the permutations of each, that find pairs of texts of this Jaccard similarity.
+    """Return the number of bands, and of permutations in each band, that find pairs of this Jaccard similarity.
 
-    They miss few: of the pairs at 0.8 itself, 2 in 100 (Leskovec, Rajaraman, Ullman, Mining of Massive Datasets,
-    section 3.4; the search for the weighted optimum is datasketch's).
+    Few pairs are missed: 2 in 100 of the pairs with a similarity of exactly 0.8 (Leskovec, Rajaraman, Ullman, Mining of
+    Massive Datasets, section 3.4). datasketch searches for the weighted optimum.
     """
     index = MinHashLSH(threshold=min(threshold, _STRICTEST), num_perm=PERMUTATIONS, weights=_WEIGHTS)
     return index.b, index.r
 
 
 def band_hashes(signatures: UInt32s, bands: int, rows: int) -> UInt64s:
-    """Return the hash of each band of each signature and of the band's number, `[texts, bands]` uint64."""
+    """Return a hash of each band of each signature, which includes the band's index, `[texts, bands]` uint64."""
     found = np.empty((len(signatures), bands), np.uint64)
     for band in range(bands):
         whole = np.full(len(signatures), band + 1, np.uint64)
@@ -40,23 +40,23 @@ def band_hashes(signatures: UInt32s, bands: int, rows: int) -> UInt64s:
 
 
 def short_signatures(signatures: UInt32s) -> UInt8s:
-    """Return 8 bits for each number of signatures, `[texts, 128]` uint8; those of different numbers agree in 1 of 256.
+    """Return signatures shortened to 8 bits a number, `[texts, 128]` uint8.
 
-    The numbers' own lowest bits are unsuitable, because those of two shingles may be equal under every permutation of
-    the form a h + b.
+    The 8 bits of different numbers are equal in 1 of 256 cases. The numbers' own lowest bits are unsuitable, because
+    those of two shingles may be equal under every permutation of the form a h + b.
     """
     return mix(signatures.astype(np.uint64)).astype(np.uint8)
 
 
 def fold(text: str) -> str:
-    """Casefold a text and turn all but letters, their marks and digits into spaces, unless nothing is left."""
+    """Casefold a text and replace all but letters, their marks and digits by spaces, unless nothing would be left."""
     return _others().sub(" ", text.casefold()).strip() or text
 
 
 @cache
 def _others() -> re.Pattern[str]:
-    # A mark after a letter belongs to it, as the vowels of many scripts do; one after a symbol goes with that.
-    # With marks beyond the basic plane the pattern would be ten times as slow.
+    # A mark after a letter belongs to the letter, like the vowels of many scripts. A mark after a symbol is removed
+    # with the symbol. With marks beyond the basic plane the pattern would be ten times as slow.
     marks = "".join(c for c in map(chr, range(0x10000)) if unicodedata.category(c)[0] == "M")
     return re.compile(rf"(?:[^\w{marks}]|_)[\W_]*")
 
@@ -64,8 +64,8 @@ def _others() -> re.Pattern[str]:
 class MinHasher:
     """Computes the same signatures as datasketch's `MinHash`, many times as fast.
 
-    A text is represented by the set of character 5-grams of its folded form. A shorter text is a single shingle, as is
-    one without letters or digits, whatever its length: such texts are similar to no other.
+    A text is represented by the set of character 5-grams of its folded form. A text with fewer than five characters, or
+    without letters and digits, is a single shingle: it is similar to no other text.
 
     Args:
         seed: the run's seed, from which the permutations are drawn.

@@ -1,24 +1,26 @@
-"""From texts that share a band of their signatures to groups of near-duplicates, each with its representative."""
+"""Grouping of texts that share a band of their signatures into near-duplicates, each group with a representative."""
 
 import numpy as np
 
 from ops.arrays import Bools, Float64s, Int64s, UInt8s, UInt64s
 from ops.compiled import compiled
 
-WINDOW = 4  # earlier texts of its bucket that each text is compared with, in addition to the first
+WINDOW = 4  # number of preceding texts of its bucket that each text is compared with, in addition to the first
 _STEP = 1 << 16  # pairs
 
 
 def candidate_pairs(hashes: UInt64s, position: Int64s) -> Int64s:
-    """Return the pairs of texts to compare: in each bucket, all with the first, and each with a few just before it.
+    """Return the pairs of texts to compare.
+
+    In each bucket, every text is compared with the first text and with the few texts just before it.
 
     Args:
-        hashes: bands' hashes; equal ones make a bucket.
-        position: of the text of each, ascending in the order of the texts.
+        hashes: the hashes of bands; texts with equal hashes form a bucket.
+        position: the position of each hash's text; positions ascend in the order of the texts.
 
     Returns:
-        Distinct pairs of positions, the lower one first, `[pairs, 2]` int64. Their number grows only with the number of
-        hashes, whatever the buckets' sizes.
+        Distinct pairs of positions, the lower one first, `[pairs, 2]` int64. The number of pairs grows only with the
+        number of hashes, independently of the sizes of the buckets.
     """
     order = np.lexsort((position, hashes))
     key, place = hashes[order], position[order]
@@ -32,7 +34,7 @@ def candidate_pairs(hashes: UInt64s, position: Int64s) -> Int64s:
 
 
 def distinct_pairs(pairs: Int64s) -> Int64s:
-    """Return each of the pairs once, sorted."""
+    """Return the distinct pairs, sorted by the second and then by the first position."""
     pairs = pairs[np.lexsort((pairs[:, 0], pairs[:, 1]))]
     again = np.zeros(len(pairs), bool)
     again[1:] = (pairs[1:] == pairs[:-1]).all(1)
@@ -42,19 +44,19 @@ def distinct_pairs(pairs: Int64s) -> Int64s:
 def similarity(one: UInt8s, other: UInt8s) -> Float64s:
     """Return the Jaccard similarity of texts, `[pairs]`, estimated from short signatures, each `[pairs, 128]` uint8.
 
-    Different numbers agree by chance in one of 256 cases (Li, Koenig, b-Bit Minwise Hashing, WWW 2010, theorem 1 for
-    sets that are small compared with their universe).
+    The estimate corrects for the 1 of 256 cases in which different numbers agree by chance (Li, Koenig, b-Bit Minwise
+    Hashing, WWW 2010, theorem 1 for sets that are small compared with their universe).
     """
     agreed = (one == other).mean(1)
     return np.asarray((agreed - 1 / 256) / (1 - 1 / 256))
 
 
 def similar_pairs(signatures: UInt8s, place: Int64s, others: UInt8s, threshold: float) -> Bools:
-    """Return which pairs of texts are estimated to reach a similarity, `[pairs]` bool.
+    """Return which pairs of texts have an estimated similarity of at least `threshold`, `[pairs]` bool.
 
     Args:
         signatures: short signatures of texts, `[texts, 128]` uint8.
-        place: which of these is each pair's first text, `[pairs]`.
+        place: the index in `signatures` of each pair's first text, `[pairs]`.
         others: the short signature of each pair's other text, `[pairs, 128]`.
         threshold: the Jaccard similarity.
     """
@@ -67,14 +69,15 @@ def representatives(texts: int, pairs: Int64s) -> Int64s:
     """Return the representative of each text: the first kept text that it is similar to, or itself.
 
     So each dropped text is similar to its representative. Grouping complete chains of texts, each similar to the next,
-    would join dissimilar texts: almost a third of the sentences of a news corpus that this drops at 0.6.
+    would join dissimilar texts: at a threshold of 0.6, almost a third of the sentences that are dropped from a news
+    corpus.
 
     Args:
-        texts: their number.
-        pairs: places of two that are similar, the lower one first, sorted by the second and then the first.
+        texts: number of texts.
+        pairs: indices of two similar texts, the lower one first, sorted by the second and then by the first.
 
     Returns:
-        Places of texts, `[texts]` int64.
+        The index of each text's representative, `[texts]` int64.
     """
     return _representatives(np.arange(texts), pairs)
 
@@ -96,8 +99,8 @@ def similar_groups(pairs: Int64s, copies: Int64s) -> tuple[Bools, Int64s, Int64s
         copies: how often each text occurs, `[texts]`.
 
     Returns:
-        Which texts belong to a group of several, `[texts]`; and for each of these, in order, the index of its
-        representative, and the total occurrences of the texts of its group.
+        Which texts belong to a group of several texts, `[texts]`; and for each of these texts, in order, the index of
+        its representative and the total number of occurrences of the texts in its group.
     """
     kept = representatives(len(copies), pairs)
     grouped = np.zeros(len(copies), bool)
@@ -109,7 +112,7 @@ def similar_groups(pairs: Int64s, copies: Int64s) -> tuple[Bools, Int64s, Int64s
 
 
 def places_of(position: Int64s, named: Int64s) -> tuple[Int64s, Int64s]:
-    """Return the indices in `named` and in `position` of the values that are in both; both ascend."""
+    """Return the indices in `named` and in `position` of the values that both contain; both arrays are ascending."""
     if not len(position):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     first, stop = np.searchsorted(named, [position[0], position[-1] + 1])
@@ -123,9 +126,10 @@ def without_dropped(position: Int64s, copies: Int64s, near: tuple[Int64s, Int64s
     """Return which texts are kept, `[texts]` bool, and how often each then occurs, `[texts]` int64.
 
     Args:
-        position, copies: of some texts, `[texts]`.
-        near: of all near-duplicates of any of them, including the representatives: their positions, ascending; the
-            position of each one's representative; the total occurrences of that representative's texts.
+        position, copies: the position of some texts and how often each occurs, `[texts]`.
+        near: three arrays over all near-duplicates of any of these texts, including the representatives: their
+            ascending positions, the position of each one's representative, and the total number of occurrences of
+            the texts in the representative's group.
     """
     if not len(near[0]):
         return np.ones(len(position), bool), copies

@@ -1,4 +1,4 @@
-"""The files for finding near-duplicates: signatures, hashes of their bands, pairs of sentences."""
+"""The files for finding near-duplicates: signatures, hashes of their bands, and pairs of sentences."""
 
 from collections.abc import Callable, Iterable
 
@@ -24,14 +24,14 @@ def write_signatures(
     banding: tuple[int, int],
     footer: Footer,
 ) -> None:
-    """Write the signatures of texts, and the hashes of their bands sorted by segments; memory is that of a segment.
+    """Write the signatures of texts and the hashes of their bands, sorted in segments, with one segment in memory.
 
     Args:
         paths: local paths of the files `signatures` and `bands`.
-        texts: positions `[texts]`, ascending, and texts, some at a time.
-        signer: makes the signatures.
-        banding: bands, and rows of each.
-        footer: returns the footer of a file by its name here and its number of rows.
+        texts: the ascending positions `[texts]` and the texts, some at a time.
+        signer: computes the signatures.
+        banding: number of bands, and number of rows of each band.
+        footer: returns the footer of a file, given its name in `paths` and its number of rows.
     """
     bands, rows = banding
     written = 0
@@ -54,7 +54,7 @@ def write_signatures(
 def write_pairs(
     path: str, pairs: Int64s, position: Int64s, signature: pa.FixedSizeBinaryArray, footer: dict[bytes, bytes]
 ) -> None:
-    """Write pairs of sentences `[pairs, 2]`, each with the signature of its second one, found by its position."""
+    """Write pairs of sentences `[pairs, 2]`, each with the signature of its second sentence, looked up by position."""
     # Signatures are random bits, which cannot be compressed.
     compression = {"one": "zstd", "other": "zstd", "signature": "none"}
     with pq.ParquetWriter(path, PAIRS, compression=compression, use_dictionary=False) as writer:
@@ -66,6 +66,6 @@ def write_pairs(
 
 
 def as_matrix(signatures: pa.FixedSizeBinaryArray) -> UInt8s:
-    """Return signatures as a matrix `[signatures, 128]` of the same memory."""
+    """Return signatures as a matrix `[signatures, 128]` that shares their memory."""
     matrix = np.frombuffer(signatures.buffers()[1] or b"", np.uint8).reshape(-1, PERMUTATIONS)
     return matrix[signatures.offset : signatures.offset + len(signatures)]

@@ -1,4 +1,4 @@
-"""Which sentences are kept, and their ids: counted by source and by position, holding only the counts in memory."""
+"""The choice of the sentences to keep, and their ids, computed from counts by source and by position."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,14 +22,14 @@ UNIT = 1 << 16  # positions
 
 @dataclass(frozen=True)
 class Numbering:
-    """Which sentences are kept, and how many precede each position.
+    """The sentences that are kept, and how many of them precede each position.
 
     Attributes:
-        last: priority and position of the sample's last sentence; None if all distinct ones are kept.
-        distinct, kept: number of sentences of each source.
+        last: the priority and position of the sample's last sentence; None if all distinct sentences are kept.
+        distinct, kept: number of distinct and of kept sentences of each source.
         near: number of texts of each source that were dropped as near-duplicates.
-        before: kept sentences before each run of `unit` positions, and their total, `[units + 1]`.
-        unit: number of positions in such a run.
+        before: number of kept sentences before each block of `unit` positions, and their total, `[units + 1]`.
+        unit: number of positions in such a block.
     """
 
     last: tuple[int, int] | None
@@ -44,11 +44,11 @@ def number(pieces: Pieces, texts: FirstCopies, sources: int, limit: int | None, 
     """Count the distinct and the kept sentences by source and by position, holding only these counts in memory.
 
     Args:
-        pieces: what was read.
+        pieces: the pieces that were read.
         texts: the distinct sentences.
         sources: number of sources.
-        limit: maximum number of distinct sentences, a seeded uniform sample.
-        unit: positions of a run whose kept sentences are counted together.
+        limit: maximum number of sentences to keep, drawn as a seeded uniform sample; None keeps all.
+        unit: number of positions in a block whose kept sentences are counted together.
     """
 
     def blocks() -> Iterator[tuple[UInt64s, Int64s]]:
@@ -78,9 +78,10 @@ def number(pieces: Pieces, texts: FirstCopies, sources: int, limit: int | None, 
 
 
 def corpus_parts(numbering: Numbering, size: int, together: int) -> Iterator[dict[str, Any]]:
-    """Return runs of shards of at least `together` sentences.
+    """Yield blocks of consecutive shards with at least `together` sentences each; the last block may have fewer.
 
-    Each says the `ids` of its sentences (first, stop), the `positions` that hold them, and how many to `skip` there.
+    Each block has the `ids` of its sentences (first, stop), the range of `positions` that contains them, and the number
+    of sentences to `skip` at the start of this range.
     """
     total = int(numbering.before[-1])
     step = -(-together // size) * size
@@ -96,7 +97,7 @@ def corpus_parts(numbering: Numbering, size: int, together: int) -> Iterator[dic
 
 
 def reject_parts(pieces: Pieces, together: int) -> Iterator[dict[str, Any]]:
-    """Return runs of pieces with about `together` rejects each: `part`, `pieces` (first, stop), `rows`."""
+    """Yield blocks of consecutive pieces with about `together` rejects each: `part`, `pieces` (first, stop), `rows`."""
     place = (np.cumsum(pieces.rejects) - pieces.rejects) // together
     cuts = [0, *(np.flatnonzero(np.diff(place)) + 1).tolist(), len(place)]
     for part, (first, stop) in enumerate(pairwise(cuts)):
@@ -104,12 +105,12 @@ def reject_parts(pieces: Pieces, together: int) -> Iterator[dict[str, Any]]:
 
 
 def sentences_before(run: Int64s, known: Int64s, before: Int64s) -> Int64s:
-    """Return how many sentences of its document came before each of these runs, `[runs]`.
+    """Return for each of these document blocks the number of the document's sentences before it, `[runs]`.
 
     Args:
-        run: numbers of runs, `[runs]`.
-        known: the runs whose documents started earlier, ascending.
-        before: how many sentences earlier each of those started.
+        run: indices of document blocks, `[runs]`.
+        known: the ascending indices of the blocks that continue a document.
+        before: the number of the document's sentences before each block in `known`.
     """
     if not len(known):
         return np.zeros(len(run), np.int64)
@@ -124,10 +125,10 @@ def corpus_rows(
 
     Args:
         table: some of the piece's sentences, in their order.
-        dataset: their source's.
-        sent_id: the first one's id; the others' follow.
-        before: sentences of its document that came before each one's run, `[sentences]`.
-        copies: how often each occurs, `[sentences]`.
+        dataset: the name of the source's dataset.
+        sent_id: the id of the first sentence; the other ids follow consecutively.
+        before: number of the document's sentences before each sentence's document block, `[sentences]`.
+        copies: how often each sentence occurs, `[sentences]`.
         keys: the metadata keys of all sources.
     """
     columns = {

@@ -1,4 +1,4 @@
-"""The counts of the pieces of the sources, and the numbering of sentences and documents over all of them."""
+"""The counts of the pieces of the sources, and the numbering of sentences and documents over all pieces."""
 
 import json
 from collections.abc import Iterator
@@ -16,13 +16,14 @@ COUNTS = b"atlas.counts"
 
 @dataclass(frozen=True)
 class Pieces:
-    """What the pieces held, in the order of the plan.
+    """The counts of the pieces, in the order of the plan.
 
     Attributes:
-        sources: the number of each piece's source, ascending.
-        rows, sentences, rejects, documents: counts of each piece; `sentences` are the usable ones.
-        reasons: rejects by reason of each piece.
-        keys: metadata keys of each piece.
+        sources: the index of each piece's source, ascending.
+        rows, sentences, rejects, documents: counts of each piece. `sentences` counts the usable sentences, and
+            `documents` counts the blocks of consecutive rows of one document.
+        reasons: the number of rejects of each piece by reason.
+        keys: the metadata keys of each piece.
     """
 
     sources: Int64s
@@ -40,7 +41,7 @@ class Pieces:
         Args:
             store: the run's folder.
             files: the path of each piece's file.
-            sources: the number of each piece's source.
+            sources: the index of each piece's source.
         """
 
         def counts(path: str) -> dict[str, Any]:
@@ -60,15 +61,15 @@ class Pieces:
         return set().union(*self.keys)
 
     def first_positions(self) -> Int64s:
-        """Return the position of each piece's first usable sentence among all pieces', and the end, `[pieces + 1]`."""
+        """Return the position of each piece's first usable sentence over all pieces, and the end, `[pieces + 1]`."""
         return np.concatenate([[0], np.cumsum(self.sentences)])
 
     def first_runs(self) -> Int64s:
-        """Return the number of each piece's first run of a document among all pieces', and the end, `[pieces + 1]`."""
+        """Return the index of each piece's first document block over all pieces, and the end, `[pieces + 1]`."""
         return np.concatenate([[0], np.cumsum(self.documents)])
 
     def split(self, position: Int64s) -> Iterator[tuple[int, slice]]:
-        """Yield the pieces that hold these ascending positions, each with the slice of positions that it holds."""
+        """Yield the pieces that contain these ascending positions, each with its slice of the positions."""
         cuts = np.searchsorted(position, self.first_positions())
         for piece in np.flatnonzero(np.diff(cuts)).tolist():
             yield piece, slice(cuts[piece], cuts[piece + 1])

@@ -1,4 +1,4 @@
-"""Reading a shard of corpus/ for a pass of the model over it, and some sentences of all shards."""
+"""Functions that read a shard of corpus/ for a pass of the model, or some sentences of all shards."""
 
 from collections.abc import Iterator
 
@@ -14,9 +14,9 @@ _COLUMNS = ["sent_id", "text", "n_tokens"]
 
 
 def read_shard(store: Store, shard: int, rows: Ids | None = None) -> tuple[Ids, list[str], Ids]:
-    """Read ids, texts and token counts of a shard, or of some of its sentences (ascending ids).
+    """Return the ids, texts and token counts of a shard's sentences, or of the sentences with the ascending ids `rows`.
 
-    Row groups without any of them are not read.
+    Row groups without any of these sentences are not read.
     """
     with store.parquet(part_name("corpus", shard)) as file:
         table = file.read(columns=_COLUMNS) if rows is None else take_sentences(file, rows, _COLUMNS)
@@ -24,7 +24,7 @@ def read_shard(store: Store, shard: int, rows: Ids | None = None) -> tuple[Ids, 
 
 
 def take_sentences(file: pq.ParquetFile, ids: Ids, columns: list[str]) -> pa.Table:
-    """Return the sentences of these ascending ids, from an open file that holds those of a shard by `sent_id`."""
+    """Return the sentences with these ascending ids from an open file of a shard that is sorted by `sent_id`."""
     # The ids of a shard are consecutive.
     place = file.schema_arrow.get_field_index("sent_id")
     first = file.metadata.row_group(0).column(place).statistics.min if file.num_row_groups else 0
@@ -33,7 +33,7 @@ def take_sentences(file: pq.ParquetFile, ids: Ids, columns: list[str]) -> pa.Tab
 
 
 def read_rows(store: Store, shards: Shards, ids: Ids, columns: list[str]) -> Iterator[pa.Table]:
-    """Return some sentences of corpus/ (ascending ids), a table for each shard that holds any of them."""
+    """Yield the sentences of corpus/ with these ascending ids, one table for each shard that contains any of them."""
     places = {part: rows - shards.span(part)[0] for part, rows in enumerate(shards.split(ids)) if len(rows)}
     tables = read_each(store, (part_name("corpus", part) for part in places), columns)
     return (table.take(pa.array(rows)) for table, rows in zip(tables, places.values(), strict=True))

@@ -1,4 +1,4 @@
-"""From a source's rows to sentences, block by block: split, cleaned, tokenized, and rejected if unusable."""
+"""Conversion of a source's rows to sentences, block by block: split, clean, tokenize, and reject unusable ones."""
 
 import hashlib
 from collections.abc import Iterable, Iterator
@@ -16,11 +16,12 @@ from ops.sources.rows import Broken, Row
 
 MIN_TOKENS = 3
 REJECT_CHARACTERS = 200
-MOST_CHARACTERS = 1 << 22  # of a row; splitting a longer one takes unbounded memory
+MOST_CHARACTERS = 1 << 22  # maximum of a row; splitting a longer row takes unbounded memory
 _BLOCK = 2_048  # sentences
-_BLOCK_CHARACTERS = 1 << 23  # so that a block of rows of 10 MB stays small
+_BLOCK_CHARACTERS = 1 << 23  # limits a block even if its rows have 10 MB
 
-# `run` numbers the unbroken runs of one document's rows within a piece, `place` counts the sentences of a run.
+# `run` is the index within a piece of a block of consecutive rows of one document; `place` is the index of a sentence
+# within this block.
 SENTENCES = pa.schema(
     [
         ("text", pa.string()),
@@ -39,11 +40,12 @@ class Block(NamedTuple):
     """Some sentences in the order of their rows.
 
     Attributes:
-        sentences: the usable ones, `SENTENCES`.
-        rejects: the others with the reason, `REJECTS`.
-        hashes: the usable texts' hashes, `[sentences, 2]` uint64.
-        documents: hashes of the doc_ids whose runs ended in this block, `[runs, 2]` uint64, in order.
-        lengths: how many sentences, rejected ones too, each of these runs had, `[runs]` int64.
+        sentences: the usable sentences, with the schema `SENTENCES`.
+        rejects: the rejected sentences with the reason, with the schema `REJECTS`.
+        hashes: the hashes of the usable texts, `[sentences, 2]` uint64.
+        documents: the doc_id hashes of the document runs that ended in this block, `[runs, 2]` uint64, in order. A
+            document run is a range of consecutive rows of one document.
+        lengths: number of sentences of each of these document runs, including rejected ones, `[runs]` int64.
     """
 
     sentences: pa.Table
@@ -68,18 +70,18 @@ class _Sentence(NamedTuple):
 
 
 class SentenceFilter:
-    """Turns rows into blocks of usable sentences and of rejected ones with the reason.
+    """Turns rows into blocks of usable sentences and of rejected sentences with the reason.
 
-    Memory is that of one block, for any number of rows and documents.
+    Only one block is in memory, for any number of rows and documents.
 
     Attributes:
-        rows: how many were read.
-            characters: number of characters read, including line ends; of broken rows, only their start.
-            keys: the metadata keys of the rows.
+        rows: number of rows read.
+        characters: number of characters read, including line ends; for broken rows only their start is counted.
+        keys: the metadata keys of the rows.
 
-        Args:
-            tokenizer: the model's tokenizer.
-            splitter: cuts rows into sentences; None if a row is already a sentence, which then keeps its symbols.
+    Args:
+        tokenizer: the model's tokenizer.
+        splitter: cuts rows into sentences; None if a row is already a sentence, which then keeps its symbols.
     """
 
     def __init__(self, tokenizer: Tokenizer, splitter: Splitter | None) -> None:
@@ -91,7 +93,7 @@ class SentenceFilter:
         self._place = 0
 
     def blocks(self, rows: Iterable[Row | Broken]) -> Iterator[Block]:
-        """Yield the sentences of `rows`; the last block may hold only the end of the last run."""
+        """Yield the sentences of `rows` in blocks; the last block may contain only the end of the last document run."""
         waiting: list[_Sentence] = []
         characters = 0
         for row in rows:

@@ -1,4 +1,4 @@
-"""Sentences of running text, by spaCy's rules."""
+"""Splitting of running text into sentences with spaCy's rules."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from itertools import accumulate
 import spacy
 from spacy.pipeline import Sentencizer
 
-_WINDOW = 100_000  # characters handed to spaCy at a time
-_LONG_WORD = 100  # characters kept at each end, because spaCy's time is quadratic in a run of punctuation
+_WINDOW = 100_000  # maximum number of characters passed to spaCy at a time
+_LONG_WORD = 100  # characters kept at each end, because spaCy's time is quadratic in the length of repeated punctuation
 _OPENING = frozenset("\"'([{\u2018\u201c\u00ab")
 _MAX_STRINGS = 100_000  # spaCy keeps every string it meets, so it is reloaded after this many
 _LAST_WORD = re.compile(r"[A-Za-z]+[.!?] ")
@@ -19,15 +19,17 @@ _PARAGRAPH = re.compile(r"\n\s*\n")
 
 
 class SentenceSplitter:
-    """Splits text by spaCy's blank English tokenizer and `sentencizer`, given only what can decide on a boundary.
+    """Splits text with spaCy's blank English tokenizer and `sentencizer`.
 
-    A sentence ends at a blank line, or at a token like `.` `!` `?` with the punctuation after it; the
-    tokenizer knows abbreviations. Unlike spaCy's own, a sentence begins with what opens it.
+    Words that cannot affect a sentence boundary are replaced before spaCy reads the text, to save time.
+
+    A sentence ends at a blank line, or at a token like `.` `!` `?` with the punctuation after it. The tokenizer
+    recognises abbreviations. Unlike in spaCy, an opening quote or bracket belongs to the sentence that it opens.
     Memory is bounded for a text of any length.
 
     Args:
-        window: characters handed to spaCy at a time; a longer sentence is cut.
-        most_strings: strings that spaCy's vocabulary may keep before it is loaded again.
+        window: maximum number of characters passed to spaCy at a time; a longer sentence is cut.
+        most_strings: number of strings that spaCy's vocabulary may store before spaCy is loaded again.
 
     >>> SentenceSplitter().split('Dr. Who left. "Why?" she asked.')
     ['Dr. Who left.', '"Why?"', 'she asked.']
@@ -37,7 +39,7 @@ class SentenceSplitter:
         self._window, self._most_strings = window, most_strings
         self._load()
         ends = re.escape("".join(Sentencizer.default_punct_chars))
-        # A word that begins with a letter or digit and holds no end of sentence cannot shape a boundary.
+        # A word that begins with a letter or digit and contains no end of a sentence cannot affect a boundary.
         plain = rf"(?:[^\W_][^\s{ends}]*+(?!\S)\s*+)++"
         self._parts = re.compile(rf"({plain})|(\S++)\s*+")
 
@@ -47,7 +49,7 @@ class SentenceSplitter:
         self._sentencizer = nlp.add_pipe("sentencizer")
 
     def split(self, text: str) -> list[str]:
-        """Return the sentences in order and unchanged, without white space at their ends; blank ones are omitted."""
+        """Return the sentences in order and unchanged, without white space at their ends; omit blank ones."""
         return [
             sentence for paragraph in _PARAGRAPH.split(text) if paragraph for sentence in self._paragraph(paragraph)
         ]
@@ -58,14 +60,14 @@ class SentenceSplitter:
             end = _window_end(text, place, self._window)
             starts = [place + start for start in self._starts(text[place:end])]
             if end < len(text) and len(starts) > 1:
-                end = starts.pop()  # its end is not in sight: it opens the next window
+                end = starts.pop()  # the end of the last sentence is not in this window: it begins the next one
             for start, stop in zip(starts, [*starts[1:], end], strict=True):
                 if sentence := text[start:stop].strip():
                     yield sentence
             place = end
 
     def _starts(self, text: str) -> list[int]:
-        """Return where sentences start in a text that does not start with white space; the first start is 0."""
+        """Return the starts of sentences in a text that does not begin with white space; the first start is 0."""
         parts: list[str] = []
         places: list[int] = []
         for match in self._parts.finditer(text):
@@ -79,7 +81,7 @@ class SentenceSplitter:
                 parts += word[:_LONG_WORD], word[-_LONG_WORD:] + " "
                 places.append(match.start() + len(word) - _LONG_WORD)
         if parts in ([], ["a "]) or (parts[:-1] in ([], ["a "]) and _LAST_WORD.fullmatch(parts[-1])):
-            return [0]  # nothing can end a sentence but the text's own end
+            return [0]  # the only sentence end is the end of the text
         if len(self._vocab.strings) > self._most_strings:
             self._load()
         found = [span.start_char for span in self._sentencizer(self._tokenizer("".join(parts)[:-1])).sents]

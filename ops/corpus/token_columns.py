@@ -1,4 +1,4 @@
-"""Tokens of sentences as columns: in the partial files of ingest, and in the file that it stores for each shard."""
+"""Tokens of sentences as columns, in the partial files of ingest and in the file that it stores for each shard."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,13 +13,13 @@ from ops.model.tokenizer import Tokens
 from ops.schema import group_rows
 from ops.storage.tables import COMPRESSION
 
-# A sentence's token ids, which of them the tokenizer added, and whether some were cut off.
+# A sentence's token ids, which of them the tokenizer added, and whether the sentence was truncated.
 TOKEN_COLUMNS = pa.schema([("ids", pa.list_(pa.uint32())), ("added", pa.list_(pa.bool_())), ("cut", pa.bool_())])
 GROUP_ROWS = group_rows("corpus")  # a group is requested from object storage once the previous one is decoded
 
 
 def shard_name(shard: int) -> str:
-    """Return the description of a shard's file in its footer."""
+    """Return the name of a shard's file that its footer contains."""
     return f"tokens-{shard}"
 
 
@@ -33,11 +33,11 @@ def token_columns(tokens: Sequence[Tokens]) -> dict[str, pa.Array]:
 
 
 def kept_table(shard: pa.Table, highest_id: int) -> pa.Table:
-    """Return a shard's file as a table: `sent_id` and `TOKEN_COLUMNS`, ids in two bytes where the vocabulary fits.
+    """Return a shard's file as a table of `sent_id` and `TOKEN_COLUMNS`; ids have two bytes if the vocabulary fits.
 
     Args:
-        shard: its sentences, with these columns among others.
-        highest_id: of the tokenizer.
+        shard: the shard's sentences, with these columns among others.
+        highest_id: the highest id of the tokenizer.
     """
     kind = pa.uint16() if highest_id < 1 << 16 else pa.uint32()
     layout = TOKEN_COLUMNS.set(0, pa.field("ids", pa.list_(kind))).insert(0, pa.field("sent_id", pa.int64()))
@@ -45,7 +45,7 @@ def kept_table(shard: pa.Table, highest_id: int) -> pa.Table:
 
 
 def write_kept(table: pa.Table, path: str, rows: int = GROUP_ROWS) -> None:
-    """Write a shard's file, in row groups of so many rows; a reader notices damage."""
+    """Write a shard's file in row groups of `rows` rows, with checksums, so that a reader detects damage."""
     pq.write_table(
         table, path, row_group_size=rows, compression=COMPRESSION, write_page_checksum=True,
         use_dictionary=False, column_encoding={"sent_id": "DELTA_BINARY_PACKED"},

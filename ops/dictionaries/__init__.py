@@ -1,1 +1,1 @@
-"""Dictionaries: features of sparse autoencoders and transcoders, directions, and rotated bases as units."""
+"""Dictionaries, whose features are used as units: sparse autoencoders, transcoders, directions and rotated bases."""

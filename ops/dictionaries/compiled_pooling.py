@@ -1,4 +1,4 @@
-"""CPU kernels over a batch's activations in one pass: the largest products of a token, and pooling by maximum."""
+"""Compiled CPU functions that select the largest products of each token and pool activations by maximum."""
 
 import numpy as np
 
@@ -8,13 +8,14 @@ from ops.compiled import compiled
 
 @compiled
 def take_largest(products: Float32s, first: int, values: Float32s, places: Int32s) -> None:
-    """Merge the products of some features into the largest ones so far of each token; ties keep the earlier ones.
+    """Merge the products of some features into each token's largest products so far; ties keep the earlier feature.
 
     Args:
-        products: `[tokens, features]`, those of the features from `first` on.
-        first: number of the first of these features.
-        values: the largest so far, `[tokens, k]`, each row a heap with its smallest first; -inf for an empty slot.
-        places: their features, `[tokens, k]` int32.
+        products: the products of the features from `first` on, `[tokens, features]`.
+        first: the index of the first of these features.
+        values: the largest products so far, `[tokens, k]`. Each row is a heap whose smallest value is first; an empty
+            slot is -inf.
+        places: the features of these products, `[tokens, k]` int32.
     """
     k = values.shape[1]
     for token in range(len(products)):
@@ -39,14 +40,14 @@ def take_largest(products: Float32s, first: int, values: Float32s, places: Int32
 
 @compiled
 def pool_places(values: Float32s, places: Int32s, sentence: Int64s, pooled: Float32s, active: Int64s) -> None:
-    """Raise a sentence's features to their highest activation at its tokens, and count the tokens of each feature.
+    """Pool each feature by the maximum over a sentence's tokens, and count the tokens at which it is active.
 
     Args:
-        values: activations of each token's active features, `[tokens, k]`; those not above 0 are ignored.
-        places: these features, `[tokens, k]`.
-        sentence: of each token, `[tokens]`.
-        pooled: changed in place, `[sentences, features]`.
-        active: tokens of each feature, changed in place, `[features]`.
+        values: the activations of each token's active features, `[tokens, k]`; values that are not above 0 are ignored.
+        places: the indices of these features, `[tokens, k]`.
+        sentence: the index of each token's sentence, `[tokens]`.
+        pooled: the pooled activations, changed in place, `[sentences, features]`.
+        active: the number of tokens at which each feature is active, changed in place, `[features]`.
     """
     for token in range(len(values)):
         best = pooled[sentence[token]]
@@ -61,7 +62,7 @@ def pool_places(values: Float32s, places: Int32s, sentence: Int64s, pooled: Floa
 
 @compiled
 def pool_block(values: Float32s, sentence: Int64s, pooled: Float32s, active: Int64s) -> None:
-    """Do the same as `pool_places` with the activations of all features of a block, `values` `[tokens, features]`."""
+    """Pool and count as `pool_places` does, given the activations of all features of a block, `[tokens, features]`."""
     counts = np.zeros(values.shape[1], np.int32)
     for token in range(len(values)):
         row, best = values[token], pooled[sentence[token]]

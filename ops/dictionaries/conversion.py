@@ -1,9 +1,11 @@
-"""Dictionaries of other programs: the package sae-lens reads their files, and this module converts them for SAELens.
+"""Converts dictionaries of other programs, whose files the package sae-lens reads, into the format of SAELens.
 
-Some details differ from sae-lens 6.54. Numbers stay float32, while its readers of sparsify and Llama Scope cast to
-bfloat16. A dictionary of sparsify subtracts the decoder's bias from its input, as its own `encode` does. Its decoder is
-not transposed, and it reads the module that its folder is named after. The factor by which Llama Scope multiplies its
-input is folded into the weights.
+Some details differ from sae-lens 6.54:
+
+- Numbers stay float32, while the readers of sae-lens for sparsify and Llama Scope cast to bfloat16.
+- A dictionary of sparsify subtracts the decoder's bias from its input, as sparsify's own `encode` does. Its decoder is
+  not transposed, and it reads the module after which its folder is named.
+- The factor by which Llama Scope multiplies its input is folded into the weights.
 """
 
 import importlib.util
@@ -23,7 +25,7 @@ from ops.dictionaries.tensor_files import MOST_FEATURES, MOST_WIDTH, Shape, read
 from ops.errors import one_line
 
 INSTALL = "pip install '.[dictionaries]'"
-# How Gemma Scope names what a dictionary was trained on: the repository, and in it the layer and the width.
+# The names of Gemma Scope's dictionaries: the repository, followed by the layer and the width.
 _GEMMA = re.compile(
     r"(gemma-scope-(?:2b|9b|27b)-(?:pt|it)-(?:res|mlp|att))(?:/snapshots/[^/]+)?/((?:layer_\d+|embedding)/.+)"
 )
@@ -35,7 +37,7 @@ class Program(NamedTuple):
     """A program whose dictionaries are converted.
 
     Attributes:
-        name: of the program.
+        name: the program's name.
         files: the files that identify its folder and contain the dictionary.
         weights: the file with the tensors.
     """
@@ -53,7 +55,7 @@ PROGRAMS = (
 
 
 def program_of(folder: Path) -> Program | None:
-    """Return the program whose files a folder contains; None if it contains no known ones."""
+    """Return the program whose files a folder contains; None if the files are of no known program."""
     return next((own for own in PROGRAMS if all((folder / name).is_file() for name in own.files)), None)
 
 
@@ -61,7 +63,7 @@ def convert(asked: Asked, folder: Path, program: Program) -> tuple[dict[str, Any
     """Return a dictionary of another program as SAELens would save it: its configuration, and its tensors by name.
 
     Raises:
-        InputError: sae-lens is not installed or cannot read it, or sae-lens would read this kind wrongly.
+        InputError: sae-lens is not installed, cannot read the dictionary, or would read this kind wrongly.
     """
     if importlib.util.find_spec("sae_lens") is None:
         raise asked.error(f"is a dictionary of {program.name}, which the package sae-lens reads; install it: {INSTALL}")
@@ -161,7 +163,7 @@ _CONVERTERS = {"sparsify": _sparsify, "Gemma Scope": _gemma_scope, "Llama Scope"
 
 @contextmanager
 def _files_of(folder: Path) -> Iterator[None]:
-    """Make sae-lens's readers of hub files read those of a folder."""
+    """Make the sae-lens functions that read files from the hub read the files of a local folder instead."""
 
     def local(repo_id: str, filename: str, subfolder: str = "", **_: object) -> str:
         within = "checkpoints" if subfolder.endswith("checkpoints") else ""
@@ -172,6 +174,6 @@ def _files_of(folder: Path) -> Iterator[None]:
 
 
 def _input_factor(asked: Asked, folder: Path) -> float:
-    """Return the factor by which Llama Scope multiplies a state: the root of the width over training's mean norm."""
+    """Return Llama Scope's factor for states: the square root of the width divided by the mean norm in training."""
     said = read_config(asked, folder / "hyperparams.json")
     return float(said["d_model"] ** 0.5 / said["dataset_average_activation_norm"]["in"])

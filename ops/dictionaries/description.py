@@ -1,4 +1,4 @@
-"""What is known of a dictionary before a model is loaded: its computation, its size, and where it reads."""
+"""The description of a dictionary before a model is loaded: its computation, its size and the states that it reads."""
 
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple
 from ops.errors import InputError, one_line
 from ops.model.hook_points import HookPoint
 
-# How a feature's activation follows from its product with the encoder plus its bias (`ops.dictionaries.encoder`).
+# How a feature's activation is computed from the encoder's product plus the bias (`ops.dictionaries.encoder`).
 Kind = Literal["standard", "gated", "jumprelu", "topk", "linear"]
 Normalization = Literal["none", "constant_norm_rescale", "layer_norm"]
 FLAG = "--dictionary"
@@ -25,23 +25,23 @@ class Asked(NamedTuple):
 
 @dataclass(frozen=True)
 class Description:
-    """A dictionary that was inspected and found to have complete, finite weights.
+    """A dictionary that was inspected and has complete, finite weights.
 
     Attributes:
-        asked: the layer and the path, as they were given.
+        asked: the layer and the path as they were given on the command line.
         format: `saelens`, `directions` or `rotated`.
         kind: how a feature's activation is computed.
-        width: size of the state that it reads.
-        features: how many it has.
-        point: where it reads.
-        target: what its decoder reconstructs; None if it has no decoder.
-        fingerprint: sha256 of its files; for a rotation, the parameters of its draw.
-        k: features that are active at a token (`topk`).
-        rescaled: whether activations are multiplied by the norms of the decoder's rows (`topk`).
+        width: size of the state that the dictionary reads.
+        features: number of features.
+        point: the hook point at which the dictionary reads.
+        target: the hook point that its decoder reconstructs; None if it has no decoder.
+        fingerprint: sha256 of its files; for a rotated basis, a text with the parameters of its random draw.
+        k: number of features that are active at a token; used only by the kind `topk`.
+        rescaled: whether activations are multiplied by the norms of the decoder's rows; used only by the kind `topk`.
         subtracts_bias: whether the decoder's bias is subtracted from the input.
-        normalization: how the input is normalised before that.
-        centred: whether the model was trained on states without their mean over the width.
-        model: the name in the file of the model it was trained on; empty if there is none.
+        normalization: how the input is normalised before the bias is subtracted.
+        centred: whether the dictionary was trained on states from which their mean over the width was subtracted.
+        model: the name of the model on which it was trained, as its file states it; empty if the file has none.
     """
 
     asked: Asked
@@ -61,16 +61,16 @@ class Description:
 
     @property
     def layer(self) -> int:
-        """The layer that its features are of."""
+        """The layer to which the features belong."""
         return self.asked.layer
 
     @property
     def sparse(self) -> bool:
-        """Whether most activations are 0 and none is negative: then there is one pole."""
+        """Whether most activations are 0 and none is negative, so that only the pole `top` exists."""
         return self.kind != "linear"
 
     def said(self) -> dict[str, Any]:
-        """Return its entry in run.json."""
+        """Return the dictionary's entry in run.json."""
         return {
             "layer": self.layer, "path": self.asked.path, "format": self.format, "kind": self.kind,
             "features": self.features, "place": self.point.place, "model": self.model,
@@ -82,5 +82,5 @@ class Description:
 
 
 def residual(layer: int) -> HookPoint:
-    """Return the residual stream after a layer."""
+    """Return the hook point of the residual stream after a layer."""
     return HookPoint(layer, "residual")

@@ -1,4 +1,4 @@
-"""Directions as units: a user's array, or a random orthogonal basis. Linear, without a bias, with both poles."""
+"""Directions as units: a user's array, or a random orthogonal basis, both linear, without a bias, with two poles."""
 
 from pathlib import Path
 
@@ -21,10 +21,10 @@ _MOST_SEED = 1 << 32
 
 
 def describe_file(asked: Asked, path: Path) -> Description:
-    """Inspect a `.npy` or `.safetensors` file with one array `[features, width]`.
+    """Return the description of a `.npy` or `.safetensors` file with one array `[features, width]`.
 
     Raises:
-        InputError: it contains anything else, or NaN or infinity.
+        InputError: the file contains anything else, or the array contains NaN or infinity.
     """
     shapes = tensor_shapes(asked, path) if _is_safe(path) else {"the array": read_array(asked, path).shape}
     if len(shapes) != 1:
@@ -40,7 +40,7 @@ def describe_file(asked: Asked, path: Path) -> Description:
 
 
 def describe_rotation(asked: Asked, width: int) -> Description:
-    """Describe `rotated:SEED` for a model of this width.
+    """Return the description of `rotated:SEED` for a model of this width.
 
     Raises:
         InputError: SEED is not an integer.
@@ -69,11 +69,11 @@ def load_rotation(description: Description) -> dict[str, torch.Tensor]:
 
 
 def is_rotation(path: str) -> bool:
-    """Tell whether a path asks for a rotated basis."""
+    """Return whether a path names a rotated basis."""
     return path.startswith(ROTATED)
 
 
 def _is_safe(path: Path) -> bool:
-    """Tell by its first bytes whether a file is a safetensors file: the length of a header, and its opening brace."""
+    """Return whether a file is a safetensors file: whether a brace follows the eight bytes of the header's length."""
     with path.open("rb") as file:
         return file.read(9)[8:] == b"{"

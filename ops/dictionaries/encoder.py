@@ -1,7 +1,7 @@
-"""From states to the activations of features, a block of features at a time, and back.
+"""Computes the activations of features from states, a block of features at a time, and reconstructs states from them.
 
-All numbers are float32. A product is always computed in panels of `PANEL` features, so that an activation has the same
-bits whatever the size of a block.
+All numbers are float32. Products are always computed in panels of `PANEL` features, so that an activation has the same
+bits for every block size.
 """
 
 from collections.abc import Iterator
@@ -11,19 +11,19 @@ import torch
 from ops.dictionaries.compiled_pooling import take_largest
 from ops.dictionaries.description import Description
 
-PANEL = 1024  # features
-_EPS = 1e-5  # added to a standard deviation
+PANEL = 1024  # number of features whose products are computed together
+_EPS = 1e-5  # added to a standard deviation before dividing by it
 
 
 class Encoder:
     """A dictionary that is ready to encode states (formulas: SAELens, `sae_lens/saes`).
 
     Args:
-        description: of the dictionary.
-        weights: `encoder` `[width, features]`, and as its kind has them `bias`, `threshold`, `gate_bias`, `log_scale`,
-            each `[features]`, `decoder` `[features, out]`, `decoder_bias` `[out]`, `skip` `[out, width]`.
-        block: features that are encoded at a time; rounded up to complete panels.
-        device: where it computes.
+        description: the description of the dictionary.
+        weights: `encoder` `[width, features]` and, depending on the kind, `bias`, `threshold`, `gate_bias` and
+            `log_scale`, each `[features]`, `decoder` `[features, out]`, `decoder_bias` `[out]`, `skip` `[out, width]`.
+        block: number of features that are encoded at a time; rounded up to complete panels.
+        device: the device that computes.
     """
 
     def __init__(
@@ -38,10 +38,10 @@ class Encoder:
         self._norms = moved["decoder"].norm(dim=-1) if description.rescaled else None
 
     def blocks(self, states: torch.Tensor) -> Iterator[tuple[int, torch.Tensor]]:
-        """Return the first feature of each block, and the activations of its features, `[tokens, block]`.
+        """Yield the index of each block's first feature, and the activations of its features, `[tokens, block]`.
 
         Args:
-            states: `[tokens, width]`.
+            states: the states to encode, `[tokens, width]`.
         """
         x, _, _ = self._input(states)
         if self.description.kind == "topk":
@@ -55,9 +55,9 @@ class Encoder:
         return torch.cat([block for _, block in self.blocks(states)], 1)
 
     def reconstruct(self, states: torch.Tensor) -> torch.Tensor:
-        """Return the decoder's output for the activations, `[tokens, out]`; an autoencoder's approximates the states.
+        """Return the decoder's output for the activations, `[tokens, out]`.
 
-        A dictionary without a decoder has no reconstruction.
+        The output of an autoencoder approximates the states. A dictionary without a decoder has no reconstruction.
         """
         decoder, described = self._own["decoder"], self.description
         found = self._own["decoder_bias"].expand(len(states), -1).clone()
@@ -74,7 +74,7 @@ class Encoder:
         return found
 
     def target(self, states: torch.Tensor) -> torch.Tensor:
-        """Return what a reconstruction is compared with, of the states at the point that it reconstructs."""
+        """Return the values with which a reconstruction is compared, given the states at the reconstructed point."""
         return _centred(states.float()) if self.description.centred else states.float()
 
     def _input(self, states: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -94,7 +94,7 @@ class Encoder:
         return x, scale, shift
 
     def _products(self, x: torch.Tensor, start: int, stop: int) -> torch.Tensor:
-        """Return the products with the encoder of some features, without a bias, `[tokens, stop - start]`."""
+        """Return the products of the input with the encoders of some features, no bias, `[tokens, stop - start]`."""
         panels = [x @ self._panels[at] for at in range(start // PANEL, -(-stop // PANEL))]
         return panels[0] if len(panels) == 1 else torch.cat(panels, 1)
 
@@ -115,7 +115,7 @@ class Encoder:
         return found.relu_()
 
     def largest(self, states: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return the k largest products of each token, relu applied, and their features, both `[tokens, k]`."""
+        """Return each token's k largest products, with ReLU applied, and their features, both `[tokens, k]`."""
         return self._largest(self._input(states)[0])
 
     def _largest(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -136,11 +136,11 @@ class Encoder:
             if values.shape[1] > k:
                 values, kept = values.topk(k, dim=1)
                 places = places.gather(1, kept)
-        # No product of such a token is larger than another.
+        # The products of a token with a non-finite input cannot be ranked, so its values become NaN.
         return values.relu().masked_fill(bad[:, None], torch.nan), places
 
     def _blocks_of_largest(self, x: torch.Tensor) -> Iterator[tuple[int, torch.Tensor]]:
-        """Return the blocks of a dictionary whose k largest products of a token are its active features."""
+        """Yield the blocks of a dictionary in which a token's active features are those with the k largest products."""
         values, places = self._largest(x)
         places = places.long()
         for start in range(0, self.features, self.block):

@@ -1,10 +1,10 @@
-"""The names that dictionaries use for what they read, mapped to our hook points."""
+"""The names that dictionaries use for the states that they read, mapped to our hook points."""
 
 import re
 
 from ops.model.hook_points import HookPoint, Place
 
-# Names in TransformerLens, and of modules in transformers; their layers count from 0, so layer n is our layer n + 1.
+# Names in TransformerLens, and of modules in transformers. They count layers from 0, so their layer n is our n + 1.
 _IN_LAYER: dict[str, Place] = {
     "": "residual",
     "output": "residual",

@@ -1,4 +1,4 @@
-"""Dictionaries on the Hugging Face hub, named ORG/NAME or ORG/NAME/FOLDER: only the files of one are downloaded."""
+"""Downloads a dictionary named ORG/NAME or ORG/NAME/FOLDER from the Hugging Face hub, without other files."""
 
 import logging
 import re
@@ -14,10 +14,10 @@ _NOTHING = "there is no such file or folder"
 
 
 def download(asked: Asked) -> Path:
-    """Return the file or folder of the hub that a path names, in the hub client's cache on this machine.
+    """Return the local copy, in the hub client's cache, of the file or folder on the hub that a path names.
 
     Raises:
-        InputError: the path is not a name on the hub, the hub has no such dictionary, or cannot be reached.
+        InputError: the path is not a name on the hub, the hub has no such dictionary, or the hub cannot be reached.
     """
     import huggingface_hub
     from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError

@@ -1,4 +1,4 @@
-"""Reads a dictionary given as `--dictionary LAYER=PATH`; the format is detected by content, never by name."""
+"""Reads a dictionary given as `--dictionary LAYER=PATH`; the format is detected from the content, never the name."""
 
 import os
 from collections.abc import Sequence
@@ -20,10 +20,10 @@ _PICKLED = (".pt", ".pth", ".pkl", ".bin", ".ckpt")
 
 
 def parse(given: Sequence[str]) -> list[Asked]:
-    """Parse several `--dictionary` options, ordered by layer.
+    """Return the parsed `--dictionary` options, sorted by layer.
 
     Raises:
-        InputError: one is not LAYER=PATH, or two have the same layer.
+        InputError: an option is not LAYER=PATH, or two options have the same layer.
 
     >>> parse(["4=sae/four", "2=rotated:7"])
     [Asked(layer=2, path='rotated:7'), Asked(layer=4, path='sae/four')]
@@ -40,10 +40,11 @@ def parse(given: Sequence[str]) -> list[Asked]:
 
 
 def describe_all(given: Sequence[str], facts: ModelFacts) -> tuple[Description, ...]:
-    """Inspect all requested dictionaries, by layer, and refuse those that cannot belong to this model.
+    """Return the descriptions of all requested dictionaries, sorted by layer, after checking that they fit the model.
 
     Raises:
-        InputError: one cannot be read or does not fit, or they are not all sparse or all linear.
+        InputError: a dictionary cannot be read or does not fit, or the dictionaries are neither all sparse nor all
+            linear.
     """
     found = tuple(describe(asked, facts) for asked in parse(given))
     if len({own.sparse for own in found}) > 1:
@@ -56,7 +57,11 @@ def describe_all(given: Sequence[str], facts: ModelFacts) -> tuple[Description, 
 
 
 def describe(asked: Asked, facts: ModelFacts) -> Description:
-    """Look at one dictionary, as `describe_all` does."""
+    """Return the description of one dictionary, after checking that it fits the model.
+
+    Raises:
+        InputError: the dictionary cannot be read or does not fit.
+    """
     if asked.layer > facts.layers:
         raise asked.error(
             f"{facts.name} has no layer {asked.layer}; layers run from 0, the embeddings, to {facts.layers}"
@@ -75,10 +80,10 @@ def describe(asked: Asked, facts: ModelFacts) -> Description:
 
 
 def load(description: Description) -> dict[str, torch.Tensor]:
-    """Return a dictionary's weights as float32, by the names that `ops.dictionaries.encoder.Encoder` takes.
+    """Return a dictionary's weights as float32, under the names that `ops.dictionaries.encoder.Encoder` takes.
 
     Raises:
-        InputError: its files have changed.
+        InputError: the dictionary's files have changed.
     """
     asked = description.asked
     if description.format == "rotated":

@@ -1,4 +1,4 @@
-"""Dictionaries saved by SAELens (`cfg.json` and `sae_weights.safetensors` in one folder) or converted by it."""
+"""Reads dictionaries that SAELens saved (`cfg.json` and `sae_weights.safetensors` in one folder) or can convert."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -26,7 +26,7 @@ _KINDS: dict[str, Kind] = {
 }
 _TRANSCODERS = tuple(name for name in _KINDS if name.endswith("transcoder"))
 _NORMALIZATIONS: tuple[Normalization, ...] = ("none", "constant_norm_rescale", "layer_norm")
-# Names of keys before SAELens 6, whose configuration was flat.
+# Old names of keys, from before SAELens 6, when the configuration was flat.
 _RENAMED = {"hook_point": "hook_name", "activation_fn_str": "activation_fn"}
 _ENCODER = {"W_enc": "encoder", "W_dec": "decoder", "b_dec": "decoder_bias"}
 _OF_KIND: dict[Kind, dict[str, str]] = {
@@ -38,10 +38,10 @@ _OF_KIND: dict[Kind, dict[str, str]] = {
 
 
 def describe(asked: Asked, folder: Path) -> Description:
-    """Inspect a folder that SAELens has written, or that the package sae-lens converts.
+    """Return the description of a folder that SAELens has written, or that the package sae-lens converts.
 
     Raises:
-        InputError: its configuration or weights are invalid, or require something that is not supported here.
+        InputError: the configuration or weights are invalid, or require something that is not supported here.
     """
     program = program_of(folder)
     cfg, tensors = _open(asked, folder)
@@ -78,7 +78,7 @@ def describe(asked: Asked, folder: Path) -> Description:
     loading = said.get("model_from_pretrained_kwargs") or {}
     if not isinstance(loading, dict):
         raise asked.error("model_from_pretrained_kwargs in cfg.json is not a table of names and values")
-    # TransformerLens's other changes of the weights do not affect what the dictionary reads.
+    # The other changes that TransformerLens makes to the weights do not affect the states that the dictionary reads.
     centred = bool(loading.get("center_writing_weights")) and point.place == "residual"
     if loading.get("center_writing_weights") and not centred:
         raise asked.error(f"was trained with center_writing_weights on {point}; it is computed on the residual stream")
@@ -97,7 +97,7 @@ def describe(asked: Asked, folder: Path) -> Description:
 
 
 def load(description: Description, folder: Path) -> dict[str, torch.Tensor]:
-    """Return the weights, float32: `encoder` `[width, features]`, `decoder` `[features, width]`, and vectors."""
+    """Return the weights as float32: `encoder` `[width, features]`, `decoder` `[features, width]`, and vectors."""
     return _weights(description.kind, _open(description.asked, folder)[1])
 
 
@@ -116,7 +116,7 @@ def _weights(kind: Kind, tensors: Tensors) -> dict[str, torch.Tensor]:
 
 
 def _renewed(found: dict[str, Any]) -> dict[str, Any]:
-    """Return a configuration, also that of an older file, as SAELens 6 writes it, with `metadata`."""
+    """Return a configuration, possibly from an older file, as SAELens 6 writes it, with `metadata`."""
     if isinstance(found.get("metadata"), dict):
         return found
     old: dict[str, Any] = {_RENAMED.get(str(name), str(name)): value for name, value in found.items()}

@@ -1,4 +1,4 @@
-"""One forward pass: sentences in, the pooled activation of every feature of some dictionaries out."""
+"""One forward pass that returns the pooled activation of every feature of some dictionaries for each sentence."""
 
 import os
 from collections.abc import Sequence
@@ -18,29 +18,29 @@ from ops.model.load import ModelFacts
 from ops.model.pooling import Pooler
 from ops.model.tokenizer import Tokens
 
-# Features that are encoded at a time if memory allows: so many that a batch fits in a CPU's cache, or that a GPU is
-# busy.
+# Number of features that are encoded at a time if memory allows. On a CPU, a batch then fits in the cache; on a GPU,
+# the block is large enough to keep the GPU busy.
 _BLOCKS = {"cpu": 2 * PANEL}
 _GPU_BLOCK = 16 * PANEL
 _PART_OF_FREE = 8
 
 
 class DictionaryScorer(Scorer):
-    """A model and dictionaries that read it, ready to score batches; the units are features.
+    """A model with dictionaries that read its states, ready to score batches; the units are features.
 
-    In a decoder, the first token of a sentence is skipped if added tokens are, whether the tokenizer added it or not:
-    its state is disproportionately large.
+    In a decoder, the first token of a sentence is skipped if added tokens are skipped, whether or not the tokenizer
+    added it, because its state is disproportionately large.
 
     Attributes:
-        tokens_active: of each feature, the tokens at which it is above 0 since the last `reset`, `[features]`.
+        tokens_active: number of tokens at which each feature is above 0 since the last `reset`, `[features]`.
 
     Args:
-        facts, options, pad_id: as `Scorer` takes them; the site is ignored.
-        dictionaries: by layer, at least one.
-        block: features that are encoded at a time; None to choose by free memory.
+        facts, options, pad_id: the arguments of `Scorer`; the site is ignored.
+        dictionaries: the descriptions of the dictionaries, sorted by layer, at least one.
+        block: number of features that are encoded at a time; None to choose it by the free memory.
 
     Raises:
-        InputError: the model or a dictionary cannot be loaded, or the model has no such place.
+        InputError: the model or a dictionary cannot be loaded, or the model lacks a hook point that is read.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class DictionaryScorer(Scorer):
         """Return each dictionary's pooled activations `[sentences, features]` float32, on the model's device.
 
         Raises:
-            ValueError: `last_pool` requests other states, which only neurons have.
+            ValueError: `last_pool` is given, but only the scorer of neurons returns the last layer's states.
         """
         if last_pool is not None:
             raise ValueError("dictionaries do not return the last layer's states")
@@ -110,7 +110,7 @@ class DictionaryScorer(Scorer):
         return found
 
     def _highest(self, encoder: Encoder, counted: torch.Tensor, first: int, states: torch.Tensor) -> torch.Tensor:
-        """Return what `_pooled` does for the highest activations of sparse features, on a CPU."""
+        """Return the same as `_pooled` for the highest activations of sparse features, computed on a CPU."""
         finite = (torch.isfinite(states).all(2) | ~counted).all(1)
         counted = counted & finite[:, None]
         sentence = torch.nonzero(counted)[:, 0].numpy()
@@ -126,12 +126,12 @@ class DictionaryScorer(Scorer):
         return found.masked_fill_(~finite[:, None], torch.nan)
 
     def site_states(self, batch: Sequence[Tokens]) -> list[torch.Tensor]:
-        """Return each point's states, pooled, `[sentences, width]`."""
+        """Return the pooled states at each dictionary's hook point, `[sentences, width]`."""
         return self.read_tokens(batch, [self._prepare(batch)[1]] * len(self.encoders))
 
     @torch.inference_mode()
     def read_units(self, batch: Sequence[Tokens], wanted: Sequence[tuple[torch.Tensor, torch.Tensor]]) -> torch.Tensor:
-        """Return some features' activations at each token, as `Scorer.read_units` does, a block of them at a time."""
+        """Return some features' activations at each token, as `Scorer.read_units` does, one block at a time."""
 
         def take(encoder: Encoder, rows: torch.Tensor, units: torch.Tensor, states: torch.Tensor) -> torch.Tensor:
             sentences, tokens, width = states.shape
@@ -148,11 +148,11 @@ class DictionaryScorer(Scorer):
 
     @torch.inference_mode()
     def explained(self, batch: Sequence[Tokens], sums: Sequence[Explained | None]) -> None:
-        """Add a batch's counted tokens to the sums of how well each dictionary reconstructs its target.
+        """Add a batch's counted tokens to the sums that measure how well each dictionary reconstructs its target.
 
         Args:
             batch: the sentences.
-            sums: one for each dictionary; None for one that has no decoder.
+            sums: the sums of each dictionary; None for a dictionary that has no decoder.
         """
         inputs, pooler, block = self._prepare(batch)
         points = same_points(self.dictionaries)
@@ -174,7 +174,7 @@ def make_scorer(
     dictionaries: Sequence[Description] = (),
     block: int | None = None,
 ) -> Scorer:
-    """Return a scorer for the features of these dictionaries or, without any, for the neurons of a site."""
+    """Return a scorer for the features of these dictionaries or, without dictionaries, for the neurons of a site."""
     if dictionaries:
         return DictionaryScorer(facts, options, pad_id, dictionaries, block)
     return Scorer(facts, options, pad_id)
@@ -184,8 +184,8 @@ def block_by_memory(device: torch.device, tokens: int = 1 << 17) -> int:
     """Return how many features are encoded at a time, so that a batch's values take a small part of free memory.
 
     Args:
-        device: where they are encoded.
-        tokens: maximum number in a batch.
+        device: the device that encodes the features.
+        tokens: maximum number of tokens in a batch.
     """
     block = _BLOCKS.get(device.type, _GPU_BLOCK)
     if device.type == "cuda":

@@ -1,4 +1,4 @@
-"""Files of tensors: inspected by their headers first, and read without executing any of their content."""
+"""Reads files of tensors: their headers are inspected first, and none of their content is executed."""
 
 import hashlib
 import json
@@ -18,7 +18,7 @@ from ops.storage.small_files import read_small_file
 Shape = tuple[int, ...]
 MOST_FEATURES = 1 << 24
 MOST_WIDTH = 1 << 17
-_AT_ONCE = 1 << 24  # numbers that are checked together
+_AT_ONCE = 1 << 24  # how many values are checked in one step
 _TYPES = ("F64", "F32", "F16", "BF16")
 
 
@@ -35,7 +35,7 @@ class Tensors(NamedTuple):
 
     @classmethod
     def of_memory(cls, tensors: dict[str, torch.Tensor]) -> "Tensors":
-        """Return tensors that are in memory."""
+        """Return an object for tensors that are already in memory."""
         return cls({name: tuple(one.shape) for name, one in tensors.items()}, lambda name: tensors[name].float())
 
 
@@ -44,7 +44,7 @@ def opened(asked: Asked, path: Path) -> Iterator[Any]:
     """Open a safetensors file.
 
     Raises:
-        InputError: it is damaged, incomplete, or does not exist.
+        InputError: the file is damaged, incomplete, or does not exist.
     """
     from safetensors import SafetensorError, safe_open
 
@@ -56,7 +56,7 @@ def opened(asked: Asked, path: Path) -> Iterator[Any]:
 
 
 def tensor_shapes(asked: Asked, path: Path) -> dict[str, Shape]:
-    """Return the name and shape of each tensor of a safetensors file, without reading one.
+    """Return the name and shape of each tensor of a safetensors file, without reading any tensor.
 
     Raises:
         InputError: the file is damaged, or contains a number type that dictionaries do not use.
@@ -82,7 +82,7 @@ def read_config(asked: Asked, path: Path) -> dict[str, Any]:
     """Return the content of a JSON file of a dictionary.
 
     Raises:
-        InputError: it cannot be read, or is not a JSON object.
+        InputError: the file cannot be read, or is not a JSON object.
     """
     text = read_small_file(FLAG, str(path))
     try:
@@ -95,10 +95,10 @@ def read_config(asked: Asked, path: Path) -> dict[str, Any]:
 
 
 def read_array(asked: Asked, path: Path) -> np.ndarray:
-    """Return the array of a `.npy` file as a memory map; one that contains Python objects is refused.
+    """Return the array of a `.npy` file as a memory map; a file that contains Python objects is refused.
 
     Raises:
-        InputError: it is not such a file, or is incomplete.
+        InputError: the file is not such an array, or is incomplete.
     """
     try:
         found = np.load(path, mmap_mode="r", allow_pickle=False)
@@ -113,7 +113,7 @@ def check_finite(asked: Asked, name: str, values: torch.Tensor) -> None:
     """Refuse weights that contain NaN or infinity.
 
     Raises:
-        InputError: they do.
+        InputError: the weights contain NaN or infinity.
     """
     flat = values.reshape(-1)
     for start in range(0, len(flat), _AT_ONCE):
@@ -122,10 +122,10 @@ def check_finite(asked: Asked, name: str, values: torch.Tensor) -> None:
 
 
 def check_size(asked: Asked, width: object, features: object, where: str) -> tuple[int, int]:
-    """Return the width and the number of features, if a dictionary can have them.
+    """Return the width and the number of features after checking that a dictionary can have these sizes.
 
     Raises:
-        InputError: a dictionary cannot have them.
+        InputError: a size is not an integer, is not positive, or is too large.
     """
     for said, value, most in (("width", width, MOST_WIDTH), ("number of features", features, MOST_FEATURES)):
         if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= most:
@@ -136,7 +136,7 @@ def check_size(asked: Asked, width: object, features: object, where: str) -> tup
 
 
 def sha256_of(files: list[Path]) -> str:
-    """Return the sha256 of some files, concatenated."""
+    """Return one sha256 for several files, computed from the sha256 of each file."""
     whole = hashlib.sha256()
     for path in files:
         with path.open("rb") as file:

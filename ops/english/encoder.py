@@ -1,4 +1,4 @@
-"""The Reader as the model of spaCy's tok2vec pipe, whose vectors tagger and parser share."""
+"""The Reader as the model of spaCy's tok2vec pipe, whose vectors the tagger and the parser share."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -44,7 +44,7 @@ class WordVectorCache:
     It is emptied when the Reader changes, and when it would grow beyond its bound.
 
     Args:
-        most_words: the bound, in distinct words.
+        most_words: maximum number of distinct words in the cache.
     """
 
     def __init__(self, most_words: int = CACHED_WORDS) -> None:

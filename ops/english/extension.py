@@ -36,7 +36,8 @@ def store_tree(doc: Doc, start: int, stop: int, tree: str) -> None:
 
     Args:
         doc: the Doc.
-        start, stop: the sentence.
-        tree: as `penn.write` writes it, under one ROOT, with a leaf for each token that is not white space.
+        start, stop: the first token of the sentence and the token after its last one.
+        tree: the tree in the format of `penn.write`, under one ROOT, with a leaf for each token that is not white
+            space.
     """
     doc.user_data[NAME, start, stop] = tree  # type: ignore[index]

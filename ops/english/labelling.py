@@ -1,4 +1,4 @@
-"""The labels of trees from the scores of the parser's heads."""
+"""The choice of tree labels from the scores of the parser's heads."""
 
 from collections.abc import Sequence
 
@@ -15,11 +15,11 @@ def best_labels(
 ) -> list[TreeLabels]:
     """Return the labels of sentences, which are concatenated.
 
-    All places in the same phrase choose its name together.
+    The name of a phrase is chosen jointly by all positions that belong to it.
 
     Args:
-        scores: of the four heads, concatenated, `[words, CHANGES + DEPTHS + len(phrases) + len(unaries)]`.
-        lengths: words of each sentence, at least one.
+        scores: the concatenated scores of the four heads, `[words, CHANGES + DEPTHS + len(phrases) + len(unaries)]`.
+        lengths: number of words of each sentence, at least one.
         phrases, unaries: the names that the last two heads choose from.
     """
     change, absolute, phrase, unary = np.split(scores, np.cumsum([CHANGES, DEPTHS, len(phrases)]), axis=1)
@@ -39,10 +39,10 @@ def best_labels(
 
 @compiled
 def first_places(depths: Int64s) -> Int64s:
-    """Return for each place after a word the first place that belongs to the same phrase, `[words]`.
+    """Return for each position after a word the first position that belongs to the same phrase, `[words]`.
 
     Args:
-        depths: after each word of sentences laid end to end, 0 after the last of each, `[words]`.
+        depths: the depth after each word of concatenated sentences, 0 after the last word of each, `[words]`.
     """
     owners = np.empty(len(depths), np.int64)
     path = np.empty(len(depths) + 1, np.int64)
@@ -61,11 +61,11 @@ def first_places(depths: Int64s) -> Int64s:
 
 @compiled
 def common_names(scores: Float32s, owners: Int64s) -> Int64s:
-    """Return for each place the column with the greatest sum over all places of its owner, `[places]`.
+    """Return for each position the column with the greatest sum over all positions with the same owner, `[places]`.
 
     Args:
-        scores: of the columns at each place, `[places, columns]`.
-        owners: the owner of each place; an owner owns itself and is not after the place, `[places]`.
+        scores: the scores of the columns at each position, `[places, columns]`.
+        owners: the owner of each position, `[places]`; an owner owns itself and never comes after the position.
     """
     sums = np.zeros_like(scores)
     names = np.empty(len(owners), np.int64)

@@ -1,4 +1,4 @@
-"""Constituency trees as labels per token, and back (Gómez-Rodríguez and Vilares 2018)."""
+"""Conversion of constituency trees to labels per token and back (Gómez-Rodríguez and Vilares 2018)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,9 +15,10 @@ class TreeLabels:
     """The labels of one tree over n tokens.
 
     Attributes:
-        depths: phrases that hold both this token and the next, ROOT counted, unary chains as one, `[n - 1]`.
-        phrases: the lowest of them, a unary chain joined from the top by `+`, `[n - 1]`.
-        unaries: the chain of phrases over this token alone, joined likewise, or an empty string, `[n]`.
+        depths: number of phrases that contain both this token and the next, `[n - 1]`. ROOT is counted, and a unary
+            chain counts as one phrase.
+        phrases: the label of the lowest of these phrases, `[n - 1]`; a unary chain is joined from the top with `+`.
+        unaries: the chain of phrases over this token alone, joined in the same way, or an empty string, `[n]`.
     """
 
     depths: list[int]
@@ -29,7 +30,7 @@ def encode(tree: Tree) -> TreeLabels:
     """Return the labels of a tree whose top is ROOT.
 
     Raises:
-        InputError: its top is another, or another phrase is ROOT or has a `+` in its label.
+        InputError: the top of the tree is not ROOT, or another phrase is labelled ROOT or has a `+` in its label.
     """
     if tree.label != ROOT or tree.word is not None:
         raise InputError(f"tree with the top {tree.label!r}, expected {ROOT}; wrap the tree in it")
@@ -63,13 +64,13 @@ def decode(
 ) -> Tree:
     """Return the tree of any labels over n words, under one ROOT.
 
-    A phrase takes the name at the first place between two of its children. A depth that no two neighbours share
+    A phrase gets the name at the first position between two of its children. A depth that no two neighbours share
     makes no phrase.
 
     Args:
-        words, tags: of the tokens, `[n]`.
+        words, tags: the words and tags of the tokens, `[n]`.
         depths: any numbers from 1, `[n - 1]`.
-        phrases, unaries: as `TreeLabels` has them.
+        phrases, unaries: as in `TreeLabels`.
 
     >>> from ops.penn import write
     >>> write(decode(["I", "sleep"], ["PRP", "VBP"], [2], ["S"], ["NP", "VP"]))
@@ -103,7 +104,7 @@ def bracketed(
     phrases: Sequence[str],
     unaries: Sequence[str],
 ) -> str:
-    """Return `penn.write` of `decode` of the same arguments, n at least 1, without the tree between.
+    """Return the same text as `penn.write(decode(...))` for n of at least 1, without building the tree.
 
     >>> bracketed(["I", "sleep"], ["PRP", "VBP"], [2], ["S"], ["NP", "VP"])
     '(ROOT (S (NP (PRP I)) (VP (VBP sleep))))'
@@ -150,7 +151,10 @@ def _bracketed_leaf(word: str, tag: str, chain: str) -> str:
 
 
 def _with_chain(chain: str, bottom: Tree) -> tuple[Tree, Tree]:
-    """Return the top of a chain of labels over `bottom`, and `bottom`: a leaf, or a phrase to name."""
+    """Return the top of a chain of labels over `bottom`, and `bottom` itself.
+
+    `bottom` is a leaf, or a phrase that gets the last label of the chain.
+    """
     labels = chain.split(CHAIN) if chain else []
     if bottom.word is None:
         bottom.label = labels.pop()
@@ -161,7 +165,7 @@ def _with_chain(chain: str, bottom: Tree) -> tuple[Tree, Tree]:
 
 
 def _chain(node: Tree) -> tuple[str, Tree]:
-    """Return the labels of the phrases from `node` down to the first that branches or to a leaf, and that node."""
+    """Return the joined labels of the phrases from `node` down to the first branching node or leaf, and this node."""
     names: list[str] = []
     while node.word is None:
         if CHAIN in node.label or node.label == ROOT or not node.children:

@@ -1,4 +1,4 @@
-"""The network that the tagger and the parser share: words read by character and form, a CNN, a BiLSTM."""
+"""The network that the tagger and the parser share: word vectors from characters and forms, a CNN and a BiLSTM."""
 
 from collections.abc import Mapping, Sequence
 
@@ -29,7 +29,7 @@ class Maxout(nn.Module):
 
 
 class WordReader(nn.Module):
-    """A vector for each distinct word from the rows that an Inventory returns."""
+    """The part of the network that computes a vector for each distinct word from the rows of an Inventory."""
 
     def __init__(self, sizes: Mapping[str, int], width: int, dropout: float) -> None:
         super().__init__()
@@ -50,7 +50,10 @@ class WordReader(nn.Module):
 
 
 class Reader(nn.Module):
-    """Words in their sentences: `[words, width]` to `[words, 2 * hidden]`; each BiLSTM adds to the one below."""
+    """A CNN and a BiLSTM that read word vectors in their sentences, from `[words, width]` to `[words, 2 * hidden]`.
+
+    The output of each BiLSTM layer is added to that of the layer below.
+    """
 
     def __init__(
         self, inventory: Inventory, width: int, hidden: int, layers: int, windows: int, dropout: float = 0.0
@@ -69,8 +72,8 @@ class Reader(nn.Module):
         """Return `[words, 2 * hidden]` for words in their sentences.
 
         Args:
-            vectors: of the words of concatenated sentences, `[words, width]`.
-            lengths: words of each sentence, at least 1.
+            vectors: the vectors of the words of concatenated sentences, `[words, width]`.
+            lengths: number of words of each sentence, at least 1.
         """
         before, after, order, batch_sizes = index_words(lengths)
         for convolution in self.convolutions:
@@ -85,14 +88,14 @@ class Reader(nn.Module):
         return dropped
 
     def _recur(self, lstm: nn.Module, vectors: Tensor, batch_sizes: Tensor) -> Tensor:
-        # In training the recurrence takes half of the time, and bfloat16 halves that. Older processors do not support
-        # it.
+        # The recurrence takes half of the training time, and bfloat16 halves this part. Older processors do not support
+        # bfloat16.
         with torch.autocast("cpu", torch.bfloat16, enabled=self.training and has_bfloat16()):
             read: Tensor = lstm(PackedSequence(vectors, batch_sizes))[0].data
         return read.float()
 
     def _drop(self, vectors: Tensor, lengths: Sequence[int]) -> Tensor:
-        """In training, drop the same places of the vectors of all words of a sentence."""
+        """Apply dropout in training, to the same units of all word vectors of a sentence."""
         if not self.training:
             return vectors
         kept: Tensor = self.dropout(vectors.new_ones(len(lengths), vectors.shape[1]))
@@ -108,9 +111,9 @@ def index_words(lengths: Sequence[int]) -> tuple[Tensor, Tensor, Tensor, Tensor]
     """Return the positions that connect the words of concatenated sentences of these lengths.
 
     Returns:
-        The word before and the word after each word in its sentence (the number of words where there is none),
-        `[words]` each; the order of words for a packed sequence (first words first, longest sentence first),
-        `[words]`; its batch sizes, `[longest]`.
+        The index of the word before and of the word after each word in its sentence, `[words]` each (the total number
+        of words if there is no such word); the order of words for a packed sequence (first words first, longest
+        sentence first), `[words]`; the batch sizes of the packed sequence, `[longest]`.
     """
     sizes = np.asarray(lengths, np.int64)
     total = int(sizes.sum())

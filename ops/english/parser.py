@@ -22,7 +22,7 @@ from ops.english.segments import fill_boundaries, sentence_spans
 UNTAGGED = "XX"
 
 
-# First token, the one after the last, the tokens that are not white space, their labels.
+# The first token, the token after the last, the tokens that are not white space, and their labels.
 Sentence = tuple[int, int, list[int], TreeLabels]
 
 
@@ -30,9 +30,9 @@ Sentence = tuple[int, int, list[int], TreeLabels]
 def constituency_heads(
     tok2vec: Model[list[Doc], list[Float32s]], width: int, outputs: int
 ) -> Model[list[Doc], Float32s]:
-    """Return a model of one linear layer for the four heads side by side: change of depth, depth, phrase, unary chain.
+    """Return a linear layer with the concatenated four heads: change of depth, depth, phrase, unary chain.
 
-    Its output is the scores, `[tokens of all Docs, outputs]`.
+    Its output is the scores of the heads, `[tokens of all Docs, outputs]`.
     """
     parameters: Any = {"W": np.zeros((outputs, width), np.float32), "b": np.zeros(outputs, np.float32)}
     heads: Model[list[Float32s], Float32s] = Model(

@@ -10,7 +10,7 @@ START, INSIDE = np.array([1, -1]).astype(np.uint64)
 
 
 def sentence_spans(doc: Doc) -> list[tuple[int, int]]:
-    """Return the first token of each sentence and the one after its last; the complete Doc if no boundary is set."""
+    """Return each sentence's first token and the token after its last; one sentence if no boundary is set."""
     if not len(doc):
         return []
     inner = np.flatnonzero(doc.to_array(SENT_START)[1:] == START) + 1

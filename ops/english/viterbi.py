@@ -1,4 +1,4 @@
-"""The best depths of a sentence by two scores together: the depth itself and its change from word to word."""
+"""The best depths of a sentence according to two scores: of the depth itself and of its change between words."""
 
 from collections.abc import Sequence
 
@@ -10,14 +10,14 @@ from ops.compiled import compiled
 DEPTHS = 28
 LOWEST_CHANGE = -24
 CHANGES = 31
-# The column of change for each difference of two depths, from 1 - DEPTHS on; the nearest one if out of range.
+# The column of the change for each difference of two depths, from 1 - DEPTHS on; the nearest column if out of range.
 COLUMNS = np.clip(np.arange(1 - DEPTHS, DEPTHS) - LOWEST_CHANGE, 0, CHANGES - 1)
 
 
 def change_columns() -> Int64s:
     """Return the column of the change that leads from depth i + 1 to depth j + 1, `[DEPTHS, DEPTHS]`.
 
-    A change out of range takes the nearest column.
+    A change that is out of range gets the nearest column.
     """
     depth = np.arange(DEPTHS)
     columns: Int64s = COLUMNS[depth[None, :] - depth[:, None] + DEPTHS - 1]
@@ -30,10 +30,10 @@ def best_depths(absolute: Float32s, change: Float32s, lengths: Sequence[int]) ->
     The depth before the first word is 1. Ties go to the lowest depths, compared from the end.
 
     Args:
-        absolute: log-probabilities of the depths after each word of sentences laid end to end, `[words, DEPTHS]`;
-            those of a last word do not count.
-        change: those of the change of depth, `[words, CHANGES]`.
-        lengths: words of each sentence, at least one.
+        absolute: log-probabilities of the depths after each word of concatenated sentences, `[words, DEPTHS]`; the
+            values of a sentence's last word are ignored.
+        change: log-probabilities of the change of depth, `[words, CHANGES]`.
+        lengths: number of words of each sentence, at least one.
     """
     ends = np.cumsum(np.asarray(lengths, np.int64))
     depths = np.zeros(len(absolute), np.int64)
@@ -43,7 +43,7 @@ def best_depths(absolute: Float32s, change: Float32s, lengths: Sequence[int]) ->
 
 @compiled
 def _follow(absolute: Float32s, change: Float32s, ends: Int64s, depths: Int64s) -> None:
-    """Write the best depths into `depths`, `[words]`, leaving the last of each sentence."""
+    """Write the best depths into `depths`, `[words]`, except after the last word of each sentence."""
     changes = np.empty(2 * DEPTHS - 1, np.float32)
     scores, best = np.empty(DEPTHS, np.float32), np.empty(DEPTHS, np.float32)
     arrivals = np.empty((len(absolute), DEPTHS), np.int32)

@@ -1,4 +1,4 @@
-"""A Reader as bytes, small: embeddings as 8-bit integers with a scale per row, all else in half precision."""
+"""A compact byte format for a Reader: embeddings as 8-bit integers with a scale per row, the rest in half precision."""
 
 import numpy as np
 import srsly  # type: ignore[import-untyped]

@@ -44,7 +44,10 @@ def normalised(word: str) -> str:
 
 
 def shape(word: str) -> str:
-    """Return upper case as X, lower as x, digits as d, others unchanged, runs cut to two; at most 8 characters.
+    """Return the shape of a word, of at most 8 characters.
+
+    Upper-case letters become X, other letters x and digits d; other characters are unchanged. More than two equal
+    characters in a row are reduced to two.
 
     >>> shape("McDonald's")
     "XxXxx'x"
@@ -73,7 +76,7 @@ class Inventory:
         self._rows = {feature: {form: row for row, form in enumerate(self.kept[feature], 1)} for feature in FEATURES}
 
     def sizes(self) -> dict[str, int]:
-        """Return the number of rows of each table, including that of the unknown."""
+        """Return the number of rows of each table, including the row of unknown forms."""
         return {feature: len(forms) + 1 for feature, forms in self.kept.items()}
 
     def rows(self, words: Iterable[str]) -> Int32s:

@@ -7,17 +7,17 @@ import numpy as np
 
 from ops.model.tokenizer import Tokens
 
-COUNTED = 5_000  # sentences that are a sufficient sample
+COUNTED = 5_000  # number of sentences that is a sufficient sample
 
 
 def distinct_tokens(sample: Sequence[Tokens], sentences: int, vocabulary: int) -> int:
-    """Estimate the number of distinct tokens in `sentences` sentences, from the growth in a sample's second half.
+    """Estimate the number of distinct tokens in a number of sentences, from the growth in a sample's second half.
 
     The number of distinct tokens is assumed to grow as a power of the number of sentences (Heaps's law).
 
     Args:
-        sample: some sentences' tokens.
-        sentences: how many there are.
+        sample: the tokens of some sentences.
+        sentences: number of sentences for which to estimate.
         vocabulary: upper bound on the number of distinct tokens.
     """
     chosen = np.random.default_rng(0).permutation(len(sample))

@@ -1,4 +1,4 @@
-"""Expected number of sentences in winners, a baseline and an activation sample, before any of them is drawn."""
+"""The expected number of sentences in winners, a baseline and an activation sample, before any of them is drawn."""
 
 from collections.abc import Collection
 
@@ -9,7 +9,7 @@ def expected_selected(
     """Return the expected number of distinct sentences in some draws, if the draws are independent.
 
     Args:
-        sentences: of the corpus.
+        sentences: number of sentences of the corpus.
         draws: for each kind of draw, its number of sentences and the number of such draws.
         datasets: number of sentences of each data set that has its own draws.
         k, times: for each data set, the number of sentences in such a draw and the number of draws.

@@ -1,4 +1,4 @@
-"""The first rows of some pieces of a source, read as ingest reads them, and the resulting estimates for the source."""
+"""The first rows of some pieces of a source, read in the same way as by ingest, and estimates for the source."""
 
 import time
 from collections import Counter
@@ -22,7 +22,7 @@ from ops.storage.side_by_side import side_by_side
 from ops.storage.tables import stored_bytes
 
 MOST_PIECES = 6
-MOST_ROWS = 20_000  # of a piece
+MOST_ROWS = 20_000  # maximum number of rows to read from a piece
 
 
 @dataclass
@@ -31,14 +31,14 @@ class SourceSample:
 
     Attributes:
         share: share of the source that was read; None if the source does not report its length.
-        rows, sentences, rejects: counts; `sentences` are the usable ones.
-        reasons: rejects by reason.
-        keys: metadata keys.
-        hashes: those of the usable sentences.
-        tables: the usable sentences, block by block.
-        seconds: on one core, for reading, splitting, cleaning, tokenizing and writing.
-        write_seconds: the part of these for writing.
-        bytes: of the usable sentences as Parquet.
+        rows, sentences, rejects: number of rows, of usable sentences, and of rejected sentences.
+        reasons: number of rejects for each reason.
+        keys: the metadata keys.
+        hashes: the hashes of the usable sentences.
+        tables: the usable sentences, in blocks.
+        seconds: seconds on one core for reading, splitting, cleaning, tokenizing and writing.
+        write_seconds: the part of `seconds` that was used for writing.
+        bytes: size of the usable sentences as Parquet, in bytes.
     """
 
     share: float | None = 0.0
@@ -75,14 +75,14 @@ def sample_source(
     """Read the beginnings of some pieces, spread over the source.
 
     Args:
-        pieces: the source's.
-        tokenizer, splitter: as `SentenceFilter` takes them.
-        seconds: approximate total; at least one row of each of these pieces is read.
-        text_column, on_error: as `read_piece` takes them.
+        pieces: the source's pieces.
+        tokenizer, splitter: the arguments of `SentenceFilter`.
+        seconds: approximate total time for reading. At least one row of each of these pieces is read.
+        text_column, on_error: the arguments of `read_piece`.
         most_rows: maximum number of rows to read from a piece.
 
     Raises:
-        InputError: as the reader raises it.
+        InputError: the reader rejects the source.
     """
     sample = SourceSample()
     chosen = sorted(spread(len(pieces))[:MOST_PIECES])
@@ -113,7 +113,7 @@ def sample_source(
 
 
 class _Beginning:
-    """The first rows of a piece, stored while they are passed on, until the time is up or there are enough."""
+    """The first rows of a piece, which are stored and passed on until the time is up or there are enough rows."""
 
     def __init__(self, piece: Piece, seconds: float, text_column: str, on_error: OnError, most_rows: int) -> None:
         self.piece, self.seconds, self.options = piece, seconds, (text_column, on_error)
@@ -132,11 +132,11 @@ class _Beginning:
 
 
 def check_samples(specs: Sequence[str], samples: Sequence[SourceSample]) -> None:
-    """Refuse a source that was read to its end and gave no sentence, as ingest itself does.
+    """Refuse a source that was read to its end but has no usable sentence, as ingest itself does.
 
     Args:
-        specs: what `--corpus` names.
-        samples: what was read of each.
+        specs: the sources, as given to `--corpus`.
+        samples: the sample of each source.
 
     Raises:
         InputError: there is such a source.
@@ -151,7 +151,7 @@ def check_samples(specs: Sequence[str], samples: Sequence[SourceSample]) -> None
 
 
 def sampled_sentences(samples: Sequence[SourceSample], datasets: Sequence[str]) -> Sentences:
-    """Return the sentences that were read of all sources, as the corpus would have them."""
+    """Return the sentences that were read from all sources, in the form that they would have in the corpus."""
     tables = [pa.concat_tables(sample.tables) for sample in samples]
     texts = [text for table in tables for text in table["text"].to_pylist()]
     tokens = np.concatenate([table["n_tokens"].to_numpy().astype(np.int64) for table in tables])

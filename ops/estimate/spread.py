@@ -1,4 +1,4 @@
-"""An order in which to visit some of many things so that those visited so far are always evenly spread."""
+"""An order of many items in which the items visited so far are always evenly spread."""
 
 
 def spread(count: int) -> list[int]:

@@ -1,4 +1,4 @@
-"""Batches of a sample of the corpus, cut as a pass of the model cuts them, for timing that pass."""
+"""Batches of a sample of the corpus, cut in the same way as in a pass of the model, to time that pass."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -11,11 +11,11 @@ from ops.model.batches import Lengths, encode_batches, length_batches
 from ops.model.tokenizer import Tokenizer, Tokens
 from ops.shards import Ids
 
-_TOGETHER = 4  # batches that are tokenized ahead of each other
+_TOGETHER = 4  # number of batches that are tokenized at once
 
 
 class Sentences(NamedTuple):
-    """Some sentences: ids `[sentences]`, texts, model tokens `[sentences]`, and what identifies each one's document."""
+    """Some sentences: ids `[sentences]`, texts, numbers of model tokens `[sentences]`, and document identifiers."""
 
     sent_ids: Ids
     texts: list[str]
@@ -24,14 +24,14 @@ class Sentences(NamedTuple):
 
 
 class TimedBatches:
-    """Yields batches of a sample, short and long ones mixed, until the time is up; then estimates all of it.
+    """Yields batches of a sample, short and long ones mixed, until the time is up, and then estimates the total time.
 
     The time of a batch is related to its number of token positions, including padding, so that the lengths in the timed
     batches do not matter.
 
     Attributes:
         sentences: number of sentences in the batches so far.
-        seconds: from the request for the first batch to the end of the work on the last one.
+        seconds: seconds from the request for the first batch to the end of the work on the last batch.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Sizes of the tables of `topk`, from rows of random numbers that are written to memory like the real ones."""
+"""Sizes of the tables of `topk`, estimated from rows of random numbers that are written to memory like real rows."""
 
 import numpy as np
 import pyarrow as pa
@@ -16,8 +16,8 @@ _PILOT = 1_024
 
 
 def winners_bytes(neurons: int, k: int, poles: int, sentences: int) -> int:
-    """Return the bytes of topk/: `k` winners for each neuron and pole, drawn from so many sentences."""
-    # As many neurons as a row group has, because its overhead is shared by all its rows.
+    """Return the size of topk/ in bytes, with `k` winners for each neuron and pole from `sentences` sentences."""
+    # The sample has the number of neurons of a row group, because all rows of a row group share its overhead.
     some = min(neurons, max(group_rows("topk") // max(k * poles, 1), 1))
     rng = np.random.default_rng(0)
     rows = np.arange(some)
@@ -31,7 +31,7 @@ def winners_bytes(neurons: int, k: int, poles: int, sentences: int) -> int:
 
 
 def neurons_bytes(neurons: int, sentences: int) -> int:
-    """Return the bytes of neurons/ after so many sentences."""
+    """Return the size of neurons/ in bytes after `sentences` sentences."""
     values = torch.randn((min(sentences, _PILOT), _NEURONS), generator=torch.Generator().manual_seed(0))
     edges = edges_from_pilot(values)
     histogram = Histogram(edges)
@@ -44,7 +44,7 @@ def neurons_bytes(neurons: int, sentences: int) -> int:
 
 
 def activations_bytes(neurons: int, sample: int) -> int:
-    """Return the bytes of activations/: so many sentences with a float for every neuron."""
+    """Return the size of activations/ in bytes, with `sample` sentences and a float for every neuron."""
     some = np.random.default_rng(0).standard_normal(1 << 14).astype(np.float32)
     packed = stored_bytes(pa.table({"layer_1": pa.array(some)})) / len(some)
     return round(neurons * sample * packed)

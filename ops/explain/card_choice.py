@@ -14,7 +14,7 @@ from ops.compiled import compiled
 from ops.patterns.occurrences import Occurrences
 
 NEAR = 0.9  # Jaccard similarity from which two literals are near-copies
-_DEVIATION = 5.0  # of the Gaussian prior of a weight, in log-odds
+_DEVIATION = 5.0  # standard deviation of the Gaussian prior of a weight, in log-odds
 _STEPS = 100
 _AT_ONCE = 8  # literals split into cells at a time, so that there are at most 256 cells
 _TRIED = 4  # literals that are fitted at a time
@@ -185,7 +185,7 @@ def largest(
         model: how many winners with each literal a model expects, `[L]`; empty for a model without any literal.
         winners, rest: the number of winners and the weight of the other sentences, in total.
         half: half the weight of a baseline sentence.
-        most: how many to return.
+        most: maximum number of gains to return.
     """
     total = winners + rest
     rate = winners / total
@@ -500,12 +500,12 @@ class Half(NamedTuple):
 
     Attributes:
         winner: 1 for a winner, `[n]`.
-        document: code of the document of each, `[n]`.
+        document: code of each sentence's document, `[n]`.
         each: number of corpus sentences that one sentence outside the winners represents.
         winners, total: number of winners, and number of corpus sentences that all sentences represent.
         with_winners, with_any: number of winners, and of sentences of both kinds, that have each literal, `[L]`.
         standing: number of corpus sentences that the sentences with each literal represent, `[L]`.
-        order, rank: the literals, nuisance first and then the plainest first, and the position of each there, `[L]`.
+        order, rank: the literals, sorted by nuisance first and then by plainness, and each one's position there, `[L]`.
         cost: the gain that each literal has to exceed, in nats, `[L]`.
     """
 

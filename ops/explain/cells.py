@@ -1,6 +1,6 @@
 """Sentences grouped into cells by a few literals, so that models are fitted to few cells and not to all sentences.
 
-All sentences of a cell have the same ones of these literals.
+All sentences of a cell have the same subset of these literals.
 """
 
 from dataclasses import dataclass
@@ -27,7 +27,10 @@ class Cells:
         return cls(*cells_by(found.sentences, found.offsets, np.asarray(literals, np.int64), sentences))
 
     def counts(self, kind: UInt8s, kinds: int) -> Int64s:
-        """Return how many sentences of each kind `[n]`, from 0, are in each cell, `[cells, kinds]`."""
+        """Return how many sentences of each kind are in each cell, `[cells, kinds]`.
+
+        `kind [n]` is the kind of each sentence, counted from 0.
+        """
         return counts(self.of, kind, len(self.has), kinds)
 
 
@@ -58,7 +61,8 @@ def fit_cells(has: Bools, winners: Float64s, rest: Float64s, half: float, start:
 
     Args:
         has: which literals each cell has, `[cells, m]`.
-        winners, rest: weight of the winners and of the other sentences in each cell, `[cells]`; neither may be all 0.
+        winners, rest: weight of the winners and of the other sentences in each cell, `[cells]`. Neither may be 0 in
+            every cell.
         half: half the weight of a baseline sentence.
         start: initial intercept and weights, `[1 + m]`.
     """

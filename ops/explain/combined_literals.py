@@ -27,7 +27,7 @@ def evidence_needed(weights: Sequence[float], intercept: float, threshold: float
 
 
 class Bound(NamedTuple):
-    """A literal's bound on a sentence's length: at most so many words, or more if it is negated."""
+    """A literal's bound on a sentence's length: at most `words` words, or more than that if it is negated."""
 
     words: int
     negated: bool
@@ -35,13 +35,16 @@ class Bound(NamedTuple):
 
 @dataclass(frozen=True)
 class Combination:
-    """What a sentence must fulfil to be called a winner. The lists hold indices of literals as stated.
+    """What a sentence must fulfil to be called a winner.
+
+    The lists contain indices of literals. A negated literal holds for sentences without it.
 
     Attributes:
-        required: all of these must hold.
-        others: of these, at least `least` must hold.
-        least: how many; None if some count for more than others, so that no single number is right.
-        idle: literals that never change the decision, though they change its certainty.
+        required: literals that must all hold.
+        others: further literals, of which at least `least` must hold.
+        least: minimum number of `others` that must hold. None if some of them count for more than others, so that no
+            single number is right.
+        idle: literals that never change the decision, although they change its certainty.
     """
 
     required: list[int]
@@ -51,12 +54,13 @@ class Combination:
 
     @classmethod
     def of(cls, sizes: Sequence[float], needed: float | None, bounds: Sequence[Bound | None] = ()) -> Self:
-        """Find how literals reach the required evidence; conditions implied by other required ones are omitted.
+        """Find how literals reach the required evidence. A required length that other required ones imply is omitted.
 
         Args:
             sizes: absolute weights of the literals.
             needed: see `evidence_needed`; None if it is unknown.
-            bounds: the bound of each literal that is a length, None for every other; empty if there are no lengths.
+            bounds: the bound of each literal that is a length, None for any other literal; empty if there are no
+                lengths.
         """
         every = list(range(len(sizes)))
         unknown = cls(every, [], None, []) if len(every) == 1 else cls([], every, None, [])
@@ -72,7 +76,7 @@ class Combination:
         places = np.arange(len(holds))
         idle = []
         for i in every:
-            other = places ^ (1 << i)  # the same sets, but for this literal
+            other = places ^ (1 << i)  # the same sets, except for this literal
             if not ((reached != reached[other]) & can_be & can_be[other]).any():
                 idle.append(i)
         others = [i for i in every if i not in required and i not in idle]
@@ -90,11 +94,11 @@ class Combination:
 
     @property
     def most_dropped(self) -> int:
-        """The most literals that a text can omit: all but the first required one and the first of the others."""
+        """The maximum number of literals a text can omit: all but the first required one and the first other one."""
         return max(len(self.required) - 1, 0) + max(len(self.others) - 1, 0)
 
     def text(self, said: Sequence[Said], dropped: int = 0) -> str:
-        """Return the condition as text, to follow "sentences"; the last `dropped` literals are only counted."""
+        """Return the condition as text to follow the word "sentences". The last `dropped` literals are only counted."""
         of_others = min(dropped, max(len(self.others) - 1, 0))
         of_required = min(dropped - of_others, max(len(self.required) - 1, 0))
         required = [said[i] for i in self.required[: len(self.required) - of_required]]
@@ -129,7 +133,10 @@ def _can_hold(holds: Bools, bounds: Sequence[Bound | None]) -> Bools:
 
 
 def list_conditions(said: Sequence[Said], conjunction: str, dropped: int = 0) -> str:
-    """Return literals as a list. Those that start with "with" come first and share it; `dropped` more are counted."""
+    """Return literals as a list in words, followed by the number of `dropped` further literals.
+
+    Literals that start with "with" come first and share that word.
+    """
     own = [s for s in said if s.lead == "with"]
     pieces = [f"{'' if i else 'with '}{s.body}" for i, s in enumerate(own)]
     pieces += [f"{s.lead} {s.body}" for s in said if s.lead != "with"]

@@ -17,7 +17,7 @@ _KEYS = [(name, "ascending") for name in ("layer", "basis", "model", "measure")]
 
 
 def range_measures(models: RangeModels) -> dict[str, Floats]:
-    """Return the summarised measures of range models by name, with one number for each unit."""
+    """Return those measures of range models that are summarised, by name, with one value for each unit."""
     return {
         "r2": models.r2,
         "r2_nuisance": models.r2_nuisance,
@@ -27,13 +27,15 @@ def range_measures(models: RangeModels) -> dict[str, Floats]:
 
 
 def control_rows(layer: int, basis: str, model: str, measures: Mapping[str, Floats]) -> pa.Table:
-    """Return a row for each measure: the number of units with a value, their mean and quantiles. No units, no rows.
+    """Return a row for each measure: the number of units with a value, and the mean and quantiles of the values.
+
+    Without units there are no rows.
 
     Args:
         layer: counted from 1.
         basis: one of `BASES`.
         model: one of `MODELS`.
-        measures: by name, a number for each unit of the layer; NaN if unknown.
+        measures: for each measure's name, a value for each unit of the layer; NaN if unknown.
     """
     rows: list[dict[str, object]] = []
     for measure, numbers in measures.items():

@@ -9,7 +9,7 @@ from ops.arrays import Int64s
 from ops.sampling import CONTROLLED
 from ops.topk.neurons import Neurons
 
-CARDED = 128  # units of a layer with controls of the score card
+CARDED = 128  # number of units of a layer for which controls of the score card are fitted
 
 
 @dataclass(frozen=True)
@@ -17,8 +17,8 @@ class Controls:
     """The controls of a run.
 
     Attributes:
-        are_fitted: whether any controls are fitted. If so, every unit has those of the range model.
-        carded: numbers of the neurons that also have those of the score card, ascending.
+        are_fitted: whether any controls are fitted. If so, the controls of the range model are fitted for every unit.
+        carded: numbers of the neurons for which the controls of the score card are fitted too, ascending.
     """
 
     are_fitted: bool
@@ -26,14 +26,14 @@ class Controls:
 
     @classmethod
     def drawn(cls, are_fitted: bool, neurons: Neurons, explained: Int64s, size: int, seed: int) -> Self:
-        """Draw `size` of every layer's explained units, or all if there are fewer.
+        """Draw `size` of each layer's explained units, or all of them if there are fewer.
 
         Args:
             are_fitted: whether controls are fitted.
             neurons: the run's neurons.
             explained: numbers of the explained neurons, ascending.
-            size: units to draw from each layer.
-            seed: of the draw.
+            size: number of units to draw from each layer.
+            seed: the seed of the draw.
         """
         carded = []
         for layer in neurons.layers:

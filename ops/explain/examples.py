@@ -13,12 +13,12 @@ TENTHS = 10
 
 @dataclass(frozen=True)
 class Examples:
-    """Sentences of several units, by unit, tenth and sentence, `[rows]` each.
+    """Sentences of several units, sorted by unit, tenth and sentence, `[rows]` each.
 
     Attributes:
-        unit: its index among the given units.
-        quantile: the tenth of the activation sample, 0 for the lowest activations to 9 for the highest.
-        sent_id: the sentence.
+        unit: the unit's index among the given units.
+        quantile: the tenth of the activation sample, from 0 for the lowest activations to 9 for the highest.
+        sent_id: the sentence's id.
         activation: the unit's activation in it.
     """
 
@@ -35,10 +35,10 @@ def examples(activations: Float32s, sent_ids: Int64s, seed: int, each: int = 5) 
     random order before the sample is cut into tenths.
 
     Args:
-        activations: `[n, units]`.
-        sent_ids: of the sample, `[n]`.
-        seed: of the draws.
-        each: sentences drawn from a tenth; all of them if it has fewer.
+        activations: each unit's activation in the sample's sentences, `[n, units]`.
+        sent_ids: the ids of the sample's sentences, `[n]`.
+        seed: the seed of the draws.
+        each: number of sentences to draw from a tenth; if the tenth has fewer, all of them are returned.
     """
     n, units = activations.shape
     rng = np.random.default_rng([seed, sampling.EXAMPLES])

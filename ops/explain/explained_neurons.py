@@ -46,7 +46,7 @@ def known_rows(sentences: SentenceStore, sampled: Int64s) -> Int64s:
 def read_sets(
     store: Store, neurons: Neurons, sentences: SentenceStore, numbers: Int64s | None = None
 ) -> Iterator[tuple[Int64s, Int64s]]:
-    """Yield the winners of some neurons, by default of all, by rank: set numbers and rows, one row group at a time."""
+    """Yield the winners of some neurons, by default of all, sorted by rank: set numbers and rows, by row group."""
     for number, rows in winner_groups(store, neurons, numbers):
         yield number, sentences.rows(rows["sent_id"].to_numpy())
 
@@ -58,14 +58,15 @@ class ExplainedNeurons:
         store: the run's folder.
         mining: the annotated sentences, with words in lower case.
         pool: the literals.
-        runs: which of the known sentences have each literal, and the number of sentences, for consecutive blocks.
+        runs: for each of the consecutive blocks of known sentences, which of its sentences have each literal, and its
+            number of sentences.
         hubs: the sentences that win for nearly every neuron.
-        pairs: neurons whose activations correlate.
+        pairs: the pairs of neurons whose activations correlate.
         scored: number of scored sentences of the corpus, N.
-        seed: of all draws.
+        seed: the seed of all draws.
         literals, card_literals: maximum number of literals in a range model and on a score card.
         controls: which controls are fitted.
-        rotates: whether a random rotation of each layer is one of them.
+        rotates: whether a random rotation of each layer is one of the controls.
     """
 
     def __init__(
@@ -117,8 +118,10 @@ class ExplainedNeurons:
             )  # fmt: skip
 
     def explain(self, numbers: Int64s) -> dict[str, pa.Table]:
-        """Return the rows of some neurons in `explanations` (without families), `explanation_terms` and `examples`,
-        and `values`, which the controls summarise."""
+        """Return the rows of some neurons in `explanations` (without families), `explanation_terms` and `examples`.
+
+        Also return `values`, which the controls summarise.
+        """
         assert self.mining.held_out is not None
         tables = self.explainer.explain(numbers, list(self._found(numbers)), self.mining.held_out)
         examples = pa.concat_tables([self._examples(numbers), tables.pop("negatives")])
@@ -128,7 +131,7 @@ class ExplainedNeurons:
         return Known(rows, weighs, self.document[rows], self.held_out[rows], matrix)
 
     def _found(self, numbers: Int64s) -> Iterator[Found]:
-        """Yield the sets of winners of a range of neurons, with the literals that belong to each set alone."""
+        """Yield the sets of winners of some neurons, with the literals that belong to each set alone."""
         blocks = list(read_sets(self.store, self.mining.neurons, self.mining.sentences, numbers))
         number, row = (np.concatenate([np.zeros(0, np.int64), *column]) for column in zip(*blocks, strict=True))
         for one in np.unique(number).tolist():
@@ -137,7 +140,7 @@ class ExplainedNeurons:
             yield Found(one, winners, own, names)
 
     def _own(self, number: int, winners: Int64s) -> tuple[Own, list[tuple[str, str, list[str]]]]:
-        """Return the literals of one set alone: hubs, and words that are not in the pool."""
+        """Return the literals that belong to one set alone: hubs, and words that are not in the pool."""
         hubs, patterns = self.hubs.of(self._family(number)), Sequences.from_lists([])
         known = _found_at(places_among(self.rows, hubs)[0])
         texts, items = [HUB], [[HUB]]

@@ -10,7 +10,7 @@ from ops.compare.activation_vectors import unit_vectors
 from ops.topk.neurons import POLES
 
 LEAST_CORRELATION = 0.6
-_UNITS = 512  # compared at once
+_UNITS = 512  # number of units compared at once
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ def correlated_pairs(activations: Float32s, first: int, stop: int, least: float 
     """Return the pairs of each neuron of a block with all other neurons whose activations correlate with its own.
 
     Args:
-        activations: of all neurons, by number, `[n, neurons]`.
-        first, stop: the block.
+        activations: the activations of all neurons, ordered by the neurons' numbers, `[n, neurons]`.
+        first, stop: the block's neurons, from number `first` up to but excluding `stop`.
         least: minimum absolute correlation of a pair.
     """
     starts = range(0, activations.shape[1], _UNITS)
@@ -51,7 +51,10 @@ def correlated_pairs(activations: Float32s, first: int, stop: int, least: float 
 
 
 def vector_pairs(vectors: Float32s, first: int, stop: int, least: float = LEAST_CORRELATION) -> Pairs:
-    """Return the same from all neurons' `unit_vectors`, `[neurons, n]`, which need not be recomputed for each block."""
+    """Return what `correlated_pairs` returns, given the `unit_vectors` of all neurons, `[neurons, n]`.
+
+    The vectors need not be recomputed for each block.
+    """
     blocks = ((start, vectors[start : start + _UNITS]) for start in range(0, len(vectors), _UNITS))
     return _pairs(vectors[first:stop], first, blocks, least)
 
@@ -75,9 +78,10 @@ class Families:
     """The family of each neuron and pole.
 
     Attributes:
-        family: counted from 0 in the order in which their leaders are chosen, `[rows]`.
-        correlation: between the activations of the neuron and of the family's leader, `[rows]`; 1 for the leader.
-        is_leader: `[rows]`.
+        family: the family's index, counted from 0 in the order in which the leaders are chosen, `[rows]`.
+        correlation: correlation between the activations of the neuron and of the family's leader, `[rows]`; 1 for the
+            leader.
+        is_leader: whether the row is the family's leader, `[rows]`.
     """
 
     family: Int32s
@@ -88,16 +92,16 @@ class Families:
 def families(neuron: Int64s, pole: Int64s, f1: Floats, pairs: Pairs) -> Families:
     """Group neurons and poles greedily around the best ones.
 
-    Rows are visited by f1 descending, then by neuron and pole; rows without an f1 come last. A row that is in no family
-    yet leads a new one. The new family takes all remaining rows whose activations correlate with the leader's: those of
-    the same pole if the correlation is positive, and of the other pole if it is negative.
+    Rows are visited in the order of their F1, descending, then of neuron and pole; rows without an F1 come last. A row
+    that is in no family yet leads a new one. Remaining rows whose activations correlate with the leader's join the new
+    family: those of the same pole if the correlation is positive, and those of the other pole if it is negative.
 
     Args:
-        neuron: by number, as `ops.topk.neurons.Neurons.number` counts them, `[rows]`; each neuron and pole at most
-            once.
-        pole: the place of each row's pole in `POLES`, `[rows]`.
-        f1: `[rows]`; may be NaN.
-        pairs: of all neurons that correlate.
+        neuron: the number of each row's neuron, as `ops.topk.neurons.Neurons.number` returns it, `[rows]`. Each neuron
+            and pole occurs at most once.
+        pole: the index of each row's pole in `POLES`, `[rows]`.
+        f1: the F1 of each row, `[rows]`; may be NaN.
+        pairs: all pairs of neurons whose activations correlate.
     """
     rows = len(neuron)
     family, correlation = np.full(rows, -1, np.int32), np.ones(rows)

@@ -1,4 +1,4 @@
-"""Hard negatives: sentences that an explanation takes for winners and that do not activate the neuron."""
+"""Hard negatives: sentences that an explanation takes for winners but that do not activate the neuron."""
 
 import numpy as np
 
@@ -10,18 +10,18 @@ from ops.explain.set_explainer import Own
 from ops.explain.some_occurrences import of_literals, of_sentences
 from ops.patterns.occurrences import Occurrences
 
-MOST = 5  # of a neuron and pole
+MOST = 5  # maximum number of hard negatives of a neuron and pole
 
 
 def sample_scores(card: ScoreCard, pool: Occurrences, own: Own, places: Int32s, sentences: int) -> Float64s:
     """Return the score of a card for each sentence of the activation sample, `[sentences]`.
 
     Args:
-        card: its literals are places in the pool and, after these, in `own`.
+        card: the score card. Its literals are indices into the pool; indices past the pool's end refer to `own`.
         pool: the sentences of the sample that have each literal of the pool.
         own: the literals of this neuron and pole alone, with the known sentences that have each.
-        places: of each known sentence its place in the sample, -1 for a sentence outside, int32 `[known]`.
-        sentences: of the sample.
+        places: the index of each known sentence in the sample, -1 for a sentence outside it, int32 `[known]`.
+        sentences: the number of sentences of the sample.
     """
     size = len(pool.offsets) - 1
     of_pool = card.literals < size
@@ -45,21 +45,21 @@ def hard_negatives(
     is_sparse: bool = False,
     most: int = MOST,
 ) -> Int64s:
-    """Return the places of the hard negatives among the sentences of the activation sample, best first.
+    """Return the indices of the hard negatives among the sentences of the activation sample, best first.
 
-    These are sentences with a score of at least the threshold that are no winner of the neuron and do not activate it.
-    For the pole `top` their activation is the sample's median or lower, for `bottom` the median or higher. A sparse
-    feature must be inactive (0). Those with the highest scores are taken. Of equal scores the activation that is
-    farther from the pole comes first, then the smaller place.
+    A hard negative has a score of at least the threshold, is not a winner of the neuron, and does not activate it. For
+    the pole `top` its activation is at most the sample's median, and for `bottom` at least the median. A sparse feature
+    must be inactive (0). The sentences with the highest scores are returned. Among equal scores, the sentence whose
+    activation is farther from the pole comes first, then the one with the smaller index.
 
     Args:
-        scores: of the card, `[n]`.
-        threshold: of the card.
-        activations: of the neuron, `[n]`.
+        scores: the card's score of each sentence, `[n]`.
+        threshold: the card's threshold.
+        activations: the neuron's activation in each sentence, `[n]`.
         won: whether a sentence is a winner of the neuron at either pole, `[n]`.
         pole: `top` or `bottom`.
         is_sparse: whether the neuron is a sparse feature, which is 0 where it is inactive.
-        most: how many are taken.
+        most: maximum number of hard negatives to return.
     """
     heights = activations.astype(np.float64) if pole == "top" else -activations.astype(np.float64)
     is_quiet = activations == 0 if is_sparse else heights <= np.median(heights)

@@ -23,9 +23,9 @@ class CardScores:
     """The scores of a score card. Undefined numbers are NaN.
 
     Attributes:
-        average_precision: of sentences ranked by their score, on the test half; ties enter together. This and the
-            next three have a 95 % interval, whose ends are in `_low` and `_high`.
-        precision, recall, f1: of the sentences that the card calls winners, on the test half.
+        average_precision: average precision of the test half's sentences, ranked by score; ties enter together. This
+            measure and the next three have a 95 % interval, whose ends are the attributes with `_low` and `_high`.
+        precision, recall, f1: precision, recall and F1 of the sentences that the card calls winners, on the test half.
         auc: area under the ROC curve, on the test half.
         single_f1: F1 of the best single literal, on the test half, with an interval from the same bootstrap samples.
         gains: average precision lost if a literal is removed and the others are refitted, `[m]`.
@@ -66,7 +66,7 @@ class CardScores:
 def resampling(documents: int, seed: int, resamples: int = RESAMPLES, purpose: int = CARD_RESAMPLES) -> UInt8s:
     """Draw how often each bootstrap sample contains each document, `[documents, resamples]`: Poisson with a mean of 1.
 
-    `purpose` is the number of the draw in `ops.sampling`.
+    `purpose` is the constant of `ops.sampling` that identifies the draw.
     """
     return np.random.default_rng([seed, purpose]).poisson(1.0, (documents, resamples)).astype(np.uint8)
 
@@ -81,12 +81,12 @@ def evaluate(
     half of the corpus, or if the test half has no winners or nothing but winners.
 
     Args:
-        card: from `learn`.
+        card: the score card, as `learn` returns it.
         found: the sentences that have each literal, as passed to `learn`.
         labelled: the sentences.
         resamples: how often each sample contains each document, `[documents, samples]`; None for no intervals.
-        leave_out: whether to compute the shares of the card and of each literal, and what is lost without each literal,
-            for which the others are refitted; otherwise these are NaN.
+        leave_out: whether to compute the shares of the card and of each literal, and the gain of each literal, for
+            which the others are refitted; otherwise these are NaN.
     """
     cells = Cells.by(found, card.literals, len(labelled.winner))
     scores, weight = card.scores(cells.has), labelled.baseline_weight
@@ -144,7 +144,7 @@ def held_out_f1(card: ScoreCard, found: Occurrences, labelled: Labelled) -> floa
 
 
 def _each(weight: float) -> Float64s:
-    """Return the weight of one sentence of each of the `sides`, `[4, 1]`."""
+    """Return the weight of one sentence on each of the four `Labelled.sides`, `[4, 1]`."""
     return np.array([[weight], [1.0], [weight], [1.0]])
 
 

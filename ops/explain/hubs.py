@@ -15,10 +15,10 @@ class Hubs:
     """The sentences that win for more than `most` neuron-poles, and which of them each neuron-pole has as winners.
 
     Attributes:
-        rows: the sentences, ascending, `[hubs]`.
-        wins: for how many neuron-poles each wins, `[hubs]`.
-        won: by set number, the hubs among a neuron-pole's winners, as indices into `rows`.
-        most: as `ops.sentences.hubs.most_wins` returns it.
+        rows: the sentences' rows in the store, ascending, `[hubs]`.
+        wins: the number of neuron-poles for which each sentence wins, `[hubs]`.
+        won: for each set number, the hubs among the winners of that neuron-pole, as indices into `rows`.
+        most: the number of wins above which a sentence is a hub, as `ops.sentences.hubs.most_wins` returns it.
     """
 
     rows: Int64s
@@ -31,10 +31,10 @@ class Hubs:
         """Find the hubs among all sentences.
 
         Args:
-            wins: for how many neuron-poles each sentence wins, `[rows]`.
-            winners: all winners, each once, a block at a time: set numbers, and rows of the sentences.
-            sets: the number of sets; set numbers are below this.
-            most: as `most_wins` returns it.
+            wins: the number of neuron-poles for which each sentence wins, `[rows]`.
+            winners: blocks of winners, with each winner once: set numbers, and rows of the sentences.
+            sets: the number of sets; every set number is below it.
+            most: the number of wins above which a sentence is a hub, as `most_wins` returns it.
         """
         rows = np.flatnonzero(wins > most)
         places, numbers = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]

@@ -2,5 +2,6 @@
 
 KINDS = ("word", "tag", "subtree", "mark", "value", "length", "topic", "hub")
 
-# Not about language: where a sentence comes from, how long it is, and whether it wins for nearly every neuron.
+# These kinds are not about language, but about a sentence's source, its length, and whether it wins for nearly every
+# neuron.
 NUISANCE = frozenset({"value", "length", "hub"})

@@ -1,4 +1,4 @@
-"""Which literals the sentences have that all neurons are compared with: computed once for all neurons."""
+"""The literals of the sentences with which all neurons are compared, computed once for all neurons."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ def one_after_another(parts: Iterable[tuple[Occurrences, int]]) -> Occurrences:
 
 
 def beside(first: Occurrences, second: Occurrences) -> Occurrences:
-    """Return the occurrences of the first literals followed by the second ones, over the same sentences."""
+    """Return the occurrences of the first literals followed by those of the second ones, over the same sentences."""
     offsets = np.concatenate((first.offsets, second.offsets[1:] + first.offsets[-1]))
     return Occurrences(np.concatenate((first.sentences, second.sentences)), offsets)
 
@@ -55,8 +55,8 @@ class KnownLiterals:
     """Which of the L literals each of n sentences has.
 
     Attributes:
-        found: by literal.
-        sentences: n.
+        found: the sentences that have each literal.
+        sentences: the number of sentences, n.
     """
 
     found: Occurrences

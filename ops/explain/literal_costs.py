@@ -12,15 +12,15 @@ LEAST, WEIGHT = 3.0, 1.0
 def costs(support: Int64s, nuisance: Bools) -> Float64s:
     """Return the cost of each literal of a pool, `[L]`, in nats.
 
-    Literals are ranked by how many sentences have them, the most common first; ties keep their order. Nuisance and
-    language are ranked separately. The cost is the length of a literal's name in the shorter of two codes. One gives
-    short names to the few literals that most sentences have: log(rank) + log(1 + 1/2 + ... + 1/n). In the other all
-    names are equally long: log(n). So the few common literals do not pay for the thousands of rare ones. The weight
-    costs one more nat, as in Akaike's criterion. The total is at least 3, odds of 20 to 1, however few literals there
-    are.
+    Literals are ranked by the number of sentences that have them, the most common first; ties keep their order.
+    Nuisance and language are ranked separately. The cost is the length of a literal's name in the shorter of two codes.
+    The first code gives short names to the most common of n literals: log(rank) + log(1 + 1/2 + ... + 1/n). In the
+    second code all names are equally long: log(n). So the few common literals do not pay for the thousands of rare
+    ones. The weight costs one more nat, as in Akaike's criterion. The total is at least 3 nats (odds of 20 to 1),
+    however few literals there are.
 
     Args:
-        support: sentences that have each literal, `[L]`.
+        support: number of sentences that have each literal, `[L]`.
         nuisance: which literals are nuisance, `[L]`.
 
     >>> costs(np.arange(100), np.zeros(100, bool))[[99, 90, 50, 0]].round(2).tolist()
@@ -34,10 +34,12 @@ def costs(support: Int64s, nuisance: Bools) -> Float64s:
 
 
 def costs_of_more(nuisance: Bools, pool: Bools) -> Float64s:
-    """Return the costs of literals outside the pool, which rank in order after all of the pool's of their kind.
+    """Return the costs of literals outside the pool, `[m]`, in nats.
+
+    They are ranked in the given order, after the pool's nuisance literals or after its language literals.
 
     Args:
-        nuisance: which of them are nuisance, `[m]`.
+        nuisance: which of these literals are nuisance, `[m]`.
         pool: which of the pool's literals are nuisance, `[L]`.
     """
     found = np.empty(len(nuisance))

@@ -48,7 +48,7 @@ class LiteralMatrix:
         return _support(self._sentences, self._starts, stop)
 
     def documents(self, codes: Int64s) -> Int64s:
-        """Count the documents with each literal among the first sentences, given their codes, `[literals]`."""
+        """Count the documents with each literal, given the document codes of the first sentences, `[literals]`."""
         return _documents(self._sentences, self._starts, codes, int(codes.max(initial=-1)) + 1)
 
     def sums(self, values: Float64s, literals: Int64s | None = None) -> Float64s:
@@ -57,7 +57,7 @@ class LiteralMatrix:
         The sum of a column does not depend on the other columns, not even by rounding.
 
         Args:
-            values: of the first sentences.
+            values: the values of the first sentences.
             literals: the literals to sum over; None for all.
         """
         which = np.arange(len(self)) if literals is None else literals

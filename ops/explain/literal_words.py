@@ -1,4 +1,4 @@
-"""A literal in plain English, as part of a sentence about sentences."""
+"""Literals in plain English, as parts of a statement about sentences."""
 
 import re
 import unicodedata
@@ -32,8 +32,9 @@ class Term:
 
     Attributes:
         kind: one of `ops.explain.kinds.KINDS`.
-        pattern: the literal, readable; of a topic, its most typical words.
-        items: its parts: the property and the value of a value, the maximum number of words of a length.
+        pattern: the literal as readable text; for a topic, its most typical words.
+        items: the literal's parts. For a value these are the property and the value, for a length the maximum number of
+            words.
         negated: whether lacking it counts in favour of a winner.
         weight: log-odds of having it, below 0 if it is negated.
         share: share of the winners for which it holds as stated.
@@ -51,7 +52,7 @@ class Term:
 
 @dataclass(frozen=True)
 class PatternRules:
-    """The rules by which patterns were mined, as far as they change the meaning of a pattern.
+    """Those rules by which patterns were mined that change the meaning of a pattern.
 
     Attributes:
         word_gap: whether other words may occur between the words of a pattern.
@@ -68,7 +69,7 @@ class PatternRules:
 
 
 class Said(NamedTuple):
-    """A literal in words: `lead` and `body` follow "sentences"; `noun` goes into a list of things one may have."""
+    """A literal in words: `lead` and `body` follow "sentences"; `noun` is used in lists of what a sentence may have."""
 
     lead: str
     body: str
@@ -81,7 +82,7 @@ def say(term: Term, rules: PatternRules, most: int) -> Said:
     Args:
         term: the literal.
         rules: the rules by which patterns were mined.
-        most: maximum characters of a name; a longer one is replaced by its code, which is cut if necessary.
+        most: maximum number of characters of a name; a longer name is replaced by its code, which is cut if necessary.
     """
     if term.kind == "length":
         body = f"{'more than' if term.negated else 'at most'} {term.items[0]} words"

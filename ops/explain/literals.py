@@ -19,12 +19,12 @@ from ops.patterns.subtree_patterns import Subtrees
 from ops.sentences.mining_view import MiningView
 from ops.sentences.names import Names
 
-# Of two equivalent literals, the one of the plainer kind is shown: the earlier one here.
+# Of two equivalent literals, the one whose kind comes first in this list is shown.
 PLAINEST_FIRST = ("word", "mark", "topic", "tag", "subtree", "value", "length", "hub")
 
 _ROWS = 1 << 13  # sentences processed at once
 
-# Returns which of some sentences have each of some literals.
+# A function that returns, for each of some literals, which of the given sentences have it.
 _Find = Callable[[Selection], Occurrences]
 
 
@@ -34,7 +34,7 @@ def plainness(kinds: Sequence[str], items: Sequence[list[str]], patterns: Sequen
     Literals are ranked by kind (`PLAINEST_FIRST`), then by the number of items, the length of the text, and the index.
 
     Args:
-        kinds, items, patterns: of each literal.
+        kinds, items, patterns: the kind, the items and the text of each literal.
         first: the index of the first literal; a neuron's own literals are numbered after the pool's.
 
     >>> plainness(["tag", "word", "word"], [["NN"], ["of", "a"], ["cat"]], ["NN", "of a", "cat"]).argsort().tolist()
@@ -51,13 +51,14 @@ class Literals:
     Args:
         pool: the literals, by the schema of `ops.explain.pool`.
         view: the sentences, with words in lower case.
-        kinds: the pattern kinds that the sentences have, out of word, tag and subtree, with the run's rules for gaps.
+        kinds: the kinds of pattern (word, tag, subtree) for which the sentences are annotated, with the run's rules for
+            gaps.
 
     Attributes:
         kind: each literal's index in `KINDS`, int8.
-        pattern, items: its text and its items; for a topic, the words of the class.
-        nuisance: whether it is not about language, bool.
-        plainness: as the function of that name returns it.
+        pattern, items: each literal's text and items; the items of a topic are the words of its class.
+        nuisance: whether each literal is about something other than language, bool.
+        plainness: the plainness of each literal, as the function `plainness` returns it.
     """
 
     def __init__(self, pool: pa.Table, view: MiningView, kinds: Mapping[str, PatternKind]) -> None:
@@ -80,7 +81,9 @@ class Literals:
         return len(self.pattern)
 
     def find(self, rows: Int64s, which: Int64s | None = None) -> Occurrences:
-        """Return which of these sentences have each literal. A literal with a name that no sentence has occurs nowhere.
+        """Return which of these sentences have each literal.
+
+        A literal with an item that no sentence of the corpus has is found in none.
 
         Args:
             rows: the sentences, distinct.
@@ -113,7 +116,7 @@ class Literals:
         return _Values(items, self._profiler) if kind == "value" else _Lengths(items)
 
     def _finders(self, which: Int64s) -> list[tuple[Int64s, _Find]]:
-        """Return for each kind the positions in `which` of its literals, and the function that finds them."""
+        """Return, for each kind, the positions in `which` of the kind's literals, and the function that finds them."""
         found = []
         for kind, asked in self._asked.items():
             own = np.flatnonzero(self.kind[which] == KINDS.index(kind))
@@ -128,10 +131,10 @@ class _Patterns:
     """Word, tag and subtree patterns.
 
     Args:
-        codes: codes of their items, -1 for a name that no sentence has.
+        codes: codes of the patterns' items, -1 for an item that no sentence has.
         brackets: the subtrees as text; None for words and tags.
         names: the number of names that have codes.
-        kind: finds them; None if the sentences lack the required annotation.
+        kind: the kind, which finds the patterns; None if the sentences lack the required annotation.
     """
 
     def __init__(self, codes: Sequences, brackets: list[str] | None, names: int, kind: PatternKind | None) -> None:
@@ -147,14 +150,14 @@ class _Patterns:
 
 
 class _Words:
-    """Sets of words: topics, or single punctuation marks. A sentence has one if it contains any of its words.
+    """Sets of words: topics, or single punctuation marks. A sentence has a set if it contains any of the set's words.
 
     No two sets share a word.
 
     Args:
         codes: codes of each set's words, -1 for a word that no sentence has.
         words: the number of words.
-        are_marks: whether they are punctuation marks and not words.
+        are_marks: whether the sets are punctuation marks and not words.
     """
 
     def __init__(self, codes: Sequences, words: int, are_marks: bool) -> None:
@@ -176,7 +179,7 @@ class _Words:
 
 
 class _Values:
-    """Values of data set and metadata. The items of each are its property and its value."""
+    """Values of data set and metadata. The items of each literal are a property and its value."""
 
     def __init__(self, items: list[list[str]], profiler: Profiler) -> None:
         self._properties = value_properties(profiler)
@@ -202,7 +205,7 @@ class _Values:
 
 
 class _Lengths:
-    """At most so many words, punctuation included."""
+    """Upper bounds on the number of words of a sentence, including punctuation."""
 
     def __init__(self, items: list[list[str]]) -> None:
         self._most = np.array([int(n) for (n,) in items], np.int64)
@@ -248,7 +251,10 @@ def _depths(brackets: list[str]) -> Int32s:
 
 
 def _side_by_side(parts: Sequence[tuple[Int64s, Occurrences]], n: int) -> Occurrences:
-    """Combine the occurrences of `n` literals; each part holds some of them, given by index, and no part the rest."""
+    """Combine parts into the occurrences of `n` literals.
+
+    Each part consists of the indices of some literals and their occurrences. A literal in no part has no occurrences.
+    """
     places = np.concatenate([np.zeros(0, np.int64), *(own for own, _ in parts)])
     found = Sequences.concatenate([Sequences(part.sentences, part.offsets) for _, part in parts])
     source = np.full(n, len(found), np.int64)

@@ -10,7 +10,7 @@ from ops.sentences.store import SentenceStore
 
 LEAST_SHARE, MOST_VALUES = 0.01, 200
 _DECILES = np.arange(1, 10) / 10
-_LENGTH = "words_per_sentence"  # the profiler's name for it
+_LENGTH = "words_per_sentence"  # the profiler's name for the length
 
 
 def value_properties(profiler: Profiler) -> dict[str, Property]:
@@ -23,7 +23,7 @@ def value_properties(profiler: Profiler) -> dict[str, Property]:
 
 
 def length_literals(store: SentenceStore) -> pa.Table:
-    """Return "at most n words" for each distinct inner decile of the baseline's lengths, rows of the pool's `SCHEMA`.
+    """Return "at most n words" for each distinct inner decile of the baseline's lengths, by the pool's `SCHEMA`.
 
     The literals are cumulative: nine of them cut the lengths into ten bins. A literal that holds for every baseline
     sentence is omitted.
@@ -37,12 +37,12 @@ def length_literals(store: SentenceStore) -> pa.Table:
 
 
 def value_literals(profiler: Profiler, least_share: float = LEAST_SHARE, most: int = MOST_VALUES) -> pa.Table:
-    """Return the frequent data sets and metadata values, most frequent first, rows of the pool's `SCHEMA`.
+    """Return the frequent data sets and metadata values, most frequent first, as rows of the pool's `SCHEMA`.
 
     The items of a value are its property, as `profiles/` names it, and the value itself.
 
     Args:
-        profiler: knows the properties.
+        profiler: counts the properties.
         least_share: minimum share of the baseline's sentences with a value. They must also come from at least two
             documents, and must not be all of the baseline.
         most: maximum number of values.

@@ -17,8 +17,8 @@ def orthonormal_basis(columns: Float64s, rows: int) -> Float64s:
     reorthogonalisation).
 
     Args:
-        columns: `[n, columns]`.
-        rows: at least one.
+        columns: the columns, `[n, columns]`.
+        rows: number of first rows on which the basis is orthonormal, at least one.
     """
     n, count = columns.shape
     basis = np.empty((n, 1 + count))

@@ -18,16 +18,19 @@ from ops.statistics.association import signed_g2
 
 MOST_WINNERS, TOP = 1_000, 30
 _NAMES = 1 << 16  # words whose spelling is cached
-RARE_COUNT, RARE_SHARE = 1_000, 0.01  # a rare word is in at most this many baseline sentences: the larger of both
+# A rare word occurs in at most this number, or this share, of the baseline's sentences, whichever is larger.
+RARE_COUNT, RARE_SHARE = 1_000, 0.01
 
 
 class WordIndex:
-    """Sentences as words, and which sentences have each word. A pattern is only searched where its rarest word occurs.
+    """Sentences as words, and which sentences have each word.
+
+    A pattern is only searched for in the sentences that contain its rarest word.
 
     Args:
-        words: of each sentence, as codes.
-        names: the codes are below this.
-        max_gap: words that may be skipped between two items of a pattern; None for any number.
+        words: the words of each sentence, as codes.
+        names: number of distinct words; every code is below it.
+        max_gap: maximum number of words skipped between two items of a pattern; None for no limit.
     """
 
     def __init__(self, words: Sequences, names: int, max_gap: int | None) -> None:
@@ -38,14 +41,15 @@ class WordIndex:
         self._starts = np.concatenate(([0], np.cumsum(np.bincount(once.items, minlength=names))))
 
     def rarest(self, patterns: Sequences) -> tuple[Int64s, Int64s]:
-        """Return the rarest word of each pattern, the first of several, and how many sentences have it."""
+        """Return the rarest word of each pattern, the first one if several tie, and how many sentences have it."""
         words = _rarest_words(patterns.items, patterns.offsets, self._starts)
         return words, self._starts[words + 1] - self._starts[words]
 
     def count(self, patterns: Sequences, counted: Bools, most: Int64s) -> Int64s:
         """Return how many of the sentences that `counted [sentences]` marks have each pattern, `[patterns]`.
 
-        Counting stops as soon as a pattern exceeds its `most [patterns]`; its number is then somewhere above `most`.
+        Counting stops as soon as a pattern's count exceeds its `most [patterns]`. The returned count is then only known
+        to be above `most`.
         """
         own = self._words.items, self._words.offsets, self._sentences, self._starts
         return _count(patterns.items, patterns.offsets, *own, self._gap, counted, most)
@@ -65,17 +69,17 @@ class OwnWords:
     one neuron. As in `patterns/`, a pattern of several words must have more lift than its rarest word by itself.
 
     Args:
-        kind: word patterns under the run's rules, with words in lower case.
+        kind: the word patterns, with words in lower case and the run's rules for gaps and support.
         baseline: the rows of the baseline.
         pool: the word patterns of the pool, as codes.
         min_count: minimum number of winners with a pattern, whatever their share.
-        productivity: minimum ratio of a pattern's lift to that of its rarest word; 0 for any.
-        seed: of the draw if there are many winners.
+        productivity: minimum ratio of a pattern's lift to the lift of its rarest word; 0 for no minimum.
+        seed: the seed of the draw of winners, which is made if there are more than `most_winners`.
         most_winners: maximum number of winners to mine.
         top: maximum number of patterns to return.
 
     Attributes:
-        index: of the baseline's words, by index in `baseline`.
+        index: the index of the baseline's words. Its sentences are indices into `baseline`.
     """
 
     def __init__(
@@ -90,7 +94,10 @@ class OwnWords:
         self._name = lru_cache(_NAMES)(kind.view.word_names.__getitem__)
 
     def texts_and_items(self, patterns: Sequences) -> tuple[list[str], list[list[str]]]:
-        """Return each pattern as readable text, and its items; for few patterns faster than the kind's own method."""
+        """Return each pattern as readable text, and its items.
+
+        For few patterns this is faster than the method of the kind itself.
+        """
         items = [[self._name(code) for code in codes] for codes in patterns.to_lists()]
         return [" ".join(own) for own in items], items
 
@@ -100,9 +107,9 @@ class OwnWords:
         Ties go to the pattern with more support, then to the shorter one.
 
         Args:
-            winners: rows of the neuron-pole's training winners, distinct. If there are many, a sample is mined.
+            winners: rows of the neuron-pole's training winners, distinct. At most `most_winners` are mined.
             counted: the training sentences of the baseline that are not winners, `[baseline]`.
-            number: of the set, for the draw.
+            number: the number of the set; the sample depends on it and on the seed.
         """
         own = np.asarray(winners)
         if len(own) > self._most:
@@ -125,13 +132,16 @@ class OwnWords:
     def _best(
         self, patterns: Sequences, support: Int64s, word: Int64s, of_word: Int64s, n: int, counted: Bools
     ) -> Sequences:
-        """Return the best patterns; `support` of `n` winners have each, and `of_word` have its rarest word `word`."""
+        """Return the best patterns.
+
+        `support` of the `n` winners have each pattern, and `of_word` of them have its rarest word, `word`.
+        """
         rest = int(np.count_nonzero(counted))
         rare, which = np.unique(word, return_inverse=True)
         singles = Sequences(rare.astype(np.int32), np.arange(len(rare) + 1))
         elsewhere = self.index.count(singles, counted, np.full(len(rare), rest))[which]
         is_single = patterns.lengths == 1
-        # More than `top` single words reach this bar, so counting stops for a pattern that cannot reach it.
+        # At least `top` single words reach this G2, so counting stops for a pattern that cannot reach it.
         good = np.sort(signed_g2(support[is_single], n, elsewhere[is_single], rest))
         bar = max(float(good[-self._top]) if len(good) > self._top else 0.0, 0.0)
         kept = np.flatnonzero(signed_g2(support, n, 0, rest) >= bar)
@@ -149,9 +159,10 @@ class OwnWords:
 
 
 def _most_at(bar: float, support: Int64s, n: int, rest: int) -> Int64s:
-    """Return in how many of `rest` sentences a pattern may occur for its G2 to be at least `bar`, `[patterns]`.
+    """Return how many other sentences may at most have a pattern for its G2 to be at least `bar`, `[patterns]`.
 
-    `support` of `n` winners have it. If no other sentence has it, its G2 is at least `bar`.
+    `support` of the `n` winners have the pattern, and there are `rest` other sentences. Its G2 must be at least `bar`
+    if none of these has it.
     """
     each, which = np.unique(support, return_inverse=True)
     low, high = np.zeros(len(each), np.int64), np.full(len(each), rest)
@@ -167,7 +178,8 @@ def _has(pattern: Int32s, words: Int32s, gap: int, last: Int64s) -> bool:
     """Return whether a sentence has a pattern; `last` is scratch space with a number for each item."""
     last[: pattern.size] = -1
     for place in range(words.size):
-        # From the last item down, so that each sees only earlier words. The latest match of an item is enough.
+        # Items are visited from the last to the first, so that each item sees only the matches of earlier words. The
+        # latest match of an item is enough.
         for item in range(pattern.size - 1, -1, -1):
             if words[place] != pattern[item]:
                 continue

@@ -9,14 +9,15 @@ import pyarrow.compute as pc
 from ops.arrays import Int64s, Integers
 from ops.explain.kinds import KINDS
 
-# A literal, and how many neuron-poles list it: 0 for topics, values and lengths, which no neuron lists.
+# The columns of a literal. `listed` is the number of neuron-poles that list the literal. It is 0 for topics, values and
+# lengths, which no neuron lists.
 SCHEMA = pa.schema(
     [("kind", pa.string()), ("pattern", pa.string()), ("items", pa.list_(pa.string())), ("listed", pa.int64())]
 )
 _LISTED = pa.schema([("set", pa.int64()), *(SCHEMA.field(name) for name in ("kind", "pattern", "items"))])
 MOST_PATTERNS = 20_000
 _PATTERNS = ("word", "tag", "subtree")
-_MARKS = "punctuation"  # its name in `profiles/`
+_MARKS = "punctuation"  # the name of the marks' property in `profiles/`
 
 # The columns of `patterns/` and of `profiles/` that are read for counting.
 PATTERN_COLUMNS = ["layer", "unit", "pole", "kind", "pattern", "items"]
@@ -24,13 +25,13 @@ PROFILE_COLUMNS = ["layer", "unit", "pole", "property", "value"]
 
 
 def count_listed(patterns: pa.Table, profiles: pa.Table) -> pa.Table:
-    """Return how many of some neuron-poles list each pattern and each mark, as rows of `SCHEMA`.
+    """Return the number of neuron-poles that list each pattern and each punctuation mark, as rows of `SCHEMA`.
 
-    Words and marks are folded to lower case first: a neuron-pole that lists `The` and `the` counts once.
+    Words and marks are converted to lower case first, so a neuron-pole that lists both `The` and `the` counts once.
 
     Args:
         patterns: the rows of these neuron-poles in `patterns/`, with `PATTERN_COLUMNS`.
-        profiles: their rows in `profiles/`, with `PROFILE_COLUMNS`.
+        profiles: the rows of the same neuron-poles in `profiles/`, with `PROFILE_COLUMNS`.
     """
     marks = profiles.filter(pc.equal(profiles["property"], _MARKS))
     one_each = np.arange(marks.num_rows + 1, dtype=np.int32)
@@ -52,10 +53,10 @@ def count_listed(patterns: pa.Table, profiles: pa.Table) -> pa.Table:
 def united(tables: Iterable[pa.Table], most: int = MOST_PATTERNS) -> pa.Table:
     """Return the literals that neurons list: all marks, and the patterns that the most neuron-poles list.
 
-    They are ordered by kind, then by how many list them, then by their text.
+    The literals are sorted by kind, then by the number of neuron-poles that list them, descending, then by text.
 
     Args:
-        tables: what `count_listed` returned for disjoint neuron-poles.
+        tables: the results of `count_listed` for disjoint groups of neuron-poles.
         most: maximum number of patterns; ties are broken by kind and text.
     """
     every = pa.concat_tables([SCHEMA.empty_table(), *tables]).combine_chunks()
@@ -68,13 +69,13 @@ def united(tables: Iterable[pa.Table], most: int = MOST_PATTERNS) -> pa.Table:
 
 
 def literal_rows(kind: str, patterns: list[str], items: list[list[str]]) -> pa.Table:
-    """Return literals of one kind that no neuron lists, rows of `SCHEMA`."""
+    """Return literals of one kind that no neuron lists, as rows of `SCHEMA`."""
     columns = [pa.repeat(kind, len(patterns)), patterns, items, np.zeros(len(patterns), np.int64)]
     return pa.table(columns, schema=SCHEMA)
 
 
 def _listed(table: pa.Table, kind: str, items: pa.ListArray) -> pa.Table:
-    """Return the neuron-pole, the kind, and the lower-case pattern and items of each row, by `_LISTED`."""
+    """Return each row's neuron-pole, kind, and pattern and items in lower case, as rows of `_LISTED`."""
     flat = items.flatten().dictionary_encode()
     lower = pa.array([name.lower() for name in flat.dictionary.to_pylist()], pa.string()).take(flat.indices)
     lengths = np.concatenate(([0], items.value_lengths().to_numpy())).astype(np.int32)
@@ -84,7 +85,7 @@ def _listed(table: pa.Table, kind: str, items: pa.ListArray) -> pa.Table:
 
 
 def _sets(table: pa.Table) -> Int64s:
-    """Return a number for each row's neuron-pole."""
+    """Return a number that identifies each row's neuron-pole."""
     layer, unit = (table[name].to_numpy().astype(np.int64) for name in ("layer", "unit"))
     is_top = pc.equal(table["pole"].cast(pa.string()), "top").to_numpy().astype(np.int64)
     return np.asarray(layer << 33 | unit << 1 | is_top)

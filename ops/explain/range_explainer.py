@@ -1,4 +1,4 @@
-"""Explains ranges of neurons: both models, what both would find by chance, and the resulting rows."""
+"""Explains ranges of neurons: computes both models, what both would find by chance, and the resulting rows."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -30,8 +30,9 @@ VALUES = pa.schema(
     [("layer", pa.int16()), ("basis", pa.string()), ("model", pa.string()), ("measure", pa.string()),
      ("value", pa.float64())]
 )  # fmt: skip
-RANDOM_SETS = 32  # of a run, shared by all sets, since explaining one costs as much as explaining a neuron
-LEAST_SAMPLE_WINNERS, SAMPLE_WINNERS = 50, 100  # of the control: the minimum, and one winner in this many sentences
+RANDOM_SETS = 32  # number of random sets that all sets share, since explaining one costs as much as explaining a neuron
+# The minimum number of winners in a control, and the number of sentences for each winner.
+LEAST_SAMPLE_WINNERS, SAMPLE_WINNERS = 50, 100
 
 
 Row = dict[str, Any]
@@ -42,9 +43,9 @@ class Found:
     """The winners of a neuron and pole, and the literals that belong to them alone.
 
     Attributes:
-        number: of the set (see `set_number`).
-        winners: rows of the store by rank.
-        own: literals of this set alone, and their kinds, patterns and items.
+        number: the number of the set (see `set_number`).
+        winners: the winners' rows in the store, sorted by rank.
+        own, names: the literals of this set alone, and the kind, pattern and items of each.
     """
 
     number: int
@@ -58,14 +59,15 @@ class SampleModels:
     """The models of the activation sample.
 
     Attributes:
-        fitter: of the range model.
+        fitter: fits the range models.
         sets: explains sets of the sample's sentences, which represent the corpus.
-        rows: of the sample's sentences, `[n]`.
-        layer: returns the activations of a layer, `[n, units]`.
-        seed: of rotations and permutations.
+        rows: the rows of the sample's sentences in the store, `[n]`.
+        layer: a function that returns the activations of a layer, `[n, units]`.
+        seed: the seed of rotations and permutations.
         most: maximum number of literals in a range model, not counting nuisance.
         rotates: whether a random rotation of a layer's units is one of the controls.
-        places: of each known sentence (`Own.known`) its place in the sample, -1 for one outside, `[known]`.
+        places: the index in the sample of each known sentence (see `Own.known`), -1 for a sentence outside it,
+            `[known]`.
         is_sparse: whether units are sparse features, which are 0 where they are inactive.
     """
 
@@ -84,13 +86,13 @@ class RangeExplainer:
     """Explains ranges of neurons.
 
     Args:
-        literals: of the pool.
+        literals: the literals of the pool.
         sets: explains sets of winners.
-        sample: the models of the activation sample; None where there is none.
-        neurons: of the run.
-        sent_id: of every row of the store.
-        controls: which are fitted.
-        rules: by which the patterns were mined.
+        sample: the models of the activation sample; None if there is no sample.
+        neurons: the run's neurons.
+        sent_id: the sentence id of every row of the store.
+        controls: the controls to fit.
+        rules: the rules by which the patterns were mined.
     """
 
     def __init__(
@@ -106,12 +108,12 @@ class RangeExplainer:
     def explain(self, numbers: Int64s, found: list[Found], chance: HeldOutSets) -> dict[str, pa.Table]:
         """Return the rows of some neurons: `explanations` without families, `explanation_terms`, `values`, `negatives`.
 
-        The last are rows of `examples`, the hard negatives of each set.
+        The rows of `negatives` have the columns of `examples` and are the hard negatives of each set.
 
         Args:
-            numbers: the neurons, ascending.
-            found: their sets of winners, in order.
-            chance: draws the random sets that each is compared with.
+            numbers: the numbers of the neurons, ascending.
+            found: the neurons' sets of winners, in order.
+            chance: draws the random sets that each set is compared with.
         """
         ranges, values = self._ranges(numbers)
         rows: list[dict[str, Any]] = []
@@ -143,14 +145,14 @@ class RangeExplainer:
         }
 
     def _hard_negatives(self, own: Explained, one: Found, won: Int64s, activations: Float32s, pole: str) -> list[Row]:
-        """Return the columns of `examples` of the hard negatives of one set; none without a literal.
+        """Return the columns of `examples` for the hard negatives of one set; none if its card has no literal.
 
         Args:
-            own: its score card.
+            own: the set's explanation.
             one: the set.
             won: the rows of the neuron's winners at both poles.
-            activations: of the neuron over the sample, `[n]`.
-            pole: of the set.
+            activations: the neuron's activations in the sample, `[n]`.
+            pole: the set's pole.
         """
         sample, card = self.sample, own.card
         if sample is None or not len(card.literals):
@@ -228,7 +230,7 @@ class RangeExplainer:
         return KINDS[pool.kind[literal]], pool.pattern[literal], pool.items[literal]
 
     def _ranges(self, numbers: Int64s) -> tuple[dict[int, dict[str, Any]], list[pa.Table]]:
-        """Return of each neuron the columns and literals of its range model and its activations over the sample.
+        """Return, for each neuron, its activations in the sample, and the columns and literals of its range model.
 
         Also returns the measures of the controls.
         """
@@ -311,8 +313,8 @@ class RangeExplainer:
         """Return how well a card distinguishes the top 1 % of the sample along each axis from the rest of the sample.
 
         Args:
-            sample: its models.
-            activations: of the sample, `[n, axes]`.
+            sample: the models of the sample.
+            activations: the sample's activations, `[n, axes]`.
             found: whether to measure also if anything was found, which requires intervals.
         """
         n, axes = activations.shape
@@ -395,7 +397,7 @@ def _verdict(own: Explained, matched_f1: float, random_f1: float) -> str:
 
 
 def _values(layer: int, basis: str, model: str, measures: Mapping[str, Floats]) -> list[pa.Table]:
-    """Return a row for each number, by `VALUES`."""
+    """Return a row for each value, with the columns of `VALUES`."""
     tables = []
     for measure, values in measures.items():
         key = [pa.repeat(name, len(values)) for name in (layer, basis, model, measure)]

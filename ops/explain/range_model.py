@@ -20,10 +20,10 @@ from ops.patterns.occurrences import Occurrences
 from ops.statistics.cluster_bootstrap import draw_clusters, percentile_interval
 
 COPY = 0.9  # Jaccard similarity from which two literals count as near-copies
-HELD_BACK = 0.25  # of the training documents
-LEAST_SENTENCES, LEAST_DOCUMENTS = 10, 3  # in which a literal must occur, where literals are chosen
+HELD_BACK = 0.25  # share of the training documents
+LEAST_SENTENCES, LEAST_DOCUMENTS = 10, 3  # in which a literal must occur, among those on which literals are chosen
 LEAST_TEST_DOCUMENTS = 10  # required for an interval
-_UNITS = 64  # at once, so that their sums over a literal's sentences fit in the processor's cache
+_UNITS = 64  # processed at once, so that their sums over a literal's sentences fit in the processor's cache
 _CACHE_BYTES = 400_000_000  # for cached literals that several units choose
 _ROUNDING = 1e-12  # share of the squares below which float32 values count as constant
 
@@ -33,12 +33,13 @@ class RangeModels:
     """The model of each unit, and its scores on the test half of the documents.
 
     Attributes:
-        literals: the indices of its language literals in the order of choice, `[units, most]` int32; -1 for none.
-        weights: what each adds to the activation, `[units, most]`; NaN if there is no literal.
-        gains: R2 on the test half that is lost without each, with the others refitted, `[units, most]`.
+        literals: the indices of the language literals in the order of choice, `[units, most]` int32; -1 for none.
+        weights: what each literal adds to the activation, `[units, most]`; NaN if there is no literal.
+        gains: the R2 on the test half that is lost without each literal, with the others refitted, `[units, most]`.
         count: number of language literals, `[units]` int32.
-        r2: 1 - SSE / SST around the mean of the test half, `[units]`; NaN where nothing varies there.
-        r2_low, r2_high: ends of its 95 % interval, by a bootstrap over documents; NaN with fewer than 10 of them.
+        r2: 1 - SSE / SST, with SST around the mean of the test half, `[units]`; NaN if the unit is constant there.
+        r2_low, r2_high: ends of the 95 % interval of `r2`, by a bootstrap over documents; NaN if the test half has
+            fewer than 10 documents.
         r2_nuisance: the R2 of the nuisance literals alone, `[units]`.
     """
 
@@ -70,13 +71,13 @@ def fit_range(
     """Return the models of units; `RangeFitter` does the same for consecutive blocks of units.
 
     Args:
-        activations: `[n, units]` float32.
+        activations: the units' activations in the sentences, `[n, units]` float32.
         found: which of the n sentences have each literal.
         nuisance: which literals are nuisance, `[literals]`.
-        held_out: which sentences are of the test half, `[n]`.
+        held_out: which sentences are in the test half, `[n]`.
         document: a code of each sentence's document, `[n]`.
         most: maximum number of language literals in a model.
-        seed: of the held-back documents and of the bootstrap.
+        seed: the seed of the draw of held-back documents and of the bootstrap.
         resamples: number of bootstrap samples.
     """
     return RangeFitter(found, nuisance, held_out, document, seed, resamples).fit(activations, most)
@@ -96,9 +97,9 @@ class _Column:
 
     Attributes:
         products: its inner products with all candidates, `[candidates]`.
-        values: on the training sentences, `[n_training]`.
+        values: its values on the training sentences, `[n_training]`.
         copies: the language literals that are near-copies of it, including itself, ascending.
-        rivals: those of them that are candidates, by their indices among the candidates.
+        rivals: those near-copies that are candidates, as indices among the candidates.
     """
 
     products: Float32s
@@ -111,13 +112,13 @@ class RangeFitter:
     """Fits the models of consecutive blocks of units to the same sentences and literals.
 
     Args:
-        found, nuisance, held_out, document, seed, resamples: as of `fit_range`.
-        plainness: of each literal, `[literals]`. A chosen literal is replaced by the plainest (lowest) of its
-            near-copies. If None, no literal is replaced.
+        found, nuisance, held_out, document, seed, resamples: see `fit_range`.
+        plainness: the plainness of each literal, `[literals]`; the lowest is the plainest. A chosen literal is replaced
+            by the plainest of its near-copies. If None, no literal is replaced.
 
     Attributes:
-        candidates: the language literals that models may have, `[literals]` bool. They are not too rare, not
-            near-copies of a nuisance literal, and not combinations of several.
+        candidates: the language literals that models may have, `[literals]` bool. They are neither too rare nor too
+            common, are no near-copies of a nuisance literal, and are not almost a combination of nuisance literals.
         n_train, n_test: number of sentences in each half.
     """
 
@@ -200,7 +201,10 @@ class RangeFitter:
         return values - self._training_basis @ (self._training_basis[: self.n_train].T @ values[: self.n_train])
 
     def near_copies(self, literal: int) -> Int64s:
-        """Return the other language literals whose training sentences have a Jaccard of 0.9 with a candidate's."""
+        """Return the other language literals that are near-copies of a candidate.
+
+        Their training sentences have a Jaccard similarity of at least 0.9 with those of the candidate.
+        """
         copies = self._column(int(literal)).copies
         return np.asarray(copies[copies != literal])
 
@@ -242,7 +246,8 @@ class RangeFitter:
         """Choose literals for a unit, best first.
 
         Args:
-            products: of all candidates with the activation after nuisance is removed, `[candidates]`; overwritten.
+            products: the products of all candidates with the activation after nuisance is removed, `[candidates]`;
+                overwritten.
             left: the activation after nuisance is removed, on the training sentences.
             most: maximum number to choose.
         """
@@ -280,7 +285,7 @@ class RangeFitter:
         Args:
             values: the activations in the order of `self._order`, `[n, units]`.
             left: the activations after nuisance is removed; overwritten.
-            models: with literals.
+            models: the models, whose literals are already chosen.
             first: the index in `models` of the block's first unit.
             only_r2: see `fit`.
         """
@@ -372,10 +377,11 @@ def _advance(
 
     Args:
         products, squares: products of each literal's residual with the activation's residual and with itself.
-        column: products of the literal, without its nuisance part, with all.
-        axis_products: of earlier axes with all, `[steps, literals]`; row `step` is written.
-        shares: of the earlier axes in the literal, `[step]`.
-        step, length, weight: its number; the length of its residual after the earlier axes; what it adds.
+        column: products of the literal, without its nuisance part, with all literals.
+        axis_products: products of the earlier axes with all literals, `[steps, literals]`; row `step` is written.
+        shares: the literal's components along the earlier axes, `[step]`.
+        step, length, weight: the index of the step, the length of the literal's residual after the earlier axes, and
+            the activation's component along the new axis.
     """
     own = axis_products[step]
     own[:] = column

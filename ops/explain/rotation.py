@@ -1,7 +1,7 @@
 """Controls for the range model: a layer's activations along random axes, and those of shuffled sentences.
 
 If the axes of a random rotation are explained as well as the neurons, the finding belongs to the layer and not to its
-neurons. If shuffled sentences are explained, the method finds what is not there.
+neurons. If the activations of shuffled sentences are explained, the method finds something that is not there.
 """
 
 from functools import lru_cache
@@ -19,10 +19,10 @@ def rotated(activations: Float32s, layer: int, seed: int, first: int, stop: int)
     """Return some axes of a layer's centred activations in a randomly rotated basis, `[n, stop - first]` float32.
 
     Args:
-        activations: of all units of the layer, `[n, width]`.
-        layer: its number; each layer has its own rotation.
-        seed: of the rotations.
-        first, stop: the range of axes to return; there are as many axes as units.
+        activations: the activations of all units of the layer, `[n, width]`.
+        layer: the layer's number; each layer has its own rotation.
+        seed: the seed of the rotations.
+        first, stop: the range of axes to return; the number of axes is the number of units.
     """
     axes = np.ascontiguousarray(_rotation(activations.shape[1], layer, seed)[:, first:stop])
     mean = activations.mean(0, dtype=np.float64)

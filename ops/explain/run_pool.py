@@ -18,10 +18,10 @@ def make_pool(listed: Iterable[pa.Table], mining: Mining, facts: ModelFacts, see
     """Return all literals of a run: those that its neurons list, topics, lengths, data sets and metadata.
 
     Args:
-        listed: what `count_listed` returned for disjoint neuron-poles.
-        mining: the annotated sentences, words in lower case.
+        listed: the results of `count_listed` for disjoint groups of neuron-poles.
+        mining: the annotated sentences, with words in lower case.
         facts: the model, whose token table is clustered into topics.
-        seed: of that clustering.
+        seed: the seed of that clustering.
     """
     # Only the worker that makes the pool imports what topics need: the model, and scikit-learn.
     from ops.explain.topics import corpus_words, token_vectors, topic_literals

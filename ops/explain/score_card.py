@@ -28,7 +28,7 @@ class Labelled:
     Attributes:
         winner: `[n]` bool.
         weight: number of corpus sentences that each represents, `[n]`: 1 for a winner, the same for all others.
-        document: code of the document of each, from 0, `[n]`.
+        document: code of each sentence's document, from 0, `[n]`.
         held_out: whether that document is in the test half, `[n]` bool.
     """
 
@@ -125,8 +125,8 @@ def learn(
         found: the sentences that have each of L literals.
         labelled: the sentences.
         nuisance: which literals are nuisance, `[L]`.
-        plainness: of each literal, `[L]`; the smallest is the plainest.
-        cost: of each literal, in nats, `[L]` (see `literal_costs`).
+        plainness: the plainness of each literal, `[L]`; the smallest is the plainest.
+        cost: the cost of each literal, in nats, `[L]` (see `literal_costs`).
         most, most_nuisance: maximum number of literals on the card that are not nuisance, and that are.
     """
     return Training.of(found, labelled, nuisance, plainness).learn(cost, most, most_nuisance)[1]
@@ -145,7 +145,10 @@ def learn_nuisance(
 
 
 def chances(card: ScoreCard, found: Occurrences, sentences: int) -> Float64s:
-    """Return the card's winner probability of each sentence, `[n]`; `screen` uses it to find what the card lacks."""
+    """Return the probability that each sentence is a winner according to the card, `[n]`.
+
+    `screen` uses these probabilities to find literals that the card lacks.
+    """
     cells = Cells.by(found, card.literals, sentences)
     return np.asarray(expit(card.scores(cells.has))[cells.of], np.float64)
 
@@ -157,9 +160,9 @@ class Training:
         having: which of the n training sentences have each of L literals.
         with_winners, with_any: number of winners, and of sentences of both kinds, that have each literal, `[L]`.
         winner: 1 for a winner, `[n]`.
-        document: code of the document of each, `[n]`.
+        document: code of each sentence's document, `[n]`.
         each: number of corpus sentences that one sentence outside the winners represents.
-        nuisance, plainness: of each literal, `[L]`.
+        nuisance, plainness: whether each literal is nuisance, and its plainness, `[L]`.
         nothing: whether there is nothing to learn, because there are too many winners.
     """
 
@@ -215,7 +218,7 @@ class Training:
         return self._card(base, also[: len(base.chosen)], single), card
 
     def _half(self, cost: Float64s) -> Half:
-        # The number of winners with each literal, and of corpus sentences that the others with it represent.
+        # The number of winners with each literal, and the number of other sentences with it.
         with_winners, rest = self._with_winners.astype(np.float64), self._with_any - self._with_winners
         order = np.lexsort((self._plainness, ~self._nuisance))
         rank = np.empty(len(order), np.int64)

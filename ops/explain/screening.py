@@ -30,9 +30,9 @@ def likelihood_gain(
     infallible. A gain can therefore be slightly below 0.
 
     Args:
-        winners: winners with the literal, `[L]`.
-        expected: how many winners with the literal the model expects, `[L]`.
-        sentences: all sentences with the literal, by weight, `[L]`.
+        winners: number of winners with each literal, `[L]`.
+        expected: number of winners with each literal that the model expects, `[L]`.
+        sentences: weight of all sentences with each literal, `[L]`.
         all_winners, all_expected, all_sentences: the same numbers for all sentences.
         half: half the weight of a baseline sentence.
 
@@ -52,21 +52,22 @@ def screen(
     each: float = 1.0,
     expected: Float64s | None = None,
 ) -> Int64s:
-    """Return the places of the literals with the largest gain in log-likelihood, best first, at most `most`.
+    """Return the indices of the literals with the largest gain in log-likelihood, best first, at most `most`.
 
     Literals that are more common among the winners and literals that are less common are treated in the same way. Ties
     keep the order of the literals. A literal without any gain is omitted.
 
     Args:
-        with_winners: training winners that have each literal, `[L]`.
+        with_winners: number of training winners that have each literal, `[L]`.
         winners: number of training winners.
-        with_rest: the other training sentences that have it, by weight, `[L]`.
-        rest: all other training sentences, by weight.
+        with_rest: weight of the other training sentences that have each literal, `[L]`.
+        rest: weight of all other training sentences.
         most: maximum number of literals to return.
         each: number of corpus sentences that one baseline sentence represents.
-        expected: how many training winners with each literal a model expects, `[L]`; by default a model without any
-            literal. With the expectations of a score card the function finds what the card lacks, such as a word that
-            makes another one irrelevant. They are `sums_by_literal` of `chances` times weights, in the training half.
+        expected: number of training winners with each literal that a model expects, `[L]`; by default the expectations
+            of a model without any literal. With the expectations of a score card the function finds what the card
+            lacks, such as a word that makes another one irrelevant. These expectations are `sums_by_literal` of
+            `chances` times weights, in the training half.
 
     >>> screen(np.array([5, 30, 10]), 50, np.array([45.0, 70, 10]), 450.0, 2).tolist()
     [1, 2]
@@ -84,7 +85,7 @@ def sums_by_literal(found: Occurrences, values: ArrayLike, literals: Int64s | No
 
     Args:
         found: the sentences with each of L literals.
-        values: of each sentence, `[n]`.
+        values: the value of each sentence, `[n]`.
         literals: indices of the literals to sum for; None for all.
     """
     which = np.arange(found.offsets.size - 1) if literals is None else literals

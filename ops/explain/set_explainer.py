@@ -15,8 +15,8 @@ from ops.explain.screening import screen, sums_by_literal
 from ops.explain.some_occurrences import of_literals, of_sentences, one_after_the_other
 from ops.patterns.occurrences import Occurrences
 
-SHORTLIST = 200  # best literals by themselves, from which a card is chosen
-SCREENED = 1_000  # training winners on which they are found
+SHORTLIST = 200  # number of literals, the best by themselves, from which a card is chosen
+SCREENED = 1_000  # number of training winners on which these literals are found
 # Documents with the same number modulo this share their bootstrap draws, so that memory does not grow.
 DRAWN_DOCUMENTS = 1 << 16
 
@@ -26,9 +26,9 @@ class Known:
     """The sentences whose literals are known: the baseline, and others that all neurons are compared with.
 
     Attributes:
-        rows: of the store, ascending, `[n]`.
+        rows: the sentences' rows in the store, ascending, `[n]`.
         weighs: whether a sentence represents the corpus if it is not a winner, `[n]`.
-        document, held_out: `[n]`.
+        document, held_out: the code of each sentence's document, and whether that is in the test half, `[n]`.
         matrix: which of the pool's literals each sentence has.
     """
 
@@ -44,8 +44,9 @@ class Others:
     """Sentences beyond the known ones.
 
     Attributes:
-        find: returns which of the given rows have each of the given literals of the pool; None for all literals.
-        document, held_out: of every row of the store.
+        find: a function that returns which of the given rows have each of the given literals of the pool. If the
+            literals are None, it covers all of them.
+        document, held_out: the code of the document of every row of the store, and whether that is in the test half.
     """
 
     find: Callable[[Int64s, Int64s | None], Occurrences]
@@ -58,9 +59,10 @@ class Own:
     """Literals that belong to one neuron and pole alone: hubs, and words that are not in the pool.
 
     Attributes:
-        nuisance, plainness: of each, `[m]`.
-        known: which of the known sentences have each.
-        of_rows: returns which of the given rows have each; these rows must not be among the known ones.
+        nuisance, plainness: whether each literal is nuisance, and its plainness, `[m]`.
+        known: which of the known sentences have each literal.
+        of_rows: a function that returns which of the given rows have each literal. These rows must not be among the
+            known sentences.
     """
 
     nuisance: Bools
@@ -82,9 +84,9 @@ class Explained:
     """The explanation of a set of winners.
 
     Attributes:
-        card: its literals, as indices into the pool; indices past its end refer to `Own`.
-        scores: on the test half.
-        nuisance_f1: F1 of the card of nuisance alone.
+        card: the score card. Its literals are indices into the pool; indices past the pool's end refer to `Own`.
+        scores: the card's scores on the test half, and its shares.
+        nuisance_f1: F1 of the card of nuisance literals alone, on the test half.
         has: for each literal of the card, the rows of winners that have it as stated, ascending, if requested.
     """
 
@@ -100,9 +102,10 @@ class SetExplainer:
     Args:
         known: the sentences that all sets are compared with.
         others: finds literals in other sentences.
-        nuisance, plainness: of the pool's literals, `[L]`.
+        nuisance, plainness: whether each of the pool's literals is nuisance, and its plainness, `[L]`.
         sentences: number of scored corpus sentences, N.
-        resamples: draws of documents, `[DRAWN_DOCUMENTS or fewer, draws]`; None for no intervals.
+        resamples: how often each bootstrap sample contains each document, `[DRAWN_DOCUMENTS or fewer, samples]`; None
+            for no intervals.
         most: maximum number of literals on a card, not counting nuisance.
     """
 
@@ -134,7 +137,7 @@ class SetExplainer:
         """Explain a set of winners.
 
         Args:
-            winners: rows, ascending and distinct.
+            winners: the winners' rows in the store, ascending and distinct.
             own: literals that are only tested on this set.
             intervals: whether to compute intervals of the scores; otherwise they are NaN.
             terms: whether to compute what is lost without each literal, which winners have it, and the score of the
@@ -143,7 +146,7 @@ class SetExplainer:
         known = self.known
         places, is_known = places_among(known.rows, winners)
         further = winners[~is_known]
-        # Training winners first.
+        # Training winners come first.
         further = further[np.argsort(self.others.held_out[further], kind="stable")]
         labelled = self._labelled(places, further)
         which, with_winners = self._shortlist(places, further, labelled)
@@ -156,8 +159,8 @@ class SetExplainer:
         plain, card = training.learn(cost, self.most)
         asked = np.append(card.literals, card.single) if terms and card.single >= 0 else card.literals
         found = self._with_any(asked, which, of_own, beyond)
-        # The card by indices among the requested literals; one that is also the best single literal keeps the first
-        # index.
+        # The card's literals are renumbered by their index among the requested ones. A literal that is also the best
+        # single one keeps its first index.
         number = np.full(len(nuisance), -1, np.int64)
         number[asked[::-1]] = np.arange(len(asked))[::-1]
         scored = card.renumbered(number)
@@ -173,7 +176,7 @@ class SetExplainer:
         """Return which sentences of both halves, with the further ones last, have each of a few of the literals.
 
         Args:
-            asked: indices into `which`, followed by the literals of `own`.
+            asked: indices of these few literals in the concatenation of `which` and the set's own literals.
             which: literals of the pool.
             own: the known sentences with each of the set's own literals.
             beyond: the further sentences with each of all these literals.
@@ -211,10 +214,10 @@ class SetExplainer:
         Args:
             labelled: the sentences.
             which: literals of the pool.
-            with_winners: number of known winners of the training half that have each of these.
+            with_winners: number of known winners of the training half that have each of these literals.
             own: the known sentences with each of the set's own literals.
             beyond: the further winners with each of all these literals.
-            nuisance, plainness: of all these literals.
+            nuisance, plainness: whether each of all these literals is nuisance, and its plainness.
         """
         winner, document = labelled.winner[self._trains].astype(np.uint8), self._training_document
         support, trained = self._support[which], None
@@ -238,9 +241,9 @@ class SetExplainer:
         )  # fmt: skip
 
     def _shortlist(self, places: Int64s, further: Int64s, labelled: Labelled) -> tuple[Int64s, Int64s]:
-        """Return a card's candidate literals, all nuisance and then the best, using only training documents.
+        """Return a card's candidate literals: all nuisance literals, then the best others, by training documents only.
 
-        Also return how many of the known training winners have each.
+        Also return how many of the known training winners have each of these literals.
         """
         inside: Int64s = self._number[places].astype(np.int64)
         inside = inside[inside >= 0]

@@ -18,11 +18,11 @@ def of_literals(found: Occurrences, which: Int64s) -> Occurrences:
 
 
 def of_sentences(found: Occurrences, number: Int32s) -> Occurrences:
-    """Return the occurrences in the sentences that have a number, with that number.
+    """Return the occurrences in some of the sentences, with these sentences renumbered.
 
     Args:
-        found: by literal.
-        number: of each sentence, ascending; -1 for the sentences to omit, `[n]`.
+        found: the sentences that have each literal.
+        number: the new number of each sentence, ascending; -1 for the sentences to omit, `[n]`.
 
     >>> three = Occurrences(np.array([0, 1, 2, 0, 2], np.int32), np.array([0, 3, 3, 5]))
     >>> of_sentences(three, np.array([-1, 0, 1], np.int32)).sentences.tolist()

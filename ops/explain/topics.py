@@ -28,9 +28,9 @@ class CorpusWords:
     """The words of a corpus that occur in enough sentences, ignoring case, `[words]`.
 
     Attributes:
-        words: in lower case, ascending.
-        spellings: the most frequent spelling of each.
-        sentences: number of sentences that contain it.
+        words: the words in lower case, ascending.
+        spellings: the most frequent spelling of each word.
+        sentences: number of sentences that contain each word.
     """
 
     words: list[str]
@@ -62,7 +62,10 @@ def corpus_words(view: MiningView, rows: Int64s, least: int = LEAST_SENTENCES) -
 
 
 def classes_of(words: int) -> int:
-    """Return the number of classes for so many words: 200 to 500 with about 20 words each, and fewer for few words.
+    """Return the number of classes into which a number of words is clustered.
+
+    There is one class for every 20 words, but at most 500 classes, and at least 200. With fewer than 800 words, there
+    is one class for every four words.
 
     >>> [classes_of(words) for words in (2, 400, 1_000, 6_000, 60_000)]
     [1, 100, 200, 300, 500]
@@ -91,12 +94,12 @@ def topic_literals(found: CorpusWords, vectors: Float32s, seed: int) -> pa.Table
 
     Directions are measured from the mean of all words, because the vectors of a table have a large part in common. A
     class is named after its three most typical words; its items are all its words, most typical first. A class of one
-    word is omitted, because that topic would equal the word itself.
+    word is omitted, because such a topic would be the same as the word itself.
 
     Args:
         found: the words.
-        vectors: of each, `[words, width]`; a word whose vector is zero has no class.
-        seed: of the k-means.
+        vectors: the vector of each word, `[words, width]`; a word whose vector is zero is in no class.
+        seed: the seed of the k-means.
     """
     known = np.flatnonzero(np.any(vectors != 0, axis=1))
     if len(known) < _FEWEST_WORDS:

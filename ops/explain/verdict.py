@@ -3,7 +3,7 @@
 import math
 
 VERDICTS = ("explained", "nuisance", "none", "weak")
-LEAST_WINNERS, LEAST_DOCUMENTS = 10, 5  # of the test half
+LEAST_WINNERS, LEAST_DOCUMENTS = 10, 5  # minimum numbers of winners, and of documents with winners, in the test half
 
 
 def verdict(
@@ -18,18 +18,19 @@ def verdict(
 ) -> str:
     """Return the verdict on a score card, by the first of these rules that applies.
 
-    1. `weak`: fewer than 10 winners in the test half, or fewer than 5 of its documents with winners.
+    1. `weak`: the test half has fewer than 10 winners, or fewer than 5 documents with winners.
     2. `none`: the card has no literal, or its F1 is not above that of a random set.
-    3. `nuisance`: its F1 is not above that of nuisance literals alone and of the matched set.
-    4. `explained`.
+    3. `nuisance`: its F1 is not above that of the nuisance literals alone, or not above that of the matched set.
+    4. `explained` in all other cases.
 
-    F1 is above another F1 if the lower end of its interval is. NaN is above nothing, and nothing is above NaN as the F1
-    of a random set. The other two F1 values may be missing.
+    The card's F1 counts as above another F1 if the lower end of its interval is above the other F1. If that lower end
+    or the F1 of the random set is NaN, rule 2 applies. The other two F1 values may be missing (NaN) and are then
+    ignored.
 
     Args:
         literals: number of literals on the card, including nuisance.
-        n_test, test_documents: number of winners in the test half, and of its documents that have any.
-        f1_low: lower end of the interval of F1 on the test half.
+        n_test, test_documents: number of winners in the test half, and number of its documents with winners.
+        f1_low: lower end of the interval of the card's F1 on the test half.
         random_f1, nuisance_f1, matched_f1: F1 on the test half of three other cards: that of a random set, that of the
             nuisance literals alone, and that of a set matched to the winners in length and documents.
 

@@ -17,8 +17,8 @@ NOTHING = "No rule found that separates its winners from other sentences in held
 TOO_FEW = "Too few winners in test documents to tell."
 NO_MORE = "Nothing beyond length and source"
 
-LEAST_SAID = 0.005  # of the variance; less is not mentioned
-SHORTEST = 6  # characters that remain of a word that is cut
+LEAST_SAID = 0.005  # share of the variance; a smaller share is not mentioned
+SHORTEST = 6  # number of characters that remain of a word that is cut
 
 _MINED = PatternRules()  # the defaults of mine
 
@@ -38,11 +38,11 @@ def explanation_text(
 
     Args:
         verdict: `explained`, `nuisance`, `none` or `weak`.
-        terms: of the score card, in their order.
+        terms: the literals of the score card, in the card's order.
         share: share of the winners that the score card calls winners.
         baseline_share: the same share of the other sentences; None or NaN if there are none.
-        r2, r2_nuisance: of the range model and of nuisance alone; None if there is no model.
-        needed: as `evidence_needed` returns it. If given, the text says how the literals combine.
+        r2, r2_nuisance: R2 of the range model, and of the nuisance literals alone; None if there is no model.
+        needed: the result of `evidence_needed`. If given, the text says how the literals combine.
         rules: the rules by which the patterns were mined.
     """
     range_text = _range_text(r2, r2_nuisance, is_explained=verdict == "explained" and bool(terms))
@@ -96,7 +96,7 @@ def _fit(text: _Text, end: str) -> str:
 
 @dataclass(frozen=True)
 class _CalledText:
-    """Which sentences a score card calls winners, and how many of all sentences these are."""
+    """A text that says which sentences a score card calls winners, and of which share of all sentences this is true."""
 
     start: str
     terms: Sequence[Term]
@@ -121,7 +121,7 @@ class _CalledText:
 
 @dataclass(frozen=True)
 class _NuisanceText:
-    """The nuisance literals, each with its own shares."""
+    """A text that lists the nuisance literals, each with its own shares."""
 
     nuisance: Sequence[Term]
     rules: PatternRules
@@ -136,7 +136,7 @@ class _NuisanceText:
         pieces: list[str] = []
         for term in self.nuisance[: len(self.nuisance) - step]:
             said = say(term, self.rules, most)
-            # The first shares say what they are of; the others are in the same order.
+            # Only the first shares are named; the others follow in the same order.
             shares = _shares(term.share, term.baseline_share, is_named=not pieces)
             pieces.append(f"{said.lead} {said.body} ({shares[2:-1]})")
         pieces += [counted(step, "more condition")] if step else []

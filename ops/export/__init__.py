@@ -1,1 +1,1 @@
-"""A dataset folder for the hub: its files and its card, what it came from, and whose the texts are."""
+"""Exports of a run, such as a dataset folder for the hub: files, card, provenance, and the terms of the texts."""

@@ -1,4 +1,4 @@
-"""The card of a dataset folder: its YAML with a config for each table, where it comes from, and a query each."""
+"""The card of a dataset folder: YAML with a config for each table, the folder's origin, and a query for each table."""
 
 from typing import Any
 
@@ -11,8 +11,8 @@ from ops.topk.unit_names import unit_names
 
 Row = dict[str, Any]
 
-MAIN = "topk"  # the config that opens where none is named
-LISTED, LIMIT = 6, 10  # columns and rows of a query that lists
+MAIN = "topk"  # the config that is loaded by default
+LISTED, LIMIT = 6, 10  # maximum number of columns and rows in a query that lists rows
 _SIZES = ((10**3, "n<1K"), (10**4, "1K<n<10K"), (10**5, "10K<n<100K"), (10**6, "100K<n<1M"), (10**7, "1M<n<10M"))
 _SIZES += ((10**8, "10M<n<100M"), (10**9, "100M<n<1B"))  # type: ignore[assignment]
 _SQL_WORDS = frozenset({"group", "inner", "table"})
@@ -28,7 +28,7 @@ _QUERIES = {
 
 
 def config_name(table: str) -> str:
-    """Return the config's name for a table; the hub's names have no slash.
+    """Return the config's name for a table; names on the hub cannot contain a slash.
 
     >>> config_name("psi/tokens")
     'psi-tokens'
@@ -40,7 +40,7 @@ def query(table: str, first: int = 1, sparse: bool = False) -> str:
     """Return a DuckDB query of a table that runs in the folder.
 
     Args:
-        table: its name.
+        table: the table's name.
         first: the run's first layer.
         sparse: whether the activation sample is stored as lists of active features.
     """
@@ -58,12 +58,12 @@ def query(table: str, first: int = 1, sparse: bool = False) -> str:
 
 
 def _quoted(column: str) -> str:
-    """Return a column's name as SQL has it, in quotes where it is a word of its own there."""
+    """Return a column's name for SQL, in quotes if it is an SQL keyword."""
     return f'"{column}"' if column in _SQL_WORDS else column
 
 
 def named_model(model: Row) -> str:
-    """Return what a card calls a model, with what its weights are where they are random."""
+    """Return a model's name as a card shows it; for random weights this includes the seed."""
     name = original_name(model["name"])
     return f"{name} with random weights (seed {model['seed']})" if "seed" in model else name
 
@@ -72,10 +72,10 @@ def write_card(provenance: Row, terms: list[dict[str, str]], licence: str) -> st
     """Return the text of README.md.
 
     Args:
-        provenance: `model`, `stages` and `tables` as run.json has them, of each table its `rows`, `bytes` and
+        provenance: `model`, `stages` and `tables` as in run.json, where each table has its `rows`, `bytes` and
             `fingerprint`.
-        terms: whose each source is (`ops.export.licences`).
-        licence: of the whole, as the hub names it; empty for none.
+        terms: the terms of each source (`ops.export.licences`).
+        licence: the licence of the complete data set, as the hub names it; empty for none.
     """
     model, tables = provenance["model"], provenance["tables"]
     names = list(dict.fromkeys(t["dataset"] for t in terms))
@@ -142,10 +142,10 @@ def write_card(provenance: Row, terms: list[dict[str, str]], licence: str) -> st
 
 
 def origin(provenance: Row) -> list[str]:
-    """Return the lines that say what an export was made of.
+    """Return the lines that say from what an export was made.
 
     Args:
-        provenance: as `write_card` takes it.
+        provenance: the provenance that `write_card` takes.
     """
     model, topk = provenance["model"], provenance["stages"]["topk"]["identity"]
     units = unit_names(provenance["stages"]["topk"])
@@ -175,10 +175,10 @@ def origin(provenance: Row) -> list[str]:
 
 
 def owners(terms: list[dict[str, str]]) -> list[str]:
-    """Return the lines that say whose the sentences of an export are.
+    """Return the lines that list the source and the terms of an export's sentences.
 
     Args:
-        terms: as `write_card` takes them.
+        terms: the terms that `write_card` takes.
     """
     return [
         "## Whose the sentences are",
@@ -194,7 +194,7 @@ def _rows(tables: dict[str, Row]) -> int:
 
 
 def plain(text: str) -> str:
-    """Return a name that a Markdown table shows unchanged."""
+    """Return a text escaped so that a Markdown table shows it unchanged."""
     escaped = visible(text).replace("\\", "\\\\")
     for mark in "|`*_[]<>":
         escaped = escaped.replace(mark, f"\\{mark}" if mark not in "<>" else {"<": "&lt;", ">": "&gt;"}[mark])

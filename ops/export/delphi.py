@@ -1,13 +1,13 @@
-"""A cache of latents as EleutherAI's delphi reads it: a folder for each layer and pole below `latents/`.
+"""Writes a cache of latents that EleutherAI's delphi can read: a folder for each layer and pole below `latents/`.
 
 The layout is that of delphi 0.1.3 (`delphi/latents/cache.py` writes it, `delphi/latents/loader.py` reads it):
 `latents/MODULE/FIRST_LAST.safetensors` with `locations` `[activations, 3]` (row, place in the row, unit minus FIRST),
-`activations` and `tokens` `[rows, context]`, and `config.json`. Every file has the same tokens, because the loader
-takes them from whichever file it opens first. The rows are the sentences of winners and hard negatives; one that is
-longer than a row continues in the next, and the rest of its last row is filled up.
+`activations` and `tokens` `[rows, context]`, and `config.json`. Every file contains the same tokens, because the loader
+takes them from the first file that it opens. The rows are the sentences of winners and hard negatives. A sentence that
+is longer than a row continues in the next row, and its last row is padded.
 
-Hard negatives have no activations here: delphi takes a row for activating if a single token of it is active, and most
-sentences have such a token of a dense neuron.
+Hard negatives have no activations here. delphi counts a row as activating if a single token of it is active, and for a
+dense neuron most sentences contain such a token.
 """
 
 import json
@@ -26,19 +26,19 @@ from ops.model.tokenizer import Tokenizer
 
 FOLDER = "latents"
 UNITS_PER_FILE = 4_096
-LEAST = 1e-5  # what is no more is inactive, as delphi has it
-AT_ONCE = 8_192  # sentences that are tokenized together
+LEAST = 1e-5  # activations up to this value count as inactive, as in delphi
+AT_ONCE = 8_192  # number of sentences that are tokenized together
 
 
 class Delphi:
-    """The files of an export, and what writes each of them.
+    """The files of an export, and the functions that write them.
 
     Args:
-        reader: the winners.
-        tokenizer: the run's.
-        place: by layer the site, or the place that its dictionary reads.
-        context: tokens of a row.
-        config: what `config.json` says besides its sizes.
+        reader: the reader of the winners.
+        tokenizer: the run's tokenizer.
+        place: for each layer, the site, or the place that its dictionary reads.
+        context: number of tokens in a row.
+        config: the entries of `config.json` other than sizes.
         out: the run's folder, for messages.
     """
 
@@ -55,24 +55,24 @@ class Delphi:
         self._config, self._out = config, out
 
     def writers(self) -> dict[str, Callable[[str], None]]:
-        """Return what writes each file at a local path, by the file's name below the export's folder."""
+        """Return the function that writes each file to a local path, by the file's name below the export's folder."""
         found: dict[str, Callable[[str], None]] = {}
         for side in self.reader.sides:
             folder = self.folder(side)
             for first in range(0, side.width, UNITS_PER_FILE):
                 stop = min(first + UNITS_PER_FILE, side.width)
-                # The loader takes it that the files of a module follow each other without a gap.
+                # The loader assumes that the units of a module's files follow each other without a gap.
                 found[f"{folder}/{first}_{stop - 1}.safetensors"] = partial(self._write_latents, side, first, stop)
             found[f"{folder}/config.json"] = partial(self._write_config, -(-side.width // UNITS_PER_FILE))
         return found
 
     def folder(self, side: Side) -> str:
-        """Return the folder of a layer and pole below the export's folder."""
+        """Return the path, below the export's folder, of the folder for a layer and pole."""
         return f"{FOLDER}/{module_name(self.place[side.layer], side.layer, side.pole)}"
 
     @cached_property
     def _sentences(self) -> tuple[Int64s, Int64s, Int64s, Int32s]:
-        """The sentences, how many tokens each has, where each begins, and the tokens of all rows, `[rows, context]`."""
+        """The sentences, each one's number of tokens and first token's index, and all tokens, `[rows, context]`."""
         sentences = self.reader.sentences()
         encoded: list[list[int]] = []
         for start in range(0, len(sentences), AT_ONCE):
@@ -90,22 +90,23 @@ class Delphi:
 
     @cached_property
     def _ids(self) -> dict[str, int]:
-        """The number of each token by how the vocabulary writes it."""
+        """The id of each token, by the token's form in the vocabulary."""
         return {token: number for number, token in enumerate(self.tokenizer.vocabulary()) if token}
 
     @property
     def rows(self) -> int:
-        """How many rows of tokens the cache has."""
+        """The number of rows of tokens in the cache."""
         return len(self._sentences[3])
 
     def latents(self, side: Side, first: int, stop: int) -> tuple[Int64s, Float32s]:
-        """Return where a side's units from `first` on, before `stop`, are active, and how much, by unit and place.
+        """Return the activations of a side's units from `first` to `stop` - 1, and their locations.
 
         Returns:
-            Locations `[activations, 3]`: row, place in the row, unit minus `first`; and the activations.
+            Locations `[activations, 3]`, sorted by unit and place: row, place in the row, unit minus `first`; and the
+            activations.
 
         Raises:
-            InputError: the tokenizer makes other tokens than the run has.
+            InputError: the tokenizer returns other tokens than the run contains.
         """
         winners = self.reader.read(side, first, stop)
         sentences, lengths, begins, tokens = self._sentences
@@ -125,7 +126,7 @@ class Delphi:
         return places, heights[order].astype(np.float32)
 
     def _numbers(self, tokens: pa.Array) -> Int64s:
-        """Return the numbers of tokens in the vocabulary, -1 of those that it does not have."""
+        """Return the ids of tokens in the vocabulary, or -1 for a token that it does not contain."""
         coded = tokens.dictionary_encode()
         numbers = np.array([self._ids.get(token, -1) for token in coded.dictionary.to_pylist()], np.int64)
         found: Int64s = numbers[coded.indices.to_numpy()]
@@ -136,7 +137,7 @@ class Delphi:
 
         locations, activations = self.latents(side, first, stop)
         held = {"locations": _small(locations), "activations": activations, "tokens": self._sentences[3]}
-        # `save_file` would let nobody else read it.
+        # `save_file` would create a file that only its owner can read.
         with open(path, "wb") as file:
             file.write(save(held))
 
@@ -147,6 +148,6 @@ class Delphi:
 
 
 def _small(locations: Int64s) -> Integers:
-    """Return locations in the smaller of the two types that delphi writes."""
+    """Return locations in the smaller of delphi's two integer types that can store them."""
     fits = not len(locations) or int(locations.max()) < 1 << 16
     return locations.astype(np.uint16 if fits else np.uint32)

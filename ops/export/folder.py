@@ -1,8 +1,8 @@
 """An export's folder: what it records about the run, which process may change it, and the files written into it.
 
-Files are first written to `.under-way/` in the folder, and moved into place once all are there. A killed export leaves
-what it finished, and the next one resumes from there. `ops/export/manifest.py` records which files the export owns;
-no other is touched.
+Files are first written to `.under-way/` in the folder, and are moved into place once all of them are complete. A killed
+export leaves its finished files, and the next export resumes from there. `ops/export/manifest.py` records which files
+the export owns; no other files are touched.
 """
 
 import hashlib
@@ -44,12 +44,12 @@ Row = dict[str, Any]
 
 
 def provenance(run: Row, stages: Iterable[str], tables: Iterable[str]) -> Row:
-    """Return what the folder says of the run: versions, model, stages and tables, without any path of the machine.
+    """Return the folder's description of the run: versions, model, stages and tables, without paths of the machine.
 
     Args:
-        run: what run.json holds.
-        stages: those that are told of, all complete.
-        tables: their tables; those that are no rows, or that the run does not have, are left out.
+        run: the content of run.json.
+        stages: the stages to describe, all of them complete.
+        tables: the tables of these stages; figures and tables that the run does not have are left out.
     """
     kept = ("started", "finished", "seconds", "fingerprint", "identity", "counts")
     named = run["tables"]
@@ -69,14 +69,14 @@ def provenance(run: Row, stages: Iterable[str], tables: Iterable[str]) -> Row:
 
 
 def check_folder(to: str, run: Store) -> Path:
-    """Return the folder that `--to` names, links followed; whatever it holds, nothing is touched.
+    """Return the folder that `--to` names, with links resolved; its content is neither read nor changed.
 
     Args:
-        to: its path, as it was given.
+        to: the path as it was given.
         run: the run's folder.
 
     Raises:
-        InputError: it is not a folder, is inside the run, or is not a path of this machine.
+        InputError: the path is missing, is not a folder, is inside the run, or is not a path of this machine.
     """
     if not to:
         raise InputError("--to is missing: name the folder to make")
@@ -95,10 +95,10 @@ def check_folder(to: str, run: Store) -> Path:
 
 @contextmanager
 def hold_folder(folder: Path, to: str) -> Iterator[Store]:
-    """Make a folder if it is new, and keep other exports out of it meanwhile; gives it as a store.
+    """Create a folder if it does not exist, lock it for other exports in this context, and yield it as a store.
 
     Raises:
-        InputError: it holds files that no export wrote, nothing can be written there, or another job holds it.
+        InputError: the folder contains files that no export wrote, cannot be written, or is locked by another job.
     """
     place = f"--to {to}"
     target = Store(str(folder))
@@ -119,36 +119,37 @@ def hold_folder(folder: Path, to: str) -> Iterator[Store]:
     finally:
         lock.release()
         if new:
-            # Of an export that was refused nothing is left.
+            # An export that was refused leaves no folder behind.
             with suppress(OSError):
                 folder.rmdir()
 
 
 def _check_ours(folder: Path, lock: Lock) -> None:
-    """Check before anything is written that a folder holds exports alone.
+    """Check, before anything is written, that a folder contains only files of exports.
 
     Raises:
-        InputError: it holds something else, or another job holds it.
+        InputError: the folder contains other files, or another job has locked it.
     """
     lock.check_free()
     try:
         look(folder, lock.place)
     except InputError:
-        # Another job may have begun or ended while this one looked.
+        # Another job may have started or finished during this check.
         lock.check_free()
         look(folder, lock.place)
 
 
 @dataclass(frozen=True)
 class Contents:
-    """What an export is to hold.
+    """The planned content of an export.
 
     Attributes:
-        about: what `export.json` says besides its files: the tool, its version, the run, and the format unless it is a
-            dataset folder.
-        tables: the files to copy or to write, not hashed yet.
-        texts: what else is written, by name.
-        writers: what writes a file at a local path, by the file's name; files without one are copied from the run.
+        about: the entries of `export.json` other than its files: the tool, its version, the run, and the format unless
+            the export is a dataset folder.
+        tables: the files to copy or to write, without hashes yet.
+        texts: the texts of the other files to write, by file name.
+        writers: the functions that write a file to a local path, by the file's name; a file without a function is
+            copied from the run.
     """
 
     about: Row
@@ -158,18 +159,18 @@ class Contents:
 
     @property
     def n_tables(self) -> int:
-        """How many tables it has."""
+        """The number of tables."""
         return len({file.name.rpartition("/")[0] for file in self.tables})
 
 
 def contents(found: Row, run: Row, card: str, version: str) -> Contents:
-    """Return what a dataset folder of a run is to hold.
+    """Return the planned content of a dataset folder of a run.
 
     Args:
-        found: its `provenance`.
-        run: what run.json holds.
+        found: the run's `provenance`.
+        run: the content of run.json.
         card: the text of README.md.
-        version: of this program.
+        version: the version of this program.
     """
     tables = (
         ExportedFile(file["name"], file["bytes"], fingerprint=file["fingerprint"])
@@ -182,18 +183,18 @@ def contents(found: Row, run: Row, card: str, version: str) -> Contents:
 def written_contents(
     form: str, found: Row, writers: Mapping[str, Callable[[str], None]], options: Row, card: str, version: str
 ) -> Contents:
-    """Return what an export in another format is to hold, whose files are written from the run's tables.
+    """Return the planned content of an export in another format, whose files are written from the run's tables.
 
     Args:
         form: the format's name.
         found: the run's `provenance`.
-        writers: what writes each file at a local path, by the file's name.
-        options: all that the files depend on besides the run.
+        writers: the function that writes each file to a local path, by the file's name.
+        options: all options on which the files depend, in addition to the run.
         card: the text of README.md.
-        version: of this program.
+        version: the version of this program.
     """
     about = _about(found, version) | {"format": form, "options": options}
-    # The same files would be written again: version, run and options are all that they depend on.
+    # The files depend only on version, run and options: with the same fingerprint, the same files would be written.
     same = fingerprint(about)
     files = tuple(ExportedFile(name, 0, fingerprint=same) for name in writers)
     return Contents(about, files, _texts(found, card), writers)
@@ -209,21 +210,21 @@ def _texts(found: Row, card: str) -> dict[str, str]:
 
 
 class Export:
-    """An export to a folder that this job holds: what is to be copied, and putting it in place.
+    """An export to a folder that this job has locked: it decides which files to copy, and puts them in place.
 
     Args:
         target: the folder.
-        to: its path, as it was given.
-        wanted: what it is to hold.
-        complete: refuse an earlier export that lacks files; they are copied again otherwise.
+        to: the folder's path as it was given.
+        wanted: the planned content of the folder.
+        complete: whether to refuse an earlier export that lacks files; otherwise the missing files are copied again.
 
     Attributes:
-        files: to be copied or written.
-        bytes: to be copied.
-        edited: whether the card is another than export wrote; it stays as it is.
+        files: the files to copy or write.
+        bytes: number of bytes to copy.
+        edited: whether the card was edited after export wrote it; an edited card is kept.
 
     Raises:
-        InputError: the folder holds something else, an export of another run, or files that were changed.
+        InputError: the folder contains other files, an export of another run, or changed files.
     """
 
     def __init__(self, target: Store, to: str, wanted: Contents, complete: bool = False) -> None:
@@ -234,7 +235,7 @@ class Export:
         if CARD in changed:
             new = _as_file(CARD, wanted.texts[CARD])
             self.edited = hash_file(self._folder / CARD) != new.sha256
-            # Its entry stays that of the card as export wrote it, so that it is known as edited from now on.
+            # The list keeps the entry of the card that export wrote, so that later exports recognise the edited card.
             self._in_place[CARD] = held.known[CARD][0] if self.edited else new
         self._check_same_run()
         if basis(self._in_place.values()) - basis(wanted.tables) or basis(held.listed) - basis(wanted.tables):
@@ -252,9 +253,9 @@ class Export:
         self._check_room()
 
     def _check_same_run(self) -> None:
-        """Refuse a folder that holds, or was to hold, an export in another format or of another run.
+        """Refuse a folder with a complete or unfinished export in another format or of another run.
 
-        Of dataset folders the tables themselves are compared: a run may have gained some.
+        For dataset folders, the tables themselves are compared, because a run may have more tables now.
         """
         own = self._wanted.about
         for said in filter(None, (self._held.manifest, self._held.plan)):
@@ -273,16 +274,16 @@ class Export:
                 )
 
     def copy(self, run: Store, copied: Callable[[int], object]) -> None:
-        """Copy or write the missing files to where they wait for each other; those of a killed export are used.
+        """Copy or write the missing files to `.under-way/`; files that a killed export finished are kept.
 
         Args:
             run: the run's folder.
-            copied: told the bytes of each file.
+            copied: called with the number of bytes of each file.
         """
         for name in self._held.unfinished:
             self._target.delete(name)
         for name in (self._held.known.keys() | self._held.planned.keys()) - self._in_place.keys():
-            # A killed export had made the folder for it, or emptied it.
+            # A killed export may have created the file's folder, or left it empty.
             _remove_empty(self._folder, name)
         usable = {file.name for file in self._missing if self._is_copied(file)}
         self._drop(f"{UNDER_WAY}/{name}" for name in self._held.planned.keys() - usable)
@@ -305,10 +306,10 @@ class Export:
         self._missing = hashed
 
     def finish(self) -> None:
-        """Put what was copied in place, remove what the run has no more, and write the card and the list of files."""
+        """Put the copied files in place, remove files that the run no longer has, and write the card and the list."""
         card = self._in_place.get(CARD)
         if card is not None and (self._folder / CARD).exists():
-            # Copying may take hours, in which its reader may edit it.
+            # Copying may take hours, during which somebody may edit the card.
             self.edited = self.edited or hash_file(self._folder / CARD) != card.sha256
         texts = {name: text for name, text in self._wanted.texts.items() if name != CARD or not self.edited}
         new = {file.name: file for file in (*self._missing, *(_as_file(*text) for text in texts.items()))}
@@ -325,7 +326,7 @@ class Export:
             self._drop(self._held.known.keys() - files.keys())
             for name, text in texts.items():
                 self._target.commit(name, partial(_write, text))
-            # The last, so that a folder that has it is complete.
+            # The list is written last, so that a folder that contains it is complete.
             self._target.write_json(MANIFEST, manifest)
         self._drop([PLAN])
 
@@ -334,7 +335,7 @@ class Export:
         self._target.write_json(PLAN, {**self._wanted.about, "files": as_json(new), "was": was})
 
     def _is_copied(self, file: ExportedFile) -> bool:
-        """Tell whether a killed export copied a file."""
+        """Return whether a killed export completely copied a file."""
         size = _size(self._folder / UNDER_WAY / file.name)
         whole = size == file.bytes if file.bytes else size > 0
         return whole and file.same_table(self._held.planned.get(file.name))
@@ -349,7 +350,7 @@ class Export:
             )
 
     def _drop(self, names: Iterable[str]) -> None:
-        """Remove files that export wrote, and the folders that are empty then; those that are gone are fine."""
+        """Remove files that export wrote, and then the empty folders; ignore files that do not exist."""
         for name in names:
             self._target.delete(name)
             _remove_empty(self._folder, name)
@@ -359,7 +360,7 @@ def copy_file(run: Store, name: str, target: Store, to: str, size: int) -> str:
     """Copy a file of a run in one step, and return its sha256.
 
     Raises:
-        InputError: it is gone, or has another size than run.json says: another job changed the run meanwhile.
+        InputError: the file no longer exists or does not have the size in run.json, so another job changed the run.
     """
     whole = hashlib.sha256()
 
@@ -393,7 +394,7 @@ def _move(source: Path, target: Path) -> None:
 
 
 def _remove_empty(folder: Path, name: str) -> None:
-    """Remove the folders that held a file, up to its export's, as long as they are empty."""
+    """Remove the folders that contained a file, up to the export's folder, as long as they are empty."""
     for parent in list((folder / name).parents):
         if parent == folder:
             return

@@ -1,4 +1,4 @@
-"""Whose the sentences are: the terms of the sources that have a name here, and what to do about the others."""
+"""The terms of the sentences: known terms of named sources, terms that the user gives, and a default for the rest."""
 
 import re
 from typing import Any
@@ -8,7 +8,7 @@ from ops.model.names import RANDOM
 from ops.sources.presets import PRESETS
 
 UNKNOWN = "not known here: ask its publisher before you pass it on"
-# As docs/corpora.md says where they were read.
+# docs/corpora.md says where these terms were read.
 TERMS = {
     "pydocs": "PSF-2.0 (the standard library), and of each package its own",
     "bookcorpus": "unknown (its card); books by their authors",
@@ -24,24 +24,24 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9.+-]{0,40}")
 
 
 def check_licence(name: str) -> None:
-    """Refuse what cannot be a licence's name on the hub.
+    """Refuse a text that cannot be a licence's name on the hub.
 
     Raises:
-        InputError: it is none.
+        InputError: the text cannot be a licence's name.
     """
     if not _NAME.fullmatch(name):
         raise InputError(f"--license {name}: is not a licence name of the hub, such as cc-by-4.0")
 
 
 def source_terms(sources: list[dict[str, Any]], given: dict[str, str]) -> list[dict[str, str]]:
-    """Return of each source its `dataset`, `source` and `terms`.
+    """Return the `dataset`, `source` and `terms` of each source.
 
     Args:
         sources: the entries of a run's corpus, each with `source`, as --corpus named it, and `dataset`.
-        given: terms by the data set's name, which win over what is known here.
+        given: the user's terms by the data set's name, which take precedence over the terms known here.
 
     Raises:
-        InputError: terms are given of a data set that the run does not have.
+        InputError: terms are given for a data set that the run does not have.
     """
     names = list(dict.fromkeys(s["dataset"] for s in sources))
     for name in given:
@@ -59,10 +59,10 @@ def source_terms(sources: list[dict[str, Any]], given: dict[str, str]) -> list[d
 
 
 def parse_terms(given: tuple[str, ...]) -> dict[str, str]:
-    """Return terms by data set from NAME=TERMS.
+    """Return the terms of each data set from texts of the form NAME=TERMS.
 
     Raises:
-        InputError: one has no = in it, or nothing on a side.
+        InputError: a text contains no =, or nothing on one side of it.
     """
     found = {}
     for one in given:
@@ -74,7 +74,7 @@ def parse_terms(given: tuple[str, ...]) -> dict[str, str]:
 
 
 def without_place(value: Any) -> Any:
-    """Return a value of run.json with the paths of the machine cut to their last name, in lists and records too.
+    """Return a value of run.json with local paths cut to their last name, including those in lists and dicts.
 
     >>> without_place({"corpus": ["/home/me/a.csv", "pydocs", "s3://bucket/a.csv"], "n": 3})
     {'corpus': ['a.csv', 'pydocs', 's3://bucket/a.csv'], 'n': 3}

@@ -1,7 +1,7 @@
 """The list of an export's files, `export.json`, and the check of a folder against it.
 
-The list is written last, so that a folder that has it is complete. While an export is under way `.under-way/` holds the
-same list of what is to be, with what is in place meanwhile, and the files that are copied so far.
+The list is written last, so that a folder that contains it is complete. While an export is running, `.under-way/`
+contains the list of the planned files together with the files already in place, and the files copied so far.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ MANIFEST, CARD, PROVENANCE = "export.json", "README.md", "provenance.json"
 UNDER_WAY = ".under-way"
 PLAN = f"{UNDER_WAY}/{MANIFEST}"
 BASIS = ("corpus", "topk")  # the tables that are the same in all exports of a run
-SHOWN = 3  # names in a message
+SHOWN = 3  # maximum number of names in a message
 
 _NAME = re.compile(r"[^./\0][^/\0]*(/[^./\0][^/\0]*)*")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -36,10 +36,10 @@ class ExportedFile:
     """A file of an export.
 
     Attributes:
-        name: its path below the folder.
-        bytes: its size; 0 of a file that is not written yet.
-        sha256: 64 hexadecimal digits; empty until it is copied.
-        fingerprint: of the stage that wrote it; empty for a file that export itself writes.
+        name: the path below the folder.
+        bytes: the size; 0 for a file that is not written yet.
+        sha256: 64 hexadecimal digits; empty until the file is copied.
+        fingerprint: the fingerprint of the stage that wrote the file; empty for a file that export itself writes.
     """
 
     name: str
@@ -48,21 +48,21 @@ class ExportedFile:
     fingerprint: str = ""
 
     def same_table(self, other: "ExportedFile | None") -> bool:
-        """Tell whether another file is a copy of the same file of a run, or was written of the same."""
+        """Return whether another file is a copy of the same file of a run, or was written from the same data."""
         return other is not None and self.fingerprint == other.fingerprint and self.bytes in (0, other.bytes)
 
 
 @dataclass(frozen=True)
 class Held:
-    """What a folder says that it holds.
+    """The content of a folder according to its lists.
 
     Attributes:
-        manifest: its list as it was written, None where no export is complete.
-        plan: the list of an export that is under way, or was killed; None where there is none.
-        listed: the files of the list.
-        known: what each file in place may be, by its name: files of the list, and those of the plan.
+        manifest: the list of a complete export; None if no export is complete.
+        plan: the list of a running or killed export; None if there is none.
+        listed: the files of the manifest.
+        known: the possible entries for each file in place, by its name: from the manifest and from the plan.
         planned: the files of the plan, by name.
-        unfinished: files that were not finished, all of them written by export.
+        unfinished: the names of unfinished files, all of them written by export.
     """
 
     manifest: dict[str, Any] | None
@@ -74,14 +74,14 @@ class Held:
 
 
 def look(folder: Path, place: str) -> Held:
-    """Return what an export's folder says that it holds; a new and an empty one hold nothing.
+    """Return the content of an export's folder according to its lists; a new or empty folder has no content.
 
     Args:
         folder: the folder.
-        place: it as messages name it, with its option.
+        place: the option and the folder as messages name them.
 
     Raises:
-        InputError: it holds files that no export wrote; the first of them are named.
+        InputError: the folder contains files that no export wrote; the message names the first of them.
     """
     manifest, plan = _read(folder / MANIFEST), _read(folder / PLAN)
     listed = tuple(_files(manifest, "files"))
@@ -102,9 +102,9 @@ def look(folder: Path, place: str) -> Held:
 
 
 def compare(folder: Path, known: dict[str, tuple[ExportedFile, ...]]) -> tuple[dict[str, ExportedFile], list[str]]:
-    """Return the known files that are in place, by name, and the names of those that are there but changed.
+    """Return the known files that are in place, by name, and the names of known files that were changed.
 
-    Sizes are compared first. Files of a right size are read and hashed.
+    Sizes are compared first. Only files with a matching size are read and hashed.
     """
     found, changed = dict[str, ExportedFile](), list[str]()
     matched = side_by_side(lambda name: _matched(folder / name, known[name]), known, LARGE_FILES_AT_ONCE)
@@ -117,9 +117,9 @@ def compare(folder: Path, known: dict[str, tuple[ExportedFile, ...]]) -> tuple[d
 
 
 def check_listed(folder: Path, place: str) -> list[str]:
-    """Return the names of the files of a complete export, the list itself included, and nothing else.
+    """Return the names of the files of a complete export, including the list, after checking them.
 
-    The card may be another than export wrote: its reader may have edited it.
+    The card may differ from the one that export wrote, because somebody may have edited it.
 
     Raises:
         InputError: a file is missing or changed, the folder holds other files, or the export is not complete.
@@ -159,7 +159,7 @@ def refuse_missing(place: str, missing: list[str]) -> None:
 
 
 def basis(files: Iterable[ExportedFile]) -> set[tuple[str, str]]:
-    """Return by what the exports of one run are known: the fingerprints of its corpus and of its top K."""
+    """Return what identifies the exports of one run: the fingerprints of its corpus and of its top K."""
     found = ((file.name.partition("/")[0], file.fingerprint) for file in files)
     return {(table, fingerprint) for table, fingerprint in found if table in BASIS}
 
@@ -171,18 +171,18 @@ def hash_file(path: Path) -> str:
 
 
 def as_json(files: Iterable[ExportedFile]) -> list[dict[str, Any]]:
-    """Return files as a list in JSON has them, by name, without what is empty."""
+    """Return files as dicts for JSON, sorted by name, without empty entries."""
     return [{key: value for key, value in asdict(file).items() if value != ""} for file in sorted(files)]
 
 
 def names(found: Collection[str]) -> str:
-    """Return the first of these names as a message shows them, and how many more there are."""
+    """Return the first of these names as text for a message, followed by the number of the others."""
     more = len(found) - SHOWN
     return one_line(visible(", ".join(list(found)[:SHOWN]))) + (f" and {more} more" if more > 0 else "")
 
 
 def _matched(path: Path, files: tuple[ExportedFile, ...]) -> ExportedFile | None:
-    """Return which of these a file is, None where it is missing, no regular file, or none of them."""
+    """Return which of these entries a file matches; None if it is missing, not a regular file, or matches none."""
     size = _size(path)
     sized = [file for file in files if file.bytes == size]
     if not sized:
@@ -192,7 +192,7 @@ def _matched(path: Path, files: tuple[ExportedFile, ...]) -> ExportedFile | None
 
 
 def _size(path: Path) -> int | None:
-    """Return the size of a regular file, None of anything else; links are not followed."""
+    """Return the size of a regular file, or None for anything else; links are not followed."""
     try:
         found = os.lstat(path)
     except OSError:
@@ -201,7 +201,7 @@ def _size(path: Path) -> int | None:
 
 
 def _besides(folder: Path, known: set[str]) -> Iterator[str]:
-    """Return what a folder holds besides known files and the folders that hold them; a link is no known file."""
+    """Yield everything in a folder except known files and the folders that contain them; links are not known files."""
     folders = {UNDER_WAY} | {name[:i] for name in known for i, letter in enumerate(name) if letter == "/"}
     waiting = [""]
     while waiting:
@@ -220,7 +220,7 @@ def _besides(folder: Path, known: set[str]) -> Iterator[str]:
 
 
 def _json(path: Path) -> dict[str, Any] | None:
-    """Return a JSON object, None where there is none; nothing but a regular file is opened."""
+    """Return the JSON object in a file; None if there is none; only a regular file is opened."""
     if _size(path) is None:
         return None
     try:
@@ -231,7 +231,7 @@ def _json(path: Path) -> dict[str, Any] | None:
 
 
 def _read(path: Path) -> dict[str, Any] | None:
-    """Return a list of an export, None where there is none, or it has another shape than export gives it."""
+    """Return the list of an export; None if there is none, or if it does not have the form that export writes."""
     found = _json(path)
     if found is None or found.get("tool") != TOOL:
         return None

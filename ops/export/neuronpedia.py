@@ -1,8 +1,8 @@
-"""The folder that a self-hosted Neuronpedia imports: a release, a model, and a source for each layer and pole.
+"""Writes the folder that a self-hosted Neuronpedia imports: a release, a model, and a source for each layer and pole.
 
-The files and their fields are those that Neuronpedia's `convert-saedashboard-to-neuronpedia-export.py` writes, and the
-names and types those of its database (`apps/webapp/prisma/schema.prisma`, August 2026). What no table of ours has stays
-empty, as the script leaves it. Identifiers follow from the run, so that a second import adds nothing twice.
+The files and their fields are the same as those of Neuronpedia's `convert-saedashboard-to-neuronpedia-export.py`. Names
+and types are those of its database (`apps/webapp/prisma/schema.prisma`, August 2026). Fields for which we have no table
+stay empty, as in that script. Identifiers are derived from the run, so that a second import adds nothing twice.
 """
 
 import gzip
@@ -25,8 +25,8 @@ from ops.model.names import RANDOM, SAMPLE, SAMPLE_NAME, original_name
 
 Row = dict[str, Any]
 
-BATCH_UNITS = 256  # units of a batch file
-CREATOR = "clkht01d40000jv08hvalcvly"  # the user that a new database of Neuronpedia begins with
+BATCH_UNITS = 256  # number of units in a batch file
+CREATOR = "clkht01d40000jv08hvalcvly"  # the user that every new database of Neuronpedia contains
 OWNER = "Neuron Atlas"
 NEGATIVE = "hard negative"  # what Neuronpedia shows as the source of such an activation
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
@@ -57,13 +57,13 @@ _EMPTY = (
 
 @dataclass(frozen=True)
 class Labels:
-    """What an export is called there.
+    """The names of an export in Neuronpedia.
 
     Attributes:
         model: the model's identifier.
-        name: what the names of its release and of its sets begin with.
-        creator: the identifier of a user that the database has.
-        created: when the winners were read, as ISO 8601 with a zone.
+        name: the beginning of the names of the release and of the sets of sources.
+        creator: the identifier of a user in Neuronpedia's database.
+        created: the time at which the winners were read, as ISO 8601 with a time zone.
     """
 
     model: str
@@ -73,7 +73,7 @@ class Labels:
 
 
 def model_identifier(name: str) -> str:
-    """Return how Neuronpedia would call a model: in lower case, of letters, digits, `-` and `_`.
+    """Return a model's identifier in Neuronpedia: lower-case letters, digits, `-` and `_`.
 
     >>> model_identifier("Org/My.Model"), model_identifier("random:sample"), model_identifier("sample")
     ('my-model', 'all-minilm-l6-v2-random', 'all-minilm-l6-v2')
@@ -84,10 +84,10 @@ def model_identifier(name: str) -> str:
 
 
 def check_label(flag: str, given: str) -> None:
-    """Refuse what can be no identifier in Neuronpedia.
+    """Refuse a text that cannot be an identifier in Neuronpedia.
 
     Raises:
-        InputError: it is empty, too long, or has other characters than letters, digits, `-` and `_`.
+        InputError: the text is empty, too long, or contains characters other than letters, digits, `-` and `_`.
     """
     if not _NAME.fullmatch(given):
         raise InputError(f"{flag} {given}: expected up to 100 letters, digits, - and _, such as gpt2-small")
@@ -95,17 +95,17 @@ def check_label(flag: str, given: str) -> None:
 
 @dataclass(frozen=True)
 class About:
-    """What the metadata files say of a run.
+    """The description of a run in the metadata files.
 
     Attributes:
-        model: its `name`, `layers` and `width` as run.json has them.
-        place: by layer the site, or the place that its dictionary reads.
-        title: of the release, one line.
-        what: by layer what the units are, one line.
-        notes: whose the texts are, and what is left out; one line.
+        model: the model's `name`, `layers` and `width` as in run.json.
+        place: for each layer, the site, or the place that its dictionary reads.
+        title: the release's title, one line.
+        what: for each layer, a description of its units, one line.
+        notes: the owners of the texts, and what the export leaves out; one line.
         datasets: the names of the data sets.
-        sentences: scored.
-        tokens: that count, in all sentences together; 0 where the units are no sparse features.
+        sentences: number of scored sentences.
+        tokens: number of tokens that count in all sentences together; 0 if the units are not sparse features.
     """
 
     model: Row
@@ -119,14 +119,14 @@ class About:
 
 
 class Neuronpedia:
-    """The files of an export, and what writes each of them.
+    """The files of an export, and the functions that write them.
 
     Args:
-        reader: the winners.
-        labels: what the export is called.
-        about: what the metadata says.
+        reader: the reader of the winners.
+        labels: the names of the export.
+        about: the description of the run for the metadata.
         explained: whether the run has explanations/.
-        run: a text that differs between runs; identifiers are made of it.
+        run: a text that differs between runs, from which identifiers are derived.
     """
 
     def __init__(self, reader: WinnersReader, labels: Labels, about: About, explained: bool, run: str) -> None:
@@ -135,7 +135,7 @@ class Neuronpedia:
         self._explained = explained
 
     def writers(self) -> dict[str, Callable[[str], None]]:
-        """Return what writes each file at a local path, by the file's name below the export's folder."""
+        """Return the function that writes each file to a local path, by the file's name below the export's folder."""
         found: dict[str, Callable[[str], None]] = {}
         for side in self.reader.sides:
             folder = self.folder(side)
@@ -147,7 +147,7 @@ class Neuronpedia:
                 units = side.units[part]
                 file = f"batch-{batch}.jsonl.gz"
                 found[f"{folder}/features/{file}"] = partial(self._write, self.features, side, units)
-                # The import fails at a file without lines.
+                # The import fails for a file without lines.
                 if side.n_winners[part].any():
                     found[f"{folder}/activations/{file}"] = partial(self._write, self.activations, side, units)
                 if np.isin(units, explained).any():
@@ -155,11 +155,11 @@ class Neuronpedia:
         return found
 
     def folder(self, side: Side) -> str:
-        """Return the folder of a layer and pole below the export's folder."""
+        """Return the path, below the export's folder, of the folder for a layer and pole."""
         return f"{self.labels.model}/{self._names(side)[0]}"
 
     def metadata(self, side: Side) -> dict[str, Row]:
-        """Return the one line of each of a source's four metadata files, by the file's name without `.jsonl`."""
+        """Return the single line of each of a source's four metadata files, by the file's name without `.jsonl`."""
         labels, about = self.labels, self.about
         source, group = self._names(side)
         made = {"creatorId": labels.creator, "createdAt": labels.created}
@@ -192,7 +192,7 @@ class Neuronpedia:
         }  # fmt: skip
 
     def features(self, side: Side, units: Int32s) -> list[Row]:
-        """Return the lines of the units of one batch, rows of its table `Neuron`."""
+        """Return the lines of one batch's units, which are rows of Neuronpedia's table `Neuron`."""
         source, group = self._names(side)
         winners = self.reader.read(side, int(units[0]), int(units[-1]) + 1)
         at, heights, rows = winners.unit[winners.row][winners.counts], winners.heights[winners.counts], list[Row]()
@@ -219,15 +219,16 @@ class Neuronpedia:
         return rows
 
     def activations(self, side: Side, units: Int32s) -> list[Row]:
-        """Return the lines of the winners of one batch, rows of its table `Activation`, then of the hard negatives."""
+        """Return the lines of one batch's winners, rows of the table `Activation`, then those of its hard negatives."""
         winners = self._activations(side, units, TABLE)
-        # As its converter marks the strongest activations: no interval of a quantile, but the unit's highest one.
+        # As in Neuronpedia's converter, the strongest activations belong to no interval of a quantile. They are marked
+        # with the unit's highest activation as the upper end.
         highest = _highest(winners)
         for row in winners:
             row |= {"binMin": -1, "binMax": highest[row["index"]], "binContains": -1}
         if not self.reader.has_negatives:
             return winners
-        # An interval of their own lists them below the winners; which share of all activations it has is not known.
+        # A separate interval lists the hard negatives below the winners; its share of all activations is not known.
         negatives = self._activations(side, units, NEGATIVES)
         highest, lowest = _highest(negatives), _highest(negatives, -1)
         for row in negatives:
@@ -235,7 +236,7 @@ class Neuronpedia:
         return winners + negatives
 
     def _activations(self, side: Side, units: Int32s, table: str) -> list[Row]:
-        """Return the lines of the winners, or of the hard negatives, of one batch, without their intervals."""
+        """Return the lines of one batch's winners or hard negatives, without their intervals."""
         source, _ = self._names(side)
         winners = self.reader.read(side, int(units[0]), int(units[-1]) + 1, table)
         texts = self.reader.texts(np.unique(winners.sent_id))
@@ -244,7 +245,7 @@ class Neuronpedia:
         for i, (unit, rank) in enumerate(zip(winners.unit.tolist(), winners.rank.tolist(), strict=True)):
             own = slice(winners.offsets[i], winners.offsets[i + 1])
             values = heights[own]
-            # A token that does not count is shown, as 0, and is never the highest one.
+            # A token that does not count is shown with the value 0 and is never the highest token.
             peak = int(np.where(winners.counts[own], values, -np.inf).argmax())
             spans = zip(winners.starts[own].tolist(), winners.ends[own].tolist(), strict=True)
             which = rank if table == TABLE else f"{NEGATIVES}/{rank}"
@@ -277,7 +278,7 @@ class Neuronpedia:
         return rows
 
     def explanations(self, side: Side, units: Int32s) -> list[Row]:
-        """Return the lines of the explanations of one batch's units, rows of its table `Explanation`."""
+        """Return the lines of one batch's explanations, which are rows of Neuronpedia's table `Explanation`."""
         source, _ = self._names(side)
         columns = ["unit", "text", "verdict", "f1", "f1_low", "f1_high", "n_test"]
         where = self._of_explanations(side) & ds.field("unit").isin(units.tolist())
@@ -304,7 +305,7 @@ class Neuronpedia:
         write_lines(lines(side, units), path, packed=True)
 
     def _read_active(self) -> dict[tuple[int, int], int]:
-        """Return at how many tokens each sparse feature is active, by layer and unit; none for other units."""
+        """Return the number of tokens at which each sparse feature is active, by layer and unit; else an empty dict."""
         if not self.about.tokens:
             return {}
         rows = self.reader.tables.read("neurons", None, ["layer", "unit", "tokens_active"])
@@ -325,7 +326,7 @@ class Neuronpedia:
 
 
 def _highest(rows: Sequence[Row], sign: int = 1) -> dict[str, float]:
-    """Return by unit the highest of its lines' highest values times `sign`."""
+    """Return, for each unit, the maximum over its lines of `maxValue` times `sign`."""
     found = dict[str, float]()
     for row in rows:
         found[row["index"]] = max(sign * row["maxValue"], found.get(row["index"], -np.inf))
@@ -333,14 +334,14 @@ def _highest(rows: Sequence[Row], sign: int = 1) -> dict[str, float]:
 
 
 def token_texts(text: str, tokens: Sequence[str], spans: Iterable[tuple[int, int]]) -> list[str]:
-    """Return tokens as readers see them: the text up to the end of each, with the space before it.
+    """Return tokens as readers see them: each with the characters since the previous token, such as a space.
 
-    One that stands nowhere, or that is a part of a character, is as the vocabulary writes it.
+    A token without a position, or for a part of a character, is returned as the vocabulary writes it.
 
     Args:
         text: the sentence.
-        tokens: as the vocabulary writes them.
-        spans: where each stands, `(start, end)` in characters; -1 for one that the tokenizer added.
+        tokens: the tokens as the vocabulary writes them.
+        spans: the position of each token, `(start, end)` in characters; -1 for a token that the tokenizer added.
 
     >>> token_texts("An owl.", ["[CLS]", "an", "owl", "."], [(-1, -1), (0, 2), (3, 6), (6, 7)])
     ['[CLS]', 'An', ' owl', '.']
@@ -353,7 +354,7 @@ def token_texts(text: str, tokens: Sequence[str], spans: Iterable[tuple[int, int
 
 
 def write_lines(rows: Sequence[Row], path: str, packed: bool = False) -> None:
-    """Write rows as lines of JSON, packed by gzip or not; the same rows give the same bytes."""
+    """Write rows as lines of JSON, compressed with gzip if `packed`; the same rows always give the same bytes."""
     data = "".join(json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n" for row in rows).encode("utf-8")
     with open(path, "wb") as file:
         file.write(gzip.compress(data, 6, mtime=0) if packed else data)
@@ -368,12 +369,12 @@ def _notes(row: Row) -> str:
 
 
 def _identifier(*parts: object) -> str:
-    """Return 25 letters and digits that follow from these parts."""
+    """Return an identifier of 25 letters and digits that is derived from these parts."""
     return "c" + hashlib.sha256("/".join(map(str, parts)).encode()).hexdigest()[:24]
 
 
 def _numbers(values: Float32s) -> list[float]:
-    """Return float32 numbers as the shortest decimals that are read as the same float32."""
+    """Return float32 numbers as the shortest decimal numbers that convert back to the same float32."""
     return [float(text) for text in values.astype(np.float32).astype(str)]
 
 

@@ -1,10 +1,10 @@
-"""What other programs call the place at which a run's units are read; they count blocks from 0."""
+"""The names that other programs use for the place at which a run's units are read; they count blocks from 0."""
 
 from typing import Any
 
 from ops.model.names import SAMPLE_NAME, model_title, original_name
 
-# By our site or place: what stands in the name of a set of sources, and after the block in the name of a module.
+# For each site or place of ours: its name in a set of sources, and the suffix after the block in a module's name.
 _PLACES = {
     "hidden": ("hidden", ""),
     "residual": ("res", ""),
@@ -17,11 +17,11 @@ _PLACES = {
 
 
 def place_of(topk: dict[str, Any], layer: int) -> str:
-    """Return at which site, or place of a dictionary, the units of a layer are read.
+    """Return the site, or the place of a dictionary, at which the units of a layer are read.
 
     Args:
         topk: the entry of `topk` in run.json.
-        layer: counted from 1; 0 is the embeddings.
+        layer: the layer, counted from 1; 0 is the embeddings.
     """
     dictionaries = topk["counts"].get("dictionaries") or []
     own_place: str = next((own["place"] for own in dictionaries if own["layer"] == layer), topk["identity"]["site"])
@@ -29,7 +29,7 @@ def place_of(topk: dict[str, Any], layer: int) -> str:
 
 
 def source_name(name: str, place: str, layer: int, pole: str) -> tuple[str, str]:
-    """Return the names of a source and of its set, as Neuronpedia has them.
+    """Return the names of a source and of its set in Neuronpedia.
 
     >>> source_name("atlas", "hidden", 4, "bottom")
     ('3-atlas-hidden-bottom', 'atlas-hidden-bottom')
@@ -41,7 +41,7 @@ def source_name(name: str, place: str, layer: int, pole: str) -> tuple[str, str]
 
 
 def module_name(place: str, layer: int, pole: str) -> str:
-    """Return the name of the folder of a layer and pole in a cache of delphi.
+    """Return the name of the folder for a layer and pole in a cache of delphi.
 
     >>> module_name("hidden", 4, "top"), module_name("mlp", 1, "bottom"), module_name("residual", 0, "top")
     ('layers.3', 'layers.0.mlp.neurons.bottom', 'embed_tokens')

@@ -1,4 +1,4 @@
-"""Uploading a dataset folder to the Hugging Face hub, by its own client."""
+"""Uploads a dataset folder to the Hugging Face hub with the hub's own client."""
 
 import glob
 import re
@@ -11,20 +11,20 @@ _NAME = re.compile(r"[\w.-]{1,96}/[\w.-]{1,96}", re.ASCII)
 
 
 def check_name(name: str) -> None:
-    """Refuse what is no name of a dataset.
+    """Refuse a text that is not the name of a dataset.
 
     Raises:
-        InputError: it is not ORG/NAME.
+        InputError: the text is not ORG/NAME.
     """
     if not _NAME.fullmatch(name) or ".." in name or "--" in name:
         raise InputError(f"--push {one_line(name, 60)}: expected ORG/NAME, in letters, digits, -, _ and .")
 
 
 def check_access(name: str) -> None:
-    """Ask the hub who is calling.
+    """Check that the hub accepts the user's token.
 
     Raises:
-        InputError: there is no token, the hub does not take it, or it is not reached.
+        InputError: there is no token, the hub does not accept it, or the hub cannot be reached.
     """
     from huggingface_hub import HfApi, get_token
 
@@ -37,19 +37,20 @@ def check_access(name: str) -> None:
 
 
 def push(folder: str, place: str, name: str, private: bool) -> str:
-    """Upload an export as the dataset ORG/NAME, which is made where it is not there, and return its address.
+    """Upload an export as the dataset ORG/NAME, which is created if it does not exist, and return its address.
 
-    The files that its list names are uploaded, and nothing else, after their sizes and hashes were checked. What the
-    hub has already is not sent again, so that the same command resumes an upload that broke.
+    Only the files in the export's list are uploaded, after their sizes and hashes were checked. Files that the hub
+    already has are not sent again, so the same command resumes an interrupted upload.
 
     Args:
-        folder: the export.
-        place: it as messages name it, with its option.
-        name: ORG/NAME.
-        private: make it private, where it is not there.
+        folder: the folder of the export.
+        place: the option and the folder as messages name them.
+        name: the dataset's name, ORG/NAME.
+        private: whether to make the dataset private if it is created.
 
     Raises:
-        InputError: a file is missing or changed, the folder holds other files, or the hub refuses, or is not reached.
+        InputError: a file is missing or changed, the folder contains other files, the hub refuses the upload, or the
+            hub cannot be reached.
     """
     from huggingface_hub import HfApi
 
@@ -72,7 +73,7 @@ def push(folder: str, place: str, name: str, private: bool) -> str:
 
 
 def literal(names: list[str]) -> list[str]:
-    """Return patterns of which each matches one of these names, and no other.
+    """Return patterns, each of which matches exactly one of these names.
 
     >>> literal(["topk/part-[0].parquet"])
     ['topk/part-[[]0].parquet']
@@ -81,7 +82,7 @@ def literal(names: list[str]) -> list[str]:
 
 
 def _errors(*more: type[BaseException]) -> tuple[type[BaseException], ...]:
-    """Return what the client raises: its own errors and those of the library by which it asks, and `more`."""
+    """Return the errors that the client raises: its own, those of its HTTP library, and `more`."""
     from huggingface_hub.errors import HfHubHTTPError
 
     return (*more, *(base for base in HfHubHTTPError.__mro__ if base.__name__ in ("HTTPError", "OSError")))

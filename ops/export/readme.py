@@ -1,4 +1,4 @@
-"""The README.md of an export for another program: what it holds, what it leaves out, and whose the texts are."""
+"""The README.md of an export for another program: its content, what it leaves out, and who owns the texts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -43,11 +43,12 @@ _OWN = {
 
 @dataclass(frozen=True)
 class Extent:
-    """How much of a run an export has.
+    """How much of a run an export contains.
 
     Attributes:
-        units, of: units that are exported, and that the run has.
-        top: winners of a unit and pole that were read token by token, at most.
+        units: number of exported units.
+        of: number of units of the run.
+        top: maximum number of winners of a unit and pole that were read token by token.
     """
 
     units: int
@@ -55,7 +56,7 @@ class Extent:
     top: int
 
     def said(self, one: str, many: str) -> str:
-        """Return in words which units there are.
+        """Return a description of which units are exported.
 
         >>> Extent(12, 2304, 20).said("neuron", "neurons"), Extent(1, 1, 20).said("neuron", "neurons")
         ('12 of 2,304 neurons, those named by `--units`', 'all neurons: 1')
@@ -66,11 +67,11 @@ class Extent:
 
 
 def title_of(found: Row, terms: list[dict[str, str]]) -> str:
-    """Return what an export is about, in one line.
+    """Return the title of an export, in one line.
 
     Args:
         found: the run's `provenance`.
-        terms: whose each source is.
+        terms: the terms of each source.
     """
     datasets = ", ".join(dict.fromkeys(t["dataset"] for t in terms))
     return f"{unit_names(found['stages']['topk']).many.capitalize()} of {_model(found)} over {datasets}"
@@ -82,12 +83,12 @@ def _model(found: Row) -> str:
 
 
 def notes_of(found: Row, terms: list[dict[str, str]], licence: str, extent: Extent) -> str:
-    """Return whose the texts are and what there is of the run, in one line.
+    """Return one line that says who owns the texts and which part of the run is exported.
 
     Args:
-        found, terms: as `title_of` takes them.
-        licence: of the whole; empty for none.
-        extent: how much of the run there is.
+        found, terms: the arguments of `title_of`.
+        licence: the licence of the complete export; empty for none.
+        extent: how much of the run is exported.
     """
     topk, units = found["stages"]["topk"]["identity"], unit_names(found["stages"]["topk"])
     said = [
@@ -106,12 +107,12 @@ def write_readme(
     """Return the text of README.md.
 
     Args:
-        form: the format.
+        form: the name of the format.
         found: the run's `provenance`.
-        terms: whose each source is (`ops.export.licences`).
-        licence: of the whole; empty for none.
-        extent: how much of the run there is.
-        sides: the folder of each layer and pole, and what it has.
+        terms: the terms of each source (`ops.export.licences`).
+        licence: the licence of the complete export; empty for none.
+        extent: how much of the run is exported.
+        sides: the folder of each layer and pole, with its units.
     """
     topk, units = found["stages"]["topk"]["identity"], unit_names(found["stages"]["topk"])
     lines = [

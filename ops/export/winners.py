@@ -1,4 +1,4 @@
-"""The first winners of a run token by token, as exports in other programs' formats take them from finished tables."""
+"""Reads a run's first winners token by token from its finished tables, for exports in other programs' formats."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from ops.storage.open_tables import OpenTables
 from ops.topk.neurons import Neurons
 
 TABLE, NEGATIVES = "token_activations", "negative_tokens"
-SIGN = {"top": 1, "bottom": -1}  # what makes the strongest activation of a pole the highest
+SIGN = {"top": 1, "bottom": -1}  # the factor that makes a pole's strongest activation the highest
 
 
 @dataclass(frozen=True)
@@ -20,11 +20,11 @@ class Side:
     """The exported units of one layer at one pole: a source of Neuronpedia, a module of delphi.
 
     Attributes:
-        layer: counted from 1; 0 is the embeddings.
+        layer: the layer, counted from 1; 0 is the embeddings.
         pole: `top` or `bottom`.
-        width: units that the layer has.
-        units: those that are exported, ascending, `[units]`.
-        n_winners: how many winners each of them has here, `[units]`.
+        width: number of units of the layer.
+        units: the exported units, ascending, `[units]`.
+        n_winners: number of winners of each exported unit that were read token by token, `[units]`.
     """
 
     layer: int
@@ -36,13 +36,13 @@ class Side:
 
 @dataclass(frozen=True)
 class Winners:
-    """Some winners token by token, sorted by unit and rank; the tokens of all of them follow each other.
+    """Some winners token by token, sorted by unit and rank; the tokens of all winners are concatenated.
 
     Attributes:
-        unit, rank, sent_id: of each winner, `[winners]`.
-        offsets: where its tokens begin, and the end, `[winners + 1]`.
-        tokens: as the vocabulary writes them, `[tokens]`.
-        starts, ends: where they stand in the sentence, in characters; -1 for a token that the tokenizer added.
+        unit, rank, sent_id: the unit, rank and sentence id of each winner, `[winners]`.
+        offsets: the index of each winner's first token, followed by the end, `[winners + 1]`.
+        tokens: the tokens as the vocabulary writes them, `[tokens]`.
+        starts, ends: the position of each token in its sentence, in characters; -1 if the tokenizer added the token.
         heights: the activation at each token, times -1 at the bottom pole, float32 `[tokens]`.
         counts: whether a token counts for the pooled activation, `[tokens]`.
     """
@@ -59,12 +59,12 @@ class Winners:
 
     @property
     def row(self) -> Int64s:
-        """The winner that each token is of, `[tokens]`."""
+        """The index of the winner to which each token belongs, `[tokens]`."""
         return np.repeat(np.arange(len(self.unit)), np.diff(self.offsets))
 
     @property
     def place(self) -> Int64s:
-        """The place of each token in its sentence, from 0, `[tokens]`."""
+        """The index of each token in its sentence, from 0, `[tokens]`."""
         return np.arange(self.offsets[-1]) - np.repeat(self.offsets[:-1], np.diff(self.offsets))
 
 
@@ -72,11 +72,11 @@ class WinnersReader:
     """Reads the first winners of chosen units from a run's finished tables.
 
     Args:
-        tables: the run's.
-        neurons: its units.
-        chosen: numbers of the units to be exported, ascending.
+        tables: the run's tables.
+        neurons: all units of the run.
+        chosen: the indices of the units to export, ascending.
         added_count: whether tokens that the tokenizer added count for the pooled activation.
-        first_counts: whether the first token of a sentence does.
+        first_counts: whether the first token of a sentence counts for the pooled activation.
         has_negatives: whether the run has hard negatives token by token.
     """
 
@@ -101,7 +101,7 @@ class WinnersReader:
         return found
 
     def read(self, side: Side, first: int, stop: int, table: str = TABLE) -> Winners:
-        """Return the winners of a side's units from `first` on, before `stop`; or with `NEGATIVES` hard negatives."""
+        """Return the winners, or hard negatives, in a table for a side's units from `first` to `stop` - 1."""
         field = ds.field
         where = (field("layer") == side.layer) & (field("pole") == side.pole)
         where &= (field("unit") >= first) & (field("unit") < stop)
@@ -111,7 +111,7 @@ class WinnersReader:
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         starts, ends = (pc.list_flatten(rows[name]).fill_null(-1).to_numpy() for name in ("starts", "ends"))
         counts = np.ones(offsets[-1], bool)
-        # A tokenizer that tells no places has none anywhere; which of its tokens it added is not known.
+        # A tokenizer without positions returns none for any token, so which tokens it added is not known.
         if not self._added_count and (starts >= 0).any():
             counts &= starts >= 0
         if not self._first_counts:
@@ -123,18 +123,18 @@ class WinnersReader:
         return Winners(unit, rank, sent_id, offsets, tokens, starts, ends, heights, counts)
 
     def tokens_that_count(self) -> int:
-        """Return how many tokens count in all sentences of the corpus together."""
+        """Return the number of tokens that count in all sentences of the corpus together."""
         sentences = tokens = 0
         for batch in self.tables.dataset("corpus").to_batches(columns=["n_tokens"]):
             sentences, tokens = sentences + batch.num_rows, tokens + (pc.sum(batch["n_tokens"]).as_py() or 0)
-        # A tokenizer adds as many to each.
+        # A tokenizer adds the same number of tokens to each sentence.
         side = next(side for side in self.sides if side.n_winners.any())
         unit = int(side.units[side.n_winners.argmax()])
         winners = self.read(side, unit, unit + 1)
         return tokens - sentences * int((~winners.counts[: winners.offsets[1]]).sum())
 
     def sentences(self) -> Int64s:
-        """Return the sentences that are a winner, or a hard negative, of some exported unit, ascending."""
+        """Return the ids of sentences that are a winner or a hard negative of any exported unit, ascending."""
         found = [np.empty(0, np.int64)]
         for layer in dict.fromkeys(side.layer for side in self.sides):
             units = next(side.units for side in self.sides if side.layer == layer)
@@ -144,6 +144,6 @@ class WinnersReader:
         return np.unique(np.concatenate(found))
 
     def texts(self, sent_ids: Int64s) -> dict[int, str]:
-        """Return the texts of some sentences by their numbers."""
+        """Return the texts of some sentences by their ids."""
         rows = self.tables.rows_of_keys("sentences", "sent_id", set(sent_ids.tolist()), ["sent_id", "text"])
         return {row["sent_id"]: row["text"] for row in rows}

@@ -12,7 +12,7 @@ from ops.storage.store import Store
 
 
 def pack(folder: Path, path: str) -> None:
-    """Write a folder's files into one."""
+    """Write the files of a folder into one file."""
     with tarfile.open(path, "w") as tar:
         for file in sorted(folder.iterdir()):
             tar.add(file, file.name)

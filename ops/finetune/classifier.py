@@ -1,4 +1,4 @@
-"""A classifier: one linear layer, after dropout, on a transformer's [CLS]."""
+"""A document classifier: dropout and one linear layer on a transformer's [CLS] state or mean state."""
 
 import json
 from pathlib import Path
@@ -21,9 +21,9 @@ class Classifier(nn.Module):
 
     Args:
         encoder: a transformer as `AutoModel` loads it.
-        width: units of its last layer.
+        width: number of units of the transformer's last layer.
         labels: number of labels.
-        dropout: share of the vector's values that are dropped in training.
+        dropout: the share of the vector's values that are dropped in training.
         uses_cls: whether to read the first token's last state; otherwise the mean over the tokens is used.
     """
 
@@ -35,9 +35,12 @@ class Classifier(nn.Module):
     def forward(
         self, input_ids: torch.Tensor, attention_mask: torch.Tensor, labels: torch.Tensor | None = None
     ) -> dict[str, torch.Tensor]:
-        """Return `logits`, `[documents, labels]`, and with `labels`, `[documents]` int64, the mean cross-entropy."""
+        """Return `logits`, `[documents, labels]`, and also the mean cross-entropy `loss` if labels are given.
+
+        `labels` is `[documents]` int64.
+        """
         states = self.encoder(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
-        # Queued, so that torch computes the mean and gradients pass through.
+        # `queued` makes torch compute the mean, so that gradients are computed.
         pooler = Pooler(self.pool, attention_mask.bool(), whole=False, queued=True)
         logits = self.linear(self.dropout(pooler(states)))
         if labels is None:
@@ -46,19 +49,19 @@ class Classifier(nn.Module):
 
 
 def pool_of(uses_cls: bool) -> str:
-    """Return the pooling by which a classifier reads a model."""
+    """Return the pooling with which a classifier reads a model's states."""
     return "cls" if uses_cls else "mean"
 
 
 def new_classifier(facts: ModelFacts, tokenizer: Tokenizer, labels: int, dropout: float, seed: int) -> Classifier:
-    """Return a model with a classifier of seeded random weights on top, in float32 on the CPU."""
+    """Return a model with a new classifier of seeded random weights, in float32 on the CPU."""
     encoder = load_model(facts, "cpu", "float32")
     torch.manual_seed(seed)
     return Classifier(encoder, facts.width, labels, dropout, tokenizer.has_cls and not facts.decoder)
 
 
 def save_classifier(model: Classifier, facts: ModelFacts, names: list[str], folder: Path) -> None:
-    """Save the encoder, as `AutoModel` loads it, with its tokenizer, and also the classifier and its labels."""
+    """Save the encoder in a form that `AutoModel` can load, its tokenizer, the classifier and the labels."""
     from transformers import AutoTokenizer
 
     encoder: Any = model.encoder
@@ -73,10 +76,10 @@ def save_classifier(model: Classifier, facts: ModelFacts, names: list[str], fold
 def load_head(facts: ModelFacts) -> tuple[nn.Linear, list[str], str] | None:
     """Return a saved classifier's linear layer, its labels and its pooling; None if a model has none.
 
-    A model with random weights has none: the one in its folder was trained with the trained weights.
+    A model with random weights has no classifier: the classifier in its folder was trained with the trained weights.
 
     Raises:
-        InputError: its files do not match each other or the model, or its weights are not all finite.
+        InputError: the classifier's files do not match each other or the model, or its weights are not all finite.
     """
     folder = Path(facts.path)
     if facts.revision or facts.seed is not None or not (folder / WEIGHTS).is_file() or not (folder / NAMES).is_file():

@@ -1,4 +1,4 @@
-"""From a corpus's sentences to labelled documents with one label each, without duplicates, split into two sides."""
+"""Construction of documents with one label each from a corpus's sentences, without duplicates, and their split."""
 
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
@@ -16,14 +16,14 @@ from ops.storage.tables import read_parts
 
 TRAIN, TEST = "train", "test"
 MOST_LABELS = 1_000
-_SHOWN = 5  # labels in a message
+_SHOWN = 5  # maximum number of labels in a message
 
-Key = tuple[str, str]  # data set and doc_id
+Key = tuple[str, str]  # dataset and doc_id
 
 
 @dataclass
 class LabelledDocuments:
-    """Documents in the order of their first sentences, each with its label, collected a block of sentences at a time.
+    """Documents with their labels, in the order of their first sentences, collected from blocks of sentences.
 
     Attributes:
         labels: each document's label; None if its sentences have several.
@@ -36,7 +36,7 @@ class LabelledDocuments:
     several: str = ""
 
     def add(self, datasets: Sequence[str], doc_ids: Sequence[str], labels: Sequence[str | None]) -> None:
-        """Add some sentences: their data set, document and label, `[sentences]` each."""
+        """Add some sentences, given their datasets, documents and labels, `[sentences]` each."""
         for dataset, doc_id, label in zip(datasets, doc_ids, labels, strict=True):
             key = (dataset, doc_id)
             if label is None or not label.strip():
@@ -47,7 +47,7 @@ class LabelledDocuments:
 
 
 def read_labelled(store: Store, column: str) -> LabelledDocuments:
-    """Return the documents of corpus/ by their labels, which are a column of its metadata."""
+    """Return the documents of corpus/ with their labels, which are read from a column of the metadata."""
     found = LabelledDocuments()
     for table in read_parts(store, "corpus", ["dataset", "doc_id", "meta"]):
         labels = table["meta"].combine_chunks().field(column)
@@ -60,8 +60,8 @@ class Choice:
     """The documents that are used.
 
     Attributes:
-        labels: theirs, in the order of their first sentences.
-        left_out: number of excluded documents, by reason.
+        labels: the label of each document, in the order of the documents' first sentences.
+        left_out: number of excluded documents for each reason.
     """
 
     labels: dict[Key, str]
@@ -79,7 +79,7 @@ def choose_documents(
         dropped: labels whose documents are excluded.
         least: minimum number of documents for a label.
         most: size of the sample; None for all documents.
-        seed: of the sample.
+        seed: the seed of the sample.
 
     Raises:
         InputError: no document has a label, a dropped label does not occur, or fewer than two labels remain.
@@ -126,7 +126,10 @@ def choose_documents(
 
 
 def _left_out(found: LabelledDocuments, several: int, usable: Sequence[Any]) -> str:
-    """Describe what was excluded before the sample, with a document that has several labels; empty if nothing was."""
+    """Return a description of what was excluded before the sample, with an example of a document with several labels.
+
+    The description is empty if nothing was excluded.
+    """
     dropped = len(found.labels) - several - len(usable)
     reasons = (
         (several, "document", f"of several labels, such as {found.several}"),
@@ -138,7 +141,7 @@ def _left_out(found: LabelledDocuments, several: int, usable: Sequence[Any]) -> 
 
 
 def first_of_each_text(texts: Iterable[str]) -> list[bool]:
-    """Return for each text whether no earlier one is the same, ignoring case and white space.
+    """Return for each text whether no earlier text is the same, ignoring case and white space.
 
     >>> first_of_each_text(["One  two", "three", "one two"])
     [True, True, False]
@@ -153,15 +156,15 @@ def first_of_each_text(texts: Iterable[str]) -> list[bool]:
 
 
 def split_sides(labels: Sequence[str], share: float, seed: int) -> list[str]:
-    """Return the side of each document, `train` or `test`: the same share of every label, rounded, is for the test.
+    """Return the side of each document, `train` or `test`; the same share (rounded) of every label is for the test.
 
-    A label with at least two documents has at least one on each side. The document of a label with only one is for
-    training.
+    A label with at least two documents has at least one document on each side. If a label has only one document, the
+    document is for training.
 
     Args:
-        labels: of the documents.
-        share: share of a label's documents that are for the test.
-        seed: of the draw.
+        labels: the label of each document.
+        share: the share of a label's documents that are for the test.
+        seed: the seed of the draw.
     """
     rng = np.random.default_rng([seed, TRAINING_SPLIT])
     sides = np.full(len(labels), TRAIN, object)
@@ -174,13 +177,13 @@ def split_sides(labels: Sequence[str], share: float, seed: int) -> list[str]:
 
 
 def shuffle_labels(labels: Sequence[str], seed: int) -> list[str]:
-    """Return the labels in a seeded random order: their counts are unchanged, and the text no longer predicts them."""
+    """Return the labels in a seeded random order: their counts do not change, but the text no longer predicts them."""
     order = np.random.default_rng([seed, SHUFFLED_LABELS]).permutation(len(labels))
     return [labels[i] for i in order]
 
 
 def read_sentences(store: Store, documents: Container[Key]) -> dict[str, list[Any]]:
-    """Return the sentences of some documents, in the order of corpus/, a list for each column."""
+    """Return the sentences of some documents in the order of corpus/, as one list for each column."""
     names = ("sent_id", "text", "dataset", "doc_id", "sent_in_doc")
     found: dict[str, list[Any]] = {name: [] for name in names}
     for table in read_parts(store, "corpus", list(names)):
@@ -192,10 +195,12 @@ def read_sentences(store: Store, documents: Container[Key]) -> dict[str, list[An
 
 
 def join_sentences(sentences: Mapping[str, Sequence[Any]]) -> dict[Key, str]:
-    """Return the text of each document, its sentences in their order, in the order of the documents' first sentences.
+    """Return the text of each document, with its sentences joined in order.
+
+    The documents are in the order of their first sentences.
 
     Args:
-        sentences: as `read_sentences` returns them.
+        sentences: the sentences, as `read_sentences` returns them.
     """
     texts: dict[Key, list[tuple[int, str]]] = {}
     columns = (sentences[name] for name in ("dataset", "doc_id", "sent_in_doc", "text"))
@@ -207,17 +212,17 @@ def join_sentences(sentences: Mapping[str, Sequence[Any]]) -> dict[Key, str]:
 def split_documents(
     texts: Mapping[Key, str], labels: Mapping[Key, str], test_share: float, split_seed: int, shuffle_seed: int | None
 ) -> tuple[pa.Table, dict[Key, tuple[str, str]]]:
-    """Split documents into the two sides; of documents with the same text only the first is used.
+    """Split documents into the two sides; if several documents have the same text, only the first is used.
 
     Args:
-        texts: theirs, in their order.
-        labels: theirs.
-        test_share, split_seed: as `split_sides` takes them.
-        shuffle_seed: seed for shuffling the training labels; None to train on the correct ones.
+        texts: the text of each document, in order.
+        labels: the label of each document.
+        test_share, split_seed: the `share` and `seed` of `split_sides`.
+        shuffle_seed: the seed for shuffling the training labels; None to train on the correct labels.
 
     Returns:
-        The documents that are used: `text`, `label`, `taught` (the label in training) and `side`; and the side and the
-        label in training of each.
+        A table of the documents that are used: `text`, `label`, `taught` (the label in training) and `side`. And for
+        each of these documents its side and its label in training.
 
     Raises:
         InputError: one side has no documents, or the training side has only one label.
@@ -252,10 +257,10 @@ def side_rows(
     """Return the rows of `finetune/train` or `finetune/test`: the sentences of one side.
 
     Args:
-        sentences: as `read_sentences` returns them.
-        labels: of the documents.
+        sentences: the sentences, as `read_sentences` returns them.
+        labels: the label of each document.
         placed: the documents' sides and labels in training, as `split_documents` returns them.
-        side: which one.
+        side: the side, `train` or `test`.
     """
     keys = list(zip(sentences["dataset"], sentences["doc_id"], strict=True))
     rows = [i for i, key in enumerate(keys) if placed.get(key, ("", ""))[0] == side]

@@ -16,8 +16,8 @@ class Quality:
 
     Attributes:
         loss: mean cross-entropy, in nats.
-        test, predicted, correct: for each label, the number of documents that have it, of those for which it is
-            predicted, and of those for which it is predicted correctly, `[labels]` int64.
+        test, predicted, correct: for each label, the number of documents that have it, for which it is predicted, and
+            for which it is predicted correctly, `[labels]` int64.
     """
 
     loss: float
@@ -27,18 +27,18 @@ class Quality:
 
     @property
     def accuracy(self) -> float:
-        """Share of the documents whose label is predicted."""
+        """The share of the documents whose label is predicted correctly."""
         return float(self.correct.sum() / self.test.sum())
 
     @property
     def f1(self) -> Float64s:
-        """F1 of each label; NaN if it neither occurs nor is predicted."""
+        """The F1 score of each label; NaN if the label neither occurs nor is predicted."""
         with np.errstate(invalid="ignore"):
             return np.asarray(2 * self.correct / (self.test + self.predicted))
 
 
 def quality(scores: Floats, labels: Int64s) -> Quality:
-    """Evaluate scores, `[documents, labels]`, given the correct labels, `[documents]`."""
+    """Return the evaluation of scores, `[documents, labels]`, given the correct labels, `[documents]`."""
     n_labels = scores.shape[1]
     values = scores.astype(np.float64)
     values = values - values.max(1, keepdims=True)
@@ -49,7 +49,7 @@ def quality(scores: Floats, labels: Int64s) -> Quality:
 
 
 def epoch_row(epoch: int, steps: int, losses: Sequence[float], found: Quality, majority: float) -> dict[str, float]:
-    """Return a row of `finetune/epochs`; `losses` are those of the epoch's steps."""
+    """Return a row of `finetune/epochs`; `losses` are the losses of the epoch's steps."""
     return {
         "epoch": epoch,
         "steps": steps,
@@ -63,12 +63,12 @@ def epoch_row(epoch: int, steps: int, losses: Sequence[float], found: Quality, m
 
 
 def majority_accuracy(train: Int64s, test: Int64s) -> float:
-    """Return the share of the test documents with the most frequent label of training (the first of ties)."""
+    """Return the share of test documents with the most frequent training label (for ties, the first label)."""
     return float((test == np.bincount(train).argmax()).mean())
 
 
 def label_table(names: Sequence[str], train: Int64s, found: Quality) -> pa.Table:
-    """Return `finetune/labels`; `train` are the labels that the training documents have, `[documents]`."""
+    """Return `finetune/labels`; `train` contains the labels of the training documents, `[documents]`."""
     columns = {
         "label": pa.array(names, pa.string()),
         "train": np.bincount(train, minlength=len(names)),

@@ -1,4 +1,7 @@
-"""Training a classifier with transformers' Trainer, one checkpoint at a time; the result is the same for any split."""
+"""Training of a classifier with transformers' Trainer, from checkpoint to checkpoint.
+
+The result does not depend on the division of the training by checkpoints.
+"""
 
 import math
 import tempfile
@@ -22,12 +25,12 @@ _TEST_BATCH = 32
 
 @dataclass(frozen=True)
 class TrainingOptions:
-    """How a classifier is trained.
+    """The options for training a classifier.
 
     Attributes:
-        epochs, batch_size: passes over the documents, and documents of a step.
-        learning_rate: of Adam, the same throughout (Kingma and Ba 2015; no weight decay, no clipping).
-        seed: of the order of the documents and of dropout.
+        epochs, batch_size: number of passes over the documents, and number of documents in a step.
+        learning_rate: the constant learning rate of Adam (Kingma and Ba 2015), without weight decay and clipping.
+        seed: the seed of the order of the documents and of dropout.
         device: `cpu` or `cuda`.
     """
 
@@ -47,7 +50,7 @@ class Example:
 
 
 class _Until(TrainerCallback):  # type: ignore[misc]
-    """Ends the training with a checkpoint after a given step, and records the losses, which must be finite."""
+    """Ends the training with a checkpoint after a given step and records the losses, which must be finite."""
 
     def __init__(self) -> None:
         self.stop = 0
@@ -65,7 +68,7 @@ class _Until(TrainerCallback):  # type: ignore[misc]
 
 
 def diverged(learning_rate: float, what: str) -> InputError:
-    """Return the error for a training in which something is no longer finite."""
+    """Return the error for a training in which a value is no longer finite."""
     return InputError(
         f"--learning-rate {learning_rate:g}: {what} is not finite, so nothing can be learnt; give a lower one"
     )
@@ -77,8 +80,8 @@ class ClassifierTraining:
     Args:
         model: the classifier.
         train, test: the documents of each side.
-        options: how to train.
-        pad_id: id of the token that fills a batch.
+        options: the training options.
+        pad_id: the id of the padding token.
     """
 
     def __init__(
@@ -102,7 +105,7 @@ class ClassifierTraining:
                 save_strategy="no",
                 logging_strategy="steps",
                 logging_steps=1,
-                logging_nan_inf_filter=False,  # otherwise a non-finite loss becomes the mean of the previous ones
+                logging_nan_inf_filter=False,  # otherwise a non-finite loss becomes the mean of earlier losses
                 report_to="none",
                 disable_tqdm=True,
                 remove_unused_columns=False,
@@ -117,7 +120,7 @@ class ClassifierTraining:
                 self.trainer.remove_callback(callback)
 
     def collate(self, examples: list[Example]) -> dict[str, torch.Tensor]:
-        """Return documents as a batch: ids, which tokens are real, and labels."""
+        """Return documents as a batch of token ids, the mask of real tokens, and labels."""
         ids, real, _ = pad([example.tokens for example in examples], self.pad_id, torch.device("cpu"))
         labels = torch.tensor([example.label for example in examples])
         return {"input_ids": ids, "attention_mask": real.long(), "labels": labels}
@@ -126,12 +129,12 @@ class ClassifierTraining:
         """Train up to a step.
 
         Args:
-            stop: the last step of this run, counted from 1.
-            checkpoint: the folder that an earlier run returned; None to start from the beginning.
-            folder: where to write the new checkpoint.
+            stop: the last step of this call, counted from 1.
+            checkpoint: the folder that an earlier call returned; None to start from the beginning.
+            folder: the folder in which the new checkpoint is written.
 
         Returns:
-            The loss of each step of this run, and the folder of the checkpoint at its end.
+            The loss of each step of this call, and the folder of the checkpoint at its end.
 
         Raises:
             InputError: a loss, or a weight at the end, is not finite.
@@ -139,7 +142,7 @@ class ClassifierTraining:
         self.until.stop, self.until.losses = stop, []
         self.trainer.args.output_dir = str(folder)
         if checkpoint is None:
-            # Later runs restore the state of the random numbers from the checkpoint.
+            # Later calls restore the random state from the checkpoint.
             torch.manual_seed(self.options.seed)
         with quiet_transformers():
             self.trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
@@ -149,7 +152,7 @@ class ClassifierTraining:
         return list(self.until.losses), folder / f"checkpoint-{stop}"
 
     def step_seconds(self, enough: float) -> float:
-        """Return the seconds of a step, forward and backward, measured on steps that together take `enough`."""
+        """Return the duration of a step (forward and backward) in seconds, measured for at least `enough` seconds."""
         self.model.train()
         size, done = self.options.batch_size, 0
         device = next(self.model.parameters()).device
@@ -183,7 +186,7 @@ class ClassifierTraining:
 
 
 def segments(documents: int, batch_size: int, epochs: int, steps: int) -> list[tuple[int, int]]:
-    """Return the last step between two checkpoints, and the epoch that ends there, 0 if none does.
+    """Return each checkpoint's step, and the epoch that ends at this step (0 if no epoch ends there).
 
     >>> segments(documents=20, batch_size=4, epochs=2, steps=3)
     [(3, 0), (5, 1), (8, 0), (10, 2)]

@@ -1,1 +1,1 @@
-"""What words mean, judged by the words around them: counted contexts, their vectors, similarity and offsets."""
+"""The meaning of words according to the words around them: counted contexts, vectors, similarity and offsets."""

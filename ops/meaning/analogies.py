@@ -7,29 +7,31 @@ from ops.errors import InputError
 from ops.storage.small_files import read_small_file
 
 PACKAGED = Path(__file__).parent / "analogies.txt"
-ALL = "all"  # the name in the tables for all categories together
+ALL = "all"  # the name of all categories together in the tables
 _UNNAMED = "questions"
 
 
 @dataclass(frozen=True)
 class Analogies:
-    """Questions by category, in the order of their file; each is (a, b, c, d), where d is the answer.
+    """Questions by category, in the order of their file.
 
     Attributes:
-        questions: by category.
+        questions: for each category, its questions (a, b, c, d), where d is the answer.
     """
 
     questions: dict[str, list[tuple[str, str, str, str]]] = field(default_factory=dict)
 
 
 def read_analogies(path: str = "") -> Analogies:
-    """Read questions: a line `: NAME` begins a category, every other line holds four words; empty ones are skipped.
+    """Read questions from a file.
+
+    A line `: NAME` begins a category, and every other line has the four words of a question. Empty lines are skipped.
 
     Args:
         path: a file in UTF-8; empty for the packaged questions.
 
     Raises:
-        InputError: it cannot be read, a line does not have four words, or there is no question.
+        InputError: the file cannot be read, a line does not have four words, or there is no question.
     """
     lines = read_small_file("--analogies", path or str(PACKAGED), "cannot be read as UTF-8").splitlines()
     found: dict[str, list[tuple[str, str, str, str]]] = {}

@@ -1,6 +1,6 @@
 """Confidence intervals of analogy accuracies and of differences between spaces: a bootstrap over pairs of words.
 
-Questions are not independent: twelve pairs make 132 of them, and each pair is part of 22.
+Questions are not independent: twelve pairs make 132 questions, and each pair is part of 22 of them.
 """
 
 from collections.abc import Sequence
@@ -16,17 +16,17 @@ from ops.meaning.words import fold
 from ops.sampling import ANALOGY_PAIRS
 from ops.statistics.cluster_bootstrap import RESAMPLES, draw_clusters, percentile_interval
 
-_AT_ONCE = 1 << 22  # weights of questions computed at once
+_AT_ONCE = 1 << 22  # number of question weights computed at once
 
 
 class _Resampled(NamedTuple):
-    """Questions, and their correct answers in resamples of the pairs that they are made of.
+    """The number of questions and correct answers, in total and in resamples of the pairs that make the questions.
 
     Attributes:
-        questions, pairs: how many there are.
-        right: correctly answered questions of each space, `[spaces, answers]`.
-        drawn: questions of each resample, `[resamples]` float64.
-        drawn_right: those answered correctly, `[spaces, resamples, answers]` float64.
+        questions, pairs: number of questions and of pairs.
+        right: number of correctly answered questions in each space, `[spaces, answers]`.
+        drawn: number of questions in each resample, `[resamples]` float64.
+        drawn_right: number of correctly answered questions in each resample, `[spaces, resamples, answers]` float64.
     """
 
     questions: int
@@ -37,16 +37,17 @@ class _Resampled(NamedTuple):
 
 
 class AnalogyBootstrap:
-    """Resamples the pairs of each category, with replacement; the same ones for all spaces.
+    """Resamples the pairs of each category with replacement; all spaces use the same resamples.
 
-    A question counts as often as the product of how often its two pairs were drawn, so a pair that was drawn twice
-    makes no question with itself. A question in the file that uses the same pair twice counts as often as that pair. A
-    pair and its reverse are the same pair. Only pairs of known questions are drawn.
+    The weight of a question is the product of the numbers of times that its two pairs were drawn, so a pair that was
+    drawn twice makes no question with itself. If a question in the file uses the same pair twice, its weight is the
+    number of times that this pair was drawn. A pair and its reverse are the same pair. Only pairs of known questions
+    are drawn.
 
     Args:
         judged: the answers in each space, in the order of the spaces.
-        analogies, case: the questions, and how their words are folded.
-        seed: the run's.
+        analogies, case: the questions, and the folding of their words (`keep` or `lower`).
+        seed: the run's seed.
     """
 
     def __init__(self, judged: Sequence[Judged], analogies: Analogies, case: str, seed: int) -> None:
@@ -80,7 +81,7 @@ class AnalogyBootstrap:
     def differences(self) -> list[dict[str, Any]]:
         """Return the rows of `meaning/analogy_differences`, in the order of the table.
 
-        Each space is compared with every one before it, by the questions that are known in both.
+        Each space is compared with every previous space, on the questions that are known in both.
         """
         rows = []
         for (first, before), (second, own) in combinations(enumerate(self.judged), 2):
@@ -100,7 +101,7 @@ class AnalogyBootstrap:
         return sorted(rows, key=lambda row: (row["space"], row["other"]))
 
     def _added(self, places: list[int], names: list[str]) -> _Resampled:
-        """Return the resampled results in some spaces, added up over categories."""
+        """Return the resampled results in some spaces, summed over categories."""
         parts = [self._resample(name, places) for name in names]
         return _Resampled(
             sum(part.questions for part in parts), sum(part.pairs for part in parts),
@@ -109,7 +110,7 @@ class AnalogyBootstrap:
         )  # fmt: skip
 
     def _resample(self, name: str, places: list[int]) -> _Resampled:
-        """Resample the questions of a category that are known in all of some spaces; the result is cached."""
+        """Resample the questions of a category that are known in all of these spaces; the result is cached."""
         known = np.logical_and.reduce([self.judged[place].known[name] for place in places])
         key = (name, known.tobytes())
         if key not in self._found:
@@ -119,7 +120,7 @@ class AnalogyBootstrap:
 
 
 def _pairs_of(questions: list[tuple[str, str, str, str]], case: str) -> Int64s:
-    """Return the numbers of each question's two pairs, `[questions, 2]`."""
+    """Return the indices of each question's two pairs, `[questions, 2]`."""
     numbers: dict[frozenset[str], int] = {}
     folded = [[fold(word, case) for word in question] for question in questions]
     found = [[numbers.setdefault(frozenset(own), len(numbers)) for own in (q[:2], q[2:])] for q in folded]
@@ -150,7 +151,7 @@ def _resample(known: Bools, pairs: Int64s, right: list[Bools], rng: np.random.Ge
 def _share(
     found: _Resampled, right: int, drawn: Float64s, least: float
 ) -> tuple[float | None, float | None, float | None]:
-    """Return a share of the questions with its interval, None if there are no questions."""
+    """Return a share of the questions with its interval; all three are None if there are no questions."""
     if not found.questions:
         return None, None, None
     share, there = right / found.questions, found.drawn > 0

@@ -1,4 +1,4 @@
-"""An autoencoder of sentence states with a short code in its middle (Hinton and Salakhutdinov 2006), not pretrained."""
+"""An autoencoder of sentence states with a short code in the middle (Hinton and Salakhutdinov 2006), not pretrained."""
 
 import torch
 from torch import nn
@@ -11,12 +11,13 @@ _NOISE = 4.0  # standard deviation of the noise added to a code's bits in traini
 
 
 class Autoencoder(nn.Module):
-    """Width, 256 units, the code, 256 units, width; tanh between them.
+    """An autoencoder with layers of width, 256, code size, 256 and width units; the hidden layers use tanh.
 
     Args:
-        width: of the states.
-        size: of the code.
-        bits: whether the code's units are logistic, with noise before them in training (Salakhutdinov and Hinton 2009).
+        width: width of the states.
+        size: size of the code.
+        bits: whether the code's units are logistic, with noise added to their input in training (Salakhutdinov and
+            Hinton 2009).
     """
 
     def __init__(self, width: int, size: int, bits: bool) -> None:
@@ -26,7 +27,7 @@ class Autoencoder(nn.Module):
         self.decoder = nn.Sequential(nn.Linear(size, HIDDEN), nn.Tanh(), nn.Linear(HIDDEN, width))
 
     def forward(self, states: torch.Tensor) -> torch.Tensor:
-        """Return states `[n, width]` rebuilt."""
+        """Return the reconstruction of states, `[n, width]`."""
         code = self.encoder(states)
         if self.bits:
             code = torch.sigmoid(code + _NOISE * torch.randn_like(code))
@@ -34,7 +35,7 @@ class Autoencoder(nn.Module):
 
     @torch.inference_mode()
     def code(self, states: torch.Tensor) -> torch.Tensor:
-        """Return the codes of states, `[n, size]`: numbers, or 0 and 1."""
+        """Return the codes of states, `[n, size]`: real numbers, or 0 and 1 if `bits`."""
         code = self.encoder(states)
         return (code > 0).float() if self.bits else code  # type: ignore[no-any-return]
 
@@ -42,14 +43,15 @@ class Autoencoder(nn.Module):
 def autoencoder_codes(given: Float32s, asked: Float32s, size: int, epochs: int, seed: int) -> dict[str, Codes]:
     """Return the codes of an autoencoder with a linear code and of one with a binary code.
 
-    Runs on the CPU with the threads of this process. The same states, seed and threads give the same codes.
+    This function runs on the CPU with the threads of this process. The same states, seed and number of threads give the
+    same codes.
 
     Args:
-        given: states that are trained on, `[n, width]`.
-        asked: other states, `[m, width]`.
-        size: of the code.
-        epochs: passes over the given states.
-        seed: of the weights, the order and the noise.
+        given: the training states, `[n, width]`.
+        asked: other states to encode, `[m, width]`.
+        size: size of the code.
+        epochs: number of passes over the training states.
+        seed: the seed of the weights, the order and the noise.
     """
     mean = given.mean(0)
     scale = max(float((given - mean).std()), 1e-12)

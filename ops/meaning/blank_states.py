@@ -1,4 +1,4 @@
-"""The model's state where a word was blanked, in every layer."""
+"""The model's states in every layer at the position of a blanked word."""
 
 from functools import cached_property, partial
 from typing import NamedTuple
@@ -12,16 +12,17 @@ from ops.model.tokenizer import Tokens
 
 
 class Blank(NamedTuple):
-    """A sentence with a blank: its tokens, and the place of the token whose state is read."""
+    """A sentence with a blank: its tokens, and the index of the token whose state is read."""
 
     tokens: Tokens
     place: int
 
 
 class BlankReader(ModelReader):
-    """Reads sentences with a word replaced by the mask token; a model without one reads only the words before it.
+    """Reads sentences in which a word is replaced by the mask token.
 
-    Its tokenizer has spans.
+    A model without a mask token reads only the words before the blank. The tokenizer must report the positions of
+    tokens.
     """
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Codes of every method and size, and how well each finds neighbours: the rows of `meaning/hashing`."""
+"""Sentence codes of every method and size, and their precision in finding neighbours: the rows of `meaning/hashing`."""
 
 from typing import Any
 
@@ -36,12 +36,12 @@ def methods_and_sizes(width: int) -> list[tuple[str, int]]:
 
 
 class HashedStates:
-    """The states of drawn sentences, to be compressed and compared; states that are not finite are skipped.
+    """The states of drawn sentences, which are compressed and compared; states that are not finite are skipped.
 
     Args:
         drawn: the sentences.
-        states: theirs, `[sentences, width]` float32.
-        seed: the run's.
+        states: the states of the sentences, `[sentences, width]` float32.
+        seed: the run's seed.
     """
 
     def __init__(self, drawn: Drawn, states: Float32s, seed: int) -> None:
@@ -49,10 +49,10 @@ class HashedStates:
         self.drawn, self.states, self.seed = drawn.only(good), at_length_1(states[good]), seed
 
     def codes(self, method: str, size: int, epochs: int) -> Found:
-        """Return the codes of a method and size, by `real` or `bits`.
+        """Return the codes of a method and size, as a mapping from `real` or `bits` to codes.
 
         Raises:
-            InputError: all documents are held out, or none is.
+            InputError: all documents are held out, or no document is held out.
         """
         tested = self.drawn.tested
         given, asked = self.states[~tested], self.states[tested]
@@ -65,7 +65,7 @@ class HashedStates:
         return autoencoder_codes(given, asked, size, epochs, self.seed)
 
     def rows(self, found: Found, method: str, size: int, neighbours: int) -> pa.Table:
-        """Return the rows of `meaning/hashing` for some codes; uncompressed states also get those of the control."""
+        """Return the rows of `meaning/hashing` for some codes; uncompressed states also get the control's rows."""
         drawn = self.drawn
         rows: list[dict[str, Any]] = []
         for code, codes in found.items():
@@ -79,7 +79,7 @@ class HashedStates:
         return pa.Table.from_pylist(rows, schema("meaning/hashing"))
 
     def plane(self, found: Found, method: str) -> pa.Table:
-        """Return the rows of `meaning/plane`: the held-out sentences by their codes of two dimensions."""
+        """Return the rows of `meaning/plane`: the two-dimensional codes of the held-out sentences."""
         ids, places = self.drawn.sent_ids[self.drawn.tested], found[REAL].asked
         columns = {"method": [method] * len(ids), "sent_id": ids, "x": places[:, 0], "y": places[:, 1]}
         return pa.table(columns, schema=schema("meaning/plane"))

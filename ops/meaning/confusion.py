@@ -1,4 +1,4 @@
-"""Confusion sets: where their words occur, and how well classifiers choose among them (Banko and Brill 2001)."""
+"""Confusion sets: occurrences of their words, and classifiers that choose among the words (Banko and Brill 2001)."""
 
 import hashlib
 from typing import Any, NamedTuple
@@ -18,15 +18,15 @@ DEFAULT = (
     "accept except, affect effect, lose loose, peace piece, quiet quite"
 )
 SIZES = (100, 300, 1_000, 3_000, 10_000, 30_000, 100_000)
-TEST_SHARE = 0.2  # of the documents
-LEAST_TRAINED, LEAST_TESTED = 20, 20  # occurrences
+TEST_SHARE = 0.2  # share of the documents
+LEAST_TRAINED, LEAST_TESTED = 20, 20  # minimum numbers of occurrences
 MOST_TESTED = 2_000
 MOST_CHOSEN_BY = 10_000  # maximum number of training examples used to choose a penalty
 _FEATURES = 1 << 18
 
 
 class Occurrence(NamedTuple):
-    """A word of a confusion set in a sentence: which set, which of its words, and its characters."""
+    """A word of a confusion set in a sentence: the indices of the set and of the word in it, and the characters."""
 
     set: int
     label: int
@@ -35,10 +35,10 @@ class Occurrence(NamedTuple):
 
 
 def read_sets(text: str) -> list[tuple[str, ...]]:
-    """Read confusion sets: words with spaces between them, a comma after each set.
+    """Read confusion sets: words are separated by spaces, and sets by commas.
 
     Raises:
-        InputError: a set has fewer than two words, or a word is in two sets.
+        InputError: a set has fewer than two words, a word occurs twice, or a word is not a single word.
 
     >>> read_sets("to two too, then than")
     [('to', 'two', 'too'), ('then', 'than')]
@@ -65,7 +65,7 @@ def find_occurrences(text: str, places: dict[str, tuple[int, int]]) -> list[Occu
 
     Args:
         text: the sentence.
-        places: set and label by word.
+        places: for each word, the index of its set and its label (the index of the word in the set).
     """
     found = []
     for start, stop in word_spans(text):
@@ -76,7 +76,7 @@ def find_occurrences(text: str, places: dict[str, tuple[int, int]]) -> list[Occu
 
 
 def words_around(text: str, start: int, stop: int, window: int) -> list[str]:
-    """Return the words on both sides of a blank as features: each by itself, and the four nearest with their offsets.
+    """Return the words on both sides of a blank as features: each word, and the four nearest words with their offsets.
 
     >>> words_around("He wants to eat now", 9, 11, 2)
     ['He', 'wants', 'eat', 'now', '-2 He', '-1 wants', '+1 eat', '+2 now']
@@ -89,24 +89,24 @@ def words_around(text: str, start: int, stop: int, window: int) -> list[str]:
 
 
 def priority(sent_id: Int64s, start: Int64s, seed: int) -> UInt64s:
-    """Return the seeded order in which occurrences are taken, `[occurrences]` uint64."""
+    """Return the seeded priority by which occurrences are ordered, `[occurrences]` uint64."""
     salt = np.random.default_rng([seed, CONFUSION_ORDER]).integers(0, 2**64, dtype=np.uint64)
     return mix(mix(sent_id.astype(np.uint64) ^ salt) + start.astype(np.uint64))
 
 
 def document_number(dataset: str, doc_id: str, seed: int) -> int:
-    """Return 64 bits of a hash of a document's names."""
+    """Return 64 bits of a hash of the seed, the dataset and the document's id."""
     digest = hashlib.blake2b(f"{seed}\0{dataset}\0{doc_id}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest)
 
 
 def is_tested(document: int) -> bool:
-    """Return whether classifiers are tested on a document, given its number: one fifth of them are for tests."""
+    """Return whether classifiers are tested on a document, given its number; one fifth of the documents are."""
     return document < TEST_SHARE * 2**64
 
 
 def held_out(dataset: str, doc_id: str, seed: int) -> bool:
-    """Return whether classifiers are tested on a document, given its names."""
+    """Return whether classifiers are tested on a document, given its dataset and id."""
     return is_tested(document_number(dataset, doc_id, seed))
 
 
@@ -114,12 +114,12 @@ class Examples(NamedTuple):
     """The occurrences of one set, in their seeded order.
 
     Attributes:
-        label: which of the set's words, `[occurrences]`.
-        tested: of a held-out document, `[occurrences]` bool.
-        words: features of the words around it, a list each.
-        states: `[occurrences with states, layers, width]` float32.
-        has_state: which occurrences have them, `[occurrences]` bool.
-        document: the number of the document of each, `[occurrences]` uint64.
+        label: the index of the word in the set, `[occurrences]`.
+        tested: whether the occurrence is in a held-out document, `[occurrences]` bool.
+        words: the features from the surrounding words, one list for each occurrence.
+        states: the model's states at the blanks, `[occurrences with states, layers, width]` float32.
+        has_state: which occurrences have states, `[occurrences]` bool.
+        document: the number of each occurrence's document, `[occurrences]` uint64.
     """
 
     label: Int64s
@@ -131,15 +131,15 @@ class Examples(NamedTuple):
 
 
 def measure_set(name: str, examples: Examples, seed: int) -> tuple[list[dict[str, Any]], int]:
-    """Return the rows of `meaning/confusion` of a set, and how many of its classifiers did not converge.
+    """Return the rows of `meaning/confusion` of a set, and the number of its classifiers that did not converge.
 
-    Return no rows if a set has too few examples, or examples of only one word.
+    There are no rows if a set has too few examples, or examples of only one word.
 
-    All classifiers are tested on the same occurrences: those of held-out documents that have states. `majority` always
-    answers with the most frequent word. `words` and `layer:N` are logistic regressions, each with the penalty that
-    cross-validation by document chooses on its own training examples. `shuffled` is the control: `words` with the
-    labels in random order, in training and in testing. A regression that did not converge is a weaker classifier and
-    not an error.
+    All classifiers are tested on the same occurrences: the occurrences in held-out documents that have states.
+    `majority` always answers with the most frequent word. `words` and `layer:N` are logistic regressions, each with the
+    penalty that cross-validation by document chooses on its own training examples. `shuffled` is the control: the
+    classifier `words` with the labels in random order, in training and in testing. A regression that did not converge
+    is a weaker classifier, but not an error.
     """
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
@@ -197,7 +197,7 @@ def _measure(name: str, examples: Examples, seed: int) -> tuple[list[dict[str, A
 
 
 def sizes_of(there: int) -> list[int]:
-    """Return the numbers of training examples to use: those of `SIZES` that are available, and all examples.
+    """Return the numbers of training examples to use: the available sizes in `SIZES`, and the number of all examples.
 
     >>> sizes_of(450)
     [100, 300, 450]
@@ -213,17 +213,17 @@ def hashed(words: list[list[str]]) -> Any:
 
 
 def from_which_layer(rows: list[dict[str, Any]], layers: int, alike: bool = False) -> int | None:
-    """Return the first layer from which every layer's state beats the words; None if there is no such layer.
+    """Return the first layer from which on every layer's state is more accurate than the words; None if there is none.
 
     Args:
-        rows: of one set, as `measure_set` returns them first.
+        rows: the rows of one set, which are the first result of `measure_set`.
         layers: number of layers of the model.
-        alike: compare at the largest number of examples that both words and states were trained on. Otherwise each is
-            trained on all its examples, of which the words have more.
+        alike: whether to compare at the largest number of training examples that words and states share. Otherwise each
+            is compared with all its training examples; the words have more examples than the states.
     """
     sizes = [{row["n"] for row in rows if row["features"] == name} for name in ("words", "layer:1")]
     shared = max(sizes[0] & sizes[1], default=0)
-    # Sizes ascend, so the last one is kept.
+    # Sizes ascend, so the accuracy at the largest size is kept.
     best = {row["features"]: row["accuracy"] for row in rows if not alike or row["n"] == shared}
     beats = [best.get(f"layer:{i + 1}", 0.0) > best.get("words", 1.0) for i in range(layers)]
     lost = [i for i, won in enumerate(beats) if not won]

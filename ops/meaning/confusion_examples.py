@@ -1,4 +1,4 @@
-"""The examples of confusion sets: found in each shard, with the words around and the model's state at the blank."""
+"""The examples of confusion sets in each shard, with the surrounding words and the model's state at the blank."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -24,39 +24,39 @@ Sets = tuple[tuple[str, ...], ...]
 
 
 class Quota(NamedTuple):
-    """The quota of examples of a set, and how many of them get states, for a corpus of a given number of sentences."""
+    """The maximum numbers of a set's examples and of its examples with states, and the corpus's number of sentences."""
 
     most: int
     stated: int
     sentences: int
 
     def of(self, most: int, sentences: int) -> int:
-        """Return the share of `most` that some of the sentences contribute, rounded up."""
+        """Return the part of `most` for a shard with this number of sentences, rounded up."""
         return -(-most * sentences // self.sentences)
 
 
 def places_of(sets: Sets) -> dict[str, tuple[int, int]]:
-    """Return the number of the set and of the word in it, by word."""
+    """Return for each word the index of its set and its index in this set."""
     return {word: (i, j) for i, words in enumerate(sets) for j, word in enumerate(words)}
 
 
 def find_examples(
     table: pa.Table, sets: Sets, reader: BlankReader, quota: Quota, window: int, seed: int
 ) -> tuple[pa.Table, dict[str, Any]]:
-    """Find the sets' words in a shard, and read the model's states where they were blanked.
+    """Find the sets' words in a shard, and read the model's states at their positions after blanking them.
 
     Args:
         table: the shard, with `COLUMNS`.
         sets: the confusion sets.
         reader: the model.
-        quota: what is kept.
-        window: words to each side that are features.
-        seed: the run's.
+        quota: the number of examples that are kept.
+        window: number of words on each side that are features.
+        seed: the run's seed.
 
     Returns:
-        A row for each example that is kept: `set`, `label`, `order`, `document` (its number), `tested`, `words`, and
-        `state` (all layers one after another; null without one); and what was `found` of each set, and how many states
-        were `not_finite`.
+        A table with one row for each example that is kept: `set`, `label`, `order`, `document` (the document's number),
+        `tested`, `words`, and `state` (all layers concatenated; null without a state). And a dictionary with the number
+        of occurrences `found` for each set, and the number of states that were `not_finite`.
     """
     ids, texts, datasets, documents = (column.to_pylist() for column in table.select(COLUMNS).columns)
     places = places_of(sets)
@@ -98,13 +98,13 @@ def examples_of(number: int, shards: Iterable[pa.Table], layers: int, width: int
     """Return the examples of a set in their seeded order.
 
     Args:
-        number: of the set.
-        shards: what `find_examples` found in each shard, in the order of the shards.
-        layers, width: of the model.
+        number: the index of the set.
+        shards: the tables of `find_examples` for each shard, in the order of the shards.
+        layers, width: the model's number of layers and width.
     """
     parts = [table.filter(pc.equal(table["set"], number)).replace_schema_metadata(None) for table in shards]
     table = pa.concat_tables(parts).combine_chunks()
-    # The shards are in order, so a stable sort keeps the first of ties first.
+    # The shards are in order, so with a stable sort ties stay in the order of the corpus.
     table = table.take(pa.array(np.argsort(table["order"].to_numpy(), kind="stable")))
     states = np.array([s for s in table["state"].to_pylist() if s is not None], np.float32)
     return Examples(

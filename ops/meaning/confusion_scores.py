@@ -1,4 +1,4 @@
-"""How accurately classifiers choose among confused words, with intervals that count a document as one observation."""
+"""The accuracy of classifiers that choose among confused words, with intervals that resample complete documents."""
 
 from typing import Any
 
@@ -10,12 +10,12 @@ from ops.statistics.cluster_bootstrap import draw_clusters, percentile_interval
 
 
 class AnswerScores:
-    """Scores answers to the same examples, by the same resamples of their documents.
+    """Scores several classifiers' answers to the same examples, with the same resamples of the examples' documents.
 
     Args:
-        truth: the right label of each example, `[examples]`, at least one.
-        documents: the number of its document, `[examples]` uint64.
-        seed: the run's.
+        truth: the right label of each example, `[examples]`; there must be at least one example.
+        documents: the number of each example's document, `[examples]` uint64.
+        seed: the run's seed.
     """
 
     def __init__(self, truth: Int64s, documents: UInt64s, seed: int) -> None:
@@ -25,14 +25,14 @@ class AnswerScores:
         self.times = draw_clusters(self.documents, np.random.default_rng([seed, CONFUSION_DOCUMENTS]))
 
     def columns(self, answers: Int64s, truth: Int64s | None = None) -> dict[str, Any]:
-        """Return the columns of `meaning/confusion` that measure how accurate the answers are.
+        """Return the columns of `meaning/confusion` that measure the accuracy of the answers.
 
-        Balanced accuracy is the mean over the words of the share of a word's examples that are answered correctly.
-        Words that do not occur among the examples, or among those of a resample, are excluded from the mean.
+        For balanced accuracy, the share of correctly answered examples is computed for each word and then averaged over
+        the words. Words that do not occur among the examples, or in a resample, are excluded from the mean.
 
         Args:
             answers: the label that was chosen for each example, `[examples]`.
-            truth: labels to use instead of the correct ones, `[examples]`, for a control.
+            truth: labels to use instead of the correct ones, `[examples]`, for a control; None for the correct labels.
         """
         truth = self.truth if truth is None else truth
         labels, word = np.unique(truth, return_inverse=True)

@@ -16,12 +16,12 @@ CONTEXTS, WORDS = "meaning/contexts", "meaning/words"
 
 
 class ContextTables:
-    """Makes the tables of counts; memory is that of all pairs.
+    """Makes the tables of counts; all pairs are kept in memory.
 
     Args:
         vocabulary: the words.
         column_sums: how often each context word was counted, `[contexts]`.
-        smoothing: of the PPMI.
+        smoothing: the smoothing exponent of the PPMI.
     """
 
     def __init__(self, vocabulary: Vocabulary, column_sums: Int64s, smoothing: float) -> None:
@@ -30,10 +30,10 @@ class ContextTables:
         self._parts: list[tuple[Int64s, Int64s, Float64s]] = []
 
     def pairs(self, ranges: Iterable[pa.Table]) -> Iterator[pa.Table]:
-        """Return `meaning/contexts`, a table for each row group, and keep its PPMI for the vectors.
+        """Yield `meaning/contexts`, one table for each row group, and keep the PPMI values for the vectors.
 
         Args:
-            ranges: `row`, `column` and `count` of all pairs of a range of words, range after range.
+            ranges: for each range of words, a table of `row`, `column` and `count` of all its pairs.
         """
         for table in ranges:
             row, column, count = (c.to_numpy() for c in table.columns)
@@ -50,12 +50,12 @@ class ContextTables:
                 yield pa.Table.from_arrays(arrays, schema=schema(CONTEXTS))
 
     def vectors(self, dimensions: int, power: float, seed: int) -> pa.Table:
-        """Return `meaning/words`, once `pairs` has seen all ranges.
+        """Return `meaning/words`; call this method after `pairs` has processed all ranges.
 
         Args:
-            dimensions: of the vectors, at most.
-            power: of the singular values.
-            seed: of the random projection.
+            dimensions: maximum number of dimensions of the vectors.
+            power: the exponent of the singular values.
+            seed: the seed of the random projection.
         """
         row, column, values = (np.concatenate(c) for c in zip(*self._parts, strict=True))
         matrix = sp.csr_matrix((values, (row, column)), (len(self.words), len(self.contexts)))

@@ -1,4 +1,4 @@
-"""How often each word occurs near each context word: exact counts, added up over chunks, shards and ranges."""
+"""The number of times that each word occurs near each context word, counted exactly and summed over shards."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -10,15 +10,17 @@ from ops.compiled import compiled
 from ops.meaning.vocabulary import Vocabulary
 from ops.meaning.words import SENTENCE_END, numbered, words_and_ends
 
-_SENTENCES = 10_000  # of a chunk
-_TOGETHER = 1 << 22  # rows that are added up at once
+_SENTENCES = 10_000  # number of sentences of a chunk
+_TOGETHER = 1 << 22  # number of rows that are summed at once
 
 
 class Counts(NamedTuple):
-    """Counts of pairs, a reducer over disjoint sets of sentences. `add_up` merges them in any order with equal results.
+    """Counts of pairs over a set of sentences.
+
+    `add_up` merges the counts of disjoint sets of sentences; the order does not affect the result.
 
     Attributes:
-        key: row times the number of columns, plus column, ascending, `[pairs]` int64.
+        key: the row times the number of columns, plus the column, in ascending order, `[pairs]` int64.
         total: how often the word of that row occurred near the context word of that column, `[pairs]` int64.
     """
 
@@ -27,7 +29,7 @@ class Counts(NamedTuple):
 
 
 def empty() -> Counts:
-    """Return the counts of no sentence."""
+    """Return empty counts."""
     return Counts(np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 
@@ -36,7 +38,8 @@ class ContextCounter:
 
     Args:
         vocabulary: the words and context words.
-        window: words on each side, within the sentence; words that are not counted still take up places.
+        window: number of words on each side, within the sentence. Words that are not counted still occupy positions in
+            the window.
         case: `keep` or `lower`.
     """
 
@@ -47,7 +50,7 @@ class ContextCounter:
         self.numbers = {word: i for i, word in enumerate(vocabulary.words)} | {"\n": SENTENCE_END}
 
     def count(self, texts: list[str]) -> Counts:
-        """Return the counts of some sentences; memory is that of a chunk, and of their distinct pairs."""
+        """Return the counts of some sentences; in memory are one chunk and the distinct pairs."""
         chunks = (texts[start : start + _SENTENCES] for start in range(0, len(texts), _SENTENCES))
         return add_up(self._chunk(chunk) for chunk in chunks)
 
@@ -59,7 +62,7 @@ class ContextCounter:
 
 
 def add_up(parts: Iterable[Counts]) -> Counts:
-    """Return the sums of counts; memory is that of the distinct pairs, and of some millions of rows."""
+    """Return the sums of counts; in memory are the distinct pairs and some millions of rows."""
     kept = [empty()]
     for part in parts:
         kept.append(part)

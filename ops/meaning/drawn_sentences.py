@@ -1,4 +1,4 @@
-"""Which sentences a model reads: pairs of neighbours, sentences to be masked, and translations, from all shards."""
+"""The draw of the sentences that a model reads: pairs of neighbours, sentences to mask, and translations."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from ops import sampling
 from ops.hashing import text_hash
 from ops.meaning.next_sentences import find_pairs, other_documents
 
-COLUMNS = ["sent_id", "text", "dataset", "doc_id", "sent_in_doc"]  # of corpus/, and `meta` where there are languages
+COLUMNS = ["sent_id", "text", "dataset", "doc_id", "sent_in_doc"]  # of corpus/, and `meta` if there are languages
 PAIR, MASKED, TRANSLATION = "pair", "masked", "translation"
 _OVERSAMPLED = 4  # a shard contributes at most this many times its share of the sentences
 _DRAWN = pa.schema(
@@ -24,13 +24,15 @@ _DRAWN = pa.schema(
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which sentences are drawn.
+    """The description of the sentences to draw.
 
     Attributes:
-        pairs, masked, translations: maximum number of pairs, of sentences with masked tokens, of translated sentences.
-        language, translation: the columns; None without a language, or if translations share document and place.
+        pairs, masked, translations: maximum numbers of pairs, of sentences with masked tokens, and of keys of
+            translations.
+        language, translation: the columns of the language and of the key that translations share. `language` is None
+            if there are no languages, and `translation` is None if translations share document id and position.
         sentences: number of sentences of the corpus.
-        seed: the run's.
+        seed: the run's seed.
     """
 
     pairs: int
@@ -43,16 +45,16 @@ class Wanted:
 
 
 def draw_from_shard(table: pa.Table, wanted: Wanted) -> pa.Table:
-    """Return the sentences drawn from a shard: pairs in their seeded order, a uniform sample, translations by key.
+    """Return the sentences drawn from a shard: pairs in seeded order, a uniform sample, and translations by key.
 
     Args:
-        table: the shard, with `COLUMNS`, and with `meta` where a language is wanted.
-        wanted: how many of each kind.
+        table: the shard, with `COLUMNS`, and with `meta` if a language is requested.
+        wanted: the description of the draw.
 
     Returns:
-        Columns `kind`, `order` (the lowest are chosen over all shards), `sent_id`, `document` (for a translation, the
-        key that its translations share), `language` and `texts`. A pair's texts are the sentence, the next one, and a
-        distant one of its document, which is null if there is none.
+        The columns `kind`, `order` (rows with the lowest values over all shards are chosen), `sent_id`, `document` (for
+        a translation, the key that its translations share), `language` and `texts`. A pair's texts are the sentence,
+        the next sentence, and a distant sentence of its document, which is null if there is none.
     """
     ids, places = table["sent_id"].to_numpy(), table["sent_in_doc"].to_numpy()
     texts = table["text"].to_pylist()
@@ -66,7 +68,7 @@ def draw_from_shard(table: pa.Table, wanted: Wanted) -> pa.Table:
         own = [texts[one], texts[after], texts[same] if same >= 0 else None]
         rows.append(_row(PAIR, order, ids[one], documents[one], None, own))
     drawn = sampling.draw(wanted.sentences, wanted.masked, wanted.seed, sampling.MASKED_SENTENCES)
-    # A shard's ids follow each other.
+    # A shard's ids are consecutive.
     for number in drawn[np.searchsorted(drawn, ids[0]) : np.searchsorted(drawn, ids[-1], "right")].tolist():
         row = number - int(ids[0])
         rows.append(_row(MASKED, row, number, documents[row], None, [texts[row]]))
@@ -102,10 +104,10 @@ def _row(
 
 
 def choose_sentences(shards: Iterable[pa.Table], wanted: Wanted) -> pa.Table:
-    """Choose the sentences to read from those drawn from all shards: pairs, then masked ones, then translations.
+    """Choose the sentences to read among the draws of all shards: pairs, then masked sentences, then translations.
 
-    A pair's row has four texts: the sentence, the next one, a distant one of its document, and one of another document.
-    The last two are null where there is none.
+    A pair's row has four texts: the sentence, the next sentence, a distant sentence of its document, and a sentence of
+    another document. The last two are null if there is no such sentence.
     """
     rows: dict[str, list[dict[str, Any]]] = {PAIR: [], MASKED: [], TRANSLATION: []}
     for table in shards:
@@ -122,6 +124,6 @@ def choose_sentences(shards: Iterable[pa.Table], wanted: Wanted) -> pa.Table:
 
 
 def _first(rows: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:
-    """Return the rows of the `most` lowest orders; rows of one order stay together."""
+    """Return the rows with the `most` lowest values of `order`; all rows with the same value are kept or dropped."""
     lowest = set(sorted({row["order"] for row in rows})[:most])
     return sorted((row for row in rows if row["order"] in lowest), key=lambda row: (row["order"], row["sent_id"]))

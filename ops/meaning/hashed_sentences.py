@@ -1,4 +1,4 @@
-"""The sentences to be hashed, with their documents, whether they are held out, and their classes by each label."""
+"""The sentences to hash, with their documents, whether they are held out, and their classes for each label."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -22,10 +22,10 @@ class Drawn:
     """The drawn sentences.
 
     Attributes:
-        sent_ids: ascending, `[sentences]`.
-        documents: the number of each one's document, `[sentences]`.
-        tested: whether that is held out, `[sentences]` bool.
-        labels: the classes by each label.
+        sent_ids: the ids of the sentences, ascending, `[sentences]`.
+        documents: the index of each sentence's document, `[sentences]`.
+        tested: whether each sentence's document is held out, `[sentences]` bool.
+        labels: the classes of the sentences for each label.
     """
 
     sent_ids: Int64s
@@ -34,12 +34,12 @@ class Drawn:
     labels: list[Labelled]
 
     def only(self, wanted: Bools) -> "Drawn":
-        """Return the sentences that `wanted` marks, `[sentences]` bool; classes keep their numbers."""
+        """Return the sentences for which `wanted`, `[sentences]` bool, is true; indices of classes do not change."""
         labels = [label._replace(number=label.number[wanted]) for label in self.labels]
         return Drawn(self.sent_ids[wanted], self.documents[wanted], self.tested[wanted], labels)
 
     def to_table(self) -> pa.Table:
-        """Return a table of `sent_id`, `document`, `tested`, and the class by each label, null where there is none."""
+        """Return a table of `sent_id`, `document`, `tested`, and the class for each label (null without a class)."""
         columns: dict[str, Any] = {"sent_id": self.sent_ids, "document": self.documents, "tested": self.tested}
         for label in self.labels:
             columns[_PREFIX + label.name] = pa.array(names_of(label), pa.string())
@@ -55,7 +55,7 @@ class Drawn:
 
 
 def names_of(label: Labelled) -> list[str | None]:
-    """Return the name of each sentence's class; None where it has none."""
+    """Return the name of each sentence's class; None for a sentence without a class."""
     return [label.classes[i] if i >= 0 else None for i in label.number]
 
 
@@ -69,10 +69,10 @@ def label_drawn(sent_ids: Int64s, tables: Iterable[pa.Table], label: str | None,
     """Return drawn sentences with their classes; without labels if no column has two classes.
 
     Args:
-        sent_ids: of the drawn sentences.
-        tables: these sentences with `dataset`, `doc_id`, and `meta` where the corpus has it.
-        label: the column whose values are the classes; None for those of `LABELS` that the corpus has.
-        seed: the run's.
+        sent_ids: the ids of the drawn sentences.
+        tables: these sentences with `dataset`, `doc_id`, and `meta` if the corpus has it.
+        label: the column whose values are the classes; None for all columns of `LABELS` that the corpus has.
+        seed: the run's seed.
 
     Raises:
         InputError: the requested label has fewer than two classes.

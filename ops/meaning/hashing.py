@@ -1,4 +1,4 @@
-"""Short codes of sentences, by principal components or bits, and how often neighbours by code share a class."""
+"""Short codes of sentences (principal components or bits), and how often neighbours in code share a class."""
 
 import math
 from typing import Any, NamedTuple
@@ -11,18 +11,19 @@ from ops.statistics.by_document import share_by_document
 SIZES = (2, 4, 8, 16, 32, 64)
 PCA, AUTOENCODER, STATES, SHUFFLED = "pca", "autoencoder", "states", "shuffled"
 REAL, BITS = "real", "bits"
-LEAST_OF_CLASS = 20  # sentences of a class that counts
+LEAST_OF_CLASS = 20  # minimum number of sentences of a class that is used
 MOST_QUERIES = 2_000
 _ROWS = 256
 
 
 class Codes(NamedTuple):
-    """What sentences are compressed to.
+    """The codes of sentences, and the error of their reconstruction.
 
     Attributes:
-        given, asked: codes of the sentences to search, and of those whose neighbours are searched, `[n, size]`.
-        error: share of the variance of the asked states that is lost when they are rebuilt from their codes; None if
-            they do not vary.
+        given, asked: the codes of the sentences to search, and of the query sentences whose neighbours are searched,
+            `[n, size]` each.
+        error: the share of the variance of the query states that is lost when they are rebuilt from their codes; None
+            if they do not vary.
     """
 
     given: Float32s
@@ -36,14 +37,14 @@ def at_length_1(states: Float32s) -> Float32s:
 
 
 def principal_codes(given: Float32s, asked: Float32s, size: int) -> dict[str, Codes]:
-    """Return codes by principal component analysis: the first components, and their signs.
+    """Return codes from principal component analysis: the first components, and their signs.
 
     States are rebuilt from the components, and from the signs by least squares, as fitted on the given states.
 
     Args:
-        given: states that the components are fitted on, `[n, width]`.
-        asked: other states, `[m, width]`.
-        size: dimensions or bits.
+        given: the states on which the components are fitted, `[n, width]`.
+        asked: other states to encode, `[m, width]`.
+        size: number of dimensions or bits.
     """
     mean = given.astype(np.float64).mean(0)
     one, other = given.astype(np.float64) - mean, asked.astype(np.float64) - mean
@@ -62,9 +63,9 @@ def principal_codes(given: Float32s, asked: Float32s, size: int) -> dict[str, Co
 
 
 def lost(states: Arrays, rebuilt: Arrays) -> float | None:
-    """Return the share of the states' variance that their codes lose, around the mean of the given states.
+    """Return the share of the states' variance, around the mean of the given states, that their codes lose.
 
-    Return None if all states equal that mean, so that there is no variance.
+    The result is None if all states equal this mean, so that there is no variance.
     """
     variance = float((states**2).sum())
     return float(((states - rebuilt) ** 2).sum()) / variance if variance else None
@@ -73,12 +74,12 @@ def lost(states: Arrays, rebuilt: Arrays) -> float | None:
 def retrieved_classes(given: Float32s, asked: Float32s, classes: Int64s, neighbours: int) -> Float64s:
     """Return the share of each class among each query's nearest neighbours by Euclidean distance, `[asked, classes]`.
 
-    Neighbours tied with the last one, which are many for short codes, are counted by their mean.
+    Short codes have many ties. All sentences at the distance of the last neighbour share the remaining places equally.
 
     Args:
-        given, asked: codes `[n, size]` and `[m, size]`.
-        classes: of the given, `[n]`, from 0.
-        neighbours: how many; all if there are fewer.
+        given, asked: the codes to search, `[n, size]`, and the codes of the queries, `[m, size]`.
+        classes: the class of each searched sentence, `[n]`, from 0.
+        neighbours: number of neighbours; all sentences if there are fewer.
     """
     most = min(neighbours, len(given))
     one_hot = np.eye(int(classes.max(initial=0)) + 1)[classes]
@@ -87,7 +88,7 @@ def retrieved_classes(given: Float32s, asked: Float32s, classes: Int64s, neighbo
     found = np.zeros((len(asked), one_hot.shape[1]))
     for start in range(0, len(asked), _ROWS):
         rows = asked[start : start + _ROWS].astype(np.float64)
-        # Rounded to ten digits, so that equal codes are equally distant in any order of addition.
+        # Rounded to ten decimal places, so that equal codes are equally distant in any order of addition.
         distance = np.round(lengths - 2 * rows @ wide.T, 10)
         last = np.partition(distance, most - 1, axis=1)[:, most - 1 : most]
         nearer, level = distance < last, distance == last
@@ -97,14 +98,16 @@ def retrieved_classes(given: Float32s, asked: Float32s, classes: Int64s, neighbo
 
 
 def precision_row(retrieved: Float64s, classes: Int64s, documents: Int64s) -> dict[str, float | None]:
-    """Return precision, its interval and the chance level of some queries; no interval if all are from one document.
+    """Return the precision of some queries, its interval and the chance level.
+
+    The interval is None if all queries are from one document.
 
     The chance level is the precision of the same neighbours for queries with randomly permuted classes.
 
     Args:
-        retrieved: share of each class among a query's neighbours, `[queries, classes]`.
-        classes: of the queries, `[queries]`; each is one of the columns.
-        documents: that they are of, `[queries]`.
+        retrieved: the share of each class among a query's neighbours, `[queries, classes]`.
+        classes: the class of each query, `[queries]`, as a column of `retrieved`.
+        documents: the document of each query, `[queries]`.
     """
     own = retrieved[np.arange(len(classes)), classes]
     share = np.bincount(classes, minlength=retrieved.shape[1]) / len(classes)
@@ -114,12 +117,13 @@ def precision_row(retrieved: Float64s, classes: Int64s, documents: Int64s) -> di
 
 
 class Labelled(NamedTuple):
-    """The classes of sentences by one label.
+    """The classes of sentences for one label.
 
     Attributes:
-        name: of the label.
-        classes: the names of the classes, by number.
-        number: of each sentence, `[sentences]`; -1 where it has none, or one of a class that is too rare.
+        name: the name of the label.
+        classes: the names of the classes, in the order of their indices.
+        number: the index of each sentence's class, `[sentences]`; -1 for a sentence without a class or with a class
+            that is too rare.
     """
 
     name: str
@@ -128,7 +132,7 @@ class Labelled(NamedTuple):
 
 
 def labelled(name: str, values: list[str | None]) -> Labelled:
-    """Return the classes of a label that at least `LEAST_OF_CLASS` sentences have, in order of name."""
+    """Return the classes of a label with at least `LEAST_OF_CLASS` sentences each, sorted by name."""
     counts: dict[str, int] = {}
     for value in values:
         if value is not None:
@@ -141,14 +145,14 @@ def labelled(name: str, values: list[str | None]) -> Labelled:
 def measure_codes(
     codes: Codes, tested: Bools, documents: Int64s, labels: list[Labelled], neighbours: int
 ) -> list[dict[str, Any]]:
-    """Return precision by label: the neighbours of held-out sentences among those of other documents.
+    """Return the precision for each label; held-out sentences are the queries, and all other sentences are searched.
 
     Args:
-        codes: of the sentences that are not held out, and of those that are.
+        codes: the codes of the sentences that are not held out, and of the held-out sentences.
         tested: which sentences are held out, `[sentences]`.
-        documents: of each sentence, `[sentences]`.
-        labels: of each sentence.
-        neighbours: of each query.
+        documents: the document of each sentence, `[sentences]`.
+        labels: the labels of the sentences.
+        neighbours: number of neighbours of each query.
     """
     rows: list[dict[str, Any]] = []
     for label in labels:
@@ -156,7 +160,7 @@ def measure_codes(
         # A class that occurs only among queries, or only among the searched sentences, can never be found.
         both = np.intersect1d(given, asked)
         here, there = (np.flatnonzero(np.isin(side, both) & (side >= 0)) for side in (given, asked))
-        # Queries are spread over all sentences, which are in the order of the corpus.
+        # Queries are evenly spread over all sentences, which are in the order of the corpus.
         there = there[np.linspace(0, len(there) - 1, min(len(there), MOST_QUERIES)).astype(np.int64)]
         if len(np.unique(given[here])) < 2 or not len(there):
             continue
@@ -168,7 +172,7 @@ def measure_codes(
 
 
 def shuffled(labels: list[Labelled], tested: Bools, seed: int, purpose: int) -> list[Labelled]:
-    """Return the labels with those of the labelled held-out sentences in random order: the control."""
+    """Return the control labels, in which the classes of labelled held-out sentences are in random order."""
     rng = np.random.default_rng([seed, purpose])
     found = []
     for label in labels:

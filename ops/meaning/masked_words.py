@@ -1,4 +1,4 @@
-"""The masked-word task: which places are masked, and how well a model's head recovers the original tokens."""
+"""The masked-word task: the choice of masked tokens, and how well a model's head recovers the original tokens."""
 
 from typing import Any
 
@@ -10,24 +10,24 @@ from ops.model.mask_tokens import mask_tokens
 from ops.model.tokenizer import Tokens
 from ops.statistics.wilson import wilson
 
-# The first count of each band, in occurrences per million tokens, and its name.
+# The lowest frequency of each band, in occurrences per million tokens, and the band's name.
 BANDS = ((0, "under 10"), (10, "10 to 100"), (100, "100 to 1,000"), (1_000, "1,000 to 10,000"), (10_000, "over 10,000"))
 ALL = "all"
 
 
 def mask(tokens: Tokens, rate: float, mask_id: int, spared: frozenset[int], seed: int, sent_id: int) -> Masked | None:
-    """Return a sentence with a seeded share of its tokens masked; None if no token is.
+    """Return a sentence with a seeded share of its tokens masked; None if no token is masked.
 
-    Every drawn token is replaced by the mask token. Devlin et al. 2019 keep a tenth and replace another tenth by random
-    tokens, but only in training.
+    Every drawn token is replaced by the mask token. Devlin et al. 2019 keep a tenth of the drawn tokens and replace
+    another tenth by random tokens, but only in training.
 
     Args:
         tokens: the sentence.
-        rate: share of its tokens.
-        mask_id: the mask token.
-        spared: ids that are never masked.
-        seed: the run's.
-        sent_id: the sentence's.
+        rate: the share of tokens to mask.
+        mask_id: the id of the mask token.
+        spared: the ids that are never masked.
+        seed: the run's seed.
+        sent_id: the id of the sentence.
     """
     found = mask_tokens(tokens, rate, mask_id, spared | {mask_id}, seed, sent_id, True)
     places = [i for i, (new, old) in enumerate(zip(found.ids, tokens.ids, strict=True)) if new != old]
@@ -35,24 +35,24 @@ def mask(tokens: Tokens, rate: float, mask_id: int, spared: frozenset[int], seed
 
 
 def band_of(count: Int64s, total: int) -> Int64s:
-    """Return the index in `BANDS` of tokens by their frequency, `[tokens]`.
+    """Return the index in `BANDS` of each token's frequency, `[tokens]`.
 
     Args:
-        count: occurrences, `[tokens]`.
-        total: of all tokens.
+        count: number of occurrences of each token, `[tokens]`.
+        total: number of occurrences of all tokens.
     """
     edges = np.array([edge for edge, _ in BANDS[1:]], np.float64)
     return np.searchsorted(edges, count / max(total, 1) * 1e6, side="right")
 
 
 def masked_rows(ranks: Int64s, probability: Float32s, tags: list[str], bands: Int64s) -> list[dict[str, Any]]:
-    """Return the rows of `meaning/masked_words`: all places, those of each tag, and those of each frequency band.
+    """Return the rows of `meaning/masked_words`: for all masked tokens, for each tag and for each frequency band.
 
     Args:
-        ranks: of the true token, from 1, `[places]`.
-        probability: of the true token, `[places]`.
-        tags: of the word that the token belongs to, `[places]`.
-        bands: of the token, places in `BANDS`, `[places]`.
+        ranks: the rank of the true token, from 1, `[places]`.
+        probability: the probability of the true token, `[places]`.
+        tags: the tag of the word that the token belongs to, `[places]`.
+        bands: the index in `BANDS` of the token's frequency, `[places]`.
     """
     if not len(ranks):
         return []

@@ -15,14 +15,15 @@ from ops.model.tokenizer import Tokenizer, Tokens
 class ModelReader:
     """A model that reads sentences in batches.
 
-    Sets how torch computes in this process (`ops.model.numerics`).
+    Creating a reader sets how torch computes in this process (`ops.model.numerics`).
 
     Args:
-        facts, tokenizer: the model.
-        device, dtype, threads, token_budget: where and how it computes, and the tokens of a batch.
+        facts, tokenizer: the model and its tokenizer.
+        device, dtype, threads, token_budget: the device, arithmetic and number of threads of the model, and the maximum
+            number of tokens of a batch.
 
     Raises:
-        InputError: the model cannot be loaded, or the states read from it are not those it computes.
+        InputError: the model cannot be loaded, or the states that are read differ from the model's own hidden states.
     """
 
     def __init__(
@@ -34,10 +35,10 @@ class ModelReader:
         self._lengths = lengths_of_batches(self.scorer, tokenizer)
 
     def batches(self, tokens: Iterable[Tokens]) -> Iterator[Int64s]:
-        """Return the rows of each batch of sentences."""
+        """Return the row indices of each batch of sentences."""
         return length_batches(lengths_of(tokens), self.token_budget, self._lengths)
 
 
 def lengths_of(tokens: Iterable[Tokens]) -> Int64s:
-    """Return how many tokens each sentence has, `[sentences]`."""
+    """Return the number of tokens of each sentence, `[sentences]`."""
     return np.array([len(t.ids) for t in tokens], np.int64)

@@ -1,4 +1,4 @@
-"""Whether the next sentence of a document can be distinguished from others: the comparisons, and areas by layer."""
+"""The test whether a document's next sentence can be distinguished from other sentences, with areas by layer."""
 
 from typing import Any, NamedTuple
 
@@ -12,18 +12,18 @@ from ops.statistics.by_document import area_by_document
 SAME, OTHER = "same_document", "other_document"
 TOKENS, HEAD, SHUFFLED = "tokens", "head", "shuffled"
 LEAST_PAIRS = 20
-DISTANCE = 3  # minimum number of sentences between the first and the distant one of its document
+DISTANCE = 3  # minimum difference of position between the first and the distant sentence of its document
 _TRIES = 32
 
 
 class Pairs(NamedTuple):
-    """Sentences that have a next one, as rows of a shard, all `[pairs]`.
+    """Sentences that have a next sentence, as rows of a shard; all arrays are `[pairs]`.
 
     Attributes:
         first: the sentence.
-        following: the one right after it in its document.
-        same: another one of its document, `DISTANCE` places or more away; -1 where the document has none.
-        order: the seeded order in which pairs are taken, uint64.
+        following: the sentence directly after it in its document.
+        same: another sentence of its document, `DISTANCE` positions or more away; -1 if the document has none.
+        order: the seeded order of the pairs, uint64.
     """
 
     first: Int64s
@@ -33,15 +33,17 @@ class Pairs(NamedTuple):
 
 
 def find_pairs(sent_ids: Int64s, documents: Int64s, places: Int64s, seed: int) -> Pairs:
-    """Return the sentences of a shard that have a next one and a distant one of their document, in seeded order.
+    """Return the pairs of a shard in seeded order: a sentence, the next one, and a distant one of the same document.
 
-    The distant sentence is not a close neighbour, which would be nearly as similar as the next one.
+    Only documents with at least three sentences in the shard are used. The distant sentence is not a close neighbour,
+    which would be nearly as similar as the next sentence.
 
     Args:
-        sent_ids: of the shard's sentences, `[rows]`.
-        documents: which document each is of, `[rows]`.
-        places: its place in the document, `[rows]`; two are consecutive where these are.
-        seed: the run's.
+        sent_ids: the ids of the shard's sentences, `[rows]`.
+        documents: the index of each sentence's document, `[rows]`.
+        places: the position of each sentence in its document, `[rows]`; sentences with consecutive positions are
+            consecutive.
+        seed: the run's seed.
     """
     order = np.lexsort((places, documents))
     document, place = documents[order], places[order]
@@ -51,7 +53,7 @@ def find_pairs(sent_ids: Int64s, documents: Int64s, places: Int64s, seed: int) -
     consecutive = np.flatnonzero((document[1:] == document[:-1]) & (place[1:] == place[:-1] + 1))
     at = consecutive[size[consecutive] >= 3]
     priority = priorities(sent_ids[order[at]].astype(np.uint64), seed, NEXT_SENTENCES)
-    # Document and place as one ascending number, with gaps so large that no distance reaches another document.
+    # Document and position as one ascending number, with gaps so large that no distance reaches another document.
     key = document * (int(place.max(initial=0)) + 1 + DISTANCE) + place
     before = np.searchsorted(key, key[at] - DISTANCE, "right") - start[at]
     after = np.searchsorted(key, key[at] + DISTANCE)
@@ -64,10 +66,10 @@ def find_pairs(sent_ids: Int64s, documents: Int64s, places: Int64s, seed: int) -
 
 
 def other_documents(documents: list[str], seed: int) -> Int64s:
-    """Return for each pair another pair of a different document, `[pairs]`, seeded; -1 if none was found.
+    """Return for each pair the index of a random pair of a different document, `[pairs]`; -1 if none was found.
 
-    Its next sentence is used as the random one of another document, so that both classes hold the same kind of
-    sentence.
+    The next sentence of this pair is used as the random sentence of another document, so that both classes contain the
+    same kind of sentence.
     """
     n = len(documents)
     if not n:
@@ -82,10 +84,10 @@ def next_rows(scores: dict[str, Float32s], documents: list[str], seed: int) -> l
     """Return the rows of `meaning/sentences`.
 
     Args:
-        scores: by space, in the desired order: each pair's score with the next sentence, with a distant one of its
-            document and with one of another document, `[pairs, 3]`; NaN if there is none.
+        scores: for each space, each pair's score with the next sentence, with a distant sentence of its document and
+            with a sentence of another document, `[pairs, 3]`; NaN if there is no such sentence.
         documents: the document of each pair.
-        seed: of the shuffled control: the last layer's scores with the two sentences swapped at random.
+        seed: the seed of the shuffled control, in which the last layer's two scores are swapped at random.
     """
     _, number = np.unique(np.array(documents, object), return_inverse=True)
     layers = [name for name in scores if name.startswith("layer:")]

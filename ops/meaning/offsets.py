@@ -1,4 +1,4 @@
-"""Similarity and offsets in one space of words: nearest neighbours, and a : b = c : ? by three rules."""
+"""Similarity and offsets in one space of words: nearest neighbours, and answers to a : b = c : ? by three rules."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -11,8 +11,8 @@ from ops.meaning.words import fold
 
 RULES = ("add", "mul", "nearest_c")
 ANSWERS = tuple((rule, excluded) for rule in RULES for excluded in (False, True))  # in the order of the table
-_EPSILON = 1e-3  # of 3CosMul (Levy and Goldberg 2014)
-_ROWS = 512  # scored at once
+_EPSILON = 1e-3  # the epsilon of 3CosMul (Levy and Goldberg 2014)
+_ROWS = 512  # number of rows scored at once
 
 
 class Space(NamedTuple):
@@ -20,7 +20,7 @@ class Space(NamedTuple):
 
     Attributes:
         name: `counts`, `embedding`, `layer:1`, ...
-        words: the words that have a vector, by descending frequency (of equally near words the first is taken).
+        words: the words that have a vector, by descending frequency; among equally near words the first is chosen.
         vectors: `[words, dimensions]` float32; no row is zero.
     """
 
@@ -36,13 +36,13 @@ class Space(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """How questions are answered in one space.
+    """The results of answering questions in one space.
 
     Attributes:
-        space: its name.
-        known: whether the four words of each question have a vector, `[questions]` by category.
-        right: whether each is answered correctly, `[questions, answers]` by category, in the order of `ANSWERS`; false
-            if it is not known.
+        space: the name of the space.
+        known: for each category, whether all four words of each question have a vector, `[questions]`.
+        right: for each category, whether each question is answered correctly, `[questions, answers]`, in the order of
+            `ANSWERS`; false if the question is not known.
     """
 
     space: str
@@ -51,21 +51,21 @@ class Judged(NamedTuple):
 
 
 def make_space(name: str, words: list[str], vectors: Float32s) -> Space:
-    """Return a space of those words whose vector is finite and not zero."""
+    """Return a space of the words whose vector is finite and not zero."""
     norms = np.linalg.norm(vectors.astype(np.float64), axis=1)
     good = np.flatnonzero(np.isfinite(norms) & (norms > 0))
     return Space(name, [words[i] for i in good], vectors[good])
 
 
 def nearest(space: Space, most: int) -> tuple[Int64s, Float32s, Float32s]:
-    """Return each word's nearest others by cosine, ties by frequency.
+    """Return each word's nearest other words by cosine; ties are ordered by frequency.
 
     Args:
         space: the space.
-        most: how many; fewer if the space has fewer others.
+        most: number of neighbours; fewer are returned if the space has fewer other words.
 
     Returns:
-        Which others, `[words, found]`, their cosines and their plain inner products (float32).
+        The indices of the neighbours, `[words, found]`, their cosines, and their plain inner products (float32).
     """
     units, wide = space.units, space.vectors.astype(np.float64)
     size = len(units)
@@ -86,7 +86,7 @@ def nearest(space: Space, most: int) -> tuple[Int64s, Float32s, Float32s]:
 def _highest(scores: Float64s, most: int) -> Int64s:
     if most == 0:
         return np.zeros((len(scores), 0), np.int64)
-    # All words as near as the last one are kept, so that ties are broken by index.
+    # All words as near as the last neighbour are kept, so that ties are broken by index.
     cut = -np.partition(-scores, most - 1, axis=1)[:, most - 1]
     found = np.zeros((len(scores), most), np.int64)
     for row, least in enumerate(cut):
@@ -120,10 +120,10 @@ def answers(space: Space, questions: Int64s) -> dict[tuple[str, bool], Int64s]:
 
     Args:
         space: the space.
-        questions: `[questions, 4]` indices into it; the fourth is ignored.
+        questions: the indices of the questions' words in the space, `[questions, 4]`; the fourth word is ignored.
 
     Returns:
-        By rule and whether given words are excluded, `[questions]` places.
+        For each rule, with and without the given words excluded, the indices of the answers, `[questions]`.
     """
     units = space.units
     found: dict[tuple[str, bool], list[Int64s]] = {(rule, ex): [] for rule in RULES for ex in (True, False)}

@@ -17,7 +17,7 @@ from ops.model.tokenizer import PlacedTokens, Tokenizer
 
 Texts = list[list[str | None]]
 Tagger = Callable[[list[str], list[PlacedTokens]], list[list[str]]]
-_TOGETHER = 1_000  # texts that are tokenized at once
+_TOGETHER = 1_000  # number of texts that are tokenized at once
 
 
 def read_states(reader: SentenceReader, texts: list[str]) -> dict[str, pa.Array]:
@@ -30,14 +30,14 @@ def read_pairs(reader: SentenceReader, head: torch.nn.Module | None, texts: Text
 
     Args:
         reader: the model.
-        head: the same model with its head for the next sentence; None if it has none.
-        texts: four for each pair, as `choose_sentences` returns them.
+        head: the same model with its head for next-sentence prediction; None if it has no such head.
+        texts: the four texts of each pair, as `choose_sentences` returns them.
 
     Returns:
-        Columns of lists, NaN where a text is null or there is no head: `cosine` (of each other sentence in each layer),
-        `tokens` (shared with each) and `head` (its scores).
+        The columns of lists `cosine` (of each other sentence in each layer), `tokens` (the token overlap with each
+        other sentence) and `head` (the head's scores). Values are NaN if a text is null or there is no head.
     """
-    # A missing sentence is replaced by the first one, because a decoder makes no token of an empty text.
+    # A missing sentence is replaced by the first sentence, because a decoder makes no token from an empty text.
     flat = [text or own[0] or "" for own in texts for text in own]
     tokens = reader.tokenizer.encode(flat)
     states = reader.read(tokens).reshape(len(texts), 4, reader.layers, -1)
@@ -66,18 +66,18 @@ def read_masked(
     budget: int,
     tag: Tagger,
 ) -> dict[str, pa.Array]:
-    """Return rank and probability of the true token at each masked place, and the tag of its word.
+    """Return the rank and probability of the true token at each masked position, and the tag of the token's word.
 
     Args:
-        model: with its head for masked words.
-        tokenizer: the model's; it has a mask token and spans.
-        texts, sent_ids: the sentences.
-        rate, seed: share of the tokens that are masked, and the run's seed.
-        budget: tokens of a batch.
+        model: the model with its head for masked tokens.
+        tokenizer: the model's tokenizer, which must have a mask token and report the positions of tokens.
+        texts, sent_ids: the sentences and their ids.
+        rate, seed: the share of tokens that are masked, and the run's seed.
+        budget: maximum number of tokens of a batch.
         tag: returns the tag of each token of sentences.
 
     Returns:
-        Columns `token`, `rank`, `probability` and `tag`, a row for each masked place.
+        The columns `token`, `rank`, `probability` and `tag`, with one row for each masked token.
     """
     placed = tokenizer.encode_with_spans(texts)
     spared = frozenset(() if tokenizer.unknown_id is None else (tokenizer.unknown_id,))
@@ -101,13 +101,13 @@ def read_masked(
 def pair_rows(
     found: pa.Table | None, documents: list[str], layers: int, has_head: bool, seed: int
 ) -> tuple[list[dict[str, Any]], int]:
-    """Return the rows of `meaning/sentences`, and how many pairs were skipped for a state that is not finite.
+    """Return the rows of `meaning/sentences`, and the number of pairs skipped because a state is not finite.
 
     Args:
-        found: what `read_pairs` returned of all pairs; None where there are none.
-        documents: of each pair.
-        layers, has_head: of the model, and whether it has a head for the next sentence.
-        seed: of the shuffled control.
+        found: the result of `read_pairs` for all pairs; None if there are no pairs.
+        documents: the document of each pair.
+        layers, has_head: the model's number of layers, and whether it has a head for next-sentence prediction.
+        seed: the seed of the shuffled control.
     """
     if found is None:
         return [], 0
@@ -126,13 +126,13 @@ def pair_rows(
 def masked_word_rows(
     found: pa.Table | None, texts: list[str], tokenizer: Tokenizer, vocabulary: int
 ) -> list[dict[str, Any]]:
-    """Return the rows of `meaning/masked_words`; none if no place was masked.
+    """Return the rows of `meaning/masked_words`; there are none if no token was masked.
 
     Args:
-        found: what `read_masked` returned of all sentences; None where there are none.
-        texts: the sentences whose tokens are counted for the bands of frequency.
-        tokenizer: the model's.
-        vocabulary: its tokens.
+        found: the result of `read_masked` for all sentences; None if there are no sentences.
+        texts: the sentences whose tokens are counted for the frequency bands.
+        tokenizer: the model's tokenizer.
+        vocabulary: number of tokens of the vocabulary.
     """
     if found is None or not found.num_rows:
         return []
@@ -150,10 +150,10 @@ def translated_rows(
     """Return the rows of `meaning/translations`, without the sentences that have a state that is not finite.
 
     Args:
-        found: what `read_states` returned of all translations; None where there are none.
-        keys, languages: of each sentence.
-        layers: of the model.
-        seed: of the shuffled control.
+        found: the result of `read_states` for all translations; None if there are no translations.
+        keys, languages: the key and the language of each sentence.
+        layers: the model's number of layers.
+        seed: the seed of the shuffled control.
     """
     if found is None:
         return []

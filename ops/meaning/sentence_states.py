@@ -1,4 +1,4 @@
-"""The mean state of a sentence in every layer, and what a model's heads predict for pairs and for masked places."""
+"""The mean state of a sentence in every layer, and the predictions of a model's heads for pairs and masked tokens."""
 
 import math
 from collections.abc import Sequence
@@ -12,17 +12,17 @@ from ops.meaning.model_reader import ModelReader, lengths_of
 from ops.model.batches import length_batches, pad
 from ops.model.tokenizer import Tokenizer, Tokens
 
-_LOGITS_BUDGET = 512  # tokens of a batch whose logits over the vocabulary are kept in memory at once
+_LOGITS_BUDGET = 512  # maximum tokens of a batch whose logits over the vocabulary are in memory at once
 
 
 class SentenceReader(ModelReader):
-    """Reads sentences, each state the mean over its tokens, special ones included."""
+    """Reads the states of sentences; a sentence's state is the mean over its tokens, including special tokens."""
 
     def read(self, tokens: Sequence[Tokens], layers: list[int] | None = None) -> Float32s:
         """Return the states of sentences, `[sentences, layers, width]` float32.
 
         Args:
-            tokens: of each sentence.
+            tokens: the tokens of each sentence.
             layers: the layers to return, from 1; None for all.
         """
         wanted = layers or list(range(1, self.layers + 1))
@@ -35,7 +35,7 @@ class SentenceReader(ModelReader):
 
 
 class Masked(NamedTuple):
-    """A sentence with some tokens masked: the tokens given to the model, the places, and the original tokens."""
+    """A sentence with masked tokens: the tokens given to the model, the masked positions, and the original tokens."""
 
     tokens: Tokens
     places: list[int]
@@ -48,7 +48,7 @@ def next_scores(
 ) -> Float32s:
     """Return the confidence of the model's own head that each second sentence is the next one, `[pairs]` float32.
 
-    The difference of its two logits: above 0 it says IsNext (Devlin et al. 2019).
+    The confidence is the difference of the head's two logits; a value above 0 predicts IsNext (Devlin et al. 2019).
     """
     device = next(model.parameters()).device
     pairs = tokenizer.encode_pairs(first, second)
@@ -65,16 +65,17 @@ def next_scores(
 
 @torch.inference_mode()
 def masked_ranks(model: torch.nn.Module, masked: list[Masked], pad_id: int, budget: int) -> tuple[Int64s, Float32s]:
-    """Return the rank of the true token at each masked place, 1 for the likeliest, and its probability.
+    """Return the rank (1 for the most likely token) and the probability of the true token at each masked position.
 
     Args:
-        model: with its head that predicts masked tokens.
+        model: the model with its head that predicts masked tokens.
         masked: the sentences.
-        pad_id: the padding token.
-        budget: tokens of a batch, padding included.
+        pad_id: the id of the padding token.
+        budget: maximum number of tokens of a batch, including padding.
 
     Returns:
-        `[places]` int64 and `[places]` float32, sentence by sentence. Ties do not lower a rank.
+        The ranks, `[places]` int64, and the probabilities, `[places]` float32, sentence by sentence. A tie with another
+        token does not make the rank worse.
     """
     device = next(model.parameters()).device
     owner = np.repeat(np.arange(len(masked)), [len(m.places) for m in masked])
@@ -94,7 +95,7 @@ def masked_ranks(model: torch.nn.Module, masked: list[Masked], pad_id: int, budg
 
 
 def cosines(states: Float32s, others: Float32s) -> Float32s:
-    """Return the cosine of each pair of states over the last axis, in float64 rounded to float32."""
+    """Return the cosine of each pair of states over the last axis, computed in float64 and rounded to float32."""
     a, b = states.astype(np.float64), others.astype(np.float64)
     lengths = np.linalg.norm(a, axis=-1) * np.linalg.norm(b, axis=-1)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -102,7 +103,7 @@ def cosines(states: Float32s, others: Float32s) -> Float32s:
 
 
 def overlap(first: list[int], second: list[int]) -> float:
-    """Return the number of shared distinct tokens divided by the root of the product of both sentences' counts.
+    """Return the number of shared distinct tokens, divided by the square root of the product of both distinct counts.
 
     >>> overlap([1, 2, 2], [2, 3])
     0.5

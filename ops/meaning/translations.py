@@ -1,4 +1,4 @@
-"""Whether translations are nearer to each other than to other sentences: mean reciprocal ranks by layer."""
+"""The test whether translations are nearer to each other than to other sentences: mean reciprocal ranks by layer."""
 
 from collections.abc import Callable
 from itertools import permutations
@@ -11,19 +11,19 @@ from ops.meaning.next_sentences import SHUFFLED
 from ops.sampling import TRANSLATIONS
 from ops.statistics.by_document import share_by_document
 
-LEAST = 10  # translated sentences of a pair of languages
+LEAST = 10  # minimum number of translated sentences of a pair of languages
 _ROWS = 512
 
 
 def partners(keys: list[str], languages: list[str]) -> dict[tuple[str, str], tuple[Int64s, Int64s]]:
-    """Return for each pair of languages the rows that are translations of each other, by their keys.
+    """Return for each pair of languages the rows that are translations of each other, because they share a key.
 
     If a language has several sentences with the same key, the first is used. Pairs of languages with fewer than `LEAST`
     translated sentences are skipped.
 
     Args:
-        keys: shared by translations of each other, `[rows]`.
-        languages: `[rows]`.
+        keys: the key of each sentence, which its translations share, `[rows]`.
+        languages: the language of each sentence, `[rows]`.
     """
     places: dict[str, dict[str, int]] = {}
     for row, (key, language) in enumerate(zip(keys, languages, strict=True)):
@@ -38,11 +38,11 @@ def partners(keys: list[str], languages: list[str]) -> dict[tuple[str, str], tup
 
 
 def reciprocal_ranks(states: Float32s, others: Float32s) -> Float64s:
-    """Return 1 over the rank by cosine of each state's own partner among all others, `[n]`; ties get the mean rank.
+    """Return 1 / rank of each state's own partner among all of `others` by cosine, `[n]`; ties get the mean rank.
 
     Args:
-        states: `[n, width]`.
-        others: row i is the partner of row i, `[n, width]`.
+        states: the states, `[n, width]`.
+        others: the states of the partners, `[n, width]`; row i is the partner of row i of `states`.
     """
     one, other = (s.astype(np.float64) for s in (states, others))
     one /= np.maximum(np.linalg.norm(one, axis=1, keepdims=True), 1e-30)
@@ -63,9 +63,9 @@ def translation_rows(
 
     Args:
         read: returns the states of one layer, from 1, `[rows, width]`.
-        layers: of the model.
+        layers: the model's number of layers.
         keys, languages: as `partners` takes them.
-        seed: of the shuffled control, the last layer's with partners in a random order.
+        seed: the seed of the shuffled control, which uses the last layer with partners in random order.
     """
     found = partners(keys, languages)
     rows: list[dict[str, Any]] = []

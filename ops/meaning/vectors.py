@@ -1,4 +1,4 @@
-"""From counts of contexts to vectors: positive pointwise mutual information and truncated SVD."""
+"""Conversion of context counts to vectors: positive pointwise mutual information and truncated SVD."""
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,14 +14,16 @@ def ppmi(
 ) -> Float64s:
     """Return the positive pointwise mutual information of pairs, in nats (Levy, Goldberg and Dagan 2015).
 
-    max(0, ln(P(w, c) / (P(w) P_s(c)))), where P(w, c) is the pair's share of all pairs, P(w) the word's, and P_s(c)
-    the context word's after its count was raised to the power `smoothing` (0.75 there; 1 leaves it as it is).
+    The value is max(0, ln(P(w, c) / (P(w) P_s(c)))). P(w, c) is the pair's share of all pairs, and P(w) is the word's
+    share. P_s(c) is the context word's share after counts are raised to the power `smoothing`, which is 0.75 in the
+    paper; 1 leaves the counts unchanged.
 
     Args:
-        count: of each pair, `[pairs]`.
-        row, column: which word and which context word, `[pairs]`.
-        row_sums, column_sums: the counts of all pairs of a word, `[words]`, and of a context word, `[contexts]`.
-        smoothing: the power.
+        count: the count of each pair, `[pairs]`.
+        row, column: the index of each pair's word and of its context word, `[pairs]`.
+        row_sums, column_sums: the sum of counts over all pairs of each word, `[words]`, and of each context word,
+            `[contexts]`.
+        smoothing: the exponent.
 
     >>> two = np.array([0, 1]), np.array([0, 1]), np.array([3, 3]), np.array([3, 3])
     >>> ppmi(np.array([3, 3]), *two, 0.75).round(3).tolist()
@@ -36,15 +38,15 @@ def ppmi(
 def factorise(matrix: sp.csr_matrix, dimensions: int, power: float, seed: int) -> Float32s:
     """Return a vector for each row of a sparse matrix, `[rows, dimensions]` float32: U S^power of its truncated SVD.
 
-    Uses scikit-learn's randomized SVD (Halko, Martinsson and Tropp 2011) on one thread, so that every run gives the
-    same bits. The vectors have fewer dimensions if the matrix has fewer rows or columns.
+    This function uses scikit-learn's randomized SVD (Halko, Martinsson and Tropp 2011) on one thread, so that every run
+    gives the same bits. The vectors have fewer dimensions if the matrix has fewer rows or columns.
 
     Args:
-        matrix: `[rows, columns]`.
+        matrix: the sparse matrix, `[rows, columns]`.
         dimensions: maximum number of dimensions.
-        power: of the singular values: 1 preserves the rows' inner products best; 0.5 and less give the first dimensions
-            less weight.
-        seed: of the random projection.
+        power: the exponent of the singular values. 1 preserves the rows' inner products best; 0.5 and less give the
+            first dimensions less weight.
+        seed: the seed of the random projection.
     """
     from sklearn.utils.extmath import randomized_svd
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]

@@ -1,4 +1,4 @@
-"""Which words are counted: each shard's counts of all its words, and the words that are kept from all shards."""
+"""The choice of the words that are counted, from the counts of all words of all shards."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -13,18 +13,18 @@ from ops.errors import InputError
 from ops.meaning.words import words_and_ends
 from ops.storage.small_files import read_small_file
 
-_TOGETHER = 1 << 22  # rows that are added up at once
+_TOGETHER = 1 << 22  # number of rows that are summed at once
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The words that have a number, in the order of their UTF-8 bytes.
+    """The counted words and the context words, in the order of their UTF-8 bytes.
 
     Attributes:
-        words: each of them.
-        counts: how often each occurs, `[words]` int64.
-        row: its row among the counted words, `[words]` int32; -1 if it is too rare.
-        column: its column among the context words, `[words]` int32; -1 if it is not a context word.
+        words: the words.
+        counts: how often each word occurs, `[words]` int64.
+        row: the row of each word among the counted words, `[words]` int32; -1 if the word is too rare.
+        column: the column of each word among the context words, `[words]` int32; -1 if it is not a context word.
     """
 
     words: list[str]
@@ -34,17 +34,17 @@ class Vocabulary:
 
     @property
     def rows(self) -> list[str]:
-        """The counted words, by row."""
+        """The counted words, in the order of their rows."""
         return [self.words[i] for i in np.flatnonzero(self.row >= 0)]
 
     @property
     def columns(self) -> list[str]:
-        """The context words, by column."""
+        """The context words, in the order of their columns."""
         return [self.words[i] for i in np.flatnonzero(self.column >= 0)]
 
     @property
     def row_counts(self) -> Int64s:
-        """How often each counted word occurs, by row, int64."""
+        """How often each counted word occurs, in the order of their rows, int64."""
         return self.counts[self.row >= 0]
 
     def to_table(self) -> pa.Table:
@@ -54,7 +54,7 @@ class Vocabulary:
 
     @classmethod
     def from_table(cls, table: pa.Table) -> "Vocabulary":
-        """Return the vocabulary that `to_table` made a table of."""
+        """Return the vocabulary from a table that `to_table` made."""
         numbers = (table[name].to_numpy() for name in ("count", "row", "column"))
         return cls(table["word"].to_pylist(), *numbers)
 
@@ -70,7 +70,7 @@ def count_words(texts: list[str], case: str) -> pa.Table:
 def add_counts(tables: Iterable[pa.Table]) -> pa.Table:
     """Return the sums of tables of words and counts, sorted by word.
 
-    Adding is associative and commutative. Memory is that of the distinct words, and of some millions of rows.
+    Addition is associative and commutative. In memory are the distinct words and some millions of rows.
     """
     kept = [pa.table({"word": pa.array([], pa.string()), "count": pa.array([], pa.int64())})]
     for table in tables:
@@ -95,10 +95,10 @@ def choose(counts: pa.Table, min_count: int, context_words: int | list[str]) -> 
     Args:
         counts: all words of the corpus, sorted, as `add_counts` returns them.
         min_count: minimum count of a word with a row; a context word may be rarer.
-        context_words: how many of the most frequent content words to use (ties by word), or the words themselves.
+        context_words: the number of most frequent content words to use (ties ordered by word), or the list of words.
 
     Raises:
-        InputError: a context word never occurs, or no word is left.
+        InputError: a context word never occurs, no word is frequent enough, or there is no context word.
     """
     if isinstance(context_words, int):
         chosen = _most_frequent(counts, context_words)
@@ -150,7 +150,8 @@ def read_context_words(value: str, case: str) -> int | list[str]:
     """Read `--context-words`: a number, or a file with one word on each line.
 
     Raises:
-        InputError: it is neither, or the file holds no word, or a line that is no single word.
+        InputError: the value is neither a number nor a readable file, or the file has no word or a line that is not one
+            word.
     """
     from ops.meaning.words import fold, split_words
 

@@ -1,4 +1,4 @@
-"""The spaces in which words are compared: vectors from counts, the model's token table, and its layers."""
+"""The spaces in which words are compared: vectors from counts, the model's token embeddings, and its layers."""
 
 from collections.abc import Iterator
 
@@ -18,8 +18,8 @@ def frequent_words(table: pa.Table, most: int) -> tuple[list[str], Float32s]:
     """Return the words to compare, by descending count and then by word, and their vectors from the counts.
 
     Args:
-        table: `meaning/words`.
-        most: most words.
+        table: the table `meaning/words`.
+        most: maximum number of words.
     """
     table = table.combine_chunks()
     order = np.lexsort((np.arange(table.num_rows), -table["count"].to_numpy()))[:most]
@@ -29,7 +29,7 @@ def frequent_words(table: pa.Table, most: int) -> tuple[list[str], Float32s]:
 
 
 def space_names(layers: int) -> list[str]:
-    """Return the names of the spaces of a model of so many layers.
+    """Return the names of the spaces of a model with this number of layers.
 
     >>> space_names(2)
     ['counts', 'embedding', 'layer:1', 'layer:2']
@@ -40,12 +40,12 @@ def space_names(layers: int) -> list[str]:
 def spaces_by_name(
     words: list[str], vectors: Float32s, sums: WordSums, facts: ModelFacts, tokenizer: Tokenizer
 ) -> Iterator[Space]:
-    """Return every space in the order of its name, one at a time.
+    """Yield every space in the order of their names, one at a time.
 
     Args:
-        words, vectors: the words, and their vectors of the counts.
-        sums: their states in all layers, added up.
-        facts, tokenizer: the model; it is loaded for its token table.
+        words, vectors: the words, and their vectors from the counts.
+        sums: the sums of the words' states in all layers.
+        facts, tokenizer: the model and its tokenizer; the model is loaded for its token embeddings.
     """
     table = load_model(facts, "cpu", "float32").get_input_embeddings().weight.detach()  # type: ignore[operator]
     for name in sorted(space_names(facts.layers)):

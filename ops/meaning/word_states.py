@@ -1,4 +1,4 @@
-"""The mean state of each word over sentences, at the embedding and in every layer, from the forward pass."""
+"""The mean state of each word over sentences in every layer, and its vector in the token embeddings."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -16,17 +16,17 @@ from ops.model.load import ModelFacts
 from ops.model.tokenizer import PlacedTokens, Tokenizer
 from ops.shards import Ids
 
-_CARRIER = "a "  # before a word by itself, so that tokenizers that mark spaces give it the tokens of running text
+_CARRIER = "a "  # precedes a single word, so that tokenizers that mark spaces give it the tokens of running text
 
 
 class Occurrences(NamedTuple):
-    """Where the words of a batch occur.
+    """The occurrences of words in a batch.
 
     Attributes:
-        word: which word, `[occurrences]`.
-        sentence: its row of the batch, `[occurrences]`.
-        place: of each token of a word, its index in the batch read row by row, `[tokens]`.
-        owner: which occurrence a token belongs to, `[tokens]`.
+        word: the index of the word, `[occurrences]`.
+        sentence: the row of its sentence in the batch, `[occurrences]`.
+        place: the index of each token of an occurrence in the flattened batch (row by row), `[tokens]`.
+        owner: the index of the occurrence that each token belongs to, `[tokens]`.
     """
 
     word: Int64s
@@ -36,11 +36,13 @@ class Occurrences(NamedTuple):
 
 
 class WordSums:
-    """Sums of the states of words, a reducer over disjoint sets of sentences; float64, so merging is exact to float32.
+    """Sums of the states of words over sentences.
+
+    The sums of disjoint sets of sentences can be merged. They are float64, so that merging is exact to float32.
 
     Args:
-        words: how many words there are.
-        columns: numbers of a state, all layers one after another.
+        words: number of words.
+        columns: number of values of a state, with all layers concatenated.
     """
 
     def __init__(self, words: int, columns: int) -> None:
@@ -61,7 +63,7 @@ class WordSums:
             self.total[word] += means.astype(np.float64) * count[:, None]
 
     def to_table(self) -> pa.Table:
-        """Return a table of the words seen at least once: `word`, `count`, `mean` (float32, layers concatenated)."""
+        """Return a table of the words that occur: `word`, `count`, `mean` (float32, layers concatenated)."""
         word = np.flatnonzero(self.count)
         flat = pa.array((self.total[word] / self.count[word, None]).astype(np.float32).ravel())
         mean = pa.FixedSizeListArray.from_arrays(flat, self.total.shape[1])
@@ -71,16 +73,17 @@ class WordSums:
 class WordReader:
     """A model that reads sentences and adds up the states of words.
 
-    Sets how torch computes in this process (`ops.model.numerics`).
+    Creating a reader sets how torch computes in this process (`ops.model.numerics`).
 
     Args:
-        facts, tokenizer: the model; its tokenizer has spans.
-        device, dtype, threads, token_budget: where and how it computes, and the tokens of a batch.
-        words: those that are looked for.
-        case: as they were folded.
+        facts, tokenizer: the model and its tokenizer, which must report the positions of tokens.
+        device, dtype, threads, token_budget: the device, arithmetic and number of threads of the model, and the maximum
+            number of tokens of a batch.
+        words: the words whose states are summed.
+        case: the folding of the words (`keep` or `lower`).
 
     Raises:
-        InputError: the model cannot be loaded, or what is read of it is not what it computes.
+        InputError: the model cannot be loaded, or the states that are read differ from the model's own hidden states.
     """
 
     def __init__(
@@ -95,14 +98,14 @@ class WordReader:
         self.numbers = {word: i for i, word in enumerate(words)}
 
     def empty(self) -> WordSums:
-        """Return the sums of no sentence."""
+        """Return empty sums."""
         return WordSums(len(self.numbers), self.layers * self.width)
 
     def read(self, corpus: tuple[Ids, list[str], Ids], sums: WordSums) -> list[int]:
         """Add the words of sentences: ids, texts and token counts, as `read_shard` returns them.
 
         Returns:
-            The sentences that were skipped because one of their states is not finite.
+            The ids of the sentences that were skipped because one of their states is not finite.
         """
         sent_ids, texts, n_tokens = corpus
         lost: list[int] = []
@@ -112,7 +115,7 @@ class WordReader:
 
     @torch.inference_mode()
     def read_batch(self, texts: list[str], sums: WordSums) -> Int64s:
-        """Add the words of one batch; return the rows that were skipped."""
+        """Add the words of one batch; return the rows of the batch that were skipped."""
         encoded = self.tokenizer.encode_with_spans(texts)
         ids, real, _ = pad([placed.tokens for placed in encoded], self.tokenizer.pad_id, self.device)
         found = find_words(texts, encoded, self.numbers, self.case, ids.shape[1])
@@ -136,14 +139,14 @@ def find_words(
 ) -> Occurrences:
     """Find the tokens of the words in a batch.
 
-    A token belongs to the first word that it shares a character with. A word that was partly cut off is skipped.
+    A token belongs to the first word with which it shares a character. A word that was partly truncated is skipped.
 
     Args:
         texts: the sentences.
         encoded: their tokens, and the tokens' positions.
-        numbers: the words to look for.
+        numbers: the index of each word to find.
         case: `keep` or `lower`.
-        longest: tokens of a row of the batch.
+        longest: number of tokens of a row of the batch, including padding.
     """
     word: list[int] = []
     sentence: list[int] = []
@@ -169,12 +172,12 @@ def find_words(
 
 
 def embedded(words: Iterable[str], table: torch.Tensor, tokenizer: Tokenizer) -> Float32s:
-    """Return each word's vector in the token table, the mean of its tokens', `[words, width]` float32.
+    """Return the mean of the token embeddings of each word's tokens, `[words, width]` float32.
 
     Args:
         words: the words, each tokenized as in running text.
-        table: `[vocabulary, width]`.
-        tokenizer: the model's; it has spans.
+        table: the token embeddings, `[vocabulary, width]`.
+        tokenizer: the model's tokenizer, which must report the positions of tokens.
     """
     vectors = []
     for tokens, _, spans in tokenizer.encode_with_spans([_CARRIER + word for word in words]):

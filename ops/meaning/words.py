@@ -1,4 +1,4 @@
-"""The words of sentences, as counting and the model's pass both cut them."""
+"""The division of sentences into words, which counting and the model's pass share."""
 
 import re
 from itertools import repeat
@@ -7,18 +7,18 @@ import numpy as np
 
 from ops.arrays import Int32s
 
-# A number with its points and commas, or letters and digits with apostrophes and hyphens between them.
+# A word is a number with points and commas, or letters and digits with apostrophes and hyphens between them.
 _CURLY = "\u2019"
-_LETTERS = r"[^\W_]+"  # \w has the underscore too
+_LETTERS = r"[^\W_]+"  # \w includes the underscore
 _WORD = rf"\d+(?:[.,]\d+)+|{_LETTERS}(?:['{_CURLY}-]{_LETTERS})*"
 _FIND = re.compile(_WORD)
 _FIND_ALL = re.compile(rf"\n|{_WORD}")
-SENTENCE_END = -2  # among the numbers of words
+SENTENCE_END = -2  # used in place of a word's index
 UNKNOWN = -1
 
 
 def fold(text: str, case: str) -> str:
-    """Return a text as its words are compared: curly apostrophes straight, in lower case where `case` is `lower`."""
+    """Return a text with straight instead of curly apostrophes, and in lower case if `case` is `lower`."""
     text = text.replace(_CURLY, "'")
     return text.lower() if case == "lower" else text
 
@@ -33,7 +33,7 @@ def split_words(text: str, case: str = "keep") -> list[str]:
 
 
 def word_spans(text: str) -> list[tuple[int, int]]:
-    """Return the first character of each word and the one after its last.
+    """Return for each word the index of its first character and the index after its last character.
 
     >>> word_spans("Oh, no!")
     [(0, 2), (4, 6)]
@@ -52,11 +52,11 @@ def words_and_ends(texts: list[str], case: str) -> list[str]:
 
 
 def numbered(words: list[str], numbers: dict[str, int]) -> Int32s:
-    """Return each word's number, `[words]` int32: -1 for a word without one, -2 for the end of a sentence.
+    """Return each word's index, `[words]` int32: -1 for a word without an index, -2 for the end of a sentence.
 
     Args:
-        words: as `words_and_ends` returns them.
-        numbers: by word; those of sentences' ends are added.
+        words: the words, as `words_and_ends` returns them.
+        numbers: the index of each known word; the end of a sentence is added if it is missing.
     """
     known = numbers if "\n" in numbers else numbers | {"\n": SENTENCE_END}
     return np.fromiter(map(known.get, words, repeat(UNKNOWN)), np.int32, len(words))

@@ -1,4 +1,4 @@
-"""Counts over the baseline sample: of every candidate pattern and of every property's values."""
+"""Counts of every candidate pattern and of every property's values in the baseline sample."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,11 +16,11 @@ from ops.patterns.pattern_index import PatternIndex
 from ops.patterns.sequences import Sequences
 from ops.reducers.integer_sums import Sums
 
-# For each kind, its candidates as keys, and a function that counts how many of given rows have each.
+# For each kind, its candidates as keys, and a function that counts, for each candidate, the given rows that have it.
 Counters = dict[str, tuple[pa.Array, Callable[[Int64s], Int64s]]]
 
-# The baseline's training and test documents are counted separately. Patterns are compared with both, held-out scores
-# only with the training part.
+# The baseline's training and test documents are counted separately. Patterns are compared with both parts, but held-out
+# scores only with the training part.
 PARTS = ("training", "test")
 
 
@@ -29,11 +29,11 @@ class Baseline:
     """The baseline's counts.
 
     Attributes:
-        sentences: its number of sentences.
+        sentences: number of sentences of the baseline.
         index: the candidates of each kind that has any.
-        counts: in how many of the sentences each of them occurs.
+        counts: number of the baseline's sentences with each candidate, for each kind.
         values: the values of each property, in the order of the profiler's properties.
-        sums: the sums that the means are made of.
+        sums: the sums from which means are computed, by name.
     """
 
     sentences: int
@@ -43,14 +43,14 @@ class Baseline:
     sums: dict[str, Sums]
 
     def support(self, kind: str, patterns: Sequences) -> Int64s:
-        """Return in how many baseline sentences each of these candidates of a kind occurs, `[patterns]`."""
+        """Return the number of baseline sentences with each of these candidates of a kind, `[patterns]`."""
         if not len(patterns):
             return np.zeros(0, np.int64)
         return self.counts[kind][self.index[kind].find(patterns)]
 
 
 def counters(union: pa.Table, kinds: Mapping[str, PatternKind]) -> Counters:
-    """Return what counts the candidates of each kind, given all of them as `ops.mine.candidates.unite` returns them."""
+    """Return each kind's candidates and a function that counts them, given the result of `candidates.unite`."""
     patterns = {}
     for name, kind in kinds.items():
         keys = union["key"].filter(pc.equal(union["kind"], name)).combine_chunks()
@@ -61,10 +61,10 @@ def counters(union: pa.Table, kinds: Mapping[str, PatternKind]) -> Counters:
 def baseline_table(patterns: Counters, profiler: Profiler, parts: Sequence[Int64s]) -> pa.Table:
     """Return the counts over some of the baseline's rows, with the columns `what`, `key` and those of `PARTS`.
 
-    Counts over other rows have the same lines, so that those over disjoint rows are added up line by line.
+    Counts over other rows have the same lines, so counts over disjoint rows can be added up line by line.
 
     Args:
-        patterns: each kind's candidates as keys, and what counts how many sentences of given rows have each.
+        patterns: each kind's candidates and the function that counts them, as `counters` returns them.
         profiler: counts the properties.
         parts: the rows of each of `PARTS`.
     """
@@ -83,11 +83,11 @@ def baseline_table(patterns: Counters, profiler: Profiler, parts: Sequence[Int64
 def few_counts(patterns: Counters, profiler: Profiler, parts: Sequence[Int64s]) -> pa.Table:
     """Return the lines of `baseline_table` that are not 0, with the columns `line` and those of `PARTS`.
 
-    There is a line for every word of any sentence, and most of them do not occur in the given rows. The time does not
-    depend on the number of these words.
+    The table has a line for every word of the corpus, and most of these words do not occur in the given rows. The time
+    does not depend on the number of words that do not occur.
 
     Args:
-        patterns, profiler, parts: as `baseline_table` takes them.
+        patterns, profiler, parts: the arguments of `baseline_table`.
     """
     found = [_not_zero(_runs(patterns, profiler, rows)) for rows in parts]
     every = np.unique(np.concatenate([line for line, _ in found]))
@@ -103,10 +103,10 @@ class _Run:
     """Consecutive lines of a `baseline_table` with the same name.
 
     Attributes:
-        what: the name that they all have.
-        keys: the key of each; None if they are identified by their order.
-        lines: how many there are.
-        place, count: which of them are not 0, ascending, and their counts.
+        what: the name of all these lines.
+        keys: the key of each line; None if lines are identified by their order.
+        lines: number of lines.
+        place, count: the indices of the lines that are not 0, ascending, and their counts.
     """
 
     what: str
@@ -136,7 +136,7 @@ def _runs(patterns: Counters, profiler: Profiler, rows: Int64s) -> Iterator[_Run
 
 
 def _not_zero(runs: Iterable[_Run]) -> tuple[Int64s, Int64s]:
-    """Return which lines of all runs in turn are not 0, ascending, and their counts."""
+    """Return the indices of the lines that are not 0, ascending, over all runs one after another, and their counts."""
     lines, counts, first = [], [], 0
     for run in runs:
         lines.append(first + run.place)
@@ -146,11 +146,11 @@ def _not_zero(runs: Iterable[_Run]) -> tuple[Int64s, Int64s]:
 
 
 def read_baselines(table: pa.Table, profiler: Profiler) -> tuple[Baseline, Baseline]:
-    """Return the counts in a table of `baseline_table`: of the complete baseline, and of its training part.
+    """Return the counts in a `baseline_table`: those of the complete baseline, and those of its training part.
 
     Args:
         table: the table.
-        profiler: has the same properties as the one that counted.
+        profiler: a profiler with the same properties as the one that counted.
     """
     whole = table.combine_chunks()
     names = whole["what"].combine_chunks().dictionary_encode()

@@ -15,9 +15,10 @@ from ops.mine.sentence_sets import SentenceSets
 from ops.patterns.mined import Mined
 from ops.patterns.sequences import Sequences
 
-# For sets that were mined together, the rows are grouped by kind, and within it the sets ascend. `own` is the support
-# among the sentences that are also in the baseline, `docs` the number of documents of the support; `squares` and
-# `products` are sums over these documents, as in `ops.patterns.mined.Mined`.
+# The rows of sets that were mined together are sorted by kind and then by set. `support` is the number of the set's
+# sentences that have the pattern, and `own` the number of these that are also in the baseline. `docs` is the number of
+# documents of the `support` sentences. `squares` and `products` are sums over these documents, as in
+# `ops.patterns.mined.Mined`.
 SCHEMA = pa.schema(
     [
         ("set", pa.int32()),
@@ -32,15 +33,15 @@ SCHEMA = pa.schema(
 )
 UNION_SCHEMA = pa.schema([("kind", pa.string()), ("key", pa.binary())])
 
-# Sentences whose words, tags or trees are held in memory at once.
+# Maximum number of sentences whose words, tags or trees are in memory at once.
 _MOST_MEMBERS = 100_000
 
 
 @cache
 def least_support(share: float, n: int, min_count: int) -> int:
-    """Return how many of `n` sentences must contain a pattern: `share` of them, at least `min_count` and 1.
+    """Return how many of `n` sentences must contain a pattern: a share of them, but at least `min_count` and 1.
 
-    The share is evaluated exactly as written, so that 7 % of 100 sentences are 7 and not 8.
+    The share is evaluated exactly as it is written, so that 7 % of 100 sentences are 7 and not 8.
 
     >>> least_support(0.07, 100, 5), least_support(0.005, 300, 5), least_support(0.001, 1_500, 0)
     (7, 5, 2)
@@ -55,12 +56,14 @@ def least_supports(share: float, sizes: Int64s, min_count: int) -> Int64s:
 
 
 def mine_candidates(sets: SentenceSets, kinds: Iterable[PatternKind], min_count: int) -> pa.Table:
-    """Return the patterns of sets of sentences, a row each by `SCHEMA`.
+    """Mine the frequent patterns of sets of sentences, and return a row of `SCHEMA` for each set and pattern.
+
+    A pattern is frequent in a set if at least `least_support` sentences of the set have it.
 
     Args:
         sets: the sets.
-        kinds: the kinds of patterns to mine.
-        min_count: sentences of a set that must have a pattern, whatever their share.
+        kinds: the kinds of patterns to mine, with their minimum shares.
+        min_count: minimum number of sentences of a set that must have a pattern, whatever their share.
     """
     tables = [SCHEMA.empty_table()]
     for kind in kinds:
@@ -84,9 +87,9 @@ class Candidates:
     """The patterns of one kind that several sets have.
 
     Attributes:
-        patterns: each one once.
-        sets: those of each set, as places among `patterns`, `[n]` in all.
-        support, own, docs, squares, products: as in `SCHEMA`, `[n]`.
+        patterns: the distinct patterns.
+        sets: the patterns of each set, as indices into `patterns`, `[n]` in total.
+        support, own, docs, squares, products: the counts of `SCHEMA` for each set and pattern, `[n]`.
     """
 
     patterns: Sequences
@@ -99,12 +102,12 @@ class Candidates:
 
     @property
     def set_of(self) -> Int64s:
-        """The place of the set of each of the `[n]`, ascending."""
+        """The index of the set to which each of the `[n]` entries belongs, ascending."""
         return np.repeat(np.arange(len(self.sets)), self.sets.lengths)
 
 
 def of_kind(table: pa.Table, kind: str, number: Int64s) -> pa.Table:
-    """Return the rows of one kind of sets that were mined together; they follow each other."""
+    """Return the rows of one kind and some sets; these sets were mined together, so their rows are consecutive."""
     whole = table["kind"].combine_chunks()
     code = whole.dictionary.index(kind).as_py()
     owner = table["set"].to_numpy()
@@ -115,7 +118,7 @@ def of_kind(table: pa.Table, kind: str, number: Int64s) -> pa.Table:
 
 
 def read_candidates(rows: pa.Table, number: Int64s) -> Candidates:
-    """Return the candidates of the sets with these numbers, given rows of `of_kind`, which must name no other sets."""
+    """Return the candidates of the sets with these numbers, given the result of `of_kind` for exactly these sets."""
     encoded = rows["key"].combine_chunks().dictionary_encode()
     codes = np.asarray(encoded.indices).astype(np.int32)
     offsets = np.searchsorted(rows["set"].to_numpy(), np.append(number, np.iinfo(np.int32).max))
@@ -132,7 +135,7 @@ def to_keys(patterns: Sequences) -> pa.BinaryArray:
 
 
 def from_keys(keys: pa.Array | pa.ChunkedArray) -> Sequences:
-    """Return the patterns of `to_keys`."""
+    """Return the patterns that `to_keys` encoded."""
     whole = keys.combine_chunks() if isinstance(keys, pa.ChunkedArray) else keys
     whole = pa.concat_arrays([pa.array([], pa.binary()), whole])
     lengths = np.asarray(pc.binary_length(whole), np.int64) // 4
@@ -143,9 +146,10 @@ def from_keys(keys: pa.Array | pa.ChunkedArray) -> Sequences:
 
 
 def unite(tables: Iterable[pa.Table]) -> pa.Table:
-    """Return each distinct (kind, pattern) of candidates once, in an order that is the same for the same tables.
+    """Return each distinct kind and pattern of candidates once, in an order that only depends on the tables.
 
-    Rows are buffered until there are as many as in the union, because merging each table at once would repeat the work.
+    Rows are buffered until there are more than in the union so far, because merging each table at once would repeat
+    the work.
     """
     union, waiting = UNION_SCHEMA.empty_table(), [UNION_SCHEMA.empty_table()]
     for table in tables:

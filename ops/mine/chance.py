@@ -1,4 +1,4 @@
-"""How many neurons have a finding, and how many would by chance, from random sets that were mined like winners."""
+"""How many neurons have a finding, and how many would by chance, estimated from random sets mined like winners."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -12,10 +12,11 @@ from ops.statistics.false_discovery import description_rates
 from ops.statistics.wilson import wilson
 from ops.topk.neurons import POLES, Neurons, neuron_and_pole, set_number
 
-RATE = 0.05  # a finding's rate must be below this
+RATE = 0.05  # the false discovery rate of a finding must be below this
 FAMILIES = {"patterns": "kind", "profiles": "property"}
-WHOLE = "all"  # the source of findings in a complete description, by a rate over all of its families
-# Random sets are numbered as if they belonged to neurons after the last one: two for each, drawn in these ways.
+WHOLE = "all"  # the source of findings whose rate is controlled over all families of a set's complete description
+# Random sets are numbered as if they belonged to further neurons after the last one. Each such neuron has two sets,
+# one drawn in each of these ways.
 REAL, DRAWN = "neurons", ("uniform", "documents")
 SCHEMA = pa.schema(
     [("source", pa.string()), ("family", pa.string()), ("drawn", pa.string()), ("n", pa.int64()), ("found", pa.int64())]
@@ -23,14 +24,14 @@ SCHEMA = pa.schema(
 
 
 def count_findings(tables: Mapping[str, Sequence[pa.Table]], neurons: Neurons, number: Int64s) -> pa.Table:
-    """Return in how many sets each family of tests has a finding that the set prefers, as rows of `SCHEMA`.
+    """Return, for each family of tests, the number of sets with a finding, as rows of `SCHEMA`.
 
-    A finding's rate is below 0.05 and its lift above 1.
+    A finding has a false discovery rate below 0.05 and a lift above 1.
 
     Args:
-        tables: the rows of `FAMILIES`, in parts.
-        neurons: those of the run.
-        number: the number (`set_number`) of every set, of neurons and of random sets, `[sets]`.
+        tables: the rows of each table of `FAMILIES`, in parts.
+        neurons: the run's neurons.
+        number: the number (`set_number`) of every set, both of neurons and of random sets, `[sets]`.
     """
     columns: list[tuple[Int64s, list[str], np.ndarray, np.ndarray]] = []
     for source, column in FAMILIES.items():
@@ -56,14 +57,14 @@ def count_findings(tables: Mapping[str, Sequence[pa.Table]], neurons: Neurons, n
 
 
 def chance_rows(parts: Iterable[pa.Table]) -> pa.Table:
-    """Return the rows of `chance/` from the findings of all sets: expected is the share that random sets have."""
+    """Return the rows of `chance/` from the findings of all sets; `expected` follows from the share of random sets."""
     whole = pa.concat_tables(parts).group_by(["source", "family", "drawn"]).aggregate([("n", "sum"), ("found", "sum")])
     found = {(r["source"], r["family"], r["drawn"]): r["found_sum"] for r in whole.to_pylist()}
     n = {r["drawn"]: r["n_sum"] for r in whole.to_pylist() if r["source"] == WHOLE}
     rows = []
     for source, family in sorted({key[:2] for key in found}):
         for drawn in sorted(DRAWN):
-            # If no set drawn in this way has any finding of a family, the family has no line for it.
+            # If no set that was drawn in this way has a finding of a family, there is no row for them.
             own, random = (found.get((source, family, way), 0) for way in (REAL, drawn))
             low, high = wilson(random / n[drawn], n[drawn])
             expected = {"expected": random / n[drawn] * n[REAL], "expected_low": low * n[REAL]}

@@ -1,4 +1,4 @@
-"""Sets of sentences for the held-out areas: random and matched sets, and sentences similar to the winners."""
+"""Sets of sentences for the held-out areas under the ROC curve: random, matched, and similar to the winners."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from ops.sentences.store import SentenceStore
 # The sets scored for each neuron and pole: its winners, a set matched to them, and a random one.
 SETS = ("own", "matched", "random")
 
-# One number for each draw, so that no two share their random stream.
+# One number for each kind of draw, so that no two kinds share a random stream.
 RANDOM, MATCHED, OTHERS, RESAMPLES = range(101, 105)
 _WIDTHS = np.array([1, 2, 4, 8, 16, 1 << 30])
 
@@ -30,8 +30,8 @@ class HeldOutSets:
         """Return the rows of each of `SETS` for each neuron and pole, ascending in each.
 
         Args:
-            number: the neurons and poles, `[n]`.
-            winners: the rows of each one's winners.
+            number: the set number of each neuron and pole, `[n]`.
+            winners: the rows of the winners of each neuron and pole.
         """
         sets: list[Integers] = []
         for own_number, first, stop in zip(number.tolist(), winners.offsets[:-1], winners.offsets[1:], strict=True):
@@ -56,18 +56,20 @@ def random_set(baseline: Int64s, size: int, seed: int, number: int) -> Int64s:
 
 
 class Cells:
-    """Rows by dataset and length: those of one cell are adjacent, as are those of consecutive lengths.
+    """Rows grouped into cells by data set and length.
+
+    The rows of a cell are adjacent, as are the cells of consecutive lengths of a data set.
 
     Args:
-        rows: distinct and ascending.
-        dataset: code of each row of the store, `[rows]`.
-        lengths: returns the words of rows of the store.
-        longest: words of the longest row of the store.
+        rows: the rows, distinct and ascending.
+        dataset: the code of the data set of each row of the store, `[rows]`.
+        lengths: a function that returns the number of words of given rows of the store.
+        longest: the number of words of the longest row of the store.
 
     Attributes:
-        rows: by cell, ascending in each.
+        rows: the rows, sorted by cell and ascending in each cell.
         starts: cell i has the rows `rows[starts[i]:starts[i + 1]]`.
-        per_dataset: number of consecutive cells of one dataset, one for each length from 0.
+        per_dataset: number of consecutive cells of one data set, one for each length from 0.
     """
 
     def __init__(self, rows: Int64s, dataset: Int32s, lengths: Callable[[Int64s], Int64s], longest: int) -> None:
@@ -84,12 +86,14 @@ class Cells:
 
 
 class MatchedSets:
-    """Draws rows of the baseline that match given rows in dataset and length, in time proportional to the given rows.
+    """Draws rows of the baseline that match given rows in data set and length.
+
+    The time is proportional to the number of given rows.
 
     Args:
         cells: the baseline's rows.
-        rows: of the store.
-        seed: of all draws.
+        rows: number of rows of the store.
+        seed: the seed of all draws.
     """
 
     def __init__(self, cells: Cells, rows: int, seed: int) -> None:
@@ -97,17 +101,18 @@ class MatchedSets:
         self._used = np.zeros(rows, np.bool_)
 
     def draw(self, winners: Integers, number: int) -> Int64s:
-        """Draw, for each winner, a row of the baseline outside the winners, of its dataset and the nearest free length.
+        """Draw, for each winner, a row of the baseline from its data set and of similar length that is not a winner.
 
-        The row has the same length if one is free, otherwise it is from the same bucket of 2, 4, 8 or 16 words,
-        otherwise it has any length in the dataset. A winner without any such row gets none, so the set may be smaller.
+        The row has the same length if such a row is free. Otherwise it is from the same bucket of 2, 4, 8 or 16 words,
+        in this order, and otherwise from anywhere in the data set. A winner gets no row if none is free, so the set may
+        be smaller.
 
         Args:
-            winners: rows, `[winners]`, each distinct.
-            number: of the neuron and pole: every one has its own draw.
+            winners: the winners' rows, distinct, `[winners]`.
+            number: the set number of the neuron and pole, each of which has its own draw.
 
         Returns:
-            Ascending rows, at most `[winners]`.
+            The rows drawn, ascending, at most `[winners]`.
         """
         random = np.random.default_rng([self._seed, MATCHED, number])
         self._used[winners] = True
@@ -127,15 +132,15 @@ def _draw_like(
     random: np.random.Generator,
     widths: Int64s,
 ) -> Int64s:
-    """Return rows, marked in `used`: for each bucket width in turn, as many of each bucket as possible.
+    """Draw rows from the same cells or, if they have too few, from ever wider buckets of cells; mark them in `used`.
 
     Args:
         cells: the cells for which rows are needed, `[wanted]`.
         rows, starts: cell i has the rows `rows[starts[i]:starts[i + 1]]`.
-        per_dataset: number of consecutive cells of one dataset, one for each length from 0.
+        per_dataset: number of consecutive cells of one data set, one for each length from 0.
         used: rows that must not be drawn, `[rows of the store]`.
-        random: draws.
-        widths: of buckets, each a multiple of the previous one.
+        random: the random generator that makes the draws.
+        widths: the widths of the buckets; each is a multiple of the previous one.
     """
     found = np.empty(cells.size, np.int64)
     n = 0
@@ -165,7 +170,7 @@ def _draw_like(
 def _take(rows: Int64s, wanted: int, used: Bools, random: np.random.Generator, found: Int64s) -> int:
     """Draw up to `wanted` unused rows uniformly into `found`; mark them as used, and return how many."""
     n, tries = 0, 0
-    # If most are free, a few random tries are cheaper than scanning all.
+    # If most rows are free, a few random tries are cheaper than scanning all rows.
     while n < wanted and tries < 4 * wanted < rows.size:
         row = rows[random.integers(0, rows.size)]
         if not used[row]:
@@ -187,7 +192,7 @@ def _take(rows: Int64s, wanted: int, used: Bools, random: np.random.Generator, f
 
 
 def draw_others(baseline: Int64s, at_most: int, seed: int) -> Int64s:
-    """Draw at most `at_most` of the baseline's test rows, ascending as they are."""
+    """Draw at most `at_most` of the baseline's test rows, which ascend, and return them in ascending order."""
     rng = np.random.default_rng([seed, OTHERS])
     return baseline if len(baseline) <= at_most else np.sort(rng.choice(baseline, at_most, replace=False))
 
@@ -197,8 +202,9 @@ class LikeRows:
     """The rows that the winners of several sets are compared with.
 
     Attributes:
-        rows: of each set, rows that match some of its winners, adjacent if they match the same one.
-        first, stop: which of its set's rows match a winner, `[winners of all sets]`; none if both are equal.
+        rows: for each set, the rows that match any of its winners. Those that match the same winner are adjacent.
+        first, stop: the range of its set's rows that match each winner, `[winners of all sets]`. If both are equal, no
+            row matches.
     """
 
     rows: Sequences
@@ -207,11 +213,11 @@ class LikeRows:
 
 
 class LikeOthers:
-    """Finds, for winners, the others that match them in dataset and length.
+    """Finds, for each winner, the other sentences that match it in data set and length.
 
     Args:
-        cells: the others' rows.
-        rows: of the store.
+        cells: the rows of the other sentences.
+        rows: number of rows of the store.
     """
 
     def __init__(self, cells: Cells, rows: int) -> None:
@@ -219,10 +225,10 @@ class LikeOthers:
         self._used = np.zeros(rows, np.bool_)
 
     def of(self, sets: Sequences) -> LikeRows:
-        """Return, for each winner, the rows of its dataset and length that are not in its set.
+        """Return, for each winner, the rows of its data set and length that are not in its set.
 
-        If there are none of its length, those of the same bucket of 2, 4, 8 or 16 words are returned, otherwise all of
-        the dataset.
+        If there are none of its length, the rows of the same bucket of 2, 4, 8 or 16 words are returned. If there are
+        none of these either, all rows of the data set are returned.
 
         Args:
             sets: the rows of each set's winners.
@@ -251,10 +257,10 @@ def _like_rows(
     """Return the rows that match any of the winners, in the order of `rows`, and where each winner's start and end.
 
     Args:
-        cells: the winners', `[winners]`.
-        rows, starts, per_dataset: as `Cells` has them.
-        used: rows that match no winner, `[rows of the store]`.
-        widths: of buckets, ascending.
+        cells: the cells of the winners, `[winners]`.
+        rows, starts, per_dataset: the attributes of `Cells`.
+        used: rows that must not match any winner, `[rows of the store]`.
+        widths: the widths of the buckets, ascending.
     """
     free = np.zeros(rows.size + 1, np.int64)
     for place in range(rows.size):
@@ -271,7 +277,7 @@ def _like_rows(
                 wanted[starts[begin]] += 1
                 wanted[starts[end]] -= 1
                 break
-    # The number of kept rows before each position: the final units of `first` and `stop`.
+    # The number of kept rows before each position. `first` and `stop` are finally given as such numbers.
     kept = np.zeros(rows.size + 1, np.int64)
     found = np.empty(rows.size, np.int64)
     open_now = 0

@@ -1,4 +1,4 @@
-"""The rows of `means/`: numeric properties of several sets of winners, against the baseline."""
+"""The rows of `means/`: numeric properties of several sets of winners, compared with the baseline."""
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +11,10 @@ from ops.reducers.integer_sums import Sums
 
 
 def mean_rows(profiler: Profiler, baseline: Baseline, sets: SentenceSets) -> tuple[Int64s, pa.Table]:
-    """Return the means of sets of winners, by set and property: each row's set, and all other columns."""
+    """Return the means of sets of winners, sorted by set and property.
+
+    The result is the index of each row's set, and all columns of `means/` except those of the neuron.
+    """
     selection, everywhere = profiler.select(sets.rows), np.ones(len(sets.rows), np.int64)
     names = sorted(profiler.numbers)
     found, others = {}, {}

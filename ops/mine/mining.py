@@ -1,4 +1,4 @@
-"""What ranges of neurons are mined on: the annotated sentences as the options require, and each neuron's winners."""
+"""The data that ranges of neurons are mined from: annotated sentences, kinds of patterns, and sets of sentences."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,26 +19,28 @@ from ops.storage.store import Store
 from ops.topk.neurons import POLES, Neurons, set_number
 from ops.topk.winner_groups import winner_groups
 
-# The sets mined for each neuron and pole: its winners and, for the held-out scores, the training halves of its sets.
+# The sets that are mined for each neuron and pole: its winners and, for the held-out scores, the training halves of the
+# sets in `SETS`.
 MINED = ("winners", *SETS)
 
 
 class Mining:
-    """The sentences, the kinds of patterns that they have, and the sets of sentences that are mined.
+    """The annotated sentences of a run, the kinds of patterns to mine, and the sets of sentences to mine them from.
 
     Args:
-        sentences: all that are annotated.
-        neurons: those of the run.
-        options: of `jobs.mine`, by name.
-        seed: of every draw.
-        draws: whether to prepare drawing the sets of the held-out scores, if the options request scores; this sorts the
-            baseline.
+        sentences: all annotated sentences.
+        neurons: the run's neurons.
+        options: the options of `jobs.mine`, by name.
+        seed: the seed of every random draw.
+        draws: whether the sets of the held-out scores will be drawn. If so, and if the options request scores, the
+            baseline is sorted for these draws.
 
     Attributes:
-        mined: the numbers of the neurons that are mined, ascending: all, or those that the options name.
-        kinds: by their name in `patterns/`.
-        trains: whether a sentence is of a training document of the held-out scores, `[rows]`.
-        held_out: draws the sets that are scored; None without scores.
+        mined: the numbers of the neurons to mine, ascending: those that the options name, by default all.
+        text: the sentences' words, tags and trees, in the form that the options request.
+        kinds: the kinds of patterns to mine, by their names in `patterns/`.
+        trains: whether each sentence belongs to a training document of the held-out scores, `[rows]`.
+        held_out: draws the sets that are scored. It is None if no scores are requested or `draws` is false.
     """
 
     def __init__(
@@ -54,15 +56,17 @@ class Mining:
         self.held_out = HeldOutSets(sentences, seed) if draws and not options["no_scores"] else None
 
     def winners(self, store: Store, first: int, stop: int) -> tuple[Int64s, Sequences]:
-        """Return the winners of a range of the mined neurons, from `topk/`; beyond the last neuron, return random sets.
+        """Return the winners of a range of the mined neurons, as read from `topk/`.
+
+        A range that starts beyond the last mined neuron stands for random sets, which are drawn and returned instead.
 
         Args:
             store: the run's folder.
-            first, stop: the range, places among the neurons that are mined.
+            first, stop: the range of indices into `mined`, from `first` up to but excluding `stop`.
 
         Returns:
-            The `set_number` of each neuron and pole, ascending, and the rows of its winners among the sentences,
-            ascending too.
+            The `set_number` of each neuron and pole, ascending, and the rows of its winners among the sentences, also
+            ascending.
         """
         if first >= len(self.mined):
             return self._random_sets(store, first - len(self.mined), stop - len(self.mined))
@@ -77,7 +81,10 @@ class Mining:
         return each, Sequences(row.astype(np.int32), np.append(starts, len(number)))
 
     def _random_sets(self, store: Store, first: int, stop: int) -> tuple[Int64s, Sequences]:
-        """Draw two sets for each number beyond the last neuron, modelled on the winners of some mined neurons."""
+        """Draw two random sets for each index from `first` to `stop`, modelled on the winners of some mined neurons.
+
+        They are numbered as if they were the two poles of further neurons after the run's last one.
+        """
         some, neurons = min(stop - first, len(self.mined)), len(self.neurons) + np.arange(first, stop)
         draws = np.random.default_rng([self.seed, NULL_SETS, 0, int(neurons[0])])
         start = int(draws.integers(len(self.mined) - some + 1))
@@ -87,16 +94,29 @@ class Mining:
         return set_number(neurons[:, None], np.arange(len(POLES))).ravel(), sets
 
     def winner_sets(self, number: Int64s, winners: Sequences) -> SentenceSets:
-        """Return the winners of neurons and poles as sets that are mined."""
+        """Return the winners of neurons and poles as sets to mine.
+
+        Args:
+            number: the `set_number` of each neuron and pole. A set's own number is this number times `len(MINED)`.
+            winners: the rows of the winners of each neuron and pole.
+        """
         return SentenceSets.gather(len(MINED) * number, winners, self.sentences)
 
     def training_sets(self, number: Int64s, drawn: Sequences) -> SentenceSets:
-        """Return the training halves of what `HeldOutSets.draw` drew for neurons and poles, as sets that are mined."""
+        """Return the training halves of the sets that `HeldOutSets.draw` drew for neurons and poles, as sets to mine.
+
+        Args:
+            number: the `set_number` of each neuron and pole.
+            drawn: the result of `HeldOutSets.draw`.
+        """
         numbers = (len(MINED) * number[:, None] + np.arange(1, len(MINED))).ravel()
         return SentenceSets.gather(numbers, drawn.where(self.trains[drawn.items]), self.sentences)
 
     def candidates(self, number: Int64s, winners: Sequences) -> pa.Table:
-        """Return the patterns of all `MINED` of these neurons and poles, rows of `ops.mine.candidates.SCHEMA`."""
+        """Return the patterns of all sets in `MINED` for these neurons and poles, by `ops.mine.candidates.SCHEMA`.
+
+        For random sets, and if `held_out` is None, only the winners themselves are mined.
+        """
         sets = [self.winner_sets(number, winners)]
         if self.held_out is not None and not self.are_random(number):
             sets.append(self.training_sets(number, self.held_out.draw(number, winners)))
@@ -109,7 +129,10 @@ class Mining:
         return bool(len(number)) and int(number[0]) >= set_number(len(self.neurons), 0)
 
     def baseline_rows(self, first: int, stop: int) -> tuple[Int64s, Int64s]:
-        """Return which of a range of rows are in the baseline: those of training documents, then of test ones."""
+        """Return the baseline's rows from `first` up to but excluding `stop`.
+
+        The rows of training documents are returned first, and those of test documents second.
+        """
         rows = first + np.flatnonzero(self.sentences.baseline[first:stop])
         trains = self.trains[rows]
         return rows[trains], rows[~trains]

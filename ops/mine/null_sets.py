@@ -1,24 +1,25 @@
-"""Random sets of sentences: what would be found in winners that have nothing in common."""
+"""Random sets of sentences, which show what would be found in winners that have nothing in common."""
 
 import numpy as np
 
 from ops.arrays import Float64s, Int64s, Integers
 from ops.patterns.sequences import Sequences
 
-NULL_SETS = 120  # number of the draw, so that no other draw shares its random stream
-_STEPS = 12  # of the search for an effect of documents
-_MOST_EFFECT = 64.0  # at which almost only the document decides
+NULL_SETS = 120  # identifies the draw, so that no other draw shares its random stream
+_STEPS = 12  # number of steps of the search for an effect of documents
+_MOST_EFFECT = 64.0  # effect at which almost only the document decides
 
 
 def null_sets(baseline: Int64s, documents: Integers, like: Sequences, number: Int64s, seed: int) -> Sequences:
-    """Draw two random sets for each number: a uniform one, and one with as few documents as winners come from.
+    """Draw two random sets for each number: a uniform one, and one from about as few documents as winners come from.
 
     Args:
-        baseline: rows to be drawn, ascending.
-        documents: the code of each row's document, of all rows.
-        like: the rows of winners. Sets match their mean number of rows, and the second ones their number of documents.
-        number: distinct, `[n]`.
-        seed: of all draws.
+        baseline: the rows to draw from, ascending.
+        documents: the code of the document of every row of the store.
+        like: the rows of several sets of winners. All random sets have the mean size of these sets. The second random
+            sets also match their mean number of documents.
+        number: the numbers of the sets' neurons, distinct, `[n]`.
+        seed: the seed of all draws.
 
     Returns:
         The rows of each set, `[2 n]`.
@@ -36,21 +37,22 @@ def null_sets(baseline: Int64s, documents: Integers, like: Sequences, number: In
 
 
 def uniform_set(sentences: int, size: int, random: np.random.Generator) -> Int64s:
-    """Draw a uniform set of `size` of the sentences, or all of them, as ascending places."""
+    """Draw a uniform set of `size` sentences, or all if there are fewer, as ascending indices."""
     return np.sort(random.choice(sentences, min(size, sentences), replace=False)).astype(np.int64)
 
 
 def document_set(documents: Integers, size: int, effect: float, random: np.random.Generator) -> Int64s:
-    """Draw a set of `size` sentences, as ascending places, whose documents tend to be in it together.
+    """Draw a set of `size` sentences in which sentences of the same document tend to occur together.
 
-    A sentence's score is normal: its own part plus `effect` times a part of its document. The highest scores are drawn.
-    Every sentence has the same probability, so only the documents distinguish the set from the rest.
+    Each sentence gets a normally distributed score: a part of its own plus `effect` times a part that its document
+    shares. The sentences with the highest scores are drawn and returned as ascending indices. Every sentence has the
+    same probability, so only the documents distinguish the set from the rest.
 
     Args:
         documents: the code of each sentence's document, counted from 0, `[sentences]`.
-        size: of the set; all sentences if there are fewer.
+        size: number of sentences in the set; if there are fewer, all are returned.
         effect: standard deviation of the document's part, relative to that of a sentence's own part.
-        random: draws.
+        random: the random generator that makes the draws.
     """
     if size >= len(documents):
         return np.arange(len(documents), dtype=np.int64)
@@ -58,14 +60,15 @@ def document_set(documents: Integers, size: int, effect: float, random: np.rando
 
 
 def effect_of_documents(documents: Integers, size: int, wanted: float, random: np.random.Generator) -> float:
-    """Return the effect at which sets of `document_set` have about the desired number of documents.
+    """Return the effect at which the sets of `document_set` have about the desired number of documents.
 
-    It is 0 if uniform sets do not have more, and at most an upper bound if no set can have so few.
+    The effect is 0 if uniform sets do not have more documents than desired. It has an upper bound, which is reached if
+    no set can have so few documents.
 
     Args:
-        documents, size: as `document_set` takes them.
-        wanted: documents of a set.
-        random: draws.
+        documents, size: the arguments of `document_set`.
+        wanted: desired number of documents of a set.
+        random: the random generator that makes the draws.
     """
 
     def found(effect: float) -> float:
@@ -83,14 +86,14 @@ def effect_of_documents(documents: Integers, size: int, wanted: float, random: n
 
 
 def few_documents_set(documents: Integers, size: int, most: int, random: np.random.Generator) -> Int64s:
-    """Draw a set of `size` sentences, as ascending indices, out of all sentences of `most` drawn documents.
+    """Draw a set of `size` sentences, as ascending indices, from all sentences of `most` random documents.
 
-    If these have too few sentences, more documents are drawn until there are enough.
+    If these documents have too few sentences, more documents are drawn until there are enough.
 
     Args:
-        documents, size: as `document_set` takes them.
-        most: documents.
-        random: draws.
+        documents, size: the arguments of `document_set`.
+        most: number of documents to draw.
+        random: the random generator that makes the draws.
     """
     of_document = np.bincount(documents)
     order = random.permutation(np.flatnonzero(of_document))

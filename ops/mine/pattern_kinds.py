@@ -1,4 +1,4 @@
-"""The kinds of patterns, with one interface: mined, searched, filtered and written in the same way.
+"""The kinds of patterns, with one interface to mine, find, filter and name them.
 
 A pattern is a sequence of integers: the codes of words or tags, or the steps that build a subtree.
 """
@@ -29,11 +29,11 @@ class PatternKind(Protocol):
 
     @property
     def name(self) -> str:
-        """The kind, as in `patterns/`."""
+        """The kind's name in `patterns/`."""
 
     @property
     def min_support(self) -> float:
-        """The minimum share of the winners."""
+        """The minimum share of the winners that must contain a pattern."""
 
     def mine(self, sets: SentenceSets, least: Int64s) -> Mined:
         """Return the patterns that at least `least [sets]` sentences of each set contain."""
@@ -42,15 +42,16 @@ class PatternKind(Protocol):
         """Return which of these sentences contain which pattern."""
 
     def finder(self, patterns: Sequences) -> Callable[[Int64s], Occurrences]:
-        """Return a function that does what `find` does for given rows; it builds its index once."""
+        """Return a function that does what `find` does for given rows. The index of the patterns is built only once."""
 
     def counter(self, patterns: Sequences) -> Callable[[Int64s], Int64s]:
         """Return a function that counts, for each pattern, the sentences among given rows that contain it."""
 
     def productive(self, patterns: Sequences, sets: Sequences, lift: Float64s, factor: float) -> Bools:
-        """Return which of the sets' patterns have `factor` times the lift of each pattern one item shorter, `[n]`.
+        """Return which patterns of sets have at least `factor` times the lift of each pattern one item shorter, `[n]`.
 
-        `sets` has the patterns of each set as indices into `patterns`; `lift [n]` is parallel to its items.
+        `sets` contains the patterns of each set as indices into `patterns`, and `lift [n]` is the lift of each of
+        these.
         """
 
     def texts_and_items(self, patterns: Sequences) -> tuple[pa.Array, pa.ListArray]:
@@ -158,7 +159,10 @@ def _named(patterns: Sequences, names: Sequence[str]) -> pa.ListArray:
 
 
 def pattern_kinds(view: MiningView, options: Mapping[str, Any]) -> dict[str, PatternKind]:
-    """Return the kinds of patterns that these sentences have, by name, with the options of `jobs.mine`."""
+    """Return the kinds of patterns for which these sentences are annotated, by name.
+
+    `options` are the options of `jobs.mine`.
+    """
     kinds: dict[str, PatternKind] = {}
     for name, column in (("word", "words"), ("tag", "tags")):
         if view.store.has[column]:

@@ -28,17 +28,18 @@ def pattern_rows(
     max_patterns: int,
     most_candidates: int = MOST_CANDIDATES,
 ) -> tuple[Int64s, pa.Table]:
-    """Return the patterns of sets of winners, by set, kind and rank: each row's set, and all but the neuron's columns.
+    """Return the patterns of sets of winners, sorted by set, kind and rank.
 
-    False discovery rates are over all patterns mined in a set, before the productivity filter and the cap.
+    The result is the index of each row's set, and all columns of `patterns/` except those of the neuron. False
+    discovery rates are computed over all patterns mined in a set, before the productivity filter and the cap.
 
     Args:
-        candidates: rows of `ops.mine.candidates`, those of other sets too.
+        candidates: rows of `ops.mine.candidates`, which may include those of other sets.
         kinds: the kinds of patterns that were mined.
         baseline: the baseline's counts.
         sets: the sets.
-        min_count, productivity, max_patterns: as the options of `mine`; 0 switches the last two off.
-        most_candidates: as `chunks` takes it.
+        min_count, productivity, max_patterns: the options of `mine`; 0 switches the last two off.
+        most_candidates: see `chunks`.
     """
     owners: list[Int64s] = [np.zeros(0, np.int64)]
     tables = []
@@ -59,12 +60,12 @@ def pattern_rows(
 def chunks(
     rows: pa.Table, number: Int64s, most_candidates: int = MOST_CANDIDATES
 ) -> Iterable[tuple[int, int, Candidates]]:
-    """Return the candidates of one kind for a few sets at a time: (first set, stop, theirs).
+    """Yield the candidates of one kind for a few sets at a time: the first set, the end, and the candidates.
 
     Args:
         rows: the candidates of that kind.
         number: the sets' numbers.
-        most_candidates: candidates held in memory at once; a set with more is returned by itself.
+        most_candidates: maximum number of candidates in memory at once; a set with more is returned by itself.
     """
     starts = np.searchsorted(rows["set"].to_numpy(), np.append(number, np.iinfo(np.int32).max))
     for first, stop in spans_within(starts, most_candidates):
@@ -77,15 +78,15 @@ class Chosen:
 
     Args:
         candidates: the candidates.
-        kind: their kind.
+        kind: the candidates' kind.
         baseline: the baseline's counts.
-        sizes: sentences of each set, `[sets]`.
-        inside: those of them that the baseline has, `[sets]`.
+        sizes: number of sentences of each set, `[sets]`.
+        inside: number of these sentences that are also in the baseline, `[sets]`.
 
     Attributes:
-        n1, n2: of each candidate, the sentences of its set, and the baseline's that are not among them.
-        elsewhere: how many of the latter have it.
-        measured: its measures.
+        n1, n2: for each candidate, the number of sentences of its set, and of baseline sentences outside the set.
+        elsewhere: number of these baseline sentences that have the candidate.
+        measured: the measures of each candidate.
     """
 
     def __init__(
@@ -110,7 +111,7 @@ class Chosen:
     def rows(
         self, effects: Float64s, min_count: int, productivity: float, max_patterns: int
     ) -> tuple[Int64s, pa.Table]:
-        """Return each row's set, and all columns of `patterns/` but the neuron's, by set and rank."""
+        """Return the index of each row's set, and the columns of `patterns/` without the neuron's, by set and rank."""
         found, g2 = self.candidates, self.measured.g2
         keep = np.arange(len(found.support))
         if productivity:
@@ -142,7 +143,7 @@ class Chosen:
         return self.set_of[chosen], table
 
     def _q_values(self, effects: Float64s, min_count: int) -> Float64s:
-        """Return each candidate's false discovery rate within its set, NaN without a baseline."""
+        """Return each candidate's false discovery rate within its set; NaN without a baseline."""
         least = least_supports(self.kind.min_support, self.sizes, min_count)[self.set_of]
         q = np.full(len(least), np.nan)
         has = self.n2 > 0
@@ -154,10 +155,10 @@ class Chosen:
 
 
 def measured_columns(found: Measures, rows: Int64s) -> dict[str, pa.Array]:
-    """Return the measures that all tables have as columns."""
+    """Return the columns of measures that all tables share."""
     return {name: float_column(getattr(found, name)[rows]) for name in ("share", "baseline_share", "lift", "g2")}
 
 
 def float_column(values: Float64s) -> pa.Array:
-    """Return single-precision numbers, null where they are not finite."""
+    """Return single-precision numbers, with null in place of values that are not finite."""
     return pa.array(np.where(np.isfinite(values), values, np.nan).astype(np.float32), from_pandas=True)

@@ -20,10 +20,11 @@ MAX_VALUES = 200
 
 @dataclass(frozen=True)
 class Values:
-    """Values of one property in several sets of sentences, a row each, by set, g2 and count descending, and value.
+    """The values of one property in several sets of sentences, with a row for each set and value.
 
-    `set_of`, `value`, `count`, `n`, `baseline_count`, `baseline_n`, `docs` (the documents that the count comes from),
-    and `design_effect` are `[rows]`; `rank` counts from 0 in each set.
+    Rows are sorted by set, then by g2 and count, both descending, and then by value. `set_of`, `value`, `count`, `n`,
+    `baseline_count`, `baseline_n`, `docs` (the number of documents of the count), and `design_effect` are `[rows]`.
+    `rank` counts from 0 in each set.
     """
 
     set_of: Int64s
@@ -41,17 +42,17 @@ class Values:
     def count_out(
         cls, own: Property, selection: Selection, sets: SentenceSets, baseline: ValueCounts, least: int
     ) -> "Values":
-        """Return the values that at least `least` sentences, or their tokens, of a set have.
+        """Return the values that at least `least` sentences, or tokens, of a set have.
 
-        If `least` is 0, return all values that the set or the baseline has, or none for a set to which the property
-        does not apply.
+        If `least` is 0, return all values that the set or the baseline has. A set to which the property does not apply
+        gets none.
 
         Args:
             own: the property.
             selection: the sentences of all sets.
             sets: the sets.
             baseline: the property's counts over the baseline.
-            least: the minimum.
+            least: the minimum count of a value.
         """
         n_values = len(own.values)
         found = count_in_sets(
@@ -94,9 +95,9 @@ class Values:
         )
 
     def q_values(self, least: int) -> Float64s:
-        """Return each row's false discovery rate within its set, NaN without a baseline.
+        """Return each row's false discovery rate within its set; NaN without a baseline.
 
-        `least` is the minimum count that was required; if it is above 0, p-values are those of `selected_p_values`.
+        `least` is the minimum count that was required. If it is above 0, p-values are computed by `selected_p_values`.
         """
         q, has = np.full(len(self.value), np.nan), self.baseline_n > 0
         every = (self.count, self.n, self.baseline_count, self.baseline_n, self.design_effect)
@@ -119,10 +120,12 @@ class Values:
 def profile_rows(
     profiler: Profiler, baseline: Baseline, sets: SentenceSets, min_count: int, max_values: int = MAX_VALUES
 ) -> tuple[Int64s, pa.Table]:
-    """Return the profiles of sets of winners, by set, property and rank: each row's set, and all other columns.
+    """Return the profiles of sets of winners, sorted by set, property and rank.
+
+    The result is the index of each row's set, and all columns of `profiles/` except those of the neuron.
 
     Args:
-        profiler: knows the properties.
+        profiler: counts the properties.
         baseline: the baseline's counts.
         sets: the sets.
         min_count: minimum number of winners with a value, for a property whose rare values are omitted.

@@ -1,4 +1,4 @@
-"""The properties of sentences in a neuron's profile: one table of them, counted over any rows."""
+"""The properties of sentences in a neuron's profile, defined in one place and counted over any rows."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,29 +16,29 @@ from ops.sentences.mining_view import MiningView
 
 
 class Selection:
-    """Some rows of the sentences, `[sentences]`; columns used by several properties are read once.
+    """Some of the sentences, `[sentences]`. Columns that several properties use are read only once.
 
     Args:
         view: all sentences, as mining sees them.
-        rows: which of them.
-        class_of: each tag's class as its place in `TAG_CLASSES`, and last -1, the class of `NO_TAG`.
+        rows: the rows of the selected sentences.
+        class_of: the class of each tag as an index into `TAG_CLASSES`, followed by -1, the class of `NO_TAG`.
     """
 
     def __init__(self, view: MiningView, rows: Int64s, class_of: Int32s) -> None:
         self.view, self.rows, self._class_of = view, rows, class_of
 
     def take(self, column: Int32s) -> Int32s:
-        """Return the sentences' entries of a column of all rows."""
+        """Return the entries of the selected sentences in a column of all rows."""
         return column[self.rows]
 
     @cached_property
     def lengths(self) -> Int64s:
-        """Words of each sentence, counted with punctuation."""
+        """The number of words of each sentence, including punctuation."""
         return self.view.store.lengths(self.rows)
 
     @cached_property
     def tags(self) -> Sequences:
-        """Tags of each sentence, those of punctuation too."""
+        """The tags of each sentence, including those of punctuation."""
         return self.view.store.tags(self.rows)
 
     @cached_property
@@ -63,7 +63,7 @@ class Selection:
 
     @cached_property
     def items(self) -> tuple[Sequences, Sequences, Bools]:
-        """Words and tags of each sentence, and which are punctuation, as `MiningView.items` returns them."""
+        """The words and tags of each sentence, and which are punctuation marks, as `MiningView.items` returns them."""
         return self.view.items(self.rows)
 
 
@@ -72,12 +72,14 @@ class Property:
     """A property of sentences, or of their tokens.
 
     Attributes:
-        name: as in `profiles/`.
+        name: the property's name in `profiles/`.
         values: the names of its values.
-        codes: the values of each sentence, as places in `values`, each as often as it counts.
-        every_sentence: counts are out of all sentences, and not out of all values that they have.
-        is_feature: its values describe a sentence as a unit and can weight it; each occurs at most once.
-        rare_left_out: rare values are omitted from a profile.
+        codes: a function that returns the values of each sentence as indices into `values`, each repeated as often as
+            it counts.
+        every_sentence: whether counts are out of all sentences, and not out of all values that the sentences have.
+        is_feature: whether the values describe a sentence as a unit, so that they can be features of a set. Each value
+            then occurs at most once in a sentence.
+        rare_left_out: whether rare values are omitted from a profile.
     """
 
     name: str
@@ -107,7 +109,7 @@ def one_value(
 
 
 def values_within(name: str, values: Sequence[str], codes: Callable[[Selection], Sequences]) -> Property:
-    """Return a property whose values are all those that occur in a sentence, each counted once."""
+    """Return a property whose values are those that occur in a sentence, each counted once for the sentence."""
 
     def once(selection: Selection) -> Sequences:
         return distinct_values(codes(selection), len(values))
@@ -123,15 +125,19 @@ def of_tokens(name: str, values: Sequence[str], codes: Callable[[Selection], Seq
 class Profiler:
     """Counts the properties of sentences.
 
-    `dataset` and each meta key count sentences among those that have the key, `words_per_sentence` sentences by length,
-    `tag` and `tag_class` tokens, `noun`, `verb`, `adjective` and `punctuation` sentences that contain the word or mark.
+    These properties are counted:
+
+    - `dataset` and each metadata key: sentences, among those that have the key.
+    - `words_per_sentence`: sentences, by length.
+    - `tag` and `tag_class`: tokens.
+    - `noun`, `verb`, `adjective` and `punctuation`: sentences that contain the word or mark.
 
     Args:
         view: the sentences, as mining sees them.
 
     Attributes:
-        properties: all of them, in the order in which every count has them.
-        numbers: what each sentence has a number of, by name, for the means.
+        properties: all properties, in the order of every count.
+        numbers: the numeric properties whose means are computed, by name.
     """
 
     def __init__(self, view: MiningView) -> None:
@@ -145,7 +151,7 @@ class Profiler:
             self.numbers["nouns_per_sentence"] = lambda s: s.count_of("noun")
 
     def _properties(self) -> Iterator[Property]:
-        """Yield all properties: one more entry here is a new one, in profiles, baseline and areas at once."""
+        """Yield all properties. One more entry here adds a property to profiles, baseline counts and held-out areas."""
         store = self.view.store
         of_sentences = [
             one_value("dataset", store.names["dataset"], partial(Selection.take, column=store.dataset), False),
@@ -159,7 +165,7 @@ class Profiler:
                 for name in ("noun", "verb", "adjective")
             ),
         ]
-        # Without tags, punctuation marks are recognised by themselves.
+        # Punctuation marks are recognised without tags.
         marks = values_within("punctuation", self.view.word_names, lambda s: s.marks)
         yield from of_sentences
         if store.has["tags"]:
@@ -171,13 +177,13 @@ class Profiler:
             yield one_value(name, values, partial(Selection.take, column=codes), True)
 
     def select(self, rows: Int64s) -> Selection:
-        """Return some rows of the sentences, as the properties look at them."""
+        """Return a selection of the sentences, over which properties can be counted."""
         return Selection(self.view, rows, self._class_of)
 
     def count(self, rows: Int64s) -> list[FoundValues]:
         """Count every property over these rows, in the order of `properties`.
 
-        Unless rare values are omitted, the composition of documents is counted too.
+        For a property whose rare values are not omitted, the sums over documents are counted too.
         """
         selection = self.select(rows)
         counts = []
@@ -192,6 +198,9 @@ class Profiler:
         return counts
 
     def sums(self, rows: Int64s) -> dict[str, Sums]:
-        """Return the sums that the means are made of over these rows, those of tags only where there are any."""
+        """Return the sums over these rows from which means are computed, by name.
+
+        Sums of tags are omitted if the sentences have no tags.
+        """
         selection = self.select(rows)
         return {name: Sums.of(number(selection)) for name, number in self.numbers.items()}

@@ -36,7 +36,7 @@ class RangeTables:
 
     Args:
         mining: the sentences and the options.
-        totals: the counts over the complete baseline, as `ops.mine.baseline_counts.add_up` returns them.
+        totals: the counts in the complete baseline, as `ops.mine.baseline_counts.add_up` returns them.
     """
 
     def __init__(self, mining: Mining, totals: pa.Table) -> None:
@@ -49,11 +49,11 @@ class RangeTables:
         self.others, self.resamples = LikeOthers(cells, len(store.sent_id)), Resamples(mining.seed, RESAMPLES)
 
     def of(self, candidates: pa.Table, number: Int64s, winners: Sequences) -> Iterator[tuple[str, Iterator[pa.Table]]]:
-        """Yield the name of each table and its row groups, without splitting a neuron; scores come last, if requested.
+        """Yield the name of each table, and its row groups, none of which splits a neuron. Requested scores come last.
 
         Args:
-            candidates: as `Mining.candidates` returned them for this range.
-            number, winners: as `Mining.winners` returns them.
+            candidates: the result of `Mining.candidates` for this range.
+            number, winners: the result of `Mining.winners` for this range.
         """
         sets, o = self.mining.winner_sets(number, winners), self.mining.options
         floor, filters = o["min_count"], (o["productivity"], o["max_patterns"])

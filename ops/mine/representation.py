@@ -1,4 +1,4 @@
-"""How sets of sentences are described, by their strongest patterns and values, and how well others fit them."""
+"""Descriptions of sets of sentences by their strongest patterns and values, and how well other sentences fit them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,12 +25,14 @@ TOP = 25
 
 @dataclass(frozen=True)
 class Features:
-    """The features of one sort, patterns of a kind or values of a property, that several sets have.
+    """The features of several sets that are of one sort: patterns of one kind, or values of one property.
 
     Attributes:
-        sets: those of each set, as indices among all, in the order in which their weights are added up, `[n]` in all.
-        weights: the logarithm of each one's lift in the set, `[n]`.
-        of_rows: returns which sentences, given as rows, have each of some features, given as indices among all.
+        sets: the features of each set, as indices among all features, in the order in which their weights are added up,
+            `[n]` in total.
+        weights: the logarithm of each feature's lift in the set, `[n]`.
+        of_rows: a function that takes rows of sentences and indices of features, and returns which of the sentences
+            have each feature.
     """
 
     sets: Sequences
@@ -38,13 +40,13 @@ class Features:
     of_rows: Callable[[Int64s, Int64s], Occurrences]
 
     def add_evidence(self, first: int, rows: Int64s, wanted: Sequences, evidence: Float64s) -> None:
-        """Add, for each wanted sentence, the weights of those of the features that it has, in each set.
+        """Add to each requested sentence's evidence for a set the weights of the set's features that the sentence has.
 
         Args:
-            first: the first set.
-            rows: sentences.
-            wanted: for the sets from the first on, the sentences to be weighted, as indices into `rows`.
-            evidence: updated in place, `[n]`, parallel to the items of `wanted`.
+            first: the index of the first set.
+            rows: the rows of the sentences.
+            wanted: for each set from the first one on, the requested sentences, as indices into `rows`.
+            evidence: the evidence of each item of `wanted`, updated in place, `[items]`.
         """
         own = slice(self.sets.offsets[first], self.sets.offsets[first + len(wanted)])
         used, feature = np.unique(self.sets.items[own], return_inverse=True)
@@ -60,7 +62,7 @@ class Features:
 
 @dataclass(frozen=True)
 class Representations:
-    """The features of several sets of sentences, of one sort after the other."""
+    """The features of several sets of sentences, with one entry of `features` for each sort of features."""
 
     features: list[Features]
 
@@ -84,14 +86,14 @@ def represent(
     least: int,
     top: int = TOP,
 ) -> Representations:
-    """Choose the strongest patterns and values: positive g2, the first few of each kind and property.
+    """Choose the strongest patterns of each kind and values of each property: those with the highest positive g2.
 
     Args:
         candidates: the sets' mined patterns, rows of `ops.mine.candidates`.
         kinds: the kinds of patterns that were mined.
         baseline: counts over the baseline's training part.
         sets: the sets' training sentences.
-        profiler: knows the properties.
+        profiler: counts the properties.
         least: minimum number of sentences of a set with a value.
         top: maximum number of patterns of a kind, and of values of a property, for each set.
     """
@@ -102,7 +104,7 @@ def represent(
 def strongest_patterns(
     candidates: pa.Table, kind: PatternKind, baseline: Baseline, sets: SentenceSets, top: int = TOP
 ) -> Features:
-    """Return the features that are patterns of one kind; their weights are added up by rank."""
+    """Return the features that are patterns of one kind. Their weights are added up in the order of their ranks."""
     owners, patterns, weights = [np.zeros(0, np.int64)], [Sequences.from_lists([])], [np.zeros(0)]
     for first, stop, some in chunks(of_kind(candidates, kind.name, sets.number), sets.number):
         part = Chosen(some, kind, baseline, sets.sizes[first:stop], sets.inside[first:stop])
@@ -124,7 +126,10 @@ def strongest_patterns(
 def strongest_values(
     profiler: Profiler, baseline: Baseline, sets: SentenceSets, least: int, top: int = TOP
 ) -> list[Features]:
-    """Return the features that are values of properties, sort by sort; their weights are added up by value."""
+    """Return the features that are values of properties, one entry for each property.
+
+    Their weights are added up in the order of the values.
+    """
     selection, features = profiler.select(sets.rows), []
     for own, counts in zip(profiler.properties, baseline.values, strict=True):
         if not own.is_feature:
@@ -154,7 +159,10 @@ def _add_evidence(
     total: Float64s,
     evidence: Float64s,
 ) -> None:
-    """Add up each set's weights by sentence in `total [sentences]`, which is zero, in the order of its features."""
+    """Add up each set's weights for each sentence, in the order of the set's features.
+
+    `total [sentences]` is scratch space and must be zero.
+    """
     for number in range(starts.size - 1):
         for entry in range(starts[number], starts[number + 1]):
             for pair in range(offsets[feature[entry]], offsets[feature[entry] + 1]):

@@ -1,4 +1,4 @@
-"""How well representations separate held-out sentences from others like them."""
+"""How well representations of sets separate held-out sentences of the sets from similar other sentences."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from ops.mine.sentence_sets import spans_within
 from ops.patterns.sequences import Sequences
 from ops.statistics.like_area import LikeArea, like_area
 
-_MOST_WANTED = 1_000_000
+_MOST_WANTED = 1_000_000  # sentences processed at once
 
 
 def score_sets(
@@ -19,14 +19,16 @@ def score_sets(
     documents: Integers,
     most_wanted: int = _MOST_WANTED,
 ) -> list[LikeArea]:
-    """Return the area under the curve of each set.
+    """Return, for each set, the area under the ROC curve of its held-out sentences against similar other sentences.
+
+    Sentences are ranked by the evidence of the set's representation (see `Representations.evidence`).
 
     Args:
-        representations: what was learnt of each set.
-        held_out: rows of its sentences that were not used to learn it.
-        others: similar rows, from which they are distinguished.
+        representations: the representations of all sets, learnt from their training sentences.
+        held_out: the rows of each set's held-out sentences, which were not used for learning.
+        others: similar rows outside each set, from which the held-out sentences are distinguished.
         documents: the document of each row of the store.
-        most_wanted: sentences, with repetitions, that are weighted at once.
+        most_wanted: maximum number of sentences, counting repetitions, that are processed at once.
     """
     areas: list[LikeArea] = []
     for start, end in spans_within(held_out.offsets + others.rows.offsets, most_wanted):
@@ -48,7 +50,7 @@ def score_sets(
 
 
 def _side_by_side(own: Sequences, other: Sequences) -> Sequences:
-    """Concatenate, for each set, its own items and the other ones."""
+    """Return, for each set, the items of `own` followed by those of `other`."""
     order: Int64s = np.arange(2 * len(own)).reshape(2, -1).T.ravel()
     pairs = Sequences.concatenate([own, other]).take(order)
     return Sequences(pairs.items, pairs.offsets[::2].copy())

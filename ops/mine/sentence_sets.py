@@ -1,4 +1,4 @@
-"""Sets of sentences that are processed together: the winners of many neurons, or what they are compared with."""
+"""Sets of sentences that are processed together, such as the winners of many neurons."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,11 +17,11 @@ class SentenceSets:
     """Sets of sentences, many of which have sentences in common.
 
     Attributes:
-        number: each set's number, `[sets]`, ascending.
-        rows: the rows in the store of all their sentences, each once, `[sentences]`, ascending.
+        number: each set's number, ascending, `[sets]`.
+        rows: the rows in the store of the sentences of all sets, distinct and ascending, `[sentences]`.
         members: each set's sentences, as indices into `rows`, ascending.
-        in_baseline: whether the sentence is in the baseline, `[sentences]`.
-        documents: the code of its document, `[sentences]`.
+        in_baseline: whether each sentence is in the baseline, `[sentences]`.
+        documents: the code of each sentence's document, `[sentences]`.
     """
 
     number: Int64s
@@ -43,18 +43,18 @@ class SentenceSets:
 
     @property
     def sizes(self) -> Int64s:
-        """Sentences of each set, `[sets]`."""
+        """The number of sentences of each set, `[sets]`."""
         return self.members.lengths
 
     @property
     def inside(self) -> Int64s:
-        """How many sentences of each set are also in the baseline, `[sets]`."""
+        """The number of each set's sentences that are also in the baseline, `[sets]`."""
         return sums_of_sets(self.in_baseline, self.members)
 
     def document_sizes(self) -> tuple[Int64s, Int64s]:
-        """Return of each set its documents, and the sum of the squares of their sentences, each `[sets]`."""
+        """Return each set's number of documents, and the sum of their squared numbers of sentences, each `[sets]`."""
         set_of = np.repeat(np.arange(len(self), dtype=np.int64), self.sizes)
-        # A set and a document as one number: codes of documents count from 0.
+        # A set and a document as one number. The codes of documents count from 0.
         pairs = set_of << 32 | self.documents[self.members.items]
         each, sizes = np.unique(pairs, return_counts=True)
         starts = np.searchsorted(each, np.arange(len(self) + 1, dtype=np.int64) << 32)

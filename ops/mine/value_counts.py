@@ -16,8 +16,8 @@ from ops.patterns.sequences import Sequences
 class ValueCounts:
     """How often each value of a property occurs: `count int64 [n_values]` out of `n`.
 
-    `squares` and `products [n_values]` and `n_squares` are those of `SetCounts`. A property whose rare values are
-    omitted has none.
+    `squares` and `products [n_values]` and `n_squares` are those of `SetCounts`. They are not counted for a property
+    whose rare values are omitted.
     """
 
     count: Int64s
@@ -33,9 +33,10 @@ class FoundValues:
 
     Attributes:
         value: the values, ascending, `[found]`.
-        count: how often each occurs, `[found]`.
-        n: the total.
-        squares, products, n_squares: as in `SetCounts`, `[found]`; None if documents are ignored.
+        count: how often each value occurs, `[found]`.
+        n: the total, out of which values are counted.
+        squares, products: as in `SetCounts`, `[found]`; empty if documents are ignored.
+        n_squares: as in `SetCounts`; 0 if documents are ignored.
     """
 
     value: Int64s
@@ -57,7 +58,10 @@ class FoundValues:
 
     @classmethod
     def by_document(cls, values: Sequences, documents: Int32s, n_values: int, every_sentence: bool) -> "FoundValues":
-        """Count values and what documents hold; the arguments are those of `count_in_sets`, of one set of all."""
+        """Count values, including the sums over documents, in one set of all sentences.
+
+        The arguments are those of `count_in_sets`.
+        """
         sentences = len(values)
         found = count_in_sets(
             values, Sequences.of_all(sentences), np.zeros(sentences, bool), documents, n_values, every_sentence
@@ -70,7 +74,7 @@ class FoundValues:
 
 @dataclass(frozen=True)
 class SetCounts:
-    """How often values of a property occur in several sets, with an entry for each that occurs.
+    """How often values of a property occur in several sets, with an entry for each set and value that occurs in it.
 
     Attributes:
         offsets: set i has the entries `offsets[i]` to `offsets[i + 1] - 1`, in arbitrary order.
@@ -96,7 +100,7 @@ class SetCounts:
 
     @property
     def set_of(self) -> Int64s:
-        """The place of each entry's set, ascending."""
+        """The index of each entry's set, ascending."""
         return np.repeat(np.arange(len(self.n)), np.diff(self.offsets))
 
 
@@ -106,12 +110,12 @@ def count_in_sets(
     """Count the values of the members of each set.
 
     Args:
-        values: those of each sentence, as often as they count, below `n_values`.
-        sets: the members of each set, as places among the sentences.
+        values: the values of each sentence, below `n_values`, each repeated as often as it counts.
+        sets: the members of each set, as indices of sentences.
         marked: the sentences that are also counted separately, `[sentences]`.
         documents: the code of each sentence's document, `[sentences]`.
         n_values: number of values.
-        every_sentence: whether the total is all sentences, and not all values that they have.
+        every_sentence: whether the total is the number of sentences, and not the number of all their values.
     """
     # numpy's zeros cost nothing until touched, which matters if millions of words are known but few occur.
     of_value = np.zeros((n_values, 8), np.int64)
@@ -129,12 +133,12 @@ def count_in_sets(
 
 
 def distinct_values(values: Sequences, n_values: int) -> Sequences:
-    """Return each sentence's values, each once, in the order of their first place."""
+    """Return each sentence's distinct values, in the order of their first occurrence."""
     return values.where(_is_first(values.items, values.offsets, np.zeros(n_values, np.int32)))
 
 
 def occurrences_of(values: Sequences, wanted: Int64s, n_values: int) -> Occurrences:
-    """Return which sentences have each of the wanted values, `[wanted]`; each of a sentence's values is there once."""
+    """Return which sentences have each requested value, `[wanted]`. A sentence must contain each value at most once."""
     place = np.full(n_values, -1, np.int32)
     place[wanted] = np.arange(len(wanted))
     places = place[values.items]
@@ -146,7 +150,7 @@ def occurrences_of(values: Sequences, wanted: Int64s, n_values: int) -> Occurren
 
 @compiled
 def _is_first(items: Int32s, offsets: Int64s, last: Int32s) -> Bools:
-    """Return which values have no equal before them in their sentence; `last [n_values]` is zero."""
+    """Return which values do not occur earlier in their sentence; `last [n_values]` is scratch space of zeros."""
     result = np.zeros(items.size, np.bool_)
     for sentence in range(offsets.size - 1):
         for place in range(offsets[sentence], offsets[sentence + 1]):
@@ -166,10 +170,11 @@ def _count_in_sets(
     of_each: Int64s,
     of_value: Int64s,
 ) -> tuple[Int64s, Int64s, Int64s]:
-    """Return each set's first entry, the columns of all entries `[6, entries]`, and `[sets, 2]` of the documents.
+    """Return each set's first entry, the columns of all entries `[6, entries]`, and the sets' documents `[sets, 2]`.
 
-    A document's members follow each other. For each value `of_value [n_values, 8]` holds the columns from the count on,
-    the document that had it last, and how often this document has; it is zero, before and after.
+    The members of a document must be adjacent. `of_value [n_values, 8]` is scratch space that must be zero, and is zero
+    again afterwards. For each value it contains the columns from the count on, the document in which the value occurred
+    last, and how often it occurred there.
     """
     entries, sizes = np.zeros(starts.size, np.int64), np.zeros((starts.size - 1, 2), np.int64)
     columns = np.empty((1024, 6), np.int64)

@@ -19,18 +19,18 @@ def attend(
     scaling: float | None = None,
     **others: Any,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the heads' context and its own part, which takes the place of transformers' attention weights.
+    """Return the heads' context and its own part, which is returned in place of transformers' attention weights.
 
     The own part of token j in head h is alpha_jj^h v_j^h (Kobayashi 2021, the term i = j before W_O). The softmax is
-    computed once; no tensor is larger than heads x tokens x tokens.
+    computed once, and no tensor is larger than heads x tokens x tokens.
 
     Args:
         query, key, value: `[sentences, heads, tokens, head width]`.
         attention_mask: added to the scores, `[sentences, 1, tokens, tokens]`.
-        scaling: factor of the scores; by default one over the root of the head's width.
+        scaling: the factor of the scores; None means 1 / sqrt(head width).
 
     Returns:
-        Context and its own part, each `[sentences, tokens, heads, head width]`.
+        The context and its own part, each `[sentences, tokens, heads, head width]`.
     """
     alpha = attention_weights(query, key, attention_mask, scaling)
     own = alpha.diagonal(dim1=-2, dim2=-1).unsqueeze(-1) * value
@@ -41,7 +41,7 @@ def use_own_share(model: nn.Module) -> None:
     """Make a transformers model use `attend` as its attention.
 
     Raises:
-        InputError: its attention cannot be replaced.
+        InputError: the model's attention cannot be replaced.
     """
     from transformers.masking_utils import eager_mask
 

@@ -1,4 +1,4 @@
-"""How much of each token's vector attention mixes in from other tokens, and how much it preserves (Kobayashi 2021)."""
+"""The parts of each token's vector that attention mixes in from other tokens and that it preserves (Kobayashi 2021)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,22 +15,25 @@ NORMS = ("attn_mixing", "attn_preserving", "residual", "residual_ln")
 
 
 def quantities(normalised: bool) -> tuple[str, ...]:
-    """Return the names of the measures: ratios by stage, then norms; pre-LN models lack those after LN."""
+    """Return the names of the measures: ratios by stage, then norms.
+
+    Pre-LN models have no measures after the LayerNorm.
+    """
     after_norm = ("attn_res_ln", "residual_ln")
     return tuple(name for name in (*LAYER_STAGES, *NORMS) if normalised or name not in after_norm)
 
 
 @dataclass(frozen=True)
 class Parts:
-    """One layer's sum of attention and residual, decomposed; every vector `[sentences, tokens, width]` float32.
+    """The decomposition of one layer's sum of attention and residual; vectors are `[sentences, tokens, width]` float32.
 
     Attributes:
         mixing: the contribution of the other tokens, sum over i != j of f(x_i).
         preserving: the own term f(x_j), without the residual.
-        residual: x_j of the residual stream.
-        bias: b_O `[width]`, which belongs to neither.
-        norm: the LayerNorm that the sum enters, or None.
-        whole: the input of that LayerNorm, or None.
+        residual: the vector x_j of the residual stream.
+        bias: b_O, `[width]`, which belongs neither to mixing nor to preserving.
+        norm: the LayerNorm that is applied to the sum; None if there is none.
+        whole: the input of this LayerNorm; None if there is none.
     """
 
     mixing: torch.Tensor
@@ -56,10 +59,10 @@ class Parts:
     def normalised(self) -> tuple[torch.Tensor, ...]:
         """Return the five parts that sum to the LayerNorm's output: mixing, preserving, residual, b_O and beta.
 
-        (v - mean(v)) / s(whole) * gamma for each, with beta as a separate part (Kobayashi 2021, section 3.3).
+        Each part except beta is (v - mean(v)) / s(whole) * gamma (Kobayashi 2021, section 3.3).
 
         Raises:
-            ValueError: no normalisation follows.
+            ValueError: the layer has no normalisation after the residual.
         """
         if self.norm is None:
             raise ValueError("the layer has no normalisation after the residual")
@@ -82,9 +85,10 @@ class MixingReader:
     diagonal, so no tensor of size tokens x tokens x width is ever built.
 
     Args:
-        model: as `AutoModel` loads it; its attention is replaced by `ops.mixing.attention_with_own_share.attend`.
-        model_type: its architecture's name in transformers.
-        layers: number of its layers.
+        model: a model as `AutoModel` loads it; its attention is replaced by
+            `ops.mixing.attention_with_own_share.attend`.
+        model_type: the architecture's name in transformers.
+        layers: number of the model's layers.
 
     Raises:
         InputError: the architecture is not known.
@@ -110,7 +114,7 @@ class MixingReader:
 
 
 class _Layer:
-    """Collects one layer's tensors during a forward pass, and decomposes its sum when the last one is available."""
+    """Collects one layer's tensors during a forward pass, and decomposes its sum when the last tensor is available."""
 
     def __init__(
         self, point: AttentionModules, take: Callable[[Parts], torch.Tensor], found: list[torch.Tensor]
@@ -154,7 +158,7 @@ class _Layer:
 
 
 def _matrix(projection: nn.Module) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return W_O `[in, out]` in its own type and b_O `[out]` float32; GPT-2's Conv1D keeps the matrix transposed."""
+    """Return W_O, `[in, out]`, in its own type and b_O, `[out]`, in float32; GPT-2's Conv1D stores W_O transposed."""
     weight: Any = projection.weight
     weight = weight.T if isinstance(projection, nn.Linear) else weight
     bias: Any = projection.bias

@@ -14,9 +14,10 @@ class Packed:
 
     Attributes:
         first: id of each sequence's first sentence, `[sequences]` int64.
-        sentences: how many sentences each holds, `[sequences]` int64.
-        texts: each sequence's text, the sentences joined by a space.
-        n_tokens: each one's model tokens by the sentences' counts, special ones once, `[sequences]` int64.
+        sentences: number of sentences of each sequence, `[sequences]` int64.
+        texts: the text of each sequence, which consists of the sentences joined by spaces.
+        n_tokens: number of model tokens of each sequence, computed from the sentences' counts with the special tokens
+            counted once, `[sequences]` int64.
     """
 
     first: Int64s
@@ -25,7 +26,7 @@ class Packed:
     n_tokens: Int64s
 
     def sentences_per_sequence(self) -> dict[int, int]:
-        """Return how many sentences each sequence holds, by the id of its first."""
+        """Return the number of sentences of each sequence, as a mapping from the id of its first sentence."""
         return dict(zip(self.first.tolist(), self.sentences.tolist(), strict=True))
 
 
@@ -35,13 +36,13 @@ def pack(
     """Join consecutive sentences of one document into sequences with as many sentences as fit.
 
     A sentence that is longer than the limit is its own sequence. Sentences also count as consecutive if ingest dropped
-    others between them (copies, rejects, those outside the sample).
+    other sentences between them (copies, rejects, sentences outside the sample).
 
     Args:
-        sent_ids, texts, n_tokens: of each sentence; `n_tokens` counts the special ones.
-        documents: what identifies each sentence's document.
+        sent_ids, texts, n_tokens: the id, text and number of tokens of each sentence; special tokens are counted.
+        documents: a value that identifies each sentence's document.
         limit: maximum number of tokens in a sequence, including special ones; 0 keeps every sentence separate.
-        added: special tokens that the tokenizer adds to a text.
+        added: number of special tokens that the tokenizer adds to a text.
 
     >>> ids = np.arange(4)
     >>> pack(ids, ["a", "b", "c", "d"], np.full(4, 5), ["x", "x", "x", "y"], 8, 2).texts

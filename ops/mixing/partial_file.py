@@ -17,7 +17,7 @@ Totals = dict[Group, Moments]
 
 
 def to_table(result: MixingResult) -> pa.Table:
-    """Return a shard's moments, with a row for each group."""
+    """Return a shard's moments as a table with one row for each group."""
     groups = sorted(result.moments)
     found = [result.moments[g] for g in groups]
     columns = {"kind": [g[0] for g in groups], "key": [g[1] for g in groups], "n": [m.n for m in found]}
@@ -42,9 +42,9 @@ def token_rows(result: MixingResult, layers: int, strings: list[str]) -> Iterato
     """Yield the rows of `mixing/tokens` of one shard, in order, in blocks of complete sequences.
 
     Args:
-        result: of a shard that was measured with `keep`.
+        result: the result of a shard that was measured with `keep`.
         layers: number of layers.
-        strings: every token's string, by id.
+        strings: the string of each token id.
     """
     block: list[pa.Table] = []
     block_rows = 0

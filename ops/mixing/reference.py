@@ -1,4 +1,7 @@
-"""Mixing ratios computed directly, as published, with the tensor heads x tokens x tokens x width, for comparison."""
+"""Direct computation of mixing ratios, for comparison.
+
+It uses the published formulas and builds the tensor heads x tokens x tokens x width.
+"""
 
 from typing import Any
 
@@ -9,14 +12,14 @@ from ops.model.attention_modules import AttentionModules, attention_modules
 
 
 class DirectMixing:
-    """Kobayashi 2021's formulas taken literally, in one forward pass with transformers' own eager attention.
+    """A literal implementation of Kobayashi 2021's formulas in one forward pass with transformers' eager attention.
 
-    Supports BERT-like models and DistilBERT, whose value matrix is a separate module.
+    It supports BERT-like models and DistilBERT, whose value matrix is a separate module.
 
     Args:
-        model: as `AutoModel` loads it; its attention is switched to transformers' eager one.
-        model_type: its architecture's name in transformers.
-        layers: number of its layers.
+        model: a model as `AutoModel` loads it; its attention is switched to transformers' eager attention.
+        model_type: the architecture's name in transformers.
+        layers: number of the model's layers.
     """
 
     def __init__(self, model: nn.Module, model_type: str, layers: int) -> None:
@@ -68,7 +71,7 @@ def direct(
     Args:
         x: the residual, `[sentences, tokens, width]`.
         value: x W_V + b_V, `[sentences, tokens, width]`.
-        alpha: attention weights, `[sentences, heads, tokens, tokens]`.
+        alpha: the attention weights, `[sentences, heads, tokens, tokens]`.
         point: the layer.
         whole: the input of the LayerNorm.
     """

@@ -24,11 +24,11 @@ class SequenceReader:
     """Reads sentences as the sequences that are measured.
 
     Attributes:
-        tokenizer: the model's.
-        device, token_budget: where the model runs, and tokens of a batch.
-        pack: maximum tokens of a sequence of consecutive sentences; 0 makes each sentence a sequence.
-        mask_rate: share of the tokens that are replaced by the mask token.
-        seed: of the draw of these tokens.
+        tokenizer: the model's tokenizer.
+        device, token_budget: the model's device, and the maximum number of tokens of a batch.
+        pack: maximum number of tokens of a sequence of consecutive sentences; 0 makes each sentence a sequence.
+        mask_rate: the share of the tokens that are replaced by the mask token.
+        seed: the seed of the draw of these tokens.
     """
 
     tokenizer: Tokenizer
@@ -39,7 +39,7 @@ class SequenceReader:
     seed: int
 
     def read(self, store: Store, parts: Sequence[tuple[int, Ids | None]]) -> Packed:
-        """Return the sequences of some parts of corpus/, or of those sentences whose ascending ids are given.
+        """Return the sequences of some parts of corpus/, or of the sentences in them with the given ascending ids.
 
         No sequence extends beyond the end of the last part.
         """
@@ -55,13 +55,13 @@ class SequenceReader:
         return pack(sent_ids, table["text"].to_pylist(), n_tokens, documents, self.pack, added)
 
     def batches(self, packed: Packed) -> Batches:
-        """Return the batches of sequences, masked."""
+        """Return the batches of sequences, with tokens masked."""
         lengths = batch_lengths(self.device)
         columns = (packed.first, packed.texts, packed.n_tokens)
         return self.masked(encode_batches(*columns, self.tokenizer, self.token_budget, lengths))
 
     def masked(self, batches: Batches) -> Batches:
-        """Return batches with some of their tokens replaced by the mask token."""
+        """Yield batches in which some of the tokens are replaced by the mask token."""
         own = self.tokenizer
         special = (own.cls_id, own.sep_id, own.mask_id, own.pad_id)
         spared = frozenset(i for i in special if i is not None) - {own.unknown_id}

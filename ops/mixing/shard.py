@@ -1,4 +1,4 @@
-"""One shard's mixing: sequences through the model, each batch reduced to moments by token class and by length."""
+"""The mixing measurement of one shard: each batch is reduced to moments by token class and by length."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -26,14 +26,14 @@ class MixingResult:
     """One shard's result.
 
     Attributes:
-        moments: the moments of `[layers * quantities]` values for each group: `("class", name)` over the tokens of a
-            class, `("length", tokens)` over those of the sequences of that length.
+        moments: the moments of `[layers * quantities]` values for each group. The group `("class", name)` consists of
+            the tokens of a class, and `("length", tokens)` of the tokens of sequences of this length.
         scored: number of sequences that were measured.
-        unscored: first sentence of each sequence with a value that is not finite.
-        truncated: number of sequences that were cut at the model's limit of positions.
+        unscored: the id of the first sentence of each sequence with a value that is not finite.
+        truncated: number of sequences that were truncated at the model's limit of positions.
         tokens, masked: number of measured tokens, and of mask tokens among them.
-        kept: the ratios of each sequence by its first sentence, if requested: token ids, and `[tokens, layers, stages]`
-            float32.
+        kept: if requested, the token ids and the ratios, `[tokens, layers, stages]` float32, of each sequence, by the
+            id of its first sentence.
     """
 
     moments: dict[Group, Moments] = field(default_factory=dict)
@@ -48,16 +48,16 @@ class MixingResult:
 class MixingScorer:
     """A model ready to measure batches of sequences.
 
-    Sets how torch computes in this process (`ops.model.numerics`).
+    Creating a scorer sets how torch computes in this process (`ops.model.numerics`).
 
     Args:
         facts: the model.
-        device, dtype, threads: where and how it computes.
-        pad_id: the padding token.
+        device, dtype, threads: the device, arithmetic and number of threads of the model.
+        pad_id: the id of the padding token.
 
-        Attributes:
-            reduces_beside: whether a batch's values are reduced while the next batch is computed. This is so on a GPU,
-                whose worker has a core that would otherwise wait.
+    Attributes:
+        reduces_beside: whether a batch's values are reduced while the next batch is computed. This is the case on a
+            GPU, whose worker has a core that would otherwise wait.
 
     Raises:
         InputError: the model cannot be loaded, or its architecture is not known.
@@ -75,7 +75,8 @@ class MixingScorer:
         """Return all values of a batch's real tokens, and the row of the batch that contains each token.
 
         Returns:
-            `[tokens, layers, quantities]` float32 in the order of the sequences, and `[tokens]` int64; on the CPU.
+            The values, `[tokens, layers, quantities]` float32 in the order of the sequences, and the rows, `[tokens]`
+            int64; both on the CPU.
         """
         ids, real, _ = pad(batch, self.pad_id, self.device)
         layers = self.reader.read({"input_ids": ids, "attention_mask": real.long()}, Parts.measure)
@@ -87,8 +88,8 @@ def measure_shard(scorer: MixingScorer, classes: TokenClasses, batches: Batches,
 
     Args:
         scorer: the model.
-        classes: its tokenizer's token classes.
-        batches: ids of the sequences' first sentences, and their tokens, already masked.
+        classes: the token classes of the model's tokenizer.
+        batches: the ids of the sequences' first sentences, and the sequences' tokens, already masked.
         keep: whether to store every token's ratios.
     """
 

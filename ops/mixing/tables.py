@@ -25,7 +25,7 @@ def norm_rows(totals: Totals, layers: int, names: tuple[str, ...]) -> pa.Table:
 
 
 def _rows(table: str, totals: Totals, layers: int, names: tuple[str, ...], kind: str, wanted: list[str]) -> pa.Table:
-    """Arrange the moments as rows; their values are ordered by layer and, within it, by `names`."""
+    """Return the moments as rows of a table; the moments' values are ordered by layer and then by `names`."""
     first, second, third = TABLES[table].order
     rows: list[dict[str, Any]] = []
     for (own, key), moments in totals.items():

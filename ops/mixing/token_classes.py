@@ -32,7 +32,7 @@ class TokenClasses:
         """Return each token's class as its index in CLASSES; [CLS] and [SEP] are only recognised if they were added.
 
         Args:
-            ids: token ids, of any shape.
-            added: whether the tokenizer added the token, of that shape.
+            ids: the token ids, of any shape.
+            added: whether the tokenizer added each token, of the same shape.
         """
         return np.asarray(np.where(added, self._added[ids], self._own[ids]))

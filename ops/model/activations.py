@@ -1,4 +1,4 @@
-"""One forward pass: sentences in, the pooled activation of every neuron out."""
+"""A forward pass that returns the pooled activation of every neuron for a batch of sentences."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -18,10 +18,10 @@ from ops.model.tokenizer import Tokens
 
 
 class ScoreOptions(NamedTuple):
-    """What an activation is: the site, the pooling, whether added tokens count, and the arithmetic.
+    """The options that define an activation: the site, the pooling, whether special tokens count, and the arithmetic.
 
-    `queued` says whether batches are put into the device's queue without waiting for what it finds (None: on any device
-    but a CPU).
+    `queued` says whether batches are put into the device's queue without waiting for the results. If it is None, they
+    are queued on every device except a CPU.
     """
 
     site: str = "hidden"
@@ -41,14 +41,14 @@ class ScoreOptions(NamedTuple):
 class Scorer:
     """A model ready to score batches.
 
-    Sets how torch computes in this process (`ops.model.numerics`).
+    Creating a scorer sets how torch computes in this process (`ops.model.numerics`).
 
     Attributes:
-        sparse: whether most activations are 0 and none is below.
-        tokens_active: tokens at which each unit is above 0, `[units]`, where units are sparse.
+        sparse: whether most activations are 0 and none is negative.
+        tokens_active: number of tokens at which each unit is above 0, `[units]`; only if units are sparse.
 
     Raises:
-        InputError: the model cannot be loaded or does not have the site.
+        InputError: the model cannot be loaded, or the site is not known for its architecture.
     """
 
     sparse = False
@@ -70,7 +70,7 @@ class Scorer:
         return SiteReader(model, layers, self.options.site)
 
     def reset(self) -> None:
-        """Begin to count active tokens again; nothing is counted of neurons, which have no zero of their own."""
+        """Restart the count of active tokens; neurons are not counted, because their activations are not sparse."""
 
     @property
     def layers(self) -> tuple[int, ...]:
@@ -83,7 +83,8 @@ class Scorer:
 
         Args:
             batch: the sentences.
-            last_pool: return after these the last layer's states pooled this way too, over all tokens of a sentence.
+            last_pool: if given, the last layer's states are also pooled in this way over all tokens of a sentence, and
+                appended to the result.
         """
         inputs, pooler, block = self._prepare(batch)
         with batch_without_padding(block.of_one_length):
@@ -99,7 +100,7 @@ class Scorer:
             return [*self.reader.read_each(inputs, [*[pooler] * (self.reader.layers - 1), take_last]), *found]
 
     def _prepare(self, batch: Sequence[Tokens]) -> tuple[dict[str, torch.Tensor], Pooler, TokenBlock]:
-        """Return what the model takes of a batch, what pools the tokens that count, and the batch itself."""
+        """Return the model's inputs for a batch, the pooler over the tokens that count, and the batch as a block."""
         block = TokenBlock.of(batch)
         ids, real, added = pad(block, self.pad_id, self.device)
         excludes = self.options.special_tokens == "exclude"
@@ -112,25 +113,25 @@ class Scorer:
 
     @torch.inference_mode()
     def read_tokens(self, batch: Sequence[Tokens], takes: Sequence[Take]) -> list[torch.Tensor]:
-        """Return `takes[i](states)` for each layer i, the states of its tokens being `[sentences, tokens, units]`."""
+        """Return `takes[i](states)` for each layer i; the states are `[sentences, tokens, units]`."""
         inputs, _, block = self._prepare(batch)
         with batch_without_padding(block.of_one_length):
             return self.reader.read_each(inputs, takes)
 
     def site_states(self, batch: Sequence[Tokens]) -> list[torch.Tensor]:
-        """Return the states from which units are computed, pooled, `[sentences, width]` by layer."""
+        """Return the pooled states from which units are computed, `[sentences, width]` for each layer."""
         return self.score(batch)
 
     def read_units(self, batch: Sequence[Tokens], wanted: Sequence[tuple[torch.Tensor, torch.Tensor]]) -> torch.Tensor:
-        """Return some units' activations at each token of some sentences, `[units, tokens]` float32.
+        """Return the activations of some units at each token of some sentences, `[units, tokens]` float32.
 
         Args:
             batch: the sentences.
-            wanted: for each layer the places of sentences in the batch, and a unit of each, both `[units]` int64.
+            wanted: for each layer, the positions of sentences in the batch and a unit for each, both `[units]` int64.
         """
 
         def take(rows: torch.Tensor, units: torch.Tensor, states: torch.Tensor) -> torch.Tensor:
-            # Advanced indices with a slice between them come first: units by tokens.
+            # numpy puts the axes of advanced indices that a slice separates first, so the result is [units, tokens].
             return states[rows.to(states.device), :, units.to(states.device)].float()
 
         return torch.cat(self.read_tokens(batch, [partial(take, *own) for own in wanted]))
@@ -147,11 +148,11 @@ def site_widths(facts: ModelFacts, site: str) -> tuple[int, ...]:
     One token goes through a model on the meta device; a model that cannot run there is loaded.
 
     Raises:
-        InputError: the model cannot be built or run, or does not have the site.
+        InputError: the model cannot be built or run, or the site is not known for its architecture.
     """
     model: Any = load_without_weights(facts.name, facts.path, facts.revision, facts.seed is None).eval()
     model.config.use_cache = False
-    # Else the mask is made by what it holds, and the meta device holds nothing.
+    # Otherwise transformers reads the mask's values, and tensors on the meta device have none.
     use_known_padding(model)
     reader = SiteReader(model, facts.layers, site)
     token = torch.ones(1, 1, dtype=torch.int64, device="meta")
@@ -162,7 +163,7 @@ def site_widths(facts: ModelFacts, site: str) -> tuple[int, ...]:
     except InputError:
         raise
     except Exception:
-        # Some architectures (Longformer, MPNet, Nystroemformer) ask on their way for numbers, which are not there.
+        # Some architectures (Longformer, MPNet, Nystroemformer) read values, which the meta device does not have.
         scorer = Scorer(facts, ScoreOptions(site))
     try:
         return scorer.widths()

@@ -1,4 +1,4 @@
-"""The architectures whose attention is known: what its modules are called, and where a model's layers stand."""
+"""The supported architectures: the names of their attention modules, and where to find a model's layers."""
 
 from dataclasses import dataclass
 
@@ -12,11 +12,13 @@ class Architecture:
     """The names of one architecture's modules, relative to a layer.
 
     Attributes:
-        projections: those that project to query, key and value: three, or one whose output holds the three in turn.
-        attention: the one that computes the heads' context; its second result is what the attention function returns
-            second.
-        output: the output matrix W_O with its bias b_O.
-        norm: the LayerNorm that takes the sum of attention and residual; empty in pre-LN models, where none does.
+        projections: the modules that project to query, key and value: three modules, or one module whose output is the
+            concatenation of query, key and value.
+        attention: the module that computes the heads' context; its second result is the second result of the attention
+            function.
+        output: the module of the output matrix W_O with its bias b_O.
+        norm: the LayerNorm that is applied to the sum of attention and residual; empty for pre-LN models, which have
+            none.
     """
 
     projections: tuple[str, ...]
@@ -45,14 +47,14 @@ ARCHITECTURES = {
 
 
 def check_architecture(model_type: str, name: str = "") -> Architecture:
-    """Refuse an architecture whose attention is not known, and return what its modules are called.
+    """Return the names of an architecture's modules, and refuse an architecture whose attention is not known.
 
     Args:
         model_type: the architecture's name in transformers.
-        name: what the user called the model.
+        name: the name that the user gave for the model.
 
     Raises:
-        InputError: its attention is not known.
+        InputError: the architecture's attention is not known.
     """
     if model_type not in ARCHITECTURES:
         raise InputError(
@@ -63,7 +65,10 @@ def check_architecture(model_type: str, name: str = "") -> Architecture:
 
 
 def layer_list(model: nn.Module, layers: int) -> list[nn.Module] | None:
-    """Return a model's layers, from the first to the last: the outermost list of so many modules; None without one."""
+    """Return a model's layers, from the first to the last.
+
+    They are the outermost list of exactly `layers` modules; the result is None if there is no such list.
+    """
     lists = [
         (name.count("."), list(module))
         for name, module in model.named_modules()

@@ -1,4 +1,4 @@
-"""Attention of one's own in the place of a transformers model's: its weights, and how a model is made to use it."""
+"""Custom attention for a transformers model: the attention weights, and the replacement of the model's attention."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +17,7 @@ def attention_weights(
     Args:
         query, key: `[texts, heads, tokens, head width]`.
         attention_mask: added to the scores, `[texts or 1, heads or 1, tokens, tokens]`.
-        scaling: factor of the scores; None: one over the root of the head's width.
+        scaling: the factor of the scores; None means 1 / sqrt(head width).
     """
     scores = (query @ key.transpose(2, 3)).mul_(query.shape[-1] ** -0.5 if scaling is None else scaling)
     if attention_mask is not None:
@@ -29,10 +29,10 @@ def use_attention(model: nn.Module, name: str, attend: Callable[..., Any], mask:
     """Make a transformers model use `attend` as the attention of every layer.
 
     Args:
-        model: as transformers loads it.
-        name: the attention's, by which transformers is to know it.
-        attend: takes what transformers gives an attention, and returns what it expects of one.
-        mask: makes the mask that `attend` is given, such as transformers' `eager_mask`.
+        model: a model as transformers loads it.
+        name: the name under which the attention is registered with transformers.
+        attend: an attention function with the arguments and results that transformers expects.
+        mask: the function that builds the mask for `attend`, such as transformers' `eager_mask`.
 
     Raises:
         InputError: the model's attention cannot be replaced.

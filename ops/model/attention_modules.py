@@ -1,4 +1,4 @@
-"""Where attention, its output matrix, the residual and the normalisation after them stand in a layer."""
+"""The modules of a layer that compute attention, its output matrix, the residual and the normalisation after them."""
 
 from dataclasses import dataclass
 
@@ -12,10 +12,12 @@ class AttentionModules:
     """The modules of one layer.
 
     Attributes:
-        attention: computes the heads' context; its second result is what the attention function returns second.
-        projection: the output matrix W_O with its bias b_O.
+        attention: the module that computes the heads' context; its second result is the second result of the attention
+            function.
+        projection: the module of the output matrix W_O with its bias b_O.
         residual: the module whose first argument is the residual stream.
-        norm: the LayerNorm that takes the sum of both, or None (pre-LN: no normalisation follows the sum).
+        norm: the LayerNorm that is applied to the sum of attention and residual; None in pre-LN models, where no
+            normalisation follows the sum.
     """
 
     attention: nn.Module
@@ -29,8 +31,8 @@ def attention_modules(model: nn.Module, model_type: str, layers: int) -> list[At
 
     Args:
         model: a model as `AutoModel` loads it.
-        model_type: its architecture's name in transformers.
-        layers: number of its layers.
+        model_type: the architecture's name in transformers.
+        layers: number of the model's layers.
 
     Raises:
         InputError: the architecture's attention is not known.

@@ -1,4 +1,4 @@
-"""Batches of one shard: sentences of like length together, by a budget of tokens, and their tokens as tensors."""
+"""Batches of one shard: sentences of similar length, up to a budget of tokens, and their tokens as tensors."""
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -14,20 +14,24 @@ from ops.model.token_block import TokenBlock
 from ops.model.tokenizer import Tokenizer, Tokens
 from ops.shards import Ids
 
-# Which lengths a batch may hold: any that lie close (cheapest on a CPU), one alone where many sentences have it (on a
-# GPU, whose fastest attention takes no padding), one alone always (where padding changes what a model computes).
+# The sentence lengths that a batch may mix. `mixed`: similar lengths (cheapest on a CPU). `common`: a length that many
+# sentences have gets its own batches (on a GPU, whose fastest attention accepts no padding). `equal`: every batch has
+# one length (if padding changes what a model computes).
 Lengths = Literal["mixed", "common", "equal"]
 
-_BATCHES_PER_BUDGET = 64  # What a batch costs whatever it holds: on a CPU about 32 of 2,048 tokens' time (measured).
-_RARE = 16  # a length is rare whose sentences hold together less than this part of the budget
+_BATCHES_PER_BUDGET = 64  # A batch's fixed cost is 1/64 of the budget: on a CPU the time of about 32 of 2,048 tokens.
+_RARE = 16  # a length is rare if its sentences together have less than 1/16 of the budget's tokens
 
 
 def batch_lengths(device: str, equal_lengths: bool = False) -> Lengths:
-    """Return which lengths the batches of a pass hold: every pass over a model asks here, so that all cut alike.
+    """Return which sentence lengths a batch may mix.
+
+    Every pass of a model over sentences calls this function, so that all passes form the same batches.
 
     Args:
         device: the kind of device that the model runs on.
-        equal_lengths: whether padding changes what it computes, so that a batch must hold sentences of one length.
+        equal_lengths: whether padding changes what the model computes, so that a batch must have sentences of one
+            length.
     """
     if equal_lengths:
         return "equal"
@@ -35,17 +39,20 @@ def batch_lengths(device: str, equal_lengths: bool = False) -> Lengths:
 
 
 def length_batches(n_tokens: Integers, budget: int, lengths: Lengths = "mixed") -> Iterator[Int64s]:
-    """Return the row numbers of each batch, longest sentences first; a function of the arguments alone.
+    """Yield the row indices of each batch, longest sentences first; the result depends only on the arguments.
 
-    Of all ways to cut the sentences, sorted by length, into batches within the budget, `mixed` is the one that costs
-    least: the tokens of its batches, padding included, and for each batch a 64th of the budget. Under `common` a
-    length whose sentences hold a 16th of the budget or more has batches of its own, and the rare ones between them are
-    cut as under `mixed`; under `equal` every length has batches of its own.
+    Sentences are sorted by length and divided into batches within the budget:
+
+    - `mixed` chooses the division with the lowest cost. The cost is the number of tokens of all batches, including
+      padding, plus 1/64 of the budget for each batch.
+    - `common` gives a length its own batches if its sentences together have at least 1/16 of the budget's tokens. The
+      rare lengths between such lengths are divided as under `mixed`.
+    - `equal` gives every length its own batches.
 
     Args:
-        n_tokens: tokens of each sentence, special ones included, `[sentences]`.
-        budget: most tokens of a batch, padding included; a longer sentence makes a batch of its own.
-        lengths: which a batch may hold.
+        n_tokens: number of tokens of each sentence, including special tokens, `[sentences]`.
+        budget: maximum number of tokens of a batch, including padding; a longer sentence is a batch of its own.
+        lengths: which lengths a batch may mix.
     """
     order = np.argsort(-n_tokens.astype(np.int64), kind="stable")
     long = np.maximum(n_tokens[order].astype(np.int64), 1)
@@ -55,7 +62,7 @@ def length_batches(n_tokens: Integers, budget: int, lengths: Lengths = "mixed") 
     starts = np.flatnonzero(np.diff(long, prepend=0))
     stops = np.append(starts[1:], len(order))
     common = (lengths == "equal") | (long[starts] * (stops - starts) * _RARE >= budget)
-    # Neighbours that are rare are cut together.
+    # Neighbouring rare lengths are divided into batches together.
     cuts = np.flatnonzero(np.append(common[1:] | common[:-1], True)) + 1
     for first, stop in pairwise([0, *cuts.tolist()]) if len(order) else ():
         own = slice(int(starts[first]), int(stops[stop - 1]))
@@ -67,7 +74,7 @@ def length_batches(n_tokens: Integers, budget: int, lengths: Lengths = "mixed") 
 
 
 def _cheapest(order: Int64s, long: Int64s, budget: int) -> list[Int64s]:
-    """Return the rows `order`, whose lengths `long` descend, cut into the batches that cost least."""
+    """Return the rows `order`, whose lengths `long` are descending, divided into the batches with the lowest cost."""
     first = _last_batch_starts(long, budget, max(budget // _BATCHES_PER_BUDGET, 1))
     stop = len(order)
     batches = []
@@ -79,7 +86,7 @@ def _cheapest(order: Int64s, long: Int64s, budget: int) -> list[Int64s]:
 
 @compiled
 def _last_batch_starts(lengths: Int64s, budget: int, own: int) -> Int64s:
-    """Return, for every number of sentences, where the last batch of the cheapest way to cut so many begins."""
+    """Return for each n the start of the last batch in the cheapest division of the first n sentences."""
     cost = np.zeros(len(lengths) + 1, np.int64)
     first = np.zeros(len(lengths) + 1, np.int64)
     for stop in range(1, len(lengths) + 1):
@@ -99,14 +106,14 @@ def _last_batch_starts(lengths: Int64s, budget: int, own: int) -> Int64s:
 def encode_batches(
     sent_ids: Ids, texts: list[str], n_tokens: Ids, tokenizer: Tokenizer, budget: int, lengths: Lengths = "mixed"
 ) -> Iterator[tuple[Ids, TokenBlock]]:
-    """Return each batch's sentence ids and tokens; the next batch is tokenized while one is in use.
+    """Yield each batch's sentence ids and tokens; the next batch is tokenized while the previous one is in use.
 
-    The batches depend on the shard's lengths and the budget alone, never on who runs them.
+    The batches depend only on the sentence lengths, the budget and `lengths`, not on the process that reads them.
 
     Args:
         sent_ids: ids of the sentences, `[sentences]`.
         texts: the sentences.
-        n_tokens: tokens of each sentence, special ones included, `[sentences]`.
+        n_tokens: number of tokens of each sentence, including special tokens, `[sentences]`.
         tokenizer: the model's tokenizer.
         budget, lengths: as `length_batches` takes them.
     """
@@ -128,7 +135,10 @@ def encode_batches(
 
 
 def pad(batch: Sequence[Tokens], pad_id: int, device: torch.device) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Return ids (int64), real tokens and added tokens (bool), each `[sentences, longest]`, padded on the right."""
+    """Return token ids (int64) and masks of real and of added tokens (bool), padded on the right.
+
+    Each is `[sentences, longest]`.
+    """
     block = TokenBlock.of(batch)
     lengths = block.lengths
     real = np.arange(lengths.max()) < lengths[:, None]
@@ -140,7 +150,7 @@ def pad(batch: Sequence[Tokens], pad_id: int, device: torch.device) -> tuple[tor
 
 
 def to_device(array: Arrays, device: torch.device) -> torch.Tensor:
-    """Return an array on a device; where that is a GPU, by pinned memory and without waiting for the copy."""
+    """Copy an array to a device; to a GPU through pinned memory and without waiting for the copy."""
     tensor = torch.from_numpy(array)
-    # Pinned memory goes back to torch's own cache, which knows of the copies that are under way.
+    # torch's cache of pinned memory reuses the memory only after pending copies are complete.
     return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)

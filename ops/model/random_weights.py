@@ -1,4 +1,4 @@
-"""Random weights in the place of trained ones: a control for what follows from architecture and tokens alone."""
+"""Random weights instead of trained ones: a control that shows what follows from architecture and tokens alone."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,26 +8,26 @@ import torch
 
 
 def draw_model(config: Any, seed: int, dtype: torch.dtype, predicts: bool = False) -> tuple[Any, dict[str, Any]]:
-    """Draw a model's weights as its class initialises them, on the CPU in float32 whatever they are cast to then.
+    """Draw a model's weights as its class initialises them, on the CPU and in float32, and cast them to `dtype`.
 
-    The weights follow from the configuration, the seed and the versions of torch and transformers; on a CPU without
-    AVX2 they differ by a rounding of float32. With the head the model has the same weights as without it. torch's
-    global random state stays as it was.
+    The weights depend on the configuration, the seed and the versions of torch and transformers. On a CPU without AVX2
+    they differ by a rounding of float32. The model has the same weights with the head as without it. torch's global
+    random state does not change.
 
     Args:
-        config: the configuration, which may be changed.
-        seed: of the draw.
-        dtype: what the weights are cast to, as trained ones are: buffers, and what an architecture keeps in float32,
-            are not.
-        predicts: with the head that predicts the next token.
+        config: the configuration, which this function may change.
+        seed: the seed of the draw.
+        dtype: the type to which the weights are cast, as for trained weights. Buffers, and weights that an architecture
+            keeps in float32, are not cast.
+        predicts: whether the model has the head that predicts the next token.
 
     Returns:
-        the model, and what transformers says of the loading: `missing_keys`, `mismatched_keys` and others.
+        The model, and transformers' report on the loading: `missing_keys`, `mismatched_keys` and others.
     """
     from transformers import AutoModel, AutoModelForCausalLM
 
     if hasattr(config, "quantization_config"):
-        del config.quantization_config  # of how trained weights are stored
+        del config.quantization_config  # describes how trained weights are stored
     with _seeded(seed):
         model: Any = AutoModel.from_config(config, dtype=torch.float32)
     if predicts:
@@ -37,7 +37,7 @@ def draw_model(config: Any, seed: int, dtype: torch.dtype, predicts: bool = Fals
         whole.base_model.load_state_dict({name: weights[name] for name in whole.base_model.state_dict()})
         whole.tie_weights()
         model = whole
-    # What no state holds, such as a drawn buffer, is made here once more.
+    # Values that are not in the state, such as a drawn buffer, are created again here with the same seed.
     with _seeded(seed):
         loaded, info = type(model).from_pretrained(
             None, config=model.config, state_dict=model.state_dict(), dtype=dtype, output_loading_info=True
@@ -46,10 +46,10 @@ def draw_model(config: Any, seed: int, dtype: torch.dtype, predicts: bool = Fals
 
 
 def drawn_by(seed: int) -> str:
-    """Return what random weights follow from besides a configuration: the seed, and what draws them."""
+    """Return what random weights depend on besides the configuration: the seed and the versions of the libraries."""
     import transformers
 
-    # The build for a CPU and that for a GPU draw the same on the CPU.
+    # torch's builds for CPU and for GPU draw the same numbers on the CPU.
     torch_version = torch.__version__.partition("+")[0]
     return f"random weights, seed {seed}, torch {torch_version}, transformers {transformers.__version__}"
 

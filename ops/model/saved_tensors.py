@@ -1,4 +1,4 @@
-"""The tensors of a model's safetensors files, by their headers: whether they fit what the configuration describes."""
+"""The tensors listed in the headers of a model's safetensors files, and checks that they fit its configuration."""
 
 import json
 import re
@@ -12,7 +12,8 @@ import torch
 from ops.errors import InputError, counted
 
 Shape = tuple[int, ...]
-# Up to here a model is built to see how many layers it has: some architectures use the tensors of one layer for many.
+# A configuration with at most this many layers is always built, even if there are fewer saved tensors: some
+# architectures share the tensors of one layer among many.
 FEW_LAYERS = 1000
 _REMEDY = "restore the config.json that was saved with these weights"
 
@@ -25,7 +26,7 @@ def saved_shapes(folder: Path | None) -> dict[str, Shape]:
     from safetensors import safe_open
 
     if folder is None or (folder / "adapter_config.json").is_file():
-        return {}  # of an adapter, the weights of another model are loaded
+        return {}  # an adapter loads the weights of another model
     single, index = folder / "model.safetensors", folder / "model.safetensors.index.json"
     if single.is_file():
         files = {single}
@@ -46,9 +47,9 @@ def check_layer_count(name: str, config: Any, saved: dict[str, Shape] | None) ->
     """Refuse a configuration with more layers than there are saved tensors, before so many layers are built.
 
     Args:
-        name: what the user asked for, for the message.
+        name: the name that the user gave, for the error message.
         config: the model's configuration.
-        saved: the tensors, as `saved_shapes` returns them; None where random weights are drawn.
+        saved: the tensors, as `saved_shapes` returns them; None if random weights are drawn.
 
     Raises:
         InputError: there are more layers than tensors, or too many for random weights.
@@ -67,17 +68,17 @@ def check_layer_count(name: str, config: Any, saved: dict[str, Shape] | None) ->
 
 
 def check_saved(name: str, model: torch.nn.Module, saved: dict[str, Shape]) -> None:
-    """Refuse weights that certainly do not fit the configuration: other shapes, or another number of layers.
+    """Refuse weights that cannot fit the configuration: a tensor of another shape, or another number of layers.
 
-    What is only missing, or not used, is left to the loading: heads, a pooler, tied weights.
+    Tensors that are only missing or unused (heads, a pooler, tied weights) are checked when the model is loaded.
 
     Args:
-        name: what the user asked for, for the message.
+        name: the name that the user gave, for the error message.
         model: the model as its configuration describes it, on torch's meta device.
         saved: the tensors, as `saved_shapes` returns them.
 
     Raises:
-        InputError: a tensor has another shape, or there are more or fewer layers.
+        InputError: a tensor has another shape, or the weights have more or fewer layers.
     """
     if not saved or not _loaded_as_saved(model):
         return
@@ -90,11 +91,11 @@ def check_saved(name: str, model: torch.nn.Module, saved: dict[str, Shape]) -> N
 
 
 def misfit(name: str, wrong: list[tuple[str, Shape, Shape]]) -> InputError:
-    """Return the error for tensors whose shapes are not those that the configuration describes.
+    """Return the error for tensors whose shapes differ from the shapes that the configuration describes.
 
     Args:
-        name: what the user asked for.
-        wrong: each tensor's name, its shape in the weights, and its shape by the configuration.
+        name: the name that the user gave.
+        wrong: each tensor's name, its shape in the weights, and its shape according to the configuration.
     """
     tensor, saved, own = wrong[0]
     more = f" (and so {counted(len(wrong) - 1, 'other tensor')})" if len(wrong) > 1 else ""
@@ -105,7 +106,7 @@ def misfit(name: str, wrong: list[tuple[str, Shape, Shape]]) -> InputError:
 
 
 def _loaded_as_saved(model: Any) -> bool:
-    """Return whether transformers takes tensors by the names and with the shapes that they have in the file."""
+    """Return whether transformers loads tensors with the same names and shapes as in the file."""
     from transformers.conversion_mapping import get_model_conversion_mapping
 
     quantized = getattr(model.config, "quantization_config", None) is not None
@@ -113,7 +114,10 @@ def _loaded_as_saved(model: Any) -> bool:
 
 
 def _by_own_names(model: Any, own: dict[str, Shape], saved: dict[str, Shape]) -> dict[str, Shape]:
-    """Return the saved tensors by the model's names: a model that was saved with a head has a prefix before them."""
+    """Return the shapes of the saved tensors under the model's own names.
+
+    The names of a model that was saved with a head begin with a prefix, which is removed.
+    """
     prefix = f"{model.base_model_prefix}."
     ignored = [re.compile(pattern) for pattern in model._keys_to_ignore_on_load_unexpected or ()]
     found = {}
@@ -151,7 +155,7 @@ def _check_layers(name: str, model: Any, own: Iterable[str], found: Iterable[str
 
 
 def _numbered(keys: Iterable[str]) -> dict[str, dict[int, str]]:
-    """Return a tensor of each element of each list of modules; lists within lists are not looked at.
+    """Return the name of one tensor for each element of each list of modules, ignoring lists inside lists.
 
     >>> _numbered(["h.0.w", "h.0.b", "h.1.w", "norm.w"])
     {'h': {0: 'h.0.w', 1: 'h.1.w'}}

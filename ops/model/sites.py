@@ -1,6 +1,7 @@
-"""Where in each layer a neuron's activation is read: hooks that take the states while the forward pass runs.
+"""The place in each layer where a neuron's activation is read, and hooks that read it during the forward pass.
 
-torch is imported only where a model is read: the command line reads `Site` for the choices of `--site`.
+torch is imported only by functions that read a model, because the command line imports `Site` for the choices of
+`--site`.
 """
 
 from __future__ import annotations
@@ -45,8 +46,8 @@ _FEED_FORWARD_OUTPUT = (
     "fc2",
 )
 
-# Names of the feed-forward's first matrix: in a gated layer the gate's, whose product goes through the activation
-# function. Where one matrix holds both, the gate's rows come first.
+# Names of the feed-forward's first matrix. In a gated layer it is the gate's matrix, whose product goes through the
+# activation function. If one matrix contains both, the gate's rows come first.
 _FEED_FORWARD_INPUT = (
     "intermediate.dense",
     "ffn.lin1",
@@ -69,21 +70,24 @@ _WITHOUT_HOOKS = ("albert", "flaubert", "squeezebert", "xlm", "xlnet")
 class SiteReader:
     """Reads one site of every layer of a model, in one forward pass.
 
-    `hidden`: what `output_hidden_states` returns for each layer (for the last one, the model's own output, so after a
-    final normalisation where there is one). `mlp`: after the activation function, which is what enters the
-    feed-forward's second matrix (in a gated layer, the product with the gate). `attention`: after the output
-    projection W_O, before residual and normalisation.
+    The sites are:
+
+    - `hidden`: the states that `output_hidden_states` returns for each layer. For the last layer this is the model's
+      own output, after the final normalisation if there is one.
+    - `mlp`: the values after the activation function, which are the input of the feed-forward's second matrix. In a
+      gated layer they are the product with the gate.
+    - `attention`: the values after the output projection W_O, before residual and normalisation.
 
     Attributes:
-        layer_modules: the layers, from the first to the last; None where hooks on them would not do.
+        layer_modules: the layers, from the first to the last; None if hooks on them would not work.
 
     Args:
         model: a model as `AutoModel` loads it.
-        layers: number of its layers.
+        layers: number of the model's layers.
         site: one of `SITES`.
 
     Raises:
-        InputError: where that site is in the architecture is not known.
+        InputError: the place of the site in this architecture is not known.
     """
 
     def __init__(self, model: nn.Module, layers: int, site: str) -> None:
@@ -100,19 +104,19 @@ class SiteReader:
                 self._site_modules.append(module)
 
     def read(self, inputs: dict[str, torch.Tensor], take: Take) -> list[torch.Tensor]:
-        """Run the model and return `take(states)` for each layer, the states being `[sentences, tokens, units]`.
+        """Run the model and return `take(states)` for each layer; the states are `[sentences, tokens, units]`.
 
-        Where a model pads further by itself (Longformer, BigBird), those places are left out.
+        Positions that a model adds by padding further itself (Longformer, BigBird) are left out.
         """
         return self.read_each(inputs, [take] * self.layers)
 
     def read_each(self, inputs: dict[str, torch.Tensor], takes: Sequence[Take]) -> list[torch.Tensor]:
-        """Do what `read` does with a `take` of its own for each layer."""
+        """Do the same as `read`, with a separate `take` for each layer."""
         shape = inputs["input_ids"].shape
         takes = [cut_to(take, shape[1]) for take in takes]
         if self.site == "hidden" and self.layer_modules is None:
             states = self.model(**inputs, output_hidden_states=True).hidden_states
-            # A model that returns more states than it has layers is refused by who compares them (check_layers).
+            # `check_layers` refuses a model that returns more states than it has layers.
             return [takes[min(i, self.layers - 1)](s) for i, s in enumerate(states[1:])]
         found: dict[int, torch.Tensor] = {}
         handles = []
@@ -139,7 +143,7 @@ class SiteReader:
 
 
 def output_hook(found: dict[int, torch.Tensor], i: int, take: Take) -> Any:
-    """Return a forward hook that puts what is taken of a module's output into `found[i]`."""
+    """Return a forward hook that stores `take` of a module's output in `found[i]`."""
 
     def hook(module: nn.Module, args: Any, output: Any) -> None:
         found[i] = take(output[0] if isinstance(output, tuple | list) else output)
@@ -148,7 +152,7 @@ def output_hook(found: dict[int, torch.Tensor], i: int, take: Take) -> Any:
 
 
 def input_hook(found: dict[int, torch.Tensor], i: int, take: Take) -> Any:
-    """Return a hook, called with keywords, that puts what is taken of a module's input into `found[i]`."""
+    """Return a pre-hook, called with keywords, that stores `take` of a module's input in `found[i]`."""
 
     def hook(module: nn.Module, args: Any, keywords: Any) -> None:
         found[i] = take(args[0] if args else keywords["hidden_states"])
@@ -157,20 +161,20 @@ def input_hook(found: dict[int, torch.Tensor], i: int, take: Take) -> Any:
 
 
 def cut_to(take: Take, tokens: int) -> Take:
-    """Return `take` for states that may have more tokens than these, where a model pads further by itself."""
+    """Return a `take` that first cuts states to this number of tokens, because a model may pad further itself."""
     return lambda states: take(states[:, :tokens] if states.dim() == 3 else states)
 
 
 def unfolded(take: Take, shape: torch.Size) -> Take:
-    """Return `take` for states whose sentences and tokens an architecture may have folded into one axis."""
+    """Return a `take` that first separates sentences and tokens if an architecture merged them into one axis."""
     return lambda states: take(states if states.dim() == 3 else states.view(*shape, states.shape[-1]))
 
 
 def find_layers(model: nn.Module, layers: int) -> list[nn.Module] | None:
-    """Return the layers, or None where hooks on them would not do.
+    """Return the layers, or None if hooks on them would not work.
 
-    ALBERT runs one shared layer again and again; inside XLNet tokens come before sentences, and inside SqueezeBERT
-    after units; XLM's and FlauBERT's lists hold parts of layers.
+    ALBERT runs one shared layer repeatedly. XLNet puts the token axis before the sentence axis, and SqueezeBERT puts it
+    after the unit axis. The lists of XLM and FlauBERT contain parts of layers.
     """
     from ops.model.architectures import layer_list
 
@@ -180,10 +184,10 @@ def find_layers(model: nn.Module, layers: int) -> list[nn.Module] | None:
 
 
 def find_module(layer: nn.Module, site: str) -> tuple[nn.Module | None, str]:
-    """Return a layer's output projection (`attention`) or second matrix (`mlp`); None, and why, where it is not known.
+    """Return a layer's output projection (`attention`) or second matrix (`mlp`), or None and the reason.
 
     Args:
-        layer: one of a model's.
+        layer: one of a model's layers.
         site: `attention` or `mlp`.
     """
     names = _ATTENTION_OUTPUT if site == "attention" else _FEED_FORWARD_OUTPUT
@@ -195,7 +199,7 @@ def find_module(layer: nn.Module, site: str) -> tuple[nn.Module | None, str]:
 
 
 def find_first_matrix(layer: nn.Module) -> nn.Module | None:
-    """Return a layer's first feed-forward matrix, in a gated layer that of the gate; None where it is not known."""
+    """Return a layer's first feed-forward matrix (in a gated layer, the gate's); None if it is not known."""
     inside = dict(layer.named_modules())
     modules = [inside[name] for name in _FEED_FORWARD_INPUT if hasattr(inside.get(name), "weight")]
     return modules[0] if len(modules) == 1 else None

@@ -1,4 +1,4 @@
-"""The tokens of many sentences as flat arrays: another process has nothing to rebuild."""
+"""The tokens of many sentences as flat arrays, which another process can receive without rebuilding lists."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ from ops.model.tokenizer import Tokens
 
 @dataclass(frozen=True)
 class TokenBlock(Sequence[Tokens]):
-    """Some sentences' tokens; as a sequence it has the `Tokens` of each.
+    """The tokens of some sentences, which also works as a sequence of `Tokens`.
 
     Attributes:
-        ids: of all sentences one after another, `[tokens]` int32.
-        added: which of them the tokenizer added, `[tokens]` bool.
-        offsets: where each sentence's tokens begin, and the end of the last, `[sentences + 1]` int64.
-        cut: of which sentences some tokens were cut off, `[sentences]` bool.
+        ids: the token ids of all sentences, one sentence after another, `[tokens]` int32.
+        added: which tokens the tokenizer added, `[tokens]` bool.
+        offsets: where each sentence's tokens begin, and where the last sentence's end, `[sentences + 1]` int64.
+        cut: which sentences were truncated, `[sentences]` bool.
     """
 
     ids: Int32s
@@ -29,7 +29,7 @@ class TokenBlock(Sequence[Tokens]):
 
     @classmethod
     def of(cls, sentences: Sequence[Tokens]) -> "TokenBlock":
-        """Return the block of these sentences; a block as it is."""
+        """Return a block of these sentences; a block is returned unchanged."""
         if isinstance(sentences, TokenBlock):
             return sentences
         offsets = np.concatenate([[0], np.cumsum([len(t.ids) for t in sentences], dtype=np.int64)])
@@ -43,7 +43,7 @@ class TokenBlock(Sequence[Tokens]):
 
     @classmethod
     def joined(cls, blocks: Sequence["TokenBlock"]) -> "TokenBlock":
-        """Return the sentences of several blocks, at least one, as a block."""
+        """Return the sentences of one or more blocks as one block."""
         sizes = np.array([len(block.ids) for block in blocks], np.int64)
         starts = np.cumsum(sizes) - sizes
         offsets = [blocks[0].offsets[:1], *(b.offsets[1:] + at for b, at in zip(blocks, starts, strict=True))]
@@ -52,7 +52,7 @@ class TokenBlock(Sequence[Tokens]):
         return cls(ids, added, np.concatenate(offsets), cut)
 
     def take(self, sentences: Int64s) -> "TokenBlock":
-        """Return these sentences, by number and in this order, as a block."""
+        """Return the sentences with these indices, in this order, as a block."""
         lengths = self.lengths[sentences]
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
         place = np.arange(offsets[-1]) + np.repeat(self.offsets[sentences] - offsets[:-1], lengths)
@@ -76,10 +76,10 @@ class TokenBlock(Sequence[Tokens]):
 
     @property
     def lengths(self) -> Int64s:
-        """Tokens of each sentence, `[sentences]`."""
+        """The number of tokens of each sentence, `[sentences]`."""
         return np.diff(self.offsets)
 
     @property
     def of_one_length(self) -> bool:
-        """Whether all sentences have as many tokens, so that a batch of them has no padding."""
+        """Whether all sentences have the same number of tokens, so that a batch of them has no padding."""
         return len(self) > 0 and bool((self.lengths == self.lengths[0]).all())

@@ -1,4 +1,4 @@
-"""Text to model tokens, cut at the model's limit, with the tokens that the tokenizer added marked."""
+"""Conversion of text to model tokens, truncated at the model's limit, with added special tokens marked."""
 
 import hashlib
 import json
@@ -9,7 +9,7 @@ from ops.model.load import ModelFacts, loading_options, quiet_transformers, why_
 
 
 class Tokens(NamedTuple):
-    """One sentence's tokens: ids, which of them the tokenizer added, and whether some were cut off."""
+    """One sentence's tokens: their ids, which of them the tokenizer added, and whether the sentence was truncated."""
 
     ids: list[int]
     added: list[int]
@@ -17,13 +17,13 @@ class Tokens(NamedTuple):
 
 
 class PlacedTokens(NamedTuple):
-    """One sentence's tokens, their strings, and where in its text they stand.
+    """One sentence's tokens, their strings, and their positions in the text.
 
     Attributes:
-        tokens: ids, and which of them the tokenizer added.
-        strings: as the vocabulary writes them.
-        spans: `(start, end)` in characters of the text; None for a token that the tokenizer added, and for all where it
-            does not tell.
+        tokens: the token ids, and which of them the tokenizer added.
+        strings: the tokens' strings in the vocabulary.
+        spans: `(start, end)` of each token in characters of the text. A token that the tokenizer added has None; all
+            tokens have None if the tokenizer reports no positions.
     """
 
     tokens: Tokens
@@ -32,10 +32,10 @@ class PlacedTokens(NamedTuple):
 
 
 class Tokenizer:
-    """A model's own tokenizer, with its truncation and padding switched off but for the model's limit of positions.
+    """A model's own tokenizer, which truncates only at the model's limit of positions and never pads.
 
     Raises:
-        InputError: the model's directory holds no tokenizer that can be loaded.
+        InputError: the model's directory contains no tokenizer that can be loaded.
     """
 
     def __init__(self, facts: ModelFacts) -> None:
@@ -63,14 +63,18 @@ class Tokenizer:
             self._fast.enable_truncation(self.limit)
 
     def _check_vocabulary(self, facts: ModelFacts) -> None:
-        """Refuse what transformers makes up where a directory has no tokenizer: one of special tokens alone."""
-        whole = self._own.get_vocab()  # some tokenizers make it anew each time
+        """Refuse a tokenizer that does not belong to the model.
+
+        It has special tokens alone (transformers creates such a tokenizer if there is none), or ids beyond the model's
+        table of token embeddings.
+        """
+        whole = self._own.get_vocab()  # some tokenizers rebuild it at each call
         if not set(whole) - set(self._own.all_special_tokens):
             raise InputError(
                 f"--model {facts.name}: its tokenizer cannot be loaded (its vocabulary has only special tokens); "
                 "put the tokenizer's files (tokenizer.json, or the vocabulary) next to config.json"
             )
-        # Added tokens that a model has no rows for may never occur.
+        # Added tokens are ignored: even if the model has no rows for them, they may never occur.
         highest = max((whole[token] for token in whole.keys() - self._own.get_added_vocab().keys()), default=0)
         if 0 < facts.vocabulary <= highest:
             raise InputError(
@@ -79,14 +83,14 @@ class Tokenizer:
             )
 
     def encode(self, texts: list[str]) -> list[Tokens]:
-        """Return the tokens of sentences, each tokenized by itself."""
+        """Return the tokens of each sentence; sentences are tokenized independently."""
         if self._fast is not None:
             found = self._fast.encode_batch_fast(texts, add_special_tokens=True)
             return [Tokens(e.ids, e.special_tokens_mask, bool(e.overflowing)) for e in found]
         return [self._encode_slowly(text) for text in texts]
 
     def encode_with_spans(self, texts: list[str]) -> list[PlacedTokens]:
-        """Return the tokens that `encode` returns with where they stand, as the tokenizer itself tells it."""
+        """Return the same tokens as `encode`, with the positions in the text that the tokenizer reports."""
         if self._fast is None:
             found = map(self._encode_slowly, texts)
             return [PlacedTokens(t, [s or "" for s in self.decode(t.ids)], [None] * len(t.ids)) for t in found]
@@ -98,9 +102,9 @@ class Tokenizer:
         return placed
 
     def encode_pairs(self, first: list[str], second: list[str]) -> list[tuple[Tokens, list[int]]]:
-        """Return the tokens of pairs of sentences, and which of the two each belongs to (0 or 1, the model's types).
+        """Return the tokens of pairs of sentences, and the token type of each token (0 or 1: first or second sentence).
 
-        The longer one is cut where a pair is over the limit.
+        If a pair is over the limit, the longer sentence is truncated.
         """
         found = self._own(
             first, second, truncation="longest_first", max_length=self.limit, padding=False,
@@ -113,13 +117,13 @@ class Tokenizer:
 
     @property
     def filler_id(self) -> int:
-        """The token that fills up a row: the one for padding, or the end of a text where there is none for padding."""
+        """The id that fills up a row: that of the padding token, or else of the end or the beginning of a text."""
         found = (self._own.pad_token_id, self._own.eos_token_id, self._own.bos_token_id)
         return next((number for number in found if number is not None), 0)
 
     @property
     def has_spans(self) -> bool:
-        """Whether it tells where in a text a token stands."""
+        """Whether the tokenizer reports the positions of tokens in a text."""
         return self._fast is not None
 
     def _encode_slowly(self, text: str) -> Tokens:
@@ -144,12 +148,12 @@ class Tokenizer:
 
     @property
     def highest_id(self) -> int:
-        """The highest id of its vocabulary."""
+        """The highest id of the vocabulary."""
         highest: int = max(self._own.get_vocab().values())
         return highest
 
     def vocabulary(self) -> list[str]:
-        """Return every token's string by id; an empty one for an id that no token has."""
+        """Return the string of each token id in order; the string is empty for an id without a token."""
         strings = [""] * (self.highest_id + 1)
         for token, number in self._own.get_vocab().items():
             strings[number] = token
@@ -157,7 +161,7 @@ class Tokenizer:
 
     @property
     def fingerprint(self) -> str:
-        """The sha256 of what the tokenizer does: its vocabulary, rules and the limit, not the model's name."""
+        """The sha256 of the tokenizer's vocabulary, rules and limit; the model's name does not affect it."""
         if self._fast is not None:
             self._fast.no_truncation()
             rules = self._fast.to_str()

@@ -1,1 +1,1 @@
-"""What units write: the tokens that each promotes and suppresses, by the model's own head, linearised."""
+"""The outputs of units: the tokens that each unit promotes and suppresses, by the model's own linearised head."""

@@ -1,4 +1,4 @@
-"""Whether the direct effect is what happens: a unit is raised by one standard deviation and the model runs again."""
+"""Checks the direct effects of units: a unit is increased by one standard deviation and the model runs again."""
 
 import math
 from collections.abc import Sequence
@@ -13,20 +13,20 @@ from ops.outputs.token_head import LinearHead, TokenHead
 from ops.outputs.written import Written, adding
 from ops.sampling import CHECKED_UNITS
 
-_LOGITS_AT_ONCE = 1 << 25  # of a batch
+_LOGITS_AT_ONCE = 1 << 25  # maximum number of logits of a batch
 
 
 class Checker:
-    """Raises one unit after another in the same sentences.
+    """Increases the activation of one unit after another in the same sentences, and measures the changes of the logits.
 
     Args:
-        head: the model.
-        batches: the sentences.
-        pad_id: the tokenizer's padding token.
-        tokens: ids of the tokens that are looked at, ascending.
+        head: the model with its head.
+        batches: the sentences, in batches.
+        pad_id: the id of the tokenizer's padding token.
+        tokens: the ids of the tokens whose logits are measured, ascending.
 
     Attributes:
-        positions: tokens over which a logit's change is averaged.
+        positions: number of tokens in the sentences over which a logit's change is averaged.
     """
 
     def __init__(self, head: TokenHead, batches: Sequence[Sequence[Tokens]], pad_id: int, tokens: torch.Tensor) -> None:
@@ -34,7 +34,7 @@ class Checker:
         self.before, self.positions = self._mean_logits()
 
     def change(self, written: Written, unit: int, amount: float) -> Float64s:
-        """Return the mean change of each token's logit when a unit's activation rises at every token, `[tokens]`."""
+        """Return each token's mean logit change when a unit's activation increases at every position, `[tokens]`."""
         vector = (written.added(unit) * amount).to(self.head.device)
         handle = adding(written, vector)
         try:
@@ -56,11 +56,11 @@ class Checker:
 
 @dataclass(frozen=True)
 class Agreement:
-    """How a measured change of the logits compares with a direct effect.
+    """The agreement of a measured change of the logits with a direct effect.
 
     Attributes:
-        correlation: Pearson's, over the tokens; NaN where one of them is constant.
-        slope: of the measured change by the direct effect; NaN where this is constant.
+        correlation: Pearson's correlation over the tokens; NaN if either is constant.
+        slope: the slope of the regression of the measured change on the direct effect; NaN if either is constant.
     """
 
     correlation: float
@@ -68,9 +68,9 @@ class Agreement:
 
 
 def agreement(change: Float64s, effect: Float64s) -> Agreement:
-    """Return how a change of the logits compares with a direct effect, both `[tokens]`."""
+    """Return the agreement of a measured change of the logits with a direct effect, both `[tokens]`."""
     a, b = change - change.mean(), effect - effect.mean()
-    # Summed exactly: the last digits of a product of long vectors depend on the threads of numpy's library.
+    # Sums are exact, because the last digits of numpy's product of long vectors depend on the number of threads.
     squares, own, product = (math.fsum(values.tolist()) for values in (b * b, a * a, a * b))
     if not (squares > 0 and own > 0):
         return Agreement(np.nan, np.nan)
@@ -78,27 +78,27 @@ def agreement(change: Float64s, effect: Float64s) -> Agreement:
 
 
 def direct_effect(linear: LinearHead, written: Written, unit: int, amount: float) -> Float64s:
-    """Return the change of the logits that the linearised head gives for a unit, `[tokens]`."""
+    """Return the change of the logits that the linearised head predicts if a unit increases by `amount`, `[tokens]`."""
     vector = written.directions(torch.tensor([unit])) * amount
     found: Float64s = linear.logits(vector)[0].double().cpu().numpy()
     return found
 
 
 def batch_budget(vocabulary: int, token_budget: int) -> int:
-    """Return the tokens of a batch whose logits are all held."""
+    """Return the maximum number of tokens in a batch whose logits are all in memory."""
     return max(min(token_budget, _LOGITS_AT_ONCE // max(vocabulary, 1)), 1)
 
 
 def drawn_units(allowed: dict[int, Int64s], count: int, seed: int) -> list[tuple[int, int, int | None]]:
-    """Draw units in equal numbers from each layer, and for each another one of its layer that was drawn.
+    """Draw equally many units from each layer, and pair each of them with another randomly drawn unit of its layer.
 
     Args:
-        allowed: by layer the units that may be drawn, ascending.
-        count: how many in all; the first layers have one more where they do not come out even.
-        seed: the run's.
+        allowed: for each layer, the units that may be drawn, ascending.
+        count: total number of units; if it is not a multiple of the number of layers, the first layers get one more.
+        seed: the run's seed.
 
     Returns:
-        `(layer, unit, other)`, sorted; `other` is None where a layer has no second unit.
+        Tuples `(layer, unit, other)`, sorted; `other` is None if the layer has no second unit that may be drawn.
     """
     layers = [layer for layer, units in sorted(allowed.items()) if len(units)]
     found: list[tuple[int, int, int | None]] = []

@@ -1,4 +1,4 @@
-"""How peaked units' outputs are next to those of random directions: the rows of `outputs/controls`, and in words."""
+"""Compares how peaked the outputs of units and random directions are: `outputs/controls`, and a summary in words."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,16 +10,16 @@ from ops.outputs.names import MEASURES, RANDOM, UNITS
 
 Row = dict[str, Any]
 
-BEYOND = 0.05  # share of random directions beyond the quantile that units are held against
+BEYOND = 0.05  # the share of random directions beyond the quantile with which units are compared
 _QUANTILES = {"q05": 0.05, "q25": 0.25, "q50": 0.5, "q75": 0.75, "q95": 1 - BEYOND}
 
 
 def control_rows(layer: int, measure: str, units: Float64s, random: Float64s) -> list[Row]:
-    """Return the rows of `outputs/controls` of a layer and measure: of its units, and of random directions.
+    """Return the two rows of `outputs/controls` for a layer and measure: for its units and for random directions.
 
     Args:
-        layer, measure: what is measured where.
-        units, random: values; NaN where there is none.
+        layer, measure: the layer and the name of the measure.
+        units, random: the values of the measure for units and for random directions; NaN for a missing value.
     """
     null = random[np.isfinite(random)]
     limit = float(np.quantile(null, 1 - BEYOND)) if len(null) else np.nan
@@ -35,13 +35,14 @@ def control_rows(layer: int, measure: str, units: Float64s, random: Float64s) ->
 
 
 def said_peaked(controls: Sequence[Row]) -> list[str]:
-    """Return whether units' output distributions are any more peaked than random directions', in a sentence or two.
+    """Return one or two sentences that say whether units' outputs are more peaked than those of random directions.
 
-    The share of units beyond the 95 % point of random directions counts as another than 5 % where it differs by more
-    than two standard errors: of the share, and of the point, which rests on the random directions of a layer.
+    The share of units beyond the 95 % point of random directions is called different from 5 % if it differs by more
+    than two standard errors. The standard error includes that of the share and that of the 95 % point, which is
+    estimated from the random directions of a layer.
 
     Args:
-        controls: rows of `outputs/controls`.
+        controls: the rows of `outputs/controls`.
     """
     rows = {(r["layer"], r["basis"]): r for r in controls if r["measure"] == MEASURES[0]}
     layers = sorted(layer for layer, basis in rows if basis == UNITS and rows[layer, basis]["beyond"] is not None)
@@ -73,10 +74,10 @@ def said_peaked(controls: Sequence[Row]) -> list[str]:
 
 
 def said_checked(checks: Sequence[Row]) -> list[str]:
-    """Return what the check found, in a sentence; none where no unit has a correlation.
+    """Return the result of the check in a sentence; an empty list if no unit has a correlation.
 
     Args:
-        checks: rows of `outputs/checks`.
+        checks: the rows of `outputs/checks`.
     """
     own, shuffled = ([r[name] for r in checks if r[name] is not None] for name in ("correlation", "shuffled"))
     if not own:

@@ -1,7 +1,7 @@
-"""The values of columns of `outputs`' tables, for those who write them and those who show them."""
+"""The values in columns of `outputs`' tables, shared by the code that writes them and the code that shows them."""
 
 PROMOTED, SUPPRESSED = "promoted", "suppressed"
 SIDES = (PROMOTED, SUPPRESSED)
-SHOWN = 20  # tokens of a unit and side
+SHOWN = 20  # number of tokens that are stored for each unit and side
 MEASURES = ("kurtosis", "extreme")
 UNITS, RANDOM = "units", "random"

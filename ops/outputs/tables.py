@@ -18,14 +18,16 @@ Row = dict[str, Any]
 
 
 def token_rows(layer: int, units: Int64s, effects: Effects, std: Float64s, strings: Sequence[str]) -> pa.Table:
-    """Return `outputs/tokens` of some units of a layer; none of a unit that changes all logits alike.
+    """Return the rows of `outputs/tokens` for some units of a layer.
+
+    A unit that changes all logits equally has no rows.
 
     Args:
         layer: the layer.
-        units: ascending, `[units]`.
-        effects: of these units, by unit of activation.
-        std: standard deviation of each one's activations, `[units]`.
-        strings: every token's, by id.
+        units: the units, ascending, `[units]`.
+        effects: the effects of these units for one unit of activation.
+        std: the standard deviation of each unit's activations, `[units]`.
+        strings: the text of every token, by token id.
     """
     kept = np.flatnonzero(np.isfinite(effects.kurtosis))
     shown = effects.tokens[SIDES[0]].shape[1]
@@ -53,13 +55,13 @@ def neuron_rows(
     norms: Float64s,
     cosines: Float64s | None,
 ) -> pa.Table:
-    """Return `outputs/neurons` of some units of a layer.
+    """Return the rows of `outputs/neurons` for some units of a layer.
 
     Args:
-        layer, units, effects, std: as `token_rows` takes them.
-        random: by measure that of the layer's random directions.
-        norms: of what each unit writes, `[units]`.
-        cosines: with its input weights, `[units]`; None where these are not known.
+        layer, units, effects, std: the arguments of `token_rows`.
+        random: for each measure, its values for the layer's random directions.
+        norms: the norm of the vector that each unit writes, `[units]`.
+        cosines: the cosine of this vector with the unit's input weights, `[units]`; None if these are not known.
     """
     columns: dict[str, Any] = {
         "layer": np.full(len(units), layer, np.int16),
@@ -83,12 +85,12 @@ def check_row(
     """Return a row of `outputs/checks`.
 
     Args:
-        linear: the head.
-        written: what the layer's units write.
-        units: the unit that was raised, and another one of its layer, if there is one.
-        amount: by how much.
+        linear: the linearised head.
+        written: the directions that the layer's units write.
+        units: the unit whose activation was increased, and another unit of its layer, if there is one.
+        amount: the increase of the activation.
         change: the mean change of each token's logit, `[tokens]`.
-        positions: those over which it is the mean.
+        positions: number of positions over which the change was averaged.
     """
     unit, other = units
     found = agreement(change, direct_effect(linear, written, unit, amount))

@@ -1,4 +1,4 @@
-"""How a unit changes the logits of all tokens: the tokens it changes most, the moments, and how peaked that is."""
+"""A unit's effect on the logits of all tokens: the most affected tokens, the moments, and how peaked the effect is."""
 
 from dataclasses import dataclass
 
@@ -12,18 +12,20 @@ from ops.outputs.written import Written
 from ops.reducers.moments import Moments
 from ops.sampling import RANDOM_DIRECTIONS
 
-_VALUES_AT_ONCE = 1 << 22  # logits that are held at a time: a block of units by all tokens
+_VALUES_AT_ONCE = 1 << 22  # maximum number of logits in memory: a block of units times all tokens
 
 
 @dataclass(frozen=True)
 class Effects:
-    """What units do to the tokens' logits, by unit of activation; NaN where a unit changes all logits alike.
+    """The changes of the tokens' logits for one unit of activation of each unit.
+
+    Measures of shape are NaN for a unit that changes all logits equally.
 
     Attributes:
-        mean, std, skew, kurtosis: moments over the tokens, `[units]`; kurtosis is the excess over a normal's.
-        extreme: the largest distance of a token's logit from the mean, in standard deviations, `[units]`.
-        tokens: by side the ids of the tokens that are changed most, the most first, `[units, SHOWN]`.
-        logits: by side their logits, `[units, SHOWN]`.
+        mean, std, skew, kurtosis: moments of the changes over the tokens, `[units]`; kurtosis is excess kurtosis.
+        extreme: the largest distance of a token's change from the mean, in standard deviations, `[units]`.
+        tokens: for each side, the ids of the most affected tokens, the most affected first, `[units, SHOWN]`.
+        logits: for each side, the changes of these tokens' logits, `[units, SHOWN]`.
     """
 
     mean: Float64s
@@ -36,9 +38,9 @@ class Effects:
 
 
 def token_effects(head: LinearHead, directions: torch.Tensor, shown: int = SHOWN) -> Effects:
-    """Return what directions `[units, width]` do to the tokens' logits; memory is that of a block of units.
+    """Return the effects of directions `[units, width]` on the tokens' logits, computed a block of units at a time.
 
-    Tokens with the same logit come in the order of their ids.
+    Tokens whose logits change equally are sorted by their ids.
     """
     block = max(_VALUES_AT_ONCE // max(len(head.tokens), 1), 1)
     found = [_of_block(head, own, min(shown, len(head.tokens))) for own in directions.split(block)]
@@ -56,7 +58,7 @@ def _of_block(head: LinearHead, directions: torch.Tensor, shown: int) -> Effects
     logits = head.logits(directions)
     moments = Moments.of(logits.T)
     std = moments.std
-    # A unit that writes nothing, or only what the head does not see, leaves rounding at most.
+    # A unit that writes nothing, or only directions that the head ignores, causes no changes except rounding errors.
     varies = std > 1e-7 * np.maximum(np.abs(moments.min), np.abs(moments.max))
     furthest = np.maximum(moments.max - moments.mean, moments.mean - moments.min)
     extreme = np.divide(furthest, std, out=np.full(len(std), np.nan), where=varies)
@@ -70,7 +72,7 @@ def _of_block(head: LinearHead, directions: torch.Tensor, shown: int) -> Effects
 
 
 def _furthest(values: torch.Tensor, shown: int) -> tuple[Int64s, Float32s]:
-    """Return the places of the largest values of each row, and these, `[rows, shown]`; ties in the order of places."""
+    """Return the indices of each row's largest values, and these values, `[rows, shown]`; ties are sorted by index."""
     least = values.topk(shown, dim=1).values[:, -1:].cpu().numpy()
     rows = values.cpu().numpy()
     places = np.empty((len(rows), shown), np.int64)
@@ -81,14 +83,16 @@ def _furthest(values: torch.Tensor, shown: int) -> tuple[Int64s, Float32s]:
 
 
 def random_effects(head: LinearHead, written: Written, count: int, seed: int) -> Effects:
-    """Return what seeded random directions of a layer do, as `Written.mixed` draws them."""
+    """Return the effects of a layer's random directions, which `Written.mixed` draws with a seed."""
     state = int(np.random.default_rng([seed, RANDOM_DIRECTIONS, written.layer]).integers(1 << 62))
     directions = written.mixed(count, torch.Generator().manual_seed(state))
     return token_effects(head, directions, 1)
 
 
 def p_values(own: Float64s, random: Float64s) -> Float64s:
-    """Return for each value the share of random ones, the value itself counted, that are as large; NaN of NaN.
+    """Return, for each value, the share of random values and the value itself that are at least as large.
+
+    The result for NaN is NaN.
 
     >>> p_values(np.array([2.5, 0.0, np.nan]), np.array([3.0, 1.0, 2.0]))
     array([0.5, 1. , nan])

@@ -1,8 +1,9 @@
 """A model with the head that scores tokens, and that head as one matrix: its Jacobian at a mean state.
 
-What comes after the last layer is never written out again here. The model itself runs on one token, and what its last
-layer returns is replaced by the states that are asked about. So the final normalisation, BERT's dense layer with its
-activation and LayerNorm, the unembedding, a factor or a soft cap of the logits are the model's own code.
+The computation after the last layer is not reimplemented here. The model itself runs on one token, and the output of
+its last layer is replaced by the given states. So all of these are computed by the model's own code: the final
+normalisation, BERT's dense layer with its activation and LayerNorm, the unembedding, and any factor or soft cap of the
+logits.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,13 +23,13 @@ from ops.model.sites import find_layers
 from ops.model.tokenizer import Tokens
 from ops.shards import spans
 
-# Where a unit's direction enters the head: the stream after the last layer, or what the model returns, which in most
-# decoders comes after a final normalisation.
+# The place at which a unit's direction enters the head: the stream after the last layer, or the model's output, which
+# in most decoders comes after a final normalisation.
 Entry = Literal["stream", "output"]
 ENTRIES: tuple[Entry, ...] = ("stream", "output")
 
 _LOGITS_AT_ONCE = 1 << 24
-_TOLERANCE = 1e-3  # of a gradient through the whole head, relative to its length
+_TOLERANCE = 1e-3  # for a gradient through the complete head, relative to the gradient's length
 
 
 @dataclass(frozen=True)
@@ -36,11 +37,11 @@ class LinearHead:
     """A head as a linear function of a change of its input.
 
     Attributes:
-        inside: Jacobian of what the unembedding reads, `[inside, width]` float32.
-        unembedding: `[vocabulary, inside]` float32.
-        scale: derivative of each logit by what the unembedding returns for it, `[vocabulary]` float32: all ones unless
-            the model scales or caps its logits.
-        tokens: ids of the tokens that are looked at, ascending, `[tokens]` int64.
+        inside: the Jacobian of the unembedding's input, `[inside, width]` float32.
+        unembedding: the matrix of the unembedding, `[vocabulary, inside]` float32.
+        scale: the derivative of each logit with respect to the unembedding's output, `[vocabulary]` float32; all ones
+            unless the model scales or caps its logits.
+        tokens: the ids of the tokens whose logits are returned, ascending, `[tokens]` int64.
     """
 
     inside: torch.Tensor
@@ -50,11 +51,11 @@ class LinearHead:
 
     @property
     def width(self) -> int:
-        """Values of a direction."""
+        """The number of values of a direction."""
         return int(self.inside.shape[1])
 
     def logits(self, directions: torch.Tensor) -> torch.Tensor:
-        """Return the change of the tokens' logits by directions `[units, width]`, `[units, tokens]` float32."""
+        """Return the changes of the tokens' logits for directions `[units, width]`, `[units, tokens]` float32."""
         found = (directions.to(self.inside) @ self.inside.T) @ self.unembedding.T * self.scale
         return found if len(self.tokens) == found.shape[1] else found[:, self.tokens]
 
@@ -63,11 +64,11 @@ class TokenHead:
     """A model with its head, ready to run in float32.
 
     Args:
-        facts: the model.
-        device, threads: where it computes.
+        facts: the facts of the model.
+        device, threads: the device and the number of threads that compute.
 
     Raises:
-        InputError: its weights have no head that scores tokens, or what the head reads is not known.
+        InputError: the weights have no head that scores tokens, or it is not known what the head reads.
     """
 
     def __init__(self, facts: ModelFacts, device: str = "cpu", threads: int | None = 1) -> None:
@@ -75,7 +76,7 @@ class TokenHead:
         self.facts, self.device = facts, torch.device(device)
         model: Any = load_token_head(facts, device)
         self.model: Any = model.requires_grad_(False)
-        # Where a model holds its decoder inside another module, its head reads the decoder alone (OPT).
+        # If the decoder is inside another module of the model, the head reads only the decoder's output (OPT).
         inner = model.get_decoder() if facts.decoder else None
         self.body: nn.Module = model.base_model if inner in (None, model) else inner
         self.layer_modules = find_layers(self.body, facts.layers)
@@ -89,11 +90,11 @@ class TokenHead:
         }
 
     def logits(self, states: torch.Tensor, entry: Entry) -> torch.Tensor:
-        """Return what the head makes of states `[n, width]`: the logits, `[n, vocabulary]`."""
+        """Return the logits that the head computes from states `[n, width]`, `[n, vocabulary]`."""
         return self._run(states, entry)[2]
 
     def _run(self, states: torch.Tensor, entry: Entry) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Return what the unembedding reads of states, `[n, inside]`, what it returns, and the logits `[n, tokens]`."""
+        """Return the unembedding's input `[n, inside]` for some states, its output, and the logits `[n, tokens]`."""
         found: list[torch.Tensor] = []
 
         def take(module: nn.Module, args: Any, output: torch.Tensor) -> None:
@@ -116,11 +117,11 @@ class TokenHead:
 
         Args:
             mean: the state, `[width]`.
-            entry: where it enters the head.
-            tokens: ids of the tokens that are looked at, ascending, `[tokens]` int64.
+            entry: the place at which the state enters the head.
+            tokens: the ids of the tokens whose logits are returned, ascending, `[tokens]` int64.
 
         Raises:
-            InputError: the whole head's gradient at the state is another, so that it is not of the form that is known.
+            InputError: the gradient of the complete head differs, so the head does not have the form assumed here.
         """
         at = mean.to(self.device, torch.float32)
         size = self.unembedding.in_features
@@ -141,7 +142,7 @@ class TokenHead:
         return found
 
     def _inside(self, at: torch.Tensor, entry: Entry, first: int, stop: int) -> torch.Tensor:
-        """Return rows of the Jacobian of what the unembedding reads: each is one value's gradient at a copy of `at`."""
+        """Return rows of the Jacobian of the unembedding's input: each is one value's gradient at a copy of `at`."""
         with torch.enable_grad():
             copies = at.repeat(stop - first, 1).requires_grad_()
             read, _, _ = self._run(copies, entry)
@@ -151,7 +152,7 @@ class TokenHead:
 
     @torch.inference_mode()
     def state_sums(self, batch: Sequence[Tokens], pad_id: int) -> tuple[dict[Entry, torch.Tensor], int]:
-        """Return the sums of a batch's states at both entries, `[width]` float64, and how many tokens they are of."""
+        """Return the sums of a batch's states at both entries, `[width]` float64, and the number of summed tokens."""
         inputs, counted = self.inputs(batch, pad_id)
         found: dict[Entry, torch.Tensor] = {}
 
@@ -168,10 +169,10 @@ class TokenHead:
         return sums, int(counted.sum())
 
     def inputs(self, batch: Sequence[Tokens], pad_id: int) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
-        """Return what the model takes of a batch, and which of its tokens count, `[sentences, tokens]` bool.
+        """Return the model's inputs for a batch, and which of its tokens count, `[sentences, tokens]` bool.
 
-        Tokens that the tokenizer added do not count, nor does a decoder's first token, whose state is out of all
-        proportion.
+        Tokens that the tokenizer added do not count. In a decoder, the first token does not count either, because its
+        state is disproportionately large.
         """
         ids, real, added = pad(batch, pad_id, self.device)
         counted = real & ~added
@@ -182,7 +183,7 @@ class TokenHead:
 
 @contextmanager
 def replacing(module: nn.Module, states: torch.Tensor) -> Iterator[None]:
-    """Have a module return these states inside the `with`, in the form in which it returns its own."""
+    """Make a module return these states in this context, in the form in which it returns its own states."""
 
     def hook(module: nn.Module, args: Any, output: Any) -> Any:
         return with_states(output, states)
@@ -195,9 +196,9 @@ def replacing(module: nn.Module, states: torch.Tensor) -> Iterator[None]:
 
 
 def with_states(output: Any, states: torch.Tensor) -> Any:
-    """Return what a module returned with other states in the place of its own: a tensor, a tuple or a model's output.
+    """Return a module's output, which is a tensor, a tuple or a model's output, with its states replaced.
 
-    A model's output is changed.
+    A model's output is changed in place.
     """
     if isinstance(output, torch.Tensor):
         return states
@@ -208,10 +209,10 @@ def with_states(output: Any, states: torch.Tensor) -> Any:
 
 
 def load_token_head(facts: ModelFacts, device: str) -> nn.Module:
-    """Load a model with the head that scores tokens: the next one of a decoder, masked ones of an encoder.
+    """Load a model with the head that scores tokens: next tokens for a decoder, masked tokens for an encoder.
 
     Raises:
-        InputError: its weights have no such head, or cannot be read.
+        InputError: the weights have no such head, or cannot be read.
     """
     if facts.decoder:
         return load_model(facts, device, "float32", predicts=True)

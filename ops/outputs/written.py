@@ -1,4 +1,4 @@
-"""What each unit of a layer writes, where it is computed, and which weights it reads with."""
+"""The direction that each unit of a layer writes, the place where it is computed, and the unit's input weights."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -20,17 +20,17 @@ _NORMALISED: dict[str, Place] = {"mlp": "mlp_output", "attention": "attention"}
 
 
 class Written(NamedTuple):
-    """What the units of one layer write.
+    """The directions that the units of one layer write.
 
     Attributes:
         layer: the layer.
-        units: how many it has.
-        entry: where the directions enter the head.
-        writes: matrix whose rows are the directions, `[units, width]`; None: each unit is an axis of the stream.
-        reads: matrix whose rows are the units' input weights, `[units, width]`; None where they are not known.
-        module: where a unit is added to, for the check.
-        enters: whether at what enters the module, otherwise at what it returns.
-        adds: matrix whose rows are what is added there for a unit; None: the unit's own axis.
+        units: number of units.
+        entry: the place at which the directions enter the head.
+        writes: matrix whose rows are the directions, `[units, width]`; None if each unit is an axis of the stream.
+        reads: matrix whose rows are the units' input weights, `[units, width]`; None if they are not known.
+        module: the module at which the check increases a unit.
+        enters: whether the check changes the module's input; otherwise it changes the module's output.
+        adds: matrix whose rows are the vectors that are added there, one for each unit; None for the unit's own axis.
     """
 
     layer: int
@@ -43,15 +43,15 @@ class Written(NamedTuple):
     adds: torch.Tensor | None
 
     def directions(self, units: torch.Tensor) -> torch.Tensor:
-        """Return what units `[n]` write, `[n, width]` float32."""
+        """Return the directions that units `[n]` write, `[n, width]` float32."""
         return rows_of(self.writes, units, self.units)
 
     def added(self, unit: int) -> torch.Tensor:
-        """Return what is added at the module for one unit of activation, a vector."""
+        """Return the vector that is added at the module for one unit of activation."""
         return rows_of(self.adds, torch.tensor([unit]), self.units)[0]
 
     def cosines(self, units: torch.Tensor) -> torch.Tensor | None:
-        """Return the cosine of what units write with what they read, `[n]` float64; NaN where one of them is zero."""
+        """Return the cosine of each unit's direction with its input weights, `[n]` float64; NaN if either is zero."""
         if self.reads is None:
             return None
         a, b = self.directions(units).double(), self.reads[units].double()
@@ -61,9 +61,9 @@ class Written(NamedTuple):
     def mixed(self, count: int, generator: torch.Generator) -> torch.Tensor:
         """Return random directions, `[count, width]` float32, each of length 1.
 
-        Each is what an axis of a randomly rotated basis of the layer's units writes: a sum of what the units write with
-        independent normal weights. So the directions lie where the layer writes. Of axes of the stream they are uniform
-        on the sphere.
+        Each is the direction that an axis of a randomly rotated basis of the layer's units writes: the sum of the
+        units' directions with independent normal weights. So the directions are in the subspace to which the layer
+        writes. If units are axes of the stream, the directions are uniform on the sphere.
         """
         if self.writes is None:
             found = torch.randn(count, self.units, generator=generator)
@@ -75,21 +75,22 @@ class Written(NamedTuple):
 
 
 def rows_of(matrix: torch.Tensor | None, rows: torch.Tensor, size: int) -> torch.Tensor:
-    """Return rows of a matrix as float32; of None, those of the identity of this size."""
+    """Return rows of a matrix as float32; None stands for the identity matrix of this size."""
     if matrix is None:
         return torch.nn.functional.one_hot(rows, size).float()
     return matrix[rows.to(matrix.device)].float()
 
 
 def written_by_neurons(head: TokenHead, site: str, layer: int) -> Written:
-    """Return what the neurons of a layer write.
+    """Return the directions that the neurons of a layer write.
 
-    `hidden` and `attention`: a unit is an axis of the residual stream, taken as if it reached the head unchanged.
-    The last layer's `hidden` is what the model returns, so only what follows that is passed. `mlp`: a column of the
-    feed-forward's second matrix; it reads with a row of the first one, of the gate's in a gated layer.
+    At the sites `hidden` and `attention`, a unit is an axis of the residual stream, which is treated as if it reached
+    the head unchanged. The last layer's `hidden` is the model's output, so only the computation after that output is
+    applied. At the site `mlp`, a unit writes a column of the feed-forward's second matrix. Its input weights are a row
+    of the first matrix, or of the gate's matrix in a gated layer.
 
     Raises:
-        InputError: where the site is in the architecture is not known, or the layer normalises what it writes.
+        InputError: the site's place in the architecture is not known, or the layer normalises its output.
     """
     facts, layers = head.facts, head.layer_modules
     is_last = layer == facts.layers
@@ -124,7 +125,7 @@ def written_by_neurons(head: TokenHead, site: str, layer: int) -> Written:
 
 
 def _first_rows(layer: nn.Module, writes: torch.Tensor) -> torch.Tensor | None:
-    """Return the input weights of a layer's feed-forward units, `[units, width]`; None where they are not known."""
+    """Return the input weights of a layer's feed-forward units, `[units, width]`; None if they are not known."""
     first = find_first_matrix(layer)
     if first is None:
         return None
@@ -140,10 +141,10 @@ def _output_width(head: TokenHead) -> int:
 
 
 def written_by_features(head: TokenHead, description: Description) -> Written:
-    """Return what the features of a dictionary write: the rows of its decoder.
+    """Return the directions that the features of a dictionary write: the rows of its decoder.
 
-    What is decoded into the heads' outputs goes through the attention's output matrix. A direction without a decoder
-    writes itself, divided by its squared length: by that its own activation rises by one.
+    If the decoder reconstructs the heads' outputs, its rows are multiplied by the attention's output matrix. A
+    direction without a decoder writes itself divided by its squared length, which increases its own activation by one.
 
     Raises:
         InputError: the dictionary's decoder writes nothing into the stream.
@@ -159,7 +160,7 @@ def written_by_features(head: TokenHead, description: Description) -> Written:
     encoder = weights["encoder"].T
     adds = weights.get("decoder")
     if adds is None:
-        # The least change of a state by which the product with the direction rises by one.
+        # The smallest change of a state that increases its product with the direction by one.
         adds = encoder / encoder.square().sum(1, keepdim=True).clamp_min(torch.finfo(torch.float32).tiny)
     if description.rescaled:
         adds = adds / adds.norm(dim=1, keepdim=True)
@@ -176,17 +177,17 @@ def written_by_features(head: TokenHead, description: Description) -> Written:
 def written_by(
     head: TokenHead, site: str, layers: Sequence[int], dictionaries: Sequence[Description]
 ) -> dict[int, Written]:
-    """Return what the units of these layers write, by layer: features of dictionaries, or without any neurons."""
+    """Return the directions that the units of these layers write, by layer; without dictionaries, units are neurons."""
     if dictionaries:
         return {own.layer: written_by_features(head, own) for own in dictionaries if own.layer in layers}
     return {layer: written_by_neurons(head, site, layer) for layer in layers}
 
 
 def check_written(facts: ModelFacts, site: str, layers: Sequence[int], dictionaries: Sequence[Description]) -> int:
-    """Load a model with its head, look whether what its units write is known, and return the rows of the unembedding.
+    """Check that a model has a head and that its units' directions are known; return the rows of the unembedding.
 
     Raises:
-        InputError: the model has no head, or what a layer's units write is not known.
+        InputError: the model has no head, or the directions that a layer's units write are not known.
     """
     head = TokenHead(facts, threads=None)
     for layer in layers:
@@ -195,7 +196,7 @@ def check_written(facts: ModelFacts, site: str, layers: Sequence[int], dictionar
 
 
 def adding(written: Written, vector: torch.Tensor) -> Any:
-    """Add a vector at every token where a layer's units are, until the handle that is returned is removed."""
+    """Add a vector at every token to the state that contains a layer's units, until the returned handle is removed."""
 
     def enter(module: nn.Module, args: Any, keywords: Any) -> Any:
         if args:

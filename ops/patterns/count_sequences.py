@@ -1,4 +1,4 @@
-"""Count given patterns in sentences: one search along the patterns' trie instead of a pass for each pattern."""
+"""Counts given patterns in sentences, by one search along the patterns' trie instead of a pass for each pattern."""
 
 import numpy as np
 
@@ -15,10 +15,11 @@ CHUNK = 8192
 def count(
     sequences: Sequences, patterns: Sequences | SequenceTrie, max_gap: int | None = None, chunk: int = CHUNK
 ) -> Int64s:
-    """Return in how many sentences each pattern is a subsequence, `[n_patterns] int64`.
+    """Return the number of sentences that contain each pattern as a subsequence, `[n_patterns] int64`.
 
-    `max_gap` is how many items may be skipped between neighbours of a pattern: 0 is contiguous, None or -1 no limit.
-    Build the `SequenceTrie` once if many shards are counted. `chunk` sentences are searched at a time.
+    `max_gap` is the maximum number of items between two neighbouring items of a pattern. 0 means contiguous patterns;
+    None or -1 means no limit. If several shards are counted, build the `SequenceTrie` once and pass it. `chunk`
+    sentences are searched at a time.
 
     >>> sentences = Sequences.from_lists([[0, 1, 2], [0, 2], [2, 0]])
     >>> patterns = Sequences.from_lists([[0], [0, 2]])
@@ -48,7 +49,7 @@ def _run(
         codes = trie.compact(sequences.items[offsets[0] : offsets[-1]])
         part = Sequences(codes, offsets - offsets[0])
         if gap < 0:
-            # Without a limit items of no pattern are removed; with one they keep their place as -1.
+            # Without a gap limit, items that are in no pattern are removed. With a limit, they keep their place as -1.
             part = part.where(codes >= 0)
         node, sentence = _search(part.items, part.offsets, trie.label, trie.first_child, gap, recorded, support)
         pairs.append((node, sentence + np.int32(first)))
@@ -72,9 +73,9 @@ def _search(
     recorded: Bools,
     support: Int64s,
 ) -> tuple[Int32s, Int32s]:
-    """Add each node's sentences to `support [n_nodes]` and return `recorded` nodes' pairs with sentences.
+    """Add each node's number of sentences to `support [n_nodes]`; return the pairs of `recorded` nodes and sentences.
 
-    A node's matches are the places of its last item: the first in each sentence or, with a gap limit, all of them.
+    A node's matches are positions of its last item: the first one in each sentence or, with a gap limit, all of them.
     """
     n_sentences, n_codes = offsets.size - 1, codes.size
     sentence_of = np.empty(n_codes, np.int32)
@@ -84,9 +85,8 @@ def _search(
     last = np.full(label.size, -1, np.int32)
     size = np.zeros(label.size, np.int64)
     hit_node, hit_place = np.empty(n_codes, np.int32), np.empty(n_codes, np.int32)
-    # The matches of nodes still to be visited; those of a level never outnumber the codes, but their number is not
-    # known
-    # in advance.
+    # The matches of nodes still to be visited. A level never has more matches than there are codes, but the total
+    # number is not known in advance.
     places = np.empty(2 * n_codes + 1, np.int32)
     pair_node, pair_sentence, pairs = np.empty(1024, np.int32), np.empty(1024, np.int32), 0
     pending = [(0, 0, n_sentences)]
@@ -124,7 +124,7 @@ def _search(
                     hit_node[hits], hit_place[hits] = child, place
                     size[child] += 1
                     hits += 1
-            # Windows of one sentence overlap: a part that an earlier one has covered is not visited again.
+            # Windows of one sentence overlap. A part that an earlier window has covered is not visited again.
             reached = max(reached, stop)
         top = end if node else 0
         if top + hits > places.size:

@@ -1,4 +1,4 @@
-"""Count given subtrees in a forest: one search along their trie instead of a pass for each subtree."""
+"""Counts given subtrees in a forest, by one search along their trie instead of a pass for each subtree."""
 
 import numpy as np
 
@@ -15,9 +15,9 @@ CHUNK = 1024
 
 
 def count(forest: Forest, subtrees: Subtrees | SubtreeTrie, chunk: int = CHUNK) -> Int64s:
-    """Return how many trees contain each subtree, `[n_subtrees] int64`, by the rule of `mine_subtrees.mine`.
+    """Return the number of trees that contain each subtree, `[n_subtrees] int64`, by the rule of `mine_subtrees.mine`.
 
-    Build the `SubtreeTrie` once if many shards are counted. `chunk` trees are searched at a time.
+    If several shards are counted, build the `SubtreeTrie` once and pass it. `chunk` trees are searched at a time.
 
     >>> from ops.patterns.forest import read_forest
     >>> forest, labels = read_forest(["(NP (NP (NN snow)) (PP (IN in) (NP (NN May))))", "(NP (NN ice))"])
@@ -70,7 +70,7 @@ def _search(
     recorded: Bools,
     support: Int64s,
 ) -> tuple[Int32s, Int32s]:
-    """Add each trie node's trees to `support [n_nodes]` and return the pairs of `recorded` nodes and trees.
+    """Add each trie node's number of trees to `support [n_nodes]`, and return the pairs of `recorded` nodes and trees.
 
     Matches, steps and stamps are those of the search in `ops.patterns.mine_subtrees`.
     """
@@ -81,7 +81,7 @@ def _search(
     for tree in range(offsets.size - 1):
         longest = max(longest, offsets[tree + 1] - offsets[tree])
     stamps = np.zeros(longest * max(max_nodes, 1), np.int64)
-    # No pattern has more matches to visit than this, so that nothing needs to grow inside the loops.
+    # No pattern has more matches to visit than this, so no array needs to grow inside the loops.
     most = tree_of.size * max(max_nodes, 1)
     hit, hit_state, places = np.empty(most, np.int32), np.empty(most, np.int32), np.empty(1024, np.int32)
     pair_node, pair_tree, pairs = np.empty(1024, np.int32), np.empty(1024, np.int32), 0

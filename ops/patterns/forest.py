@@ -1,4 +1,4 @@
-"""Constituency trees as flat arrays for mining subtrees: no words, no punctuation."""
+"""Constituency trees without words and punctuation, as flat arrays from which subtrees are mined."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,10 +16,12 @@ from ops.penn import ROOT, read_labels_and_sizes
 
 @dataclass(frozen=True)
 class Forest:
-    """Concatenated trees in preorder: `label int32 [n_nodes]` is a code, `offsets int64 [n_trees + 1]`.
+    """Concatenated trees in preorder.
 
-    `size int32 [n_nodes]` counts a node and everything below it. The first child of node v is v + 1 if `size[v] > 1`,
-    and its next sibling is v + size[v] if that is still below their parent. A tree may be empty.
+    `label int32 [n_nodes]` is the code of each node's label. Tree i has the nodes `offsets[i]` to `offsets[i + 1] - 1`
+    (`offsets int64 [n_trees + 1]`); a tree may be empty. `size int32 [n_nodes]` is the number of nodes in the subtree
+    below and including a node. The first child of node v is v + 1 if `size[v] > 1`. Its next sibling is v + size[v] if
+    that node is still below their parent.
     """
 
     label: Int32s
@@ -33,7 +35,10 @@ class Forest:
 
     @classmethod
     def from_trees(cls, trees: Iterable[tuple[list[str], list[int]]], codes: Mapping[str, int]) -> Self:
-        """Return the forest of trees that are each labels and sizes in preorder; `codes` has each label's number."""
+        """Return the forest of trees that are each given as labels and sizes in preorder.
+
+        `codes` maps each label to its code.
+        """
         labels: list[int] = []
         sizes: list[int] = []
         lengths = [0]
@@ -47,13 +52,13 @@ class Forest:
         return self.offsets.size - 1
 
     def take(self, rows: ArrayLike) -> Self:
-        """Return the trees of these rows, in the order given (indices, or one bool for each tree)."""
+        """Return some trees, selected by indices, whose order is kept, or by one bool for each tree."""
         labels = Sequences(self.label, self.offsets).take(rows)
         return type(self)(labels.items, Sequences(self.size, self.offsets).take(rows).items, labels.offsets)
 
 
 def read_forest(texts: Iterable[str]) -> tuple[Forest, list[str]]:
-    """Return the forest of bracketed strings and its labels: `labels[code]`, sorted.
+    """Return the forest of bracketed strings, and its labels in the order of their codes, sorted by name.
 
     An empty string becomes an empty tree. Raises InputError, naming the row, if a string is not one tree.
 

@@ -1,4 +1,4 @@
-"""Frequent subsequences under a gap limit, on flat arrays."""
+"""Mines frequent subsequences under a gap limit, on flat arrays."""
 
 import numpy as np
 
@@ -13,10 +13,12 @@ def mine(
 ) -> tuple[Sequences, Int64s]:
     """Return every frequent subsequence of up to `max_length` items, and its support `[n_patterns] int64`.
 
-    Support is the number of sentences that contain the pattern, at least `min_support_count`. `max_gap` is how many
-    items may be skipped between neighbours: 0 is contiguous, None or -1 no limit. A pattern comes after its own
-    prefixes, and the order is the same on every run (PrefixSpan, Pei et al. 2004). With a limit all places of a
-    pattern's last item are kept, because the first may not be the one that can be extended.
+    Support is the number of sentences that contain the pattern; it is at least `min_support_count`. `max_gap` is the
+    maximum number of items between two neighbouring items of a pattern. 0 means contiguous patterns; None or -1 means
+    no limit. A pattern is listed after its own prefixes, and the order is always the same.
+
+    The algorithm is PrefixSpan (Pei et al. 2004). With a gap limit, all positions of a pattern's last item are kept,
+    because the first one may not be the one that can be extended.
 
     Raises ValueError if a minimum or maximum is below 1.
 
@@ -45,7 +47,7 @@ def mine_sets(
         sequences: the sentences of all sets.
         sets: the members of each set, as indices into `sequences`.
         min_support: the minimum support in each set, `[sets]`.
-        max_length, max_gap: as for `mine`.
+        max_length, max_gap: the arguments of `mine`.
         marked: the sentences that are also counted separately, `[sentences]`.
         documents: the code of each sentence's document, `[sentences]`.
     """
@@ -71,10 +73,10 @@ def mine_sets(
 def _relabelled(
     items: Int32s, offsets: Int64s, members: Int32s, min_support: int, max_gap: int, code_of: Int32s, support: Int32s
 ) -> tuple[Int32s, Int64s, Int32s]:
-    """Return a set's sentences restricted to its frequent items, as codes, and the items by code, ascending.
+    """Return a set's sentences restricted to its frequent items, as codes, and the item of each code, ascending.
 
-    Without a gap limit infrequent items are removed; with one they keep their place as -1. `code_of` and `support` are
-    zero for every item, before and after.
+    Without a gap limit, infrequent items are removed. With a limit, they keep their place as -1. `code_of` and
+    `support` are scratch space that must be zero for every item, and are zero again afterwards.
     """
     size = 0
     for member in members:
@@ -131,10 +133,10 @@ def _mine(
     max_length: int,
     max_gap: int,
 ) -> tuple[Int64s, Int64s, Int64s]:
-    """Grow patterns by an item at a time; return each one's prefix (or -1), last item, and the counts of `Mined`.
+    """Grow patterns by one item at a time; return each pattern's prefix (or -1), last item, and counts as in `Mined`.
 
-    A document's sentences are consecutive. A pattern's matches are the places of its last item: the first in each
-    sentence or, with a gap limit, all of them.
+    A document's sentences must be consecutive. A pattern's matches are positions of its last item: the first one in
+    each sentence or, with a gap limit, all of them.
     """
     n_sentences, n_codes = offsets.size - 1, codes.size
     document_size, first = np.empty(n_sentences, np.int64), 0
@@ -142,7 +144,7 @@ def _mine(
         if sentence + 1 == n_sentences or documents[sentence + 1] != documents[sentence]:
             document_size[first : sentence + 1] = sentence + 1 - first
             first = sentence + 1
-    # The previous place of the same item in the sentence, and the sentence.
+    # The previous position of the same item in the sentence, and the index of the sentence.
     previous, sentence_of = np.full(n_codes, -1, np.int32), np.empty(n_codes, np.int32)
     latest = np.full(n_items, -1, np.int32)
     for sentence in range(n_sentences):
@@ -152,7 +154,7 @@ def _mine(
                 if latest[codes[place]] >= offsets[sentence]:
                     previous[place] = latest[codes[place]]
                 latest[codes[place]] = place
-    # For each item the counts, then the sentence and document that had it last, and how often this document has it.
+    # For each item its counts, the sentence and the document in which it occurred last, and its count in that document.
     counts = np.zeros((n_items, 8), np.int64)
     size, next_free = np.zeros(n_items, np.int64), np.zeros(n_items, np.int64)
     touched, hit = np.empty(n_items + 1, np.int32), np.empty(n_codes + 1, np.int32)
@@ -198,7 +200,7 @@ def _mine(
                     hits += new
                 continue
             if pattern >= 0:
-                # Windows of one sentence overlap: a part that an earlier one has covered is not visited again.
+                # Windows of one sentence overlap. A part that an earlier window has covered is not visited again.
                 stop = min(stop, start + 1 + max_gap)
                 start = max(start, reached)
                 reached = stop

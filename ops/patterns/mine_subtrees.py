@@ -1,4 +1,4 @@
-"""Frequent subtrees of a forest, by rightmost extension on flat arrays."""
+"""Mines frequent subtrees of a forest, by rightmost extension on flat arrays."""
 
 import numpy as np
 
@@ -14,9 +14,9 @@ from ops.patterns.tree_links import link, pair_support
 def mine(forest: Forest, min_support_count: int, max_nodes: int) -> tuple[Subtrees, Int64s]:
     """Return every frequent subtree of 2 to `max_nodes` nodes, and its support `[n_subtrees] int64`.
 
-    A subtree preserves parent and child and the order of siblings, which need not be adjacent (induced and ordered).
-    Support is the number of trees that contain it, at least `min_support_count`. The order is the same on every run
-    (FREQT, Asai et al. 2002).
+    Subtrees are induced and ordered: a subtree preserves parents and children and the order of siblings, but siblings
+    need not be adjacent in the tree. Support is the number of trees that contain the subtree; it is at least
+    `min_support_count`. The order of the result is always the same. The algorithm is FREQT (Asai et al. 2002).
 
     Raises ValueError if the minimum is below 1 or the maximum below 2.
 
@@ -49,8 +49,8 @@ def mine_sets(
         forest: the trees of all sets.
         sets: the members of each set, as indices into `forest`.
         min_support: the minimum support in each set, `[sets]`.
-        max_nodes: as for `mine`.
-        n_labels: more than any label.
+        max_nodes: maximum number of nodes of a subtree.
+        n_labels: number of labels; the code of every label is below it.
         marked: the trees that are also counted separately, `[trees]`.
         documents: the code of each tree's document, `[trees]`.
     """
@@ -103,15 +103,19 @@ def _mine(
     min_support: int,
     max_nodes: int,
 ) -> tuple[Int64s, Int64s, Int64s]:
-    """Grow patterns by a node at a time; a pattern's matches are the places of its last node, by tree.
+    """Grow patterns by one node at a time.
 
-    The counts are those of `Mined`; a document's trees are consecutive. A code is (steps back up from the last node,
-    label). Several matches can share the node below which a new child is added. The first match has the leftmost child
-    there, so its later siblings include those of the others, and each (steps, node) is visited once for each pattern
-    and tree. The steps matter: if a label recurs, one node can be both a parent and a grandparent of matches.
+    A pattern's matches are the positions of its last node, sorted by tree. The counts are those of `Mined`. A
+    document's trees must be consecutive. A code stands for two numbers: the steps back up from the last node, and the
+    label of the new node.
+
+    Several matches can share the node below which a new child is added. The first of these matches has the leftmost
+    child there, so the later siblings of this child include those of the other matches. It is therefore enough to visit
+    each pair of steps and node once for each pattern and tree. The steps are part of the pair, because a node can be
+    both a parent and a grandparent of matches if a label recurs.
     """
     n_codes = n_labels * max_nodes
-    # For each code the counts, then the tree and document that had it last, and how often this document has it.
+    # For each code its counts, the tree and the document in which it occurred last, and its count in that document.
     counts = np.zeros((n_codes, 8), np.int64)
     count, next_free, touched = (
         np.zeros(n_codes, np.int64),
@@ -126,7 +130,7 @@ def _mine(
             first = tree + 1
         longest = max(longest, offsets[tree + 1] - offsets[tree])
     stamps = np.zeros(longest * max_nodes, np.int64)
-    # No pattern has more matches to visit than this, so that nothing needs to grow inside the loops.
+    # No pattern has more matches to visit than this, so no array needs to grow inside the loops.
     most = tree_of.size * max_nodes
     hit, hit_code, places = np.empty(most, np.int32), np.empty(most, np.int32), np.empty(1024, np.int32)
     above, code_of, counts_of = np.empty(1024, np.int64), np.empty(1024, np.int64), np.empty((1024, 5), np.int64)

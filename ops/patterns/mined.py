@@ -12,15 +12,16 @@ from ops.patterns.sequences import Sequences
 
 @dataclass(frozen=True)
 class Mined:
-    """Patterns of several sets, concatenated: set i has patterns `offsets[i]` to `offsets[i + 1] - 1`.
+    """The patterns of several sets, concatenated: set i has the patterns `offsets[i]` to `offsets[i + 1] - 1`.
 
     Each of these is `[n_patterns] int64`:
 
     Attributes:
-        support, marked, documents: the number of the set's sentences that contain a pattern, of marked ones among them,
-            and of documents that they come from.
-        squares: the sum over these documents of the squared number of sentences that contain it.
-        products: the sum over them of that number times the number of all the set's sentences of the document.
+        support, marked, documents: the number of the set's sentences that contain a pattern, the number of marked
+            sentences among these, and the number of their documents.
+        squares: the sum over these documents of the squared number of sentences that contain the pattern.
+        products: the sum over these documents of the number of sentences that contain the pattern times the number of
+            all the set's sentences in the document.
     """
 
     patterns: Sequences
@@ -33,12 +34,14 @@ class Mined:
 
     @classmethod
     def grown(cls, parent: Sequence[Int64s], item: Sequence[Integers], counts: Sequence[Int64s]) -> Self:
-        """Return the patterns of sets that were grown by an item at a time, one array for each set.
+        """Return the patterns of several sets that were grown by one item at a time.
+
+        Each argument contains one array for each set.
 
         Args:
-            parent: the index in the set of the pattern that each one extends, -1 for none, `[n]`.
-            item: the item that it adds, `[n]`.
-            counts: its support, marked, documents, squares and products, `[n, 5]`.
+            parent: the index in the set of the pattern that each pattern extends, -1 for none, `[n]`.
+            item: the item that each pattern adds, `[n]`.
+            counts: each pattern's support, marked, documents, squares and products, `[n, 5]`.
         """
         offsets = np.cumsum([0, *map(len, parent)], dtype=np.int64)
         shifted = [np.where(own < 0, own, own + start) for own, start in zip(parent, offsets[:-1], strict=True)]

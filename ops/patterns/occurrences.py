@@ -14,9 +14,9 @@ from ops.patterns.sequences import Sequences
 
 @dataclass(frozen=True)
 class Occurrences:
-    """Pairs of pattern and sentence: pattern i is in `sentences[offsets[i]:offsets[i + 1]]`, ascending.
+    """The sentences that contain each pattern: pattern i is in `sentences[offsets[i]:offsets[i + 1]]`, ascending.
 
-    `sentences int32 [n_pairs]` are indices of the searched sentences; `offsets int64 [n_patterns + 1]`.
+    `sentences int32 [n_pairs]` are indices of the searched sentences. `offsets` is `int64 [n_patterns + 1]`.
     """
 
     sentences: Int32s
@@ -29,10 +29,10 @@ class Occurrences:
         pairs: Sequence[tuple[Int32s, Int32s]],
         node_of: Int32s,
     ) -> Self:
-        """Return the occurrences of `[n_patterns]` from pairs of a trie's node and a sentence.
+        """Return the occurrences of patterns, given pairs of a trie's node and a sentence.
 
-        The pairs come in parts; those of one node ascend from part to part. `support` is the number of pairs of each
-        pattern, `node_of` the node at which it ends.
+        The pairs are given in parts, and the sentences of a node ascend from part to part. `support [n_patterns]` is
+        the number of pairs of each pattern, and `node_of [n_patterns]` is the node at which the pattern ends.
         """
         by_node = np.zeros(int(node_of.max(initial=0)) + 1, np.int64)
         by_node[node_of] = support
@@ -44,17 +44,17 @@ class Occurrences:
         return cls(chosen.items, chosen.offsets)
 
     def support(self) -> Int64s:
-        """Return the sentences that contain each pattern, `[n_patterns] int64`."""
+        """Return the number of sentences that contain each pattern, `[n_patterns] int64`."""
         return np.diff(self.offsets)
 
     def support_within(self, chosen: ArrayLike) -> Int64s:
-        """Return the same count over those sentences that `chosen bool [n_sentences]` marks."""
+        """Return the number of sentences marked in `chosen bool [n_sentences]` that contain each pattern."""
         mask = np.asarray(chosen, dtype=bool)
         counted = np.concatenate(([0], np.cumsum(mask[self.sentences], dtype=np.int64)))
         return np.diff(counted[self.offsets])
 
     def by_document(self, documents: ArrayLike) -> tuple[Int64s, Int64s, Int64s]:
-        """Return each pattern's documents, squares and products, as in `ops.patterns.mined.Mined`, `[n_patterns]`.
+        """Return each pattern's documents, squares and products (see `ops.patterns.mined.Mined`), each `[n_patterns]`.
 
         Args:
             documents: the code of the document of each sentence, counted from 0, `[n_sentences]`.

@@ -1,4 +1,4 @@
-"""Looks up the index of patterns among many."""
+"""Looks up patterns in a large collection of patterns."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from ops.patterns.sequences import Sequences
 
 
 class PatternIndex:
-    """Finds the index of patterns among `patterns [n]`, which are all distinct.
+    """Finds the index of a pattern in `patterns [n]`, which are all distinct.
 
     >>> PatternIndex(Sequences.from_lists([[1, 2], [3]])).find(Sequences.from_lists([[3], [1], [1, 2]])).tolist()
     [1, -1, 0]

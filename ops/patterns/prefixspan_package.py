@@ -10,10 +10,10 @@ from ops.patterns.sequences import Sequences
 
 
 def mine(sequences: Sequences, min_support_count: int, max_length: int) -> list[tuple[tuple[int, ...], int]]:
-    """Return each subsequence of up to `max_length` items in `min_support_count` sentences or more.
+    """Return each subsequence of up to `max_length` items that at least `min_support_count` sentences contain.
 
-    Each comes with its number of sentences. No limit on gaps. The order is support descending, then the
-    pattern ascending (PrefixSpan, Pei et al. 2004).
+    Each subsequence is returned with its support, the number of these sentences. Gaps are not limited. Subsequences are
+    sorted by support, descending, then by their items, ascending (PrefixSpan, Pei et al. 2004).
 
     >>> mine(Sequences.from_lists([[0, 1, 2], [0, 2]]), 2, 2)
     [((0,), 2), ((0, 2), 2), ((2,), 2)]

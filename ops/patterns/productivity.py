@@ -15,14 +15,14 @@ def productive_sequences(
 ) -> Bools:
     """Return which patterns have at least `productivity` times the lift of each pattern one item shorter.
 
-    The shorter patterns are those obtained by removing one item, if the same set has them too. Lift is null (NaN)
-    without a baseline, and then nothing is filtered. 0 keeps all.
+    The shorter patterns are those obtained by removing one item, if the same set has them too. Without a baseline the
+    lift is NaN, and nothing is filtered.
 
     Args:
-        patterns: `[patterns]`, all distinct.
-        lift: `[n]`, parallel to the items of `sets`.
-        productivity: the factor.
-        sets: the patterns of each set, as indices into `patterns`, `[n]` in all; one set of all patterns if not given.
+        patterns: the patterns, all distinct, `[patterns]`.
+        lift: the lift of each item of `sets`, `[n]`.
+        productivity: the factor; 0 keeps all patterns.
+        sets: the patterns of each set, as indices into `patterns`, `[n]` in total; by default one set of all patterns.
 
     >>> found = Sequences.from_lists([[1], [2], [1, 2], [2, 1]])
     >>> productive_sequences(found, [2.0, 1.0, 2.05, 2.5]).tolist()
@@ -35,7 +35,10 @@ def productive_sequences(
 def productive_subtrees(
     subtrees: Subtrees, lift: ArrayLike, productivity: float = 1.05, sets: Sequences | None = None
 ) -> Bools:
-    """Return the same for subtrees: shorter by a leaf, or by the root if that has a single child."""
+    """Return which subtrees are productive in the same sense.
+
+    A shorter subtree lacks one leaf, or the root if the root has a single child.
+    """
     n_labels = int(subtrees.label.max(initial=0)) + 1
     shorter, owner = _without_one_node(subtrees)
     return _productive(subtrees.extensions(n_labels), shorter.extensions(n_labels), owner, lift, productivity, sets)
@@ -82,7 +85,7 @@ def _keep(
 
 
 def _without_one_item(patterns: Sequences) -> tuple[Sequences, Int64s]:
-    """Return patterns of at least two items with each item removed in turn, and the pattern that each came from."""
+    """Return patterns of at least two items with each item removed in turn, and the index of the original pattern."""
     owner = np.repeat(np.arange(len(patterns)), np.where(patterns.lengths > 1, patterns.lengths, 0))
     copies = patterns.take(owner)
     # A pattern's copies are consecutive: the n-th one loses its n-th item.
@@ -92,7 +95,7 @@ def _without_one_item(patterns: Sequences) -> tuple[Sequences, Int64s]:
 
 
 def _without_one_node(subtrees: Subtrees) -> tuple[Subtrees, Int64s]:
-    """Return subtrees without each leaf, or without a root that has one child, and the subtree that each came from."""
+    """Return subtrees without each leaf, or without a root with one child, and the index of the original subtree."""
     n_nodes = np.diff(subtrees.offsets)
     several = np.flatnonzero(n_nodes > 1)
     owner = np.repeat(several, n_nodes[several])
@@ -107,7 +110,7 @@ def _without_one_node(subtrees: Subtrees) -> tuple[Subtrees, Int64s]:
     removable = ~below[is_lost] | ((lost[is_lost] == 0) & (children_of_root == 1))
     keep = ~is_lost & removable[copy_of]
     labels = Sequences(copies.label, copies.offsets).where(keep)
-    # Without the root every other node is one level higher.
+    # If the root is removed, every other node is one level higher.
     depths = Sequences((copies.depth - (lost == 0)).astype(np.int32), copies.offsets).where(keep)
     shorter = Subtrees(labels.items, depths.items, labels.offsets)
     return shorter.take(np.flatnonzero(removable)), owner[removable]

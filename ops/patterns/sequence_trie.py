@@ -14,11 +14,13 @@ from ops.patterns.sequences import Sequences
 class SequenceTrie:
     """Patterns that share their prefixes: node 0 is the empty pattern, and nodes are ordered level by level.
 
-    `label int32 [n_nodes]` is a node's last item as a compact code (see `alphabet`); its children are the nodes
-    `first_child[node]` to `first_child[node + 1] - 1` (`int32 [n_nodes + 1]`); `depth` is the longest pattern's length;
-    `node_of int32 [n_patterns]` is the node at which each pattern ends; `alphabet int32` holds the items of all
-    patterns,
-    ascending: compact code i represents `alphabet[i]`.
+    Attributes:
+        label: each node's last item as a compact code, int32 `[n_nodes]`.
+        first_child: the children of a node are the nodes `first_child[node]` to `first_child[node + 1] - 1`, int32
+            `[n_nodes + 1]`.
+        node_of: the node at which each pattern ends, int32 `[n_patterns]`.
+        alphabet: the distinct items of all patterns, ascending, int32. Compact code i represents `alphabet[i]`.
+        depth: the length of the longest pattern.
     """
 
     label: Int32s
@@ -38,7 +40,8 @@ class SequenceTrie:
             raise ValueError("patterns: a pattern needs at least one item, and items count from 0")
         alphabet, compact = np.unique(patterns.items, return_inverse=True)
         depth = int(lengths.max(initial=0))
-        # One row for each pattern, padded with -1, sorted: a node is where a row first differs from the previous row.
+        # The table has one row for each pattern, padded with -1. In the sorted table, new nodes begin where a row first
+        # differs from the previous row.
         table = np.full((len(patterns), depth), -1, np.int32)
         table[np.arange(depth) < lengths[:, None]] = compact
         order = np.lexsort(table.T[::-1]) if depth else np.arange(0)
@@ -71,26 +74,26 @@ class SequenceTrie:
 
     @property
     def is_end(self) -> Bools:
-        """Whether a pattern ends at the node, `[n_nodes] bool`."""
+        """Whether a pattern ends at each node, `[n_nodes] bool`."""
         ends = np.zeros(self.label.size, bool)
         ends[self.node_of] = True
         return ends
 
     def compact(self, items: Int32s) -> Int32s:
-        """Return each item's compact code, -1 if no pattern has it, `[n_items] int32`."""
+        """Return each item's compact code, -1 if no pattern contains the item, `[n_items] int32`."""
         if self.alphabet.size == 0 or items.size == 0:
             return np.full(items.shape, -1, np.int32)
         return self._code_of[np.minimum(items, self._code_of.size - 1)]
 
     @cached_property
     def _code_of(self) -> Int32s:
-        """The compact code of every item up to the largest, followed by -1; computed once for all lookups."""
+        """The compact code of every item up to the largest one, followed by -1; it is computed once for all lookups."""
         codes = np.full(int(self.alphabet[-1]) + 2, -1, np.int32)
         codes[self.alphabet] = np.arange(self.alphabet.size)
         return codes
 
     def find(self, patterns: Sequences) -> Int32s:
-        """Return the node at which each pattern ends, -1 if the trie does not have it, `[n] int32`."""
+        """Return the node at which each pattern ends, -1 if the trie does not contain the pattern, `[n] int32`."""
         return _find(self.compact(patterns.items), patterns.offsets, self.label, self.first_child)
 
 

@@ -41,14 +41,14 @@ class Sequences:
 
     @classmethod
     def of_all(cls, n: int) -> Self:
-        """Return one sequence of the numbers from 0 to n - 1: a set of all of `n` sentences, by index."""
+        """Return one sequence of the numbers from 0 to n - 1, which is the set of all of `n` sentences, by index."""
         return cls(np.arange(n, dtype=np.int32), np.array([0, n], np.int64))
 
     @classmethod
     def from_parents(cls, parent: Int64s, item: Int64s) -> Self:
-        """Return patterns that were grown by an item at a time: each is an earlier one followed by `item [n]`.
+        """Return patterns that were grown by one item at a time: each is an earlier pattern followed by its `item [n]`.
 
-        `parent [n]` is the index of the earlier one, -1 for none.
+        `parent [n]` is the index of the earlier pattern, -1 for none.
 
         >>> Sequences.from_parents(np.array([-1, 0, 0]), np.array([7, 8, 9])).to_lists()
         [[7], [7, 8], [7, 9]]
@@ -67,7 +67,7 @@ class Sequences:
 
     @property
     def lengths(self) -> Int64s:
-        """Items of each sentence, `[n_sentences] int64`."""
+        """The number of items of each sentence, `[n_sentences] int64`."""
         return np.diff(self.offsets)
 
     def to_lists(self) -> list[list[int]]:
@@ -76,10 +76,10 @@ class Sequences:
         return [items[start:stop] for start, stop in pairwise(ends)]
 
     def take(self, rows: ArrayLike) -> Self:
-        """Return the sentences of these rows, in the order given (indices, or one bool for each sentence)."""
+        """Return some sentences, selected by indices, whose order is kept, or by one bool for each sentence."""
         chosen = np.asarray(rows)
         chosen = np.flatnonzero(chosen) if chosen.dtype == bool else chosen.astype(np.int64)
-        # There may be few rows of very many, so the time must not depend on the number of all rows.
+        # Few of very many sentences may be taken, so the time must not depend on the number of all sentences.
         starts = self.offsets[:-1][chosen]
         lengths = self.offsets[1:][chosen] - starts
         offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
@@ -93,7 +93,7 @@ class Sequences:
         return type(self)(self.items[mask], kept[self.offsets])
 
     def without(self, codes: ArrayLike) -> Self:
-        """Return the sentences without the items that `codes bool [n_codes]` marks; the rest closes up."""
+        """Return the sentences without the items that `codes bool [n_codes]` marks; no gaps are left in their place."""
         return self.where(~np.asarray(codes, dtype=bool)[self.items])
 
 

@@ -15,9 +15,10 @@ from ops.patterns.sequences import Sequences
 
 @dataclass(frozen=True)
 class Subtrees:
-    """Concatenated subtrees in preorder: `label` and `depth int32 [n_nodes]` (the root's is 0).
+    """Concatenated subtrees in preorder.
 
-    `offsets int64 [n_subtrees + 1]`; labels are codes that count from 0.
+    `label int32 [n_nodes]` is the code of each node's label, from 0. `depth int32 [n_nodes]` is each node's depth, 0
+    for the root. Subtree i has the nodes `offsets[i]` to `offsets[i + 1] - 1` (`offsets int64 [n_subtrees + 1]`).
     """
 
     label: Int32s
@@ -26,7 +27,7 @@ class Subtrees:
 
     @classmethod
     def from_lists(cls, subtrees: Iterable[Sequence[tuple[int, int]]]) -> Self:
-        """Return the subtrees of lists of (depth, label)."""
+        """Return the subtrees that are given as lists of (depth, label)."""
         rows = [list(row) for row in subtrees]
         labels = Sequences.from_lists([[label for _, label in row] for row in rows])
         depths = Sequences.from_lists([[depth for depth, _ in row] for row in rows])
@@ -36,8 +37,8 @@ class Subtrees:
     def from_extensions(cls, extensions: Sequences, n_labels: int) -> Self:
         """Return the subtrees that `extensions(n_labels)` describes."""
         steps, label = np.divmod(extensions.items, np.int32(n_labels))
-        # A node is one below the previous one, minus the steps back. At a root, the depth of the previous subtree is
-        # subtracted.
+        # A node's depth is that of the previous node plus 1 minus the steps back. At a root, the depth that the
+        # previous subtree has reached is subtracted.
         down = np.cumsum(np.concatenate(([0], 1 - steps.astype(np.int64))))[1:]
         depth = down - np.repeat(down[extensions.offsets[:-1]], extensions.lengths)
         return cls(label.astype(np.int32), depth.astype(np.int32), extensions.offsets)
@@ -53,7 +54,7 @@ class Subtrees:
         return self.offsets.size - 1
 
     def take(self, rows: Int64s) -> Self:
-        """Return the subtrees of these rows, in the order given."""
+        """Return the subtrees with these indices, in the order given."""
         labels = Sequences(self.label, self.offsets).take(rows)
         return type(self)(labels.items, Sequences(self.depth, self.offsets).take(rows).items, labels.offsets)
 
@@ -66,8 +67,9 @@ class Subtrees:
     def extensions(self, n_labels: int) -> Sequences:
         """Return each subtree as the steps that build it: `steps * n_labels + label` for each node.
 
-        `steps` is how far to go back up from the previous node before a child is added: 0 adds it below that node, 1 as
-        its next sibling (rightmost extension, Asai et al. 2002). The root has no steps.
+        `steps` is the number of levels to go back up from the previous node before a child is added. 0 adds the child
+        below the previous node, and 1 adds it as the next sibling (rightmost extension, Asai et al. 2002). The root has
+        no steps.
         """
         before = np.concatenate((np.zeros(1, np.int32), self.depth[:-1]))
         steps = before + 1 - self.depth
@@ -81,12 +83,12 @@ class Subtrees:
         return Forest(self.label, size, self.offsets)
 
     def strings(self, labels: Sequence[str]) -> list[str]:
-        """Return each subtree in brackets, `labels[code]` naming its nodes.
+        """Return each subtree as a bracketed string; `labels[code]` is the name of a node.
 
         >>> Subtrees.from_lists([[(0, 0), (1, 0), (1, 1), (2, 2)]]).strings(["NP", "PP", "IN"])
         ['(NP (NP) (PP (IN)))']
         """
-        # A node is preceded by the brackets that close before it.
+        # Each node is preceded by the brackets that are closed before it.
         before = np.concatenate((np.zeros(1, np.int32), self.depth[:-1]))
         closing = np.where(self.depth > 0, before + 1 - self.depth, 0)
         kinds, which = np.unique(closing.astype(np.int64) * len(labels) + self.label, return_inverse=True)
@@ -103,7 +105,7 @@ class Subtrees:
 
 @compiled
 def _sizes(depth: Int32s, offsets: Int64s) -> Int32s:
-    """Count each node and everything below it, `[n_nodes] int32`."""
+    """Return the number of nodes below and including each node, `[n_nodes] int32`."""
     size = np.ones(depth.size, np.int32)
     open_nodes = np.zeros(depth.size + 1, np.int64)
     for subtree in range(offsets.size - 1):

@@ -16,7 +16,7 @@ class SubtreeTrie:
     """The trie of subtrees as extensions: `code int32 [n_nodes]` is a node's `steps * n_labels + label`.
 
     `allowed bool [n_labels (parent), n_labels (child)]` marks the pairs of labels that are parent and child in any of
-    them.
+    the subtrees.
     """
 
     trie: SequenceTrie
@@ -25,7 +25,7 @@ class SubtreeTrie:
 
     @classmethod
     def build(cls, subtrees: Subtrees) -> Self:
-        """Return the trie of the subtrees; raises ValueError if one has no node."""
+        """Return the trie of the subtrees; raise ValueError if a subtree has no node."""
         n_labels = int(subtrees.label.max(initial=0)) + 1
         trie = SequenceTrie.build(subtrees.extensions(n_labels))
         code = np.full(trie.label.size, -1, np.int32)

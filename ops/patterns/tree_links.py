@@ -8,16 +8,16 @@ from ops.patterns.forest import Forest
 
 
 def pair_support(forest: Forest, n_labels: int) -> Int64s:
-    """Return how many trees have a label directly below another, `[n_labels (parent), n_labels] int64`."""
+    """Return the number of trees in which a label is directly below another, `[n_labels (parent), n_labels] int64`."""
     return _pair_support(forest.label, forest.size, forest.offsets, n_labels)
 
 
 def link(forest: Forest, allowed: Bools) -> tuple[Int32s, Int32s]:
-    """Return each node's label, parent, first child and next sibling `int32 [n_nodes, 4]`, and its tree.
+    """Return each node's label, parent, first child and next sibling, `int32 [n_nodes, 4]`, and its tree.
 
-    -1 means no node. First child and next sibling skip every node whose pair of parent's label and own label is not in
-    `allowed bool [n_labels (parent), n_labels (child)]`; such a node can only be the root of a subtree. A node whose
-    label is not below `n_labels` has the label -1.
+    -1 means that there is no such node. `allowed bool [n_labels (parent), n_labels (child)]` marks the allowed pairs of
+    a parent's label and a child's label. A node in a pair that is not allowed is skipped as first child and as next
+    sibling, so it can only be the root of a subtree. A node whose label is not below `n_labels` gets the label -1.
     """
     return _link(forest.label, forest.size, forest.offsets, allowed)
 
@@ -52,7 +52,7 @@ def _link(label: Int32s, size: Int32s, offsets: Int64s, allowed: Bools) -> tuple
             if label[node] < allowed.shape[0]:
                 links[node, 0] = label[node]
             above = node
-    # Backwards, so that a list of children starts with the first.
+    # Nodes are visited backwards, so that a list of children starts with the first child.
     for node in range(label.size - 1, -1, -1):
         above = links[node, 1]
         known = above >= 0 and links[node, 0] >= 0 and links[above, 0] >= 0

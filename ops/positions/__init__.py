@@ -1,1 +1,1 @@
-"""What a transformer does without its position embeddings, or with others (Hirata 2024)."""
+"""The behaviour of a transformer without its position embeddings, or with others (Hirata 2024)."""

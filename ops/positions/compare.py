@@ -1,4 +1,4 @@
-"""How alike two states of a token are: cosines, as they are and with the mean state taken away."""
+"""The similarity of two states: cosines of the states themselves and of the states minus the mean state."""
 
 from dataclasses import dataclass
 
@@ -14,17 +14,17 @@ REFERENCES = (*SAME_TOKEN, *RANDOM_PAIR, GAUSSIAN_PAIR)
 
 _LEAST = 1e-12
 GAUSSIAN_PAIRS = 10_000
-# Inner edges of the histograms of cosines: 200 bins of a hundredth.
+# Inner edges of the histograms of cosines: 200 bins of width 0.01.
 EDGES = torch.from_numpy(np.linspace(-0.99, 0.99, 199).astype(np.float32))
 
 
 @dataclass(frozen=True)
 class Vectors:
-    """The directions of every token's state in one layer; their products are cosines.
+    """The directions of every token's state in one layer; inner products of directions are cosines.
 
     Attributes:
-        units, centred: the states as they are and without the mean state, each of length 1, `[tokens, width]` float32.
-        norms: Euclidean norms of the states, `[tokens]` float32.
+        units, centred: the states, and the states minus the mean state, scaled to length 1, `[tokens, width]` float32.
+        norms: the Euclidean norms of the states, `[tokens]` float32.
     """
 
     units: torch.Tensor
@@ -33,7 +33,7 @@ class Vectors:
 
     @classmethod
     def of(cls, states: torch.Tensor, mean: torch.Tensor) -> "Vectors":
-        """Return the directions of a layer's states, whose mean is `[width]` float32."""
+        """Return the directions of a layer's states, given the mean state, `[width]` float32."""
         norms, centred = _norm(states), states - mean
         return cls(states / norms[:, None], centred.div_(_norm(centred)[:, None]), norms)
 
@@ -42,13 +42,13 @@ class Vectors:
 
 
 def cosines(found: Vectors, other: Vectors) -> torch.Tensor:
-    """Return the cosines of each state with the other one of its row: as they are, and centred, `[tokens, 2]`."""
+    """Return the cosines of each state with the state in the same row of `other`: plain and centred, `[tokens, 2]`."""
     both = (torch.linalg.vecdot(found.units, other.units), torch.linalg.vecdot(found.centred, other.centred))
     return torch.stack(both, 1).clamp(-1, 1)
 
 
 def gaussian_cosines(width: int, seed: int) -> torch.Tensor:
-    """Return the cosines of 10,000 seeded pairs of random Gaussian vectors of a width, `[10000, 1]` float32."""
+    """Return the cosines of 10,000 seeded pairs of random Gaussian vectors of this width, `[10000, 1]` float32."""
     rng = np.random.default_rng([seed, GAUSSIAN])
     one, other = rng.standard_normal((2, GAUSSIAN_PAIRS, width), np.float32)
     cosines = (one * other).sum(1) / (np.linalg.norm(one, axis=1) * np.linalg.norm(other, axis=1))

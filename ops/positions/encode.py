@@ -1,4 +1,4 @@
-"""Texts as tokens for this measurement: with or without an answer after each, a start token, and a cut of one's own."""
+"""Encoding of texts for this measurement: optionally with an answer, a start token and another maximum length."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -15,11 +15,12 @@ from ops.shards import Ids
 
 @dataclass(frozen=True)
 class Encoding:
-    """How texts become tokens.
+    """The options for encoding texts as tokens.
 
     Attributes:
-        max_tokens: most tokens of a text, special ones and the start token included; None: what the model takes.
-        start_token: whether a start token comes before each text, so that its first token is predicted too.
+        max_tokens: maximum number of tokens of a text, including special tokens and the start token; None means the
+            model's limit.
+        start_token: whether to put a start token before each text, so that the text's first token is predicted too.
     """
 
     max_tokens: int | None = None
@@ -30,15 +31,15 @@ class Encoder:
     """Encodes texts.
 
     Attributes:
-        limit: most tokens of a text.
-        is_plain: whether it does as the model's tokenizer does by itself.
+        limit: maximum number of tokens of a text.
+        is_plain: whether the encoding is the same as that of the model's tokenizer without options.
 
     Args:
         facts: the model.
-        encoding: how.
+        encoding: the options.
 
     Raises:
-        InputError: the tokenizer cannot be loaded, or has no start token where one is wanted.
+        InputError: the tokenizer cannot be loaded, or a start token is requested but the tokenizer has none.
     """
 
     def __init__(self, facts: ModelFacts, encoding: Encoding) -> None:
@@ -59,10 +60,10 @@ class Encoder:
     def batches(
         self, sent_ids: Ids, texts: list[str], budget: int, lengths: Lengths = "mixed"
     ) -> Iterator[tuple[Ids, TokenBlock]]:
-        """Return batches of texts of like length; they depend on the texts and the budget alone.
+        """Yield batches of texts of similar length; the batches depend only on the texts, the budget and `lengths`.
 
         Args:
-            sent_ids: the texts' ids, `[texts]`.
+            sent_ids: the ids of the texts, `[texts]`.
             texts: the texts.
             budget, lengths: as `length_batches` takes them.
         """
@@ -72,7 +73,7 @@ class Encoder:
 
 
 def with_answers(texts: list[str], answers: list[str | None]) -> list[str]:
-    """Return each text followed by its answer, where it has one.
+    """Return each text followed by its answer, if it has one.
 
     >>> with_answers(["Who?", "Why?"], ["Me.", None])
     ['Who? Me.', 'Why?']

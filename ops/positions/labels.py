@@ -1,4 +1,4 @@
-"""What a linear classifier reads out of a model's features, with and without positions: texts of other documents."""
+"""The accuracy of linear classifiers of labels on a model's features, with and without positions, on new documents."""
 
 import math
 import warnings
@@ -20,12 +20,12 @@ from ops.sampling import DOCUMENTS
 TOKENS, MAJORITY = "tokens", "majority"
 MOST_CLASSES = 100
 _TEST_SHARE = 0.3
-_STATES_C = 0.01  # inverse strength of the penalty on weights of standardised states, which are many and correlated
+_STATES_C = 0.01  # inverse strength of the penalty for standardised states, which are many and correlated
 
 
 @dataclass(frozen=True)
 class Labelled:
-    """The texts of the label check: ids, labels and documents, all `[texts]`."""
+    """The texts of the label check with their ids, labels and documents, each `[texts]`."""
 
     sent_ids: list[int]
     labels: list[str]
@@ -33,7 +33,7 @@ class Labelled:
 
     @classmethod
     def of(cls, tables: Iterable[pa.Table], column: str) -> "Labelled":
-        """Return the rows of corpus/ whose metadata have a value in this column."""
+        """Return the rows of corpus/ that have a value in this column of the metadata."""
         found = cls([], [], [])
         for table in tables:
             for row in table.to_pylist():
@@ -50,13 +50,13 @@ def check_labels(name: str, found: Labelled, seed: int, splits: int) -> None:
 
     Args:
         name: the column.
-        found: the texts that have one.
-        seed: of the splits.
-        splits: how many, at least two.
+        found: the texts that have a label.
+        seed: the seed of the splits.
+        splits: number of splits, at least two.
 
     Raises:
-        InputError: no text has one, or they are of one class, of far too many, or of one on the side of the fit in all
-            splits but one.
+        InputError: no text has a label, all texts have the same label, there are more than 100 labels, or fewer than
+            two splits are usable (see `usable_splits`).
     """
     classes = sorted(set(found.labels))
     if not classes:
@@ -79,7 +79,7 @@ def check_labels(name: str, found: Labelled, seed: int, splits: int) -> None:
 
 
 def is_test(documents: Sequence[str], seed: int, split: int) -> Bools:
-    """Tell which texts a split holds out, `[texts]` bool: those of 30 % of the documents, by a seeded draw."""
+    """Return which texts a split holds out, `[texts]` bool: the texts of a seeded random 30 % of the documents."""
     distinct = sorted(set(documents))
     order = np.random.default_rng([seed, DOCUMENTS, split]).permutation(len(distinct))
     held_out = {distinct[i] for i in order[: round(_TEST_SHARE * len(distinct))].tolist()}
@@ -87,7 +87,7 @@ def is_test(documents: Sequence[str], seed: int, split: int) -> Bools:
 
 
 def usable_splits(labels: Arrays, documents: Sequence[str], seed: int, splits: int) -> list[Bools]:
-    """Return those of so many splits that hold out some texts and leave two labels or more to fit to."""
+    """Return the splits among `splits` that hold out some texts and leave at least two labels for fitting."""
     every = (is_test(documents, seed, split) for split in range(splits))
     return [test for test in every if test.any() and len(set(labels[~test].tolist())) > 1]
 
@@ -95,20 +95,20 @@ def usable_splits(labels: Arrays, documents: Sequence[str], seed: int, splits: i
 def label_rows(
     model: str, name: str, texts: Labelled, features: Features, seed: int, splits: int
 ) -> list[dict[str, Any]]:
-    """Return the rows of `positions/labels`: a classifier for each variant's features, the tokens, and none.
+    """Return the rows of `positions/labels`: classifiers of each variant's features and of tokens, and a baseline.
 
-    Each is a logistic regression with an L2 penalty: on each variant's mean states, standardised (C = 0.01), and on the
-    tokens' tf-idf (C = 1). All are fitted and tried on the same repeated splits by document.
-    Texts that some variant did not measure are left out of all. Where fewer than two splits can be fitted to, there are
-    no rows.
+    Each classifier is a logistic regression with an L2 penalty: on each variant's standardised mean states (C = 0.01),
+    or on the tokens' tf-idf (C = 1). The baseline predicts the most frequent label. All are fitted and tested on the
+    same repeated splits by document. Texts that some variant did not measure are excluded from all classifiers. There
+    are no rows if fewer than two splits are usable.
 
     Args:
-        model: its name.
-        name: the label's column.
-        texts: those of the sample.
-        features: what the shards kept of them.
-        seed: of the splits.
-        splits: how many.
+        model: the model's name.
+        name: the column of the label.
+        texts: the texts of the sample.
+        features: the features of these texts, from all shards.
+        seed: the seed of the splits.
+        splits: number of splits.
     """
     from sklearn.feature_extraction.text import TfidfTransformer
     from sklearn.linear_model import LogisticRegression
@@ -151,13 +151,13 @@ def label_rows(
 
 
 def _majority(fitted: Arrays, held_out: Arrays) -> float:
-    """Return how often texts that are held out have the most frequent label of the others."""
+    """Return the share of held-out texts with the most frequent label of the other texts."""
     values, counts = np.unique(fitted, return_counts=True)
     return float((held_out == values[counts.argmax()]).mean())
 
 
 def bag(tokens: list[list[int]]) -> csr_matrix:
-    """Return how often each text has each token, `[texts, highest id + 1]` sparse."""
+    """Return how often each token occurs in each text, as a sparse matrix `[texts, highest id + 1]`."""
     rows = np.repeat(np.arange(len(tokens)), [len(t) for t in tokens])
     columns = np.concatenate([np.array(t, np.int64) for t in tokens])
     return csr_matrix((np.ones(len(columns)), (rows, columns)))
@@ -166,11 +166,12 @@ def bag(tokens: list[list[int]]) -> csr_matrix:
 def interval(values: Float64s) -> tuple[float, float, float]:
     """Return the mean of a value over repeated splits, and the ends of its 95 % interval.
 
-    The splits share most of their texts, so that the spread over them says too little by itself. Its variance is
-    multiplied by 1/splits + tested/fitted instead of 1/splits, with Student's quantile (Nadeau and Bengio 2003).
+    The splits share most of their texts, so that their spread alone underestimates the uncertainty. The variance over
+    splits is multiplied by 1/splits + tested/fitted instead of 1/splits, and Student's quantile is used (Nadeau and
+    Bengio 2003).
 
     Args:
-        values: one for each split, `[splits]`, at least two.
+        values: the value of each split, `[splits]`, for at least two splits.
 
     >>> [round(x, 3) for x in interval(np.array([0.5, 0.6, 0.7]))]
     [0.6, 0.224, 0.976]

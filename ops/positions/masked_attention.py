@@ -1,4 +1,4 @@
-"""Attention whose weights may be multiplied by a mask, in the place of a transformers model's own."""
+"""Attention whose weights may be multiplied by a mask; it replaces the attention of a transformers model."""
 
 from typing import Any
 
@@ -20,18 +20,18 @@ def attend(
     factor: torch.Tensor | None = None,
     **others: Any,
 ) -> tuple[torch.Tensor, None]:
-    """Return the heads' context: torch's own attention, or where `factor` is given sum_i alpha_i factor_i v_i.
+    """Return the heads' context: torch's own attention, or sum_i alpha_i factor_i v_i if `factor` is given.
 
-    The weights alpha are those of the softmax and are not made to sum to 1 again.
+    The weights alpha are the result of the softmax; after the multiplication they are not normalised to sum to 1 again.
 
     Args:
         query, key, value: `[texts, heads, tokens, head width]`.
         attention_mask: added to the scores, `[texts or 1, heads or 1, tokens, tokens]`.
-        scaling: factor of the scores.
-        factor: `[tokens, tokens]`, queries by keys.
+        scaling: the factor of the scores.
+        factor: the mask by which the weights are multiplied, `[queries, keys]`; None for torch's own attention.
 
     Returns:
-        `[texts, tokens, heads, head width]`.
+        The context, `[texts, tokens, heads, head width]`, and None in place of the weights.
     """
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 

@@ -1,17 +1,19 @@
-"""Query x key masks that tell a decoder without position embeddings what is near: the linear one, and ALiBi's.
+"""Query x key masks that give a decoder without position embeddings information on distance: linear, and ALiBi.
 
-Every mask is written out, `[1, 1 or heads, queries, keys]`; what is added hides the keys that come later too.
+Every additive mask is a complete tensor, `[1, 1 or heads, queries, keys]`, and also hides the keys after the query.
 """
 
 import math
 
 import torch
 
-LEAST = 0.1  # what the oldest visible key counts in the linear mask; the newest counts 1
+LEAST = 0.1  # weight of the oldest visible key in the linear mask; the newest has weight 1
 
 
 def linear(tokens: int) -> torch.Tensor:
-    """Return m(t, i) = 1 - 0.9 (t - i) / max(t, 1) for key i <= query t, else 0; `[tokens, tokens]` float64.
+    """Return the linear mask, `[tokens, tokens]` float64.
+
+    It is m(t, i) = 1 - 0.9 (t - i) / max(t, 1) for query t and key i <= t, and 0 for other keys.
 
     >>> linear(3).tolist()[2]
     [0.09999999999999998, 0.55, 1.0]
@@ -22,40 +24,45 @@ def linear(tokens: int) -> torch.Tensor:
 
 
 def causal(tokens: int, heads: int, dtype: torch.dtype) -> torch.Tensor:
-    """Return what is added to the scores so that no key after the query is seen."""
+    """Return the additive mask that hides the keys after the query."""
     return _hiding_later(torch.zeros(tokens, tokens, dtype=torch.float64), dtype)
 
 
 def self_only(tokens: int, heads: int, dtype: torch.dtype) -> torch.Tensor:
-    """Return what is added so that each token sees itself alone."""
+    """Return the additive mask with which each token attends only to itself."""
     hidden = torch.full((tokens, tokens), torch.finfo(dtype).min, dtype=torch.float64)
     return hidden.fill_diagonal_(0.0).to(dtype)[None, None]
 
 
 def additive_linear(tokens: int, heads: int, dtype: torch.dtype) -> torch.Tensor:
-    """Return the linear mask as older versions of transformers read it: (1 - m) times the most negative number.
+    """Return the linear mask as older versions of transformers interpret it: (1 - m) times the most negative number.
 
-    Every m below 1 so hides its key: each token sees itself alone (Hirata 2024 may have measured this).
+    In this way every m below 1 hides its key, and each token attends only to itself. Hirata 2024 may have measured
+    this.
     """
     return _hiding_later((1 - linear(tokens)) * torch.finfo(dtype).min, dtype)
 
 
 def log_linear(tokens: int, heads: int, dtype: torch.dtype) -> torch.Tensor:
-    """Return log m: added to the scores, it multiplies the attention weights by m and makes them sum to 1 again."""
+    """Return log m, which multiplies the attention weights by m when it is added to the scores.
+
+    The softmax then normalises the weights to sum to 1 again.
+    """
     return _hiding_later(linear(tokens).clamp_min(1e-9).log(), dtype)
 
 
 def alibi(tokens: int, heads: int, dtype: torch.dtype) -> torch.Tensor:
-    """Return a penalty of a slope of each head times the distance (Press, Smith and Lewis 2022)."""
+    """Return the ALiBi penalty: minus each head's slope times the distance (Press, Smith and Lewis 2022)."""
     place = torch.arange(tokens, dtype=torch.float64)
     slopes = torch.tensor(alibi_slopes(heads), dtype=torch.float64)
     return _hiding_later(-slopes[:, None, None] * (place[:, None] - place), dtype)
 
 
 def alibi_slopes(heads: int) -> list[float]:
-    """Return each head's slope: a geometric sequence from 2^(-8/n) for n heads, n a power of 2.
+    """Return each head's slope: a geometric sequence that starts at 2^(-8/n) for n heads, if n is a power of 2.
 
-    For other numbers those of the next lower power come first, then every second one of twice as many.
+    For other numbers of heads, the slopes for the next lower power of 2 come first. Then follows every second slope for
+    twice this power.
 
     >>> alibi_slopes(4)
     [0.25, 0.0625, 0.015625, 0.00390625]

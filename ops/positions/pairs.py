@@ -1,9 +1,9 @@
-"""Pairs of tokens of different texts: the mean cosine of all of them, and the spread of some that are drawn.
+"""Pairs of tokens of different texts: the mean cosine of all pairs, and the spread of a sample of pairs.
 
-The product of two sums of unit vectors is the sum of the cosines of all pairs. So the mean over all pairs of tokens of
-different texts follows from one sum for each layer and variant, without the pairs within a text. It is exact, and the
-same however texts are spread over batches and shards. A spread does not follow from sums. For it each token is paired
-with one token of a panel, which the pilot draws from its texts.
+The inner product of two sums of unit vectors is the sum of the cosines of all pairs. So the mean over all pairs of
+tokens of different texts follows from one sum for each layer and variant, minus the pairs within a text. It is exact
+and does not depend on the division of texts into batches and shards. The spread cannot be computed from sums.
+To estimate it, each token is paired with one token of a panel, which the pilot draws from its texts.
 """
 
 from collections.abc import Sequence
@@ -21,11 +21,11 @@ PANEL_TOKENS = 512
 
 
 class Panel(NamedTuple):
-    """The tokens with which others are paired.
+    """The tokens with which other tokens are paired.
 
     Attributes:
-        sent_ids: the text of each, `[tokens]` int64.
-        states: its default state in each layer, `[layers, tokens, width]` float32.
+        sent_ids: the id of each token's text, `[tokens]` int64.
+        states: the default state of each token in each layer, `[layers, tokens, width]` float32.
     """
 
     sent_ids: Int64s
@@ -33,7 +33,7 @@ class Panel(NamedTuple):
 
 
 class PanelDraw:
-    """A seeded uniform draw of tokens as texts come; it does not depend on their order or on their batches."""
+    """A seeded uniform draw of tokens from batches of texts; it does not depend on the batches or their order."""
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
@@ -43,8 +43,8 @@ class PanelDraw:
         """Add tokens.
 
         Args:
-            sent_ids, places: the text of each token and its place there, `[tokens]` int64.
-            states: their states, `[layers, tokens, width]` float32.
+            sent_ids, places: the id of each token's text and the token's position in it, `[tokens]` int64.
+            states: the states of the tokens, `[layers, tokens, width]` float32.
         """
         rank = priorities(_keys(sent_ids, places), self.seed, PANEL)
         first = np.argsort(rank, kind="stable")[:PANEL_TOKENS]
@@ -60,19 +60,19 @@ class PanelDraw:
         self._drawn = (new[0][first], new[1][first], new[2][:, first])
 
     def result(self) -> Panel:
-        """Return the tokens that are drawn; none where there were none."""
+        """Return the drawn tokens; the panel is empty if no tokens were added."""
         if self._drawn is None:
             return Panel(np.zeros(0, np.int64), np.zeros((0, 0, 0), np.float32))
         return Panel(*self._drawn[1:])
 
 
 def draw_partners(panel: Int64s, sent_ids: Int64s, places: Int64s, seed: int) -> tuple[Int64s, Bools]:
-    """Return the token of the panel with which each token is paired, and whether it is of another text.
+    """Return the panel index of each token's partner, and whether the partner belongs to another text.
 
     Args:
-        panel: the texts of the panel's tokens, `[panel]` int64.
-        sent_ids, places: the text of each token and its place there, `[tokens]` int64.
-        seed: the run's.
+        panel: the ids of the texts of the panel's tokens, `[panel]` int64.
+        sent_ids, places: the id of each token's text and the token's position in it, `[tokens]` int64.
+        seed: the run's seed.
     """
     drawn = priorities(_keys(sent_ids, places), seed, PAIRS) % np.uint64(len(panel))
     partners = drawn.astype(np.int64)
@@ -80,26 +80,27 @@ def draw_partners(panel: Int64s, sent_ids: Int64s, places: Int64s, seed: int) ->
 
 
 def text_sums(layers: Sequence[Vectors], lengths: torch.Tensor) -> torch.Tensor:
-    """Return the sum of each text's unit vectors, `[texts, 2 * layers, width]` float32: as they are and centred.
+    """Return the sums of each text's plain and centred unit vectors, `[texts, 2 * layers, width]` float32.
 
     Args:
-        layers: the tokens' directions in each layer, text after text.
-        lengths: tokens of each text, `[texts]` int64.
+        layers: the directions of the tokens in each layer, text after text.
+        lengths: number of tokens of each text, `[texts]` int64.
     """
     every = (part for own in layers for part in (own.units, own.centred))
     return torch.stack([torch.segment_reduce(part, "sum", lengths=lengths, axis=0) for part in every], 1)
 
 
 def sum_of_pairs(found: torch.Tensor, default: torch.Tensor, lengths: torch.Tensor) -> tuple[Float64s, Float64s]:
-    """Return what the mean over all pairs is made of, to be added up over all texts.
+    """Return the sums from which the mean over all pairs is computed; they can be added over texts.
 
     Args:
-        found, default: the `text_sums` of the same texts under a variant and as they are.
-        lengths: their tokens, `[texts]`.
+        found, default: the `text_sums` of the same texts under a variant and under `default`.
+        lengths: number of tokens of each text, `[texts]`.
 
     Returns:
-        The sum of the unit vectors under the variant, `[2 * layers * width]`. Then the sum of the cosines of all pairs
-        within a text, `[2 * layers]`, the number of tokens, and that of these pairs. Both float64.
+        Two float64 arrays. The first is the sum of the unit vectors under the variant, `[2 * layers * width]`. The
+        second contains the sum of the cosines of all pairs within a text, `[2 * layers]`, followed by the number of
+        tokens and the number of these pairs.
     """
     own, wide = found.double(), lengths.double()
     within = (own * default.double()).sum(2).sum(0)
@@ -108,12 +109,12 @@ def sum_of_pairs(found: torch.Tensor, default: torch.Tensor, lengths: torch.Tens
 
 
 def mean_of_pairs(units: Float64s, within: Float64s, default_units: Float64s, tokens: float) -> Float64s:
-    """Return the mean cosine of all pairs of tokens of different texts, `[2 * layers]`; NaN where there are none.
+    """Return the mean cosine of all pairs of tokens of different texts, `[2 * layers]`; NaN if there are no pairs.
 
     Args:
         units, within: the sums of a variant, as `sum_of_pairs` returns them.
-        default_units: the unit vectors' sum by default.
-        tokens: how many tokens that one is of.
+        default_units: the sum of the unit vectors under `default`.
+        tokens: number of tokens in `default_units`.
     """
     cosines, (own, squares) = within[:-2], within[-2:]
     every = (units.reshape(len(cosines), -1) * default_units.reshape(len(cosines), -1)).sum(1)

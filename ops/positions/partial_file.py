@@ -1,4 +1,4 @@
-"""What one shard adds to the positions tables: a row for each group of values and each text of the label check."""
+"""One shard's part of the positions tables: a row for each group of values and each text of the label check."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ _SCHEMA = pa.schema(
     [
         ("kind", pa.string()),
         ("variant", pa.string()),
-        ("key", pa.int64()),  # group, column of a histogram, or text
+        ("key", pa.int64()),  # group, column of a histogram, or id of a text
         ("n", pa.int64()),
         ("mean", pa.list_(pa.float64())),  # or a sum
         ("m2", pa.list_(pa.float64())),
@@ -30,8 +30,8 @@ class Features(NamedTuple):
     """The texts of the label check.
 
     Attributes:
-        tokens: token ids of each text, by its id.
-        vectors: by variant, the mean of the last layer's states of each text that it measured, by its id.
+        tokens: for each text's id, its token ids.
+        vectors: for each variant and each id of a measured text, the mean of the last layer's states.
     """
 
     tokens: dict[int, list[int]]
@@ -39,7 +39,7 @@ class Features(NamedTuple):
 
 
 def to_table(result: PositionsResult) -> pa.Table:
-    """Return a shard's rows."""
+    """Return a shard's result as a table."""
     totals = result.sums.result()
     rows: list[dict[str, Any]] = []
     for (kind, variant), moments in sorted(totals.moments.items()):
@@ -59,11 +59,11 @@ def to_table(result: PositionsResult) -> pa.Table:
 
 
 def merge(tables: Iterable[pa.Table], variants: Iterable[str] = ()) -> tuple[Totals, Features]:
-    """Join the tables of shards in the order given, so that rounding is the same in every run.
+    """Merge the tables of shards in the given order, so that rounding is the same in every run.
 
     Args:
-        tables: as `to_table` made them.
-        variants: those that the features are of, also where no text has any under one of them.
+        tables: the tables of `to_table`.
+        variants: the variants of the features; each gets an entry, even if no text has features under it.
     """
     totals, features = Totals(), Features({}, {name: {} for name in variants})
     for table in tables:
@@ -72,7 +72,7 @@ def merge(tables: Iterable[pa.Table], variants: Iterable[str] = ()) -> tuple[Tot
 
 
 def read_totals(table: pa.Table, features: Features) -> Totals:
-    """Return what `to_table` laid out; the texts of the label check are put into `features`."""
+    """Return the totals from a table of `to_table`; the texts of the label check are added to `features`."""
     moments: dict[tuple[str, str], list[dict[str, Any]]] = {}
     counts: dict[tuple[str, str], list[list[int]]] = {}
     sums: dict[tuple[str, str], Float64s] = {}

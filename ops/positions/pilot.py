@@ -16,24 +16,25 @@ from ops.positions.reader import Batch, VariantReader
 from ops.positions.shard import Batches, Means
 from ops.positions.variants import DEFAULT, SHIFTED
 
-_PANEL, _NORMS = "panel", ""  # names of rows that are no variant's means
-# The pilot is a fiftieth of the corpus within these bounds. Means of 64 texts left 0.01 in the cosines of random pairs.
+_PANEL, _NORMS = "panel", ""  # names of rows that are not a variant's means
+# The pilot is a fiftieth of the corpus within these bounds. Means over only 64 texts left an error of 0.01 in the
+# cosines of random pairs.
 PILOT_SHARE, LEAST, MOST = 50, 512, 2_048
 
 
 def pilot_size(sentences: int) -> int:
-    """Return the number of texts whose mean states are taken for all."""
+    """Return the number of texts in the pilot, whose mean states are used for the complete corpus."""
     return min(sentences, max(LEAST, min(MOST, sentences // PILOT_SHARE)))
 
 
 class Pilot(NamedTuple):
-    """What a sample of texts says.
+    """The results of the pilot on a sample of texts.
 
     Attributes:
-        means: by variant, `default` among them, each layer's mean state, `[layers, width]`.
+        means: for each variant and `default`, each layer's mean state, `[layers, width]`.
         panel: the tokens with which random pairs are made.
-        texts: by variant, how many texts that is the mean of.
-        shortest: tokens of the shortest text; 0 where there is none.
+        texts: for each variant and `default`, the number of texts in the mean.
+        shortest: number of tokens of the shortest text; 0 if there are no texts.
     """
 
     means: Means
@@ -45,15 +46,15 @@ class Pilot(NamedTuple):
 def mean_states(reader: VariantReader, variants: tuple[str, ...], batches: Batches, pad_id: int, device: str) -> Pilot:
     """Return each layer's mean state under every variant and `default`, and the panel.
 
-    Means are `[layers, width]`. Texts with a state that is not finite, and those that a variant has no positions for,
-    are left out.
+    Means are `[layers, width]`. Texts with a state that is not finite are left out of a variant's mean. So are texts
+    that are too long for the positions of a variant.
 
     Args:
         reader: the model.
-        variants: beside `default`.
+        variants: the variants other than `default`.
         batches: the texts.
-        pad_id: token that fills up.
-        device: the model's.
+        pad_id: the id of the padding token.
+        device: the model's device.
     """
     sums: dict[str, torch.Tensor] = {}
     counts = dict.fromkeys((DEFAULT, *variants), 0)
@@ -83,11 +84,11 @@ def mean_states(reader: VariantReader, variants: tuple[str, ...], batches: Batch
 
 
 def check_pilot(found: Pilot, shift: int, facts: ModelFacts) -> None:
-    """Refuse what leaves a variant without a text, since without its mean state nothing can be compared.
+    """Refuse a pilot in which a variant has no text, because nothing can be compared without its mean state.
 
     Args:
-        found: the pilot.
-        shift: of the variant `shifted`.
+        found: the results of the pilot.
+        shift: the shift of the variant `shifted`.
         facts: the model.
 
     Raises:
@@ -108,7 +109,7 @@ def check_pilot(found: Pilot, shift: int, facts: ModelFacts) -> None:
 
 
 def pilot_table(means: Means, panel: Panel, norms: Float32s) -> pa.Table:
-    """Return the pilot's rows: mean states by variant and layer, the panel's, and norms of the position embeddings."""
+    """Return the pilot as a table: mean states by variant and layer, the panel, and norms of position embeddings."""
     rows = [(name, i, None, layer) for name, mean in means.items() for i, layer in enumerate(mean, 1)]
     for i, layer in enumerate(panel.states, 1):
         rows += [(_PANEL, i, sent_id, state) for sent_id, state in zip(panel.sent_ids.tolist(), layer, strict=True)]
@@ -120,7 +121,7 @@ def pilot_table(means: Means, panel: Panel, norms: Float32s) -> pa.Table:
 
 
 def read_pilot(table: pa.Table) -> tuple[Means, Panel, Float32s]:
-    """Return what `pilot_table` laid out."""
+    """Return the means, the panel and the norms from a table of `pilot_table`."""
     found: dict[str, list[Float32s]] = {}
     for name, values in zip(table["variant"].to_pylist(), table["values"], strict=True):
         found.setdefault(name, []).append(values.values.to_numpy())

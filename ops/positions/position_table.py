@@ -1,4 +1,4 @@
-"""Where a model keeps its learned position embeddings, and where they join the word embeddings."""
+"""The modules of a model that contain its learned position embeddings and that receive the sum of all embeddings."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,8 @@ from ops.errors import InputError, with_article
 from ops.model.load import ModelFacts
 
 _ENCODER = ("embeddings.position_embeddings", "embeddings.LayerNorm")
-# By architecture: the table, and the module that gets the sum of all embeddings. Relative to the model without a head.
+# For each architecture: the names, in the model without a head, of the table and of the module that receives the sum of
+# all embeddings.
 TABLES = {
     "bert": _ENCODER,
     "roberta": _ENCODER,
@@ -28,9 +29,9 @@ class PositionTable:
     """The position embeddings of a model.
 
     Attributes:
-        table: its rows by position number.
+        table: the table of position embeddings; a row is a position number.
         joined: the module whose first argument is the sum of word, position and segment embeddings.
-        first: number of the first token's position (RoBERTa and its kin count from 2).
+        first: the position number of the first token (RoBERTa and similar models count from 2).
     """
 
     table: nn.Embedding
@@ -38,7 +39,7 @@ class PositionTable:
     first: int
 
     def norms(self) -> torch.Tensor:
-        """Return the Euclidean norm of each position's embedding, from the first token's on, `[positions]` float32."""
+        """Return the Euclidean norms of the position embeddings, from the first token's on, `[positions]` float32."""
         norms: torch.Tensor = torch.linalg.vector_norm(self.table.weight[self.first :].detach().float(), dim=1)
         return norms.cpu()
 
@@ -47,7 +48,7 @@ def check_positions(facts: ModelFacts) -> None:
     """Refuse a model without a table of learned, absolute position embeddings.
 
     Raises:
-        InputError: its positions are of another kind, or where they stand is not known.
+        InputError: the model's positions are of another kind, or the place of its position embeddings is not known.
     """
     if facts.model_type not in TABLES:
         raise InputError(
@@ -66,7 +67,7 @@ def find_table(model: nn.Module, facts: ModelFacts) -> PositionTable:
     """Return the position embeddings of a model without a head, as `AutoModel` loads it.
 
     Raises:
-        InputError: its architecture is not known, or the model has no such table.
+        InputError: the architecture is not known, or the model has no such table.
     """
     check_positions(facts)
     name, joined = TABLES[facts.model_type]

@@ -1,4 +1,4 @@
-"""A model's states under each variant of its positions: every layer's, token by token, and a decoder's predictions."""
+"""A model's states in every layer under each variant of its positions, and the losses of a decoder's predictions."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +14,7 @@ from ops.positions.position_table import DECODERS, find_table
 from ops.positions.variants import VARIANTS, Texts
 from ops.shards import Ids
 
-_LOGITS_AT_ONCE = 256  # tokens: their logits over a vocabulary of 50,000 take 50 MB
+_LOGITS_AT_ONCE = 256  # number of tokens, whose logits over a vocabulary of 50,000 take 50 MB
 
 
 @dataclass(frozen=True)
@@ -22,10 +22,10 @@ class Batch:
     """Some texts on the model's device.
 
     Attributes:
-        sent_ids: the texts, `[texts]` int64.
-        ids: token ids, `[texts, longest]` int64.
-        real: which of them are tokens and no padding, bool.
-        owner: the row of each token's text, `[tokens]` int64; tokens lie text after text.
+        sent_ids: the ids of the texts, `[texts]` int64.
+        ids: the token ids, `[texts, longest]` int64.
+        real: which positions are tokens and not padding, `[texts, longest]` bool.
+        owner: the row of each token's text, `[tokens]` int64, with tokens in the order of the texts.
     """
 
     sent_ids: Ids
@@ -41,13 +41,13 @@ class Batch:
 
 @dataclass(frozen=True)
 class States:
-    """What a model computes of a batch under one variant.
+    """The results of a model for a batch under one variant.
 
     Attributes:
-        layers: for each layer, from the first to the last, `[tokens, width]` float32.
-        loss: -log of the probability of each token that is predicted, `[predicted]` float32; None of an encoder.
-        joined: norms of each token's sum of embeddings, and shares of its position embedding in it (`INPUT_VALUES`),
-            `[tokens, 3]` float32; None unless asked for.
+        layers: the states of each layer, from the first to the last, `[tokens, width]` float32.
+        loss: -log of the probability of each predicted token, `[predicted]` float32; None for an encoder.
+        joined: the norm of each token's sum of embeddings, and the ratio and share of its position embedding in this
+            sum (`INPUT_VALUES`), `[tokens, 3]` float32; None unless requested.
         measured: which texts have a position for every token, `[texts]` bool.
     """
 
@@ -65,8 +65,8 @@ class VariantReader:
 
     Args:
         facts: the model.
-        device, dtype: where and how it computes.
-        shift, seed: options of the variants.
+        device, dtype: the device and the arithmetic of the model.
+        shift, seed: the options of the variants `shifted` and `shuffled`.
 
     Raises:
         InputError: the model cannot be loaded, or has no table of position embeddings.
@@ -79,14 +79,14 @@ class VariantReader:
 
     @classmethod
     def of(cls, model: nn.Module, facts: ModelFacts, shift: int = 16, seed: int = 0) -> "VariantReader":
-        """Return a reader of a model that is loaded already: a decoder with the head that predicts."""
+        """Return a reader of a model that is already loaded; a decoder must have its prediction head."""
         reader = cls.__new__(cls)
         reader.decoder = facts.model_type in DECODERS
         reader.use(model, facts, shift, seed)
         return reader
 
     def use(self, model: Any, facts: ModelFacts, shift: int, seed: int) -> None:
-        """Read this model from here on."""
+        """Set the model that this reader reads."""
         self.model: nn.Module = model.base_model if self.decoder else model
         self.head: Any = model.lm_head if self.decoder else None
         self.heads = int(model.config.num_attention_heads)
@@ -99,19 +99,19 @@ class VariantReader:
 
     @torch.inference_mode()
     def read(self, batch: Batch, variant: str, joined: bool = False) -> States:
-        """Return what the model computes of a batch under a variant.
+        """Return the results of the model for a batch under a variant.
 
         Args:
             batch: some texts.
-            variant: its name.
-            joined: return what the position embeddings are of the model's input too.
+            variant: the name of the variant.
+            joined: whether to return `joined`, the part of the position embeddings in the model's input.
         """
         own = VARIANTS[variant]
         place = _Place(self, batch, variant, joined)
         inputs: dict[str, Any] = {"input_ids": batch.ids, "attention_mask": batch.real.long()}
         tokens, device = batch.ids.shape[1], batch.ids.device
         if own.bias is not None:
-            # Texts are padded on the right, where no token before looks: one mask does for all of them.
+            # Texts are padded on the right, and no token attends to later positions, so one mask fits all texts.
             inputs["attention_mask"] = own.bias(tokens, self.heads, self.dtype).to(device)
         if own.factor:
             inputs["factor"] = linear(tokens).to(self.dtype).to(device)
@@ -136,12 +136,12 @@ class VariantReader:
 
 
 def predicted_tokens(owner: torch.Tensor) -> torch.Tensor:
-    """Return the places of the tokens that another one of their text comes before, `[predicted]` int64."""
+    """Return the indices of all tokens except the first token of each text, `[predicted]` int64."""
     return (owner[1:] == owner[:-1]).nonzero()[:, 0] + 1
 
 
 class _Place:
-    """Puts a variant's position embeddings in the place of the model's while a batch is read."""
+    """Replaces the model's position embeddings by those of a variant while a batch is read."""
 
     def __init__(self, reader: VariantReader, batch: Batch, variant: str, joined: bool) -> None:
         self.reader, self.batch, self.joined = reader, batch, joined

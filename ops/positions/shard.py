@@ -1,4 +1,4 @@
-"""One shard's measurement: each batch is read by the model as it is and under every variant, and reduced at once."""
+"""The measurement of one shard: the model reads each batch under `default` and every variant, and sums are kept."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -18,23 +18,25 @@ from ops.positions.variants import DEFAULT
 from ops.shards import Ids
 
 Batches = Iterator[tuple[Ids, Sequence[Tokens]]]
-_MOST_LOSS = 80.0  # nats: a perplexity of 5e34, which a float32 holds
+_MOST_LOSS = 80.0  # nats: a perplexity of 5e34, which float32 can represent
 Means = dict[str, Float32s]
 
 
 @dataclass
 class PositionsResult:
-    """One shard's outcome.
+    """The result of one shard.
 
     Attributes:
-        sums: what the tables are made of.
-        scored: texts that were measured.
-        unscored: texts with a value that is not finite.
-        truncated: texts that were cut.
-        tokens: tokens that were measured.
-        beyond: by variant, the ids of the texts that it has no positions for (`shifted`), and that it leaves out.
-        unpredicted: texts of one token, which nothing of is predicted (decoders).
-        features: of each text of the label check its token ids, and by variant the mean of its last layer's states.
+        sums: the sums from which the tables are made.
+        scored: number of texts that were measured.
+        unscored: the ids of the texts with a value that is not finite.
+        truncated: number of texts that were truncated.
+        tokens: number of tokens that were measured.
+        beyond: for each variant, the ids of the texts that are left out because they need positions beyond the model's
+            table (`shifted`).
+        unpredicted: number of texts with one token, in which nothing is predicted (decoders).
+        features: for each text of the label check, its token ids, and for each variant the mean of its last layer's
+            states.
     """
 
     sums: Sums
@@ -52,13 +54,13 @@ class PositionsScorer:
 
     Args:
         reader: the model.
-        classes: its tokenizer's token classes.
-        variants: what to measure beside `default`.
-        means: by variant, `default` among them, each layer's mean state, `[layers, width]`.
-        panel: the tokens with which others are paired, at least one.
-        pad_id: token that fills up.
-        limit: most tokens of a text.
-        device: the model's.
+        classes: the token classes of the model's tokenizer.
+        variants: the variants to measure in addition to `default`.
+        means: for each variant and `default`, each layer's mean state, `[layers, width]`.
+        panel: the tokens with which other tokens are paired, at least one.
+        pad_id: the id of the padding token.
+        limit: maximum number of tokens of a text.
+        device: the model's device.
     """
 
     def __init__(
@@ -80,7 +82,7 @@ class PositionsScorer:
         self.panel_texts = panel.sent_ids
 
     def measure_shard(self, batches: Batches, sampled: Iterable[int] = ()) -> PositionsResult:
-        """Measure a shard's texts; `sampled` are the ids of those whose features the label check wants."""
+        """Measure a shard's texts; `sampled` are the ids of the texts whose features the label check needs."""
         result = PositionsResult(Sums(self.device), beyond={name: [] for name in self.variants})
         wanted = set(sampled)
         for sent_ids, batch in batches:
@@ -130,7 +132,7 @@ class PositionsScorer:
                 result.features[int(sent_ids[row])] = (batch[row].ids, own_features)
 
     def _pairs(self, layers: list[Vectors], groups: "_Groups") -> torch.Tensor:
-        """Return the cosine of each token's state with its partner's default one, `[tokens, 2 * layers]`."""
+        """Return the cosines of each token's state with its partner's default state, `[tokens, 2 * layers]`."""
         return _columns([cosines(own, panel[groups.partners]) for own, panel in zip(layers, self.panel, strict=True)])
 
     def _add(
@@ -162,7 +164,7 @@ class PositionsScorer:
             predicted = predicted_tokens(texts.owner)
             there = good[predicted]
             loss, owner = found.loss[there], texts.owner[predicted][there]
-            # float32 would not hold 1/p of the rarest; float64 does, and its square.
+            # float32 cannot represent 1/p of the rarest tokens; float64 can represent it and its square.
             loss = loss.double()
             both = torch.stack([loss, loss.clamp(max=_MOST_LOSS).exp()], 1)
             sums.add(LOSS, name, groups.places[predicted][there], both, self.limit)
@@ -173,7 +175,7 @@ class PositionsScorer:
 
 
 class _Groups:
-    """Of each token of a batch its class, its place in its text and its partner; of each text its tokens."""
+    """The class, the position in the text and the partner of each token of a batch, and the length of each text."""
 
     def __init__(self, texts: Batch, classes: torch.Tensor) -> None:
         self.texts = texts
@@ -182,14 +184,14 @@ class _Groups:
         self.lengths = texts.real.sum(1)
 
     def pair(self, panel: Ids, seed: int) -> None:
-        """Draw each token's partner from a panel; `panel` has the text of each of its tokens."""
+        """Draw each token's partner from a panel; `panel` contains the id of the text of each of its tokens."""
         owner, places = self.texts.owner.cpu().numpy(), self.places.cpu().numpy()
         drawn = draw_partners(panel, self.texts.sent_ids[owner], places, seed)
         self.partners, self.apart = (torch.from_numpy(values).to(self.places.device) for values in drawn)
 
 
 class _Found:
-    """What is kept of a batch under one variant until it is known which of its texts are finite."""
+    """The values of a batch under one variant, kept until it is known which texts are finite under all variants."""
 
     def __init__(
         self, states: States, same: torch.Tensor | None, pair: torch.Tensor, sums: torch.Tensor, texts: Batch
@@ -200,7 +202,7 @@ class _Found:
         self.features: dict[int, Float32s] = {}
 
     def pool_sampled(self, sent_ids: Ids, sampled: set[int]) -> None:
-        """Keep the mean states of the sampled texts, by row, and let go of all tokens' states."""
+        """Store the mean states of the sampled texts by row, and release the states of all tokens."""
         for row, sent_id in enumerate(sent_ids.tolist()):
             if sent_id in sampled:
                 self.features[row] = self._last[self._texts.owner == row].mean(0).cpu().numpy()
@@ -208,7 +210,7 @@ class _Found:
 
 
 def _columns(layers: list[torch.Tensor]) -> torch.Tensor:
-    """Return the values of all layers side by side, `[rows, layers * values]`."""
+    """Return the concatenated values of all layers, `[rows, layers * values]`."""
     return torch.cat(layers, 1)
 
 

@@ -1,4 +1,4 @@
-"""What is kept of a stream of texts: mean and spread of many values by group, and histograms of cosines."""
+"""Sums over a stream of texts: mean and spread of many values by group, and histograms of cosines."""
 
 from collections.abc import Iterable
 
@@ -10,16 +10,16 @@ from ops.positions.compare import EDGES
 from ops.reducers.histogram import Histogram
 from ops.reducers.token_moments import TokenMoments, TokenSums
 
-# What is grouped by what: cosines of tokens by class and by position, cosines of random pairs, what predicted tokens
-# cost by position, perplexities of texts, and the input's norms by position.
+# The kinds of grouped values: cosines of tokens by class and by position, cosines of random pairs, losses of predicted
+# tokens by position, perplexities of texts, and the input's norms by position.
 CLASS, POSITION, PAIR, LOSS, TEXT, INPUT = "class", "position", "pair", "loss", "text", "input"
-# What is only summed: the unit vectors of all tokens, and the cosines of the pairs within a text with their number.
+# The kinds of sums without groups: the unit vectors of all tokens, and the cosines and number of pairs within a text.
 UNITS, WITHIN = "units", "within"
 Key = tuple[str, str]
 
 
 class Sums:
-    """Sums by kind and variant as batches come, on one device; `result` is what shards are merged by."""
+    """Sums by kind and variant over batches on one device; `result` returns totals that can be merged over shards."""
 
     def __init__(self, device: torch.device | str = "cpu") -> None:
         self.device = device
@@ -31,9 +31,9 @@ class Sums:
         """Add values.
 
         Args:
-            kind, variant: which sums.
+            kind, variant: the kind and the variant of the values.
             groups: the group of each row, `[rows]` int64, below `most`.
-            values: `[rows, columns]` float32.
+            values: the values, `[rows, columns]` float32.
             most: number of groups.
         """
         if (kind, variant) not in self._sums:
@@ -41,18 +41,18 @@ class Sums:
         self._sums[kind, variant].update(groups, values)
 
     def count(self, kind: str, variant: str, cosines: torch.Tensor) -> None:
-        """Count cosines `[rows, columns]` into histograms, one a column."""
+        """Count cosines, `[rows, columns]`, in one histogram for each column."""
         if (kind, variant) not in self._histograms:
             edges = EDGES.to(self.device).expand(cosines.shape[1], -1).contiguous()
             self._histograms[kind, variant] = Histogram(edges)
         self._histograms[kind, variant].update(cosines.contiguous())
 
     def total(self, kind: str, variant: str, values: Float64s) -> None:
-        """Add up values of a fixed number, `[columns]` float64."""
+        """Add an array of values, `[columns]` float64, to the sum of this kind and variant."""
         self._totals[kind, variant] = self._totals.get((kind, variant), 0.0) + values
 
     def result(self) -> "Totals":
-        """Return what was summed so far."""
+        """Return the totals so far."""
         moments = {key: sums.result() for key, sums in self._sums.items()}
         counts = {key: h.result().cpu().numpy() for key, h in self._histograms.items()}
         return Totals(moments, counts, dict(self._totals))
@@ -61,8 +61,8 @@ class Sums:
 class Totals:
     """Moments by group, counts `[columns, bins]` int64 and sums `[columns]` float64, by kind and variant.
 
-    A reducer of disjoint sets of texts: `Totals()` is empty, `merge` joins two. Counts are whole; moments and sums are
-    merged exactly but for rounding, which depends on the order.
+    Totals of disjoint sets of texts can be combined: `Totals()` is empty, and `merge` joins two. Counts are integers.
+    Moments and sums are merged exactly except for rounding, which depends on the order.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Totals:
         self.moments, self.counts, self.sums = moments or {}, counts or {}, sums or {}
 
     def merge(self, other: "Totals") -> "Totals":
-        """Return the totals of two disjoint sets of texts together."""
+        """Return the totals of the union of two disjoint sets of texts."""
         moments, counts, sums = dict(self.moments), dict(self.counts), dict(self.sums)
         for key, found in other.moments.items():
             moments[key] = moments[key].merge(found) if key in moments else found
@@ -85,12 +85,12 @@ class Totals:
         return Totals(moments, counts, sums)
 
     def variants(self, kind: str, order: Iterable[str]) -> list[str]:
-        """Return the variants that have moments of a kind, in this order."""
+        """Return the variants in `order` that have moments of this kind."""
         return [variant for variant in order if (kind, variant) in self.moments]
 
 
 def all_groups(moments: TokenMoments) -> TokenMoments:
-    """Return the moments of all groups together, as one of the number 0."""
+    """Return the moments over all groups, as a single group with the id 0."""
     whole = TokenMoments.empty(moments.mean.shape[1])
     for i in range(len(moments.ids)):
         own = TokenMoments(

@@ -19,11 +19,11 @@ from ops.reducers.token_moments import TokenMoments
 from ops.schema import TABLES, schema
 
 Rows = list[dict[str, Any]]
-_MOST_LOSS = 88.0  # whose exp a float32 still holds
+_MOST_LOSS = 88.0  # float32 can represent its exponential
 
 
 def corpus_tables(totals: Totals, facts: ModelFacts, norms: Float32s, seed: int) -> dict[str, pa.Table]:
-    """Return every table that the merged totals give, by name; those of perplexities have no rows for an encoder."""
+    """Return all tables from the merged totals, by name; the perplexity tables have no rows for an encoder."""
     return {
         "positions/similarity": similarity_rows(totals, facts, seed),
         "positions/by_class": class_rows(totals, facts),
@@ -35,11 +35,11 @@ def corpus_tables(totals: Totals, facts: ModelFacts, norms: Float32s, seed: int)
 
 
 def similarity_rows(totals: Totals, facts: ModelFacts, seed: int) -> pa.Table:
-    """Return `positions/similarity`: every layer and variant with each thing that it is compared with.
+    """Return `positions/similarity`: a row for each layer, variant and reference that it is compared with.
 
-    The mean of random pairs is that of all pairs of tokens of different texts; their spread and histogram are of those
-    that were drawn. The Gaussian reference is the same for every layer and variant: it stands with each, so that a row
-    of the table always finds it.
+    For random pairs, the mean is over all pairs of tokens of different texts, but the spread and the histogram are over
+    the drawn pairs. The Gaussian reference is the same for every layer and variant. It is repeated for each of them, so
+    that every row of the table can be compared with it.
     """
     edges = EDGES.numpy()
     gaussian = Sums()
@@ -75,7 +75,7 @@ def _mean_of_pairs(totals: Totals, variant: str) -> Float64s:
 
 
 def class_rows(totals: Totals, facts: ModelFacts) -> pa.Table:
-    """Return `positions/by_class`; a class that no token has, has no row."""
+    """Return `positions/by_class`; a class without tokens has no row."""
     return _grouped("positions/by_class", CLASS, "token_class", lambda group: CLASSES[group], totals, facts)
 
 
@@ -112,7 +112,7 @@ def perplexity_position_rows(totals: Totals, facts: ModelFacts) -> pa.Table:
 
 
 def norm_rows(totals: Totals, facts: ModelFacts, norms: Float32s) -> pa.Table:
-    """Return `positions/norms`: every position of the model's table, with the corpus's tokens where there are any."""
+    """Return `positions/norms`: a row for every position of the model's table, with means over its tokens if any."""
     found = totals.moments.get((INPUT, DEFAULT), TokenMoments.empty(len(INPUT_VALUES)))
     place = {position: i for i, position in enumerate(found.ids.tolist())}
     rows: Rows = []

@@ -1,4 +1,4 @@
-"""The variants of a model: what becomes of each token's position, and what a decoder's attention is masked by."""
+"""The variants of a model: the position given to each token, and the mask of a decoder's attention."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -17,13 +17,13 @@ Mask = Callable[[int, int, torch.dtype], torch.Tensor]
 
 @dataclass(frozen=True)
 class Texts:
-    """What a variant may look at in a batch.
+    """The data of a batch that a variant may use.
 
     Attributes:
         places: the position numbers that the model itself gives the tokens, `[texts, tokens]` int64.
-        real: which of them are tokens and no padding, of that shape, bool.
-        sent_ids: the texts, `[texts]` int64.
-        shift, seed: options.
+        real: which positions are tokens and not padding, `[texts, tokens]` bool.
+        sent_ids: the ids of the texts, `[texts]` int64.
+        shift, seed: the options of the variants.
     """
 
     places: torch.Tensor
@@ -34,7 +34,7 @@ class Texts:
 
 
 def shuffle(texts: Texts) -> torch.Tensor:
-    """Return each text's position numbers in an order drawn by the seed and the text's own id."""
+    """Return each text's position numbers in a random order that depends on the seed and the text's id."""
     moved = texts.places.clone()
     for row, (sent_id, length) in enumerate(zip(texts.sent_ids.tolist(), texts.real.sum(1).tolist(), strict=True)):
         order = np.random.default_rng([texts.seed, POSITIONS, sent_id]).permutation(length)
@@ -43,7 +43,7 @@ def shuffle(texts: Texts) -> torch.Tensor:
 
 
 def move_on(texts: Texts) -> torch.Tensor:
-    """Return the position numbers moved on by `shift`; some may be beyond the model's table."""
+    """Return the position numbers increased by `shift`; some may be beyond the model's table."""
     return texts.places + texts.shift
 
 
@@ -57,10 +57,10 @@ class Variant:
     """One variant.
 
     Attributes:
-        embeds: whether position embeddings are added at all.
-        positions: from a batch to the position numbers whose embeddings are added; None: those of the model.
-        bias: what is added to the attention's scores; None: what the model adds.
-        factor: whether the attention's weights are multiplied by the linear mask afterwards.
+        embeds: whether position embeddings are added.
+        positions: returns the position numbers for a batch, whose embeddings are added; None for the model's own.
+        bias: returns the mask that is added to the attention scores; None for the model's own mask.
+        factor: whether the attention weights are multiplied by the linear mask after the softmax.
     """
 
     embeds: bool = True
@@ -84,19 +84,19 @@ VARIANTS: dict[str, Variant] = {
     "multiplicative_linear": Variant(bias=masks.log_linear),
 }
 ENCODER_VARIANTS = tuple(name for name, v in VARIANTS.items() if name != DEFAULT and v.bias is None)
-# Asked for by no one: of a decoder all that Hirata 2024 has, and the mask that the slides leave for later.
+# Measured by default: for a decoder all variants of Hirata 2024, and the mask that the slides leave for later.
 DECODER_DEFAULTS = tuple(name for name, v in VARIANTS.items() if not v.embeds)
 
 
 def choose_variants(names: Iterable[str], decoder: bool) -> tuple[str, ...]:
-    """Return the variants to measure beside `default`, in their order; where none is named, those of the kind of model.
+    """Return the variants to measure in addition to `default`, in order; without names, the model kind's defaults.
 
     Args:
-        names: as the user gave them; `default` is measured anyway.
-        decoder: whether the model is one.
+        names: the names that the user gave; `default` is always measured.
+        decoder: whether the model is a decoder.
 
     Raises:
-        InputError: there is no such variant, or it is one of decoders alone.
+        InputError: a variant does not exist or is only for decoders, or only `default` is named.
     """
     wanted = dict.fromkeys(names)
     possible = tuple(VARIANTS) if decoder else (DEFAULT, *ENCODER_VARIANTS)

@@ -1,4 +1,4 @@
-"""A cluster's psi in a head: means over its tokens, set against random groups of its size and random directions."""
+"""A cluster's psi in a head: means over its tokens, compared with random groups of its size and random directions."""
 
 from dataclasses import dataclass
 
@@ -9,14 +9,15 @@ from ops.arrays import Float64s, Int32s, Int64s, Integers
 
 @dataclass(frozen=True)
 class ClusterPsi:
-    """What the clusters' rows of `psi/clusters` say of one head; all but `n` and `rank` are `[clusters, values]`.
+    """The columns of `psi/clusters` for one head; all except `n` and `rank` are `[clusters, values]`.
 
     Attributes:
-        n: tokens that the means are over (those of norm zero have no psi), `[clusters]`.
-        mean: mean over the cluster's tokens.
-        z: how many standard deviations the mean lies from that of a random group of as many tokens.
-        relative: the mean, divided by the psi of a random direction; NaN in a head whose matrix is zero.
-        rank: place by the mean of the last value, from 1, `[clusters]`; clusters without a value come last.
+        n: number of tokens in the means, `[clusters]`; tokens of norm zero have no psi and are not counted.
+        mean: the mean over the cluster's tokens.
+        z: the difference between the mean and that of random groups of the same number of tokens, in standard
+            deviations of the mean of such groups.
+        relative: the mean divided by the psi of a random direction; NaN in a head whose matrix is zero.
+        rank: the rank by the mean of the last value, from 1, `[clusters]`; clusters without a value come last.
     """
 
     n: Int64s
@@ -27,11 +28,11 @@ class ClusterPsi:
 
 
 def cluster_psi(values: Float64s, labels: Integers, random: Float64s) -> ClusterPsi:
-    """Measure every cluster in one head.
+    """Return the measures of every cluster in one head.
 
     Args:
-        values: psi of each token, `[tokens, values]` float64, NaN where a token has none; psi_qkv last.
-        labels: cluster of each token, from 0, `[tokens]`.
+        values: psi of each token, `[tokens, values]` float64, NaN for a token without psi; psi_qkv is last.
+        labels: the cluster of each token, from 0, `[tokens]`.
         random: psi of a random direction, `[values]`.
     """
     known = np.isfinite(values).all(1)
@@ -49,18 +50,19 @@ def cluster_psi(values: Float64s, labels: Integers, random: Float64s) -> Cluster
 
 
 def group_z_score(mean: Float64s, size: Integers, population: Float64s) -> Float64s:
-    """Return how many standard deviations groups' means lie from those of random groups of the same size.
+    """Return the z-scores of groups' means among the means of random groups of the same size.
 
-    The mean of n values drawn without replacement from N has the population's mean and the variance
-    s^2 / n (N - n) / (N - 1), where s^2 is the population's (ddof 0): exact, so nothing is sampled.
+    If n values are drawn without replacement from N values, the expectation of their mean is the population's mean. Its
+    variance is s^2 / n (N - n) / (N - 1), where s^2 is the population's variance (ddof 0). These formulas are exact, so
+    nothing is sampled.
 
     Args:
-        mean: `[groups, values]`.
-        size: n of each group, `[groups, 1]`.
+        mean: the means of the groups, `[groups, values]`.
+        size: the size n of each group, `[groups, 1]`.
         population: all values, `[tokens, values]`.
 
     Returns:
-        `[groups, values]`; NaN for a group of none or of all, and where all values are equal.
+        The z-scores, `[groups, values]`; NaN for an empty group, a group of all tokens, and if all values are equal.
     """
     everything = len(population)
     if not everything:

@@ -1,4 +1,4 @@
-"""The psi of every token in every head over real text, read from the forward pass while it runs (Maeda 2024)."""
+"""The psi of every token in every head over real text, measured during the forward pass (Maeda 2024)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,13 +15,13 @@ from ops.shards import Ids
 
 
 class ContextualPsi:
-    """Measures psi of the projections' real input: the output of the layer below, in GPT-2 after the normalisation.
+    """Measures psi for the real input of the projections: the output of the layer below, in GPT-2 after normalisation.
 
-    W x is what a projection puts out less its bias, so no matrix product is done again.
+    W x is a projection's output minus its bias, so no matrix product is computed again.
 
     Args:
-        model: as `AutoModel` loads it.
-        layers: its projections, as `ops.model.head_projections` returns them.
+        model: a model as `AutoModel` loads it.
+        layers: the projections of the model, as `ops.model.head_projections` returns them.
     """
 
     def __init__(self, model: nn.Module, layers: list[LayerProjections]) -> None:
@@ -33,8 +33,9 @@ class ContextualPsi:
         """Run the model and return psi of every real token, `[tokens, layers, 4, heads]` float32.
 
         Args:
-            inputs: what the model takes.
-            real: which tokens are no padding, `[sentences, longest]` bool; the result has them in this order.
+            inputs: the inputs of the model.
+            real: which positions are tokens and not padding, `[sentences, longest]` bool; the result has the tokens in
+                this order.
         """
         shape = (int(real.sum()), len(self.layers), len(VALUES), self.heads)
         values = torch.empty(shape, dtype=torch.float32, device=real.device)
@@ -55,13 +56,13 @@ class ContextualPsi:
 
     @torch.inference_mode()
     def add(self, sent_ids: Ids, tokens: Sequence[Tokens], pad_id: int, sums: TokenSums) -> list[int]:
-        """Add psi of a batch's tokens to sums, and return the sentences left out, for a value of theirs is not finite.
+        """Add psi of a batch's tokens to sums, and return the ids of sentences skipped because of non-finite values.
 
         Args:
-            sent_ids: the sentences' ids, `[sentences]`.
-            tokens: each one's tokens.
-            pad_id: token that fills up.
-            sums: of layers * 4 * heads columns, on the model's device.
+            sent_ids: the ids of the sentences, `[sentences]`.
+            tokens: the tokens of each sentence.
+            pad_id: the id of the padding token.
+            sums: the sums, with layers * 4 * heads columns, on the model's device.
         """
         device = sums.count.device
         ids, real, _ = pad(tokens, pad_id, device)
@@ -80,7 +81,7 @@ class ContextualPsi:
     def _hook(
         self, layer: int, which: slice, values: torch.Tensor, real: torch.Tensor, norm: list[torch.Tensor]
     ) -> Any:
-        """Return a hook that writes psi of the projections `which`; the layer's first one leaves ||x|| in `norm`."""
+        """Return a hook that writes psi of the projections `which`; a layer's first hook stores ||x|| in `norm`."""
         bias = self._biases[layer][which]
 
         def hook(module: nn.Module, args: tuple[torch.Tensor, ...], output: torch.Tensor) -> None:

@@ -1,4 +1,4 @@
-"""Figures of word and position embeddings (Maeda 2024), drawn from arrays."""
+"""Plots of word and position embeddings (Maeda 2024), drawn from arrays."""
 
 import numpy as np
 from matplotlib.colors import LogNorm
@@ -9,7 +9,7 @@ from ops.figures import PAGE, PALE, SEQUENTIAL, for_print, label_outer, panels, 
 from ops.psi.position_geometry import Plane
 from ops.psi.token_types import TYPE_COLOURS, TYPES
 
-FEW = 20  # tokens of a type that are drawn larger
+FEW = 20  # types with fewer tokens than this are drawn with larger marks
 
 
 @for_print
@@ -17,10 +17,10 @@ def draw_plane(plane: Plane, types: list[str], positions: int, model: str = "") 
     """Draw word embeddings by type, and position embeddings by their order, on their two principal axes.
 
     Args:
-        plane: words first, then `positions` positions in order.
-        types: type of each word.
-        positions: how many position embeddings there are; without any, only the words are drawn.
-        model: its name, for the title.
+        plane: the coordinates of the words, followed by those of `positions` positions in order.
+        types: the type of each word.
+        positions: number of position embeddings; if it is 0, only the words are drawn.
+        model: the model's name, for the title.
     """
     figure = Figure(figsize=(PAGE, 3.9), layout="constrained")
     panels = figure.subplots(1, 2 if positions else 1, sharex=True, sharey=True, squeeze=False)[0]
@@ -59,9 +59,9 @@ def draw_cosines(counts: Integers, marked: dict[str, float], model: str = "") ->
     """Draw the histogram of all word-position cosines, with single pairs marked.
 
     Args:
-        counts: pairs in equal bins from -1 to 1.
-        marked: cosine of each pair to be marked, by its name.
-        model: its name, for the title.
+        counts: number of pairs in equal bins from -1 to 1.
+        marked: the cosine of each pair to mark, by the pair's name.
+        model: the model's name, for the title.
     """
     figure = Figure(figsize=(PAGE, 3.2), layout="constrained")
     axes = figure.add_subplot()
@@ -85,7 +85,7 @@ def draw_cosines(counts: Integers, marked: dict[str, float], model: str = "") ->
 
 @for_print
 def draw_position_attention(attention: Floats, model: str = "") -> Figure:
-    """Draw the first layer's attention from positions alone, a panel a head: `[heads, query, key]`."""
+    """Draw the first layer's attention from positions alone, `[heads, query, key]`, with one panel for each head."""
     title = titled("Attention of layer 1 from position embeddings alone, by position of query and key", model)
     figure, every = panels(len(attention), title, square=True)
     floor = max(float(attention[attention > 0].min()), 1e-4)

@@ -1,4 +1,4 @@
-"""Word and position embeddings side by side: their plane, their cosines, and attention from positions alone."""
+"""The geometry of word and position embeddings: principal plane, cosines, and attention from positions alone."""
 
 import math
 from typing import NamedTuple
@@ -11,13 +11,13 @@ from ops.arrays import Float32s, Float64s, Floats, Int64s
 from ops.model.head_projections import LayerProjections
 
 _TABLES = ("position_embeddings", "wpe")
-# What stands between the embeddings and the first layer's projections.
+# The normalisation between the embeddings and the first layer's projections.
 _NORMS = ("embeddings.LayerNorm", "h.0.ln_1")
 ROWS_PER_BLOCK = 4_096
 
 
 class Plane(NamedTuple):
-    """Vectors on their first two principal axes, `[vectors, 2]`, and the share of the variance of each axis."""
+    """Coordinates of vectors on their first two principal axes, `[vectors, 2]`, and each axis's share of variance."""
 
     places: Float64s
     shares: tuple[float, float]
@@ -26,7 +26,7 @@ class Plane(NamedTuple):
 def position_table(model: nn.Module) -> torch.Tensor | None:
     """Return the position embeddings in order, `[positions, width]`, or None for a model without a table of them.
 
-    Rows up to the padding's stand for no position (RoBERTa and its kin) and are left out.
+    In RoBERTa and similar models, the rows up to the padding row belong to no position and are left out.
     """
     for name, module in model.named_modules():
         if name.rpartition(".")[2] in _TABLES and isinstance(module, nn.Embedding):
@@ -36,7 +36,10 @@ def position_table(model: nn.Module) -> torch.Tensor | None:
 
 
 def principal_plane(vectors: Floats) -> Plane:
-    """Project vectors `[vectors, width]` on the two axes along which they vary most; of width 1 the second is 0."""
+    """Project vectors, `[vectors, width]`, on the two axes with the largest variance.
+
+    For vectors of width 1, the second coordinate is 0.
+    """
     if vectors.shape[1] < 2:
         vectors = np.hstack([vectors, np.zeros((len(vectors), 2 - vectors.shape[1]))])
     centred = vectors.astype(np.float64) - vectors.mean(0, dtype=np.float64)
@@ -48,23 +51,25 @@ def principal_plane(vectors: Floats) -> Plane:
 
 
 def cosine(a: Floats, b: Floats) -> float:
-    """Return the cosine of two vectors; NaN where one is zero."""
+    """Return the cosine of two vectors; NaN if one of them is zero."""
     with np.errstate(invalid="ignore"):
         wide = a.astype(np.float64), b.astype(np.float64)
         return float(np.divide(wide[0] @ wide[1], np.linalg.norm(wide[0]) * np.linalg.norm(wide[1])))
 
 
 def cosine_histogram(a: Floats, b: Floats, bins: int, rows_per_block: int = ROWS_PER_BLOCK) -> Int64s:
-    """Count the cosines of all pairs of a row of `a` and one of `b`, zero rows left out, in equal bins from -1 to 1.
+    """Return the histogram of the cosines of all pairs of a row of `a` and a row of `b`, in equal bins from -1 to 1.
+
+    Rows that are zero are left out.
 
     Args:
-        a: `[m, width]`.
-        b: `[n, width]`.
-        bins: their number.
-        rows_per_block: rows of `a` that are multiplied by all of `b` at once.
+        a: vectors, `[m, width]`.
+        b: vectors, `[n, width]`.
+        bins: number of bins.
+        rows_per_block: number of rows of `a` that are multiplied by all of `b` at once.
 
     Returns:
-        `[bins]`, whose sum is the number of pairs.
+        The counts, `[bins]`, whose sum is the number of pairs.
     """
     a, b = _unit(a), _unit(b)
     counts = np.zeros(bins, np.int64)
@@ -76,16 +81,17 @@ def cosine_histogram(a: Floats, b: Floats, bins: int, rows_per_block: int = ROWS
 
 @torch.inference_mode()
 def position_attention(model: nn.Module, layer: LayerProjections, positions: torch.Tensor, decoder: bool) -> Float32s:
-    """Return the first layer's attention where the input is the position embeddings alone, `[heads, query, key]`.
+    """Return the first layer's attention for the position embeddings alone as input, `[heads, query, key]`.
 
-    The vectors go the model's own way: through the normalisation in front of the first projections, then to queries and
-    keys with their biases; words and segments are left out. A decoder's query sees the positions up to its own.
+    The vectors are processed as in the model: by the normalisation before the first projections, and then by the
+    projections to queries and keys with their biases. Word and segment embeddings are left out. In a decoder, a query
+    attends to the positions up to its own.
 
     Args:
-        model: whose normalisation it is.
-        layer: projections of the first layer.
-        positions: `[positions, width]`.
-        decoder: whether a position sees only those before it.
+        model: the model, whose normalisation is used.
+        layer: the projections of the first layer.
+        positions: the position embeddings, `[positions, width]`.
+        decoder: whether a position attends only to itself and the positions before it.
     """
     modules = dict(model.named_modules())
     norm = next(modules[name] for name in _NORMS if name in modules)

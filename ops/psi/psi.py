@@ -15,10 +15,10 @@ def psi(projected: torch.Tensor, norm: torch.Tensor, width: int) -> torch.Tensor
     Args:
         projected: P x without bias, `[..., heads, d']`.
         norm: ||x||, `[...]`.
-        width: d, the length of x.
+        width: d, the number of values of x.
 
     Returns:
-        `[..., heads]`; NaN where x is zero.
+        The values of psi, `[..., heads]`; NaN if x is zero.
 
     >>> x = torch.tensor([3.0, 4.0])
     >>> psi(x.view(1, 2), x.norm(), 2)
@@ -37,15 +37,15 @@ def with_product(values: torch.Tensor) -> torch.Tensor:
 
 @torch.inference_mode()
 def static_psi(vectors: torch.Tensor, weight: torch.Tensor, tokens_per_block: int = TOKENS_PER_BLOCK) -> torch.Tensor:
-    """Return the psi of every vector in every head of one layer, by one matrix product for all heads of a block.
+    """Return the psi of every vector in every head of one layer, with one matrix product for each block of tokens.
 
     Args:
-        vectors: x, `[tokens, width]` float32: the word embeddings alone.
+        vectors: x, the word embeddings alone, `[tokens, width]` float32.
         weight: the layer's matrices, `[3, heads, d', width]` float32.
-        tokens_per_block: tokens whose vectors are projected at once.
+        tokens_per_block: number of tokens whose vectors are projected at once.
 
     Returns:
-        `[tokens, 4, heads]`, the columns of `VALUES`; NaN where x is zero.
+        The values of psi, `[tokens, 4, heads]`, in the order of `VALUES`; NaN if x is zero.
     """
     return torch.cat(list(_blocks(vectors, weight, tokens_per_block)))
 
@@ -59,15 +59,15 @@ def _blocks(vectors: torch.Tensor, weight: torch.Tensor, tokens_per_block: int) 
 
 
 def random_direction(weight: torch.Tensor) -> torch.Tensor:
-    """Return the psi to expect of a random direction: the root mean square of psi_q, psi_k and psi_v over all of them.
+    """Return the psi of a random direction: the root mean square of psi_q, psi_k and psi_v over all directions.
 
-    The mean of ||P x||^2 over directions of x is ||P||_F^2 ||x||^2 / d, so that of psi^2 is ||P||_F^2 / d'. For
-    psi_qkv it is the product of the three, a scale and no mean.
+    The mean of ||P x||^2 over directions of x is ||P||_F^2 ||x||^2 / d, so the mean of psi^2 is ||P||_F^2 / d'. For
+    psi_qkv the result is the product of the three root mean squares, which serves as a scale but is not a mean.
 
     Args:
         weight: a layer's matrices, `[3, heads, d', width]`.
 
     Returns:
-        `[4, heads]` in the order of `VALUES`.
+        The psi of a random direction, `[4, heads]`, in the order of `VALUES`.
     """
     return with_product(torch.linalg.vector_norm(weight, dim=(-2, -1)) / math.sqrt(weight.shape[-2]))

@@ -1,4 +1,4 @@
-"""Figures of psi by cluster, by type and by token (Maeda 2024), drawn from arrays."""
+"""Plots of psi by cluster, by type and by token (Maeda 2024), drawn from arrays."""
 
 import math
 from typing import Any
@@ -17,13 +17,13 @@ from ops.psi.token_types import TYPE_COLOURS, TYPES
 
 @for_print
 def draw_by_cluster(psi_qkv: Floats, model: str = "") -> Figure:
-    """Draw psi_qkv of each head's clusters in descending order: a panel a layer, a line a head.
+    """Draw psi_qkv of each head's clusters in descending order, with one panel per layer and one line per head.
 
-    The heads whose first cluster is highest and lowest have a colour and are named; the others are grey.
+    The heads whose first cluster has the highest and the lowest value are coloured and named; the others are grey.
 
     Args:
-        psi_qkv: `[layers, heads, clusters]` by rank.
-        model: its name, for the title.
+        psi_qkv: the values in the order of rank, `[layers, heads, clusters]`.
+        model: the model's name, for the title.
     """
     layers, heads, clusters = psi_qkv.shape
     title = titled(r"$\psi_{qkv}$ of the clusters of the vocabulary, from each head's highest to its lowest", model)
@@ -51,8 +51,8 @@ def draw_top_types(types: Integers, model: str = "") -> Figure:
     """Draw the types of each head's top clusters as a map of layers and heads, the first cluster on the left.
 
     Args:
-        types: places in `TYPES`, `[layers, heads, top]`.
-        model: its name, for the title.
+        types: indices in `TYPES`, `[layers, heads, top]`.
+        model: the model's name, for the title.
     """
     layers, heads, top = types.shape
     figure = Figure(figsize=(PAGE, 1.1 + 0.28 * layers), layout="constrained")
@@ -83,12 +83,12 @@ def draw_top_types(types: Integers, model: str = "") -> Figure:
 
 @for_print
 def draw_static_contextual(pairs: list[tuple[Floats, Floats]], least: int, model: str = "") -> Figure:
-    """Draw psi_qkv of the word embedding alone against its mean over the corpus, a panel a layer.
+    """Draw psi_qkv of the word embedding alone against its mean over the corpus, with one panel for each layer.
 
     Args:
-        pairs: for each layer the static and the contextual values of all heads' tokens.
-        least: occurrences that a token needs to be drawn.
-        model: its name, for the title.
+        pairs: for each layer, the static and the contextual values of the tokens in all heads.
+        least: minimum number of occurrences of a token that is drawn.
+        model: the model's name, for the title.
     """
     title = rf"$\psi_{{qkv}}$ (no unit) of word embeddings and of real inputs, tokens that occur {least} times or more"
     figure, every = panels(len(pairs), titled(title, model), square=True)

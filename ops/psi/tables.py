@@ -1,4 +1,4 @@
-"""The rows of the psi tables, a table for each row group."""
+"""The rows of the psi tables, with one Arrow table for each row group."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -25,9 +25,9 @@ def vocabulary_rows(
     Args:
         tokens: the vocabulary in the order of its ids; None for a row that the tokenizer never uses.
         special: the tokenizer's special tokens.
-        vectors: word embeddings, `[tokens, width]`.
-        labels: cluster of each token, `[tokens]`.
-        superclusters: cluster of each cluster's centroid, `[clusters]`.
+        vectors: the word embeddings, `[tokens, width]`.
+        labels: the cluster of each token, `[tokens]`.
+        superclusters: the supercluster of each cluster's centroid, `[clusters]`.
     """
     mark = vocabulary_mark(tokens)
     types = [token_type(token, mark, special) for token in tokens]
@@ -49,12 +49,12 @@ def vocabulary_rows(
 def vocabulary_tables(
     tokens: Sequence[str | None], special: Sequence[str], vectors: Floats, labellings: list[Int32s], seed: int
 ) -> tuple[dict[str, pa.Table], dict[str, Any]]:
-    """Return `psi/vocabulary` by the first of some clusterings, `psi/agreement` of all of them, and their counts.
+    """Return `psi/vocabulary` for the first clustering, `psi/agreement` for all clusterings, and their counts.
 
     Args:
         tokens, special, vectors: as `vocabulary_rows` takes them.
-        labellings: the cluster of each token by each run of k-means.
-        seed: of the superclusters.
+        labellings: the cluster of each token in each execution of k-means.
+        seed: the seed of the superclusters.
     """
     centres, agreed = centroids(vectors, labellings[0]), agreements(labellings)
     of_centres = superclusters(centres, seed)
@@ -71,14 +71,14 @@ def vocabulary_tables(
 
 
 def agreement_rows(found: list[tuple[int, int, float]]) -> pa.Table:
-    """Return the rows of `psi/agreement`; `found`: as `agreements` returns them."""
+    """Return the rows of `psi/agreement`; `found` is the result of `agreements`."""
     names = schema("psi/agreement").names
     rows = [dict(zip(names, pair, strict=True)) for pair in found]
     return pa.Table.from_pylist(rows, schema("psi/agreement"))
 
 
 def token_rows(layer: int, values: Floats) -> Iterator[pa.Table]:
-    """Return the rows of `psi/tokens` of one layer (from 1), head by head; `values`: `[tokens, 4, heads]` float32."""
+    """Yield the rows of `psi/tokens` for one layer (from 1), head by head; `values` is `[tokens, 4, heads]` float32."""
     for head in range(values.shape[2]):
         columns = {n: pa.array(values[:, i, head], from_pandas=True) for i, n in enumerate(VALUES)}
         yield pa.table(
@@ -87,11 +87,11 @@ def token_rows(layer: int, values: Floats) -> Iterator[pa.Table]:
 
 
 def cluster_rows(layer: int, values: Floats, random: Floats, vocabulary: pa.Table) -> Iterator[pa.Table]:
-    """Return the rows of `psi/clusters` of one layer, head by head, by rank.
+    """Yield the rows of `psi/clusters` for one layer, head by head and sorted by rank.
 
     Args:
-        layer: from 1.
-        values: `[tokens, 4, heads]`.
+        layer: the layer, from 1.
+        values: the psi of each token, `[tokens, 4, heads]`.
         random: psi of a random direction, `[4, heads]`.
         vocabulary: the rows of `psi/vocabulary`.
     """
@@ -123,7 +123,7 @@ def cluster_rows(layer: int, values: Floats, random: Floats, vocabulary: pa.Tabl
 
 
 def contextual_rows(moments: TokenMoments, layers: int, heads: int) -> Iterator[pa.Table]:
-    """Return the rows of `psi/contextual`, head by head; the moments' columns are layer by layer `[4, heads]`."""
+    """Yield the rows of `psi/contextual`, head by head; the moments' columns are `[layers, 4, heads]`, flattened."""
     shape = (len(moments.ids), layers, len(VALUES), heads)
     mean, std = (m.astype(np.float32).reshape(shape) for m in (moments.mean, moments.std))
     for layer in range(layers):

@@ -1,4 +1,4 @@
-"""What kind of token a vocabulary's piece is, by its characters: the six types of Maeda 2024, by rule."""
+"""The type of a vocabulary's token according to its characters: the six types of Maeda 2024, assigned by rules."""
 
 import re
 import unicodedata
@@ -13,31 +13,31 @@ TYPES = ("Words", "Subwords", "Numbers", "Symbols", "Special", "Tags")
 TYPE_COLOURS = dict(zip(TYPES, ("#0072B2", "#56B4E9", "#E69F00", "#009E73", "#8F8FA3", "#D55E00"), strict=True))
 
 _RESERVED = re.compile(r"\[unused\d+\]|madeupword\d+|\[PAD\]|<pad>")
-# WordPiece marks a piece inside a word; byte-pair and sentence-piece vocabularies mark one that follows a space.
+# WordPiece marks a piece inside a word; byte-pair and SentencePiece vocabularies mark a piece that follows a space.
 INSIDE, AFTER_SPACE = "##", ("Ġ", "▁")
 
 
 def vocabulary_mark(tokens: Sequence[str | None]) -> str:
-    """Return the mark that most pieces of a vocabulary begin with: `##`, `Ġ` or `▁`, or "" where none has any."""
+    """Return the mark with which most pieces of a vocabulary begin: `##`, `Ġ` or `▁`, or "" if no piece has a mark."""
     counts = {mark: sum(t is not None and t.startswith(mark) for t in tokens) for mark in (INSIDE, *AFTER_SPACE)}
     mark = max(counts, key=lambda m: counts[m])
     return mark if counts[mark] else ""
 
 
 def token_type(token: str | None, mark: str, special: Collection[str] = ()) -> str:
-    """Return a token's type by the first of these rules that holds.
+    """Return a token's type according to the first of these rules that applies.
 
-    1. Special: padding and reserved places (`[PAD]`, `[unused7]`, a row that the tokenizer never uses: None).
+    1. Special: padding and reserved rows (`[PAD]`, `[unused7]`, and None, a row that the tokenizer never uses).
     2. Tags: the tokenizer's other special tokens (`[CLS]`, `[SEP]`, `[MASK]`, `[UNK]`).
-    3. Subwords: marked as the inside of a word (`##`).
-    4. Symbols: no letter and no digit, or a single letter of another script than the Latin one.
-    5. Numbers: it contains a decimal digit.
-    6. Subwords: not marked as following a space, in a vocabulary that marks that (`Ġ`, `▁`).
-    7. Words.
+    3. Subwords: pieces marked as the inside of a word (`##`).
+    4. Symbols: pieces without letters and digits, and single letters of a script other than Latin.
+    5. Numbers: pieces that contain a decimal digit.
+    6. Subwords: pieces not marked as following a space, in a vocabulary with such marks (`Ġ`, `▁`).
+    7. Words: all other pieces.
 
     Args:
-        token: the piece as the vocabulary has it.
-        mark: as `vocabulary_mark` returns it.
+        token: the piece as it is in the vocabulary.
+        mark: the mark, as `vocabulary_mark` returns it.
         special: the tokenizer's special tokens.
 
     >>> [token_type(t, "##") for t in ("may", "##ing", "1990s", "%", "人", "[unused3]")]
@@ -62,7 +62,7 @@ def token_type(token: str | None, mark: str, special: Collection[str] = ()) -> s
 
 
 def piece_text(token: str, mark: str) -> str | None:
-    """Return a piece's characters without its mark; None where its bytes are only a part of a character."""
+    """Return a piece's characters without its mark; None if its bytes are not complete characters."""
     text = token.removeprefix(mark)
     if mark != "Ġ":
         return text
@@ -75,14 +75,14 @@ def piece_text(token: str, mark: str) -> str | None:
 
 
 def cluster_types(types: Sequence[str], labels: Integers) -> list[str]:
-    """Return for each cluster the type that most of its tokens have; of equally many the first of `TYPES`.
+    """Return the most frequent type of each cluster's tokens; for ties, the first in `TYPES`.
 
     Args:
-        types: type of each token, `[tokens]`.
-        labels: cluster of each token, from 0, `[tokens]`.
+        types: the type of each token, `[tokens]`.
+        labels: the cluster of each token, from 0, `[tokens]`.
 
     Returns:
-        One type for each cluster, `Words` for one without tokens.
+        One type for each cluster; `Words` for a cluster without tokens.
     """
     counts = np.zeros((int(labels.max()) + 1, len(TYPES)), np.int64)
     np.add.at(counts, (labels, np.array([TYPES.index(t) for t in types])), 1)
@@ -94,8 +94,9 @@ def _foreign(character: str) -> bool:
 
 
 def _byte_alphabet() -> dict[str, int]:
-    """Return the byte of each character of byte-level vocabularies: printable ones stand for themselves, the others
-    for the characters from 256 on, in their order.
+    """Return the byte that each character of byte-level vocabularies represents.
+
+    A printable byte is represented by its own character, and the other bytes by the characters from 256 on, in order.
     """
     printable = {*range(33, 127), *range(161, 173), *range(174, 256)}
     others = [b for b in range(256) if b not in printable]

@@ -1,4 +1,4 @@
-"""Clusters of a vocabulary: k-means on the word embeddings, and how far two seeds agree (Maeda 2024)."""
+"""Clusters of a vocabulary: k-means on the word embeddings, and the agreement between two seeds (Maeda 2024)."""
 
 import warnings
 from itertools import combinations
@@ -22,10 +22,11 @@ def default_clusters(vocabulary: int) -> int:
 
 
 def k_means(vectors: Floats, clusters: int, rng: np.random.Generator) -> Int32s:
-    """Cluster vectors `[tokens, width]` by Lloyd's k-means from one k-means++ start, and return each one's cluster.
+    """Cluster vectors, `[tokens, width]`, with Lloyd's k-means from one k-means++ start; return each vector's cluster.
 
-    Clusters are numbered by their first token, without gaps: where fewer than `clusters` vectors are distinct, there
-    are fewer. One thread does it, since the order in which threads add would change the last bits.
+    Clusters are numbered in the order of their first tokens, without gaps. There are fewer clusters if fewer than
+    `clusters` vectors are distinct. The computation uses one thread, because the order of additions in several threads
+    would change the last bits.
     """
     method = KMeans(clusters, n_init=1, max_iter=300, random_state=int(rng.integers(1 << 31)), algorithm="lloyd")
     with threadpool_limits(1), warnings.catch_warnings():
@@ -38,7 +39,7 @@ def k_means(vectors: Floats, clusters: int, rng: np.random.Generator) -> Int32s:
 
 
 def superclusters(centres: Float64s, seed: int) -> Int32s:
-    """Return the cluster of each cluster's centroid, `[clusters]`: seven at most, by k-means again."""
+    """Return the supercluster of each cluster's centroid, `[clusters]`: at most seven, also found with k-means."""
     rng = np.random.default_rng([seed, sampling.SUPERCLUSTERS])
     return k_means(centres, min(SUPERCLUSTERS, len(centres)), rng)
 
@@ -56,14 +57,14 @@ def distances(vectors: Floats, labels: Int32s, centres: Float64s) -> Float64s:
 
 
 def examples(labels: Int32s, distance: Float64s, count: int) -> list[Int64s]:
-    """Return for each cluster the places of its `count` tokens nearest to the centroid, the nearest first."""
+    """Return for each cluster the indices of its `count` tokens nearest to the centroid, the nearest first."""
     order = np.lexsort((np.arange(len(labels)), distance, labels))
     ends = np.cumsum(np.bincount(labels))[:-1]
     return [rows[:count] for rows in np.split(order, ends)]
 
 
 def agreements(labellings: list[Int32s]) -> list[tuple[int, int, float]]:
-    """Return (a, b, adjusted Rand index) for every two labellings of the same tokens: 1 is equal, 0 is chance."""
+    """Return (a, b, adjusted Rand index) for every two labellings of the same tokens: 1 means equal, 0 chance."""
     return [
         (a, b, float(adjusted_rand_score(labellings[a], labellings[b])))
         for a, b in combinations(range(len(labellings)), 2)

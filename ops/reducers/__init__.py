@@ -1,5 +1,5 @@
-"""Summaries of a stream of values, in bounded memory: empty, update, merge, result.
+"""Reducers: summaries of a stream of values in bounded memory, with an empty state, `update`, `merge` and a result.
 
-Reducers that change in place (`TopK`, `Histogram`, `TokenSums`, `SharedBound`) are created empty and have `update`.
-Immutable ones (`Moments`, `TokenMoments`, `Sums`) return a new one instead.
+The reducers `TopK`, `Histogram`, `TokenSums` and `SharedBound` are created empty, and `update` changes them in place.
+The reducers `Moments`, `TokenMoments` and `Sums` are immutable: their methods return a new object.
 """

@@ -1,7 +1,7 @@
 """The compiled key operations of `TopK` for state in CPU memory: one pass over each neuron's slots.
 
-A neuron's slots hold its first `in_order` keys in descending order, then newer keys, up to its `filled`, and then
-`EMPTY`.
+The first `in_order` slots of a neuron contain keys in descending order. The slots from there to `filled` contain newer
+keys in any order. The remaining slots contain `EMPTY`.
 """
 
 from typing import NamedTuple
@@ -12,19 +12,20 @@ from ops.arrays import Float32s, Int32s, Int64s
 from ops.compiled import compiled
 
 _EMPTY = np.iinfo(np.int64).min  # ops.reducers.top_k.EMPTY
-_LOW = (1 << 32) - 1  # the bits of a key that hold its sentence
+_LOW = (1 << 32) - 1  # the bits of a key that encode its sentence
 
 
 class Slots(NamedTuple):
     """The state of a reducer, changed in place.
 
     Attributes:
-        keys: `[neurons, slots]` int64.
-        filled, in_order: how many slots of each neuron hold a key, and are in order, `[neurons]` int64.
-        bound: values below it are ignored, `[neurons]` float32.
+        keys: the keys, `[neurons, slots]` int64.
+        filled: number of slots of each neuron that contain a key, `[neurons]` int64.
+        in_order: number of keys of each neuron that are in descending order, `[neurons]` int64.
+        bound: the bound of each neuron, `[neurons]` float32; values below it are ignored.
         k: number of keys that remain after a neuron's keys are cut.
         best: scratch space for `k` keys.
-        bits, value: one number, as int32 and as the float32 of these bits.
+        bits, value: two views of the same four bytes, as int32 and as float32.
     """
 
     keys: Int64s
@@ -38,20 +39,20 @@ class Slots(NamedTuple):
 
 
 def slots(keys: Int64s, filled: Int64s, in_order: Int64s, bound: Float32s, k: int) -> Slots:
-    """Return the state that these arrays hold."""
+    """Return the state that consists of these arrays."""
     bits = np.zeros(1, np.int32)
     return Slots(keys, filled, in_order, bound, k, np.empty(k, np.int64), bits, bits.view(np.float32))
 
 
 @compiled
 def take_in(state: Slots, values: Float32s, bits: Int32s, ids: Int64s) -> None:
-    """Append the keys of the values that reach their neuron's bound; a neuron with full slots is cut first.
+    """Append the keys of the values that reach their neuron's bound; a neuron whose slots are full is cut first.
 
     Args:
-        state: the reducer.
-        values: `[sentences, neurons]` float32.
-        bits: the same memory as int32.
-        ids: of the sentences, int64 `[sentences]`.
+        state: the state of the reducer.
+        values: activations, `[sentences, neurons]` float32.
+        bits: the memory of `values`, viewed as int32.
+        ids: the ids of the sentences, `[sentences]` int64.
     """
     for neuron in range(len(state.filled)):
         bound = state.bound[neuron]
@@ -72,7 +73,7 @@ def take_in(state: Slots, values: Float32s, bits: Int32s, ids: Int64s) -> None:
 
 @compiled
 def take_in_keys(state: Slots, neurons: Int64s, keys: Int64s) -> None:
-    """Append keys `[pairs]`, each to its neuron `[pairs]`, except those known to be beaten by `k` better ones."""
+    """Append keys `[pairs]` to their neurons `[pairs]`, except keys that `k` better keys are known to beat."""
     for i in range(len(keys)):
         neuron = neurons[i]
         if state.in_order[neuron] == state.k and keys[i] < state.keys[neuron, state.k - 1]:
@@ -85,7 +86,7 @@ def take_in_keys(state: Slots, neurons: Int64s, keys: Int64s) -> None:
 
 @compiled
 def cut(state: Slots, neurons: Int64s) -> None:
-    """Reduce each of these neurons to its first `k` distinct keys, in order, and raise its bound to the last."""
+    """Cut each of these neurons to its highest `k` distinct keys, in order, and raise its bound to the k-th value."""
     for i in range(len(neurons)):
         _cut(state, neurons[i])
 
@@ -117,12 +118,12 @@ def _cut(state: Slots, neuron: int) -> None:
 
 @compiled
 def select_keys(keys: Int64s, least: Int64s, first: int, stop: int) -> tuple[Int64s, Int64s]:
-    """Return the keys of the sentences from `first` to `stop` - 1, one neuron's after another's, and each one's count.
+    """Return the keys of the sentences from `first` to `stop` - 1, neuron by neuron, and each neuron's number of keys.
 
     Args:
-        keys: `[neurons, slots]`.
-        least: the lowest key that counts for each neuron, above `EMPTY`.
-        first, stop: the span of ids.
+        keys: the keys, `[neurons, slots]`.
+        least: the lowest key that counts for each neuron, `[neurons]`, above `EMPTY`.
+        first, stop: the range of sentence ids.
     """
     low, high = _LOW - stop, _LOW - first
     counts = np.zeros(len(keys), np.int64)

@@ -1,4 +1,4 @@
-"""A histogram of every neuron with its own edges, fixed by a pilot sample."""
+"""A histogram for every neuron, each with its own edges, which a pilot sample determines."""
 
 import numpy as np
 import torch
@@ -7,10 +7,10 @@ from ops.arrays import Float32s, Int64s
 from ops.compiled import compiled
 
 BINS, FEW_BINS = 256, 32
-_MOST_WITH_ALL_BINS = 65_536  # sparse features
+_MOST_WITH_ALL_BINS = 65_536  # maximum number of sparse features whose histograms have `BINS` bins
 _REACH = 24.0
 _CORE = 1.5
-# An activation of a sparse feature below it counts as 0: the smallest number of float32 that has all its digits.
+# Activations of a sparse feature below this value count as 0: it is the smallest normal number of float32.
 LEAST_ACTIVE = float(np.finfo(np.float32).tiny)
 _BELOW_HIGHEST, _ABOVE_HIGHEST, _SMALLEST_SCALE = 1e3, 4.0, 1e-30
 
@@ -18,17 +18,18 @@ _BELOW_HIGHEST, _ABOVE_HIGHEST, _SMALLEST_SCALE = 1e3, 4.0, 1e-30
 def edges_from_pilot(pilot: torch.Tensor, bins: int = BINS) -> torch.Tensor:
     """Return each neuron's inner edges from some of its activations.
 
-    Edges are placed around the pilot's median, in units of the pilot's spread on that side of it (the root mean square
-    distance from the median). A quarter of the bins covers the 1.5 spreads around the median. The others cover the two
-    tails out to 24 spreads, in steps that widen geometrically but start finer than the core's, so that bins at a far
-    quantile, such as the threshold of the winners, hold few sentences.
+    Edges are placed around the pilot's median, in units of the pilot's spread on each side of the median. The spread is
+    the root mean square distance from the median. A quarter of the bins covers 1.5 spreads on either side of the
+    median. The other bins cover the two tails out to 24 spreads. Their widths grow geometrically, starting with half
+    the width of the inner bins, so that bins at an extreme quantile, such as the threshold of the winners, contain few
+    sentences.
 
     Args:
         pilot: activations `[sentences, neurons]` float32, finite, at least one sentence.
-        bins: number of bins, the two open ones included; at least 8, even.
+        bins: number of bins, including the two open ones; even, and at least 8.
 
     Returns:
-        `[neurons, bins - 1]` float32, strictly ascending for every neuron, a constant one too.
+        The edges, `[neurons, bins - 1]` float32, strictly ascending for every neuron, even for a constant one.
     """
     x = pilot.double().cpu().numpy()
     median = np.median(x, axis=0)
@@ -53,19 +54,19 @@ def edges_from_pilot(pilot: torch.Tensor, bins: int = BINS) -> torch.Tensor:
 
 
 def edges_of_sparse(highest: torch.Tensor, bins: int | None = None) -> torch.Tensor:
-    """Return the inner edges of features whose activations are mostly 0 and never below.
+    """Return the inner edges of features whose activations are mostly 0 and never negative.
 
-    The first edge is `LEAST_ACTIVE`, so that the first bin counts the zeros alone. The others grow by one factor, from
-    a thousandth of the pilot's highest activation to four times it. A feature that is never active in the pilot
-    gets the median of the others' highest activations.
+    The first edge is `LEAST_ACTIVE`, so that the first bin counts only the zeros. The other edges grow by a constant
+    factor, from a thousandth of the pilot's highest activation to four times that activation. For a feature that is
+    never active in the pilot, the median of the other features' highest activations is used.
 
     Args:
         highest: each feature's highest activation in the pilot, `[features]` float32, finite.
-        bins: number of bins, the two open ones included; at least 8. None: `BINS`, or `FEW_BINS` where so many
-            features would make a histogram larger than the winners.
+        bins: number of bins, including the two open ones; at least 8. None: `BINS`, or `FEW_BINS` if there are so many
+            features that the histograms would be larger than the winners.
 
     Returns:
-        `[features, bins - 1]` float32, strictly ascending.
+        The edges, `[features, bins - 1]` float32, strictly ascending.
     """
     bins = bins or (BINS if len(highest) <= _MOST_WITH_ALL_BINS else FEW_BINS)
     found = highest.double().cpu().numpy()
@@ -80,13 +81,14 @@ def edges_of_sparse(highest: torch.Tensor, bins: int | None = None) -> torch.Ten
 
 
 class Histogram:
-    """A reducer: how many activations of each neuron fell into each bin.
+    """A reducer that counts how many activations of each neuron are in each bin.
 
-    Bin i holds edge[i-1] <= x < edge[i]; the outer bins are open. It is empty when created, the neutral element. Counts
-    are integers and `merge` adds them: it is associative and commutative, but a sentence given twice counts twice.
+    Bin i counts the values with edge[i-1] <= x < edge[i]; the outer bins are open. A new histogram is empty, which is
+    the neutral element. Counts are integers and `merge` adds them, so it is associative and commutative. A sentence
+    that is added twice counts twice.
 
     Args:
-        edges: the inner edges, `[neurons, bins - 1]` float32, ascending; counts are on the same device.
+        edges: the inner edges, `[neurons, bins - 1]` float32, ascending; counts are kept on the same device.
     """
 
     def __init__(self, edges: torch.Tensor) -> None:
@@ -105,7 +107,7 @@ class Histogram:
         neurons, bins = self.counts.shape
         place = torch.searchsorted(self.edges, values.T.contiguous(), right=True)
         place += torch.arange(neurons, device=self.edges.device)[:, None] * bins
-        # Integers, so the sum is the same in any order.
+        # The counts are integers, so the sum is the same in any order.
         self.counts.view(-1).scatter_add_(0, place.flatten(), counted.long().expand(place.shape).flatten())
 
     def merge(self, other: "Histogram") -> None:
@@ -126,7 +128,7 @@ def _count_on_any_device(counts: torch.Tensor, values: torch.Tensor, edges: torc
 
 @compiled
 def _count_compiled(counts: Int64s, values: Float32s, edges: Float32s) -> None:
-    # All sentences of a neuron take each halving together: that has no branch to guess wrong, and is vectorised.
+    # All sentences of a neuron take each step of the binary search together: without branches, it is vectorised.
     column = np.empty(len(values), np.float32)
     low = np.empty(len(values), np.int32)
     for neuron in range(len(edges)):
@@ -152,7 +154,7 @@ def _spread(distance: np.ndarray, median: np.ndarray) -> np.ndarray:
 
 
 def _growing(count: int, total: float) -> np.ndarray:
-    """Return `count` ascending numbers from 1 to `total` whose differences grow by one factor."""
+    """Return `count` ascending numbers from 1 to `total` whose differences grow by a constant factor."""
     low, high = 1.0, 4.0
     for _ in range(80):
         factor = (low + high) / 2

@@ -1,4 +1,4 @@
-"""Mean, spread, skewness and kurtosis of every neuron, merged without losing precision."""
+"""Mean, standard deviation, skewness and kurtosis of every neuron, merged without losing precision."""
 
 from dataclasses import dataclass
 
@@ -10,11 +10,11 @@ from ops.arrays import Float32s, Float64s
 
 @dataclass(frozen=True)
 class Moments:
-    """Count, mean and central power sums of `[neurons]` values, float64, with the extremes, float32.
+    """The count, mean and central power sums (float64) and the extremes (float32) of each neuron, `[neurons]`.
 
-    A reducer over disjoint sets of sentences: `merge` joins two (Pébay 2008, equations 1.1 to 1.4), `update` adds a
-    block of activations, `empty` is neutral; the result is its columns. In exact arithmetic `merge` is associative and
-    commutative. Rounding depends on the order, so the same bits require the same order of merging.
+    It is a reducer over disjoint sets of sentences: `merge` joins two sets (Pébay 2008, equations 1.1 to 1.4), `update`
+    adds a block of activations, `empty` is neutral, and the result is the attributes. In exact arithmetic `merge` is
+    associative and commutative. Rounding depends on the order, so the same bits require the same order of merging.
     """
 
     n: int
@@ -47,7 +47,7 @@ class Moments:
         return cls(len(values), mean.cpu().numpy(), m2, m3, m4, low, high)
 
     def update(self, values: torch.Tensor) -> "Moments":
-        """Return the moments with a block of further activations, `[sentences, neurons]` float32."""
+        """Return the moments that also include a block of activations, `[sentences, neurons]` float32."""
         return self.merge(Moments.of(values))
 
     def of_neurons(self, first: int, stop: int) -> "Moments":
@@ -57,7 +57,7 @@ class Moments:
         return Moments(self.n, mean, m2, m3, m4, self.min[own], self.max[own])
 
     def merge(self, other: "Moments") -> "Moments":
-        """Return the moments of two disjoint sets of sentences together."""
+        """Return the moments of the union of two disjoint sets of sentences."""
         a, b = self.n, other.n
         if not a or not b:
             return other if not a else self
@@ -84,12 +84,12 @@ class Moments:
 
     @property
     def skew(self) -> Float64s:
-        """Skewness without bias correction; NaN where all values are equal."""
+        """Skewness without bias correction; NaN if all values of a neuron are equal."""
         return self._standardised(self.m3, 3)
 
     @property
     def kurtosis(self) -> Float64s:
-        """Excess kurtosis without bias correction; NaN where all values are equal."""
+        """Excess kurtosis without bias correction; NaN if all values of a neuron are equal."""
         return self._standardised(self.m4, 4) - 3
 
     def _standardised(self, power_sum: Float64s, power: int) -> Float64s:

@@ -1,4 +1,4 @@
-"""Moments of every neuron with the sums on a GPU: no batch waits for them."""
+"""Moments of every neuron whose sums stay on a GPU, so that no batch waits for them."""
 
 import torch
 
@@ -6,11 +6,11 @@ from ops.reducers.moments import Moments
 
 
 class QueuedMoments:
-    """The moments of the sentences seen so far, float64, in the device's queue: `update` block by block, then `result`.
+    """The moments of the sentences seen so far, float64, computed in the device's queue.
 
-    It is empty when created. Rounding depends on the blocks and their order, so the same bits require the same blocks.
-    The formulas are those of `ops.reducers.moments` (Pébay 2008). There is no `merge`, because the results are merged
-    instead.
+    A new object is empty; `update` adds a block, and `result` returns the moments. Rounding depends on the blocks and
+    their order, so the same bits require the same blocks. The formulas are those of `ops.reducers.moments` (Pébay
+    2008). There is no `merge`, because the results can be merged.
     """
 
     def __init__(self, neurons: int, device: torch.device | str = "cpu") -> None:
@@ -20,7 +20,7 @@ class QueuedMoments:
         self.max = -self.min
 
     def update(self, values: torch.Tensor, counted: torch.Tensor) -> None:
-        """Take in activations `[sentences, neurons]` float32 of those sentences that `counted` names, `[sentences]`."""
+        """Add activations `[sentences, neurons]` float32 of the sentences that `counted` marks, `[sentences]` bool."""
         here = counted[:, None]
         wide = values.masked_fill(~here, 0.0).double()
         a, b = self.n, counted.sum(dtype=torch.float64)

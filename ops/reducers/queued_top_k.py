@@ -1,40 +1,41 @@
-"""The exact K highest activations of every neuron with the state on a GPU: no batch waits for the device's results."""
+"""The exact K highest activations of every neuron with the state on a GPU, so that no batch waits for the device."""
 
 import torch
 
 from ops.reducers.top_k import EMPTY, TopK, encode_keys
 
-ROWS = 2_048  # sentences added together; this needs 17 times the size of their values in extra memory
+ROWS = 2_048  # sentences added in one step, which needs extra memory of 17 times the size of their values
 
 
 class QueuedTopK(TopK):
-    """A `TopK` that does not query its device as long as its known free slots hold all new sentences.
+    """A `TopK` that does not query its device as long as all new sentences fit into the slots known to be free.
 
-    The device computes where each key goes: those that pass the bound after their neuron's other keys, and all others
-    into one extra slot that is never read. The host only counts sentences. Until it has added as many as the fullest
-    neuron had free slots, none can overflow. Only then does it query the device, and makes room.
+    The device computes where each key is stored. Keys that pass the bound are stored after their neuron's other keys,
+    and all other keys go into one extra slot that is never read. The host only counts sentences. No neuron can
+    overflow until the host has added more sentences than the fullest neuron had free slots. Only then does the host
+    query the device and free some slots.
 
-    Winners are those of `TopK`, for any room. `ids` must be valid and on the device; whoever has them on the host
-    checks them there.
+    Winners are the same as those of `TopK`, for any number of slots. `ids` must be valid and on the device; the caller
+    checks them on the host.
     """
 
     def __init__(self, neurons: int, k: int, device: torch.device | str = "cpu", room: int | None = None) -> None:
         super().__init__(neurons, k, device, room)
-        self.free = self.room  # free slots of the fullest neuron, a lower bound
+        self.free = self.room  # a lower bound of the fullest neuron's number of free slots
 
     def _empty_keys(self, neurons: int, device: torch.device | str) -> torch.Tensor:
         self._slots = torch.full((neurons, self.room + 1), EMPTY, dtype=torch.int64, device=device)
         return self._slots[:, : self.room]
 
     def update(self, values: torch.Tensor, ids: torch.Tensor) -> None:
-        """Add some sentences, as `TopK` does; NaN is skipped.
+        """Add some sentences as `TopK` does, but skip NaN.
 
         Args:
             values: activations `[sentences, neurons]` float32.
             ids: sentence ids `[sentences]` int64, in [0, 2**32).
         """
         step = min(ROWS, max((self.room - self.k) // 2, 1))
-        # Sums along a neuron's own row take a fraction of the time of sums down thousands of columns.
+        # Cumulative sums along contiguous rows, one for each neuron, take a fraction of the time of sums down columns.
         for block, block_ids in zip(values.T.contiguous().split(step, 1), ids.split(step), strict=True):
             if block.shape[1] > self.free:
                 self._trim(self.k + (self.room - self.k) // 2)
@@ -47,8 +48,8 @@ class QueuedTopK(TopK):
     def candidates(self) -> torch.Tensor:
         """Return keys that include every neuron's winners, `[neurons, slots]` unordered; `EMPTY` marks a free slot.
 
-        Only neurons that hold a quarter more than `k` are sorted and cut, so that a neuron is not sorted for each shard
-        but only after enough new sentences.
+        Only neurons whose number of keys exceeds `k` by more than a quarter are sorted and cut. So a neuron is not
+        sorted after every shard, but only after it got enough new keys.
         """
         return self.keys[:, : self._trim(self.k + max(self.k // 4, 16))]
 
@@ -57,7 +58,10 @@ class QueuedTopK(TopK):
         self.free = 0
 
     def _trim(self, most: int) -> int:
-        """Leave every neuron at most `most` keys, and return how many the fullest holds: the only place that waits."""
+        """Cut every neuron with more than `most` keys to `k`, and return the number of keys of the fullest neuron.
+
+        Only this method waits for the device.
+        """
         full = (self.filled > most).nonzero()[:, 0]
         if len(full):
             self._compact(full, int(self.filled.max()))

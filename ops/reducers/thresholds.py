@@ -4,25 +4,26 @@ import numpy as np
 
 from ops.arrays import Float32s, Floats, Integers
 
-# A shard that is scored again on other hardware may differ in the last digits from what the histogram counted.
+# If a shard is scored again on other hardware, activations may differ in the last digits from those in the histogram.
 _MARGIN = 1e-5
 
 
 def histogram_bounds(counts: Integers, edges: Float32s, k: int) -> tuple[Float32s, Float32s]:
-    """Return what an activation must reach, for each neuron, to be among the `k` highest or lowest.
+    """Return the bounds that an activation of each neuron must reach to be among the `k` highest or lowest.
 
-    If `k` distinct sentences reach an edge of the histogram, no sentence below that edge can win, in whichever shard it
-    is. The bound is the highest such edge, loosened by a hundred-thousandth. For the lowest activations it is the
-    lowest edge that `k` sentences are below. A sentence at the bound itself must be kept.
+    If `k` distinct sentences reach an edge of the histogram, no sentence below that edge can win, whichever shard it
+    is in. The bound for the highest activations is the highest such edge, loosened by a hundred-thousandth. The bound
+    for the lowest activations is the lowest edge with `k` sentences below it, loosened in the same way. A sentence at
+    the bound itself must be kept.
 
     Args:
-        counts: how many distinct sentences fell into each bin, `[neurons, bins]`.
+        counts: number of distinct sentences in each bin, `[neurons, bins]`.
         edges: the inner edges, `[neurons, bins - 1]`, ascending.
-        k: winners of each neuron and pole.
+        k: number of winners of each neuron and pole.
 
     Returns:
-        The bound from below for the highest and from above for the lowest, each `[neurons]`; infinite where fewer
-        than `k` are counted.
+        The lower bound for the highest and the upper bound for the lowest activations, each `[neurons]`. A bound is
+        infinite if fewer than `k` sentences are counted on its side of every edge.
     """
     above = counts[:, ::-1].cumsum(1)[:, ::-1][:, 1:]  # sentences at or above each edge
     below = counts.cumsum(1)[:, :-1]  # sentences below each edge
@@ -41,14 +42,14 @@ def _loosened(bound: Floats, sign: int) -> Float32s:
 
 
 class SharedBound:
-    """A reducer: adds up the histograms of distinct shards; a shard that is added again does not count twice.
+    """A reducer that adds up the histograms of distinct shards; a shard that is added again does not count twice.
 
-    It is empty when created. `update` is idempotent for each shard and its order does not matter. A run has only one,
-    so there is no `merge`.
+    A new object is empty. `update` is idempotent for each shard, and the order of shards does not matter. A run has
+    only one `SharedBound` for its corpus and for each data set, so there is no `merge`.
 
     Args:
         edges: the histograms' inner edges, `[neurons, bins - 1]`.
-        k: winners of each neuron and pole.
+        k: number of winners of each neuron and pole.
     """
 
     def __init__(self, edges: Float32s, k: int) -> None:
@@ -58,11 +59,11 @@ class SharedBound:
         self.shards: set[int] = set()
 
     def update(self, shard: int, counts: Integers) -> None:
-        """Take in a finished shard's histogram, `[neurons, bins]`."""
+        """Add a finished shard's histogram, `[neurons, bins]`."""
         if shard not in self.shards:
             self.shards.add(shard)
             np.add(self.counts, counts, out=self.counts, casting="unsafe")
 
     def result(self) -> tuple[Float32s, Float32s]:
-        """Return the bounds from below for the highest and from above for the lowest, as `histogram_bounds` does."""
+        """Return the bounds that `histogram_bounds` computes from the shards added so far."""
         return histogram_bounds(self.counts, self.edges, self.k)

@@ -1,4 +1,4 @@
-"""Count, mean and spread of many values for each token of a vocabulary, summed as batches come and merged exactly."""
+"""Count, mean and standard deviation of many values for each token of a vocabulary, summed batch by batch."""
 
 from dataclasses import dataclass
 
@@ -10,16 +10,17 @@ from ops.arrays import Float64s, Int64s
 
 
 class TokenSums:
-    """Sums of values and of their squares for each token: float64, of fixed size, the same bits on any device kind.
+    """The sums of values and of their squares for each token: float64, of fixed size, the same bits on any device kind.
 
-    Values of psi are of the order of one and float32, so the square of one is exact in float64. The rounding error of a
-    sum of n of them is about sqrt(n) 1e-16 of it: below 1e-6 in a standard deviation up to n = 10^8 in one group. It is
-    empty when created. There is no `merge`: the result's means and central sums are what is stored on disk, and these
-    merge without that loss.
+    Values of psi are float32 of the order of one, so their squares are exact in float64. The relative rounding error of
+    a sum of n values is about sqrt(n) 1e-16. For up to n = 10^8 values in one group, the error of a standard deviation
+    is below 1e-6. A new object is empty. There is no `merge`: the result's means and central sums are stored on disk
+    instead, because they can be merged without this loss of precision.
 
     Args:
-        vocabulary: number of tokens.
-        columns: values of a token; the sums take 16 bytes for each token and column.
+        vocabulary: number of tokens in the vocabulary.
+        columns: number of values of each token; the sums take 16 bytes for each token and column.
+        device: the device that stores the sums.
     """
 
     def __init__(self, vocabulary: int, columns: int, device: torch.device | str = "cpu") -> None:
@@ -29,7 +30,7 @@ class TokenSums:
     def update(self, ids: torch.Tensor, values: torch.Tensor) -> None:
         """Add the values `[tokens, columns]` of tokens with these ids `[tokens]`.
 
-        Equal ids are first brought together and added up in order, so that no two updates write to one place at once.
+        The values of equal ids are first grouped and summed in order, so that no two updates write to the same place.
         """
         if not len(ids):
             return
@@ -52,11 +53,11 @@ class TokenSums:
 
 @dataclass(frozen=True)
 class TokenMoments:
-    """Count `[tokens]`, mean and central sum of squares `[tokens, columns]` of the tokens `ids` (ascending).
+    """The count `[tokens]`, mean and central sum of squares `[tokens, columns]` of the tokens `ids` (ascending).
 
-    A reducer over disjoint sets of sentences: `merge` joins two (Chan, Golub and LeVeque 1979), `empty` is neutral, the
-    result is its columns; `TokenSums` updates it batch by batch. In exact arithmetic `merge` is associative and
-    commutative. Rounding depends on the order, so the same bits require the same order of merging.
+    It is a reducer over disjoint sets of sentences: `merge` joins two sets (Chan, Golub and LeVeque 1979), `empty` is
+    neutral, and the result is the attributes. `TokenSums` is its update for batches. In exact arithmetic `merge` is
+    associative and commutative. Rounding depends on the order, so the same bits require the same order of merging.
     """
 
     ids: Int64s
@@ -71,7 +72,7 @@ class TokenMoments:
         return cls(none, none, nothing, nothing)
 
     def merge(self, other: "TokenMoments") -> "TokenMoments":
-        """Return the moments of two disjoint sets of sentences together."""
+        """Return the moments of the union of two disjoint sets of sentences."""
         ids = np.union1d(self.ids, other.ids)
         count = np.zeros(len(ids), np.int64)
         mean, m2 = np.zeros((len(ids), self.mean.shape[1])), np.zeros((len(ids), self.mean.shape[1]))
@@ -90,7 +91,7 @@ class TokenMoments:
         return np.asarray(np.sqrt(self.m2 / self.count[:, None]))
 
     def to_table(self) -> pa.Table:
-        """Return the moments as a table, a row for each token."""
+        """Return the moments as a table with one row for each token."""
         columns = self.mean.shape[1]
         matrices = {"mean": self.mean, "m2": self.m2}
         listed = {n: pa.FixedSizeListArray.from_arrays(v.ravel(), columns) for n, v in matrices.items()}
@@ -98,7 +99,7 @@ class TokenMoments:
 
     @classmethod
     def from_table(cls, table: pa.Table) -> "TokenMoments":
-        """Return the moments that `to_table` wrote."""
+        """Return the moments in a table that `to_table` created."""
         columns = table.schema.field("mean").type.list_size
         ids, count = (table[name].to_numpy() for name in ("token_id", "n"))
         mean, m2 = (

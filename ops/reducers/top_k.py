@@ -1,6 +1,6 @@
 """The exact K highest activations of every neuron, over a stream of sentences.
 
-An activation and its sentence form one sortable integer, their key, so that the order of winners has no ties.
+An activation and its sentence are encoded as one sortable integer, the key, so that the order of winners has no ties.
 """
 
 import torch
@@ -9,18 +9,20 @@ from ops.reducers.compiled_top_k import Slots, cut, select_keys, slots, take_in,
 
 MAX_IDS = 1 << 32
 EMPTY = torch.iinfo(torch.int64).min  # the key of a slot without a pair: below every key
-_CELLS = 1 << 26  # keys that are sorted together: about 2 GB including what sorting needs
+_CELLS = 1 << 26  # keys that are sorted together: about 2 GB including the extra memory for sorting
 
 
 class TopK:
-    """A reducer: the first `k` (activation, sentence) pairs of each neuron among all pairs so far.
+    """A reducer that keeps the first `k` (activation, sentence) pairs of each neuron among all pairs so far.
 
-    The order is by activation descending, then by sentence id ascending; for the lowest activations, negate the values.
-    A pair given twice counts once. So `merge` is associative, commutative and idempotent, and a new reducer is empty,
-    the neutral element. Any split of the sentences, in any order, with any part repeated, has the same result.
+    Pairs are ordered by activation descending, then by sentence id ascending; for the lowest activations, negate the
+    values. A pair that is added twice counts once. So `merge` is associative, commutative and idempotent, and a new
+    reducer is empty, which is the neutral element. The result is the same for any split of the sentences, in any order,
+    with any part repeated.
 
-    Almost every value is rejected by one comparison with the neuron's `bound`, its k-th best so far. The others are
-    appended to a buffer that is sorted and cut only when it is full. State: `room` slots of one int64 for each neuron.
+    Almost every value is rejected by one comparison with the neuron's `bound`, its k-th best value so far. Other values
+    are appended to a buffer that is sorted and cut only when it is full. The state of each neuron is `room` slots of
+    one int64.
     """
 
     def __init__(self, neurons: int, k: int, device: torch.device | str = "cpu", room: int | None = None) -> None:
@@ -28,7 +30,7 @@ class TopK:
         self.room = max(room or 0, least_room(k))
         self.keys = self._empty_keys(neurons, device)
         self.filled = torch.zeros(neurons, dtype=torch.int64, device=device)
-        self.sorted = self.filled.clone()  # how many there were when they were last sorted and cut
+        self.sorted = self.filled.clone()  # number of keys when they were last sorted and cut
         self.bound = torch.full((neurons,), -torch.inf, dtype=torch.float32, device=device)
 
     def _empty_keys(self, neurons: int, device: torch.device | str) -> torch.Tensor:
@@ -36,7 +38,7 @@ class TopK:
 
     @property
     def _compiled(self) -> Slots | None:
-        """The state for compiled code, None if that cannot access it."""
+        """The state for compiled code; None if compiled code cannot access it."""
         if self.keys.device.type != "cpu" or not self.keys.is_contiguous():
             return None
         return slots(self.keys.numpy(), self.filled.numpy(), self.sorted.numpy(), self.bound.numpy(), self.k)
@@ -66,12 +68,12 @@ class TopK:
             self._append(neuron, encode_keys(block[row, neuron], block_ids[row]))
 
     def raise_bound(self, bound: torch.Tensor) -> None:
-        """From now on drop values below a bound that at least `k` distinct sentences of the corpus reach.
+        """Ignore values below a bound from now on; at least `k` distinct sentences of the corpus must reach it.
 
-        Fewer than `k` may then remain, but values below the bound cannot win anyway.
+        Fewer than `k` pairs may then remain, but the ignored values could not win anyway.
 
         Args:
-            bound: `[neurons]` float32; a value equal to it is kept.
+            bound: the bound of each neuron, `[neurons]` float32; a value equal to the bound is kept.
         """
         self.bound = torch.maximum(self.bound, bound.to(self.bound))
 
@@ -92,7 +94,7 @@ class TopK:
         self.merge_keys(neuron, other.keys[neuron, slot])
 
     def result(self) -> torch.Tensor:
-        """Return the winners' keys `[neurons, k]` int64 in order, the slots past the last winner holding `EMPTY`."""
+        """Return the winners' keys `[neurons, k]` int64 in order; slots after the last winner contain `EMPTY`."""
         # Neurons without new keys since they were last sorted and cut need no work.
         self._compact((self.filled != self.sorted).nonzero()[:, 0])
         return self.keys[:, : self.k]
@@ -110,7 +112,7 @@ class TopK:
         self.filled += counts
 
     def _compact(self, neurons: torch.Tensor, most: int | None = None) -> None:
-        """Sort and cut the keys of these neurons, each of which holds at most `most` (None: any number)."""
+        """Sort and cut the keys of these neurons, each of which has at most `most` keys (None: any number)."""
         if state := self._compiled:
             cut(state, neurons.numpy())
             return
@@ -139,7 +141,7 @@ def encode_keys(values: torch.Tensor, ids: torch.Tensor | int) -> torch.Tensor:
 
     Args:
         values: finite activations, float32, any shape; -0.0 counts as 0.0.
-        ids: sentence ids in [0, 2**32), int64, a shape that broadcasts to that of `values`; or one for all.
+        ids: sentence ids in [0, 2**32), int64, with a shape that broadcasts to that of `values`; or one id for all.
     """
     bits = (values + 0.0).view(torch.int32)
     ordered = bits ^ ((bits >> 31) & 0x7FFFFFFF)
@@ -154,12 +156,12 @@ def decode_keys(keys: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def keys_of_span(keys: torch.Tensor, lowest: torch.Tensor, first: int, stop: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the keys of the sentences from `first` to `stop` - 1, and how many each neuron has of them.
+    """Return the keys of the sentences from `first` to `stop` - 1, and the number of these keys of each neuron.
 
     Args:
-        keys: `[neurons, slots]` int64, on a CPU.
-        lowest: the lowest key that counts for each neuron, above `EMPTY`.
-        first, stop: the span of ids.
+        keys: the keys, `[neurons, slots]` int64, on a CPU.
+        lowest: the lowest key that counts for each neuron, `[neurons]`, above `EMPTY`.
+        first, stop: the range of sentence ids.
     """
     found, counts = select_keys(keys.numpy(), lowest.numpy(), first, stop)
     return torch.from_numpy(found), torch.from_numpy(counts)
@@ -168,12 +170,17 @@ def keys_of_span(keys: torch.Tensor, lowest: torch.Tensor, first: int, stop: int
 def keys_of_span_on_any_device(
     keys: torch.Tensor, lowest: torch.Tensor, first: int, stop: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return what `keys_of_span` does, on the keys' device."""
+    """Return the same as `keys_of_span`, computed on the keys' device."""
     _, ids = decode_keys(keys)
     here = (keys >= lowest[:, None]) & (ids >= first) & (ids < stop)
     return keys[here], here.sum(1)
 
 
 def _place_in_neuron(neuron: torch.Tensor, counts: torch.Tensor) -> torch.Tensor:
-    """Number each neuron's pairs from 0, `[pairs]`; `neuron` `[pairs]` ascends, `counts` is `[neurons]`."""
+    """Return the index of each pair among its neuron's pairs, `[pairs]`.
+
+    Args:
+        neuron: the neuron of each pair, `[pairs]`, ascending.
+        counts: the number of pairs of each neuron, `[neurons]`.
+    """
     return torch.arange(len(neuron), device=neuron.device) - (counts.cumsum(0) - counts)[neuron]

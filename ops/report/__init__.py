@@ -1,1 +1,1 @@
-"""Pages that people read: an overview of a run, and a page for each neuron."""
+"""Web pages about a run: an overview, and a page for each neuron."""

@@ -1,4 +1,4 @@
-"""What a page draws: the places of a histogram's bars and of a subtree's nodes, in numbers for its SVG."""
+"""The drawings on a page: the coordinates of a histogram's bars and of a subtree's nodes, for SVG."""
 
 from typing import Any, NamedTuple
 
@@ -20,14 +20,14 @@ class Bar(NamedTuple):
 
 
 class Histogram(NamedTuple):
-    """Bars over a range of activations, each as high as the share of sentences per unit of width."""
+    """Bars over a range of activations, with heights proportional to the density of sentences; the highest is 1."""
 
     bars: list[Bar]
     low: float
     high: float
 
     def place(self, value: float | None) -> float | None:
-        """Return the place of a value between the ends, as a share; None outside of them."""
+        """Return the position of a value between the ends, as a share of the range; None if it is outside the range."""
         if value is None or not self.low <= value <= self.high:
             return None
         return (value - self.low) / max(self.high - self.low, 1e-30)
@@ -36,7 +36,7 @@ class Histogram(NamedTuple):
 def draw_histogram(neuron: dict[str, Any]) -> Histogram:
     """Return a neuron's distribution in bars of equal width, from its row of `neurons/`.
 
-    The bins are finer in the tails than the bars, and wider in places: a bin's count is spread evenly over it.
+    Some bins are narrower and some are wider than the bars, so a bin's count is spread evenly over its width.
     """
     low, high = float(neuron["min"]), float(neuron["max"])
     if not high > low:
@@ -45,7 +45,7 @@ def draw_histogram(neuron: dict[str, Any]) -> Histogram:
     ends = np.concatenate([[low], inner, [high]])
     below = np.concatenate([[0], np.cumsum(neuron["histogram_counts"])])
     edges = np.linspace(low, high, BARS + 1)
-    # Bins outside the range have no width; of equal ends the last holds all that is below.
+    # Bins outside the range have no width. If several ends are equal, the last of them includes all smaller values.
     last = np.append(np.diff(ends) > 0, True)
     counts = np.diff(np.interp(edges, ends[last], below[last]))
     heights = counts / counts.max()
@@ -53,7 +53,7 @@ def draw_histogram(neuron: dict[str, Any]) -> Histogram:
 
 
 class Node(NamedTuple):
-    """A node of a drawn tree: its label and the middle of it."""
+    """A node of a drawn tree: its label and the coordinates of the label's centre."""
 
     label: str
     x: float
@@ -70,7 +70,7 @@ class Drawing(NamedTuple):
 
 
 def draw_tree(pattern: str) -> Drawing:
-    """Return the places of a subtree pattern's nodes, leaves from left to right and parents over their middle."""
+    """Return the positions of a subtree pattern's nodes: leaves from left to right, each parent centred above them."""
     nodes: list[Node] = []
     edges: list[tuple[float, float, float, float]] = []
     right = 0.0

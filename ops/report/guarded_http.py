@@ -1,4 +1,4 @@
-"""What a server of pages does not put up with: other machines' names, and connections that ask for nothing."""
+"""Protects a server of pages from requests for other host names and from idle connections."""
 
 import asyncio
 import re
@@ -10,7 +10,7 @@ _HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^\[\]:]+))(?::[0-9]+)?")
 
 
 def host_name(header: str) -> str:
-    """Return the name in a Host header, without its port; of a header of another form, an empty text.
+    """Return the name in a Host header, without its port; an empty text if the header has another form.
 
     >>> host_name("Localhost:8000"), host_name("[::1]:8000"), host_name("[::1]")
     ('localhost', '::1', '::1')
@@ -22,14 +22,14 @@ def host_name(header: str) -> str:
 
 
 class PatientProtocol(H11Protocol):
-    """HTTP that closes a connection on which no complete request arrives, or of an answer nothing more is read.
+    """An HTTP protocol that closes connections which send no complete request in time, or stop reading an answer.
 
-    The time for a request begins with the connection and again with each answer. Such connections would otherwise stay
-    open and count among those that are served at once, until nobody else is.
+    The time limit for a request starts with the connection and again after each answer. Otherwise such connections
+    would stay open and use up the limit of simultaneous connections, so that nobody else would be served.
 
     Attributes:
-        head_seconds: in which a connection has to send the head of its first or next request.
-        read_seconds: in which it has to read some of an answer that waits to be sent.
+        head_seconds: seconds in which a connection has to send the head of its first or next request.
+        read_seconds: seconds in which a connection has to read some of an answer that waits to be sent.
     """
 
     head_seconds = 5.0
@@ -39,17 +39,17 @@ class PatientProtocol(H11Protocol):
     _closing: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin the time for the first request."""
+        """Start the time limit for the first request."""
         super().connection_made(transport)
         self._watch(self.head_seconds)
 
     def on_response_complete(self) -> None:
-        """Begin the time for the next request."""
+        """Start the time limit for the next request."""
         super().on_response_complete()
         self._watch(self.head_seconds)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the time."""
+        """Cancel the time limit."""
         self._stop_waiting()
         super().connection_lost(exc)
 
@@ -62,7 +62,7 @@ class PatientProtocol(H11Protocol):
             self._closing.cancel()
 
     def _look(self) -> None:
-        """Close a connection that asks for nothing, end one that reads nothing, and look at others again."""
+        """Close the connection if it sends no request, abort it if it reads nothing, otherwise check again later."""
         unsent, before = self.transport.get_write_buffer_size(), self._unsent
         self._unsent = unsent
         if unsent and unsent == before:
@@ -76,7 +76,7 @@ class PatientProtocol(H11Protocol):
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether an address is this machine's own.
+    """Return whether an address is a loopback address of this machine.
 
     >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("0.0.0.0"), is_loopback("::1")
     (True, True, False, True)

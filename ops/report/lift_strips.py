@@ -1,4 +1,4 @@
-"""Strips of the lifts that an explanation's literals have within each data set, in numbers for their SVG."""
+"""Strip plots of the lift of an explanation's literals within each data set, as coordinates for SVG."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -9,19 +9,19 @@ from ops.show.text import shorten
 
 Row = dict[str, Any]
 
-NAMES, PLOT, EDGE = 96, 196, 8  # pixels of the names, of the axis, and right of it
-LINE, FOOT = 16, 16  # pixels of a data set's line, and of the axis's numbers
-LETTERS = 14  # of a data set's name
-_LEAST = math.log(2)  # of a log lift, to both sides, that every axis shows
+NAMES, PLOT, EDGE = 96, 196, 8  # width in pixels of the names, of the axis, and of the margin on the right
+LINE, FOOT = 16, 16  # height in pixels of a data set's line, and of the axis labels
+LETTERS = 14  # maximum number of letters of a data set's name
+_LEAST = math.log(2)  # every axis shows at least log lifts of this size on both sides of 0
 _MOST = math.log(1_000)
 _TICKS = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1_000.0)
 _NEAR_TICKS = (0.5, 1.0, 2.0)
 
 
 class Mark(NamedTuple):
-    """One data set's lift: its name, short and whole, its line's middle, and where dot and interval are; None: unknown.
+    """One data set's lift: its short and full name, its line's centre `y`, and the positions of dot and interval.
 
-    `is_above` says whether the whole interval is above 1.
+    `x` is None if the lift is not known. `is_above` says whether the complete interval is above 1.
     """
 
     name: str
@@ -34,7 +34,7 @@ class Mark(NamedTuple):
 
 
 class Strip(NamedTuple):
-    """A literal: kind, text, whether it is of sentences that lack it, verdict, marks, and all of it in words."""
+    """The strip of one literal: its kind, text, negation, verdict and marks, its height, and a description in words."""
 
     kind: str
     pattern: str
@@ -46,7 +46,7 @@ class Strip(NamedTuple):
 
 
 class Strips(NamedTuple):
-    """The strips of a neuron and pole, with one axis: its left end, where 1 is, and ticks with labels."""
+    """The strips of a neuron and pole, with one axis: its left end, the position of lift 1, and ticks with labels."""
 
     strips: list[Strip]
     left: int
@@ -58,8 +58,8 @@ class Strips(NamedTuple):
 def lift_strips(literals: Sequence[Row]) -> Strips:
     """Return the strips of some rows of audit/patterns/.
 
-    The axis is of the log of the lift and has room for all of them, up to 1,000 and down to a thousandth; intervals
-    that are longer end at its ends.
+    The axis shows the logarithm of the lift and includes all lifts from a thousandth to 1,000. Intervals that extend
+    beyond the axis are cut at its ends.
     """
     known = [value for row in literals for value in row["log_lifts"] if value is not None]
     low = max(min([-_LEAST, *known]), -_MOST)

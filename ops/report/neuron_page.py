@@ -1,4 +1,4 @@
-"""What a neuron's page shows, from its rows of the tables."""
+"""The content of a neuron's page, computed from the neuron's rows of the tables."""
 
 import math
 from typing import Any
@@ -22,29 +22,29 @@ from ops.show.peaks import peak_word
 Row = dict[str, Any]
 Rows = list[Row]
 
-FINDINGS, MORE_FINDINGS, VARIANTS, VALUES = 10, 10, 6, 8  # rows of a list
-FIRST_WINNERS = 12  # hubs aside, that stand open
-FULL_SHADE = 0.97  # share of the tokens whose shade is not yet the strongest: an outlier would make all others pale
-LEAD, BEFORE_PEAK = 90, 40  # characters before the peak from which a long start is cut, and those that then stay
-APART = ("words_per_sentence", "noun", "verb", "adjective", "punctuation")  # values that the list of findings has
+FINDINGS, MORE_FINDINGS, VARIANTS, VALUES = 10, 10, 6, 8  # maximum number of rows in each list
+FIRST_WINNERS = 12  # number of winners that are shown unfolded, not counting hubs
+FULL_SHADE = 0.97  # share of the tokens below the strongest shade, because an outlier would make all others pale
+LEAD, BEFORE_PEAK = 90, 40  # a start of more than LEAD characters is cut to BEFORE_PEAK characters before the peak
+APART = ("words_per_sentence", "noun", "verb", "adjective", "punctuation")  # properties that the findings include
 _KINDS = {"word": "words", "tag": "tags", "subtree": "subtree", "mark": "mark", "topic": "a word like"}
 
 
 def neuron_context(
     tables: dict[str, Rows], sentences: dict[int, Row], options: Row, samples: Rows, most_wins: float = math.inf
 ) -> Row:
-    """Return what the template of a neuron's page takes.
+    """Return the variables for the template of a neuron's page.
 
     Args:
-        tables: the neuron's rows by table: `neurons` one; `topk` those that are to be listed; `patterns`, `profiles`,
-            `means`, and `scores`, `peaks`, `token_activations`, `explanations`, `explanation_terms`,
-            `families` (of these, every member), `examples` (of these, hard negatives), `negative_tokens`,
-            `outputs/tokens`, `compare/neighbours`, `audit/neurons`, `audit/patterns` and `audit/portability` (of
-            this, pairs of a data set and itself), which may be empty.
-        sentences: the sentences that winners and samples name.
-        options: those of `mine`.
-        samples: sentences by quantile, each with `sent_id`, `quantile` and `activation`.
-        most_wins: how many neurons and poles a sentence may win without being folded as a hub.
+        tables: the neuron's rows by table: `neurons` (one row), `topk` (the winners to list), `patterns`, `profiles`
+            and `means`. The following tables may be empty: `scores`, `peaks`, `token_activations`, `explanations`,
+            `explanation_terms`, `families` (every member), `examples` (only hard negatives), `negative_tokens`,
+            `outputs/tokens`, `compare/neighbours`, `audit/neurons`, `audit/patterns` and `audit/portability` (only
+            pairs of a data set with itself).
+        sentences: the sentences of all winners and samples, by id.
+        options: the options of `mine`.
+        samples: the sentences for each quantile, with `sent_id`, `quantile` and `activation`.
+        most_wins: maximum number of neurons and poles that a sentence may win without being folded as a hub.
     """
     (neuron,) = tables["neurons"]
     tokens = {(t["pole"], t["rank"]): t for t in tables["token_activations"]}
@@ -126,7 +126,7 @@ def _pole(
 
 
 def _negatives(own: dict[str, Rows], explanation: Row | None, sentences: dict[int, Row]) -> Rows:
-    """Return the hard negatives with their texts in pieces; none where no rule was found that they could follow."""
+    """Return the hard negatives with their texts in pieces; none if no rule was found that they could satisfy."""
     if explanation is None or explanation["verdict"] == "none":
         return []
     tokens = {row["rank"]: row for row in own["negative_tokens"]}
@@ -139,7 +139,7 @@ def _negatives(own: dict[str, Rows], explanation: Row | None, sentences: dict[in
 
 
 def _audited(own: dict[str, Rows]) -> Row:
-    """Return what an audit says of a pole, and the strips of its literals' lifts; None for both without an audit."""
+    """Return the audit's findings about a pole, and the strips of its literals' lifts; both None without an audit."""
     if not own["audit/neurons"]:
         return {"audit": None, "lifts": None}
     audit = joined_audit(own["audit/neurons"][0], own["audit/patterns"], own["audit/portability"])
@@ -147,13 +147,13 @@ def _audited(own: dict[str, Rows]) -> Row:
 
 
 def _scale(winners: Rows) -> float:
-    """Return the activation, in size, that has the strongest shade: few tokens of these sentences are beyond it."""
+    """Return the absolute activation that gets the strongest shade; few tokens of these sentences exceed it."""
     values = [abs(p.value) for w in winners for p in w["pieces"] if p.value is not None and not p.text.isspace()]
     return float(np.quantile(values, FULL_SHADE)) if values else 0.0
 
 
 def _first(winners: Rows) -> int:
-    """Return how many winners stand open: enough for `FIRST_WINNERS` that are no hubs."""
+    """Return how many winners are shown unfolded, so that `FIRST_WINNERS` of them are not hubs."""
     seen = 0
     for place, winner in enumerate(winners, 1):
         seen += not winner["is_hub"]
@@ -163,7 +163,7 @@ def _first(winners: Rows) -> int:
 
 
 def _winner(row: Row, sentence: Row, its: Row | None) -> Row:
-    """Return a winner with its text in pieces, of which the first `lead` stand too far before the peak to be seen."""
+    """Return a winner with its text in pieces; the first `lead` pieces, far before the peak, are to be hidden."""
     peak = None if its is None else peak_word(its, sentence)
     span = None if peak is None else peak["span"]
     pieces = shade(sentence["text"], its, span)
@@ -179,7 +179,7 @@ def _winner(row: Row, sentence: Row, its: Row | None) -> Row:
 
 
 def _described(row: Row, is_collapsed: bool) -> Row:
-    """Return a finding in the words of a page."""
+    """Return a finding with its label and description for the page."""
     shown = {
         **row,
         "label": _KINDS.get(row["kind"], ", ".join([row["name"], *row["same_as"]])),
@@ -205,7 +205,7 @@ def _percent(share: float) -> str:
 
 
 def _meaning(row: Row, is_collapsed: bool) -> str:
-    """Return a tag pattern or a subtree in plain English, nothing for what needs none."""
+    """Return a tag pattern or a subtree in plain English; an empty text for patterns that need no explanation."""
     if row["kind"] == "tag":
         return name_tags(row["items"])
     if row["kind"] != "subtree":
@@ -215,7 +215,7 @@ def _meaning(row: Row, is_collapsed: bool) -> str:
 
 
 def _profiles(profiles: Rows) -> dict[str, Rows]:
-    """Return of each property the values of the largest shares."""
+    """Return, for each property, the rows of the values with the largest shares."""
     found: dict[str, Rows] = {}
     for row in profiles:
         if row["property"] not in APART and row["count"]:

@@ -1,4 +1,4 @@
-"""What the overview shows: a value for every neuron, by layer and unit, and the neurons most worth a look."""
+"""The content of the overview: a value for every neuron, by layer and unit, and the most interesting neurons."""
 
 from typing import Any
 
@@ -20,23 +20,24 @@ NAMES = {
     "word": "word at the peak",
     "audit": "verdict across data sets",
 }
-MOST_NAMES = 8  # that have a colour of their own; the others share one
+MOST_NAMES = 8  # number of names that have their own colour; all other names share one colour
 
 
 def map_data(tables: dict[str, pa.Table], widths: tuple[int, ...], poles: list[str], layer: int = 1) -> Row:
-    """Return what the map draws, as JSON.
+    """Return the data that the map draws, as JSON.
 
     Args:
-        tables: rows of `neurons`, `scores`, `means` (words a sentence), `profiles` (strongest values of data set and
-            tag), `peaks` (strongest words), `audit` (of audit/neurons/), these two and scores possibly empty; without
-            those of silent neurons.
-        widths: units of each layer.
-        poles: those of the run.
-        layer: the first one, whose units are `widths[0]`.
+        tables: the rows, without silent neurons, of `neurons`, `scores`, `means` (words per sentence), `profiles`
+            (strongest values of data set and tag), `peaks` (strongest words) and `audit` (the rows of audit/neurons/).
+            `scores`, `peaks` and `audit` may be empty.
+        widths: number of units of each layer.
+        poles: the poles of the run.
+        layer: the first layer, which has `widths[0]` units.
 
     Returns:
-        `widths`, `poles`, and `properties`: `title`, and `values` by pole, one for each neuron in order, null for
-        none; those that are names have `names` and as values places among them.
+        `widths`, `poles`, and `properties`. Each property has a `title`, and `values` for each pole: one value for
+        each neuron in order, or null. If the values are names, the property also has `names`, and the values are
+        indices of these names.
     """
     first = [sum(widths[:i]) for i in range(len(widths))]
 
@@ -78,7 +79,7 @@ def map_data(tables: dict[str, pa.Table], widths: tuple[int, ...], poles: list[s
 
 
 def without_folders(source: str) -> str:
-    """Return a source as a page names it, without the folders of the machine that read it.
+    """Return a source's name for a page, without the folders of the machine that read it.
 
     >>> without_folders("pydocs"), without_folders("hf:org/name:en"), without_folders("reviews=/home/me/r.csv")
     ('pydocs', 'hf:org/name:en', 'reviews=r.csv')
@@ -91,6 +92,6 @@ def without_folders(source: str) -> str:
 
 
 def most_worth(scores: list[Row], count: int) -> list[Row]:
-    """Return the scores of the neurons and poles most above their matched sets, each with its `margin`."""
+    """Return the scores of the neurons and poles that most exceed their matched sets, each with its `margin`."""
     known = [s | {"margin": own} for s in scores if (own := margin(s)) is not None]
     return sorted(known, key=lambda s: (-s["margin"], s["layer"], s["unit"], s["pole"]))[:count]

@@ -1,4 +1,4 @@
-"""Pages from templates: text from the corpus is escaped everywhere, and what no terminal is to get is spelled out."""
+"""Renders pages from templates: all text from the corpus is escaped, and unsafe control characters are spelled out."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -26,8 +26,8 @@ def render(template: str, context: dict[str, Any]) -> str:
     """Return a page.
 
     Args:
-        template: its file's name, such as `neuron.html`.
-        context: what it takes.
+        template: the file name of the template, such as `neuron.html`.
+        context: the variables of the template.
     """
     return _environment().get_template(template).render(context)
 
@@ -60,12 +60,12 @@ def _environment() -> Environment:
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """Return a number with so many decimal places, or a dash for null."""
+    """Return a number with `digits` decimal places, or a dash for null."""
     return "-" if value is None else f"{value:,.{digits}f}"
 
 
 def share(value: float | None) -> str:
-    """Return a share as a percentage, a dash for null.
+    """Return a share as a percentage, or a dash for null.
 
     >>> share(0.125), share(0.0034), share(None)
     ('12.5 %', '0.34 %', '-')
@@ -76,7 +76,7 @@ def share(value: float | None) -> str:
 
 
 def shaded(pieces: Sequence[Piece], scale: float) -> Markup:
-    """Return the pieces of a sentence as HTML, each in its colour; where the neuron peaks they are underlined.
+    """Return the pieces of a sentence as HTML, each in its colour; the pieces of the peak word are underlined.
 
     >>> str(shaded([Piece("a", 1.0, True), Piece(" <", None, False)], 2.0))
     '<span class="p4 peak" title="1.000">a</span> &lt;'
@@ -93,9 +93,9 @@ def shaded(pieces: Sequence[Piece], scale: float) -> Markup:
 
 
 def tint(value: float | None, scale: float) -> str:
-    """Return the class of the colour for an activation: `p1` to `p9` above zero, `n1` to `n9` below, empty near it.
+    """Return the CSS class of an activation's colour: `p1` to `p9` above zero, `n1` to `n9` below, empty near zero.
 
-    The scale is centred at zero: `scale` is the largest activation in size, and has the strongest colour.
+    The scale is centred at zero. Activations whose absolute value is `scale` or more get the strongest colour.
 
     >>> tint(2.0, 2.0), tint(-1.0, 2.0), tint(0.0, 2.0), tint(None, 2.0)
     ('p9', 'n4', '', '')

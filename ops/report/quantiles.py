@@ -1,4 +1,4 @@
-"""Some sentences from low to high of a neuron's distribution, from the activation sample."""
+"""Sentences from the activation sample at several quantiles of a neuron's distribution."""
 
 from typing import Any
 
@@ -13,8 +13,8 @@ def quantile_samples(sent_ids: Int64s, values: Float32s) -> list[dict[str, Any]]
     """Return a sentence for each quantile, the highest first: `sent_id`, `quantile` and `activation`.
 
     Args:
-        sent_ids: those of the sample, `[sentences]`.
-        values: the neuron's activations for them, `[sentences]`.
+        sent_ids: the ids of the sentences in the sample, `[sentences]`.
+        values: the neuron's activations for these sentences, `[sentences]`.
 
     >>> [row["sent_id"] for row in quantile_samples(np.arange(5), np.array([3.0, 1, 0, 4, 2], np.float32))]
     [3, 0, 4, 1, 2]

@@ -1,4 +1,4 @@
-"""Search over a run's tables: what may be asked, and the SQL that answers it with every value bound."""
+"""Search over a run's tables: the kinds of queries, and the SQL that answers them with every value bound."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
@@ -29,7 +29,7 @@ MOST, MOST_SENTENCES = 100, 1_000
 MOST_CHARACTERS = 200
 MEMORY = "1GB"
 
-# One row a neuron and pole, its strongest match, those most above their matched sets first.
+# One row for each neuron and pole, with its strongest match; rows that most exceed their matched sets come first.
 _NEURONS = """
 with matched as ({matched}), strongest as (
   select * from matched
@@ -47,7 +47,7 @@ _SCORES = """
 select layer, unit, pole, auc, auc_excess, count(*) over () as total from scores where auc is not null and {limits}
 order by auc_excess desc nulls last, layer, unit, pole limit {most}
 """
-# By what an explanation says, and by what its literals are made of: a topic has more words than its name.
+# Searches an explanation's text and the items of its literals, because a topic has more words than its name.
 _NAMED = """
   select distinct layer, unit, pole from explanation_terms
   where model = 'winners' and list_contains(list_transform(items, lambda item: lower(item)), lower($text))
@@ -65,7 +65,7 @@ _ANY_EXPLAINED = f"""
   null::float as baseline_share, null::float as lift, null::float as g2
   from (with named as ({_NAMED}) select * from explanations where {_SAID})
 """
-# By the verdict of an audit, whose name has a space or an underscore.
+# Searches the verdict of an audit, whose name may be written with a space or an underscore.
 _AUDITED = """
 select layer, unit, pole, verdict, transfer, ported, datasets, explained.text as found, auc, auc_excess,
   count(*) over () as total
@@ -83,14 +83,14 @@ select topk.layer, topk.unit, topk.pole, rank, activation, text as found, datase
 from topk join matched using (sent_id) left join scores using (layer, unit, pole)
 where {limits} order by rank, layer, unit, pole limit {most}
 """
-# A pattern's words stand with a space between them, so that a space before and after ends the words asked for.
+# A pattern's words are separated by spaces, so spaces around both texts make sure that only complete words match.
 _WORDS = "contains(' ' || lower(pattern) || ' ', ' ' || lower($text) || ' ')"
 _LABELS = "contains(' ' || lower(translate(pattern, '()', '')) || ' ', ' ' || lower($text) || ' ')"
 
 
 @dataclass(frozen=True)
 class _Where:
-    """Where a kind of search looks: the table, its columns of text and of numbers of winners, and the condition."""
+    """The place that a kind of search reads: the table, its columns of text and of winner counts, and the condition."""
 
     table: str
     found: str
@@ -129,7 +129,7 @@ _ANY = (
 
 
 class Query(NamedTuple):
-    """What is asked for: `what` is one of `KINDS`; a limit that is None or empty does not apply."""
+    """A search query: `what` is one of `KINDS`; a limit that is None or empty does not apply."""
 
     what: str = "any"
     text: str = ""
@@ -140,13 +140,13 @@ class Query(NamedTuple):
 
 
 def parse_query(given: Mapping[str, str]) -> Query | None:
-    """Return what a form asked for, None where nothing was.
+    """Return the query of a form, or None if the form is empty.
 
     Args:
-        given: `what`, `q`, `property`, `pole`, `layer`, `least`; each may be missing.
+        given: the form's fields `what`, `q`, `property`, `pole`, `layer` and `least`; each may be missing.
 
     Raises:
-        InputError: a value that does not fit, by its name.
+        InputError: a value is not valid; the message names its field.
     """
     what = given.get("what", "any")
     text = " ".join(given.get("q", "").split())
@@ -178,13 +178,13 @@ def _share(text: str) -> float | None:
 
 
 class Searcher:
-    """Answers queries by DuckDB, which sees the given tables alone: it can open no file and change nothing.
+    """Answers queries with DuckDB, which sees only the given tables and can neither open files nor change anything.
 
     Args:
-        tables: `topk`, `sentences`, `patterns`, `profiles`, and where there are any `scores`, `peaks`, and
-            `explanations` with `explanation_terms`, and `audited`, the table audit/neurons/.
-        seconds: that a search may take.
-        silent: layer and unit of the neurons that are not searched.
+        tables: `topk`, `sentences`, `patterns` and `profiles`, and if they exist `scores`, `peaks`, `explanations`
+            with `explanation_terms`, and `audited`, which is the table audit/neurons/.
+        seconds: maximum duration of a search.
+        silent: layer and unit of the silent neurons, which are not searched.
     """
 
     def __init__(
@@ -200,7 +200,7 @@ class Searcher:
         none = "0::smallint as layer, 0::int as unit, '' as pole, null::double as auc, null::double as auc_excess"
         source = f"select {none} where false"
         if "scores" in tables:
-            # Runs without the column `auc_excess` are read too.
+            # Older runs without the column `auc_excess` can be searched too.
             known = "auc_excess" in tables["scores"].schema.names
             excess = "auc_excess" if known else "auc - matched_auc as auc_excess"
             source = f"select layer, unit, pole, auc, {excess} from all_scores"
@@ -211,10 +211,10 @@ class Searcher:
         self._connection.execute("set lock_configuration = true")
 
     def find(self, query: Query) -> list[dict[str, Any]]:
-        """Return at most `MOST` rows, each with `total`, how many there are; one search is done at a time.
+        """Return at most `MOST` rows, each with `total`, the number of all matches; only one search runs at a time.
 
         Raises:
-            InputError: the run lacks the table that is asked, or it took longer than it may.
+            InputError: the run lacks the table that the query needs, or the search exceeded its time limit.
         """
         if query.what == "peak" and "peaks" not in self.names:
             raise InputError("this run has no peaks; run python -m jobs.tokens, and open the page again")
@@ -245,7 +245,7 @@ class Searcher:
 
 
 def statement(query: Query, tables: Collection[str]) -> tuple[str, dict[str, Any]]:
-    """Return the SQL of a query over these tables, made of fixed words alone, and the values that are bound to it."""
+    """Return the SQL of a query over these tables, which contains only fixed text, and the values to bind to it."""
     limits, values = ["(layer, unit) not in (select (layer, unit) from silent)"], dict[str, Any]()
     for name, value, condition in (
         ("pole", query.pole or None, "pole = $pole"),

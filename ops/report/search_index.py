@@ -1,4 +1,4 @@
-"""What the search field of a static site looks through: explanations and the strongest patterns, as a script."""
+"""The index that the search field of a static site searches: explanations and the strongest patterns, as a script."""
 
 import json
 import re
@@ -10,8 +10,8 @@ import pyarrow as pa
 Row = dict[str, Any]
 Key = tuple[int, int, str]
 
-STRONGEST = 4  # patterns of a kind, and marks, of a neuron and pole
-# How much of the activation is explained: nothing that anybody looks for.
+STRONGEST = 4  # number of indexed patterns of each kind, and of marks, for each neuron and pole
+# The part of an explanation that says how much of the activation is explained, for which nobody searches.
 _HOW_MUCH = re.compile(r" (?:Explains|Over its whole range) [^*]*$")
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
@@ -25,16 +25,17 @@ def search_index(
 ) -> str:
     """Return the index as a script that sets `atlasIndex`.
 
-    It has an entry for each neuron and pole: `layer`, `unit`, `pole`, `excess` (the held-out score above the matched
-    set's, or null) and `text` (what the explanation says of the winners, or empty). `terms` has by kind the entries of
-    each term, as the gaps between their ascending places in base 36. `pages` names the neurons that have one.
+    The index has an entry for each neuron and pole: `layer`, `unit`, `pole`, `excess` (the held-out score minus that of
+    the matched set, or null) and `text` (the explanation of the winners, or empty). `terms` lists, for each kind and
+    term, the entries with that term, as the gaps between their ascending indices in base 36. `pages` lists the neurons
+    that have a page.
 
     Args:
         scores: rows with `layer`, `unit`, `pole` and `margin`.
-        explanations: rows with `text`, of those that say something.
-        terms: by kind, rows with `term`.
-        neurons: all of them, each pole.
-        pages: layer and unit of those that have a page.
+        explanations: rows with `text`, only for neurons and poles that have an explanation.
+        terms: for each kind, rows with `term`.
+        neurons: all neurons with each of their poles.
+        pages: layer and unit of the neurons that have a page.
     """
     keys = sorted(neurons)
     place = {key: at for at, key in enumerate(keys)}
@@ -67,7 +68,7 @@ def _postings(rows: pa.Table, place: dict[Key, int]) -> dict[str, str]:
 
 
 def _gaps(places: list[int]) -> str:
-    """Return ascending places as the gaps between them, in base 36.
+    """Return ascending indices as the gaps between them, in base 36.
 
     >>> _gaps([0, 3, 40])
     '1 3 11'

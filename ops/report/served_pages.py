@@ -1,4 +1,4 @@
-"""The pages of a run that are made when somebody asks for them, every neuron's and those of a search among them."""
+"""The pages of a run that are rendered on request, including the page of every neuron and of every search."""
 
 import mimetypes
 import re
@@ -15,15 +15,15 @@ from ops.report.site import Site
 from ops.schema import meta_keys
 from ops.storage.store import Store
 
-BEST = 50  # neurons that the overview lists
-PAGES_AT_ONCE = 2  # pages that are made side by side: a page takes some 100 MB while it is made
+BEST = 50  # number of neurons that the overview lists
+PAGES_AT_ONCE = 2  # number of pages that are rendered at the same time; rendering a page takes about 100 MB
 SEARCHED = ("topk", "sentences", "patterns", "profiles")
 _NEURON = re.compile(r"(0|[1-9]\d{0,3})-(\d{1,8})")
 _NAMED = re.compile(r"([0-9]{1,4}):([0-9]{1,8})")
 
 
 class Page(NamedTuple):
-    """What is sent: a text or bytes, what kind of, and the page to go to instead, where there is one."""
+    """A response: a text or bytes, its content type, and the page to which to redirect, if any."""
 
     body: str | bytes
     kind: str = "text/html"
@@ -31,13 +31,13 @@ class Page(NamedTuple):
 
 
 class Pages:
-    """The pages of a run as its tables are now.
+    """The pages of a run, rendered from its current tables.
 
     Args:
         store: the run's folder.
-        run: what run.json holds; its stages ingest, topk, annotate and mine are complete.
-        winners: listed of each pole.
-        seconds: that a search may take.
+        run: the content of run.json; the stages ingest, topk, annotate and mine must be complete.
+        winners: number of winners that a neuron's page lists for each pole.
+        seconds: maximum duration of a search.
     """
 
     def __init__(self, store: Store, run: dict[str, Any], winners: int, seconds: float) -> None:
@@ -66,7 +66,7 @@ class Pages:
         return Searcher(tables, self.seconds, self.site.silent)
 
     def overview(self) -> Page:
-        """Return the overview, which is made once."""
+        """Return the overview, which is rendered only once."""
         with self._lock:
             if not self._overview:
                 worth = most_worth(self.site.scores.to_pylist(), BEST)
@@ -95,7 +95,7 @@ class Pages:
             return Page(render("neuron.html", {**shared, **context}))
 
     def side(self, job: str) -> Page | None:
-        """Return the page of a side job, None where it has not run."""
+        """Return the page of a side job, or None if it has not run."""
         if job not in side_jobs(self.run):
             return None
         with self._room:
@@ -103,7 +103,7 @@ class Pages:
             return Page(render("side.html", {**self.shared, **context, "root": "../"}))
 
     def search(self, given: dict[str, str]) -> tuple[Page, bool]:
-        """Return the page of a search, and whether it could be answered as it was asked."""
+        """Return the page of a search, and whether the query was valid and could be answered."""
         named = _NAMED.fullmatch(given.get("q", "").strip())
         if named and self.site.has(int(named[1]), int(named[2])):
             return Page("", instead=f"neurons/{int(named[1])}-{int(named[2])}.html"), True
@@ -123,7 +123,7 @@ class Pages:
         return Page(render("search.html", {**self.shared, **context})), not wrong
 
     def message(self, title: str, said: str) -> Page:
-        """Return a page that says why another is not there."""
+        """Return a page that says why the requested page does not exist."""
         return Page(render("message.html", {**self.shared, "title": title, "said": said, "root": "/"}))
 
     def file(self, name: str) -> Page | None:

@@ -1,10 +1,10 @@
-"""A sentence in pieces, each with the activation of its token."""
+"""Splits a sentence into pieces, each with the activation of its token."""
 
 from typing import Any, NamedTuple
 
 
 class Piece(NamedTuple):
-    """A piece of a text: its token's activation, None without a token, and whether the peak word is there."""
+    """A piece of a text, with its token's activation (None without a token) and whether it is in the peak word."""
 
     text: str
     value: float | None
@@ -12,14 +12,15 @@ class Piece(NamedTuple):
 
 
 def shade(text: str, tokens: dict[str, Any] | None, peak: tuple[int, int] | None) -> list[Piece]:
-    """Return a text cut into pieces that together are the text, each token's own.
+    """Return a text split into consecutive pieces, each of which belongs to one token or to none.
 
     Args:
         text: the sentence.
-        tokens: its row of `token_activations/`; None where it has none.
+        tokens: the sentence's row of `token_activations/`; None if it has none.
         peak: the span of the peak word; None if there is none.
 
-    Tokens that share characters (an emoji's bytes) are one piece, which has the value that is largest in size.
+    Tokens that share characters, such as an emoji's bytes, form one piece, with the value of largest absolute size. The
+    ends of the peak word also split pieces.
 
     >>> row = {"starts": [None, 0, 2, None], "ends": [None, 2, 5, None], "activations": [9.0, 0.5, -1.0, 9.0]}
     >>> [tuple(piece) for piece in shade("ab cd", row, (3, 5))]
@@ -32,7 +33,7 @@ def shade(text: str, tokens: dict[str, Any] | None, peak: tuple[int, int] | None
         for number, (start, end, value) in enumerate(spans):
             if start is None:
                 continue
-            # A byte-level token's space is no part of what is shaded.
+            # The space at the start of a byte-level token is not shaded.
             while start < end and text[start].isspace():
                 start += 1
             for i in range(start, end):

@@ -1,4 +1,4 @@
-"""What a side job found, in a few sentences, with which its page opens."""
+"""Summaries of a side job's findings in a few sentences, which are shown at the top of its page."""
 
 from collections import Counter
 from collections.abc import Callable, Container
@@ -16,12 +16,12 @@ Rows = list[Row]
 
 
 def side_findings(store: Store, tables: Container[str], job: str) -> list[str]:
-    """Return what a side job found in sentences, the most telling first; none for a job that has no sentences.
+    """Return sentences that summarise a side job's findings, the most important first; none for other jobs.
 
     Args:
         store: the run's folder.
-        tables: those that the run has.
-        job: its name.
+        tables: the names of the tables that the run has.
+        job: the name of the side job.
     """
     said: list[str] = []
     for table, tell, where in _TOLD.get(job, ()):
@@ -191,7 +191,7 @@ def _mean(values: Any) -> float | None:
 
 
 def _percent(share: float | None) -> str:
-    """Return a share in percent, with two digits.
+    """Return a share in percent with at most two significant digits.
 
     >>> _percent(0.0831), _percent(0.567), _percent(0.0), _percent(1.0)
     ('8.3 %', '57 %', '0 %', '100 %')

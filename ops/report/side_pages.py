@@ -1,4 +1,4 @@
-"""What the page of a side job shows: what was measured, its figures, and the tables that say it shortest."""
+"""The content of a side job's page: a description of the measurements, the figures, and the most important tables."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,7 +15,7 @@ from ops.show.comparison import lay_out_comparison, read_findings
 from ops.storage.store import Store
 
 Row = dict[str, Any]
-MOST_ROWS = 200  # of a table on a page
+MOST_ROWS = 200  # maximum number of a table's rows on a page
 FINDINGS_ROWS, FINDINGS_WIDTH = 8, 120
 
 
@@ -24,11 +24,11 @@ class ShownTable:
     """A table of a page.
 
     Attributes:
-        table: its name.
-        about: what to look for in it.
-        columns: those shown, in order.
-        up_to: a column of ranks and the last that is shown; empty for all rows.
-        only: which rows are shown; None for all.
+        table: the table's name.
+        about: a description of what the table shows.
+        columns: the columns that are shown, in order.
+        up_to: a column of ranks and the last rank that is shown; None for all rows.
+        only: the condition for rows that are shown; None for all rows.
     """
 
     table: str
@@ -40,7 +40,7 @@ class ShownTable:
 
 @dataclass(frozen=True)
 class SideJob:
-    """A side job: its title, what it measures and where that is from, how to print more, and its tables."""
+    """A side job: its title, what it measures with its source, how to print or read more, and its tables."""
 
     title: str
     about: str
@@ -309,13 +309,13 @@ SIDE_JOBS = {
 
 
 def side_jobs(run: Row) -> list[str]:
-    """Return the side jobs that a run has results of, in the order of their pages; `run` is what run.json holds."""
+    """Return the side jobs with results in a run, in the order of their pages; `run` is the content of run.json."""
     complete = {name.partition("/")[0] for name, entry in run["stages"].items() if entry["complete"]}
     return [job for job in SIDE_JOBS if job in complete]
 
 
 def figure_files(run: Row) -> dict[str, list[str]]:
-    """Return the SVG and PNG files of the figures of each side job that has any, by their paths in the run."""
+    """Return the paths in the run of the SVG and PNG files of each side job that has figures."""
     named = [f["name"] for files in run["tables"].values() for f in files]
     found = {
         job: [n for n in named if n.startswith(f"{job}/") and n.endswith((".svg", ".png"))] for job in side_jobs(run)
@@ -324,17 +324,17 @@ def figure_files(run: Row) -> dict[str, list[str]]:
 
 
 def drawings(run: Row, job: str) -> list[str]:
-    """Return a side job's figures as SVG."""
+    """Return the paths of a side job's SVG figures."""
     return [name for name in figure_files(run).get(job, []) if name.endswith(".svg")]
 
 
 def figures_of(names: list[str]) -> list[Row]:
-    """Return figures as pages show them: `file`, the copy's place in a site, and `caption`."""
+    """Return figures for a page: `file`, the path of the copy in a site, and `caption`."""
     return [{"file": f"figures/{copy_name(name)}", "caption": caption(name)} for name in names]
 
 
 def side_context(store: Store, run: Row, job: str) -> Row:
-    """Return what the template of a side job's page takes, but for what all pages share."""
+    """Return the variables for the template of a side job's page, without those that all pages share."""
     side, findings, sentences = SIDE_JOBS[job], "", side_findings(store, run["tables"], job)
     if job == "compare":
         found = lay_out_comparison(read_findings(store, run["tables"]), FINDINGS_ROWS, FINDINGS_WIDTH)
@@ -355,14 +355,14 @@ def _read(store: Store, table: ShownTable) -> Row:
     files = [store.path(name) for name in store.table_files(table.table)]
     opened = ds.dataset(files, filesystem=store.filesystem, format="parquet")
     where = pc.field(table.up_to[0]) <= table.up_to[1] if table.up_to else table.only
-    # A run of an earlier version may lack columns.
+    # A run that an earlier version wrote may lack columns.
     columns = tuple(name for name in table.columns if name in opened.schema.names)
     rows = opened.head(MOST_ROWS, filter=where, columns=list(columns)).to_pylist()
     return shown(replace(table, columns=columns), rows, opened.count_rows(filter=where))
 
 
 def shown(table: ShownTable, rows: list[Row], total: int) -> Row:
-    """Return what the template takes of a table: name, headings with their meanings, cells as text, and rows in all."""
+    """Return a table for the template: name, headings with their meanings, cells as text, and number of all rows."""
     meanings = {c.name: c.meaning for c in TABLES[table.table].columns}
     numbers = {c.name for c in TABLES[table.table].columns if str(c.type).startswith(("int", "float"))}
     return {

@@ -1,4 +1,4 @@
-"""The pages of a run, made from its tables: an overview, chosen neurons, and its side jobs."""
+"""The pages of a run, rendered from its tables: an overview, chosen neurons, and side jobs."""
 
 from collections.abc import Iterator
 from functools import lru_cache, reduce
@@ -39,32 +39,32 @@ Pair = tuple[int, int]
 Sample = tuple[Int64s, LayerSample]
 
 SENTENCE = ("sent_id", "text", "dataset", "doc_id", "meta", "words", "tags", "tree", "wins")
-MOST_SAID = 4  # words of a neuron in a row of the overview
-MOST_DRAWN = 2  # figures of a side job that the overview shows
-EXPLAINED = 50  # families that the overview lists
-NEAREST = 12  # neurons near one that its page lists
-NEURONS_PER_READ = 64  # neurons whose rows are read at once
-LAYERS_KEPT = 2  # whose activation sample is kept for the next page, some 30 MB each of a model of 768 units
+MOST_SAID = 4  # maximum number of words for a neuron in a row of the overview
+MOST_DRAWN = 2  # maximum number of a side job's figures on the overview
+EXPLAINED = 50  # maximum number of families on the overview
+NEAREST = 12  # maximum number of similar neurons on a neuron's page
+NEURONS_PER_READ = 64  # number of neurons whose rows are read together
+LAYERS_KEPT = 2  # number of layers whose activation sample is cached; a layer of 768 units takes about 30 MB
 
 
 class Site:
-    """What the pages are made from.
+    """The data from which the pages of a run are rendered.
 
     Args:
         store: the run's folder.
-        run: what run.json holds; its stages ingest, topk, annotate and mine are complete.
+        run: the content of run.json; the stages ingest, topk, annotate and mine must be complete.
 
     Attributes:
-        tables: its tables, opened once.
-        widths: units of each layer.
-        options: those of `mine`.
-        poles: those of the run.
-        names: how its units are called.
-        most_wins: how many neurons and poles a sentence may win without being a hub.
-        silent: layer and unit of the neurons that lists and the map do not show.
+        tables: the run's tables, opened once.
+        widths: number of units of each layer.
+        options: the options of `mine`.
+        poles: the poles of the run.
+        names: the names of the run's units.
+        most_wins: maximum number of neurons and poles that a sentence may win without being a hub.
+        silent: layer and unit of the silent neurons, which lists and the map do not show.
         scores: the rows of scores/; empty if there are no scores.
-        explained: the leaders of families that are explained, furthest above controls first, each a row of
-            explanations/ with `members`, how many its family has.
+        explained: the leaders of explained families, with those that most exceed their controls first. Each is a row
+            of explanations/ with `members`, the number of neurons and poles in its family.
     """
 
     def __init__(self, store: Store, run: Row) -> None:
@@ -96,7 +96,7 @@ class Site:
         return self.tables.read(table, where, columns) if there else pa.table({})
 
     def _heard(self, rows: pa.Table) -> pa.Table:
-        """Return the rows of a table of neurons that are of no silent one."""
+        """Return the rows of a table of neurons without those of silent neurons."""
         if not self.silent or not rows.num_rows:
             return rows
         pairs = zip(rows["layer"].to_pylist(), rows["unit"].to_pylist(), strict=True)
@@ -111,13 +111,13 @@ class Site:
         return [row for row in led if (row["layer"], row["unit"]) not in self.silent]
 
     def choose(self, worth: list[Row], best: int, named: tuple[str, ...]) -> list[Pair]:
-        """Return the neurons that get pages: those named, and the best.
+        """Return the neurons that get pages: the named neurons and the `best` best ones.
 
-        The best are the leaders of the families that are explained, then those of `worth`; without scores the most
-        skewed.
+        The best neurons are the leaders of explained families, followed by the neurons of `worth` or, if the run has no
+        scores, by the most skewed neurons.
 
         Raises:
-            InputError: there is no such neuron.
+            InputError: a named neuron does not exist.
         """
         chosen = [self.parse(which) for which in named]
         ranked = [(s["layer"], s["unit"]) for s in (*self.explained, *worth)]
@@ -127,14 +127,14 @@ class Site:
         return list(dict.fromkeys([*chosen, *list(dict.fromkeys(ranked))[:best]]))
 
     def has(self, layer: int, unit: int) -> bool:
-        """Tell whether the run has this neuron."""
+        """Return whether the run has this neuron."""
         return unit < self.units.width(layer)
 
     def parse(self, which: str) -> Pair:
-        """Return the neuron LAYER:UNIT.
+        """Return the layer and unit of a neuron named LAYER:UNIT.
 
         Raises:
-            InputError: it is not one of the run's.
+            InputError: the run has no such neuron.
         """
         layer, unit = parse_pair("--neurons", which, NEURON)
         if not self.has(layer, unit):
@@ -142,7 +142,7 @@ class Site:
         return layer, unit
 
     def overview(self, worth: list[Row], chosen: list[Pair]) -> Row:
-        """Return what the overview's template takes, but for what all pages share."""
+        """Return the variables for the overview's template, without those that all pages share."""
         first, named = pc.field("rank") == 1, pc.field("property")
         neuron, pole = ["layer", "unit"], ["layer", "unit", "pole"]
         tables = {
@@ -188,7 +188,7 @@ class Site:
         }
 
     def _described(self, worth: list[Row]) -> list[Row]:
-        """Return the rows of the best neurons with their first words, peaks and data sets."""
+        """Return the rows of the best neurons, with the first words, peaks and data sets of each."""
         if not worth:
             return []
         here, first = _any_of([(s["layer"], s["unit"]) for s in worth]), pc.field("rank") <= MOST_SAID
@@ -217,7 +217,7 @@ class Site:
         return described
 
     def neurons(self, chosen: list[Pair], winners: int) -> list[Row]:
-        """Return what the template takes of each of these neurons."""
+        """Return the template's variables for each of these neurons."""
         here, listed = _any_of(chosen), pc.field("rank") <= winners
         wanted: dict[str, tuple[pc.Expression, bool]] = {
             "neurons": (here, True),
@@ -260,12 +260,12 @@ class Site:
         ]
 
     def _members(self, families: set[int]) -> dict[Any, list[Row]]:
-        """Return the rows of families/ by family."""
+        """Return the rows of families/, grouped by family."""
         where = pc.field("family").isin(pa.array(sorted(families), pa.int32()))
         return _by(self._read("families", where, bool(families)).to_pylist(), ("family",))
 
     def _samples(self, chosen: list[Pair]) -> dict[Pair, list[Row]]:
-        """Return of each neuron sentences by quantile; a layer's activations are read once."""
+        """Return sentences at several quantiles for each neuron; a layer's activations are read once."""
         found: dict[Pair, list[Row]] = {}
         for layer in sorted({layer for layer, _ in chosen}):
             ids, values = self._sample(layer)
@@ -279,18 +279,18 @@ class Site:
         return table["sent_id"].to_numpy(), sample_of_layer(table, layer, self.units.width(layer))
 
     def model(self) -> Row:
-        """Return what run.json says of the model, with `title`, the name that pages have."""
+        """Return the model's entry in run.json with an additional `title`, its name on pages."""
         model: Row = self.run["model"]
         return {**model, "title": model_title(model["name"], model["fingerprint"], model.get("seed"))}
 
     def figure(self, name: str) -> bytes:
-        """Return a figure of the run as pages show it."""
+        """Return a figure of the run as pages show it, with colours for dark pages if it is SVG."""
         with self.store.filesystem.open_input_stream(self.store.path(name), compression=None) as stream:
             read: bytes = stream.read()
         return with_dark_colours(read.decode()).encode() if name.endswith(".svg") else read
 
     def search_index(self, chosen: list[Pair]) -> str:
-        """Return the script with what the search field of a static site looks through."""
+        """Return the script with the index for the search field of a static site."""
         sure = (pc.field("g2") > 0) & (pc.field("rank") <= STRONGEST)
         pole = ["layer", "unit", "pole"]
         terms = {
@@ -307,7 +307,7 @@ class Site:
         return search_index(scores, told.to_pylist(), terms, keys, chosen)
 
     def _verdicts(self) -> pa.Table:
-        """Return the audit's verdicts as terms, such as `verdict:global`: no word that a sentence has is like them."""
+        """Return the audit's verdicts as terms, such as `verdict:global`, which differ from all words of sentences."""
         columns = ["layer", "unit", "pole", "verdict"]
         found = self._read("audit/neurons", pc.field("verdict") != "none", columns=columns)
         terms = pc.binary_join_element_wise("verdict:", found["verdict"], "")
@@ -321,13 +321,13 @@ class Site:
     def pages(
         self, worth: list[Row], chosen: list[Pair], winners: int, shared: Row
     ) -> Iterator[tuple[str, str | bytes]]:
-        """Yield the files of a static site, each as its name and what it holds.
+        """Yield the files of a static site, each as its name and its content.
 
         Args:
             worth: the scores of the neurons that the overview lists.
-            chosen: the neurons that get pages, in their order.
-            winners: listed of each pole.
-            shared: what the templates of all pages take.
+            chosen: the neurons that get pages, in order.
+            winners: number of winners that a neuron's page lists for each pole.
+            shared: the variables that the templates of all pages take.
         """
         yield "index.html", render("overview.html", {**shared, **self.overview(worth, chosen), "root": ""})
         for name in ASSETS:

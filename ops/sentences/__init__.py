@@ -1,1 +1,1 @@
-"""Annotated sentences: the spaCy pipeline, their codes, the store that mining reads, and mining's view of it."""
+"""Annotated sentences: the spaCy pipeline, integer codes, the store that mining reads, and mining's view of it."""

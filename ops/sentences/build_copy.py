@@ -1,4 +1,4 @@
-"""Making the local copy of the annotated sentences: flat arrays on disk, a few shards in memory at a time."""
+"""Construction of the local copy of the annotated sentences: flat arrays on disk, with few shards in memory at once."""
 
 import json
 from collections.abc import Iterator
@@ -19,36 +19,37 @@ from ops.storage.side_by_side import side_by_side
 from ops.storage.store import Store
 
 FACTS, HASHES = "facts.json", "document.hash"
-FLAGS = ("is_baseline", "is_winner", "held_out")  # what each sentence is or is not
-SHARDS_PER_REQUEST = 16  # whose row groups are read together
-LOWER = "lower"  # the words in lower case, beside the kinds by their numbers
+FLAGS = ("is_baseline", "is_winner", "held_out")  # boolean columns
+SHARDS_PER_REQUEST = 16  # number of shards whose row groups are read together
+LOWER = "lower"  # the words in lower case, an additional list next to the numbered kinds of names
 NAME_TYPES: tuple[type[np.generic], ...] = (np.int64, np.uint8)
 _SHARDS = 3
 _BLOCK = 1 << 22
 _NAMES = 1 << 16
 
-# Without tags punctuation is known by the word alone: it has these marks and nothing else. Symbols such as % stay.
+# Without tags, a word is punctuation if it consists only of these marks. Symbols such as % are not punctuation.
 _MARKS = frozenset(".,:;!?'\"`()[]{}-_\u2010\u2011\u2012\u2013\u2014\u2015\u2018\u2019\u201c\u201d\u2026\u00ab\u00bb")
 
 
 def build_copy(
     store: Store, codes: str, folder: Path, shards: int = _SHARDS, block: int = _BLOCK, names: int = _NAMES
 ) -> None:
-    """Write the copy that `SentenceStore` reads into a folder that is there and empty.
+    """Write the copy that `SentenceStore` reads into an existing empty folder.
 
-    Memory is that of the codes of `shards`, of the places of the names of sixteen, of a block of numbers and of two
-    copies of the words' vocabulary.
+    In memory are the codes of `shards` shards, the name codes of sixteen shards, one block of document numbers, and two
+    copies of the vocabulary of words.
 
     Args:
         store: the run's folder.
-        codes: the folder below it that holds the shards' codes, `vocabulary.parquet` and `vocabulary-places.parquet`.
-        folder: on this machine.
-        shards: shards that are read side by side.
-        block: documents' numbers that are worked on at once.
-        names: words that are worked on at once.
+        codes: the path below the run's folder of the shards' codes, `vocabulary.parquet` and
+            `vocabulary-places.parquet`.
+        folder: the empty folder on this machine.
+        shards: number of shards that are read in parallel.
+        block: number of sentences whose documents are numbered at a time.
+        names: number of words that are processed at a time.
 
     Raises:
-        InputError: the codes are those of an earlier version.
+        InputError: the codes were written by an earlier version.
     """
     vocabulary, places = (f"{codes}/{name}.parquet" for name in ("vocabulary", "vocabulary-places"))
     every = store.table_files(codes)
@@ -70,7 +71,7 @@ def build_copy(
 
 
 def _has_halves(store: Store, files: list[str]) -> bool:
-    """Tell whether shards, if there are any, say which documents are in the test half."""
+    """Return whether the shards, if there are any, record which documents are in the test half."""
     if not files:
         return True
     with store.parquet(files[0]) as file:
@@ -78,7 +79,7 @@ def _has_halves(store: Store, files: list[str]) -> bool:
 
 
 def names_files(number: int | str) -> tuple[str, str]:
-    """Return the files of the ends and of the bytes of the names of a kind, by its place among the kinds."""
+    """Return the names of the two files (ends and bytes) that store the names of a kind, given the kind's index."""
     return f"names_{number}.ends", f"names_{number}.text"
 
 
@@ -87,7 +88,7 @@ def _copy_names(store: Store, vocabulary: str, kinds: list[str], writer: FlatWri
         _add_names(writer, number, pa.array([], pa.string()))
     with store.parquet(vocabulary) as file:
         for group in range(file.num_row_groups):
-            # A group holds names of one kind, one at the least.
+            # A group contains one or more names of one kind.
             table = file.read_row_group(group)
             _add_names(writer, kinds.index(table["kind"][0].as_py()), table["name"].combine_chunks())
 
@@ -105,7 +106,7 @@ def _add_names(writer: FlatWriter, number: int | str, names: pa.Array) -> None:
 
 
 def _begin(writer: FlatWriter, keys: int) -> None:
-    """Begin every array, so that it is there also where no sentence is."""
+    """Create every array, so that it exists even if there are no sentences."""
     none = np.zeros(0, np.int32)
     for column in LISTS:
         writer.add_lengths(f"{column}.ends", none)
@@ -116,7 +117,7 @@ def _begin(writer: FlatWriter, keys: int) -> None:
 
 
 def _places(file: pq.ParquetFile) -> Iterator[pa.Table]:
-    """Return the row of each shard, those of some shards by one request."""
+    """Yield the row of each shard; several shards are read with one request."""
     for start in range(0, file.num_row_groups, SHARDS_PER_REQUEST):
         table = file.read_row_groups(list(range(start, min(start + SHARDS_PER_REQUEST, file.num_row_groups))))
         yield from (table.slice(row, 1) for row in range(table.num_rows))
@@ -128,7 +129,7 @@ def _read(store: Store, name: str) -> pa.Table:
 
 
 def _flat(column: pa.ChunkedArray) -> Arrays:
-    """Return a column of numbers, or of lists of them one after another, as one array."""
+    """Return a column of numbers, or the concatenated lists of a column of lists, as one array."""
     whole = column.combine_chunks()
     if pa.types.is_list(whole.type):
         whole = whole.flatten()
@@ -136,7 +137,7 @@ def _flat(column: pa.ChunkedArray) -> Arrays:
 
 
 def _add(table: pa.Table, places: dict[str, Int32s], writer: FlatWriter) -> None:
-    """Add a shard's rows, its codes as places among all names."""
+    """Add a shard's rows, with its codes translated to positions among the names of all shards."""
     for column, kind in LISTS.items():
         lengths = pc.list_value_length(table[column]).combine_chunks().to_numpy(zero_copy_only=False)
         writer.add_lengths(f"{column}.ends", lengths)
@@ -157,10 +158,10 @@ def _add(table: pa.Table, places: dict[str, Int32s], writer: FlatWriter) -> None
 
 
 def _number_documents(folder: Path, block: int) -> int:
-    """Number the distinct documents from 0, in the order of their hashes, and return how many they are.
+    """Number the distinct documents from 0 in the order of their hashes, and return the number of documents.
 
-    Hashes are uniform: they are gone through once for each range of them that holds a block of sentences, and then
-    again to put the numbers down.
+    Hashes are uniformly distributed, so they are divided into ranges that each have about one block of sentences. For
+    each range all hashes are read twice: once to find the distinct hashes, and once to write the documents' numbers.
     """
     hashes = map_flat(folder / HASHES, np.int64)
     with open(folder / "document", "wb") as file:
@@ -181,7 +182,7 @@ def _number_documents(folder: Path, block: int) -> int:
 
 
 def _between(numbers: Int64s, first: int, last: int, block: int) -> Iterator[tuple[int, Bools, Int64s]]:
-    """Return, block by block, where it begins, which of its numbers lie from `first` to `last`, and these."""
+    """Yield each block's start, a mask of its numbers from `first` to `last` (inclusive), and these numbers."""
     for start in range(0, len(numbers), block):
         some = numbers[start : start + block]
         inside = (some >= first) & (some <= last)
@@ -189,7 +190,7 @@ def _between(numbers: Int64s, first: int, last: int, block: int) -> Iterator[tup
 
 
 def _describe_words(folder: Path, number: int, names: int) -> None:
-    """Write of each word whether it is punctuation by itself, and its lower case, as a code of a list of its own."""
+    """Write for each word whether it is punctuation by itself, and the code of its lower-case form in its own list."""
     ends, text = (map_flat(folder / name, kind) for name, kind in zip(names_files(number), NAME_TYPES, strict=True))
     words = Names(ends, text)
     lower = [pa.array([], pa.large_string())]

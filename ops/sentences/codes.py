@@ -1,4 +1,4 @@
-"""Annotated sentences as codes: whole numbers in the place of words, tags, labels, data sets and metadata."""
+"""Annotated sentences as codes: integers instead of words, tags, labels, dataset names and metadata values."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 _INT32S = pa.list_(pa.int32())
 _PLAIN = ("sent_id", "is_baseline", "is_winner", "held_out", "wins")
 _META = "meta:"
-# Between a data set's name and a doc_id: equal doc_ids of two data sets are two documents.
+# The separator of a dataset's name and a doc_id: equal doc_ids of two datasets are two documents.
 _OF = "\x1f"
 
-# The kinds of names that every corpus has, each with its own codes, and the columns of codes that hold lists of them.
+# The kinds of names that every corpus has, each with its own codes, and the columns that contain lists of such codes.
 NAME_KINDS = ("word", "tag", "label", "dataset")
 LISTS = {"words": "word", "tags": "tag", "labels": "label"}
 
@@ -33,13 +33,14 @@ NAMES_SCHEMA = pa.schema([("kind", pa.string()), ("name", pa.string())])
 
 
 class Coded(NamedTuple):
-    """Some sentences as codes, which are places in the sorted list of these sentences' own names of a kind.
+    """Some sentences as codes; a code is the index of a name in the sorted list of these sentences' names of its kind.
 
     Attributes:
-        codes: a row for each sentence: `sent_id`, `is_baseline`, `is_winner`, `held_out`, `wins`, `document` (int64,
-            see `document_codes`), `dataset` (int32), the lists of int32 `words`, `tags`, `labels` and `sizes` (of the
-            subtrees, in preorder), and `meta:KEY` for each metadata key (int32, null where a sentence lacks it).
-        names: by `NAMES_SCHEMA`, kind by kind in the order of `name_kinds`, each kind's names ascending.
+        codes: one row for each sentence, with the columns `sent_id`, `is_baseline`, `is_winner`, `held_out`, `wins`,
+            `document` (int64, see `document_codes`), `dataset` (int32), the lists of int32 `words`, `tags`, `labels`
+            and `sizes` (sizes of the subtrees, in preorder), and `meta:KEY` for each metadata key (int32, null if the
+            sentence lacks the key).
+        names: a table with `NAMES_SCHEMA`, sorted by kind in the order of `name_kinds` and then by name.
     """
 
     codes: pa.Table
@@ -47,12 +48,12 @@ class Coded(NamedTuple):
 
 
 def name_kinds(keys: Iterable[str]) -> list[str]:
-    """Return all kinds of names: those that every corpus has, and the values of each metadata key."""
+    """Return all kinds of names: the kinds that every corpus has, and one kind for the values of each metadata key."""
     return [*NAME_KINDS, *(f"{_META}{key}" for key in sorted(keys))]
 
 
 def meta_kinds(kinds: Iterable[str]) -> dict[str, str]:
-    """Return those of the kinds that are values of metadata, by their keys."""
+    """Return the kinds that are values of metadata, as a mapping from metadata key to kind."""
     return {kind.removeprefix(_META): kind for kind in kinds if kind.startswith(_META)}
 
 
@@ -63,10 +64,10 @@ def sentence_table(
 
     Args:
         corpus: the sentences.
-        annotations: of each.
-        baseline: which of them are in the baseline, `[sentences]`.
-        wins: how many neurons and poles each is a winner of, `[sentences]`.
-        seed: of the halves of the documents.
+        annotations: the annotation of each sentence.
+        baseline: which sentences are in the baseline, `[sentences]`.
+        wins: number of neurons and poles of which each sentence is a winner, `[sentences]`.
+        seed: the seed that divides the documents into halves.
     """
     found = schema("sentences", meta_keys(corpus.schema))
     documents = document_codes(corpus["dataset"], corpus["doc_id"])
@@ -84,10 +85,10 @@ def sentence_table(
 
 
 def coded(sentences: pa.Table) -> Coded:
-    """Return rows of `sentences/` as codes; trees as labels and sizes, without words and punctuation.
+    """Return rows of `sentences/` as codes; trees become labels and sizes, without words and punctuation.
 
     Raises:
-        InputError: a tree is none.
+        InputError: a tree is malformed.
     """
     trees = [read_labels_and_sizes(tree) if tree is not None else ([], []) for tree in sentences["tree"].to_pylist()]
     labels = pa.array([labels for labels, _ in trees], pa.list_(pa.string()))
@@ -110,14 +111,15 @@ def coded(sentences: pa.Table) -> Coded:
 
 
 def names_of(table: pa.Table, kind: str) -> pa.Array:
-    """Return the names of one kind, in their order."""
+    """Return the names of one kind, in the order of the table."""
     return _whole(table["name"].filter(pc.equal(table["kind"], kind)))
 
 
 def document_codes(datasets: pa.ChunkedArray, doc_ids: pa.ChunkedArray) -> pa.Array:
-    """Return 64 bits of each document's hash (BLAKE2b), `[sentences]` int64: workers need not agree on a list of names.
+    """Return 64 bits of the hash (BLAKE2b) of each sentence's document, `[sentences]` int64.
 
-    Equal doc_ids of two data sets are two documents. Of 20 million documents two share a code with a chance of 1e-5.
+    With hashes, workers do not need a shared list of documents. Equal doc_ids of two datasets are two documents. Among
+    20 million documents the probability that two share a code is 1e-5.
     """
     whole = _whole(pc.binary_join_element_wise(datasets, doc_ids, _OF)).dictionary_encode()
     names = whole.dictionary.to_pylist()
@@ -126,7 +128,7 @@ def document_codes(datasets: pa.ChunkedArray, doc_ids: pa.ChunkedArray) -> pa.Ar
 
 
 def _encoded(values: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Return the place of each value among the distinct ones in ascending order, null where it is null, and these."""
+    """Return the index of each value among the sorted distinct values (null for null), and the distinct values."""
     encoded = values.dictionary_encode()
     order = pc.array_sort_indices(encoded.dictionary)
     place = np.empty(len(order), np.int32)

@@ -1,4 +1,4 @@
-"""Flat arrays in files of their own, written piece by piece and then mapped: who reads few of a column holds few."""
+"""Flat arrays in separate files, written in pieces and then memory-mapped, so that only the values read use memory."""
 
 import os
 from pathlib import Path
@@ -11,10 +11,10 @@ from ops.arrays import Arrays, Integers
 
 
 class FlatWriter:
-    """Appends to the arrays of a folder, each in one file of numbers without a header.
+    """Appends to the arrays of a folder, each stored as one file of numbers without a header.
 
     Args:
-        folder: where the files are, which is there.
+        folder: the folder of the files, which must exist.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -32,13 +32,13 @@ class FlatWriter:
             file.close()
 
     def add(self, name: str, numbers: Arrays) -> None:
-        """Append to the array of this name, or begin it; its numbers are all of one type."""
+        """Append to the array of this name, or create it; all its numbers must have one type."""
         if name not in self._files:
             self._files[name] = open(self.folder / name, "wb")  # noqa: SIM115
         self._files[name].write(np.ascontiguousarray(numbers).data)
 
     def add_lengths(self, name: str, lengths: Integers) -> None:
-        """Append the ends of further lists to an array of int64 that begins with 0, from their lengths."""
+        """Append the ends of further lists, computed from their lengths, to an int64 array that begins with 0."""
         if name not in self._ends:
             self._ends[name] = 0
             self.add(name, np.zeros(1, np.int64))
@@ -49,12 +49,12 @@ class FlatWriter:
 
 
 def map_flat(path: Path, kind: type[np.generic], change: bool = False) -> Arrays:
-    """Return the array of a file of numbers of this type, mapped and not read.
+    """Return a memory-mapped array over a file of numbers of this type.
 
     Args:
         path: the file.
-        kind: the type of its numbers.
-        change: may be written to, and the file with it.
+        kind: the type of the numbers.
+        change: whether the array, and with it the file, may be changed.
     """
     if not os.path.getsize(path):
         found = np.zeros(0, kind)

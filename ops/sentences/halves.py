@@ -1,4 +1,4 @@
-"""The two halves of the documents: what is chosen is chosen on one of them, and scored on the other."""
+"""The division of the documents into a half for choosing patterns and a half for scoring them."""
 
 import numpy as np
 
@@ -9,10 +9,10 @@ _HALF = np.uint64(1 << 63)
 
 
 def held_out(documents: Int64s, seed: int) -> Bools:
-    """Return which documents are in the test half, each with chance one half, `[documents]` bool.
+    """Return which documents are in the test half, `[documents]` bool; each is in it with probability one half.
 
-    A document's half depends on its code and the seed alone, so that runs over one corpus have the same halves. All
-    sentences of a document are in one half, so that none is recognised by its neighbours.
+    A document's half depends only on its code and the seed, so that different runs over one corpus have the same
+    halves. All sentences of a document are in one half, so that no sentence can be recognised from its neighbours.
 
     Args:
         documents: the codes of documents (`ops.sentences.codes.document_codes`), `[documents]` int64.

@@ -1,15 +1,17 @@
-"""When a sentence wins so nearly everywhere that it says nothing of one neuron."""
+"""The bound on wins above which a sentence is a hub, which wins so often that it is informative of no neuron."""
 
 LEAST_SHARE, TIMES_EXPECTED = 0.02, 10
 
 
 def most_wins(winners: int, sentences: int, neuron_poles: int) -> float:
-    """Return how many neuron-poles a sentence may win without being a hub: 2 %, or ten times as many as by chance.
+    """Return the maximum number of neuron-poles that a sentence may win without being a hub.
+
+    The maximum is 2 % of the neuron-poles or ten times the number expected by chance, whichever is greater.
 
     Args:
-        winners: sentences that a neuron-pole keeps, K.
-        sentences: of the corpus that were scored, N.
-        neuron_poles: those that have winners.
+        winners: number of winning sentences of each neuron-pole, K.
+        sentences: number of scored sentences of the corpus, N.
+        neuron_poles: number of neuron-poles that have winners.
 
     >>> most_wins(10_000, 82_000_000, 18_432), most_wins(100, 5_000, 4_608)
     (368.64, 921.6)

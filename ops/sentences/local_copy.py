@@ -1,4 +1,4 @@
-"""This machine's copy of a run's annotated sentences: made by one process, shared by all, removed in the end."""
+"""This machine's copy of a run's annotated sentences, made by one process, shared by all and removed at the end."""
 
 import fcntl
 import os
@@ -16,21 +16,21 @@ from ops.sentences.build_copy import build_copy
 from ops.sentences.store import SentenceStore
 from ops.storage.store import Store
 
-_LAYOUT = "halves"  # of the copy's files: another one has another name
+_LAYOUT = "halves"  # name of the layout of the copy's files; another layout needs another name
 
 
 def open_sentences(store: Store, codes: str, fingerprint: str) -> SentenceStore:
-    """Open this machine's copy of a run's annotated sentences, which is made first where there is none.
+    """Open this machine's copy of a run's annotated sentences, after making it if it does not exist.
 
-    Of the processes of a machine that ask at once one makes it, and the others wait.
+    If several processes of a machine call this function at the same time, one makes the copy and the others wait.
 
     Args:
         store: the run's directory.
-        codes: the folder below it that holds the annotated sentences as codes.
-        fingerprint: the annotate stage's, by which the copy is known.
+        codes: the path below the run's directory of the annotated sentences as codes.
+        fingerprint: the fingerprint of the annotate stage, which identifies the copy.
 
     Raises:
-        InputError: the folder of the copies, or the copy, is somebody else's.
+        InputError: the folder of the copies, or the copy, belongs to another user.
     """
     folder = _copy(fingerprint)
     _check_private(folder.parent)
@@ -44,12 +44,12 @@ def open_sentences(store: Store, codes: str, fingerprint: str) -> SentenceStore:
 
 
 def has_copy(fingerprint: str) -> bool:
-    """Tell whether this machine has a copy of a run's store."""
+    """Return whether this machine has a copy of a run's annotated sentences."""
     return _copy(fingerprint).exists()
 
 
 def drop_sentences(fingerprint: str) -> None:
-    """Remove this machine's copy of a run's store, and what is left of attempts at it; what is not ours stays."""
+    """Remove this machine's complete and incomplete copies of a run's annotated sentences, if this user owns them."""
     folder = _copy(fingerprint)
     if not folder.parent.exists() or not _is_own(folder.parent):
         return
@@ -70,14 +70,14 @@ def _build(store: Store, codes: str, folder: Path) -> None:
 
 
 def _remove_attempts(folder: Path) -> None:
-    """Remove what processes have left that were killed over it; to be called alone."""
+    """Remove incomplete copies of killed processes; the caller must hold the lock (`_alone`)."""
     for attempt in folder.parent.glob(f".{folder.name}.*"):
         if attempt != _lock_file(folder):
             shutil.rmtree(attempt, ignore_errors=True)
 
 
 def _copy(fingerprint: str) -> Path:
-    """Return where this machine's copy lies: below ATLAS_CACHE or the temporary folder, under the user's number."""
+    """Return the path of this machine's copy: below ATLAS_CACHE or the temporary folder, in the user's folder."""
     base = os.environ.get("ATLAS_CACHE") or tempfile.gettempdir()
     return Path(base) / f"neuron-atlas-{os.getuid()}" / f"{fingerprint[:32]}-{SCHEMA_VERSION}-{_LAYOUT}"
 
@@ -88,7 +88,10 @@ def _lock_file(folder: Path) -> Path:
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Keep other processes of this machine from making or removing the copy meanwhile; a dead one keeps nobody."""
+    """Prevent other processes of this machine from making or removing the copy inside the `with`.
+
+    The lock of a process that dies is released.
+    """
     path = _lock_file(folder)
     while True:
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -102,7 +105,7 @@ def _alone(folder: Path) -> Iterator[None]:
 
 
 def _is_there(file: int, path: Path) -> bool:
-    """Tell whether an open file is still that of its path: who removes the copy removes this file too."""
+    """Return whether an open lock file is still at its path: a process that removes the copy also removes this file."""
     try:
         return os.path.samestat(os.fstat(file), os.stat(path))
     except FileNotFoundError:
@@ -110,10 +113,10 @@ def _is_there(file: int, path: Path) -> bool:
 
 
 def _check_private(folder: Path) -> None:
-    """Make the folder of the copies, for this user alone.
+    """Make the folder of the copies, accessible only to this user.
 
     Raises:
-        InputError: none can be made there, or it is somebody else's: its content is not to be trusted.
+        InputError: the folder cannot be made, or it belongs to another user, so that its content cannot be trusted.
     """
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -126,10 +129,10 @@ def _check_private(folder: Path) -> None:
 
 
 def _check_own(folder: Path) -> None:
-    """See to it that a folder is this user's and open to nobody else.
+    """Check that a folder belongs to this user, and remove other users' access to it.
 
     Raises:
-        InputError: it is somebody else's, or no folder.
+        InputError: it belongs to another user, or is not a folder.
     """
     if not _is_own(folder):
         raise InputError(f"{folder}: does not belong to you; set ATLAS_CACHE to another place for local copies")

@@ -1,4 +1,4 @@
-"""The sentences as the miners see them: words and tags, without punctuation unless asked, trees of labels and tags."""
+"""The sentences as the miners read them: words, tags and trees, by default without punctuation."""
 
 import numpy as np
 
@@ -17,9 +17,9 @@ class MiningView:
 
     Args:
         store: the annotated sentences.
-        word_case: `keep` the words as written, or `lower` to fold them.
-        collapse_root: merge an S right under ROOT into it (Oba 2021 prints subtrees so).
-        punctuation: `drop` it from the words and tags that are mined, or `keep` it.
+        word_case: `keep` leaves the words as written; `lower` converts them to lower case.
+        collapse_root: whether to merge an S directly under ROOT into ROOT, as subtrees are printed in Oba 2021.
+        punctuation: `drop` or `keep` punctuation in the words and tags that are mined.
     """
 
     def __init__(
@@ -30,20 +30,20 @@ class MiningView:
         self._fold: Int32s | None = None
         if word_case == "lower":
             self.word_names, self._fold = store.lower_names, store.word_lower
-        # Few, and looked up again and again.
+        # These lists are short and read often.
         self.tag_names, self.label_names = list(store.names["tag"]), list(store.names["label"])
         self._tag_is_mark = np.array([*(tag in PUNCTUATION_TAGS for tag in self.tag_names), False], bool)
         self._word_is_mark = store.word_is_mark
 
     def words(self, rows: Int64s) -> Sequences:
-        """Return the words of these rows that are mined."""
+        """Return the words of these rows that are mined, without punctuation unless it is kept."""
         words, _, is_mark = self.items(rows)
         return words if self.keeps_marks else words.where(~is_mark)
 
     def items(self, rows: Int64s) -> tuple[Sequences, Sequences, Bools]:
-        """Return words and tags of these rows item by item, and which are punctuation; `NO_TAG` where there is no tag.
+        """Return the words and tags of these rows, item by item, and which items are punctuation.
 
-        Punctuation is known by the words' tags, without any by the words alone.
+        A word without a tag has `NO_TAG`. Punctuation is recognised by the tags, or by the words if there are no tags.
         """
         words, found = self.store.words(rows), self.store.tags(rows)
         tagged = np.repeat(found.lengths == words.lengths, words.lengths)
@@ -55,11 +55,11 @@ class MiningView:
         return words, Sequences(tags, words.offsets), is_mark
 
     def tags(self, rows: Int64s) -> Sequences:
-        """Return the tags of these rows that are mined."""
+        """Return the tags of these rows that are mined, without punctuation unless it is kept."""
         tags = self.store.tags(rows)
         return tags if self.keeps_marks else tags.without(self._tag_is_mark)
 
     def forest(self, rows: Int64s) -> Forest:
-        """Return the trees of these rows, with S merged into ROOT where the option says so."""
+        """Return the trees of these rows, with S merged into ROOT if `collapse_root` is set."""
         forest = self.store.forest(rows)
         return collapse_root(forest, self.label_names) if self.collapse_root else forest

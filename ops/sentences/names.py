@@ -1,4 +1,4 @@
-"""Lists of names that lie in a mapped file: a process that looks few of them up holds few of them."""
+"""Lists of names in a memory-mapped file, so that only the names that are looked up use memory."""
 
 from collections.abc import Sequence
 from typing import overload
@@ -9,10 +9,10 @@ from ops.arrays import Int64s, Integers, UInt8s
 
 
 class Names(Sequence[str]):
-    """Names by their codes, `[names]`.
+    """A list of names in which a code is an index, `[names]`.
 
     Args:
-        ends: where each name's bytes end, 0 in front, `[names + 1]` int64.
+        ends: 0 followed by the end of each name's bytes, `[names + 1]` int64.
         text: the bytes of all names in UTF-8.
     """
 
@@ -27,7 +27,7 @@ class Names(Sequence[str]):
     @overload
     def __getitem__(self, code: slice) -> list[str]: ...
     def __getitem__(self, code: int | slice) -> str | list[str]:
-        """Return the name of a code, or those of several."""
+        """Return the name of a code, or the list of names of a slice of codes."""
         if isinstance(code, slice):
             found: list[str] = self.array[code].to_pylist()
             return found

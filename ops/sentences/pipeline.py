@@ -1,4 +1,4 @@
-"""The spaCy pipeline that annotates: the one that ships with the project, or any installed one."""
+"""Annotation with a spaCy pipeline: the pipeline that is included in the project, or any installed one."""
 
 import hashlib
 from collections.abc import Iterator
@@ -14,8 +14,8 @@ from ops.errors import InputError, one_line
 SHIPPED = "english"
 BLANK = "blank"
 SENTENCES_PER_BATCH = 256  # sentences
-TOGETHER_LETTERS = 1 << 17  # characters of them, whose scores are held at once
-# A longer sentence is annotated in pieces, so that no text takes memory without bound.
+TOGETHER_LETTERS = 1 << 17  # maximum number of characters of sentences whose scores are in memory at once
+# A longer sentence is annotated in pieces, so that memory is bounded.
 MOST_WORDS, MOST_LETTERS = 1_000, 10_000
 _EXTENSION = "parse_string"
 _OPENING = "(ROOT "
@@ -23,7 +23,10 @@ _ROOTS = ("ROOT", "TOP", "")
 
 
 class Annotation(NamedTuple):
-    """One sentence's words (white space is none), their Penn tags and its tree; None where the pipeline has none."""
+    """One sentence's words (without white space), their Penn tags and its tree.
+
+    Tags or tree are None if the pipeline does not provide them.
+    """
 
     words: list[str]
     tags: list[str] | None
@@ -31,10 +34,10 @@ class Annotation(NamedTuple):
 
 
 def load_pipeline(name: str) -> Language:
-    """Load `english` (shipped), `blank` (words only), or an installed package or directory by name.
+    """Load `english` (included in the project), `blank` (words only), or an installed package or directory by name.
 
     Raises:
-        InputError: there is no such pipeline, or it cannot be loaded.
+        InputError: the pipeline does not exist or cannot be loaded.
     """
     import spacy
 
@@ -65,14 +68,14 @@ def _installed(name: str) -> Language:
     except Exception as error:
         if "'atlas" not in str(error):
             raise
-        # A pipeline of jobs.train_english is made of parts that spaCy knows once they are imported.
+        # The components of a pipeline of jobs.train_english are registered with spaCy when they are imported.
         from ops import english  # noqa: F401
 
         return spacy.load(place)
 
 
 def describe(pipeline: Language) -> str:
-    """Return the name and version that run.json keeps, and the sha256 of the pipeline's files if it has any."""
+    """Return the description that run.json stores: name, version, and the sha256 of the pipeline's files if any."""
     meta = pipeline.meta
     name = f"{meta.get('lang', '')}_{meta.get('name', '')} {meta.get('version', '')}".strip()
     if pipeline.path is None:
@@ -84,7 +87,7 @@ def describe(pipeline: Language) -> str:
 
 
 class Annotator:
-    """Annotates sentences, each by itself, so that its result depends on nothing else."""
+    """Annotates sentences independently, so that the result of one sentence does not depend on the others."""
 
     def __init__(self, name: str) -> None:
         self.pipeline = load_pipeline(name)
@@ -92,12 +95,13 @@ class Annotator:
     def annotate(self, texts: list[str], together_letters: int = TOGETHER_LETTERS) -> list[Annotation]:
         """Return each sentence's words, tags and tree, in order.
 
-        Sentences of like length go through the pipeline together, so many that their scores fit in memory. Of one that
-        is longer than `MOST_WORDS` or `MOST_LETTERS` the pieces' trees stand side by side under the one ROOT.
+        Sentences of similar length are processed in one batch, whose size is limited so that the scores fit in memory.
+        A sentence longer than `MOST_WORDS` or `MOST_LETTERS` is annotated in pieces. Its tree has the pieces' trees as
+        siblings under one ROOT.
 
         Args:
             texts: the sentences.
-            together_letters: characters of the sentences that go together.
+            together_letters: maximum number of characters of a batch.
         """
         cut = [in_pieces(text) for text in texts]
         pieces = [piece for own in cut for piece in own]
@@ -124,7 +128,7 @@ def _batches(order: list[int], texts: list[str], together_letters: int) -> Itera
 
 
 def in_pieces(text: str) -> list[str]:
-    """Return a text in pieces of at most `MOST_WORDS` words and `MOST_LETTERS` characters, cut at spaces if it has any.
+    """Return a text in pieces of at most `MOST_WORDS` words and `MOST_LETTERS` characters, cut at spaces if possible.
 
     >>> in_pieces("One sentence.")
     ['One sentence.']
@@ -135,7 +139,7 @@ def in_pieces(text: str) -> list[str]:
     start = 0
     while start < len(text):
         end = min(start + MOST_LETTERS, len(text))
-        # Past the space that is one too many, or at the last one before the limit of characters.
+        # The piece ends at the space after its last permitted word, or at the last space before the character limit.
         space = start - 1
         for _ in range(MOST_WORDS):
             space = text.find(" ", space + 1, end)
@@ -151,7 +155,7 @@ def in_pieces(text: str) -> list[str]:
 
 
 def join(pieces: list[Annotation]) -> Annotation:
-    """Return the annotation of a sentence from those of its pieces."""
+    """Return the annotation of a sentence, given the annotations of its pieces."""
     if len(pieces) == 1:
         return pieces[0]
     tags = [piece.tags for piece in pieces if piece.tags is not None]
@@ -166,9 +170,9 @@ def join(pieces: list[Annotation]) -> Annotation:
 def read_annotation(doc: Doc) -> Annotation:
     """Return the annotation of a document that is one sentence of the corpus.
 
-    Tags come from `token.tag_`, trees from `sent._.parse_string` (benepar's name for it). Where the pipeline found
-    several sentences, their trees stand side by side under the one ROOT. A tree that does not have one leaf for
-    each word is not this sentence's, and is left out.
+    Tags are read from `token.tag_`, and trees from `sent._.parse_string` (the name that benepar uses). If the pipeline
+    found several sentences, their trees become siblings under one ROOT. A tree that does not have one leaf for each
+    word does not belong to this sentence and is left out.
     """
     words = [token for token in doc if not token.is_space]
     tags = [token.tag_ for token in words]
@@ -184,8 +188,8 @@ def _tree(doc: Doc, words: int) -> str | None:
         kept = [_kept(sentence) for sentence in sentences]
         found = [(s._.parse_string, tree) for s, tree in zip(sentences, kept, strict=True) if tree or s.text.strip()]
     except Exception:
-        return None  # benepar's own extension raises where its component did not run
-    # What the shipped parser keeps in the Doc is written as it is to be, with a leaf for each word.
+        return None  # benepar's own extension raises an error if its component did not run
+    # The trees that the included parser stores in the Doc already have the required form, with a leaf for each word.
     own = [tree for given, tree in found if tree and given is tree]
     if own and len(own) == len(found):
         return f"(ROOT {' '.join(tree[len(_OPENING) : -1] for tree in own)})"

@@ -1,4 +1,4 @@
-"""Which sentences of a corpus are annotated, as what, and how many neurons and poles each of them wins."""
+"""The choice of the sentences to annotate, their roles, and the number of neurons and poles that each wins."""
 
 from typing import NamedTuple
 
@@ -14,11 +14,12 @@ SELECTED, IN_BASELINE, WINNER = 1, 2, 4
 
 
 class Marked(NamedTuple):
-    """What is known of every sentence of a corpus before it is annotated.
+    """The role and the wins of every sentence of a corpus, computed before annotation.
 
     Attributes:
-        marks: whether it is to be annotated, and as what, `[sentences]` uint8.
-        wins: how many neurons and poles it is a winner of, `[sentences]` int32.
+        marks: whether each sentence is annotated, and in which roles (bits SELECTED, IN_BASELINE, WINNER),
+            `[sentences]` uint8.
+        wins: number of neurons and poles of which each sentence is a winner, `[sentences]` int32.
     """
 
     marks: UInt8s
@@ -28,15 +29,16 @@ class Marked(NamedTuple):
 def mark_sentences(
     store: Store, shards: Shards, whole: bool, baseline_size: int | None, seed: int, by_dataset: bool = False
 ) -> Marked:
-    """Mark the sentences of the corpus that are to be annotated; memory is five bytes for each sentence.
+    """Mark the sentences of the corpus that will be annotated, using five bytes of memory for each sentence.
 
     Args:
         store: the run's folder.
-        shards: the corpus's.
-        whole: annotate every sentence; the baseline is then all that were scored.
-        baseline_size: sentences of the uniform baseline sample; None: all.
-        seed: that of the sample.
-        by_dataset: annotate the winners within data sets too. They are not marked as winners and win nothing.
+        shards: the shards of the corpus.
+        whole: whether to annotate every sentence; the baseline then consists of all scored sentences.
+        baseline_size: number of sentences of the uniform baseline sample; None means all scored sentences.
+        seed: the seed of the sample.
+        by_dataset: whether to annotate the winners within datasets too. They are not marked as winners, and their wins
+            are not counted.
     """
     marks, wins = np.zeros(shards.sentences, np.uint8), np.zeros(shards.sentences, np.int32)
     for table in read_parts(store, "topk", ["sent_id"]):
@@ -54,7 +56,7 @@ def mark_sentences(
         marks[unscored] = kept
     else:
         place = draw(scored, baseline_size, seed, BASELINE)
-        # Of the scored sentences the one at a place has as many before it as there are unscored ones below it.
+        # Convert each index among the scored sentences to an id: add the number of unscored sentences before it.
         place += np.searchsorted(unscored - np.arange(len(unscored)), place, side="right")
         marks[place] |= SELECTED | IN_BASELINE
     if whole:

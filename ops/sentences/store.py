@@ -19,18 +19,22 @@ _BLOCK = 1 << 20  # sentences
 
 
 class SentenceStore:
-    """What mining needs of every sentence in `sentences/`, by row; rows are in the order of sentence ids.
+    """The data that mining needs of every sentence in `sentences/`, with one row per sentence in the order of ids.
 
     Attributes:
         sent_id: `[sentences]` int64, ascending.
-        baseline, winner, held_out: `[sentences]` bool; the last says that its document is in the test half.
-        wins: neurons and poles that it is a winner of, `[sentences]` int32.
-        doc, dataset: codes `[sentences]` int32; documents are numbered from 0 in the order of their hashes.
-        documents: how many they are.
+        baseline, winner, held_out: whether each sentence is in the baseline, is a winner, and belongs to a document of
+            the test half, `[sentences]` bool each.
+        wins: number of neurons and poles of which each sentence is a winner, `[sentences]` int32.
+        doc, dataset: the codes of each sentence's document and dataset, `[sentences]` int32. Documents are numbered
+            from 0 in the order of their hashes.
+        documents: number of documents.
         names: the sorted names of each kind of code (`word`, `tag`, `label`, `dataset`).
-        meta: for each meta key its sorted values, and the codes `[sentences]` int32, -1 where the key is absent.
+        meta: for each metadata key its sorted values, and the sentences' codes, `[sentences]` int32, which are -1 if a
+            sentence lacks the key.
         word_is_mark: whether a word is punctuation by itself, `[words]` bool.
-        lower_names, word_lower: the sorted words in lower case, and each word's among them, `[words]` int32.
+        lower_names, word_lower: the sorted words in lower case, and the code of each word's lower-case form in this
+            list, `[words]` int32.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -49,16 +53,16 @@ class SentenceStore:
         }
         self.word_is_mark = self._map("word_is_mark", np.bool_)
         self.lower_names, self.word_lower = self._names(LOWER), self._map("word_lower", np.int32)
-        # Plain views of the mapped files: numba compiles anew for every kind of array.
+        # Plain arrays over the mapped files, because numba compiles a function again for every array type.
         ends = {name: np.asarray(self._map(f"{name}.ends", np.int64)) for name in LISTS}
         self._lists = {name: (np.asarray(self._map(name, np.int32)), ends[name]) for name in LISTS}
         self._lists["sizes"] = (np.asarray(self._map("sizes", np.int32)), ends["labels"])
 
     def rows(self, sent_ids: Int64s) -> Int64s:
-        """Return the rows of these sentences.
+        """Return the rows of the sentences with these ids.
 
         Raises:
-            KeyError: one of them is not in the store.
+            KeyError: one of the sentences is not in the store.
         """
         rows = np.searchsorted(self.sent_id, sent_ids)
         rows = np.minimum(rows, len(self.sent_id) - 1)
@@ -71,29 +75,29 @@ class SentenceStore:
         return self._take("words", rows)
 
     def tags(self, rows: Int64s) -> Sequences:
-        """Return the tags of these rows as codes; a sentence that was not tagged has none."""
+        """Return the tags of these rows as codes; a sentence that was not tagged has an empty list."""
         return self._take("tags", rows)
 
     def forest(self, rows: Int64s) -> Forest:
-        """Return the trees of these rows, ROOT among their nodes; a sentence that was not parsed has an empty one."""
+        """Return the trees of these rows, including ROOT; a sentence that was not parsed has an empty tree."""
         labels = self._take("labels", rows)
         return Forest(labels.items, self._take("sizes", rows).items, labels.offsets)
 
     def lengths(self, rows: Int64s) -> Int64s:
-        """Return the words of each of these rows, counted."""
+        """Return the number of words of each of these rows."""
         offsets = self._lists["words"][1]
         return np.asarray(offsets[rows + 1] - offsets[rows])
 
     @cached_property
     def longest(self) -> int:
-        """Words of the longest sentence."""
+        """The number of words of the longest sentence."""
         ends = self._lists["words"][1]
         blocks = (np.diff(ends[first : stop + 1]) for first, stop in spans(len(ends) - 1, _BLOCK))
         return max((int(block.max()) for block in blocks), default=0)
 
     @property
     def has(self) -> dict[str, bool]:
-        """Which of words, tags and labels the sentences have at all."""
+        """Whether any sentence has words, tags and labels, as a mapping from column to bool."""
         return {name: len(self._lists[name][0]) > 0 for name in LISTS}
 
     def _take(self, name: str, rows: Int64s) -> Sequences:

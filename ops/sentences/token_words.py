@@ -1,4 +1,4 @@
-"""At which word each token of a sentence stands."""
+"""The assignment of model tokens to the words of a sentence."""
 
 from collections.abc import Sequence
 
@@ -9,9 +9,10 @@ from ops.sentences.word_spans import Span
 
 
 def words_of_tokens(tokens: Sequence[Span | None], words: Sequence[Span | None]) -> Int32s:
-    """Return the place of the word with which each token shares the most characters, `[tokens]`; -1 for none.
+    """Return the index of the word with which each token shares the most characters, `[tokens]`; -1 for no word.
 
-    Of two words with which it shares as many it is the first. Words stand in order and do not overlap.
+    If a token shares the same number of characters with two words, the first word is chosen. Words must be in order and
+    must not overlap.
 
     >>> words_of_tokens([None, (0, 2), (2, 6), (6, 7)], [(0, 3), (3, 6)]).tolist()
     [-1, 0, 1, -1]
@@ -23,7 +24,7 @@ def words_of_tokens(tokens: Sequence[Span | None], words: Sequence[Span | None])
         if span is None:
             continue
         if first and placed[first - 1][2] > span[0]:
-            # A token may begin before the one to its left does (several of one character do).
+            # A token may begin before the end of the token to its left (several tokens may cover one character).
             first = 0
         while first < len(placed) and placed[first][2] <= span[0]:
             first += 1

@@ -1,4 +1,4 @@
-"""One list of names for all shards' codes: what a code of each shard is among all names, which mining then reads."""
+"""One list of names for all shards, and the translation of each shard's codes to indices in this list for mining."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -15,14 +15,14 @@ _COMPRESSION = "zstd"
 
 
 def vocabulary(parts: Iterable[pa.Table], kinds: list[str], together: int = _TOGETHER) -> dict[str, pa.Array]:
-    """Return every name of each kind once, ascending, as `large_string`: a name's code is its place there.
+    """Return the sorted distinct names of each kind as `large_string`; a name's code is its index in this list.
 
-    Memory is about twice that of the distinct names.
+    The memory used is about twice that of the distinct names.
 
     Args:
-        parts: the names of each shard, by `NAMES_SCHEMA`.
-        kinds: the kinds.
-        together: names, of several shards, that are put together at once.
+        parts: the names of each shard, as tables with `NAMES_SCHEMA`.
+        kinds: the kinds of names.
+        together: number of names of several shards that are merged at once.
     """
     found: dict[str, list[pa.Array]] = {kind: [pa.array([], pa.large_string())] for kind in kinds}
     waiting = distinct = 0
@@ -38,11 +38,11 @@ def vocabulary(parts: Iterable[pa.Table], kinds: list[str], together: int = _TOG
 
 
 def places(parts: Iterable[pa.Table], names: dict[str, pa.Array], together: int = _TOGETHER) -> Iterator[pa.Table]:
-    """Return, for each part in turn, a row with the place of each of its names among all, by kind a list of int32.
+    """Yield for each part a row with one list of int32 per kind: the index of each of the part's names in `names`.
 
     Args:
         parts, together: as in `vocabulary`.
-        names: what it returned.
+        names: the result of `vocabulary`.
     """
     own: list[pa.Table] = []
     for part in parts:
@@ -56,7 +56,7 @@ def places(parts: Iterable[pa.Table], names: dict[str, pa.Array], together: int 
 def write_vocabulary(
     names: dict[str, pa.Array], path: str | Path, footer: dict[bytes, bytes], group_rows: int = _GROUP_ROWS
 ) -> None:
-    """Write all names to a local file, kind by kind, in groups of `group_rows` that are read one at a time."""
+    """Write all names to a local file, sorted by kind, in row groups of at most `group_rows` names of one kind."""
     with pq.ParquetWriter(path, NAMES_SCHEMA.with_metadata(footer), compression=_COMPRESSION) as writer:
         for kind, own in names.items():
             for start in range(0, len(own), group_rows):
@@ -67,7 +67,7 @@ def write_vocabulary(
 def write_places(
     parts: Iterable[pa.Table], names: dict[str, pa.Array], path: str | Path, footer: dict[bytes, bytes]
 ) -> None:
-    """Write `places` to a local file, a row group for each part."""
+    """Write the rows of `places` to a local file, with one row group for each part."""
     layout = pa.schema([(kind, pa.list_(pa.int32())) for kind in names], footer)
     with pq.ParquetWriter(path, layout, compression=_COMPRESSION, use_dictionary=False) as writer:
         for row in places(parts, names):

@@ -1,4 +1,4 @@
-"""Where the words of a sentence stand in its text."""
+"""The positions of the words of a sentence in its text."""
 
 from collections.abc import Sequence
 
@@ -6,10 +6,10 @@ Span = tuple[int, int]
 
 
 def word_spans(text: str, words: Sequence[str]) -> list[Span | None]:
-    """Return each word's span in the text, `(start, end)` in characters; None for a word that the text lacks.
+    """Return each word's span in the text, `(start, end)` in characters; None for a word that is not in the text.
 
-    A pipeline's words are pieces of the text in order, with nothing but white space between them. A word that it
-    normalised is not there as it is written and has no span.
+    A pipeline's words are consecutive parts of the text with only white space between them. A word that the pipeline
+    normalised differs from the text and has no span.
 
     >>> word_spans("It's  so", ["It", "'s", "so"])
     [(0, 2), (2, 4), (6, 8)]

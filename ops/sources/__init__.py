@@ -1,1 +1,1 @@
-"""Where text comes from: a file for each format, each of which yields rows."""
+"""The sources of text: a module for each format, whose reader yields rows."""

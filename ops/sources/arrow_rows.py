@@ -1,4 +1,4 @@
-"""Rows out of batches of Arrow: which columns are read, and their values as Python strings, whatever type they have."""
+"""Conversion of Arrow batches to rows: which columns are read, and how values of any type become Python strings."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from pyarrow import types
 from ops.errors import InputError
 from ops.sources.rows import Broken, Row, printable, scalar_text, to_row
 
-DAMAGE = (OSError, ValueError, MemoryError, pa.ArrowException)  # what pyarrow raises where the stored bytes are wrong
+DAMAGE = (OSError, ValueError, MemoryError, pa.ArrowException)  # raised by pyarrow if stored bytes are damaged
 _OFFSET = re.compile(r"([+-]\d\d)(\d\d)$")
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:
-    """Return the type of the values: of a dictionary's entries, of an extension's storage."""
+    """Return the type of the values: a dictionary type gives that of its entries, an extension that of its storage."""
     if isinstance(kind, pa.BaseExtensionType):
         return plain_type(kind.storage_type)
     return plain_type(kind.value_type) if types.is_dictionary(kind) else kind
 
 
 def is_string(kind: pa.DataType) -> bool:
-    """Tell whether the values are strings."""
+    """Return whether the values are strings."""
     kind = plain_type(kind)
     return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
 
 
 def is_bytes(kind: pa.DataType) -> bool:
-    """Tell whether the values are bytes, which may be UTF-8."""
+    """Return whether the values are bytes, which may be UTF-8."""
     kind = plain_type(kind)
     return bool(types.is_binary(kind) or types.is_large_binary(kind) or types.is_binary_view(kind))
 
 
 def is_scalar(kind: pa.DataType) -> bool:
-    """Tell whether the values can be metadata: strings, booleans, numbers, times; no bytes and nothing nested."""
+    """Return whether the values can be metadata: strings, booleans, numbers or times, not bytes or nested values."""
     plain = plain_type(kind)
     numeric = types.is_boolean(plain) or types.is_integer(plain) or types.is_floating(plain) or types.is_decimal(plain)
     return is_string(plain) or numeric or types.is_temporal(plain)
@@ -45,12 +45,12 @@ def require_text(path: str, text_column: str, kind: pa.DataType) -> None:
     """Refuse a column of text whose values are neither strings nor bytes.
 
     Args:
-        path: what the user named, for the message.
+        path: the source that the user named, for the error message.
         text_column: the column's name.
-        kind: its type.
+        kind: the column's type.
 
     Raises:
-        InputError: they are something else.
+        InputError: the values are neither strings nor bytes.
     """
     if not (is_string(kind) or is_bytes(kind)):
         raise InputError(
@@ -59,7 +59,7 @@ def require_text(path: str, text_column: str, kind: pa.DataType) -> None:
 
 
 def read_columns(schema: pa.Schema, text_column: str) -> list[str]:
-    """Return the columns that rows are made of: the text, all scalar columns, and a `doc_id` even of bytes."""
+    """Return the columns that rows are made of: the text, all scalar columns, and `doc_id` even if it is bytes."""
     return [
         field.name
         for field in schema
@@ -68,13 +68,13 @@ def read_columns(schema: pa.Schema, text_column: str) -> list[str]:
 
 
 def texts(column: pa.Array) -> list[str | None]:
-    """Return the strings (or bytes) of a column; what is not UTF-8 becomes lone surrogates, never an error."""
+    """Return the strings (or bytes) of a column as text; bytes that are not UTF-8 become lone surrogates."""
     values = _plain(column).cast(pa.large_binary()).to_pylist()
     return [None if value is None else value.decode("utf-8", "surrogateescape") for value in values]
 
 
 def scalars(column: pa.Array) -> list[str | None]:
-    """Return the values of a scalar column as metadata: `true`/`false`, digits, shortest floats, ISO times."""
+    """Return the values of a scalar column as metadata strings: `true`/`false`, digits, shortest floats, ISO times."""
     column = _plain(column)
     kind = column.type
     if is_string(kind):
@@ -96,10 +96,10 @@ def batch_rows(batch: pa.RecordBatch, text_column: str, name: str, first: int) -
     """Return the rows of a batch.
 
     Args:
-        batch: the columns that `read_columns` names; the scalar ones are metadata, without their nulls.
+        batch: the columns that `read_columns` returns; scalar columns become metadata, without null values.
         text_column: the column of the text.
-        name: the file's or shard's, for the `doc_id` of a row that has none: `name:row`.
-        first: number of the batch's first row.
+        name: the name of the file or shard; a row without a `doc_id` gets `name:row`.
+        first: the index of the batch's first row.
     """
     numbers = range(first, first + batch.num_rows)
     values = {field.name: batch.column(place) for place, field in enumerate(batch.schema)}

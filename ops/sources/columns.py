@@ -1,4 +1,4 @@
-"""The check of a table's columns that every format with columns makes."""
+"""The check of a table's columns, which all formats with columns share."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from ops.errors import InputError
 
 
 def require_columns(path: str, columns: Sequence[str], text_column: str) -> None:
-    """Refuse columns without the text column, or with a name that stands twice.
+    """Refuse columns that lack the text column or contain a name more than once.
 
     Args:
-        path: what the user named, for the message.
+        path: the source that the user named, for the error message.
         columns: the names of all columns.
-        text_column: the name of the one that holds the text.
+        text_column: the name of the column that contains the text.
 
     Raises:
-        InputError: naming the column.
+        InputError: the text column is missing, or a name occurs more than once; the message names the column.
     """
     twice = [column for column, count in Counter(columns).items() if count > 1]
     if twice:

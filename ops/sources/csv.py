@@ -1,4 +1,4 @@
-"""Rows of a CSV file with a header, every cell as it is written."""
+"""Reading of rows from a CSV file with a header; cells are not converted."""
 
 from __future__ import annotations
 
@@ -16,23 +16,24 @@ from ops.sources.text_format import TextFormat
 def read_csv(
     path: str, *, text_column: str = "text", on_error: OnError = "fail", name: str | None = None
 ) -> Iterator[Row | Broken]:
-    """Return the rows of a comma-separated file (RFC 4180): quoted cells may hold newlines, an empty cell is null.
+    """Yield the rows of a comma-separated file (RFC 4180).
 
-    `doc_id` is the cell of that column, or `name:row` from 0; the other cells are metadata, never converted.
+    Quoted cells may contain newlines, and an empty cell is null. `doc_id` is the cell of the column `doc_id`, or
+    `name:row` with rows counted from 0. The other cells are metadata and are never converted.
 
     Args:
         path: the file.
         text_column: the column of the text.
-        on_error: under `reject` a row with a wrong number of cells or wrong quotes is `broken`. Wrong quotes may have
-            taken in the rows that follow: its `doc_id` then names the lines, and its text is theirs.
-        name: of the file in `doc_id`; by default its own.
+        on_error: under `reject`, a row with a wrong number of cells or wrong quotes is `broken`. A row with wrong
+            quotes may include the rows that follow. Its `doc_id` then names the lines, and its text is their text.
+        name: the file's name in `doc_id`; by default its own name.
 
     Raises:
-        InputError: the header cannot be read, is not UTF-8, names a column twice or has no text column; under `fail` a
-            row is broken.
+        InputError: the header cannot be read, is not UTF-8, names a column twice or has no text column; or, under
+            `fail`, a row is broken.
     """
     name = name or os.path.basename(path)
-    csv.field_size_limit(ROW_BYTES)  # a setting of the whole process; the default refuses a cell of 128 kB
+    csv.field_size_limit(ROW_BYTES)  # a setting of the complete process; the default refuses cells of more than 128 kB
     lines = _Lines(path)
     records = csv.reader(lines, strict=True)
     header = _header(path, records, text_column)
@@ -65,11 +66,11 @@ def read_csv(
 
 
 class _Lines:
-    """The lines of a file as text, and of the record under way where it lies and how it begins.
+    """The lines of a file as text, with the position and the first characters of the current record.
 
     Attributes:
-        first, last: its lines so far, from 1.
-        text: the start of their text.
+        first, last: the first and last line of the current record so far, counted from 1.
+        text: the start of the text of these lines.
     """
 
     def __init__(self, path: str) -> None:
@@ -77,7 +78,7 @@ class _Lines:
         self.first, self.last, self.text = 1, 0, ""
 
     def begin(self) -> None:
-        """Begin another record with the next line."""
+        """Start a new record at the next line."""
         self.first, self.text = self.last + 1, ""
 
     def __iter__(self) -> Iterator[str]:
@@ -119,7 +120,7 @@ class _Csv(TextFormat):
         return _header(path, csv.reader(_Lines(path), strict=True), text_column)
 
     def lines_of(self, rows: Sequence[Row | Broken]) -> int:
-        """Return the lines of the header and of the rows, whose quoted values may hold several."""
+        """Return the number of lines of the header and of these rows, whose quoted values may span several lines."""
         return 1 + len(rows) + sum(_inner_lines(row) for row in rows)
 
 

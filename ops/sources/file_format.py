@@ -1,4 +1,4 @@
-"""What the formats of files have in common: one file after another, each with a name, its bytes and its pieces."""
+"""The common base of file formats: a source is a list of files, each with a name, contents and pieces."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from ops.storage.read_blocks import read_blocks
 from ops.storage.side_by_side import side_by_side
 
 _HASHED_AT_A_TIME = 8  # files
-FEWEST, LEAST_BYTES = 32, 1 << 21  # pieces of a source, if each then has as much text: some 3 s of a core
+# The minimum number of pieces of a source, provided that each has at least LEAST_BYTES of text (about 3 s of a core).
+FEWEST, LEAST_BYTES = 32, 1 << 21
 Reader = Callable[..., Iterator[Row | Broken]]
 
 
@@ -26,26 +27,26 @@ class FileFormat(SourceFormat):
     """A format of files.
 
     Attributes:
-        reader: returns the rows of a file; takes its path, the keywords `text_column`, `on_error` and `name`, and as
-            further keywords what the part of a piece holds.
+        reader: returns the rows of a file. Its arguments are the path, the keywords `text_column`, `on_error` and
+            `name`, and the entries of a piece's `part` as further keywords.
     """
 
     reader: Reader
 
     @abstractmethod
     def check_file(self, path: str, text_column: str) -> None:
-        """Refuse a file that cannot be read, by its beginning or its footer."""
+        """Refuse a file that cannot be read, after reading only its beginning or its footer."""
 
     def file_columns(self, path: str, text_column: str) -> list[str] | None:
-        """Return the columns of a file, that of the text included; None where each row may have others."""
+        """Return the columns of a file, including the text column; None if each row may have different columns."""
         return None
 
     def split_file(self, path: str, range_bytes: int, fewest: int) -> list[Part]:
-        """Return the parts of a file that one worker reads each, of `piece_bytes` bytes; an empty one is all of it."""
+        """Return the parts of a file, each of `piece_bytes` bytes for one worker; an empty part is the whole file."""
         return [{}]
 
     def check(self, source: Source, text_column: str) -> None:
-        """Refuse a source one of whose files cannot be read."""
+        """Refuse a source if one of its files cannot be read."""
         for _ in side_by_side(lambda path: self.check_file(path, text_column), source.files):
             pass
 
@@ -75,12 +76,12 @@ class FileFormat(SourceFormat):
 
 
 def piece_bytes(size: int, range_bytes: int, fewest: int) -> int:
-    """Return how much text of a file is to be a piece, by its size alone: the workers have no say in it.
+    """Return the size in bytes of a file's pieces; it depends on the file's size but not on the number of workers.
 
     Args:
-        size: bytes of the whole file's text.
-        range_bytes: of a piece, at the most.
-        fewest: pieces that the file is to have at the least, each of `LEAST_BYTES` or more.
+        size: number of bytes of the complete file's text.
+        range_bytes: maximum number of bytes of a piece.
+        fewest: minimum number of pieces of the file, provided that each has at least `LEAST_BYTES`.
 
     >>> [piece_bytes(size << 20, 16 << 20, 32) >> 20 for size in (1, 59, 128, 10_000)]
     [2, 2, 4, 16]
@@ -89,7 +90,7 @@ def piece_bytes(size: int, range_bytes: int, fewest: int) -> int:
 
 
 def named_files(files: Sequence[str]) -> list[str]:
-    """Return the name of each file below the folder that all of them share.
+    """Return the path of each file relative to the folder that all files share.
 
     >>> named_files(["/in/a/1.txt", "/in/b/1.txt"])
     ['a/1.txt', 'b/1.txt']

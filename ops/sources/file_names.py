@@ -1,4 +1,4 @@
-"""What the name of a source's file says: its compression, and its suffix without that."""
+"""The properties of a source's file that its name shows: its compression, and its suffix without the compression."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ COMPRESSIONS = (".gz", ".zst")
 
 
 def compression(path: str) -> str | None:
-    """Return `gzip` or `zstd` where a file's suffix says so, else None."""
+    """Return `gzip` or `zstd` according to a file's suffix, or None if the file is not compressed."""
     plain = without_query(path).lower()
     return "gzip" if plain.endswith(".gz") else "zstd" if plain.endswith(".zst") else None
 
 
 def suffix(path: str) -> str:
-    """Return a file's suffix in lower case, without that of its compression.
+    """Return a file's suffix in lower case, without the suffix of its compression.
 
     >>> suffix("a/b.JSONL.gz"), suffix("s3://bucket/c.csv?region=x")
     ('.jsonl', '.csv')
@@ -34,5 +34,5 @@ def stem(path: str) -> str:
 
 
 def without_query(path: str) -> str:
-    """Return a path, of a URI without its query."""
+    """Return a path; the query of a URI is removed."""
     return path.partition("?")[0] if "://" in path else path

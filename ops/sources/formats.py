@@ -1,4 +1,7 @@
-"""Every format of sources: to add one, write a file that defines its record, and put that into `FORMATS`."""
+"""The list of all source formats.
+
+To add a format, write a module that defines its `SourceFormat` record, and add the record to `FORMATS`.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,12 @@ FORMATS: tuple[SourceFormat, ...] = (PYDOCS, HUB, TXT, CSV, JSONL, PARQUET)
 
 
 def format_of(kind: str) -> SourceFormat:
-    """Return the format of a source or a piece by its kind."""
+    """Return the format of a source or a piece, given its kind."""
     return {one.kind: one for one in FORMATS}[kind]
 
 
 def suffixes() -> str:
-    """Return the suffixes of all files that can be read, in words.
+    """Return a text that lists the suffixes of all files that can be read.
 
     >>> suffixes()
     '.txt .csv .jsonl .ndjson (also .gz .zst) .parquet'

@@ -1,21 +1,22 @@
-"""Compressed files that hold next to nothing: they would be unpacked for hours, and all of it be rejected."""
+"""Detection of compressed files with almost no usable text, which would take hours to unpack, only to be rejected."""
 
 from ops.errors import InputError, counted
 from ops.sources.file_names import compression
 from ops.storage.streams import file_size
 
-MOST_GROWTH = 50  # times a compressed file's size; text grows 2 to 20 times
+MOST_GROWTH = 50  # maximum growth, as a multiple of a compressed file's size; text grows 2 to 20 times
 LEAST_CHARACTERS = 1 << 21
 MOST_ROWS = 1_000_000
-ROWS_OF_A_SENTENCE = 100_000  # of more rows a sentence that can be used is none: a bomb may begin with a good line
+# One usable sentence in this many rows does not count, because a decompression bomb may begin with a good line.
+ROWS_OF_A_SENTENCE = 100_000
 
 
 class Growth:
-    """Stops reading a compressed file that has grown past a bound with next to no sentence that can be used.
+    """Stops reading a compressed file that has grown past a bound with almost no usable sentence.
 
     Args:
-        file: the file, or what else a piece is read from.
-        least_characters: the least bound, in characters.
+        file: the file, or another source from which a piece is read.
+        least_characters: the minimum of the bound, in characters.
     """
 
     def __init__(self, file: str, least_characters: int = LEAST_CHARACTERS) -> None:
@@ -23,10 +24,10 @@ class Growth:
         self.bound = max(MOST_GROWTH * file_size(file), least_characters) if compression(file) else None
 
     def check(self, rows: int, characters: int, sentences: int) -> None:
-        """Do nothing as long as sentences are found, or little was read.
+        """Check the counts so far; nothing happens as long as there are enough sentences, or little was read.
 
         Raises:
-            InputError: the file is past its bound without one, or with one in more than 100,000 rows.
+            InputError: the file is past its bound, with at most one usable sentence in 100,000 rows.
         """
         if self.bound is None or sentences * ROWS_OF_A_SENTENCE > rows:
             return

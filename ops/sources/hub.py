@@ -1,4 +1,4 @@
-"""Rows of one shard of a dataset on the Hugging Face hub, streamed through `datasets`."""
+"""Reading of rows from one shard of a dataset on the Hugging Face hub, streamed with `datasets`."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ def read_hub(
     on_error: OnError = "fail",
     name: str,
 ) -> Iterator[Row | Broken]:
-    """Return the rows of one shard in their order; `doc_id` from its column, or `name:row` from 0.
+    """Yield the rows of one shard in order; `doc_id` is read from its column, or is `name:row` counted from 0.
 
     Args:
         spec: the dataset.
-        commit: its revision.
+        commit: the commit of the dataset.
         split: the split that the shard belongs to.
-        shard, shards: the shard's number from 0, and how many the split has.
-        text_column: the column of the text; every other scalar column is metadata, a class label by its name. A
-            preset names its own columns.
-        on_error: under `reject` the rest of a shard that cannot be decoded is one `broken`.
-        name: of the shard in `doc_id`.
+        shard, shards: the index of the shard, counted from 0, and the number of shards of the split.
+        text_column: the column of the text. Every other scalar column is metadata, and class labels become their names.
+            A preset names its own columns.
+        on_error: under `reject`, the rest of a shard that cannot be decoded is one `broken` row.
+        name: the shard's name in `doc_id`.
 
     Raises:
-        InputError: under `fail`, data that cannot be decoded.
-        OSError: the connection's own error where that breaks.
+        InputError: under `fail`, the data cannot be decoded.
+        OSError: the connection breaks.
     """
     stream = open_splits(spec, commit)[split].shard(num_shards=shards, index=shard)
     preset = PRESETS.get(spec.preset)
@@ -70,10 +70,10 @@ def read_hub(
 
 
 def column_types(spec: HubSpec, stream: IterableDataset) -> dict[str, pa.DataType]:
-    """Return the columns of a split and their types; from its first row where the dataset doesn't say.
+    """Return the columns of a split and their types, read from its first row if the dataset does not declare them.
 
     Raises:
-        InputError: that row cannot be read.
+        InputError: the first row cannot be read.
     """
     if stream.features is not None:
         return {field.name: field.type for field in stream.features.arrow_schema}
@@ -85,10 +85,10 @@ def column_types(spec: HubSpec, stream: IterableDataset) -> dict[str, pa.DataTyp
 
 
 def check_columns(spec: HubSpec, columns: dict[str, pa.DataType], text_column: str) -> None:
-    """Refuse columns that lack the text or what else a preset reads.
+    """Refuse columns that lack the text column or another column that a preset reads.
 
     Raises:
-        InputError: one is missing, stands twice, or is no text.
+        InputError: a column is missing or occurs twice, or the text column does not contain text.
     """
     preset = PRESETS.get(spec.preset)
     shown = f"--corpus {spec.shown}"
@@ -103,7 +103,7 @@ def check_columns(spec: HubSpec, columns: dict[str, pa.DataType], text_column: s
 
 
 def preset_batch(table: pa.Table, features: Features | None, preset: Preset) -> pa.RecordBatch:
-    """Return the columns `text`, `doc_id` and metadata that a preset makes of a table's."""
+    """Return the columns `text`, `doc_id` and metadata that a preset makes from a table's columns."""
     columns = {"text": _one_array(table[preset.text])}
     if preset.doc_id is not None:
         columns["doc_id"] = pa.array(_preset_values(table, features, preset.doc_id), pa.string())
@@ -113,13 +113,13 @@ def preset_batch(table: pa.Table, features: Features | None, preset: Preset) -> 
 
 
 def plain_batch(table: pa.Table, features: Features | None, text_column: str) -> pa.RecordBatch:
-    """Return a table's text and scalar columns, class labels as their names, everything else left out."""
+    """Return a table's text and scalar columns, with class labels as their names; other columns are left out."""
     names = read_columns(table.schema, text_column)
     return pa.RecordBatch.from_pydict({name: _column(table, features, name) for name in names})
 
 
 def _column(table: pa.Table, features: Features | None, name: str) -> pa.Array:
-    """Return a column, of class labels their names."""
+    """Return a column; class labels are replaced by their names."""
     column = _one_array(table[name])
     names: Any = getattr((features or {}).get(name), "names", None)
     if not names or not types.is_integer(column.type):
@@ -144,6 +144,9 @@ def _one_array(column: pa.ChunkedArray) -> pa.Array:
 
 
 def _is_damage(error: Exception) -> bool:
-    """Tell whether what is stored is broken, not the way to it: a bare OSError is pyarrow's word for bad bytes."""
+    """Return whether an error means damaged data, not a broken connection.
+
+    pyarrow reports damaged bytes as an OSError without errno.
+    """
     bare = type(error) is OSError and error.errno is None
     return bare or isinstance(error, ValueError | TypeError | KeyError | pa.ArrowException)

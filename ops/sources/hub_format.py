@@ -1,4 +1,4 @@
-"""Datasets of the Hugging Face hub, a preset or `hf:ORG/NAME`, as a format of sources: a shard is a piece."""
+"""Datasets of the Hugging Face hub (a preset or `hf:ORG/NAME`) as a format of sources; each shard is a piece."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class _Hub(SourceFormat):
             check_columns(hub, column_types(hub, stream), text_column)
 
     def identity(self, source: Source) -> list[str]:
-        """Return one line of the dataset, its commit and, for a preset, what is made of its columns."""
+        """Return one line with the dataset, its commit and, for a preset, the use of its columns."""
         hub = _spec(source)
         return [f"{hub.hub} {commit_of(hub)} {hub.config} {hub.split} {PRESETS.get(hub.preset)}"]
 
     def columns(self, source: Source, text_column: str) -> list[None]:
-        """Return None: columns of the hub become others."""
+        """Return None, because the columns of a hub dataset are converted and known only after reading."""
         return [None]
 
     def split(self, source: Source, range_bytes: int) -> Iterator[tuple[str, str, Part]]:
@@ -43,7 +43,7 @@ class _Hub(SourceFormat):
         return read_hub(hub, *place, text_column=text_column, on_error=on_error, name=piece.name)
 
     def extent(self, piece: Piece) -> float | None:
-        """Return about how many rows a shard has; None where the hub does not say."""
+        """Return the approximate number of rows of a shard; None if the hub does not report it."""
         hub = _spec_of_piece(piece)
         split = (open_splits(hub, hub.revision)[hub.split].info.splits or {}).get(hub.split)
         return split.num_examples / piece.part["shards"] if split is not None and split.num_examples else None

@@ -1,4 +1,4 @@
-"""Datasets of the Hugging Face hub: what `--corpus` names of them, their revision and their streams."""
+"""Datasets of the Hugging Face hub: the meaning of their `--corpus` values, their commits and their streams."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 FORM = "hf:ORG/NAME[:CONFIG][:SPLIT]"
 _SPEC = re.compile(r"hf:([\w.-]+/[\w.-]+)(?:@([\w./-]+))?(?::([^:]*))?(?::([^:]*))?")
-_SECONDS = 8  # that the hub may take to answer
+_SECONDS = 8  # maximum time for the hub to answer
 _RETRIES = {
     "STREAMING_OPEN_MAX_RETRIES": 1,
     "STREAMING_OPEN_RETRY_INTERVAL": 1,
@@ -29,7 +29,7 @@ _HELP = "check the name and the connection, or download its files and name them"
 
 @dataclass(frozen=True)
 class HubSpec:
-    """What a source names of the hub: a dataset and, where not empty, its revision, configuration and split."""
+    """A dataset on the hub as a source names it, with its revision, configuration and split if they are not empty."""
 
     hub: str
     revision: str = ""
@@ -39,7 +39,7 @@ class HubSpec:
 
     @property
     def name(self) -> str:
-        """The preset's name, or the dataset's without its owner."""
+        """The preset's name, or the dataset's name without its owner."""
         return self.preset or self.hub.rpartition("/")[2]
 
     @property
@@ -49,14 +49,14 @@ class HubSpec:
 
 
 def parse_hub(spec: str, path: str) -> HubSpec | None:
-    """Return the dataset that a value of `--corpus` names by preset or `hf:`; None for anything else.
+    """Return the dataset that a value of `--corpus` names as a preset or with `hf:`; None for any other value.
 
     Args:
-        spec: the whole value, for the message.
+        spec: the complete value, for the error message.
         path: the value without `NAME=`; `@REVISION` may follow the dataset's id.
 
     Raises:
-        InputError: it begins with `hf:` and goes on in another form.
+        InputError: the value begins with `hf:` but does not have the form `hf:ORG/NAME[:CONFIG][:SPLIT]`.
     """
     if path in PRESETS:
         return HubSpec(PRESETS[path].hub, PRESETS[path].revision, preset=path)
@@ -70,7 +70,7 @@ def parse_hub(spec: str, path: str) -> HubSpec | None:
 
 @contextmanager
 def _few_retries() -> Iterator[None]:
-    """Make `datasets` fail within seconds inside the `with`: its 20 retries are for a stream that breaks midway."""
+    """Make `datasets` fail within seconds inside the `with`; its default of 20 retries is for streams that break."""
     from datasets import config
 
     kept = {name: getattr(config, name) for name in _RETRIES}
@@ -85,10 +85,10 @@ def _few_retries() -> Iterator[None]:
 
 @lru_cache
 def commit_of(spec: HubSpec) -> str:
-    """Return the commit that the spec's revision is now; asks the hub once, for at most 8 seconds.
+    """Return the current commit of the spec's revision, asking the hub once and waiting at most 8 seconds.
 
     Raises:
-        InputError: there is no such dataset or revision, or the hub cannot be reached.
+        InputError: the dataset or the revision does not exist, or the hub cannot be reached.
     """
     import huggingface_hub
     from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
@@ -107,11 +107,11 @@ def commit_of(spec: HubSpec) -> str:
 
 @lru_cache
 def open_splits(spec: HubSpec, commit: str) -> dict[str, IterableDataset]:
-    """Return the streams of a dataset's splits at a commit, in their order; of one split where the spec names it.
+    """Return the streams of a dataset's splits at a commit, in order; only one split if the spec names a split.
 
     Raises:
-        InputError: `datasets` cannot load it, or it has no such configuration or split; the message names those that
-            it has.
+        InputError: `datasets` cannot load the dataset, or the configuration or split does not exist. The message lists
+            the splits that exist.
     """
     import datasets
 

@@ -1,4 +1,4 @@
-"""Rows of a file with one JSON object a line."""
+"""Reading of rows from a file with one JSON object per line."""
 
 from __future__ import annotations
 
@@ -12,25 +12,29 @@ from ops.sources.lines import BrokenStream, decode_line, read_lines
 from ops.sources.rows import Broken, OnError, Row, broken, printable, scalar_text, to_row
 from ops.sources.text_format import TextFormat
 
-_OBJECTS_WITHOUT_TEXT = 100  # so many before the column counts as missing: a null is often left out
+# After this many objects without it, the text column counts as missing; keys with null values are often omitted.
+_OBJECTS_WITHOUT_TEXT = 100
 
 
 def read_jsonl(
     path: str, *, text_column: str = "text", on_error: OnError = "fail", name: str | None = None,
     first_byte: int = 0, stop_byte: int | None = None, first_row: int = 0,
 ) -> Iterator[Row | Broken]:  # fmt: skip
-    """Return the objects of JSON Lines; `doc_id` from that key, or `name:line` from 0; other scalars are metadata.
+    """Yield the objects of a JSON Lines file as rows.
+
+    `doc_id` is the value of the key `doc_id`, or `name:line` with lines counted from 0. Other scalar values are
+    metadata. A blank line or a null text is rejected as `empty`.
 
     Args:
-        path: the file; a blank line or a null text is `empty`.
+        path: the file.
         text_column: the key of the text.
-        on_error: under `reject` a line that is not JSON or no object is `broken`.
-        name: of the file in `doc_id`; by default its own.
-        first_byte, stop_byte: of a range of the file, as `read_lines` takes them.
-        first_row: lines of the file before the range.
+        on_error: under `reject`, a line that is not a JSON object is `broken`.
+        name: the file's name in `doc_id`; by default its own name.
+        first_byte, stop_byte: the range of the file that is read, as `read_lines` takes it.
+        first_row: number of lines of the file before the range.
 
     Raises:
-        InputError: none of the first 100 objects has the text column; under `fail` a line is broken.
+        InputError: none of the first 100 objects has the text column; or, under `fail`, a line is broken.
     """
     name = name or os.path.basename(path)
     number, objects = first_row, 0

@@ -21,11 +21,11 @@ _BLOCK = 1 << 18  # bytes
 
 
 class BrokenStream(Exception):
-    """The rest of a stream cannot be read: truncated or damaged compression, or a line without end."""
+    """The rest of a stream cannot be read: its compression is truncated or damaged, or a line is too long."""
 
 
 def read_head(path: str, size: int) -> bytes:
-    """Return the first bytes of a file, decompressed; fewer where it is shorter, or damaged there.
+    """Return the first bytes of a file, decompressed; fewer if the file is shorter, and none if it is damaged there.
 
     Raises:
         InputError: the file cannot be opened.
@@ -40,18 +40,18 @@ def read_head(path: str, size: int) -> bytes:
 
 
 def read_lines(path: str, first: int = 0, stop: int | None = None, row_bytes: int = ROW_BYTES) -> Iterator[bytes]:
-    """Return every line with its end, a byte-order mark at the start of the file taken off.
+    """Yield every line with its line end, without a byte-order mark at the start of the file.
 
     Args:
         path: the file.
-        first: byte at which to begin, a line's first; other than 0 only of a file that is not compressed.
-        stop: byte before which the last line begins; None: the end.
-        row_bytes: bytes of the longest line; a longer one counts as damage.
+        first: the byte at which reading begins, which is the first byte of a line. It must be 0 for a compressed file.
+        stop: the byte before which the last line begins; None means the end of the file.
+        row_bytes: maximum number of bytes of a line; a longer line counts as damage.
 
     Raises:
         InputError: the file cannot be opened.
         BrokenStream: the file is damaged; raised after the last complete line before the damage.
-        OSError: the storage's own error, which is no fault of the file.
+        OSError: the storage fails, which does not mean that the file is damaged.
     """
     import pyarrow as pa
 
@@ -80,7 +80,7 @@ def read_lines(path: str, first: int = 0, stop: int | None = None, row_bytes: in
 
 
 def decode_line(line: bytes) -> str:
-    """Return a line's text, bytes that are not UTF-8 kept as lone surrogates, which `to_row` refuses."""
+    """Return a line's text; bytes that are not UTF-8 become lone surrogates, which `to_row` rejects."""
     return line.decode("utf-8", "surrogateescape")
 
 
@@ -93,7 +93,7 @@ def _decompressed(raw: pa.NativeFile, method: str | None) -> IO[bytes]:
 
 
 class _ZstdStream(io.RawIOBase):
-    """The content of zstd frames, as far as they can be decompressed."""
+    """The decompressed content of zstd frames, up to any damage."""
 
     def __init__(self, raw: pa.NativeFile) -> None:
         import pyarrow as pa

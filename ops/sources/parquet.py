@@ -1,4 +1,4 @@
-"""Rows of a Parquet file, batch by batch within each row group."""
+"""Reading of rows from a Parquet file, batch by batch within each row group."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-_BATCH_BYTES = 1 << 24  # of decoded values, so that rows of 10 MB come one by one
+_BATCH_BYTES = 1 << 24  # of decoded values, so that rows of 10 MB are read one by one
 _BATCH_ROWS = 8192
 
 
@@ -26,7 +26,7 @@ def open_parquet(path: str, text_column: str) -> tuple[pq.ParquetFile, ErrorReco
     """Return an open Parquet file and its stream.
 
     Raises:
-        InputError: its footer cannot be read, or it has no column of text by that name.
+        InputError: the footer cannot be read, or there is no column of text with this name.
     """
     from ops.sources.arrow_rows import require_text
 
@@ -38,17 +38,17 @@ def open_parquet(path: str, text_column: str) -> tuple[pq.ParquetFile, ErrorReco
 
 
 def row_group_runs(path: str, range_bytes: int, fewest: int = 1) -> list[tuple[int, int, int]]:
-    """Cut a file into runs of row groups, each as (start, stop, first row).
+    """Divide a file into ranges of consecutive row groups, each as (start, stop, first row).
 
-    A run is large enough from `piece_bytes` on, decompressed and without nested columns, which nobody reads: next to a
-    vector a text may be a small part of a file.
+    A range ends once its row groups have at least `piece_bytes` decompressed bytes. Nested columns, such as vectors,
+    are never read, so they are not counted: the text may be a small part of the file.
 
     Args:
         path: the file.
         range_bytes, fewest: as `piece_bytes` takes them.
 
     Raises:
-        InputError: its footer cannot be read.
+        InputError: the footer cannot be read.
     """
     file, _ = _open(path)
     runs, start, first, row, size = [], 0, 0, 0, 0
@@ -69,10 +69,12 @@ def row_group_runs(path: str, range_bytes: int, fewest: int = 1) -> list[tuple[i
 
 
 def count_rows(path: str, first_group: int = 0, stop_group: int | None = None) -> int:
-    """Count the rows of a file's row groups from `first_group` to the one before `stop_group` (None: all that follow).
+    """Return the number of rows of a file's row groups from `first_group` up to, but not including, `stop_group`.
+
+    If `stop_group` is None, all following row groups are counted.
 
     Raises:
-        InputError: its footer cannot be read.
+        InputError: the footer cannot be read.
     """
     file, _ = _open(path)
     with file:
@@ -91,21 +93,23 @@ def read_parquet(
     first_row: int = 0,
     batch_bytes: int = _BATCH_BYTES,
 ) -> Iterator[Row | Broken]:
-    """Return the rows of a Parquet file; `doc_id` from its column, or `name:row` from 0; other scalars are metadata.
+    """Yield the rows of a Parquet file.
+
+    `doc_id` is read from its column, or is `name:row` with rows counted from 0. Other scalar columns are metadata.
 
     Args:
         path: the file.
-        text_column: the column of the text: strings, bytes in UTF-8, or a dictionary of them.
-        on_error: under `reject` each row that is lost to damage is `broken`.
-        name: of the file in `doc_id`; by default its own.
-        first_group, stop_group: the row groups that are read, from the first to the one before `stop_group`; None
-            for all that follow.
-        first_row: number in the file of the first row of `first_group`.
-        batch_bytes: decoded bytes that are held at once, where a row has fewer.
+        text_column: the column of the text, which contains strings or UTF-8 bytes, possibly dictionary-encoded.
+        on_error: under `reject`, each row that is lost to damage is `broken`.
+        name: the file's name in `doc_id`; by default its own name.
+        first_group, stop_group: the row groups that are read, from `first_group` up to, but not including,
+            `stop_group`; None means all following row groups.
+        first_row: the index in the file of the first row of `first_group`.
+        batch_bytes: maximum number of decoded bytes in memory at once, unless a single row has more.
 
     Raises:
-        InputError: as `open_parquet` does; under `fail` for a damaged row group too.
-        OSError: the storage's own error, which is no fault of the file.
+        InputError: as in `open_parquet`; or, under `fail`, a row group is damaged.
+        OSError: the storage fails, which does not mean that the file is damaged.
     """
     import pyarrow as pa
 

@@ -1,6 +1,6 @@
-"""A source as pieces, each read by one worker; its checks, its fingerprint, its columns and its length.
+"""The pieces of a source, each read by one worker, and the checks, fingerprint, columns and length of a source.
 
-Everything that differs between formats is in their records (`source_format.py`).
+Everything that differs between formats is in their `SourceFormat` records (`source_format.py`).
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from ops.sources.formats import format_of
 from ops.sources.rows import Broken, OnError, Row
 from ops.sources.source_format import Piece, Source
 
-RANGE_BYTES = 1 << 24  # some 125,000 short rows: many more pieces than workers, so that all end together
+RANGE_BYTES = 1 << 24  # about 125,000 short rows: many more pieces than workers, so that all workers finish together
 
 
 def pieces(source: Source, range_bytes: int = RANGE_BYTES) -> list[Piece]:
     """Return the pieces of a source in a fixed order.
 
-    A piece of a file is named after it, or, for a glob, by its path below the folder that all files share.
+    A piece is named after its file or, for a glob, after the file's path relative to the folder that all files share.
 
     Args:
-        source: what is read.
-        range_bytes: so many bytes of text make a piece of a file of lines that is not compressed, and of Parquet's row
-            groups; fewer where the source would have too few pieces (`piece_bytes`).
+        source: the source that is read.
+        range_bytes: number of bytes of text in a piece of an uncompressed file of lines or of a Parquet file's row
+            groups. Pieces are smaller if the source would otherwise have too few of them (`piece_bytes`).
 
     Raises:
         InputError: the footer of a Parquet file cannot be read, or the hub cannot be reached.
@@ -35,7 +35,7 @@ def pieces(source: Source, range_bytes: int = RANGE_BYTES) -> list[Piece]:
 
 
 def named_apart(datasets: list[str]) -> list[str]:
-    """Return for each source what its pieces are to have in `documents`, so that no two sources share a document.
+    """Return for each source the value of its pieces' `documents`, so that no two sources share a document.
 
     >>> named_apart(["news", "books", "news"])
     ['1:', '', '2:']
@@ -47,20 +47,20 @@ def named_apart(datasets: list[str]) -> list[str]:
 
 
 def read_piece(piece: Piece, text_column: str = "text", on_error: OnError = "fail") -> Iterator[Row | Broken]:
-    """Return the rows of a piece in their order.
+    """Return the rows of a piece in order.
 
     Raises:
-        InputError: as the piece's reader raises it.
+        InputError: the piece's reader raises it.
     """
     rows = format_of(piece.kind).read(piece, text_column, on_error)
     return (row._replace(doc_id=piece.documents + row.doc_id) for row in rows) if piece.documents else rows
 
 
 def check_source(source: Source, text_column: str = "text") -> None:
-    """Refuse a source that cannot be read, by the beginning of each file or by its footer.
+    """Refuse a source that cannot be read, after reading only the beginning or the footer of each file.
 
     Raises:
-        InputError: a file cannot be opened, is not UTF-8, or has no text column; a package is not installed; the hub
+        InputError: a file cannot be opened, is not UTF-8 or has no text column; a package is not installed; or the hub
             cannot be reached.
     """
     format_of(source.kind).check(source, text_column)
@@ -69,8 +69,8 @@ def check_source(source: Source, text_column: str = "text") -> None:
 def source_fingerprint(source: Source) -> str:
     """Return the SHA-256, in hexadecimal, of the names and bytes of a source's files.
 
-    Of `pydocs` it is that of the packages' versions; of the hub that of the dataset, its commit and, for a
-    preset, what is made of its columns.
+    For `pydocs` it is the SHA-256 of the packages' versions. For a hub dataset it is the SHA-256 of the dataset's id,
+    its commit and, for a preset, the use of its columns.
 
     Raises:
         InputError: a file cannot be opened, a package is not installed, or the hub cannot be reached.
@@ -82,7 +82,7 @@ def source_fingerprint(source: Source) -> str:
 
 
 def piece_extent(piece: Piece) -> float | None:
-    """Return how long a piece is, in rows or bytes as its format has it; None where nothing tells before it is read.
+    """Return the length of a piece in rows or bytes, depending on its format; None if it is unknown before reading.
 
     Raises:
         InputError: the piece cannot be opened.
@@ -91,23 +91,23 @@ def piece_extent(piece: Piece) -> float | None:
 
 
 def extent_of(piece: Piece, rows: Sequence[Row | Broken]) -> float:
-    """Return how much of a piece its first rows are, in the unit of `piece_extent`."""
+    """Return the length of a piece's first rows, in the same unit as `piece_extent`."""
     return format_of(piece.kind).extent_of(piece, rows)
 
 
 def missing_column(sources: Iterable[Source], column: str, text_column: str = "text") -> list[str] | None:
-    """Return the columns that sources can have instead of one that none has; None where one has it, or may have it.
+    """Return the available metadata columns if no source has `column`; None if a source has or may have it.
 
-    Every line of a .jsonl file may have keys of its own, and of a dataset of the hub columns become others: whether
-    these have the column is known once they are read.
+    Every line of a .jsonl file may have its own keys, and columns of a hub dataset are converted. Whether these sources
+    have the column is known only after they are read.
 
     Args:
-        sources: all that are to be read; only the beginnings of their files are.
-        column: the column that is looked for.
-        text_column: the one that holds the text.
+        sources: all sources to be read; only the beginnings of their files are read here.
+        column: the column that is required.
+        text_column: the column that contains the text.
 
     Raises:
-        InputError: as the files' readers raise it.
+        InputError: a file's reader raises it.
     """
     found: dict[str, None] = {}
     for columns in (c for source in sources for c in format_of(source.kind).columns(source, text_column)):

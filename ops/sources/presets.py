@@ -1,4 +1,4 @@
-"""The corpora that `--corpus` takes by name: where they are on the Hugging Face hub and what their columns mean."""
+"""The corpora that `--corpus` accepts by name: their place on the Hugging Face hub and the meaning of their columns."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ from dataclasses import dataclass, field
 
 _SENTIMENT = {"0": "negative", "neg": "negative", "1": "positive", "pos": "positive"}
 _STARS = {"0": "negative", "2": "neutral", "4": "positive"}
-CONVERSION = "refs/convert/parquet"  # the branch of Parquet files that the hub keeps of a dataset with a script
+CONVERSION = "refs/convert/parquet"  # the branch in which the hub stores Parquet files of a dataset with a script
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a dataset on the hub, and how its value becomes text.
+    """A column of a dataset on the hub, and the conversion of its values to text.
 
     Attributes:
-        name: the column; of a list the first entry counts.
-        values: what its values mean, by their text; one that is not named is null. Empty: the text itself.
-        strip: characters that do not belong to the value, taken off its ends.
+        name: the column's name; if the column contains lists, the first entry of each list is used.
+        values: maps the text of a value to its meaning; a value that is not listed becomes null. If the mapping is
+            empty, the text itself is used.
+        strip: characters that do not belong to a value and are removed from its ends.
     """
 
     name: str
@@ -30,12 +31,12 @@ class Preset:
 
     Attributes:
         hub: the dataset's id.
-        revision: the commit its files are pinned to, or a branch that is resolved when a run begins.
-        files: its splits, in the order they are read, each with the pattern of its files.
+        revision: the commit to which the files are pinned, or a branch that is resolved when a run begins.
+        files: the splits in the order in which they are read, each with the pattern of its files.
         text: the column of the text.
-        doc_id: the column of the document, if it has one; else a row is a document.
+        doc_id: the column of the document's id; without one, each row is a document.
         meta: the metadata keys, each with its column.
-        batch_rows: rows decoded at a time; 0 is the library's choice (a row group).
+        batch_rows: number of rows decoded at a time; 0 leaves the choice to the library (a row group).
     """
 
     hub: str
@@ -47,8 +48,8 @@ class Preset:
     batch_rows: int = 0
 
 
-# docs/corpora.md says where each id, revision and column was read. The fingerprint of a run's corpus holds the text
-# of its preset, names of classes and fields included: renaming one would make finished runs look different.
+# docs/corpora.md names the source of each id, revision and column. The fingerprint of a run's corpus includes the text
+# of its preset, with the names of classes and fields: renaming one would make finished runs look different.
 PRESETS = {
     "bookcorpus": Preset("bookcorpus/bookcorpus", CONVERSION, {"train": "plain_text/train/*.parquet"}, "text"),
     "wikipedia": Preset(

@@ -1,4 +1,4 @@
-"""What every reader yields: rows with text, and rows that cannot be used, with the reason."""
+"""The output of every reader: rows with text, and unusable rows with the reason."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ops.errors import InputError
 
 OnError = Literal["fail", "reject"]
 EXCERPT = 200  # characters
-ROW_BYTES = 1 << 26  # a longer line is taken for a broken file, so that memory stays bounded
+ROW_BYTES = 1 << 26  # a longer line counts as damage, so that memory stays bounded
 _INVALID = re.compile("[\x00\ud800-\udfff]")
 
 
 class Row(NamedTuple):
-    """A row with valid text (UTF-8 can encode it, no NUL, not blank), its document and its metadata."""
+    """A row with valid text (encodable as UTF-8, without NUL, not blank), its document's id and its metadata."""
 
     text: str
     doc_id: str
@@ -23,7 +23,7 @@ class Row(NamedTuple):
 
 
 class Broken(NamedTuple):
-    """A row that cannot be used: the start of its text, and why (`empty`, `invalid_text` or `broken`)."""
+    """An unusable row: the start of its text and the reason (`empty`, `invalid_text` or `broken`)."""
 
     text: str
     doc_id: str
@@ -31,10 +31,10 @@ class Broken(NamedTuple):
 
 
 def to_row(text: object, doc_id: str, meta: dict[str, str]) -> Row | Broken:
-    """Return the row for a value of the text column; `Broken` if the value is null, blank, no string or not valid.
+    """Return the row for a value of the text column; `Broken` if the value is null, blank, not a string or invalid.
 
-    A row whose document or metadata, keys and values, are not valid is as broken: names that differ in bytes that are
-    not UTF-8 would become one.
+    A row is also `Broken` if its document's id or a metadata key or value is invalid. Otherwise two names that differ
+    only in bytes that are not UTF-8 would become the same name.
     """
     if text is None:
         return Broken("", printable(doc_id), "empty")
@@ -51,23 +51,23 @@ def to_row(text: object, doc_id: str, meta: dict[str, str]) -> Row | Broken:
 
 
 def is_valid(text: str) -> bool:
-    """Tell whether a text can be written as UTF-8 and holds no NUL."""
+    """Return whether a text can be encoded as UTF-8 and contains no NUL."""
     return "\0" not in text and (text.isascii() or _INVALID.search(text) is None)
 
 
 def broken(path: str, place: str, found: str, doc_id: str, text: str, on_error: OnError) -> Broken:
-    """Return the record of a place whose structure is broken, where the user wants to go on (`reject`).
+    """Return the record of a row whose structure is broken under `reject`, or raise an error under `fail`.
 
     Args:
         path: the file.
-        place: where in it.
-        found: what is wrong there.
-        doc_id: the row's.
-        text: what could be read of it.
+        place: the place in the file.
+        found: a description of the damage.
+        doc_id: the row's `doc_id`.
+        text: the part of the row's text that could be read.
         on_error: `fail` or `reject`.
 
     Raises:
-        InputError: under `fail`, naming the place.
+        InputError: under `fail`; the message names the place.
     """
     if on_error == "fail":
         raise InputError(f"{path}: {place}: {found}; repair the file, or skip the rest with --on-error reject")
@@ -75,7 +75,7 @@ def broken(path: str, place: str, found: str, doc_id: str, text: str, on_error: 
 
 
 def excerpt(text: str) -> str:
-    """Return the first 200 characters, those that are not valid replaced."""
+    """Return the first 200 characters of a text, with invalid characters replaced."""
     return printable(text[:EXCERPT])
 
 
@@ -85,7 +85,7 @@ def printable(text: str) -> str:
 
 
 def scalar_text(value: object) -> str | None:
-    """Return a scalar as metadata: `true`/`false`, digits, `repr` of floats, ISO times; None for null and nested."""
+    """Return a scalar as metadata: `true`/`false`, digits, `repr` of floats, ISO times; None for null or nested."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):

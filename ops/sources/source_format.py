@@ -1,6 +1,7 @@
-"""The record that describes a format of sources: all that the rest of the code asks of it.
+"""The record that describes a format of sources: everything that the rest of the code needs from a format.
 
-Nothing heavy is imported here, nor by a file that defines a format: `--help` lists the formats and answers at once.
+This module and the modules that define formats import nothing heavy, because `--help` lists the formats and must be
+fast.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ Part = dict[str, Any]
 
 @dataclass(frozen=True)
 class Source:
-    """One source of sentences: its dataset name, its kind (that of its format), its files or hub."""
+    """One source of sentences: its dataset's name, the kind of its format, and its files or its hub dataset."""
 
     spec: str
     dataset: str
@@ -31,17 +32,17 @@ class Source:
 
 @dataclass(frozen=True)
 class Piece:
-    """What one worker reads at a time: a file, a part of one, a package, or a shard on the hub.
+    """The part of a source that one worker reads at a time: a file, a part of a file, a package, or a hub shard.
 
     Attributes:
         dataset: name of the source's dataset.
-        kind: the source's.
+        kind: the kind of the source.
         file: the file, the package, or the dataset's id on the hub.
-        name: what stands for it in `doc_id`.
-        index: the piece's place in its source, from 0.
-        part: which part of the file it is, in values that JSON can hold; only its format knows what they mean. Empty:
-            all of it.
-        documents: what stands before every `doc_id`, where several sources have one dataset's name.
+        name: the piece's name in `doc_id`.
+        index: the piece's index in its source, counted from 0.
+        part: the part of the file, in values that JSON can store and that only the format interprets; empty for the
+            complete file.
+        documents: the prefix of every `doc_id`; not empty if several sources have the same dataset name.
     """
 
     dataset: str
@@ -55,13 +56,13 @@ class Piece:
 
 @dataclass(frozen=True, kw_only=True)
 class SourceFormat(ABC):
-    """A format of sources, or another way in which text comes.
+    """A format of sources: of files, or of another origin of text.
 
     Attributes:
-        kind: its name, which a source's fingerprint holds.
-        told_by: what tells how long a source is, in the words of --dry-run.
-        suffixes: those of its files, in lower case, the usual one first; none where it has no files.
-        compressible: whether its files may be compressed.
+        kind: the format's name, which is part of a source's fingerprint.
+        told_by: the basis of a source's length, in the words that --dry-run prints.
+        suffixes: the suffixes of the format's files, in lower case, the usual one first; empty if it has no files.
+        compressible: whether the files may be compressed.
     """
 
     kind: str
@@ -71,27 +72,27 @@ class SourceFormat(ABC):
 
     @abstractmethod
     def check(self, source: Source, text_column: str) -> None:
-        """Refuse a source that cannot be read, as far as shows before it is.
+        """Refuse a source that cannot be read, as far as this is known before reading it.
 
         Raises:
-            InputError: naming what is wrong.
+            InputError: the source cannot be read; the message names the problem.
         """
 
     @abstractmethod
     def identity(self, source: Source) -> Iterable[str]:
-        """Return the lines that a source's fingerprint is made of."""
+        """Return the lines from which a source's fingerprint is computed."""
 
     @abstractmethod
     def columns(self, source: Source, text_column: str) -> Iterable[list[str] | None]:
-        """Return the columns of metadata of each of a source's files; None where reading alone tells."""
+        """Return the metadata columns of each of a source's files; None if they are known only after reading."""
 
     @abstractmethod
     def split(self, source: Source, range_bytes: int) -> Iterable[tuple[str, str, Part]]:
-        """Return the file, the name and the part of each piece of a source, in their order.
+        """Return the file, the name and the part of each piece of a source, in order.
 
         Args:
-            source: what is read.
-            range_bytes: about so many bytes of text, at the most, make a piece of a file that can be cut.
+            source: the source that is read.
+            range_bytes: approximate maximum number of bytes of text in a piece of a file that can be divided.
         """
 
     @abstractmethod
@@ -100,8 +101,8 @@ class SourceFormat(ABC):
 
     @abstractmethod
     def extent(self, piece: Piece) -> float | None:
-        """Return how long a piece is, in a unit of the format; None where nothing tells."""
+        """Return the length of a piece, in the format's unit; None if it is unknown."""
 
     @abstractmethod
     def extent_of(self, piece: Piece, rows: Sequence[Row | Broken]) -> float:
-        """Return how much of a piece its first rows are, in the unit of `extent`."""
+        """Return the length of a piece's first rows, in the same unit as `extent`."""

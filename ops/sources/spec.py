@@ -1,4 +1,4 @@
-"""The sources of a corpus: what a value of `--corpus` means."""
+"""The meaning of a value of `--corpus`: the source that it names."""
 
 from __future__ import annotations
 
@@ -28,11 +28,12 @@ def parse_source(spec: str) -> Source:
             with or without `NAME=` in front.
 
     Returns:
-        The source, its files absolute and sorted. Without NAME the dataset is called after the preset, the file, or,
-        for a glob of several files, after the words of the pattern or else their folder.
+        The source, with absolute and sorted file paths. Without NAME, the dataset is named after the preset or file.
+        For a glob of several files it is named after the words of the pattern or, if there are none, after the
+        folder.
 
     Raises:
-        InputError: nothing readable is named.
+        InputError: the value names nothing that can be read.
     """
     name, path = _split_name(spec)
     if path == "pydocs":

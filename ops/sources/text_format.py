@@ -1,4 +1,4 @@
-"""What the formats of text have in common: an encoding, compression, and lines at whose ends a file may be cut."""
+"""The common base of text formats: encoding, compression, and the division of files at line ends."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _MARKS = (
     ((b"\xff\xfe\0\0", b"\0\0\xfe\xff"), "UTF-32"),
     ((b"\xff\xfe", b"\xfe\xff"), "UTF-16"),
 )
-_HEAD = 4_096  # bytes in which an encoding shows
+_HEAD = 4_096  # bytes from which an encoding is recognised
 _BLOCK = 1 << 20  # bytes
 
 
 @dataclass(frozen=True, kw_only=True)
 class TextFormat(FileFormat):
-    """A format of text files, which may be compressed; their length is in bytes.
+    """A format of text files, which may be compressed; their length is measured in bytes.
 
     Attributes:
-        in_ranges: whether a row is a line whatever it contains, so that large files are read in ranges; the reader
-            then takes `first_byte`, `stop_byte` and `first_row`.
+        in_ranges: whether every line is a row, so that large files are read in ranges; the reader then takes
+            `first_byte`, `stop_byte` and `first_row`.
     """
 
     told_by: str = "sizes of files"
@@ -39,11 +39,11 @@ class TextFormat(FileFormat):
     in_ranges: bool = False
 
     def lines_of(self, rows: Sequence[Row | Broken]) -> int:
-        """Return how many lines the first rows of a file take up."""
+        """Return the number of lines of the first rows of a file."""
         return len(rows)
 
     def check_file(self, path: str, text_column: str) -> None:
-        """Refuse a file whose encoding has several bytes a letter, or whose first rows the reader refuses."""
+        """Refuse a file whose encoding uses several bytes for every letter, or whose first rows the reader refuses."""
         encoding = wide_encoding(read_head(path, _HEAD))
         if encoding:
             raise InputError(f"{path}: the text is {encoding}, expected UTF-8; convert it, as with iconv")
@@ -51,7 +51,7 @@ class TextFormat(FileFormat):
             pass
 
     def split_file(self, path: str, range_bytes: int, fewest: int) -> list[Part]:
-        """Cut a large file that is not compressed into ranges of lines."""
+        """Divide a large uncompressed file into ranges of lines."""
         if not self.in_ranges or compression(path):
             return [{}]
         size = file_size(path)
@@ -62,18 +62,18 @@ class TextFormat(FileFormat):
         return [{"first_byte": first, "stop_byte": stop, "first_row": row} for first, stop, row in ranges]
 
     def extent(self, piece: Piece) -> float:
-        """Return a piece's bytes, decompressed."""
+        """Return the number of decompressed bytes of a piece, estimated for a compressed file."""
         first, stop = piece.part.get("first_byte", 0), piece.part.get("stop_byte")
         return float(stop - first) if stop is not None else (file_size(piece.file) - first) * _expansion(piece.file)
 
     def extent_of(self, piece: Piece, rows: Sequence[Row | Broken]) -> float:
-        """Return the bytes of the lines that rows take up."""
+        """Return the number of bytes of the lines of these rows."""
         lines = read_lines(piece.file, piece.part.get("first_byte", 0))
         return float(sum(map(len, islice(lines, self.lines_of(rows)))))
 
 
 def wide_encoding(head: bytes) -> str:
-    """Return the name of an encoding of several bytes a letter that a text's beginning shows, empty where none does.
+    """Return UTF-16 or UTF-32 if the beginning of a text shows this encoding; empty for another encoding.
 
     >>> wide_encoding("Grüße".encode("utf-16")), wide_encoding(b"plain")
     ('UTF-16', '')
@@ -81,24 +81,26 @@ def wide_encoding(head: bytes) -> str:
     for marks, name in _MARKS:
         if head.startswith(marks):
             return name
-    # Without a mark: most letters of most languages have a byte of zero then, and no text has otherwise.
+    # Without a byte-order mark: in these encodings most letters of most languages contain a zero byte, which text in
+    # other encodings never contains.
     zeros = head.count(0) / max(len(head), 1)
     return "UTF-32" if zeros > 0.6 else "UTF-16" if zeros > 0.2 else ""
 
 
 def line_ranges(path: str, range_bytes: int, block_bytes: int = BLOCK) -> list[tuple[int, int | None, int]]:
-    """Return ranges of about so many bytes of a file that is not compressed, cut behind line ends.
+    """Divide an uncompressed file into ranges of about `range_bytes` bytes that end at line ends.
 
-    A line's end is one whatever stands before it: neither plain text nor JSON Lines quotes it. (A cell of CSV may: amid
-    such a file no place is safe before all that precedes it is read.)
+    In plain text and JSON Lines every line end separates rows, because neither format quotes line ends. A cell of CSV
+    may contain a quoted line end, so a CSV file cannot be divided without reading everything before the cut.
 
     Args:
         path: the file.
-        range_bytes: bytes of a range, about.
-        block_bytes: bytes that are read at a time.
+        range_bytes: approximate number of bytes of a range.
+        block_bytes: number of bytes that are read at a time.
 
     Returns:
-        Of each range the first byte, the byte after its last (None: the end of the file) and the lines before it.
+        For each range its first byte, the byte after its last byte (None for the end of the file) and the number of
+        lines before it.
 
     Raises:
         InputError: the file cannot be opened.
@@ -119,7 +121,7 @@ def line_ranges(path: str, range_bytes: int, block_bytes: int = BLOCK) -> list[t
 
 
 def _expansion(path: str) -> float:
-    """Return the bytes that a byte of a file stands for, by its beginning: 1 where it is not compressed."""
+    """Return a file's decompressed bytes per stored byte, estimated from its beginning; 1 if it is not compressed."""
     import pyarrow as pa
 
     method = compression(path)
@@ -132,7 +134,7 @@ def _expansion(path: str) -> float:
         try:
             length = len(whole.decompress(block))
         except zlib.error:
-            return 1.0  # damaged: whoever reads it says where
+            return 1.0  # damaged; reading the file reports the place
         return length / max(len(block) - len(whole.unused_data), 1)
     length = 0
     with pa.CompressedInputStream(pa.BufferReader(block), "zstd") as stream:
@@ -140,5 +142,5 @@ def _expansion(path: str) -> float:
             while found := stream.read(_BLOCK):
                 length += len(found)
         except OSError:
-            pass  # the block ends amid a frame
+            pass  # the block ends inside a frame
     return length / max(len(block), 1)

@@ -1,4 +1,4 @@
-"""Rows of a text file: one a line."""
+"""Reading of rows from a text file, one row per line."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ def read_txt(
     path: str, *, text_column: str = "text", on_error: OnError = "fail", name: str | None = None,
     first_byte: int = 0, stop_byte: int | None = None, first_row: int = 0,
 ) -> Iterator[Row | Broken]:  # fmt: skip
-    """Return every line of a text file as a document of its own, `doc_id` = `name:line` from 0.
+    """Yield every line of a text file as a separate document, with `doc_id` = `name:line` counted from 0.
 
     Args:
         path: the file; a line that is not UTF-8 is `invalid_text`.
-        text_column: without meaning here; every reader takes it.
-        on_error: under `reject` the rest of a file that breaks off (damaged compression) is one `broken`.
-        name: of the file in `doc_id`; by default its own.
-        first_byte, stop_byte: of a range of the file, as `read_lines` takes them.
-        first_row: lines of the file before the range.
+        text_column: not used here; every reader accepts it.
+        on_error: under `reject`, the rest of a file that cannot be read (damaged compression) is one `broken` row.
+        name: the file's name in `doc_id`; by default its own name.
+        first_byte, stop_byte: the range of the file that is read, as `read_lines` takes it.
+        first_row: number of lines of the file before the range.
 
     Raises:
-        InputError: the file cannot be opened; under `fail` it breaks off.
+        InputError: the file cannot be opened; or, under `fail`, the rest of the file cannot be read.
     """
     name = name or os.path.basename(path)
     number = first_row

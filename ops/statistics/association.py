@@ -12,7 +12,7 @@ from ops.arrays import Arrays, Float64s, Int64s, Integers
 class Measures:
     """Measures of patterns or values, each `[n] float64`.
 
-    NaN represents null: a share of nothing, and a lift without a baseline.
+    An undefined value is NaN: a share of nothing, and a lift without a baseline.
     """
 
     share: Float64s
@@ -23,7 +23,7 @@ class Measures:
 
 
 def measures(support: ArrayLike, n: ArrayLike, baseline_support: ArrayLike, baseline_n: ArrayLike) -> Measures:
-    """Return the measures of `support` among `n` winners against `baseline_support` of `baseline_n`.
+    """Return the measures of a feature of `support` of `n` winners and `baseline_support` of `baseline_n` others.
 
     The arguments are counts of sentences or tokens that broadcast against each other; the baseline excludes the
     winners. Lift is smoothed by half a count. `lift_low` is the lower end of its 95 % interval (Katz et al. 1978). `g2`
@@ -56,10 +56,10 @@ def measures(support: ArrayLike, n: ArrayLike, baseline_support: ArrayLike, base
 
 
 def expected_measures(support: ArrayLike, n: ArrayLike, expected: ArrayLike, words: ArrayLike) -> Measures:
-    """Return the measures of `support` among `n` compared with an expected number, each `[n] float64`.
+    """Return the measures of `support` among `n` compared with the expected number `expected`, each `[n] float64`.
 
-    They are those of `measures`, with the expected share used as the baseline's share among `words` words. The expected
-    numbers need not be integers.
+    The measures are those of `measures`. The expected share takes the place of the baseline's share, among `words`
+    words. Expected numbers need not be integers.
     """
     a, n1, e, n2 = (np.asarray(given, np.float64) for given in (support, n, expected, words))
     c = e / n1 * n2
@@ -101,7 +101,7 @@ def signed_g2(support: ArrayLike, n: ArrayLike, baseline_support: ArrayLike, bas
 
 
 def rank_patterns(g2: ArrayLike, support: ArrayLike, texts: ArrayLike, groups: ArrayLike | None = None) -> Int64s:
-    """Return the order `[n] int64` of patterns: g2, then support, descending, then the text.
+    """Return the order of patterns, `[n] int64`: by g2 and then by support, both descending, and then by text.
 
     `order[0]` is the index of the pattern of rank 1. `texts` are the patterns as readable text, or their positions in
     alphabetical order. If `groups [n]` are given, such as neurons and poles, the order is by group first, ascending.

@@ -9,7 +9,7 @@ from ops.arrays import Float64s
 
 @dataclass(frozen=True)
 class Area:
-    """The area under the ROC curve and the ends of its 95 % interval, each NaN if it is undefined."""
+    """The area under the ROC curve, and the ends of its 95 % interval; undefined values are NaN."""
 
     auc: float
     low: float
@@ -17,6 +17,6 @@ class Area:
 
 
 def how_many_below(values: Float64s, others: Float64s) -> Float64s:
-    """Return the number of others below each value, with ties counting half, `[values]` float64."""
+    """Return the number of other values below each value, with ties counting half, `[values]` float64."""
     ascending = np.sort(others)
     return (np.searchsorted(ascending, values) + np.searchsorted(ascending, values, side="right")) / 2

@@ -13,12 +13,12 @@ from ops.statistics.wilson import wilson
 def share_by_document(values: ArrayLike, documents: ArrayLike, least: float = 0.0) -> tuple[float, float, float]:
     """Return the mean of values from 0 to 1 and the ends of its 95 % interval, which stays within 0 and 1.
 
-    The variance is that of the sums of each document's deviations. The interval has the form of Wilson 1927, with the
-    number of observations for which a share would have that variance. If all values are equal, that number is the
-    number of documents. With fewer than two documents the interval is NaN.
+    The variance is computed from the sum of the deviations in each document. The interval is Wilson's (1927), for the
+    number of observations at which a share would have that variance. If all values are equal, the number of documents
+    is used instead. With fewer than two documents the interval is NaN.
 
     Args:
-        values: `[n]`, at least one.
+        values: the values, `[n]`, at least one.
         documents: the document of each value, `[n]` int.
         least: lower bound on the variance of a value. Use the variance expected by chance if few of many values are
             large, because a sample may contain none of them.
@@ -42,15 +42,15 @@ def area_by_document(
 ) -> Area:
     """Return how often a value of one class `[n]` is above one of the other `[m]`, ties counting half.
 
-    The variance is that of DeLong et al. 1988 for clustered data (Obuchowski 1997). The interval has the form of Wilson
-    1927 with the number of observations for which a share would have that variance, so it stays within 0 and 1. At an
-    area of 0 or 1 that number is the number of documents of the class with fewer documents. With fewer than two
-    documents it is NaN.
+    This is the area under the ROC curve. Its variance is that of DeLong et al. 1988 for clustered data (Obuchowski
+    1997). The interval is Wilson's (1927), for the number of observations at which a share would have that variance, so
+    it stays within 0 and 1. For an area of 0 or 1, the number of documents of the class with fewer documents is used
+    instead. With fewer than two documents the interval is NaN.
 
     Args:
-        higher, lower: the values, at least one of each.
-        documents: of the first, `[n]` int.
-        lower_documents: of the others, `[m]` int; None if they are the same.
+        higher, lower: the values of the two classes, at least one of each.
+        documents: the document of each value of `higher`, `[n]` int.
+        lower_documents: the document of each value of `lower`, `[m]` int; None if they are those of `higher`.
 
     Raises:
         ValueError: a value is NaN.
@@ -79,7 +79,7 @@ def area_by_document(
 
 
 def _variance(parts: Float64s, documents: Integers) -> float:
-    """Return the variance of a sum whose parts depend on their document; NaN for fewer than two documents."""
+    """Return the variance of a sum with dependent parts within a document; NaN for fewer than two documents."""
     _, place = np.unique(documents, return_inverse=True)
     sums = np.bincount(place, parts)
     if len(sums) < 2:

@@ -9,12 +9,12 @@ RESAMPLES = 2_000
 
 
 def draw_clusters(clusters: int, rng: np.random.Generator, resamples: int = RESAMPLES) -> Float64s:
-    """Resample the clusters with replacement, as many as there are, and return how often each was drawn.
+    """Draw all clusters again with replacement, several times, and return how often each cluster was drawn.
 
     Args:
-        clusters: how many there are, at least one.
-        rng: makes the draws; the same one makes the same draws.
-        resamples: draws.
+        clusters: number of clusters, at least one. Each resample consists of this number of draws.
+        rng: the random generator that makes the draws; equal generators make the same draws.
+        resamples: number of resamples.
 
     Returns:
         Integer values, `[resamples, clusters]` float64, so that products of them are exact.
@@ -27,12 +27,12 @@ def percentile_interval(
 ) -> tuple[float, float]:
     """Return the ends of a statistic's 95 % interval: the 2.5 % and 97.5 % percentiles of its resamples (Efron 1979).
 
-    If all resamples are equal, the sample shows no spread, which does not mean that there is none. The interval then
-    extends from the value as far as Wilson's upper end for 0 of `clusters` observations.
+    If all resamples are equal, the sample shows no spread, but that does not mean that there is none. The interval then
+    extends from the value to both sides by the upper end of Wilson's interval for 0 of `clusters` observations.
 
     Args:
         value: the statistic of the complete sample.
-        drawn: the statistic of each resample, `[resamples]`; NaN if it is undefined, which must not be true of all.
+        drawn: the statistic of each resample, `[resamples]`; NaN if it is undefined. Not all may be NaN.
         clusters: number of clusters.
         least, most: the ends of the statistic's range.
 
@@ -49,7 +49,7 @@ def percentile_interval(
 
 
 def _at_share(ascending: Float64s, share: float) -> float:
-    """Return what np.percentile returns for sorted numbers, below 100 %, in a tenth of the time."""
+    """Return what np.percentile returns for sorted numbers and a share below 1, in a tenth of the time."""
     at = share * (len(ascending) - 1)
     below = int(at)
     low, high = ascending[below : below + 2].tolist()

@@ -1,4 +1,4 @@
-"""How much less information sentences carry if they share documents: a variance by document over one by sentence."""
+"""How much less information sentences carry if they share documents: variance by document over that by sentence."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,18 +18,20 @@ def design_effects(
 ) -> Float64s:
     """Return the design effect of each count of winners, `[n_patterns] float64`, at least 1 (Rao and Scott 1981).
 
-    It is the variance of the winners' share, taken by documents, over the same variance taken by sentences:
+    It is the variance of the winners' share computed by document, divided by the same variance computed by sentence:
 
-        sum over documents of (a_d - p w_d)^2 * D / (D - 1)   over   sum over sentences of (x_i - p)^2 * n / (n - 1)
+        by document:  D / (D - 1) * sum over documents d of (a_d - p w_d)^2
+        by sentence:  n / (n - 1) * sum over sentences i of (x_i - p)^2
 
-    Document d has w_d of the n winners, of which a_d have the pattern; p is the expected share. The effect is exactly 1
-    if every sentence is its own document. It is infinite if all winners come from one document, and if more winners
-    than expected have the pattern and those that do all come from one document.
+    Document d contains w_d of the n winners, and a_d of these have the pattern. x_i is 1 if sentence i has the pattern,
+    otherwise 0, and p is the expected share. The effect is exactly 1 if every sentence is its own document. It is
+    infinite if all winners come from one document. It is also infinite if more winners than expected have the pattern
+    and these all come from one document.
 
     Args:
-        count: winners that have the pattern.
+        count: number of winners that have the pattern.
         n: number of winners.
-        share: the share p that is expected of them, which is that of winners and baseline together.
+        share: the expected share p of winners with the pattern, which is its share in winners and baseline together.
         documents: number of documents of the winners that have the pattern.
         squares: the sum of a_d^2.
         products: the sum of a_d w_d.
@@ -55,15 +57,15 @@ def effects_of_residuals(
     n: Int64s,
     n_documents: Int64s,
 ) -> Float64s:
-    """Return the same design effects `[n_keys] float64` if each sentence has its own probability.
+    """Return the design effects of counts for which each sentence has its own probability, `[n_keys] float64`.
 
     Args:
-        residuals: the outcome, 1 or 0, minus its probability, `[residuals]`; zeros may be omitted.
-        hits: whether it happened, `[residuals]`.
-        key: the index of the count that it belongs to, ascending, `[residuals]`.
-        documents: a code of the document, ascending for each key, `[residuals]`.
+        residuals: each sentence's outcome, 1 or 0, minus its probability, `[residuals]`; zeros may be omitted.
+        hits: whether the outcome is 1, `[residuals]`.
+        key: the index of the count to which the sentence belongs, ascending, `[residuals]`.
+        documents: a code of the sentence's document, ascending for each key, `[residuals]`.
         preferred: whether there are more hits than expected, `[n_keys]`.
-        n, n_documents: number of all sentences and of their documents, `[n_keys]`.
+        n, n_documents: number of all sentences of each count, and of their documents, `[n_keys]`.
     """
     first = np.append(True, (np.diff(key) != 0) | (np.diff(documents) != 0))[: len(key)]
     group = np.cumsum(first) - 1
@@ -87,14 +89,18 @@ def expected_effects(
 ) -> Float64s:
     """Return the design effects of winners whose documents are composed like those of the baseline, `[n] float64`.
 
-    Winners without a pattern do not show from how many documents they could have drawn it. For complete documents of
-    the baseline the design effect is B = sum of (a_d - p w_d)^2 over sum of (x_i - p)^2. Winners that contain each
-    sentence of their documents with the same probability t have 1 + t (B - 1). The same probability makes the sum of
-    their squared document sizes over their number 1 + t (S - 1), where S is that quotient for the baseline.
+    If no winner has a pattern, the winners do not show from how many documents it could have come. So the effect is
+    estimated from the baseline. For the baseline's complete documents, with the symbols of `design_effects`, it is
+
+        B = (sum over documents d of (a_d - p w_d)^2) / (sum over sentences i of (x_i - p)^2)
+
+    For winners that contain each sentence of their documents with the same probability t, the effect is 1 + t (B - 1).
+    The probability t follows from the sizes of the documents. Let S be the sum of the squared document sizes divided by
+    the number of sentences, in the baseline. The same quotient for the winners is then 1 + t (S - 1).
 
     Args:
-        count, n, squares, products, n_squares: as `design_effects` takes them, of the baseline; p is `count / n`.
-        own_n, own_squares: the number of winners, and the sum of their squared numbers by document.
+        count, n, squares, products, n_squares: the arguments of `design_effects` for the baseline; p is `count / n`.
+        own_n, own_squares: the number of winners, and the sum over documents of their squared number of winners.
     """
     a, n2, ww, n1, own = (np.asarray(given, np.float64) for given in (count, n, n_squares, own_n, own_squares))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -118,9 +124,9 @@ def _of_a_sample(
 def _together(
     count: ArrayLike, n: ArrayLike, share: ArrayLike, squares: ArrayLike, products: ArrayLike, n_squares: ArrayLike
 ) -> Float64s:
-    """Return the share of the sum of squared residuals that comes from sentences sharing documents.
+    """Return how much the sum of squared residuals increases, as a share, if residuals are first summed by document.
 
-    It is exactly 0 if every sentence is its own document.
+    The share is exactly 0 if every sentence is its own document.
     """
     a, n1, p, aa, aw, ww = (np.asarray(given, np.float64) for given in (count, n, share, squares, products, n_squares))
     by_sentence = a * (1 - 2 * p) + p * p * n1

@@ -10,9 +10,10 @@ from ops.statistics.association import place_in_group, signed_g2
 
 
 def p_values(g2: ArrayLike, design_effect: ArrayLike = 1.0) -> Float64s:
-    """Return each g2's two-sided p-value, `[n] float64`: the upper tail of chi-square, one degree.
+    """Return the two-sided p-value of each g2, `[n] float64`.
 
-    The g2 is divided by its design effect first (Rao and Scott 1984).
+    It is the upper tail of the chi-square distribution with one degree of freedom. The g2 is divided by its design
+    effect first (Rao and Scott 1984).
     """
     return np.exp(_log_p(np.asarray(g2, dtype=np.float64) / np.asarray(design_effect, dtype=np.float64)))
 
@@ -27,11 +28,11 @@ def selected_p_values(
 ) -> Float64s:
     """Return the two-sided p-values `[n] float64` of patterns that are listed because of their support.
 
-    Mining keeps patterns with at least `min_support` sentences, so rare patterns are seen only if chance made them
-    frequent, and their plain p-values are too small. Here each is divided by the probability, given the table's
-    margins, that a pattern without any preference reaches that support, and capped at 1 (conditional inference after
-    selection, Fithian et al. 2014). The probability treats the signed root of g2 half a sentence below that support as
-    normal. Both g2 are divided by the design effect.
+    Mining keeps only patterns that at least `min_support` sentences have. A rare pattern is therefore seen only if
+    chance made it frequent, and its plain p-value is too small. So each p-value is divided by the probability that a
+    pattern without any preference reaches that support, given the table's margins, and capped at 1 (conditional
+    inference after selection, Fithian et al. 2014). To compute this probability, the signed root of g2 at half a
+    sentence below that support is treated as normal. Both g2 are divided by the design effect.
     """
     a, n1, c, n2 = np.broadcast_arrays(
         *(np.atleast_1d(np.asarray(count, dtype=np.float64)) for count in (support, n, baseline_support, baseline_n))
@@ -50,8 +51,9 @@ def selected_p_values(
 def q_values(p: ArrayLike, groups: ArrayLike | None = None) -> Float64s:
     """Return the lowest false discovery rate at which each pattern is still listed, `[n] float64`.
 
-    The step-up method of Benjamini and Hochberg 1995, within each value of `groups` (neuron, pole and kind) if given: q
-    of the i-th smallest p is the minimum of `p_j m / j` over j >= i.
+    This is the step-up method of Benjamini and Hochberg 1995: among m p-values, the q-value of the i-th smallest one is
+    the minimum of `p_j m / j` over j >= i. If `groups` (such as neuron, pole and kind) are given, the method is applied
+    within each group.
     """
     values = np.asarray(p, dtype=np.float64)
     group = np.zeros(values.shape, np.int64) if groups is None else np.unique(groups, return_inverse=True)[1]
@@ -63,17 +65,18 @@ def q_values(p: ArrayLike, groups: ArrayLike | None = None) -> Float64s:
 
 
 def description_rates(q: ArrayLike, families: ArrayLike, groups: ArrayLike | None = None) -> Float64s:
-    """Return the lowest rate, over a group's complete description, at which each finding stays listed, `[n] float64`.
+    """Return the lowest false discovery rate at which each finding stays in a group's description, `[n] float64`.
 
-    A family's smallest q is the joint p-value of all its hypotheses (Simes 1986). At a rate r, Benjamini and Hochberg's
-    method over the families selects R of F, and each selected family lists its q up to r R / F (Benjamini and Bogomolov
-    2014). The rate is then an expectation over the selected families. If a group has no true finding, it is the
-    probability of any finding. A q that is NaN gives NaN, and a family with only NaN is ignored.
+    The rate is controlled over a group's complete description, which consists of F families. A family's smallest q is
+    the joint p-value of all its hypotheses (Simes 1986). At a rate r, Benjamini and Hochberg's method selects R of
+    these families. Each selected family lists its findings with a q of at most r R / F (Benjamini and Bogomolov 2014).
+    The rate is then an expectation over the selected families. If a group has no true finding, it is the probability of
+    any finding. If a q is NaN, its result is NaN, and a family with only NaN is ignored.
 
     Args:
-        q: rates within each family, as `q_values` returns them, `[n]`.
-        families: the family of each, such as a kind of patterns or a property, `[n]`.
-        groups: the neuron and pole of each, `[n]`; None if there is only one group.
+        q: false discovery rates within each family, as `q_values` returns them, `[n]`.
+        families: the family of each finding, such as a kind of patterns or a property, `[n]`.
+        groups: the group of each finding, which is a neuron and pole, `[n]`; None if there is only one group.
 
     >>> description_rates([0.01, 0.2, 0.9], ["word", "word", "tag"]).round(3).tolist()
     [0.02, 0.4, 0.9]

@@ -1,4 +1,4 @@
-"""How well a number separates winners from similar other sentences, with intervals by document."""
+"""The area under the ROC curve for winners against similar other sentences, with intervals by document."""
 
 import math
 from collections.abc import Sequence
@@ -12,19 +12,19 @@ from ops.statistics.auc import Area
 from ops.statistics.wilson import Z, wilson
 
 RESAMPLES = 250
-LEAST_DOCUMENTS = 10  # of the winners, required for the interval of a difference
-_COLUMNS = 1_024  # documents whose weights are drawn at once
+LEAST_DOCUMENTS = 10  # minimum number of the winners' documents for the interval of a difference
+_COLUMNS = 1_024  # number of documents whose weights are drawn at once
 
 
 @dataclass(frozen=True)
 class LikeArea:
-    """The area under the ROC curve of winners against similar others, and each document's contribution.
+    """The area under the ROC curve for winners against similar other sentences, and each document's contribution.
 
     Attributes:
-        auc: the sum of `gain` divided by that of `winners`; NaN if no winner has a similar other.
-        documents: of the sentences that were compared, ascending, `[documents]`.
-        gain: what each adds, `[documents]`.
-        winners: the number of each document's winners that were compared, `[documents]`.
+        auc: the sum of `gain` divided by the sum of `winners`. It is NaN if no winner has a similar other sentence.
+        documents: the documents of the compared sentences, ascending, `[documents]`.
+        gain: what each document contributes, `[documents]` (see `like_area`).
+        winners: number of compared winners in each document, `[documents]`.
     """
 
     auc: float
@@ -36,10 +36,11 @@ class LikeArea:
 class Resamples:
     """Bootstrap samples of documents: how often each sample contains each document, Poisson-distributed with mean 1.
 
-    The samples of a set of documents are the same in every process; those of two sets are not independent.
+    The samples depend only on the seed and on the number of documents, so they are the same in every process. The
+    samples of two sets of documents are not independent: the i-th documents of both sets are drawn equally often.
 
     Args:
-        *seed: of all draws.
+        *seed: the seed of all draws.
     """
 
     def __init__(self, *seed: int) -> None:
@@ -47,7 +48,7 @@ class Resamples:
         self._weights = np.zeros((RESAMPLES, 0), np.float32)
 
     def weights(self, documents: int) -> Float32s:
-        """Return how often each sample holds each of so many documents, `[RESAMPLES, documents]`."""
+        """Return how often each sample contains each of `documents` documents, `[RESAMPLES, documents]`."""
         blocks = [self._weights]
         for block in range(self._weights.shape[1] // _COLUMNS, -(-documents // _COLUMNS)):
             rng = np.random.default_rng([*self._seed, block])
@@ -60,20 +61,24 @@ class Resamples:
 def like_area(
     winners: Float64s, others: Float64s, first: Int64s, stop: Int64s, documents: Integers, other_documents: Integers
 ) -> LikeArea:
-    """Return the area of winners against others that are weighted to match them.
+    """Return the area under the ROC curve for winners against other sentences that are weighted to match them.
 
-    Each winner distributes a weight of 1 over the others that match it. The area is the probability that a winner's
-    value exceeds that of another, drawn by these weights; ties count half.
+    Each winner distributes a weight of 1 evenly over the other sentences that match it. The area is the probability
+    that a random winner has a higher value than another sentence drawn with these weights; ties count half.
 
-    Each document's gain is the first-order effect of its sentences on the area. A winner contributes the weighted share
-    of its matches that are below it, plus the mean share of winners above these matches, minus the area. Another
-    contributes, by its weights, how far the share of winners above it exceeds those means. Because of these terms, an
-    interval by document excludes what a winner's kind alone does to its value, as the comparison itself does.
+    A document's gain is the first-order effect of its sentences on the area. It is the sum of these terms:
+
+        winner i:          B_i + M_i - area
+        other sentence j:  the sum of (A_j - M_i) / c_i over the winners i that it matches
+
+    B_i is the weighted share of the other sentences below winner i, and A_j is the share of the winners above other
+    sentence j. Winner i has c_i matches, and M_i is the mean of A_j over them. An interval that is computed from these
+    gains excludes differences that are due only to the kind of sentence that a winner is, as the area itself does.
 
     Args:
-        winners, others: their values, `[n]` and `[m]`.
+        winners, others: the values of the winners and of the other sentences, `[n]` and `[m]`.
         first, stop: `others[first[i]:stop[i]]` match winner i, `[n]`; a winner without a match is skipped.
-        documents, other_documents: the document of each, `[n]` and `[m]` int.
+        documents, other_documents: the document of each winner and of each other sentence, `[n]` and `[m]` int.
 
     Raises:
         ValueError: a value is NaN.
@@ -101,15 +106,17 @@ def like_area(
 def intervals(areas: Sequence[LikeArea], resamples: Resamples) -> tuple[list[Area], Area]:
     """Return the areas, and the first area minus the second, each with its 95 % interval by document.
 
-    All are recomputed on the same samples of documents. The interval of an area has the form of Wilson 1927, with the
-    number of observations for which a share would have the bootstrap's variance. At an area of 0 or 1, where that
-    variance is 0, the number of the winners' documents is used. With fewer than two of these the interval is NaN. The
-    interval of the difference extends 1.96 bootstrap standard errors to each side. If the winners of either set come
-    from fewer than `LEAST_DOCUMENTS` documents, the difference is NaN, because so few say little about the spread.
+    All areas are recomputed on the same bootstrap samples of documents. The interval of an area is Wilson's (1927), for
+    the number of observations at which a share would have the bootstrap's variance. For an area of 0 or 1, the number
+    of documents with winners is used instead. With fewer than two such documents the interval is NaN.
+
+    The interval of the difference extends 1.96 bootstrap standard errors to each side. If the winners of either of the
+    two sets come from fewer than `LEAST_DOCUMENTS` documents, the difference is NaN, because so few documents say
+    little about the spread.
 
     Args:
-        areas: at least two.
-        resamples: of documents.
+        areas: the areas, at least two.
+        resamples: the bootstrap samples of documents.
     """
     known = [one for one in areas if len(one.documents)]
     every = np.unique(np.concatenate([np.zeros(0, np.int64), *(one.documents for one in known)]))
@@ -118,7 +125,7 @@ def intervals(areas: Sequence[LikeArea], resamples: Resamples) -> tuple[list[Are
         rows = np.searchsorted(every, one.documents)
         sums[rows, 2 * number], sums[rows, 2 * number + 1] = one.gain, one.winners
     drawn = (resamples.weights(len(every)) @ sums).astype(np.float64)
-    # A sample without any winner is ignored; with ten documents it is one in 20,000.
+    # A sample without any winner is ignored. With ten documents, one sample in 20,000 has none.
     with np.errstate(invalid="ignore", divide="ignore"):
         again = np.where(drawn[:, 1::2] > 0, drawn[:, ::2] / drawn[:, 1::2], np.nan)
     counts = [int(np.count_nonzero(one.winners)) for one in areas]
@@ -146,9 +153,9 @@ def _spread(values: Float64s) -> float:
 
 @compiled
 def _gains(winners: Float64s, others: Float64s, first: Int64s, stop: Int64s) -> tuple[float, Float64s, Float64s]:
-    """Return the area, and the terms of each winner and each other in the sum whose mean over winners it is.
+    """Return the area, and the term of each winner and of each other sentence, as defined in `like_area`.
 
-    Every winner must have a match.
+    The sum of all terms, divided by the number of winners, is the area. Every winner must have a match.
     """
     n, m = winners.size, others.size
     weight = np.zeros(m + 1)
@@ -157,7 +164,8 @@ def _gains(winners: Float64s, others: Float64s, first: Int64s, stop: Int64s) -> 
         weight[first[i]] += share
         weight[stop[i]] -= share
     weight = np.cumsum(weight)
-    # The weight of others below each winner, and the number of winners above each other, one group of ties at a time.
+    # The weighted share of other sentences below each winner, and the share of winners above each other sentence, one
+    # group of ties at a time.
     order, own_order = np.argsort(others), np.argsort(winners)
     above, gain = np.empty(m), np.ones(n)
     below, at, own = 0.0, 0, 0
@@ -178,7 +186,7 @@ def _gains(winners: Float64s, others: Float64s, first: Int64s, stop: Int64s) -> 
         below += level
         at = end
     auc = gain.mean()
-    # A winner also adds its matches to the comparison: the number of winners above them.
+    # A winner also adds its matches to the comparison, so the mean share of winners above these matches is added.
     sums = np.zeros(m + 1)
     for place in range(m):
         sums[place + 1] = sums[place] + above[place]

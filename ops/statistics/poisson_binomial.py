@@ -6,26 +6,28 @@ from scipy.special import log_ndtr, ndtri_exp  # type: ignore[import-untyped]
 from ops.arrays import Bools, Float64s, Int64s
 from ops.compiled import compiled
 
-# Steps of the exact distribution of one number of hits; beyond them the normal approximation is used.
+# Maximum number of steps for the exact distribution of one number of hits. If it takes more, the normal approximation
+# is used.
 MOST_STEPS = 1_000_000
 
 
 def chance_of_hits(
     chances: Float64s, offsets: Int64s, hits: Int64s, design_effect: Float64s, most_steps: int = MOST_STEPS
 ) -> Float64s:
-    """Return the two-sided p-values `[n] float64` of numbers of hits that are listed because they are at least one.
+    """Return the two-sided p-values `[n] float64` of numbers of hits that are listed because they are at least 1.
 
-    The number of hits is Poisson-binomial: a sum of independent draws, each with its own probability. p is twice the
-    smaller of the two tails, exact, or for large numbers by the normal approximation with a continuity correction. The
-    normal quantile of this tail is divided by the root of the design effect. p is then divided by the probability of at
-    least one hit, computed in the same way (as in `selected_p_values`), and capped at 1.
+    A number of hits follows a Poisson-binomial distribution: it is a sum of independent draws, each with its own
+    probability. The p-value is twice the smaller of the two tails. The tails are exact or, for large numbers, those of
+    the normal approximation with a continuity correction. The normal quantile of the tail is divided by the square root
+    of the design effect. The p-value is then divided by the probability of at least one hit, computed in the same way
+    (as in `selected_p_values`), and capped at 1.
 
     Args:
-        chances: of every draw, above 0 and at most 1, one number of hits after the other.
-        offsets: number i has the draws `chances[offsets[i]:offsets[i + 1]]`, `[n + 1]`.
-        hits: the numbers, at least 1 and at most the number of draws, `[n]`.
-        design_effect: of each, `[n]`.
-        most_steps: as `MOST_STEPS`.
+        chances: the probability of every draw, above 0 and at most 1, for one number of hits after the other.
+        offsets: number of hits i has the draws `chances[offsets[i]:offsets[i + 1]]`, `[n + 1]`.
+        hits: the numbers of hits, at least 1 and at most the number of draws, `[n]`.
+        design_effect: the design effect of each number of hits, `[n]`.
+        most_steps: see `MOST_STEPS`.
 
     >>> two_of_three = np.array([0.1, 0.2, 0.1]), np.array([0, 3]), np.array([2]), np.ones(1)
     >>> chance_of_hits(*two_of_three).round(4).tolist()  # 2 (0.044 + 0.002) / 0.352
@@ -33,7 +35,7 @@ def chance_of_hits(
     """
     upper, lower, none = _log_tails(chances, offsets, hits, most_steps)
     root = np.sqrt(design_effect)
-    # The smaller tail as a quantile; both tails exceed a half if the number is the median.
+    # The smaller tail as a quantile. Both tails exceed a half if the number of hits is the median.
     away = np.maximum(-ndtri_exp(np.minimum(upper, lower)), 0.0)
     any_hit = np.log(-np.expm1(none))
     with np.errstate(invalid="ignore"):
@@ -45,7 +47,7 @@ def chance_of_hits(
 def _log_tails(
     chances: Float64s, offsets: Int64s, hits: Int64s, most_steps: int
 ) -> tuple[Float64s, Float64s, Float64s]:
-    """Return the log probabilities of at least as many hits, of at most as many, and of none, each `[n]`."""
+    """Return the log probabilities of at least `hits` hits, of at most `hits` hits, and of no hit, each `[n]`."""
     exact = np.diff(offsets) * hits <= most_steps
     upper, lower, none, mean, variance = _tails(chances, offsets, hits, exact)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -64,7 +66,8 @@ def _tails(
     upper, lower, none, mean, variance = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
     for number in range(n):
         most = hits[number]
-        # The chance of each number of hits up to `most` after some draws; what has passed it is in `upper` for good.
+        # The probability of each number of hits up to `most` after some draws. The probability of more hits is already
+        # in `upper`.
         below = np.zeros(most + 1)
         below[0] = 1.0
         for draw in range(offsets[number], offsets[number + 1]):

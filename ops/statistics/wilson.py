@@ -8,7 +8,7 @@ Z = 1.959963984540054
 def wilson(share: float, n: float, z: float = Z) -> tuple[float, float]:
     """Return the ends of the 95 % interval of a share of `n` observations (Wilson 1927); it stays within 0 and 1.
 
-    Another `z`, the quantile of the normal distribution, gives another interval.
+    `z` is the quantile of the normal distribution; another `z` gives an interval for another probability.
 
     >>> [round(end, 3) for end in wilson(0.5, 100)]
     [0.404, 0.596]

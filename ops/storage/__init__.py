@@ -1,1 +1,1 @@
-"""Files of a run: where they lie, how they are put in place, and the tables' one writer."""
+"""The files of a run: where they are stored, how they are put in place, and how tables are written."""

@@ -1,4 +1,4 @@
-"""One short name for all that a result depends on."""
+"""Fingerprints: one short name for everything that a result depends on."""
 
 import hashlib
 import json
@@ -17,11 +17,12 @@ def differences(
     chosen_was: dict[str, Any] | None = None,
     chosen: dict[str, Any] | None = None,
 ) -> str:
-    """Return in words every key in which two identities differ, empty where they are the same.
+    """Return a description of every key in which two identities differ; it is empty if they are the same.
 
     Args:
-        was, now: the identities.
-        chosen_was, chosen: the options that were chosen, which name what an identity has a hash of.
+        was, now: the previous and the current identity.
+        chosen_was, chosen: the previous and the current options, which name the files that an identity stores as
+            hashes.
 
     >>> differences({"k": 10, "seed": 0}, {"k": 5, "seed": 0})
     'k (was 10, is 5)'
@@ -35,7 +36,7 @@ def differences(
     """
     said = []
     for key in sorted(k for k in was.keys() | now.keys() if was.get(k) != now.get(k)):
-        # The tokenizer is the model's.
+        # The tokenizer belongs to the model, so it has no option of its own.
         option = "model" if key == "tokenizer" else key
         one, other = (
             _chosen(given or {}, option, values.get(key)) for given, values in ((chosen_was, was), (chosen, now))
@@ -46,7 +47,7 @@ def differences(
 
 
 def _chosen(given: dict[str, Any], option: str, value: Any) -> str:
-    """Return in words what was chosen; of a model that has random weights, with their seed where one was given."""
+    """Return the text of a chosen option; a model with random weights includes the seed if one was given."""
     seed = given.get("model_seed") if option in given and option in ("model", "against") else None
     named = _short(given.get(option, value))
     return named if seed is None else f"{named} with --model-seed {seed}"

@@ -1,4 +1,4 @@
-"""Who holds a run, or another folder: one job at a time, marked by a file with a heartbeat, on any file system."""
+"""Locks a run or another folder for one job at a time, by a file with a heartbeat, on any file system."""
 
 import contextlib
 import fcntl
@@ -18,30 +18,31 @@ from ops.errors import InputError
 from ops.storage.store import Store
 
 LOCK = "_lock.json"
-BEAT_S = 5.0  # between two signs of life
-DEAD_S = 30.0  # a holder on another machine that gives no sign for so long is taken for dead
-SETTLE_S = 1.0  # where nothing keeps two jobs from writing at once, so long after each looks at whose name stayed
+BEAT_S = 5.0  # seconds between two heartbeats
+DEAD_S = 30.0  # seconds without a heartbeat after which a holder on another machine counts as dead
+SETTLE_S = 1.0  # seconds after which a job checks whose lock remained, if two jobs could write at the same time
 
 
 class HeldError(InputError):
-    """A living job holds the run."""
+    """Raised if a running job holds the lock of a run."""
 
 
 class Lock:
-    """Holds a run for one job of this process, with a sign of life every few seconds, until it is released.
+    """A lock that holds a run for one job of this process, with a heartbeat every few seconds, until it is released.
 
-    A holder on this machine is dead where its process is gone; one on another machine where its file has not changed
-    for `dead_s`, by this machine's clock: the clocks of the two are never compared.
+    A holder on this machine counts as dead if its process no longer exists. A holder on another machine counts as dead
+    if its lock file has not changed for `dead_s` seconds on this machine's clock. The clocks of the two machines are
+    never compared.
 
     Args:
-        store: the run's folder, which is there.
-        work: what it is held for, shown to others.
-        place: the folder as messages name it, with the option that named it; `--out` and its address if empty.
-        kind: what messages call the folder.
+        store: the run's folder, which must exist.
+        work: the job's name, which is shown to other jobs.
+        place: the option and folder as messages name them; `--out` and the folder's address if empty.
+        kind: the word for the folder in messages.
 
     Attributes:
-        beat_s: seconds between two signs of life.
-        dead_s: seconds without a sign of life after which a holder on another machine is taken for dead.
+        beat_s: seconds between two heartbeats.
+        dead_s: seconds without a heartbeat after which a holder on another machine counts as dead.
     """
 
     def __init__(self, store: Store, work: str, place: str = "", kind: str = "run") -> None:
@@ -53,20 +54,20 @@ class Lock:
         self._ended = threading.Event()
 
     def check_free(self) -> None:
-        """Check that no living job of this machine holds the run; nothing is written.
+        """Check that no running job of this machine holds the run, without writing anything.
 
         Raises:
-            HeldError: one does.
+            HeldError: a running job of this machine holds the run.
         """
         held = read_lock(self.store)
         if held is not None and _is_here(held) and not _is_gone(held):
             raise HeldError(self._held_by(held))
 
     def take(self) -> None:
-        """Take the run, from a dead holder too, and keep giving signs of life.
+        """Take the lock, if necessary from a dead holder, and keep writing heartbeats.
 
         Raises:
-            HeldError: a living job holds it.
+            HeldError: a running job holds the run.
         """
         dead: str | None = None
         while True:
@@ -86,7 +87,7 @@ class Lock:
         threading.Thread(target=self._keep, name="atlas-lock", daemon=True).start()
 
     def release(self) -> None:
-        """Release the run, if it is still this job's."""
+        """Release the lock, if this job still holds it."""
         self._ended.set()
         with contextlib.suppress(OSError, pa.ArrowException), _alone(self.store):
             held = read_lock(self.store)
@@ -94,10 +95,10 @@ class Lock:
                 self.store.delete(LOCK)
 
     def _watch(self, held: dict[str, Any]) -> str | None:
-        """Return a holder's token once it is taken for dead, or None where it let go or changed.
+        """Return a holder's token once it counts as dead, or None if the lock was released or has another holder.
 
         Raises:
-            HeldError: it gave a sign of life.
+            HeldError: the holder wrote a heartbeat.
         """
         who = f"process {held['pid']} on {held['host']}"
         print(
@@ -126,7 +127,7 @@ class Lock:
 
     def _keep(self) -> None:
         while not self._ended.wait(self.beat_s):
-            # A beat that fails is tried again: `dead_s` is several of them.
+            # A heartbeat that fails is tried again at the next interval; `dead_s` is several intervals long.
             with contextlib.suppress(OSError, pa.ArrowException), _alone(self.store):
                 if self._ended.is_set():
                     return
@@ -142,14 +143,14 @@ class Lock:
 
 
 class LostRunError(RuntimeError):
-    """The job that this process works for does not hold the run any more."""
+    """Raised if the job that this process works for no longer holds the run."""
 
 
 def check_holder(store: Store, token: str) -> None:
-    """Do nothing where the run is held by this token's job.
+    """Check that the job with this token still holds the run.
 
     Raises:
-        LostRunError: another job holds it, or none does.
+        LostRunError: another job holds the run, or no job does.
     """
     held = read_lock(store)
     if held is None or held["token"] != token:
@@ -157,13 +158,13 @@ def check_holder(store: Store, token: str) -> None:
 
 
 def lost(place: str, held: dict[str, Any] | None) -> str:
-    """Return in words that a job has lost its run, which `place` names."""
+    """Return the message that a job has lost its run; `place` names the run."""
     by = f"was taken over by process {held['pid']} on {held['host']}" if held else "was given back"
     return f"{place}: {by}; this job will not write any tables"
 
 
 def read_lock(store: Store) -> dict[str, Any] | None:
-    """Return what the run's lock says, None where there is none; one that cannot be understood is nobody's."""
+    """Return the content of the run's lock file; None if there is no lock file or it cannot be understood."""
     try:
         held = store.read_json(LOCK)
     except (FileNotFoundError, InputError):
@@ -177,7 +178,7 @@ def _this_process() -> dict[str, Any]:
 
 
 def _place() -> str:
-    """Return what tells apart machines, and containers on one, whose numbers of processes mean different things."""
+    """Return a text that identifies this machine or container, since process ids are only valid within one."""
     return " ".join([socket.gethostname(), _read("/proc/sys/kernel/random/boot_id"), _link("/proc/self/ns/pid")])
 
 
@@ -186,7 +187,7 @@ def _is_here(held: dict[str, Any]) -> bool:
 
 
 def _is_gone(held: dict[str, Any]) -> bool:
-    """Tell whether a holder is a dead process of this machine, or this process, which starts its job again."""
+    """Return whether a holder is a dead process of this machine, or this process itself, which restarts its job."""
     if not _is_here(held):
         return False
     pid = int(held["pid"])
@@ -200,12 +201,12 @@ def _lives(pid: int) -> bool:
         return False
     except PermissionError:
         return True
-    # A process that ended, and whose parent has not looked yet, is none.
+    # A zombie process, whose parent has not yet collected its exit status, counts as ended.
     return _state(pid) != "Z"
 
 
 def _stat(pid: int) -> list[str]:
-    # The name of the program, in brackets, may hold anything.
+    # The program's name, in parentheses, may contain any characters, so fields are read after it.
     return _read(f"/proc/{pid}/stat").rpartition(")")[2].split()
 
 
@@ -214,7 +215,7 @@ def _state(pid: int) -> str:
 
 
 def _started(pid: int) -> str:
-    """Return when a process of this machine began, so that its number's next owner is not taken for it."""
+    """Return the start time of a process of this machine, which differs for a later process with the same id."""
     fields = _stat(pid)
     return fields[19] if len(fields) > 19 else ""
 
@@ -236,14 +237,14 @@ def _link(path: str) -> str:
 
 @contextlib.contextmanager
 def _alone(store: Store) -> Iterator[bool]:
-    """Keep other jobs of this file system from looking at the lock meanwhile; gives whether that can be done there."""
+    """Keep other jobs on this file system from accessing the lock in this context; yield whether that is possible."""
     folder = None
     try:
         if store.local:
             folder = os.open(store.root, os.O_RDONLY)
             fcntl.flock(folder, fcntl.LOCK_EX)
     except OSError:
-        # Some network file systems lock no folders.
+        # Some network file systems cannot lock folders.
         yield False
         return
     else:

@@ -1,4 +1,4 @@
-"""Tables that are read again and again, a few rows at a time: what their footers say is kept."""
+"""Tables that are read many times, a few rows at a time, so that their footers are read once and kept in memory."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -17,9 +17,10 @@ from ops.storage.store import Store
 
 @dataclass(frozen=True)
 class KeyIndex:
-    """Where the row groups of a table lie that is sorted by a key: keys from `first` to `last` in `group` of `file`.
+    """An index of the row groups of a table that is sorted by a key.
 
-    Memory is 24 bytes a row group, whatever the table holds.
+    Row group `group` of file `file` contains the keys from `first` to `last`. The index takes 24 bytes for each row
+    group.
     """
 
     first: Int64s
@@ -29,7 +30,7 @@ class KeyIndex:
 
 
 class OpenTables:
-    """A run's tables, open for readers of several threads.
+    """A run's tables, kept open for readers in several threads.
 
     Args:
         store: the run's folder.
@@ -42,7 +43,7 @@ class OpenTables:
         self._lock = Lock()
 
     def dataset(self, table: str) -> ds.Dataset:
-        """Return a table, of whose files each footer is read once."""
+        """Return a table as a data set; the footers of its files are read only once."""
         with self._lock:
             if table not in self._sets:
                 files = [self.store.path(name) for name in self.store.table_files(table)]
@@ -50,28 +51,28 @@ class OpenTables:
             return self._sets[table]
 
     def read(self, table: str, where: pc.Expression | None = None, columns: list[str] | None = None) -> pa.Table:
-        """Return a table's rows for which `where` holds, or all, in the table's order."""
+        """Return the rows of a table that satisfy `where` (None: all rows), in the table's order."""
         return self.dataset(table).to_table(filter=where, columns=columns)
 
     def rows(self, table: str, where: pc.Expression, columns: list[str] | None = None) -> list[dict[str, Any]]:
-        """Return what `read` does, each row as a dictionary."""
+        """Return the rows that `read` returns, each row as a Python dict."""
         found: list[dict[str, Any]] = self.read(table, where, columns).to_pylist()
         return found
 
     def rows_of_keys(self, table: str, key: str, keys: set[int], columns: list[str]) -> list[dict[str, Any]]:
-        """Return the rows with these keys of a table that is sorted by them.
+        """Return the rows with these keys from a table that is sorted by its key.
 
-        Row groups that hold none of them are not read, and of the others only the keys' own rows are kept.
+        Row groups that contain none of the keys are not read. Only the rows with these keys are kept from the others.
 
         Args:
-            table: its name.
-            key: the column of whole numbers that it is sorted by.
-            keys: those that are wanted; one that is not there is left out.
-            columns: those to read, the key among them.
+            table: the table's name.
+            key: the integer column by which the table is sorted.
+            keys: the requested keys; keys that the table does not contain are ignored.
+            columns: the columns to read, including the key.
         """
         wanted = np.array(sorted(keys), np.int64)
         index = self._index(table, key)
-        # In ascending order a group has some of the keys where fewer end before it than before its end.
+        # A group may contain wanted keys if more wanted keys are at most its last key than are below its first key.
         before = np.searchsorted(wanted, index.first, side="left")
         until = np.searchsorted(wanted, index.last, side="right")
         files = self.store.table_files(table)

@@ -1,4 +1,4 @@
-"""What no option's value may be."""
+"""The check that every option's text value must pass."""
 
 import os
 import sys
@@ -8,11 +8,14 @@ from ops.storage.secrets import refuse_secrets
 
 
 def check_text(text: str, what: str) -> None:
-    """Refuse a value of nothing or blanks, as of an unset shell variable, NUL, credentials, and what is not UTF-8.
+    """Refuse an option's value that is empty or blank, or that contains NUL, credentials or invalid UTF-8.
+
+    An empty value often comes from an unset shell variable.
 
     Raises:
-        InputError: the value is empty or blank, holds credentials or NUL, is not valid UTF-8, or needs UTF-8 where the
-            locale has another encoding, so that Python and Arrow would write the name of a file differently.
+        InputError: the value is empty or blank, contains credentials or NUL, or is not valid UTF-8. It is also raised
+            if the value needs UTF-8 but the locale has another encoding, because Python and Arrow would then write
+            the name of a file differently.
     """
     if what and not text.strip():
         raise InputError(f"{what} {text!r}: is {'blank' if text else 'empty'}; leave it out or give a value")
@@ -20,7 +23,7 @@ def check_text(text: str, what: str) -> None:
         raise InputError(f"{what} {text!r}: holds a NUL character; no path or name has one; check it")
     refuse_secrets(text, what)
     try:
-        # What the locale's encoding cannot decode stands in a command line as lone surrogates, which UTF-8 refuses.
+        # Bytes that the locale's encoding cannot decode become lone surrogates, which cannot be encoded as UTF-8.
         if text.encode("utf-8") == os.fsencode(text):
             return
     except UnicodeEncodeError:

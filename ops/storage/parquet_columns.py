@@ -1,4 +1,4 @@
-"""The columns that Parquet stores for a table: the leaves of its nested types, by the paths that Parquet names."""
+"""The columns that Parquet stores for a table: the leaves of its nested types, identified by Parquet's paths."""
 
 from collections.abc import Iterator
 
@@ -6,20 +6,20 @@ import pyarrow as pa
 
 
 def leaf_columns(schema: pa.Schema) -> Iterator[tuple[str, pa.DataType]]:
-    """Return the path and the type of every column that Parquet stores for a table: `sample.list.element`, float."""
+    """Yield the path and type of every column that Parquet stores for a table, such as `sample.list.element`, float."""
     for field in schema:
         yield from _leaves(field.name, field.type)
 
 
 def float_columns(schema: pa.Schema) -> list[str]:
-    """Return the paths of the columns of float numbers."""
+    """Return the paths of the columns of floating-point numbers."""
     return [path for path, kind in leaf_columns(schema) if pa.types.is_floating(kind)]
 
 
 def dictionary_columns(schema: pa.Schema) -> list[str]:
-    """Return the paths of the columns that a dictionary may help: all but the floats, which seldom repeat.
+    """Return the paths of the columns to encode by a Parquet dictionary: all except floats, which seldom repeat.
 
-    Trying a dictionary on floats took eight times the writing of activations/, and its file was half as large again.
+    With dictionaries for floats, writing activations/ took eight times as long, and its file was 1.5 times as large.
     """
     return [path for path, kind in leaf_columns(schema) if not pa.types.is_floating(kind)]
 

@@ -1,4 +1,4 @@
-"""Files of numbers that are read by ranges of one of their columns, or by the numbers of their rows."""
+"""Files of numbers that are read by a range of values of one column, or by the indices of their rows."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -19,12 +19,12 @@ GROUP_ROWS = 1 << 14
 
 
 class SortedWriter:
-    """Writes rows of numbers in segments, each sorted by the first column; memory is that of one segment.
+    """Writes rows of numbers in segments, each sorted by the first column; only one segment is in memory at a time.
 
     Args:
-        path: a local file.
-        schema: the columns, all of them numbers.
-        segment: rows that are sorted together.
+        path: the local file to write.
+        schema: the columns, all of them numeric.
+        segment: number of rows that are sorted together.
     """
 
     def __init__(self, path: str | Path, schema: pa.Schema, segment: int = SEGMENT_ROWS) -> None:
@@ -42,7 +42,7 @@ class SortedWriter:
         self._writer.close()
 
     def add(self, *columns: Arrays) -> None:
-        """Add some rows, an array for each column."""
+        """Add some rows, given as one array for each column."""
         self._waiting.append(columns)
         self._waiting_rows += len(columns[0])
         if self._waiting_rows >= self.segment:
@@ -66,9 +66,9 @@ class SortedWriter:
 def read_between(
     store: Store, name: str, column: str, first: int, last: int, columns: list[str] | None = None
 ) -> pa.Table:
-    """Return the rows of a file whose `column` lies from `first` to `last`, both included, in the file's order.
+    """Return the rows of a file whose `column` is from `first` to `last`, both included, in the file's order.
 
-    Row groups outside the range are not read. Of the columns those named, `column` among them, or all.
+    Row groups outside the range are not read. `columns` are the columns to read, including `column`; None for all.
     """
     with store.parquet(name) as file:
         place = file.schema_arrow.get_field_index(column)
@@ -86,17 +86,17 @@ def read_between(
 def read_each_between(
     store: Store, names: Iterable[str], column: str, first: int, last: int, at_once: int = SMALL_FILES_AT_ONCE
 ) -> Iterator[pa.Table]:
-    """Return of some files, in their order, what `read_between` does of each; so many are read side by side."""
+    """Yield what `read_between` returns for each file, in order; `at_once` files are read at the same time."""
     return side_by_side(lambda name: read_between(store, name, column, first, last), names, at_once)
 
 
 def _overlaps(column: Any, first: int, last: int) -> bool:
-    found = column.statistics  # none in a group without rows
+    found = column.statistics  # None for a group without rows
     return found is not None and bool(found.min <= last and found.max >= first)
 
 
 def read_each(store: Store, names: Iterable[str], columns: list[str] | None = None) -> Iterator[pa.Table]:
-    """Return some files whole, in their order, with what their footers say; a few are read ahead."""
+    """Yield the complete table of each file, with its footer's metadata, in order; a few files are read ahead."""
 
     def read(name: str) -> pa.Table:
         with store.parquet(name) as file:
@@ -106,9 +106,9 @@ def read_each(store: Store, names: Iterable[str], columns: list[str] | None = No
 
 
 def read_groups(store: Store, name: str, columns: list[str] | None = None) -> Iterator[pa.Table]:
-    """Return a file's row groups one after another.
+    """Yield a file's row groups one after another.
 
-    Names in lists, encoded by a dictionary for each group, cannot be read over several groups at once.
+    Lists of strings with a separate dictionary encoding for each row group cannot be read over several groups at once.
     """
     with store.parquet(name) as file:
         for group in range(file.num_row_groups):
@@ -116,7 +116,7 @@ def read_groups(store: Store, name: str, columns: list[str] | None = None) -> It
 
 
 def read_groups_of_each(store: Store, names: Iterable[str], columns: list[str] | None = None) -> Iterator[pa.Table]:
-    """Return the row groups of some files, in their order, one at a time; on object storage some files are ahead."""
+    """Yield the row groups of some files in order, one at a time; on object storage a few files are read ahead."""
     if store.local:
         for name in names:
             yield from read_groups(store, name, columns)
@@ -126,18 +126,18 @@ def read_groups_of_each(store: Store, names: Iterable[str], columns: list[str] |
 
 
 def group_starts(file: pq.ParquetFile) -> Int64s:
-    """Return the number of the first row of each row group, and the number of rows, `[groups + 1]`."""
+    """Return the index of the first row of each row group, followed by the number of rows, `[groups + 1]`."""
     sizes = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)])
 
 
 def take_rows(file: pq.ParquetFile, rows: Int64s, columns: list[str] | None = None) -> Iterator[tuple[slice, pa.Table]]:
-    """Return the rows of these ascending numbers, a row group at a time, each with where its numbers stand in `rows`.
+    """Yield the rows with these ascending indices, a row group at a time, each preceded by its slice of `rows`.
 
     Args:
         file: an open file.
-        rows: numbers of rows from 0, `[rows]`; groups that hold none of them are not read.
-        columns: those to read; None for all.
+        rows: the indices of rows from 0, `[rows]`; groups that contain none of these rows are not read.
+        columns: the columns to read; None for all.
     """
     starts = group_starts(file)
     cuts = np.searchsorted(rows, starts)
@@ -147,5 +147,5 @@ def take_rows(file: pq.ParquetFile, rows: Int64s, columns: list[str] | None = No
 
 
 def write_numbers(table: pa.Table, path: str) -> None:
-    """Write a table of numbers that is read by ranges of a column."""
+    """Write a table of numbers as a file that is read by ranges of a column."""
     pq.write_table(table, path, row_group_size=GROUP_ROWS, compression="zstd", use_dictionary=False)

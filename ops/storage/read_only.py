@@ -1,4 +1,4 @@
-"""A run's folder as one sees it who must not touch it."""
+"""A read-only view of a run's folder."""
 
 import errno
 import os
@@ -9,12 +9,12 @@ from collections.abc import Callable
 from ops.errors import InputError
 from ops.storage.store import Store
 
-# What a file system says that makes no file without a name; then its permissions are asked.
+# The errors of file systems that cannot create unnamed files; the folder's permissions are checked instead.
 _UNNAMED_NOT_KNOWN = (errno.EISDIR, errno.EINVAL, errno.EOPNOTSUPP, errno.ENOENT)
 
 
 class ReadOnlyStore(Store):
-    """A store that is read alone: what is deleted is gone for its own reader, and a commit is an error."""
+    """A store that is only read: a deleted file is hidden from this store's reader only, and a commit is an error."""
 
     def __init__(self, uri: str) -> None:
         super().__init__(uri)
@@ -22,12 +22,12 @@ class ReadOnlyStore(Store):
         self._nowhere = f".deleted-{uuid.uuid4().hex}"
 
     def path(self, name: str) -> str:
-        """Return the full path of `name`; of what was deleted one where nothing is."""
+        """Return the full path of `name`; for a deleted file this is a path that does not exist."""
         gone = any(name == deleted or name.startswith(f"{deleted}/") for deleted in self._deleted)
         return super().path(f"{self._nowhere}/{name}" if gone else name)
 
     def delete(self, name: str) -> None:
-        """Take a file, or a folder with all it holds, for deleted."""
+        """Treat a file, or a folder with all its content, as deleted."""
         self._deleted.add(name)
 
     def commit_several(self, names: dict[str, str], write: Callable[[dict[str, str]], None]) -> None:
@@ -39,10 +39,10 @@ class ReadOnlyStore(Store):
         raise RuntimeError(f"{', '.join(names.values())}: would be written, but this store is read-only")
 
     def check_writable(self) -> None:
-        """Ask whether the folder could be written, or made; of what is not local nothing is known without trying.
+        """Check whether the folder could be written or created; a folder that is not local is not checked.
 
         Raises:
-            InputError: it could not.
+            InputError: the folder could not be written or created.
         """
         if not self.local:
             return
@@ -55,10 +55,10 @@ class ReadOnlyStore(Store):
 
 
 def _why_not_writable(folder: str) -> int:
-    """Return the error number for which no file can be made in a folder, 0 where one can; nothing is changed."""
+    """Return the error number that creating a file in a folder would raise, or 0 for none; nothing is changed."""
     if hasattr(os, "O_TMPFILE"):
         try:
-            # A file without a name: not even the folder's time changes.
+            # An unnamed file does not change even the folder's modification time.
             os.close(os.open(folder, os.O_TMPFILE | os.O_WRONLY))
         except OSError as error:
             if error.errno not in _UNNAMED_NOT_KNOWN:
@@ -69,5 +69,5 @@ def _why_not_writable(folder: str) -> int:
         return errno.ENOTDIR
     if not os.access(folder, os.W_OK | os.X_OK):
         return errno.EACCES
-    # Folders of the kernel, such as /proc, have no size.
+    # The kernel's virtual folders, such as /proc, have no size and cannot be written.
     return 0 if shutil.disk_usage(folder).total else errno.ENOENT

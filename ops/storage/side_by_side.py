@@ -1,4 +1,4 @@
-"""Reading many files whose requests wait for each other on object storage: some at a time, in their order."""
+"""Reads many files, several at the same time but in order, because each request to object storage waits."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -6,7 +6,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from typing import TypeVar
 
-# Of a run's files, how many are read side by side: small ones or footers; large ones or some of their row groups.
+# How many of a run's files are read at the same time: small files or footers; large files or some of their row groups.
 SMALL_FILES_AT_ONCE, LARGE_FILES_AT_ONCE = 16, 4
 
 One = TypeVar("One")
@@ -16,12 +16,12 @@ Found = TypeVar("Found")
 def side_by_side(
     do: Callable[[One], Found], items: Iterable[One], at_once: int = SMALL_FILES_AT_ONCE
 ) -> Iterator[Found]:
-    """Return what `do` returns for each item, in their order; memory is that of `at_once` results.
+    """Yield what `do` returns for each item, in order; at most `at_once` results are in memory.
 
     Args:
-        do: called in threads; what it raises is raised here, at its item.
-        items: one after another, as there is room.
-        at_once: items that are under way or wait to be taken.
+        do: the function, which is called in threads; an exception is raised here when its item's turn comes.
+        items: the items, which are taken one after another as calls finish.
+        at_once: maximum number of items that are being processed or whose results wait to be taken.
 
     >>> list(side_by_side(lambda n: n * n, range(5), at_once=2))
     [0, 1, 4, 9, 16]

@@ -9,15 +9,15 @@ MOST_MB = 16
 
 
 def read_small_file(option: str, path: str, wrong: str = "cannot be read") -> str:
-    """Return the text of a file that an option names; a pipe is not opened, and nothing is read without end.
+    """Return the text of a file that an option names; a pipe is not opened, and the size is limited.
 
     Args:
-        option: such as `--config`, for the message.
+        option: the option's name for the message, such as `--config`.
         path: a regular file in UTF-8, of at most `MOST_MB` megabytes.
-        wrong: what the message says of a file that is not like that; the reason follows.
+        wrong: the message's words for a file that cannot be used; the reason follows.
 
     Raises:
-        InputError: it cannot be read.
+        InputError: the file cannot be read.
     """
     try:
         return _read(path)
@@ -26,12 +26,12 @@ def read_small_file(option: str, path: str, wrong: str = "cannot be read") -> st
 
 
 def _read(path: str) -> str:
-    # Opening a pipe would wait for its writer, so it is looked at first.
+    # Opening a pipe would wait for its writer, so the file's type is checked first.
     mode = os.stat(path).st_mode
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
         raise OSError("a pipe or a device; write it to a file first")
     with open(path, "rb") as file:
-        # The size that the system reports is 0 for files that it makes up, such as those below /proc.
+        # The limit applies to the bytes read, because the reported size of virtual files, as in /proc, is 0.
         data = file.read(MOST_MB * 1_000_000 + 1)
     if len(data) > MOST_MB * 1_000_000:
         raise OSError(f"larger than {MOST_MB} MB; check that it is the right file")

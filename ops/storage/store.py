@@ -1,4 +1,4 @@
-"""Where a run lives: a folder on any file system that pyarrow opens, with one-step commits of whole files."""
+"""A run's folder on any file system that pyarrow opens, with atomic commits of complete files."""
 
 import errno
 import json
@@ -28,14 +28,14 @@ _ATTEMPT = re.compile(r"(?P<folder>(.*/)?)\.(?P<base>[^/]+)\.[0-9a-f]{12}", re.D
 
 @dataclass(frozen=True)
 class View:
-    """What a stage that is under way sees of a run's folder.
+    """The part of a run's folder that a running stage sees.
 
     Attributes:
-        own: the folders of the stage's tables; they are in `under` until all are complete. Previous tables, if any,
-            stay where they are.
-        under: that folder.
-        guard: called before a file is put in place, with the store; raises where the job lost the run.
-        files: the paths of the files of each finished table: others in its folder are nobody's.
+        own: the folders of the stage's tables. They are in `under` until all of them are complete. Previous tables, if
+            any, stay where they are.
+        under: the folder that contains the stage's own tables until they are complete.
+        guard: called with the store before a file is put in place; raises an error if the job lost the run.
+        files: the paths of the files of each finished table; other files in its folder are ignored.
     """
 
     own: tuple[str, ...] = ()
@@ -45,11 +45,11 @@ class View:
 
 
 class Store:
-    """The files below one folder, local or remote; every write is whole or absent.
+    """The files below one folder, local or remote; every file is written completely or not at all.
 
-    A local file is written under a name that begins with a dot and holds a unique attempt, then renamed. On
-    object storage the file is built on local disk first and uploaded in one go, since a stream closed after
-    an error may leave an object that passes for whole.
+    A local file is first written under a name that begins with a dot and ends with a unique suffix, and is then
+    renamed. On object storage, the file is built on local disk and then uploaded, because a stream that is closed
+    after an error may leave an object that looks complete.
     """
 
     def __init__(self, uri: str, view: View | None = None) -> None:
@@ -61,7 +61,7 @@ class Store:
         return Store, (self.uri, self.view)
 
     def seen_by(self, view: View) -> "Store":
-        """Return the same folder as a stage sees it that is under way."""
+        """Return a store of the same folder as a running stage with this view sees it."""
         other = object.__new__(type(self))
         vars(other).update(vars(self), view=view)
         return other
@@ -73,38 +73,38 @@ class Store:
         return f"{self.root.rstrip('/')}/{name}" if name else self.root
 
     def table_files(self, table: str) -> list[str]:
-        """Return the paths of a table's files, by name: those that the view names, or all that are there."""
+        """Return the paths of a table's files, sorted: the files that the view names, or all files in its folder."""
         if table in self.view.files:
             return list(self.view.files[table])
         return [f"{table}/{name}" for name in self.files(table, ".parquet")]
 
     def exists(self, name: str) -> bool:
-        """Tell whether a file or folder of that name is there."""
+        """Return whether a file or folder of that name exists."""
         return bool(self.filesystem.get_file_info(self.path(name)).type != pafs.FileType.NotFound)
 
     def is_file(self, name: str) -> bool:
-        """Tell whether a file, and no folder, of that name is there."""
+        """Return whether a file (not a folder) of that name exists."""
         return bool(self.filesystem.get_file_info(self.path(name)).type == pafs.FileType.File)
 
     def files(self, folder: str, suffix: str = "") -> list[str]:
-        """List the finished files right in `folder`, by name; hidden (unfinished) ones are left out."""
+        """Return the names of the finished files directly in `folder`, sorted; hidden, unfinished files are ignored."""
         names = [name for name, size in self._list(self.path(folder)) if size is not None]
         return sorted(n for n in names if n.endswith(suffix) and not n.startswith("."))
 
     def entries(self) -> list[str]:
-        """List every name right below the root, hidden ones too."""
+        """Return every name directly below the root, including hidden names, sorted."""
         return sorted(name for name, _ in self._list(self.root))
 
     def walk(self, folder: str) -> dict[str, int]:
-        """Return the bytes of all files below `folder`, unfinished ones too, by their paths below the root."""
+        """Return the bytes of all files below `folder`, including unfinished files, by their paths below the root."""
         below = self.path(folder).removeprefix(self.root.rstrip("/")).strip("/")
         found = self._list(self.path(folder), recursive=True)
         return {f"{below}/{name}" if below else name: size for name, size in sorted(found) if size is not None}
 
     def _list(self, folder: str, recursive: bool = False) -> Iterator[tuple[str, int | None]]:
-        """Return the paths below a folder, by which no order is kept, with the bytes of files and None of folders."""
+        """Yield the paths below a folder, in no particular order, with the bytes of each file and None for a folder."""
         if self.local:
-            # Local names may be no UTF-8, which pyarrow does not read.
+            # Local names may not be valid UTF-8, which pyarrow cannot read.
             yield from _list_local(folder, recursive)
             return
         selector = pafs.FileSelector(folder, allow_not_found=True, recursive=recursive)
@@ -117,7 +117,7 @@ class Store:
         return sum(self.walk(folder).values())
 
     def free_bytes(self) -> int | None:
-        """Return the bytes that are free where the folder is or will be; None where that is not local."""
+        """Return the free bytes of the disk on which the folder is or will be; None if the folder is not local."""
         if not self.local:
             return None
         folder = self.root
@@ -126,15 +126,15 @@ class Store:
         return shutil.disk_usage(folder).free
 
     def commit(self, name: str, write: Callable[[str], None]) -> None:
-        """Put a file in place in one step: `write` builds it at the local path it is given."""
+        """Put a file in place in one step; `write` builds the file at the local path that it is given."""
         self.commit_several({"": name}, lambda paths: write(paths[""]))
 
     def commit_several(self, names: dict[str, str], write: Callable[[dict[str, str]], None]) -> None:
         """Put files that are built together in place, each in one step, in the order of `names`.
 
         Args:
-            names: the files' names by a key for each.
-            write: builds them all at the local paths it is given under the same keys.
+            names: the files' names, each under a key.
+            write: builds all files at the local paths that it is given under the same keys.
         """
         if self.local:
             for name in names.values():
@@ -160,13 +160,13 @@ class Store:
                 self._upload(paths[key], self.path(name))
 
     def _upload(self, source: str, path: str) -> None:
-        # pyarrow's copy_files ignores an error at the end of an upload, which is where S3 reports most.
+        # pyarrow's copy_files ignores an error at the end of an upload, when S3 reports most errors.
         with open(source, "rb") as file:
             target = self.filesystem.open_output_stream(path, compression=None)
             try:
                 shutil.copyfileobj(file, target, _UPLOAD_BYTES)
             except BaseException:
-                # Closing is all a stream can do, and that puts the half in place.
+                # A stream can only be closed, which puts the incomplete object in place; so it is deleted afterwards.
                 with suppress(OSError, pa.ArrowException):
                     target.close()
                 with suppress(OSError, pa.ArrowException):
@@ -180,7 +180,7 @@ class Store:
         self.commit(name, lambda path: _write_text(path, text))
 
     def read_json(self, name: str) -> Any:
-        """Read a JSON file.
+        """Return the content of a JSON file.
 
         Raises:
             InputError: the file is not JSON.
@@ -193,16 +193,16 @@ class Store:
             raise InputError(f"{self.path(name)}: is not JSON ({one_line(error)})") from error
 
     def parquet(self, name: str) -> pq.ParquetFile:
-        """Open a Parquet file for reading by row groups, its checksums checked; close it, or use it in a `with`.
+        """Open a Parquet file for reading by row groups, with its checksums verified; close it, or use a `with`.
 
-        On object storage columns that lie side by side are asked for at once.
+        On object storage, adjacent columns are read with one request.
         """
         return pq.ParquetFile(
             self.path(name), filesystem=self.filesystem, page_checksum_verification=True, pre_buffer=not self.local
         )
 
     def delete(self, name: str) -> None:
-        """Remove a file or a folder with all it holds; one that is not there is fine."""
+        """Remove a file, or a folder with all its content; do nothing if it does not exist."""
         info = self.filesystem.get_file_info(self.path(name))
         if info.type == pafs.FileType.Directory:
             self.filesystem.delete_dir(info.path)
@@ -210,7 +210,7 @@ class Store:
             self.filesystem.delete_file(info.path)
 
     def place(self, name: str) -> None:
-        """Put a file of the view's own tables where everyone looks for it, in one step where the file system can."""
+        """Move a file of the view's own tables to its final path, in one step if the file system supports that."""
         source, target = self.path(name), self.seen_by(View()).path(name)
         if self.local:
             os.makedirs(os.path.dirname(target), exist_ok=True)
@@ -219,7 +219,7 @@ class Store:
             self.filesystem.move(source, target)
 
     def check_writable(self) -> None:
-        """Make the folder and try one small file in it.
+        """Create the folder, and write one small file in it as a test.
 
         Raises:
             InputError: nothing can be written there.
@@ -246,25 +246,25 @@ def _list_local(folder: str, recursive: bool, below: str = "") -> Iterator[tuple
             if recursive and not entry.is_symlink():
                 yield from _list_local(entry.path, recursive, f"{below}{entry.name}/")
         else:
-            # One that is unfinished may be gone by now.
+            # An unfinished file may have been removed by now.
             with suppress(FileNotFoundError):
                 yield below + entry.name, entry.stat(follow_symlinks=entry.is_file()).st_size
 
 
 def shard_footer(fingerprint: str, shard: str, rows: int) -> dict[bytes, bytes]:
-    """Return the footer entries by which a partial file is recognised as this shard's whole result."""
+    """Return the footer entries that identify a partial file as this shard's complete result."""
     return {FINGERPRINT: fingerprint.encode(), SHARD: shard.encode(), ROWS: str(rows).encode()}
 
 
 def is_marked(file: pq.ParquetFile, fingerprint: str, shard: str) -> bool:
-    """Tell whether the footer of an open partial file has this fingerprint, this shard and the file's row count."""
+    """Return whether the footer of an open partial file has this fingerprint, this shard and the file's row count."""
     footer = file.metadata.metadata or {}
     marks = shard_footer(fingerprint, shard, file.metadata.num_rows)
     return all(footer.get(key) == value for key, value in marks.items())
 
 
 def is_whole(store: Store, name: str, fingerprint: str, shard: str) -> bool:
-    """Tell whether a partial file can be read and carries this fingerprint, shard and its own row count."""
+    """Return whether a partial file can be read and its footer has this fingerprint, this shard and its row count."""
     try:
         with store.parquet(name) as file:
             return is_marked(file, fingerprint, shard)
@@ -277,13 +277,13 @@ def is_whole(store: Store, name: str, fingerprint: str, shard: str) -> bool:
 
 
 def attempt_name(name: str) -> str:
-    """Return a name for a file that is not finished yet: hidden, and unlike that of any other attempt at it."""
+    """Return a hidden name for a file that is not finished yet, different from that of every other attempt."""
     folder, slash, base = name.rpartition("/")
     return f"{folder}{slash}.{base}.{uuid.uuid4().hex[:12]}"
 
 
 def attempted(name: str) -> str:
-    """Return the name that an unfinished file was to get; empty for any other file.
+    """Return the final name of an unfinished file; empty for any other file.
 
     >>> attempted("topk/.part-00000.parquet.0123456789ab"), attempted("topk/part-00000.parquet")
     ('topk/part-00000.parquet', '')

@@ -1,6 +1,6 @@
-"""Find a local path, or any URI that `pyarrow.fs` knows, and open it for reading bytes.
+"""Locates a local path or any URI that `pyarrow.fs` knows, and opens it for reading bytes.
 
-pyarrow is imported once a file is asked for: the formats of sources are listed by `--help`, and read through this file.
+pyarrow is imported only when a file is opened, so that `--help`, which lists the formats of sources, stays fast.
 """
 
 from __future__ import annotations
@@ -24,18 +24,19 @@ if TYPE_CHECKING:
     from pyarrow import fs
 
 WILDCARD = re.compile(r"[*?\[]")
-# A URI of a file whose name means itself, without escapes: its folder, its name, its query.
+# A URI of a file whose name needs no escapes, split into its folder, its name and its query.
 _IN_FOLDER = re.compile(r"(\w+://[^?#]*[^/?#])/([\w.=+~-]+)(\?[^#]*)?", re.ASCII)
 _VARIABLE = re.compile(r"AWS_|GOOGLE_|CLOUDSDK_|HADOOP_|(https?|all|no)_proxy$", re.IGNORECASE)
 _URI_WILDCARD = re.compile(r"[*\[]")  # a `?` starts the query of a URI
 
 
-# Requests to object storage that a process has under way. Each mostly waits, 20 to 50 ms: Arrow's 8 leave a file of 36
-# row groups waiting several times over. S3 gets as many connections, if set before the first is made (25 at the least).
+# Number of parallel requests of a process to object storage. A request mostly waits, for 20 to 50 ms. With Arrow's
+# default of 8, a file of 36 row groups waits several times. S3 gets the same number of connections (at least 25) if
+# the number is set before the first connection is made.
 IO_THREADS = 32
 
-# Google's storage is asked again for a quarter of an hour unless its URI says otherwise, and nothing is said meanwhile.
-# S3 takes a file of less than 10 MB in one request in the place of three.
+# By default, requests to Google's storage are retried for a quarter of an hour, silently. With `allow_delayed_open`,
+# S3 writes a file of less than 10 MB in one request instead of three.
 _OPTIONS = (
     (("gs://", "gcs://"), "retry_limit_seconds", "20"),
     (("s3://",), "allow_delayed_open", "true"),
@@ -43,14 +44,14 @@ _OPTIONS = (
 
 
 def is_uri(path: str) -> bool:
-    """Tell whether a path is written as a URI."""
+    """Return whether a path is a URI."""
     return "://" in path
 
 
 def locate(path: str) -> tuple[fs.FileSystem, str]:
-    """Return the file system that holds a local path or any URI that pyarrow opens, and the path on it.
+    """Return the file system of a local path or of any URI that pyarrow opens, and the path on that file system.
 
-    S3 takes its credentials, region and endpoint from the usual variables (AWS_ACCESS_KEY_ID,
+    The credentials, region and endpoint of S3 are read from the usual environment variables (AWS_ACCESS_KEY_ID,
     AWS_SECRET_ACCESS_KEY, AWS_DEFAULT_REGION, AWS_ENDPOINT_URL, ...) or from the URI's query.
 
     Raises:
@@ -77,10 +78,11 @@ def locate(path: str) -> tuple[fs.FileSystem, str]:
 
 @lru_cache(maxsize=64)
 def _open_folder(uri: str, _: tuple[tuple[str, str], ...]) -> tuple[fs.FileSystem, str]:
-    """Return a folder's file system and its path there, once for all of its files.
+    """Return a folder's file system and the folder's path on it, cached for all files of the folder.
 
-    Arrow keeps a request to S3 and the making of a file system from being under way at a time (26.0: each asks for the
-    list of all clients), so that files which each made their own were read one after another by any number of threads.
+    Arrow 26.0 cannot send a request to S3 and create a file system at the same time, because both need exclusive access
+    to the list of all clients. So when every file created its own file system, files were read one after another,
+    however many threads read them.
     """
     from pyarrow import fs
 
@@ -89,12 +91,12 @@ def _open_folder(uri: str, _: tuple[tuple[str, str], ...]) -> tuple[fs.FileSyste
 
 
 def _variables() -> tuple[tuple[str, str], ...]:
-    """Return what the environment says of storage: endpoints, credentials, proxies."""
+    """Return the environment variables that configure storage: endpoints, credentials, proxies."""
     return tuple((name, value) for name, value in os.environ.items() if _VARIABLE.match(name))
 
 
 def _with_options(uri: str) -> str:
-    """Return a URI with the options that are ours, unless it has them."""
+    """Return a URI with the default options of `_OPTIONS` added, unless the URI already sets them."""
     for schemes, option, value in _OPTIONS:
         if uri.lower().startswith(schemes) and f"{option}=" not in uri:
             return f"{uri}{'&' if '?' in uri else '?'}{option}={value}"
@@ -105,7 +107,7 @@ def open_stream(path: str) -> pa.NativeFile:
     """Return a file's raw bytes as a stream, never decompressed.
 
     Raises:
-        InputError: it cannot be opened.
+        InputError: the file cannot be opened.
     """
     system, inner = locate(path)
     with _naming(path):
@@ -113,10 +115,10 @@ def open_stream(path: str) -> pa.NativeFile:
 
 
 def open_seekable(path: str) -> pa.NativeFile:
-    """Return a file's raw bytes for reading at any place.
+    """Return a file's raw bytes for reading at any position.
 
     Raises:
-        InputError: it cannot be opened.
+        InputError: the file cannot be opened.
     """
     system, inner = locate(path)
     with _naming(path):
@@ -124,10 +126,10 @@ def open_seekable(path: str) -> pa.NativeFile:
 
 
 def file_type(path: str) -> fs.FileType:
-    """Return whether a path or URI is a file, a directory or not there.
+    """Return whether a path or URI is a file, a directory, or does not exist.
 
     Raises:
-        InputError: the storage refuses to say.
+        InputError: the storage refuses the request.
     """
     system, inner = locate(path)
     with _naming(path):
@@ -135,10 +137,10 @@ def file_type(path: str) -> fs.FileType:
 
 
 def file_size(path: str) -> int:
-    """Return a file's bytes.
+    """Return a file's size in bytes.
 
     Raises:
-        InputError: the storage refuses to say, or there is no such file.
+        InputError: the storage refuses the request, or the file does not exist.
     """
     system, inner = locate(path)
     with _naming(path):
@@ -146,9 +148,10 @@ def file_size(path: str) -> int:
 
 
 def expand_glob(pattern: str) -> list[str]:
-    """Return the files that a glob matches, sorted; `**` stands for any folders, hidden names need a written dot.
+    """Return the files that a glob matches, sorted.
 
-    In a URI `?` is no wildcard (it starts the query) and a folder is listed with one call of the storage.
+    `**` matches any folders, and hidden names are matched only by a pattern that begins with a dot. In a URI, `?` is
+    not a wildcard because it starts the query, and a folder is listed with one request.
 
     Raises:
         InputError: the folder cannot be listed.
@@ -172,9 +175,9 @@ def expand_glob(pattern: str) -> list[str]:
 
 
 class ErrorRecordingStream(io.RawIOBase):
-    """A stream that passes reads on and records the storage's own error, which pyarrow reports like damaged data.
+    """A stream that forwards reads and records the storage's own errors, which pyarrow reports like damaged data.
 
-    So whoever reads through pyarrow can distinguish a failure of the storage from damage in what is stored.
+    So code that reads through pyarrow can distinguish a failure of the storage from damaged data.
     """
 
     def __init__(self, raw: pa.NativeFile) -> None:
@@ -182,19 +185,19 @@ class ErrorRecordingStream(io.RawIOBase):
         self.failure: OSError | None = None
 
     def readable(self) -> bool:
-        """Return True: the stream is for reading."""
+        """Return True, because the stream is for reading."""
         return True
 
     def seekable(self) -> bool:
-        """Tell whether the raw stream can be read at any place."""
+        """Return whether the raw stream can be read at any position."""
         return bool(self.raw.seekable())
 
     def tell(self) -> int:
-        """Return the place in bytes."""
+        """Return the current position in bytes."""
         return int(self.raw.tell())
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Go to a place in bytes and return it."""
+        """Move to a position in bytes and return that position."""
         return int(self.raw.seek(offset, whence))
 
     def read(self, size: int = -1) -> bytes:
@@ -212,7 +215,7 @@ class ErrorRecordingStream(io.RawIOBase):
 
 
 def _matches(names: list[str], parts: list[str]) -> bool:
-    """Tell whether the names of a path match the parts of a pattern."""
+    """Return whether the names of a path match the parts of a pattern."""
     if not names or not parts:
         return not names and not parts
     if parts[0] == "**":

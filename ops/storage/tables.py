@@ -1,4 +1,4 @@
-"""Parquet files of the published tables: one writer, so that every table keeps the same promises."""
+"""The Parquet files of the published tables, all written in the same way."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -22,7 +22,7 @@ def part_name(table: str, part: int) -> str:
 
 
 def footer(fingerprint: str) -> dict[bytes, bytes]:
-    """Return the footer entries that every published file carries."""
+    """Return the footer entries that every published file contains."""
     return {b"atlas.schema_version": SCHEMA_VERSION.encode(), b"atlas.fingerprint": fingerprint.encode()}
 
 
@@ -39,12 +39,12 @@ def write_part(
 
     Args:
         store: the run's folder.
-        table: its name.
-        part: the part's number, from 0.
+        table: the table's name.
+        part: the part's index, from 0.
         schema: the table's columns.
-        batches: each one becomes a row group; one longer than the table's limit of rows is cut. None at all gives a
-            file without rows.
-        fingerprint: of the stage that writes the table.
+        batches: tables that each become a row group; a table with more rows than the limit of a group is cut. Without
+            any batch, the file has no rows.
+        fingerprint: the fingerprint of the stage that writes the table.
         extra: further footer entries.
     """
     limit = group_rows(table)
@@ -64,7 +64,7 @@ def write_part(
 
 
 def stored_bytes(table: pa.Table) -> int:
-    """Return the bytes that rows take in a part of a table, its footer aside."""
+    """Return the bytes that rows take in a part of a table, without the footer."""
     buffer = pa.BufferOutputStream()
     with _writer(buffer, table.schema) as writer:
         if table.num_rows:
@@ -79,20 +79,20 @@ def _writer(where: Any, schema: pa.Schema) -> pq.ParquetWriter:
 
 
 def read_parts(store: Store, table: str, columns: list[str] | None = None) -> Iterator[pa.Table]:
-    """Return a table's row groups in the order of its parts, one at a time; on object storage some parts are ahead."""
+    """Yield a table's row groups in the order of its parts; on object storage a few parts are read ahead."""
     return read_groups_of_each(store, store.table_files(table), columns)
 
 
 def read_table(
     store: Store, table: str, where: pc.Expression | None = None, columns: list[str] | None = None
 ) -> pa.Table:
-    """Return a table's rows for which `where` holds, or all, in the table's order."""
+    """Return the rows of a table that satisfy `where` (None: all rows), in the table's order."""
     files = [store.path(name) for name in store.table_files(table)]
     found = ds.dataset(files, filesystem=store.filesystem, format="parquet")
     return found.to_table(filter=where, columns=columns)
 
 
 def read_rows(store: Store, table: str, where: pc.Expression, columns: list[str] | None = None) -> list[dict[str, Any]]:
-    """Return what `read_table` does, each row as a dictionary."""
+    """Return the rows that `read_table` returns, each row as a Python dict."""
     rows: list[dict[str, Any]] = read_table(store, table, where, columns).to_pylist()
     return rows

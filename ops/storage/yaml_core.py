@@ -1,10 +1,11 @@
-"""A loader of YAML 1.2: PyYAML by itself reads YAML 1.1."""
+"""A loader for YAML 1.2; PyYAML itself reads YAML 1.1."""
 
 import re
 
 import yaml
 
-# What is no text: the core schema of YAML 1.2 (section 10.3.2), with the characters that such a value can begin with.
+# Values that are not text, according to the core schema of YAML 1.2 (section 10.3.2), with their possible first
+# characters.
 _CORE_SCHEMA = {
     "null": (r"~|null|Null|NULL|", ["~", "n", "N", ""]),
     "bool": (r"true|True|TRUE|false|False|FALSE", list("tTfF")),
@@ -17,12 +18,12 @@ _CORE_SCHEMA = {
 
 
 class CoreLoader(yaml.SafeLoader):
-    """Reads YAML 1.2, in which 010 is ten, and 1:30, yes, off and 2026-01-02 are texts."""
+    """A loader for YAML 1.2, in which 010 is ten, and 1:30, yes, off and 2026-01-02 are text."""
 
     yaml_implicit_resolvers = {}  # noqa: RUF012  # PyYAML declares it for instances
 
     def read_int(self, node: yaml.ScalarNode) -> int:
-        """Return a whole number; a zero in front makes it no octal one."""
+        """Return the integer of a node; a leading zero does not make it octal."""
         text = str(self.construct_scalar(node))
         return int(text, {"0o": 8, "0x": 16}.get(text[:2], 10))
 

@@ -1,1 +1,1 @@
-"""Which token fires: the first winners of every neuron token by token, and the words at which they peak."""
+"""The activations of every neuron's first winners at each token, and the words at which they peak."""

@@ -1,4 +1,4 @@
-"""The hard negatives of every neuron and pole, by the sentences that they are."""
+"""The hard negatives of every neuron and pole, sorted by sentence."""
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,7 +12,7 @@ COLUMNS = ["layer", "unit", "pole", "quantile", "rank", "sent_id", "activation"]
 
 
 def hard_negatives(store: Store, neurons: Neurons) -> pa.Table:
-    """Return the hard negatives of `examples/` as `first_winners` returns winners, sorted by sentence and set."""
+    """Return the hard negatives of `examples/` with the columns of `first_winners`, sorted by sentence and set."""
     found = [SCHEMA.empty_table()]
     for table in read_parts(store, "examples", COLUMNS):
         own = table.filter(pc.is_null(table["quantile"]))

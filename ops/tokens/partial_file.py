@@ -1,4 +1,4 @@
-"""What one piece of a shard adds to the tables: a row for each winner among them."""
+"""The partial file of one piece of a shard: a row for each winner among the piece's sentences."""
 
 import numpy as np
 import pyarrow as pa
@@ -22,11 +22,11 @@ def piece_rows(
     """Return the piece's winners token by token, sorted by set and rank.
 
     Args:
-        wanted: their rows of `ops.tokens.winners.SCHEMA`.
+        wanted: the winners' rows with the columns of `ops.tokens.winners.SCHEMA`.
         winners: the same winners.
-        placed: the sentences' tokens.
-        sentences: their `dataset`, `doc_id`, `words` and `tags`.
-        found: the winners' activations at them.
+        placed: the tokens of the sentences.
+        sentences: the `dataset`, `doc_id`, `words` and `tags` of the sentences.
+        found: the winners' activations at these tokens.
     """
     whole = np.concatenate([[0], np.cumsum([len(p.strings) for p in placed])]).astype(np.int32)
     spans = [span for p in placed for span in p.spans]
@@ -55,13 +55,13 @@ def piece_rows(
 
 
 def write_rows(rows: pa.Table, path: str) -> None:
-    """Write a piece's rows, and what their schema says besides, so that they can be read by ranges of sets."""
+    """Write a piece's rows and their schema's metadata, so that they can be read by ranges of sets."""
     with pq.ParquetWriter(path, rows.schema, compression=COMPRESSION, write_page_checksum=True) as writer:
         writer.write_table(rows, row_group_size=GROUP_ROWS)
 
 
 def token_rows(rows: pa.Table, neurons: Neurons, table: str = "token_activations") -> pa.Table:
-    """Return such rows as those of `token_activations/`, or of another table with the same columns."""
+    """Return a piece's rows as rows of `token_activations/`, or of another table with the same columns."""
     neuron, pole = neuron_and_pole(rows["set"].to_numpy())
     layer, unit = neurons.layer_and_unit(neuron)
     poles = pa.array(np.array(POLES, object)[pole], pa.string())

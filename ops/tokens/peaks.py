@@ -1,4 +1,4 @@
-"""At which words and tags a neuron's winners peak, against a peak at any word of each sentence."""
+"""The words and tags at which a neuron's winners peak, compared with peaks at random words of the same sentences."""
 
 from typing import Any
 
@@ -20,15 +20,16 @@ def peak_rows(
 ) -> pa.Table:
     """Return the rows of `peaks/` of some sets of winners.
 
-    A winner has one peak. Were it at any word of its sentence alike, a word would be the peak with the chance of its
-    share of the sentence's words: what is expected is the sum of these over the winners.
+    A winner has one peak. If every word of its sentence were equally likely to be the peak, the probability of a value
+    would be its share of the sentence's words. The expected count of a value is the sum of these probabilities over
+    the winners.
 
     Args:
-        neurons: the model's.
+        neurons: the neurons of the model.
         sets: the set of each winner (`ops.topk.neurons.set_number`), ascending, `[winners]`.
-        words, tags: of each winner's sentence, list columns `[winners]`; null where it has none.
-        peak: the place of the word at which it peaks, -1 for none, `[winners]`.
-        documents: a code of its sentence's document, `[winners]`.
+        words, tags: the words and tags of each winner's sentence, list columns `[winners]`; null if it has none.
+        peak: the index of the word at which each winner peaks, or -1 for none, `[winners]`.
+        documents: a code for the document of each winner's sentence, `[winners]`.
     """
     found = [
         _rows("peak_tag", neurons, sets, tags, peak, documents),
@@ -50,9 +51,10 @@ def _rows(name: str, neurons: Neurons, sets: Int64s, lists: pa.Array, peak: Int3
     starts = np.concatenate([[0], np.cumsum(lengths)])[:-1].astype(np.int64)
     span = max(len(names), 1)
     at_peak = codes[starts + peak]
-    # A value of a set of winners is one number: the set's place times the number of values, and the value's.
+    # A set of winners and a value are encoded as one integer: the set's number times the number of values, plus the
+    # value's index.
     keys, counts = np.unique(own * span + at_peak, return_counts=True)
-    # A value of a winner's sentence, and its share there, which is the chance that the peak is at it.
+    # Each value of each winner's sentence, and its share of the sentence's words: the probability that it is the peak.
     pairs, in_sentence = np.unique(np.repeat(np.arange(len(own)), lengths) * span + codes, return_counts=True)
     winner, value = pairs // span, pairs % span
     key = np.searchsorted(keys, own[winner] * span + value)
@@ -95,7 +97,7 @@ def _rows(name: str, neurons: Neurons, sets: Int64s, lists: pa.Array, peak: Int3
 
 
 def _total(sets: Int64s, amounts: Int64s, wanted: Int64s) -> Int64s:
-    """Return the sum of the amounts of each wanted set."""
+    """Return, for each entry of `wanted`, the sum of the amounts of that set."""
     known, place = np.unique(sets, return_inverse=True)
     sums = np.zeros(len(known), np.int64)
     np.add.at(sums, place, amounts)

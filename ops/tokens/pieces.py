@@ -1,4 +1,4 @@
-"""Pieces of shards, so small that a corpus of a few shards keeps all workers busy to the end; what each one gives."""
+"""Pieces of shards, which are small enough that even a few shards keep all workers busy, and the result of a piece."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -22,19 +22,20 @@ from ops.tokens.read_tokens import beyond, read_tokens
 from ops.tokens.winners import place_winners
 from ops.topk.neurons import Neurons
 
-PER_PIECE = 512  # sentences, at most
+PER_PIECE = 512  # maximum number of sentences in a piece
 COLUMNS = ["sent_id", "text", "dataset", "doc_id", "words", "tags"]
 
 
 def pieces(ids: Ids, shards: Shards) -> list[dict[str, int]]:
-    """Return the selected sentences in pieces, each of one shard and with at most `PER_PIECE` of them.
+    """Return the selected sentences in pieces, each from one shard and with at most `PER_PIECE` sentences.
 
     Args:
-        ids: the sentences, sorted, each once.
-        shards: those of the corpus.
+        ids: the ids of the selected sentences, sorted, each once.
+        shards: the shards of the corpus.
 
     Returns:
-        Of each its `piece` number, its `shard`, the `first` and `last` sentence, and how many `sentences` are selected.
+        For each piece, its index `piece`, its `shard`, the ids of its `first` and `last` sentence, and its number of
+        selected `sentences`.
     """
     found: list[dict[str, int]] = []
     for shard, own in enumerate(shards.split(ids)):
@@ -45,13 +46,13 @@ def pieces(ids: Ids, shards: Shards) -> list[dict[str, int]]:
 
 
 class Piece(NamedTuple):
-    """A piece as it was read.
+    """A piece that was read and tokenized.
 
     Attributes:
-        wanted: its winners, rows of `ops.tokens.winners.SCHEMA`.
-        sentences: theirs, with `COLUMNS`.
+        wanted: the piece's winners, with the columns of `ops.tokens.winners.SCHEMA`.
+        sentences: the winners' sentences, with the columns `COLUMNS`.
         placed: the tokens of each sentence.
-        words: the word to which each of these tokens belongs, -1 for none.
+        words: for each sentence, the index of the word to which each token belongs, or -1 for none.
     """
 
     wanted: pa.Table
@@ -65,9 +66,9 @@ def read_piece(store: Store, wanted: str, piece: Mapping[str, int], tokenizer: T
 
     Args:
         store: the run's folder.
-        wanted: the file of all first winners, sorted by sentence.
-        piece: as `pieces` returns it.
-        tokenizer: the model's.
+        wanted: the path of the file of all first winners, sorted by sentence.
+        piece: the piece, as `pieces` returns it.
+        tokenizer: the model's tokenizer.
     """
     first, last = piece["first"], piece["last"]
     winners = read_between(store, wanted, "sent_id", first, last)
@@ -82,13 +83,13 @@ def read_piece(store: Store, wanted: str, piece: Mapping[str, int], tokenizer: T
 def measure_piece(
     scorer: Scorer, piece: Piece, neurons: Neurons, budget: int, lengths: Lengths
 ) -> tuple[pa.Table, dict[str, Any]]:
-    """Return a piece's winners token by token, and counts of what was read and of what differs from `topk/`.
+    """Return a piece's winners token by token, and counts of what was read and of activations that differ from `topk/`.
 
     Args:
-        scorer: the model, with the site, the pooling and the tokens that count.
-        piece: what was read.
-        neurons: the model's.
-        budget, lengths: as `length_batches` takes them.
+        scorer: the model, with its site, its pooling and its rule for which tokens count.
+        piece: the piece that was read.
+        neurons: the neurons of the model.
+        budget, lengths: the arguments of `length_batches`.
     """
     ids: Ids = piece.sentences["sent_id"].to_numpy()
     winners = place_winners(piece.wanted, ids, neurons)

@@ -1,4 +1,4 @@
-"""The rows of a range of neurons in the tables of `tokens`, from all pieces."""
+"""The rows of the tables of `tokens` for one range of neurons, collected from all pieces."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -18,14 +18,14 @@ TABLES = ("peaks", "token_activations")
 def range_tables(
     store: Store, names: Iterable[str], neurons: Neurons, first: int, stop: int, wanted: Sequence[str] = TABLES
 ) -> dict[str, Iterator[pa.Table]]:
-    """Return the row groups of each table, no neuron cut in two.
+    """Return the row groups of each table; no neuron is split between two row groups.
 
     Args:
         store: the run's folder.
-        names: the files of all pieces, at least one.
-        neurons: the model's.
-        first, stop: of these the range's first one, and where it ends.
-        wanted: the tables: `peaks`, and those that have the sentences token by token.
+        names: the paths of the files of all pieces, at least one.
+        neurons: the neurons of the model.
+        first, stop: the range of neurons, from index `first` to `stop` - 1.
+        wanted: the names of the tables: `peaks`, and the tables that contain the sentences token by token.
     """
     sets = set_number(first, 0), set_number(stop - 1, len(POLES) - 1)
     found = read_each_between(store, names, "set", *sets)

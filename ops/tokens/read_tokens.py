@@ -1,4 +1,4 @@
-"""One forward pass over the winners' sentences: each winner's neuron at each token, and where it peaks."""
+"""One forward pass over the winners' sentences: the activation of each winner's neuron at each token, and its peak."""
 
 from dataclasses import dataclass
 
@@ -12,21 +12,21 @@ from ops.model.pooling import Pooler
 from ops.model.tokenizer import PlacedTokens
 from ops.tokens.winners import Winners
 
-TOLERANCE = 1e-5  # of a pooled activation, absolute, or of its size where that is above 1
+TOLERANCE = 1e-5  # for a pooled activation: absolute, or relative to its absolute value if that is above 1
 
 
 @dataclass(frozen=True)
 class TokenActivations:
-    """Winners token by token, in the order of the winners given.
+    """The activations of winners at each token, in the order of the given winners.
 
     Attributes:
-        offsets: where each winner's tokens begin in `values`, and their end, `[winners + 1]`.
-        values: the neuron's activation at each token, `[tokens of all winners]`.
-        peak: the place of the word at whose token it is highest (bottom: lowest), `[winners]`; -1 where no token
-            belongs to a word.
-        beside_words: winners whose neuron is higher still (bottom: lower) at a token that belongs to no word, such as
-            [CLS].
-        difference: of their pooled values from `topk/`'s activations, `[winners]`.
+        offsets: the index in `values` at which each winner's tokens begin, followed by the end, `[winners + 1]`.
+        values: the activation of the winner's neuron at each token, `[tokens of all winners]`.
+        peak: the index of the word at whose tokens the activation is highest (bottom: lowest), `[winners]`; -1 if no
+            token belongs to a word.
+        beside_words: number of winners whose activation is even higher (bottom: lower) at a token that belongs to no
+            word, such as [CLS].
+        difference: absolute difference between the pooled values and the activations in `topk/`, `[winners]`.
     """
 
     offsets: Int64s
@@ -44,14 +44,14 @@ def read_tokens(
     budget: int,
     lengths: Lengths = "mixed",
 ) -> TokenActivations:
-    """Read the winners' neurons at each token of their sentences; the result depends on the arguments alone.
+    """Return the activation of each winner's neuron at each token; the result depends only on the arguments.
 
     Args:
-        scorer: the model, with the site, the pooling and the tokens that count.
-        winners: sorted by sentence; every sentence has one at least.
-        placed: the sentences' tokens.
-        words: the word to which each token belongs, -1 for none, by sentence (`words_of_tokens`).
-        budget, lengths: as `length_batches` takes them.
+        scorer: the model, with its site, its pooling and its rule for which tokens count.
+        winners: the winners, sorted by sentence; every sentence has at least one winner.
+        placed: the tokens of each sentence.
+        words: for each sentence, the word to which each token belongs, or -1 for none (`words_of_tokens`).
+        budget, lengths: the arguments of `length_batches`.
     """
     n_tokens = np.array([len(p.tokens.ids) for p in placed], np.int64)
     starts = np.searchsorted(winners.sentence, np.arange(len(placed) + 1))
@@ -79,7 +79,7 @@ def read_tokens(
             counted = real
         if scorer.leaves_first:
             counted[:, 0] = False
-        # One unit, in float64.
+        # Each winner is pooled as if it were a sentence with one unit, in float64.
         pooler = Pooler(scorer.options.pool, torch.from_numpy(counted), queued=True)
         pooled[own] = pooler(torch.from_numpy(found).double()[..., None])[:, 0].numpy()
         word = _padded([words[i] for i in rows], -1, found.shape[1])[row]
@@ -92,7 +92,7 @@ def read_tokens(
 
 
 def beyond(difference: Float64s, activation: Float32s) -> Bools:
-    """Tell of which winners the pooled value is not `topk/`'s activation within `TOLERANCE`."""
+    """Return for which winners the pooled value differs from the activation in `topk/` by more than `TOLERANCE`."""
     return np.asarray(~(difference <= TOLERANCE * np.maximum(1.0, np.abs(activation))))
 
 

@@ -1,4 +1,4 @@
-"""The first winners of every neuron and pole, by the sentences that they are."""
+"""The first winners of every neuron and pole, sorted by sentence."""
 
 from typing import NamedTuple
 
@@ -18,10 +18,10 @@ class Winners(NamedTuple):
     """Winners `[winners]`, sorted by sentence.
 
     Attributes:
-        sentence: the place of its sentence among those that were asked for.
-        layer, unit: of its neuron; the layer as tables have it.
-        sign: 1 at the pole `top`, -1 at `bottom`: a winner's activation times it is high.
-        activation: pooled, as `topk/` has it.
+        sentence: the index of each winner's sentence among the given sentences.
+        layer, unit: the layer and unit of each winner's neuron; layers are numbered as in the tables.
+        sign: 1 at the pole `top`, -1 at `bottom`, so that activation times sign is high for winners of both poles.
+        activation: the pooled activation that `topk/` contains.
     """
 
     sentence: Int64s
@@ -32,9 +32,9 @@ class Winners(NamedTuple):
 
 
 def first_winners(store: Store, neurons: Neurons, top: int) -> pa.Table:
-    """Return the winners of `topk/` up to rank `top` as rows of `SCHEMA`, sorted by sentence and set of winners.
+    """Return the winners of `topk/` up to rank `top` with the columns of `SCHEMA`, sorted by sentence and set.
 
-    Memory is that of these winners and of one row group.
+    Only these winners and one row group are in memory.
     """
     found = []
     for table in read_parts(store, "topk"):
@@ -48,10 +48,10 @@ def first_winners(store: Store, neurons: Neurons, top: int) -> pa.Table:
 
 
 def place_winners(wanted: pa.Table, sent_ids: Int64s, neurons: Neurons) -> Winners:
-    """Return rows of `SCHEMA` with the places of their sentences among these ascending ids, `[sentences]`.
+    """Return the winners in rows of `SCHEMA`, with the index of each sentence among these ascending ids, `[sentences]`.
 
     Raises:
-        RuntimeError: one of them is not there.
+        RuntimeError: a winner's sentence is not among the ids.
     """
     own = wanted["sent_id"].to_numpy()
     sentence = np.searchsorted(sent_ids, own)

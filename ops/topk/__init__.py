@@ -1,1 +1,1 @@
-"""The top K of every neuron: scoring a shard, its partial file, the tables that all shards together make."""
+"""The top K of every neuron: scoring of shards, their partial files, and the tables that are merged from all shards."""

@@ -1,4 +1,4 @@
-"""Readers of `activations/`, which stores vectors or, for sparse features, active units and their values."""
+"""Reads `activations/`, which stores vectors or, for sparse features, the active units and their values."""
 
 from dataclasses import dataclass
 
@@ -17,10 +17,11 @@ class LayerSample:
     """The activations of one layer for the sentences of the sample.
 
     Attributes:
-        values: `[sentences, units]`, or the values of one sparse feature after another, with sentences ascending.
-        offsets: where each feature starts in `values`, `[units + 1]`; None if these are a matrix.
-        places: the sentence of each of these values.
-        sentences: how many there are.
+        values: the activations, `[sentences, units]`. For sparse features these are the active values of one feature
+            after another, with sentences ascending.
+        offsets: where each feature starts in `values`, `[units + 1]`; None if `values` is a matrix.
+        places: the index of the sentence of each value; None if `values` is a matrix.
+        sentences: number of sentences.
     """
 
     values: Float32s
@@ -38,7 +39,7 @@ class LayerSample:
         return found
 
     def matrix(self) -> Float32s:
-        """Return all activations, `[sentences, units]` float32; for sparse features this is much larger."""
+        """Return all activations, `[sentences, units]` float32; for sparse features the matrix is much larger."""
         if self.offsets is None or self.places is None:
             return self.values
         found = np.zeros((self.sentences, len(self.offsets) - 1), np.float32)
@@ -47,12 +48,12 @@ class LayerSample:
 
 
 def sample_of_layer(table: pa.Table, layer: int, width: int) -> LayerSample:
-    """Return a layer's sample from the columns of `activations/` that hold it, for some sentences.
+    """Return a layer's sample from the columns of `activations/` that contain this layer.
 
     Args:
-        table: with the columns `layer_columns`.
-        layer: its number.
-        width: its units.
+        table: some rows of `activations/`, with at least the columns `layer_columns`.
+        layer: the layer's index.
+        width: number of units of the layer.
     """
     columns = [table[name].combine_chunks() for name in layer_columns(layer, table.column_names)]
     flat = [np.asarray(column.flatten().to_numpy(zero_copy_only=False)) for column in columns]
@@ -66,7 +67,7 @@ def sample_of_layer(table: pa.Table, layer: int, width: int) -> LayerSample:
 
 
 def read_layer(store: Store, layer: int, neurons: Neurons | None = None) -> LayerSample:
-    """Return a layer's activations in the sample of a run; `neurons` are all its neurons, read if not given."""
+    """Return a layer's activations in the sample of a run; `neurons` are all units of the run, read if not given."""
     width = (neurons or read_neurons(store)).width(layer)
     with store.parquet(part_name("activations", 0)) as file:
         names = layer_columns(layer, file.schema_arrow.names)
@@ -74,7 +75,7 @@ def read_layer(store: Store, layer: int, neurons: Neurons | None = None) -> Laye
 
 
 def is_sparse(store: Store) -> bool:
-    """Tell whether `activations/` holds sparse features, which are 0 where they are inactive."""
+    """Return whether `activations/` stores sparse features, which are 0 wherever they are inactive."""
     with store.parquet(part_name("activations", 0)) as file:
         names = file.schema_arrow.names
         layers = layer_widths(file.schema_arrow)

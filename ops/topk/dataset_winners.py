@@ -1,4 +1,4 @@
-"""Each pole's winners so far within each data set, among the sentences that a worker has scored."""
+"""Each pole's winners so far within each data set, among the sentences that one worker has scored."""
 
 from collections.abc import Callable, Sequence
 
@@ -15,15 +15,15 @@ from ops.topk.partial_file import winners_in_shard
 
 
 class DatasetWinners:
-    """A reducer for each pole and data set, which is updated with the sentences of that data set only.
+    """One reducer for each pole and data set, which is updated only with the sentences of that data set.
 
-    The rule for all sentences also holds within a data set: a sentence that is beaten by `datasets.k` others of the
-    data set cannot win there, in whatever order and by whichever worker they were scored.
+    A sentence that is beaten by `datasets.k` other sentences of its data set cannot win there. This holds whichever
+    worker scored the sentences, and in whatever order.
 
     Args:
-        datasets: those that have their own winners.
+        datasets: the data sets that have their own winners.
         poles: `top`, `bottom` or both.
-        make: returns an empty reducer of `datasets.k` winners of each unit.
+        make: returns an empty reducer that keeps `datasets.k` winners of each unit.
     """
 
     def __init__(
@@ -36,12 +36,12 @@ class DatasetWinners:
         self.reducers: list[dict[str, TopK]] = [{p: make() for p in poles} for _ in datasets.names] if make else []
 
     def update(self, ids: Ids, numbers: torch.Tensor, values: dict[str, torch.Tensor]) -> None:
-        """Update with some sentences.
+        """Update the reducers with some sentences.
 
         Args:
-            ids: their ids, `[sentences]`.
-            numbers: the same on the reducers' device.
-            values: by pole the input of that pole's reducers, `[sentences, neurons]` float32.
+            ids: the sentences' ids, `[sentences]`.
+            numbers: the same ids on the reducers' device.
+            values: for each pole, the input of that pole's reducers, `[sentences, neurons]` float32.
         """
         if not self.reducers:
             return
@@ -54,37 +54,42 @@ class DatasetWinners:
                     reducer.update(values[pole].index_select(0, some), numbers.index_select(0, some))
 
     def raise_bounds(self, bounds: Sequence[tuple[Float32s, Float32s]]) -> None:
-        """Adopt bounds for each complete data set, first the top's and then the bottom's, each `[neurons]`."""
+        """Adopt bounds for each complete data set: pairs of the top's and the bottom's bound, each `[neurons]`."""
         for reducers, (top, bottom) in zip(self.reducers, bounds, strict=True):
             for pole, bound in (("top", top), ("bottom", -bottom)):
                 if pole in reducers:
                     reducers[pole].raise_bound(torch.from_numpy(bound))
 
     def raise_floor(self, least: float) -> None:
-        """From now on ignore activations below `least` at the pole `top`."""
+        """Ignore activations below `least` at the pole `top` from now on."""
         for reducers in self.reducers:
             reducers["top"].raise_bound(torch.full_like(reducers["top"].bound, least))
 
     def candidates(self, first: int, stop: int) -> "SpanCandidates | None":
-        """Return the data sets' winners so far among the sentences from `first` to `stop` - 1, or None."""
+        """Return the data sets' winners so far among the sentences from `first` to `stop` - 1.
+
+        It is None if no data set has its own winners.
+        """
         if not self.reducers:
             return None
         return SpanCandidates(first, stop, [self.reducers[place] for place in self.datasets.in_span(first, stop)])
 
 
 class SpanCandidates:
-    """Winners so far within data sets, restricted to one span of ids; valid until the reducers are updated again."""
+    """Winners so far within data sets, restricted to one range of ids; valid until the reducers are updated again."""
 
     def __init__(self, first: int, stop: int, reducers: list[dict[str, TopK]]) -> None:
         self.first, self.stop, self.reducers = first, stop, reducers
         self.keys = [{pole: reducer.candidates() for pole, reducer in own.items()} for own in reducers]
 
     def columns(self, pole: str, neurons: slice) -> tuple[pa.Array, pa.Array]:
-        """Return, as list columns by neuron, activations and ids: one data set's after another's.
+        """Return activations and ids as list columns with one list for each neuron.
+
+        A list contains the winners of one data set after another.
 
         Args:
-            pole: at the bottom, activations are negated, as in the reducers.
-            neurons: which of them.
+            pole: `top` or `bottom`; at the bottom, activations are negated, as in the reducers.
+            neurons: the range of neurons.
         """
         found = [
             winners_in_shard(keys[pole][neurons], self.first, self.stop, own[pole].bound[neurons])
@@ -99,9 +104,9 @@ def joined(columns: Sequence[pa.ListArray], values: pa.DataType, rows: slice) ->
     """Concatenate list columns row by row: each list of the result joins the lists of that row.
 
     Args:
-        columns: any number of them, with equally many rows.
-        values: the type of a list's items.
-        rows: the number of rows, used if there is no column.
+        columns: any number of list columns with the same number of rows.
+        values: the type of the lists' items.
+        rows: the range of rows; its length is used only if there is no column.
     """
     if len(columns) == 1:
         return columns[0]

@@ -13,7 +13,7 @@ from ops.shards import Ids
 
 FLAG = "--k-per-dataset"
 MOST_DATASETS = 20
-LEAST_SENTENCES = 20  # of a data set for each of its winners
+LEAST_SENTENCES = 20  # minimum number of a data set's sentences for each of its winners
 NO_DATASET = -1
 
 
@@ -24,10 +24,10 @@ class Datasets:
     Ingest numbers the sentences source by source, so a data set consists of a few ranges of ids.
 
     Attributes:
-        k: winners of each unit and pole within a data set; 0 if none are kept.
-        names: of the data sets, sorted.
-        sizes: sentences of each.
-        runs: (first id, last id + 1, index of the data set in `names`), ascending.
+        k: number of winners of each unit and pole within a data set; 0 if none are kept.
+        names: the names of the data sets, sorted.
+        sizes: the number of sentences of each data set.
+        runs: ranges of ids as (first id, last id + 1, index of the data set in `names`), ascending.
     """
 
     k: int = 0
@@ -37,14 +37,14 @@ class Datasets:
 
     @classmethod
     def chosen(cls, k: int, sources: Iterable[Mapping[str, Any]]) -> Self:
-        """Return the data sets of a corpus that have at least `LEAST_SENTENCES` sentences to each of `k` winners.
+        """Return the data sets of a corpus that have at least `LEAST_SENTENCES` sentences for each of `k` winners.
 
         Args:
-            k: winners of each unit and pole within a data set; 0 for none.
-            sources: what ingest counted of each source: `dataset`, `kept` and `first_sent_id`.
+            k: number of winners of each unit and pole within a data set; 0 for none.
+            sources: ingest's entry for each source, with `dataset`, `kept` and `first_sent_id`.
 
         Raises:
-            InputError: there are more than `MOST_DATASETS`.
+            InputError: more than `MOST_DATASETS` data sets are large enough.
 
         >>> sources = [{"dataset": name, "kept": n, "first_sent_id": at}
         ...            for name, n, at in (("b", 40, 0), ("few", 39, 40), ("a", 50, 79))]
@@ -77,11 +77,11 @@ class Datasets:
 
     @property
     def winners(self) -> int:
-        """The winners of a unit and pole in all data sets together."""
+        """The number of winners of a unit and pole in all data sets together."""
         return self.k * len(self)
 
     def of_ids(self, ids: Ids) -> Int64s:
-        """Return the index of each sentence's data set, `[sentences]` int64; `NO_DATASET` if it is not one of these."""
+        """Return the index of each sentence's data set, `[sentences]` int64, or `NO_DATASET` for any other data set."""
         first, stop, place = np.array(self.runs, np.int64).reshape(-1, 3).T
         if not len(first):
             return np.full(len(ids), NO_DATASET, np.int64)
@@ -89,26 +89,26 @@ class Datasets:
         return np.where((run >= 0) & (ids < stop[run]), place[run], NO_DATASET)
 
     def split(self, ids: Ids) -> Iterator[tuple[int, Int64s]]:
-        """Yield each data set among some sentences, by its index, and which of the sentences belong to it."""
+        """Yield, for each data set among some sentences, its index and the positions of its sentences in `ids`."""
         places = self.of_ids(ids)
         for place in np.unique(places[places != NO_DATASET]).tolist():
             yield place, np.flatnonzero(places == place)
 
     def in_span(self, first: int, stop: int) -> list[int]:
-        """Return the places of the data sets that have sentences from `first` to `stop` - 1, ascending."""
+        """Return the indices of the data sets that have sentences from `first` to `stop` - 1, ascending."""
         return sorted({place for start, end, place in self.runs if start < stop and first < end})
 
     def whole_span(self, first: int, stop: int) -> int | None:
-        """Return the index of the data set that contains all sentences from `first` to `stop` - 1; None if several do.
+        """Return the index of the data set that contains all sentences from `first` to `stop` - 1.
 
-        Consecutive sources of one data set count as one range.
+        It is None if no single data set contains them all. Consecutive sources of one data set count as one range.
         """
         inside = sum(max(min(stop, end) - max(first, start), 0) for start, end, _ in self.runs)
         places = self.in_span(first, stop)
         return places[0] if len(places) == 1 and inside == stop - first else None
 
     def said(self, sources: Iterable[Mapping[str, Any]]) -> str:
-        """Describe in words which data sets have their own winners, from ingest's counts of the sources."""
+        """Return a description of which data sets have their own winners, given ingest's counts of the sources."""
         left = sorted({source["dataset"] for source in sources} - set(self.names))
         but = f"; fewer than {LEAST_SENTENCES * self.k:,} sentences: {_listed(left)}" if left else ""
         return f"the first {self.k:,} within {counted(len(self), 'data set')}: {_listed(self.names)}{but}"
@@ -119,7 +119,7 @@ _SHOWN, _LONGEST = 6, 40  # names in a message, and characters of a name
 
 
 def _listed(names: Iterable[str]) -> str:
-    """Return names for a message: an empty one is written as such, and a long one is cut.
+    """Return names for a message: an empty name is shown as quotes, and a long name is cut.
 
     >>> _listed(["news", "", *"abcdef"])
     "news, '', a, b, c, d and 2 more"

@@ -1,18 +1,18 @@
-"""How a flag names a neuron or anything else that has two numbers."""
+"""Parses the values of flags that name a neuron, or anything else that is identified by two numbers."""
 
 from collections.abc import Iterable
 
 from ops.errors import InputError, one_line
 
 NEURON = "LAYER:UNIT, such as 3:17 (layers from 1, units from 0)"
-MOST_DIGITS = 9  # of a layer, a unit or a head
+MOST_DIGITS = 9  # maximum number of digits of a layer, a unit or a head
 
 
 def parse_pair(flag: str, text: str, expected: str) -> tuple[int, int]:
-    """Read two integers separated by a colon.
+    """Return the two integers of a text that separates them by a colon.
 
     Raises:
-        InputError: it is anything else; the message names `expected`.
+        InputError: the text is anything else; the message names `expected`.
     """
     first, colon, second = text.partition(":")
     if not text:
@@ -25,7 +25,7 @@ def parse_pair(flag: str, text: str, expected: str) -> tuple[int, int]:
 
 
 def in_order(flag: str, names: Iterable[str]) -> tuple[str, ...]:
-    """Return the neurons that a flag names, by layer and unit, each once and in normal form.
+    """Return the neurons that a flag names, sorted by layer and unit, each once and in normal form.
 
     Raises:
         InputError: a name is not LAYER:UNIT.

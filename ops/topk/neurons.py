@@ -1,4 +1,4 @@
-"""Neurons and their sets of winners by number: the neurons of the first layer, then those of the next, and so on."""
+"""Indices of neurons and of their sets of winners, counted through the layers from the first to the last."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ from ops.storage.store import Store
 from ops.storage.tables import part_name
 from ops.topk.neuron_names import in_order
 
-# In the order of tables that are sorted by pole.
+# In the order in which tables are sorted by pole.
 POLES = ("bottom", "top")
 
-# Neurons in a part of topk/ and of neurons/, and in a row group of the shards' files; work is divided by these.
+# Number of neurons in a part of topk/ and neurons/, and in a row group of the shards' files; a task is one such part.
 NEURONS_PER_PART = 256
 
 Numbers = TypeVar("Numbers", int, Int64s)
@@ -24,7 +24,7 @@ Numbers = TypeVar("Numbers", int, Int64s)
 
 @dataclass(frozen=True)
 class Neurons:
-    """The units of a run: `widths[i]` of them in layer `first` + i, where 0 means that the layer has none.
+    """The units of a run: layer `first` + i has `widths[i]` units, or 0 if it is not part of the run.
 
     Neurons start at layer 1. Features of dictionaries may be in only some layers, including layer 0, the embeddings.
     """
@@ -52,7 +52,7 @@ class Neurons:
 
     @property
     def by_layer(self) -> dict[int, int]:
-        """The number of units of each layer that has some."""
+        """The number of units of each layer that has any."""
         return {layer: self.width(layer) for layer in self.layers}
 
     def width(self, layer: int) -> int:
@@ -61,25 +61,25 @@ class Neurons:
         return self.widths[place] if 0 <= place < len(self.widths) else 0
 
     def span(self, layer: int) -> tuple[int, int]:
-        """Return the number of a layer's first unit, and the number after its last one."""
+        """Return the index of a layer's first unit, and the index after its last unit."""
         start = sum(self.widths[: max(layer - self.first, 0)])
         return start, start + self.width(layer)
 
     def layer_and_unit(self, neuron: Integers) -> tuple[Int16s, Int32s]:
-        """Return layers and units (from 0) of neurons by number, each `[neurons]`, int16 and int32."""
+        """Return the layer (int16) and the unit within it (int32, from 0) of neurons given by index, `[neurons]`."""
         starts = self._starts()
         place = np.searchsorted(starts, neuron, side="right") - 1
         return (place + self.first).astype(np.int16), (neuron - starts[place]).astype(np.int32)
 
     def number(self, layer: Integers, unit: Integers) -> Int64s:
-        """Return the numbers of neurons by layer and unit (from 0), `[neurons]`."""
+        """Return the indices of neurons given by layer and unit (from 0), `[neurons]`."""
         return np.asarray(self._starts()[layer - self.first] + unit)
 
     def named(self, names: Sequence[str]) -> Int64s:
-        """Return the numbers of the neurons with these names, `LAYER:UNIT`, ascending; all neurons without names.
+        """Return the indices, ascending, of the neurons named `LAYER:UNIT`; without names, the indices of all neurons.
 
         Raises:
-            InputError: one of them is not a neuron of the model.
+            InputError: a name is not that of a neuron of the model.
         """
         if not names:
             return np.arange(len(self))
@@ -92,7 +92,7 @@ class Neurons:
         return np.array(numbers, np.int64)
 
     def known(self) -> str:
-        """Describe the available layers and units as text, for a message."""
+        """Return a description of the available layers and units, for a message."""
         last = self.first + len(self.widths) - 1
         layers = f"layers run from {self.first} to {last}"
         if 0 in self.widths:
@@ -110,7 +110,7 @@ def read_neurons(store: Store) -> Neurons:
 
 
 def set_number(neuron: Numbers, pole: Numbers) -> Numbers:
-    """Return the number of a neuron's set of winners at a pole, given as its index in `POLES`.
+    """Return the index of a neuron's set of winners at a pole; the pole is given as its index in `POLES`.
 
     >>> set_number(7, POLES.index("top")), neuron_and_pole(15)
     (15, (7, 1))
@@ -119,16 +119,16 @@ def set_number(neuron: Numbers, pole: Numbers) -> Numbers:
 
 
 def neuron_and_pole(number: Numbers) -> tuple[Numbers, Numbers]:
-    """Return the neuron, and the index of the pole in `POLES`, of a set of winners given by number."""
+    """Return the neuron, and the index of the pole in `POLES`, of a set of winners given by its index."""
     return number // len(POLES), number % len(POLES)
 
 
 def part_of(neuron: Numbers) -> Numbers:
-    """Return the part of topk/ and of neurons/ in which a neuron is."""
+    """Return the index of the part of topk/ and neurons/ that contains a neuron."""
     return neuron // NEURONS_PER_PART
 
 
 def parts(neurons: int) -> Iterator[tuple[int, int, int]]:
-    """Return (part, first neuron, stop) of each part of so many neurons."""
+    """Yield (part, first neuron, stop) for each part of a total of `neurons` neurons."""
     for part, first in enumerate(range(0, neurons, NEURONS_PER_PART)):
         yield part, first, min(first + NEURONS_PER_PART, neurons)

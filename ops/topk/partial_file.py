@@ -1,8 +1,9 @@
-"""One shard's part of the top K, a row for each neuron: winners so far, moments, histogram, sampled activations.
+"""One shard's partial file: a row for each neuron with its winners so far, moments, histogram and sampled activations.
 
 A shard's file has a row group for each part of the neurons, which is read when that part is merged. After them comes a
 second row for each neuron, with only its histogram and sample. These rows are in one row group, because they are read
-for all neurons at once. On object storage a column of one row group is one request; with 36 parts it was 36.
+for all neurons at once. On object storage, each column of a row group takes one request: without this row group, a
+file of 36 parts took 36 requests.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,10 +29,10 @@ SCHEMA = pa.schema(
     + [("n", _I64), ("mean", _F64), ("m2", _F64), ("m3", _F64), ("m4", _F64), ("min", _F32), ("max", _F32)]
     + [("sample", pa.list_(_F32))]
 )
-# Between the numbers and the sample: the counts of a neuron's bins as one opaque value.
+# The column between the moments and the sample: the counts of a neuron's bins, packed into one binary value.
 HISTOGRAM = "histogram"
 TOKENS_ACTIVE, SAMPLE_PLACE = "tokens_active", "sample_place"  # only if units are sparse features
-# Winners so far within data sets, one data set after another; ids identify the data set. Only if they are kept.
+# Winners so far within data sets, one data set after another; ids identify the data set. Only if such winners are kept.
 WITHIN = "dataset"
 _WITHIN_NAMES = {p: (f"{p}_{WITHIN}_activation", f"{p}_{WITHIN}_sent_id") for p in _TOP_FIRST}
 MERGED_COLUMNS = [
@@ -44,9 +45,9 @@ OF_ALL = [
     HISTOGRAM,
     "sample",
     SAMPLE_PLACE,
-]  # read for all neurons at once; the histogram by whoever merges a part, too
-_OF_ALL_BYTES = 1 << 26  # of them in a row group, where a shard has a large sample: then a request is long anyway
-_BYTES = b"atlas.bytes"  # of a count
+]  # columns read for all neurons at once; the histogram is also read when a part is merged
+_OF_ALL_BYTES = 1 << 26  # maximum bytes of these columns in a row group; larger samples are split into more groups
+_BYTES = b"atlas.bytes"  # metadata key: bytes of each packed count
 _COUNTS = (np.uint16, np.uint32, np.int64)
 SparseRow = tuple[Int32s, Float32s]  # the active features of a sentence, ascending, and their activations
 DAMAGE = (OSError, pa.ArrowException)  # raised if a file is damaged
@@ -54,12 +55,12 @@ DAMAGE = (OSError, pa.ArrowException)  # raised if a file is damaged
 
 @dataclass(frozen=True)
 class SparseSample:
-    """The activations of sampled sentences that are not 0, one feature after another.
+    """The nonzero activations of the sampled sentences, one feature after another.
 
     Attributes:
-        offsets: where each feature starts, and the end, `[features + 1]`.
-        places: the index of each value's sentence among the sampled ones, ascending within a feature.
-        values: float32.
+        offsets: where each feature's values start, followed by the end of the last, `[features + 1]`.
+        places: the index of each value's sentence among the sampled sentences, ascending within a feature.
+        values: the activations, float32.
     """
 
     offsets: Int64s
@@ -82,7 +83,7 @@ class SparseSample:
         return SparseSample(offsets - offsets[0], self.places[own], self.values[own])
 
     def columns(self) -> tuple[pa.Array, pa.Array]:
-        """Return the places and the values as list columns, a row for each feature."""
+        """Return the places and the values as list columns with one row for each feature."""
         lists = (
             pa.ListArray.from_arrays(self.offsets.astype(np.int32), pa.array(a)) for a in (self.places, self.values)
         )
@@ -96,10 +97,10 @@ class ShardRows:
     All neurons at once would need several times the memory of the winners themselves; one row group does not.
 
     Attributes:
-        neurons: how many.
-        make: computes the table of the neurons from `first` up to `stop`.
-        of_all: computes only the columns `OF_ALL` of their table.
-        held: tables of the first parts, if they were already computed.
+        neurons: number of neurons.
+        make: computes the table of the neurons from `first` to `stop` - 1.
+        of_all: computes only the columns `OF_ALL` of the table that `make` computes.
+        held: the tables of the first parts, if they were already computed.
     """
 
     neurons: int
@@ -126,9 +127,9 @@ class ShardRows:
         return 2 * self.neurons
 
     def hold(self, most: int) -> bool:
-        """Compute and hold parts until they take more than `most` bytes; return whether all parts fit.
+        """Compute parts and keep them until they take more than `most` bytes; return whether all parts fit.
 
-        The parts held no longer depend on the winners.
+        The kept parts no longer depend on the reducers' winners.
         """
         size = 0
         for _, first, stop in parts(self.neurons):
@@ -139,7 +140,7 @@ class ShardRows:
         return True
 
     def parts(self) -> Iterator[pa.Table]:
-        """Return the table of each part of the neurons, in order."""
+        """Yield the table of each part of the neurons, in order."""
         yield from self.held
         for _, first, stop in list(parts(self.neurons))[len(self.held) :]:
             yield self.make(first, stop)
@@ -149,7 +150,7 @@ class ShardRows:
         return pa.concat_tables(self.parts()).combine_chunks()
 
     def write(self, path: str, footer: dict[bytes, bytes]) -> None:
-        """Write a shard's file to a local path, holding the winners of one part of the neurons at a time."""
+        """Write a shard's file to a local path; only one part's winners are in memory at a time."""
         schema = (self.held[0] if self.held else self.make(0, 0)).schema.with_metadata(footer)
         together = max(_OF_ALL_BYTES // max(self.of_all(0, 1).nbytes, 1), 1)
         with _writer(path, schema) as writer:
@@ -161,14 +162,17 @@ class ShardRows:
 
 
 def read_of_all(store: Store, path: str, *columns: str) -> pa.Table:
-    """Return some of the columns `OF_ALL` of a shard's file for all neurons, a request each on object storage."""
+    """Return some of the columns `OF_ALL` of a shard's file for all neurons.
+
+    On object storage each column takes one request.
+    """
     with store.parquet(path) as file:
         first = len(list(parts(file.metadata.num_rows // 2)))
         return file.read_row_groups(list(range(first, file.num_row_groups)), columns=list(columns))
 
 
 def _only(table: pa.Table, names: list[str], schema: pa.Schema) -> pa.Table:
-    """Return some of a table's columns, with null in the others."""
+    """Return a table with the named columns filled and all other columns null."""
     columns = [table[f.name] if f.name in names else pa.nulls(len(table), f.type) for f in schema]
     return pa.Table.from_arrays(columns, schema=schema)
 
@@ -176,12 +180,12 @@ def _only(table: pa.Table, names: list[str], schema: pa.Schema) -> pa.Table:
 def winners_in_shard(
     keys: torch.Tensor, first: int, stop: int, bound: torch.Tensor | None = None
 ) -> tuple[pa.Array, pa.Array]:
-    """Return, as list columns by neuron, the activations and ids of the winners so far that are in one shard.
+    """Return the activations and ids of the winners so far that belong to one shard, as list columns by neuron.
 
     Args:
         keys: a reducer's result, `[neurons, k]` int64.
-        first, stop: the shard's sentence ids run from `first` to `stop` - 1.
-        bound: activations below it cannot win, `[neurons]` float32.
+        first, stop: the shard's sentence ids, from `first` to `stop` - 1.
+        bound: the bound of each neuron, `[neurons]` float32; activations below it cannot win.
     """
     lowest = torch.full((len(keys),), EMPTY + 1).to(keys) if bound is None else encode_keys(bound, MAX_IDS - 1)
     select = keys_of_span if keys.device.type == "cpu" else keys_of_span_on_any_device
@@ -191,7 +195,7 @@ def winners_in_shard(
 
 
 def no_winners(neurons: int) -> tuple[pa.Array, pa.Array]:
-    """Return the two list columns of a pole that is not requested."""
+    """Return two list columns of empty lists, for a pole that the run does not keep."""
     offsets = np.zeros(neurons + 1, np.int32)
     return tuple(pa.ListArray.from_arrays(offsets, pa.array([], t)) for t in (_F32, _I64))  # type: ignore[return-value]
 
@@ -211,16 +215,16 @@ def shard_table(
     tokens_active: Int64s | None = None,
     within: Mapping[str, tuple[pa.Array, pa.Array]] | None = None,
 ) -> pa.Table:
-    """Return a shard's result, a row for each neuron.
+    """Return a shard's result as a table with one row for each neuron.
 
     Args:
-        poles: the two list columns of each pole that is asked for, as `winners_in_shard` returns them.
-        moments: of the shard's activations.
-        histogram: their counts, `[neurons, bins]`.
-        sample: activations of the shard's sampled sentences, `[neurons, sampled]`.
-        largest: the largest count of all neurons of the file, if these are only some (None: they are all).
-        tokens_active: tokens at which a feature is active, `[neurons]`; None if that is not defined.
-        within: the two list columns of each pole's winners so far within data sets, if they are kept.
+        poles: the two list columns of each pole that the run keeps, as `winners_in_shard` returns them.
+        moments: the moments of the shard's activations.
+        histogram: the histogram's counts, `[neurons, bins]`.
+        sample: the activations of the shard's sampled sentences, `[neurons, sampled]`.
+        largest: the largest count of all neurons of the file; None if these rows are all neurons.
+        tokens_active: number of tokens at which each feature is active, `[neurons]`; None if units are not sparse.
+        within: the two list columns of each pole's winners so far within data sets, if such winners are kept.
     """
     neurons = len(moments.mean)
     named = {p: poles.get(p) or no_winners(neurons) for p in POLES}
@@ -260,9 +264,10 @@ def _of_all(
 
 
 def pack_counts(counts: Integers, largest: int | None = None) -> tuple[pa.FixedSizeBinaryArray, int]:
-    """Pack counts `[neurons, bins]` into one value for each neuron; return them and the bytes used for each count.
+    """Pack counts `[neurons, bins]` into one value for each neuron; return the values and the bytes of each count.
 
-    Each count takes as few bytes as the largest needs. `largest` is given if the file contains further counts.
+    Every count takes the number of bytes that the largest count needs. Pass `largest` if the file contains further
+    counts, which may be larger.
     """
     largest = int(counts.max(initial=0)) if largest is None else largest
     kind = next(kind for kind in _COUNTS if largest <= np.iinfo(kind).max)
@@ -283,19 +288,19 @@ def read_counts(table: pa.Table) -> Integers:
 
 
 def write_table(table: pa.Table, path: str) -> None:
-    """Write a table of neurons to a local path, a row group for each part; its metadata becomes the footer."""
+    """Write a table of neurons to a local path with one row group for each part; its metadata becomes the footer."""
     with _writer(path, table.schema) as writer:
         writer.write_table(table, row_group_size=NEURONS_PER_PART)
 
 
 def _writer(path: str, schema: pa.Schema) -> pq.ParquetWriter:
     paths = [path for path, _ in leaf_columns(schema)]
-    # The driver reads the histograms of all shards.
+    # The driver reads the histograms of all shards, so they use a codec that is fast to decompress.
     other = {HISTOGRAM: "lz4"}
     return pq.ParquetWriter(
         path,
         schema,
-        # The sample is large only for a short time, and compresses by only a tenth.
+        # The sample is stored only temporarily, and compression would save only a tenth of its size.
         compression={p: "none" if p.startswith("sample.") else other.get(p, "zstd") for p in paths},
         write_page_checksum=True,
         use_dictionary=False,
@@ -308,7 +313,7 @@ def _writer(path: str, schema: pa.Schema) -> pq.ParquetWriter:
 def read_keys(table: pa.Table, pole: str, within: bool = False) -> tuple[torch.Tensor, torch.Tensor]:
     """Return a part's winners so far at one pole: their neurons' indices in the part, and their keys, each `[pairs]`.
 
-    With `within`, return those of all data sets that have their own winners.
+    With `within`, return instead the winners within the data sets that have their own winners.
     """
     names = _WITHIN_NAMES[pole] if within else (f"{pole}_activation", f"{pole}_sent_id")
     values, ids = (table[name].combine_chunks() for name in names)
@@ -326,7 +331,7 @@ def read_moments(table: pa.Table) -> Moments:
 
 
 def read_matrix(table: pa.Table, name: str) -> Arrays:
-    """Return the list column `name`, whose lists are of one length, as a matrix `[neurons, length]`."""
+    """Return the list column `name`, whose lists all have the same length, as a matrix `[neurons, length]`."""
     column = table[name].combine_chunks()
     flat = np.asarray(column.flatten().to_numpy(zero_copy_only=False))
     return flat.reshape(len(column), len(flat) // max(len(column), 1))

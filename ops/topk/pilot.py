@@ -1,4 +1,4 @@
-"""What the pilot of `topk` determines before the first shard is scored, and its file."""
+"""The pilot of `topk`, which fixes settings for all shards before the first shard is scored, and its file."""
 
 import json
 from dataclasses import dataclass
@@ -18,15 +18,16 @@ _EXPLAINED = b"atlas.explained"
 
 @dataclass(frozen=True)
 class Pilot:
-    """What the pilot fixes for all shards.
+    """The settings that the pilot fixes for all shards.
 
     Attributes:
         edges: the inner edges of every neuron's histogram, `[neurons, bins - 1]` float32.
         neurons: the units of each layer.
-        equal_lengths: whether padding changes the model's output, so that all sentences of a batch must be equally
-            long.
-        gpu: the kind of GPU on which this was determined; None on a CPU.
-        explained: the share of variance that each dictionary's reconstruction explains; None if it has none.
+        equal_lengths: whether padding changes the model's output, so that all sentences of a batch must have the same
+            length.
+        gpu: the kind of GPU on which the pilot ran; None on a CPU.
+        explained: the share of variance that each dictionary's reconstruction explains; None for a dictionary
+            without a reconstruction.
     """
 
     edges: Float32s
@@ -36,7 +37,7 @@ class Pilot:
     explained: tuple[float | None, ...] = ()
 
     def write(self, store: Store, path: str, footer: dict[bytes, bytes]) -> None:
-        """Commit the file, with `footer` among its metadata."""
+        """Commit the pilot's file, with `footer` added to its metadata."""
         facts: dict[bytes, Any] = {_WIDTHS: self.neurons.widths, _EQUAL_LENGTHS: self.equal_lengths, _GPU: self.gpu}
         if self.neurons.first != 1:
             facts[_FIRST] = self.neurons.first
@@ -48,7 +49,7 @@ class Pilot:
 
     @classmethod
     def read(cls, store: Store, path: str) -> "Pilot":
-        """Read a pilot's file; an old file without lengths or GPU is read without them."""
+        """Return the pilot stored in a file; entries that an older file lacks get their default values."""
         with store.parquet(path) as file:
             table = file.read()
         keys = (_WIDTHS, _FIRST, _EQUAL_LENGTHS, _GPU, _EXPLAINED)

@@ -1,4 +1,4 @@
-"""The shards' results for one range of neurons, added up: their winners so far, moments and histograms."""
+"""The sums of all shards' results for one range of neurons: winners so far, moments and histograms."""
 
 import numpy as np
 import pyarrow as pa
@@ -17,10 +17,10 @@ class RangeSums:
     """The sums of one range of neurons; empty when created.
 
     Args:
-        first, stop: the neurons' numbers run from `first` to `stop` - 1.
-        k: number of winners per neuron and pole.
+        first, stop: the indices of the neurons, from `first` to `stop` - 1.
+        k: number of winners of each neuron and pole.
         poles: `top`, `bottom` or both.
-        datasets: data sets within which separate winners are kept as well.
+        datasets: the data sets that also have their own winners.
     """
 
     def __init__(self, first: int, stop: int, k: int, poles: tuple[str, ...], datasets: Datasets = NO_DATASETS) -> None:
@@ -32,7 +32,7 @@ class RangeSums:
         self.tokens_active: Int64s | None = None
 
     def update(self, table: pa.Table) -> None:
-        """Add a shard's rows of these neurons; rounding depends on the order of the shards."""
+        """Add a shard's rows for these neurons; rounding depends on the order of the shards."""
         for pole, best in self.winners.items():
             best.merge_keys(*read_keys(table, pole))
             if self.within:
@@ -48,10 +48,10 @@ class RangeSums:
         self.histogram = self.histogram + counts if len(self.histogram) else counts.astype(np.int64)
 
     def tables(self, neurons: Neurons, edges: Float32s, largest: Float64s) -> dict[str, list[pa.Table]]:
-        """Return the row groups of this range's part of `neurons`, of `topk`, and of `topk_by_dataset` if it is kept.
+        """Return the row groups of this range's part of `neurons` and `topk`, and of `topk_by_dataset` if it exists.
 
         Args:
-            neurons: all of the model.
+            neurons: all neurons of the model.
             edges: the inner edges of this range's histograms, `[stop - first, bins - 1]`.
             largest: the largest absolute activation of each layer, `[layers]`.
         """

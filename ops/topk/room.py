@@ -1,4 +1,4 @@
-"""Whether the disk can hold the partial files of `topk`, and how much of a GPU's memory its winners get."""
+"""Checks that the disk has space for `topk`'s partial files, and divides a GPU's memory between its reducers."""
 
 import numpy as np
 import torch
@@ -9,10 +9,10 @@ from ops.shards import Shards
 from ops.storage.store import Store
 from ops.topk.datasets import FLAG, NO_DATASETS, Datasets
 
-PART_OF_FREE = 4  # of a GPU's free memory, for the winners
-DATASETS_PART_OF_FREE = 8  # likewise, for the winners within all data sets
+PART_OF_FREE = 4  # a quarter of a GPU's free memory is used for the winners
+DATASETS_PART_OF_FREE = 8  # an eighth of a GPU's free memory is used for the winners within all data sets
 MOST_ACTIVE = 2_000  # assumed maximum number of active features in a sentence
-MOST_BEYOND = 100_000  # slots beyond `k`: the number of sentences in a shard
+MOST_BEYOND = 100_000  # maximum number of slots beyond `k`: the number of sentences in a shard
 
 
 def needed_bytes(
@@ -27,12 +27,13 @@ def needed_bytes(
     """Estimate the maximum size in bytes of the partial files: of the activation sample, and of everything else.
 
     Args:
-        neurons: of the model at the site.
-        k, poles: sentences kept for each neuron and pole, and the number of poles.
-        sample: sentences of the activation sample; at most as many as the corpus has.
-        shards: the corpus's.
-        sparse: whether units are sparse features, of which few are active in a sentence.
-        datasets: those within which winners are also kept.
+        neurons: number of neurons of the model at the site.
+        k: number of sentences kept for each neuron and pole.
+        poles: number of poles.
+        sample: number of sentences of the activation sample; a number above the corpus's size counts as that size.
+        shards: the shards of the corpus.
+        sparse: whether units are sparse features, few of which are active in a sentence.
+        datasets: the data sets that also have their own winners.
     """
     active = min(neurons, MOST_ACTIVE) if sparse else neurons
     candidates = _candidate_bytes(neurons, k, poles, shards.sentences, active)
@@ -47,7 +48,7 @@ def _candidate_bytes(neurons: int, k: int, poles: int, sentences: int, active: i
 
 
 def state_bytes(neurons: int, k: int, poles: int, datasets: Datasets = NO_DATASETS) -> int:
-    """Return the minimum bytes of a worker's winners so far; the arguments are those of `needed_bytes`.
+    """Return the minimum bytes of memory for a worker's winners so far; the arguments are those of `needed_bytes`.
 
     >>> state_bytes(9_216, 10_000, 2) / 1e9, state_bytes(9_216, 10_000, 2, Datasets(1_000, (*"abcdef",))) / 1e9
     (2.21184, 3.538944)
@@ -69,10 +70,10 @@ def check_room(
 
     Args:
         store: the run's folder.
-        neurons, k, poles, sample, shards, sparse, datasets: as `needed_bytes` takes them.
+        neurons, k, poles, sample, shards, sparse, datasets: the arguments of `needed_bytes`.
 
     Raises:
-        InputError: there is less room than the estimate, or a shard may return too many candidates.
+        InputError: less space is free than the estimate, or a shard may return too many candidates.
     """
     for flag, value, most in (("--k", k, k), (FLAG, datasets.k, datasets.winners)):
         if neurons * min(most, shards.size) >= 1 << 31:
@@ -94,12 +95,12 @@ def check_room(
 def device_rooms(
     device: torch.device, neurons: int, k: int, poles: int, datasets: Datasets = NO_DATASETS
 ) -> tuple[int | None, int | None]:
-    """Return the slots of each neuron's winners on a GPU, by its free memory: for all sentences, and for one data set.
+    """Return the number of slots of each neuron's winners, according to the free memory of a GPU.
 
-    None means the minimum number of slots.
+    The first number is for all sentences, the second for one data set. None means the minimum number of slots.
 
     Raises:
-        InputError: as `slots_of` raises it.
+        InputError: even the minimum number of slots does not fit into the free memory.
     """
     if device.type != "cuda":
         return None, None
@@ -108,12 +109,13 @@ def device_rooms(
 
 
 def slots_of(free: int, neurons: int, k: int, poles: int, datasets: Datasets = NO_DATASETS) -> int:
-    """Return the slots of each neuron's winners, given the free bytes of a GPU's memory.
+    """Return the number of slots of each neuron's winners, given the free bytes of a GPU's memory.
 
-    With more slots, more sentences fit before the host must check whether one is full; results are the same.
+    With more slots, more sentences fit before the host must check whether a neuron's slots are full. Results are the
+    same.
 
     Raises:
-        InputError: the fewest slots that K and the winners within data sets need do not fit.
+        InputError: the minimum number of slots for K and for the winners within data sets does not fit.
     """
     needed = state_bytes(neurons, k, poles, datasets)
     if needed > free:
@@ -128,7 +130,7 @@ def slots_of(free: int, neurons: int, k: int, poles: int, datasets: Datasets = N
 
 
 def dataset_slots_of(free: int, neurons: int, poles: int, datasets: Datasets) -> int | None:
-    """Return the slots of each neuron's winners within one data set, like `slots_of`; None if there are none."""
+    """Return the number of slots of each neuron's winners within one data set; None if there are no data sets."""
     if not len(datasets):
         return None
     each = 8 * neurons * poles * len(datasets)

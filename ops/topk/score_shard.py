@@ -1,4 +1,4 @@
-"""One shard through the model: batches in a fixed order, each reduced at once."""
+"""Scoring of one shard: its batches pass through the model in a fixed order, and each is reduced immediately."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -23,14 +23,14 @@ from ops.topk.partial_file import ShardRows, SparseSample, of_all_table, shard_t
 from ops.topk.room import device_rooms
 from ops.topk.shard_sums import HostSums, QueuedSums, ShardSums, ShardTotals, finite_rows
 
-WARM_LENGTH = 16  # tokens of a sentence
+WARM_LENGTH = 16  # tokens of a made-up sentence for the warm-up
 
 
 @dataclass
 class ShardResult:
-    """One shard's result: the rows of its partial file, its moments, what was not finite, and the sampled ids.
+    """One shard's result: the rows of its partial file, its moments, its non-finite sentences, and the sampled ids.
 
-    The rows are computed from the winners so far: read or hold them before the scorer starts its next shard.
+    The rows are computed from the winners so far: read them or call `hold` before the scorer starts its next shard.
     """
 
     rows: ShardRows
@@ -50,20 +50,20 @@ class ShardScorer:
     """Scores one shard after another and keeps each pole's winners so far, so that later shards return fewer rows.
 
     A sentence beaten by K distinct sentences cannot win, whichever shard it is in. So a shard returns only those of its
-    sentences that are among the winners so far. A shard that is scored again returns the same sentences or fewer, since
-    equal pairs count once.
+    sentences that are among the winners so far. A shard that is scored again returns the same sentences or fewer,
+    because equal pairs count once.
 
     Args:
         scorer: the model.
-        k: winners for each neuron and pole.
+        k: number of winners of each neuron and pole.
         poles: `top`, `bottom` or both.
         edges: the histogram's inner edges `[neurons, bins - 1]` float32.
-        queued: whether the device works without the host waiting for its results (None: on any device but a CPU).
-            Winners are the same; the returned rows and the last digits of the moments may differ.
-        room: slots of each neuron's winners if batches are queued (None: by the device's free memory).
-        datasets: those within which winners are also kept.
+        queued: whether batches are queued on the device without the host waiting for results (None: on every device
+            except a CPU). Winners are the same; the returned rows and the last digits of the moments may differ.
+        room: number of slots of each neuron's winners if batches are queued (None: chosen by the free memory).
+        datasets: the data sets that also have their own winners.
 
-    If units are sparse features, an activation of 0 never wins, and a shard also counts active tokens.
+    If units are sparse features, an activation of 0 never wins, and a shard also counts each feature's active tokens.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class ShardScorer:
         """Score some made-up sentences, so that the first shard does not pay for initialisation.
 
         Args:
-            tokens: in total, about as many as in a batch.
+            tokens: total number of tokens, about the same as in a batch.
             limit: maximum number of tokens of a sentence.
         """
         length = min(tokens, WARM_LENGTH, limit)
@@ -107,7 +107,7 @@ class ShardScorer:
     def raise_bounds(self, top: Float32s, bottom: Float32s, *within: Float32s) -> None:
         """Adopt bounds of the complete corpus, each `[neurons]`, as `ops.reducers.thresholds` returns them.
 
-        Those of each data set may follow in order, each with its top and bottom.
+        `within` are the bounds of the data sets in their order: the top's and the bottom's bound of each.
         """
         for pole, bound in (("top", top), ("bottom", -bottom)):
             if pole in self.winners:
@@ -125,12 +125,11 @@ class ShardScorer:
         """Score one shard.
 
         Args:
-            span: its sentence ids run from `span[0]` to `span[1]` - 1.
-            batches: all its sentences.
-            sample: ids whose activations are all stored.
-            newer_bounds: returns the corpus's bounds, as `raise_bounds` takes them, if there are newer ones, otherwise
-                None. It is called before the first and after the last batch, so that a long shard returns no
-                unnecessary rows.
+            span: the shard's sentence ids, from `span[0]` to `span[1]` - 1.
+            batches: all sentences of the shard.
+            sample: the ids of the sentences whose activations are all stored.
+            newer_bounds: returns the arguments of `raise_bounds` if there are newer bounds, otherwise None. It is
+                called before the first and after the last batch, so that a long shard returns no unnecessary rows.
         """
         self.runs += 1
         self._update_bounds(newer_bounds)
@@ -149,7 +148,7 @@ class ShardScorer:
         return ShardResult(rows, totals.moments, totals.unscored, totals.sampled, totals.scored, tokens_read)
 
     def rows_of(self, span: tuple[int, int], totals: ShardTotals) -> ShardRows:
-        """Return the rows of a shard with these sums, including the winners so far in its span of ids."""
+        """Return the rows of a shard from its sums and from the winners so far that are in its range of ids."""
         neurons, run = len(self.edges), self.runs
         sampled, active = self._sampled(totals), None
         if self.sparse:
@@ -178,7 +177,7 @@ class ShardScorer:
         return ShardRows(neurons, make, of_all)
 
     def _sampled(self, totals: ShardTotals) -> Float32s | SparseSample:
-        """Return the activations of the sampled sentences, ascending, by neuron."""
+        """Return the activations of the sampled sentences by neuron, with sentence ids ascending."""
         if self.sparse:
             return SparseSample.of_rows([totals.kept_sparse[i] for i in totals.sampled], len(self.edges))
         kept = np.array([totals.kept[i] for i in totals.sampled], np.float32).reshape(-1, len(self.edges))
@@ -191,16 +190,16 @@ class ShardScorer:
 
 
 def score_batch(scorer: Scorer, tokens: Sequence[Tokens]) -> tuple[torch.Tensor, torch.Tensor, dict[int, str]]:
-    """Score one batch: values `[sentences, neurons]` float32, which rows are finite, and why the others are not."""
+    """Return a batch's values `[sentences, neurons]` float32, which rows are finite, and why the others are not."""
     return finite_rows(scorer.score(tokens), scorer.layers)
 
 
 def signed(pole: str, activations: pa.ListArray, sent_ids: pa.ListArray) -> tuple[pa.Array, pa.Array]:
-    """Return the two list columns of a pole as they are stored, undoing the reducer's negation at the bottom."""
+    """Return the two list columns of a pole as they are stored; the reducer's negation at the bottom is undone."""
     return (activations if pole == "top" else negate(activations), sent_ids)
 
 
 def negate(activations: pa.ListArray) -> pa.ListArray:
-    """Return a list column with every number negated; zero stays 0.0."""
+    """Return a list column with every value negated; zero stays 0.0."""
     values = 0.0 - activations.flatten().to_numpy(zero_copy_only=False)
     return pa.ListArray.from_arrays(activations.offsets, pa.array(values.astype(np.float32)))

@@ -1,4 +1,4 @@
-"""The sentence tables of `topk`: sentences that could not be scored, those of the activation sample, and counts."""
+"""The tables and counts of sentences that `topk` writes: unscored sentences and the activation sample."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -17,12 +17,12 @@ from ops.topk.neurons import Neurons
 from ops.topk.partial_file import DAMAGE, SAMPLE_PLACE, SparseRow, read_matrix, read_of_all
 
 SAMPLE_ROWS = 512
-# The notes in the partial files of all shards, in the shards' order: `unscored` ids by reason, and `sampled` ids.
+# The notes in the partial files of all shards, in the order of the shards: `unscored` ids by reason, and `sampled` ids.
 Notes = list[dict[str, Any]]
 
 
 def write_unscored(store: Store, notes: Notes, fingerprint: str) -> list[int]:
-    """Write unscored/ and return its sentences, sorted; `notes` are those of all shards, in their order."""
+    """Write unscored/ and return its sentences, sorted; `notes` are the notes of all shards in order."""
     rows: list[tuple[int, str]] = []
     for note in notes:
         for reason, ids in note["unscored"].items():
@@ -40,14 +40,14 @@ def write_activations(
 
     Args:
         store: the run's folder.
-        neurons: all of the model.
-        paths, notes: the partial files of all shards in their order, and their notes.
-        fingerprint: the stage's.
-            sparse: whether units are sparse features, of which only the active ones are stored.
+        neurons: all neurons of the model.
+        paths, notes: the partial files of all shards in order, and their notes.
+        fingerprint: the fingerprint of the stage.
+        sparse: whether units are sparse features; then only active features are stored.
 
-        Returns:
-            Its number of sentences; the first shard whose partial file is damaged, and the damage. If one is damaged,
-            nothing is written.
+    Returns:
+        The number of sentences written, and the damage of any partial file that could not be read, by shard. If a
+        file is damaged, nothing is written and the number is 0.
     """
     layout = activations_schema(neurons.by_layer, sparse)
     starts = np.cumsum([0, *neurons.by_layer.values()])
@@ -89,7 +89,7 @@ def sparse_rows(table: pa.Table, sentences: int) -> list[SparseRow]:
 
     Args:
         table: the columns `sample` and `SAMPLE_PLACE` of a shard's file, a row for each feature.
-        sentences: how many are sampled.
+        sentences: number of sampled sentences.
     """
     places, values = table[SAMPLE_PLACE].combine_chunks(), table["sample"].combine_chunks()
     feature = np.repeat(np.arange(len(places), dtype=np.int32), np.diff(places.offsets.to_numpy()))
@@ -101,13 +101,13 @@ def sparse_rows(table: pa.Table, sentences: int) -> list[SparseRow]:
 
 
 def _dense_columns(rows: list[Float32s], first: int, stop: int) -> list[pa.Array]:
-    """Return the column of one layer, whose units are numbered from `first` to `stop` - 1."""
+    """Return the column of one layer, whose units have the indices `first` to `stop` - 1."""
     block = np.ascontiguousarray(np.array(rows, np.float32)[:, first:stop])
     return [pa.FixedSizeListArray.from_arrays(pa.array(block.ravel()), stop - first)]
 
 
 def _sparse_columns(rows: list[SparseRow], first: int, stop: int) -> list[pa.Array]:
-    """Return the two columns of one layer, whose units are numbered from `first` to `stop` - 1."""
+    """Return the two columns of one layer, whose units have the indices `first` to `stop` - 1."""
     spans = [slice(*np.searchsorted(units, [first, stop])) for units, _ in rows]
     offsets = np.concatenate([[0], np.cumsum([span.stop - span.start for span in spans])]).astype(np.int32)
     units = np.concatenate([own[span] - first for (own, _), span in zip(rows, spans, strict=True)])
@@ -119,7 +119,7 @@ def _sparse_columns(rows: list[SparseRow], first: int, stop: int) -> list[pa.Arr
 
 
 def account(corpus: dict[str, Any], unscored: list[int]) -> dict[str, Any]:
-    """Count scored and unscored sentences of every source.
+    """Return the number of scored and unscored sentences, in total and for every source.
 
     Raises:
         InputError: no sentence could be scored.

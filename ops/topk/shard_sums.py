@@ -17,8 +17,8 @@ from ops.shards import Ids
 from ops.topk.dataset_winners import DatasetWinners
 from ops.topk.partial_file import SparseRow
 
-SENTENCES_PER_BLOCK = 256  # added together
-SPARSE_CELLS = 1 << 25  # activations added together if features are sparse; there may be a million features
+SENTENCES_PER_BLOCK = 256  # sentences that are added in one update
+SPARSE_CELLS = 1 << 25  # activations that are added in one update if features are sparse, as a million features may be
 
 
 @dataclass
@@ -26,12 +26,12 @@ class ShardTotals:
     """A shard's sums.
 
     Attributes:
-        moments: of its finite sentences.
-        histogram: their counts, `[neurons, bins]` int64.
-        kept: activations of the sampled sentences by id, each `[neurons]` float32.
-        kept_sparse: the same of sparse features: those that are active, and their activations.
-        unscored: ids of the others, by reason.
-        scored: how many are finite.
+        moments: the moments of the shard's finite sentences.
+        histogram: the counts of the finite sentences, `[neurons, bins]` int64.
+        kept: the activations of each sampled sentence by its id, each `[neurons]` float32.
+        kept_sparse: the same for sparse features: the active features of each sentence, and their activations.
+        unscored: the ids of the sentences that are not finite, by reason.
+        scored: number of finite sentences.
     """
 
     moments: Moments
@@ -59,7 +59,7 @@ class ShardSums(Protocol):
     """Accumulates a shard's activations batch by batch, and updates the winners with them."""
 
     def add(self, ids: Ids, layers: list[torch.Tensor]) -> None:
-        """Add a batch: its sentences' ids, and each layer's activations `[sentences, units]` float32."""
+        """Add a batch, given by its sentences' ids and each layer's activations `[sentences, units]` float32."""
 
     def finish(self) -> ShardTotals:
         """Return the sums of all batches."""
@@ -69,12 +69,12 @@ class HostSums:
     """The sums of a shard on a CPU.
 
     Args:
-        winners: each pole's.
-        edges: the histogram's.
-        sample: ids whose activations are kept.
-        layers: the layers' numbers, in the order in which their activations come.
-        sparse: whether most activations are 0, so that only the others of a sampled sentence are stored.
-        within: the winners within each data set; None if there are none.
+        winners: the winners so far of each pole.
+        edges: the inner edges of the histogram.
+        sample: the ids of the sentences whose activations are kept.
+        layers: the layers' indices, in the order in which `add` gets their activations.
+        sparse: whether most activations are 0; then only the nonzero activations of a sampled sentence are stored.
+        within: the winners so far within each data set; None if there are no such winners.
     """
 
     def __init__(
@@ -120,10 +120,10 @@ class HostSums:
 
 
 class QueuedSums:
-    """The sums of a shard on a GPU: all data stays in its queue and memory, and is read once at the end.
+    """The sums of a shard on a GPU: all data stays in the GPU's queue and memory, and is read once at the end.
 
     Args:
-        winners, edges, sample, layers, sparse, within: as `HostSums` takes them.
+        winners, edges, sample, layers, sparse, within: the arguments of `HostSums`.
     """
 
     def __init__(
@@ -141,7 +141,7 @@ class QueuedSums:
         self.histogram = Histogram(edges)
         self.moments = QueuedMoments(len(edges), edges.device)
         self.ids: list[Ids] = []
-        self.broken: list[torch.Tensor] = []  # the position, from 1, of the first layer that is not finite; 0 for none
+        self.broken: list[torch.Tensor] = []  # position, from 1, of a sentence's first non-finite layer; 0 if finite
         self.kept: list[tuple[Ids, torch.Tensor]] = []
 
     def add(self, ids: Ids, layers: list[torch.Tensor]) -> None:
@@ -152,7 +152,7 @@ class QueuedSums:
         any_bad = bad.any(0)
         self.ids.append(ids)
         self.broken.append(torch.where(any_bad, bad.int().argmax(0) + 1, 0))
-        # NaN never passes a bound, and marks the sentences that the sums must skip.
+        # NaN never passes a bound, and it marks the sentences that the sums must skip.
         for block in self.blocks.add(ids, torch.cat(layers, 1).masked_fill_(any_bad[:, None], torch.nan)):
             self._reduce(*block)
 
@@ -173,7 +173,7 @@ class QueuedSums:
         return totals
 
     def _reduce(self, ids: Ids, values: torch.Tensor) -> None:
-        values = values.T.contiguous().T  # turned once, for the winners of both poles and the histogram
+        values = values.T.contiguous().T  # transposed once, for the winners of both poles and the histogram
         take_winners(self.winners, self.within, ids, to_device(ids, values.device), values)
         finite = ~torch.isnan(values[:, 0])
         self.moments.update(values, finite)
@@ -186,12 +186,13 @@ class QueuedSums:
 def take_winners(
     winners: dict[str, TopK], within: DatasetWinners, ids: Ids, numbers: torch.Tensor, values: torch.Tensor
 ) -> None:
-    """Update the winners so far with some sentences, over all sentences and within their data sets.
+    """Update the winners so far, over all sentences and within data sets, with some sentences.
 
     Args:
-        winners: each pole's.
-        within: those within data sets.
-        ids, numbers: of the sentences, `[sentences]`; the same on the values' device.
+        winners: the winners so far of each pole.
+        within: the winners so far within data sets.
+        ids: the ids of the sentences, `[sentences]`.
+        numbers: the same ids on the values' device.
         values: activations `[sentences, neurons]` float32.
     """
     signed = {pole: values if pole == "top" else -values for pole in winners}
@@ -201,7 +202,7 @@ def take_winners(
 
 
 def rows_together(features: int) -> int:
-    """Return how many sentences are added together, given the number of sparse features.
+    """Return how many sentences are added in one update, given the number of sparse features.
 
     >>> [rows_together(features) for features in (4_096, 1 << 20)]
     [256, 32]
@@ -210,10 +211,10 @@ def rows_together(features: int) -> int:
 
 
 class _Blocks:
-    """Joins small batches, because an update of the reducers has a fixed cost besides that for each sentence.
+    """Joins small batches into blocks, because every update of the reducers has a fixed cost.
 
     Args:
-        most: maximum number of sentences in a block; None for the size of the last batch.
+        most: maximum number of sentences in a block; None for no maximum.
     """
 
     def __init__(self, most: int | None = None) -> None:
@@ -243,7 +244,7 @@ def finite_rows(
 
     Args:
         layers: each layer's activations, `[sentences, units]`.
-        numbers: the layers' numbers.
+        numbers: the layers' indices.
     """
     values = torch.cat(layers, 1) if len(layers) > 1 else layers[0]
     finite = torch.isfinite(values).all(1)

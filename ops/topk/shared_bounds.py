@@ -1,4 +1,4 @@
-"""Thresholds shared between the workers of `topk`: soft state, whose loss costs storage but never a winner."""
+"""Bounds that the workers of `topk` share: if they are lost, partial files are larger but winners are the same."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -20,7 +20,12 @@ _LOST = (OSError, pa.ArrowException, KeyError, ValueError)
 
 
 def is_due(counted: int, posted: int) -> bool:
-    """Return whether new bounds are due after this many shards: after each at first, then after each further 5 %."""
+    """Return whether new bounds are due: for each of the first shards, then for every further 5 % of shards.
+
+    Args:
+        counted: number of shards counted so far.
+        posted: number of shards that were counted when bounds were last posted.
+    """
     return counted > posted * 1.05
 
 
@@ -35,20 +40,20 @@ class SumsOfShards(Protocol):
         """Take in a finished shard's histogram, `[neurons, bins]`."""
 
     def result(self) -> tuple[Float32s, ...]:
-        """Return bounds in pairs, from below for the highest and from above for the lowest, each `[neurons]`."""
+        """Return pairs of bounds, each `[neurons]`: the lower bound of the top, and the upper bound of the bottom."""
 
 
 class CorpusBounds:
     """The bounds of the corpus, followed by those of each data set that has its own winners.
 
     A shard's histogram cannot be divided between data sets, so only shards of a single data set count towards its
-    bounds. Memory is one histogram of all neurons, four bytes a bin, for the corpus and for each data set.
+    bounds. The corpus and each data set need memory for one histogram of all neurons, with four bytes for each bin.
 
     Args:
         edges: the histograms' inner edges, `[neurons, bins - 1]`.
-        k: winners of each neuron and pole.
-        datasets: the data sets.
-        corpus: the shards.
+        k: number of winners of each neuron and pole.
+        datasets: the data sets that have their own winners.
+        corpus: the shards of the corpus.
     """
 
     def __init__(self, edges: Float32s, k: int, datasets: Datasets, corpus: Shards) -> None:
@@ -69,7 +74,7 @@ class CorpusBounds:
             self.within[place].update(shard, counts)
 
     def result(self) -> tuple[Float32s, ...]:
-        """Return the bounds in pairs: of the corpus, then of each data set."""
+        """Return the pair of bounds of the corpus, followed by the pair of each data set."""
         return tuple(bound for shared in (self.all, *self.within) for bound in shared.result())
 
 
@@ -83,18 +88,18 @@ def bound_names(pairs: int) -> list[str]:
 
 
 class BoundPublisher:
-    """On the driver: adds up the histograms of committed shards and posts the bounds that follow from them.
+    """Adds up the histograms of committed shards on the driver and posts the bounds that follow from them.
 
     The histograms are read from the partial files. So the bounds are the same after a restart, a shard counts once
     however often it was scored, and only committed shards count.
 
     Args:
         store: the run's folder.
-        path: where the bounds are posted.
-        fingerprint: the stage's.
-        shared: the sums, empty.
+        path: the path at which the bounds are posted.
+        fingerprint: the fingerprint of the stage.
+        shared: the object that sums the histograms, still empty.
         shard_path: returns the path of a shard's partial file.
-        warn: is called once with a line that says why bounds are not shared.
+        warn: called once, with a line that says why bounds are not shared, if posting fails.
     """
 
     def __init__(
@@ -112,12 +117,15 @@ class BoundPublisher:
         self.posted = 0
 
     def add_all(self, waiting: deque[int]) -> None:
-        """Process the committed shards that are waiting, possibly none, as `add` does."""
+        """Count the committed shards that are waiting, if any, and post the new bounds if they are due."""
         if shards := [waiting.popleft() for _ in range(len(waiting))]:
             self.add(shards)
 
     def add(self, shards: Sequence[int]) -> None:
-        """Count some committed shards and post the new bounds if due; workers continue without them if that fails."""
+        """Count some committed shards and post the new bounds if they are due.
+
+        If that fails, workers continue without new bounds.
+        """
         try:
             for shard, counts in zip(shards, side_by_side(self._read, shards, LARGE_FILES_AT_ONCE), strict=True):
                 self.shared.update(shard, counts)
@@ -140,14 +148,14 @@ class BoundPublisher:
 
 
 class BoundReader:
-    """In a worker: returns the posted bounds if they are newer than the last ones it returned, otherwise None.
+    """Returns the posted bounds to a worker if they are newer than the last bounds returned, otherwise None.
 
     Args:
         store: the run's folder.
-        path: where they are posted.
-        fingerprint: the stage's.
-        neurons: how many.
-        pairs: number of pairs of bounds, one of the corpus and one of each data set that has its own winners.
+        path: the path at which the bounds are posted.
+        fingerprint: the fingerprint of the stage.
+        neurons: number of neurons.
+        pairs: number of pairs of bounds: one for the corpus and one for each data set that has its own winners.
     """
 
     def __init__(self, store: Store, path: str, fingerprint: str, neurons: int, pairs: int = 1) -> None:
@@ -156,7 +164,7 @@ class BoundReader:
         self.seen: object = None
 
     def __call__(self) -> tuple[Float32s, ...] | None:
-        """Look for newer bounds; any failure counts as none."""
+        """Return newer bounds, or None if there are none or they cannot be read."""
         try:
             info = self.store.filesystem.get_file_info(self.store.path(self.path))
             version = (info.type, info.mtime_ns, info.size)

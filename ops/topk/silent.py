@@ -1,4 +1,4 @@
-"""Units that a near-zero weight silences: their variation is only rounding."""
+"""Silent units: a weight close to zero silences them, so that their variation is only rounding."""
 
 import numpy as np
 import pyarrow as pa
@@ -21,12 +21,12 @@ SAID = (
 def largest_by_layer(layer: Integers, low: Floats, high: Floats, neurons: Neurons) -> Float64s:
     """Return the largest absolute activation of each layer from the first one on, `[layers]`.
 
-    It is 0 where nothing was scored.
+    It is 0 for a layer in which nothing was scored.
 
     Args:
-        layer: of each neuron, `[neurons]`.
-        low, high: each one's lowest and highest activation, `[neurons]`.
-        neurons: all of the run.
+        layer: the layer of each neuron, `[neurons]`.
+        low, high: the lowest and highest activation of each neuron, `[neurons]`.
+        neurons: all neurons of the run.
     """
     found = np.zeros(len(neurons.widths))
     extreme = np.maximum(np.abs(low), np.abs(high)).astype(np.float64)
@@ -35,7 +35,13 @@ def largest_by_layer(layer: Integers, low: Floats, high: Floats, neurons: Neuron
 
 
 def is_silent(layer: Integers, std: Float64s, largest: Float64s, first: int = 1) -> Bools:
-    """Return which neurons are silent, `[neurons]` bool; `largest` starts with layer `first`.
+    """Return which neurons are silent, `[neurons]` bool.
+
+    Args:
+        layer: the layer of each neuron, `[neurons]`.
+        std: the standard deviation of each neuron's activations, `[neurons]`.
+        largest: the largest absolute activation of each layer from layer `first` on, `[layers]`.
+        first: the layer of the first entry of `largest`.
 
     >>> is_silent(np.array([1, 1, 2]), np.array([0.1, 1e-9, 1e-9]), np.array([3.0, 1e-4])).tolist()
     [False, True, False]
@@ -44,9 +50,9 @@ def is_silent(layer: Integers, std: Float64s, largest: Float64s, first: int = 1)
 
 
 def silent_neurons(neurons: pa.Table) -> set[tuple[int, int]]:
-    """Return layer and unit of the silent neurons, from the `COLUMNS` of all rows of neurons/.
+    """Return the layer and unit of every silent neuron, from the `COLUMNS` of all rows of neurons/.
 
-    The column `is_silent` has the same content; tables written before that column existed can be read too.
+    The column `is_silent` has the same content, but this also reads tables written before that column existed.
     """
     layer, unit, std, low, high = (neurons[name].to_numpy() for name in COLUMNS)
     there = Neurons.of_layers(dict(zip(*np.unique_counts(layer), strict=True)))

@@ -1,4 +1,4 @@
-"""The published tables of the top K, computed from all shards together: the rows of neurons/ and of topk/."""
+"""The rows of the published tables neurons/, topk/ and topk_by_dataset/, computed from all shards together."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -25,7 +25,7 @@ class PoleWinners(NamedTuple):
 
 
 def decode_winners(keys: torch.Tensor, pole: str) -> PoleWinners:
-    """Decode a reducer's result `[neurons, k]` into winners; at the bottom its values are negated."""
+    """Return the winners of a reducer's result `[neurons, k]`; the reducer's negation at the bottom is undone."""
     values, ids = decode_keys(keys)
     values = values if pole == "top" else 0.0 - values
     return PoleWinners(values.numpy(), ids.numpy(), (keys != EMPTY).numpy())
@@ -42,17 +42,18 @@ def neuron_rows(
     first: int = 1,
     tokens_active: Int64s | None = None,
 ) -> pa.Table:
-    """Return the rows of `neurons/`; threshold and mean of a pole without winners are null.
+    """Return the rows of `neurons/`; the threshold and mean of a pole without winners are null.
 
     Args:
-        layer, unit: of each neuron, `[neurons]`.
-        moments: over all scored sentences, at least one.
-        winners: by pole; the last of them is the pole's threshold.
+        layer, unit: the layer and unit of each neuron, `[neurons]`.
+        moments: the moments over all scored sentences, at least one.
+        winners: the winners of each pole; the last winner's activation is the pole's threshold.
         edges: the histogram's inner edges, `[neurons, bins - 1]`.
-        histogram: its counts, `[neurons, bins]`.
+        histogram: the histogram's counts, `[neurons, bins]`.
         largest: the largest absolute activation of each layer from layer `first` on, `[layers]`.
-        tokens_active: tokens at which each sparse feature is active, `[neurons]`; None if units are not sparse. The
-            first bin of their histograms counts the sentences in which they are not active.
+        first: the layer of the first entry of `largest`.
+        tokens_active: number of tokens at which each sparse feature is active, `[neurons]`; None if units are not
+            sparse. The first bin of a sparse feature's histogram counts the sentences in which it is inactive.
     """
     size = len(layer)
     columns = {
@@ -87,11 +88,11 @@ def neuron_rows(
 def winner_rows(layer: Int16s, unit: Int32s, winners: dict[str, PoleWinners]) -> Iterator[pa.Table]:
     """Yield the rows of `topk/`, sorted by layer, unit, pole and rank; no neuron is split between tables.
 
-    A table has as many neurons as fit in a row group, but at least one.
+    A table contains the maximum number of neurons that fit into a row group, but at least one.
 
     Args:
-        layer, unit: of each neuron, `[neurons]`, ascending.
-        winners: by pole.
+        layer, unit: the layer and unit of each neuron, `[neurons]`, ascending.
+        winners: the winners of each pole.
     """
     poles = [pole for pole in POLES if pole in winners]
     yield from _ranked("topk", layer, unit, [winners[pole] for pole in poles], {"pole": poles})
@@ -100,12 +101,12 @@ def winner_rows(layer: Int16s, unit: Int32s, winners: dict[str, PoleWinners]) ->
 def dataset_winner_rows(
     layer: Int16s, unit: Int32s, names: Sequence[str], winners: Sequence[dict[str, PoleWinners]]
 ) -> Iterator[pa.Table]:
-    """Return the rows of `topk_by_dataset/`, sorted by layer, unit, pole, data set and rank, as `winner_rows` does.
+    """Yield the rows of `topk_by_dataset/`, sorted by layer, unit, pole, data set and rank, as `winner_rows` does.
 
     Args:
-        layer, unit: of each neuron, `[neurons]`, ascending.
-        names: of the data sets, sorted.
-        winners: of each data set by pole.
+        layer, unit: the layer and unit of each neuron, `[neurons]`, ascending.
+        names: the names of the data sets, sorted.
+        winners: for each data set, the winners of each pole.
     """
     kept = [(pole, name, own[pole]) for pole in POLES for name, own in zip(names, winners, strict=True) if pole in own]
     named = {"pole": [pole for pole, _, _ in kept], "dataset": [name for _, name, _ in kept]}
@@ -115,13 +116,13 @@ def dataset_winner_rows(
 def _ranked(
     table: str, layer: Int16s, unit: Int32s, sets: Sequence[PoleWinners], named: Mapping[str, Sequence[str]]
 ) -> Iterator[pa.Table]:
-    """Return the rows of a table of winners: each neuron's sets one after another, each by rank.
+    """Yield the rows of a table of winners: each neuron's sets one after another, each sorted by rank.
 
     Args:
-        table: its name.
-        layer, unit: of each neuron, `[neurons]`, ascending.
-        sets: the winners, in the order of the table.
-        named: by column, the name of each set, `[sets]`.
+        table: the table's name.
+        layer, unit: the layer and unit of each neuron, `[neurons]`, ascending.
+        sets: the sets of winners, in the order of the table.
+        named: for each column that names a set, its value for each set, `[sets]`.
     """
     if not sets:
         return

@@ -9,12 +9,12 @@ from ops.clock import duration
 
 
 class Times:
-    """Seconds of a stage by part, in wall-clock time; across machines they are as accurate as the clocks agree.
+    """The wall-clock seconds of each part of a stage; across machines they are only as accurate as the clocks agree.
 
-    `start_up` runs from the creation of this object to the start of a worker's first shard, without the pilot, averaged
-    over all workers; while one loads its model, another may already score. `score` runs from there to the end of the
-    last shard. `worker_cpu` is the processor time that all workers spent on shards. Work of an earlier, interrupted run
-    is not included.
+    `start_up` is the time from the creation of this object to the start of a worker's first shard, without the pilot.
+    It is averaged over all workers, because one may already score while another loads its model. `score` is the time
+    from then to the end of the last shard. `worker_cpu` is the processor time that all workers spent on shards. The
+    work of an earlier, interrupted run is not included.
     """
 
     def __init__(self) -> None:
@@ -24,7 +24,7 @@ class Times:
 
     @contextmanager
     def of(self, part: str) -> Iterator[None]:
-        """Add the time spent inside to a part."""
+        """Add the time spent inside this context to a part."""
         started = time.time()
         yield
         self.seconds[part] += time.time() - started
@@ -32,7 +32,8 @@ class Times:
     def count(self, rows: Iterable[dict[str, Any]]) -> None:
         """Add the rows of all shards of one round.
 
-        A row holds `sentences`, the `worker`'s name, `began` and `ended` by the wall clock, and its seconds of `cpu`.
+        A row contains the number of `sentences`, the name of the `worker`, the wall-clock times `began` and `ended`,
+        and the processor time `cpu` in seconds.
         """
         rows = list(rows)
         if not rows:
@@ -48,7 +49,7 @@ class Times:
         self.sentences += sum(row["sentences"] for row in rows)
 
     def result(self) -> dict[str, float]:
-        """Return the seconds of each part, rounded."""
+        """Return the seconds of each part, rounded to milliseconds."""
         return {part: round(seconds, 3) for part, seconds in self.seconds.items()}
 
     def __str__(self) -> str:

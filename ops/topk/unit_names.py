@@ -1,4 +1,4 @@
-"""The names of a run's units on pages and in texts, and the dictionary that the features of a layer belong to."""
+"""The names of a run's units on pages and in texts, and the description of each layer's sparse dictionary."""
 
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
@@ -10,8 +10,8 @@ class UnitNames(NamedTuple):
     """The names of a run's units.
 
     Attributes:
-        one, many: such as `neuron` and `neurons`.
-        sources: by layer, the dictionary of its features; empty for neurons.
+        one, many: the singular and the plural, such as `neuron` and `neurons`.
+        sources: for each layer, a description of the dictionary that its features belong to; empty for neurons.
     """
 
     one: str
@@ -20,7 +20,7 @@ class UnitNames(NamedTuple):
 
     @property
     def title(self) -> str:
-        """What a heading calls one of them."""
+        """The singular as a heading shows it."""
         return self.one.capitalize()
 
 

@@ -15,14 +15,14 @@ from ops.topk.neurons import POLES, Neurons, part_of, set_number
 def winner_groups(
     store: Store, neurons: Neurons, numbers: Int64s | None, columns: tuple[str, ...] = ("sent_id",), table: str = "topk"
 ) -> Iterator[tuple[Int64s, pa.Table]]:
-    """Yield the set number (`set_number`) of each row of some neurons, and these rows with the requested columns.
+    """Yield the rows of some neurons with the requested columns, preceded by the set number (`set_number`) of each row.
 
     Rows come in the order of the table; a row group without any of these neurons is skipped.
 
     Args:
         store: the run's folder.
-        neurons: of the run.
-        numbers: the neurons to read; None for all of them.
+        neurons: all neurons of the run.
+        numbers: the indices of the neurons to read; None for all neurons.
         columns: the columns to read in addition to the neuron and the pole.
         table: `topk` or `topk_by_dataset`.
     """

@@ -1,1 +1,1 @@
-"""Training the English pipeline that comes with the project, and testing it on treebanks."""
+"""Training of the English pipeline that is included in the project, and tests on treebanks."""

@@ -19,7 +19,7 @@ CERTAIN = 1e4
 
 
 def assemble(network: JointNetwork, meta: dict[str, Any]) -> Language:
-    """Return the pipeline of tok2vec, tagger and constituency; `meta` goes into its meta.json."""
+    """Return the pipeline of tok2vec, tagger and constituency; `meta` is stored in its meta.json."""
     labels = network.labels
     width = 2 * network.reader.hidden + 1
     listener = {"@architectures": "spacy.Tok2VecListener.v1", "width": width, "upstream": "tok2vec"}

@@ -1,4 +1,4 @@
-"""Variants of training sentences, for text unlike edited prose: tweets, headlines, rows of sentences."""
+"""Variants of training sentences, for text unlike edited prose: tweets, headlines, several joined sentences."""
 
 from collections.abc import Callable, Sequence
 from random import Random
@@ -11,7 +11,7 @@ USER = "@user"
 
 
 def vary(sentence: Sentence, others: Sequence[Sentence], random: Random, rate: float) -> Sentence:
-    """Return a variant of a sentence, with each kind of change made with probability `rate` (half of it for an @name).
+    """Return a variant of a sentence; each kind of change is made with probability `rate` (`rate / 2` for an @name).
 
     The changes are: drop the full stop; append a sentence of `others`, with both trees under one ROOT; put an @name
     before it; write it in lower case, in capitals or in title case.
@@ -28,7 +28,7 @@ def vary(sentence: Sentence, others: Sequence[Sentence], random: Random, rate: f
 
 
 def without_stop(sentence: Sentence) -> Sentence:
-    """Return the sentence without the punctuation at its end, if that is directly below the topmost phrase."""
+    """Return the sentence without its final punctuation, if this is directly below the topmost phrase."""
     if sentence.tags[-1] != "." or len(sentence.words) < 2:
         return sentence
     if sentence.tree is None:
@@ -41,14 +41,14 @@ def without_stop(sentence: Sentence) -> Sentence:
 
 
 def joined(first: Sentence, second: Sentence) -> Sentence:
-    """Return two sentences as one, their trees side by side under one ROOT, or no tree if either has none."""
+    """Return two sentences as one, with both trees under one ROOT, or without a tree if either has none."""
     if first.tree is None or second.tree is None:
         return Sentence(first.words + second.words, first.tags + second.tags)
     return sentence_of_tree(Tree(ROOT, first.tree.children + second.tree.children))
 
 
 def addressed(sentence: Sentence) -> Sentence:
-    """Return the sentence with an @name before it, a noun phrase under the topmost phrase."""
+    """Return the sentence preceded by an @name, which is a noun phrase under the topmost phrase."""
     words, tags = [USER, *sentence.words], ["NNP", *sentence.tags]
     if sentence.tree is None:
         return Sentence(words, tags)
@@ -60,5 +60,5 @@ def addressed(sentence: Sentence) -> Sentence:
 
 
 def recased(sentence: Sentence, case: Callable[[str], str]) -> Sentence:
-    """Return the sentence with every word put through `case`; the tree keeps the words as they were."""
+    """Return the sentence with `case` applied to every word; the words in the tree are not changed."""
     return Sentence([case(word) for word in sentence.words], sentence.tags, sentence.tree)

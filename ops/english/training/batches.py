@@ -33,10 +33,11 @@ class Batch:
     """Sentences, concatenated.
 
     Attributes:
-        rows: of the distinct words, as an Inventory returns them, `[kinds, COLUMNS]`.
-        kinds: for each word its index in `rows`, `[words]`.
-        targets: tag, change of depth, depth (from 0), phrase and unary chain, IGNORED where unknown, `[5, words]`.
-        lengths: words of each sentence.
+        rows: the rows of the distinct words, as an Inventory returns them, `[kinds, COLUMNS]`.
+        kinds: the index in `rows` of each word, `[words]`.
+        targets: the tag, change of depth, depth (from 0), phrase and unary chain of each word, `[5, words]`; IGNORED if
+            unknown.
+        lengths: number of words of each sentence.
         parsed: which sentences have a tree.
     """
 
@@ -51,7 +52,7 @@ def collect_labels(trees: Sequence[Sentence], tagged: Sequence[Sentence], minimu
     """Return the labels that occur at least `minimum` times in the sentences, sorted (no unary chain first).
 
     Raises:
-        InputError: there is no label of some kind.
+        InputError: for some kind there is no such label.
     """
     tags: Counter[str] = Counter()
     phrases: Counter[str] = Counter()
@@ -84,7 +85,7 @@ class Batcher:
         ]
 
     def batches(self, sentences: Sequence[Sentence], random: Random) -> Iterator[Batch]:
-        """Return all sentences once, in batches whose order is drawn from `random`."""
+        """Yield all sentences once, in batches in an order drawn from `random`."""
         by_length = sorted(sentences, key=lambda s: len(s.words) + random.random() * 4)
         groups: list[list[Sentence]] = [[]]
         count = 0

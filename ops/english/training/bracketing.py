@@ -1,4 +1,4 @@
-"""Labelled bracketing: how well predicted trees agree with gold ones, as evalb counts it."""
+"""Labelled bracketing scores of predicted trees against gold trees, counted as in evalb."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ Bracket = tuple[str, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Counts of brackets: in both, in the gold and in the predicted trees; agreements add up."""
+    """The number of brackets in both trees, in the gold tree and in the predicted tree; agreements can be added."""
 
     matched: int = 0
     gold: int = 0
@@ -24,26 +24,26 @@ class Agreement:
 
     @property
     def precision(self) -> float:
-        """Share of the predicted brackets that are gold, in percent (100 where there is none)."""
+        """Share of the predicted brackets that are gold, in percent (100 if there are no predicted brackets)."""
         return 100 * self.matched / self.predicted if self.predicted else 100.0
 
     @property
     def recall(self) -> float:
-        """Share of the gold brackets that are predicted, in percent (100 where there is none)."""
+        """Share of the gold brackets that are predicted, in percent (100 if there are no gold brackets)."""
         return 100 * self.matched / self.gold if self.gold else 100.0
 
     @property
     def f1(self) -> float:
-        """Harmonic mean of precision and recall, in percent (100 where there are no brackets at all)."""
+        """Harmonic mean of precision and recall, in percent (100 if there are no brackets)."""
         total = self.predicted + self.gold
         return 200 * self.matched / total if total else 100.0
 
 
 def agreement(gold: Tree, predicted: Tree) -> Agreement:
-    """Return how two trees over the same characters agree by label and span: no ROOT, no punctuation, PRT as ADVP.
+    """Return the agreement in label and span of two trees over the same characters.
 
-    Spans are counted in characters of the words, so that the two may be split into tokens differently; what
-    is punctuation is decided by the gold tags.
+    ROOT and punctuation are ignored, and PRT counts as ADVP. Spans are measured in characters of the words, so that the
+    trees may differ in tokenization. The gold tags decide which characters are punctuation.
 
     Raises:
         InputError: the characters differ.

@@ -1,4 +1,4 @@
-"""A narrower network made from a trained one, and how it learns from that one's scores."""
+"""Distillation: a narrower network made from a trained network, and the loss for learning from its scores."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,7 +22,7 @@ def load_teacher(folder: Path, sizes: Architecture) -> JointNetwork:
     """Return the network of the pipeline in a folder, from which a network of these sizes will be made.
 
     Raises:
-        InputError: there is none, or a network of these sizes cannot be taken from it.
+        InputError: there is no pipeline, or a network of these sizes cannot be made from it.
     """
     if not (folder / "config.cfg").is_file():
         raise InputError(f"--teacher {folder}: holds no spaCy pipeline (no config.cfg); name another folder")
@@ -42,12 +42,12 @@ def load_teacher(folder: Path, sizes: Architecture) -> JointNetwork:
 def soft_loss(
     tags: Tensor, scores: Tensor, teacher_tags: Tensor, teacher_scores: Tensor, heads: Sequence[int]
 ) -> Tensor:
-    """Return the cross-entropy per word with what a teacher predicts, summed over the heads.
+    """Return the cross-entropy per word with a teacher's predictions, summed over the heads.
 
     Args:
-        tags, teacher_tags: scores, `[words, tags]`.
-        scores, teacher_scores: of the parser's heads side by side, `[words, sum of heads]`.
-        heads: outputs of each head.
+        tags, teacher_tags: the scores of tags, `[words, tags]`.
+        scores, teacher_scores: the concatenated scores of the parser's heads, `[words, sum of heads]`.
+        heads: number of outputs of each head.
     """
     mine = [tags, *scores.split(list(heads), -1)]  # type: ignore[no-untyped-call]
     theirs = [teacher_tags, *teacher_scores.split(list(heads), -1)]  # type: ignore[no-untyped-call]
@@ -59,14 +59,14 @@ def soft_loss(
 def narrowed(teacher: JointNetwork, sizes: Architecture, batches: Sequence[Batch]) -> JointNetwork:
     """Return a network with the teacher's words and CNN and the most important units of its BiLSTM.
 
-    A unit's importance is the variance of its output times the squares of the weights on it, as a share of the sum over
-    all units, added up over all layers that read it. The weights on the remaining units are fitted by least squares, so
-    that these layers get nearly the same input as from all units.
+    A unit's importance is the variance of its output times the sum of the squared weights on it, divided by the total
+    over all units, and summed over all layers that read the unit. The weights on the remaining units are fitted by
+    least squares, so that these layers get nearly the same input as from all units.
 
     Args:
         teacher: a network of the same width, windows and layers.
-        sizes: of the new one; its `hidden` is at most the teacher's.
-        batches: sentences on which the outputs of units are measured.
+        sizes: the sizes of the new network; its `hidden` is at most the teacher's.
+        batches: the sentences on which the outputs of units are measured.
     """
     old = teacher.reader
     student = JointNetwork(old.inventory, teacher.labels, sizes).eval()
@@ -104,7 +104,7 @@ def narrowed(teacher: JointNetwork, sizes: Architecture, batches: Sequence[Batch
 
 
 def _outputs(network: JointNetwork, batches: Sequence[Batch]) -> list[Tensor]:
-    """Return what each layer of the BiLSTM adds for each word of the batches, `[words, 2 * hidden]` each."""
+    """Return the output of each layer of the BiLSTM for each word of the batches, `[words, 2 * hidden]` each."""
     found: list[list[Tensor]] = [[] for _ in network.reader.lstms]
     hooks = [
         lstm.register_forward_hook(lambda _, inputs, output, own=own: own.append(output[0].data))
@@ -118,7 +118,7 @@ def _outputs(network: JointNetwork, batches: Sequence[Batch]) -> list[Tensor]:
 
 
 def _fitted(weights: Tensor, values: Tensor, kept: Tensor) -> Tensor:
-    """Return weights on the kept columns of values whose product is nearest to that of all, `[outputs, kept]`."""
+    """Return weights on the kept columns whose product best approximates that of all columns, `[outputs, kept]`."""
     x = values[:, kept].double()
     gram = x.T @ x
     gram += RIDGE * gram.diagonal().mean() * torch.eye(len(kept))

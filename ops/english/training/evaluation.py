@@ -1,4 +1,4 @@
-"""How well a pipeline tags and parses test sentences, with their own tokens or from raw text."""
+"""Evaluation of a pipeline's tags and trees on test sentences, with their own tokens or from raw text."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ DOCS_PER_BATCH = 256
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """Number of words and of those with the right tag, and the agreement of brackets (None if there are no trees)."""
+    """The numbers of words and of correctly tagged words, and the agreement of brackets (None without trees)."""
 
     words: int
     right: int
@@ -25,11 +25,11 @@ class Scores:
 
     @property
     def tag_accuracy(self) -> float:
-        """Right tags in percent of the gold words; a word that is tokenized differently counts as wrong."""
+        """The percentage of gold words with the right tag; a word that is tokenized differently counts as wrong."""
         return 100 * self.right / self.words
 
     def row(self) -> dict[str, float]:
-        """Return the figures in percent, rounded to two places."""
+        """Return the scores in percent, rounded to two decimal places."""
         row = {"tag_accuracy": round(self.tag_accuracy, 2)}
         if self.brackets is not None:
             agreed = self.brackets
@@ -51,7 +51,10 @@ def score(
 
 
 def evaluate(nlp: Language, sentences: Sequence[Sentence], *, raw: bool = False) -> Scores:
-    """Return the scores of a pipeline on sentences, each one Doc, given its gold words or (`raw`) running text."""
+    """Return the scores of a pipeline on sentences.
+
+    Each sentence is one Doc, made from its gold words or, if `raw` is set, from running text.
+    """
     docs = (
         nlp.make_doc(raw_text(sentence.words, sentence.tags)) if raw else Doc(nlp.vocab, words=sentence.words)
         for sentence in sentences
@@ -73,7 +76,7 @@ def compare(gold: Sequence[Sentence], predicted: Sequence[Sentence]) -> Scores:
 
 
 def sentence_of_doc(doc: Doc) -> Sentence:
-    """Return the words, tags and tree of an annotated Doc, its sentences' trees side by side under one ROOT."""
+    """Return the words, tags and tree of an annotated Doc; its sentences' trees become siblings under one ROOT."""
     trees = [read(tree) for sentence in doc.sents if (tree := sentence._.parse_string)]
     found = sentence_of_tree(Tree(ROOT, [child for tree in trees for child in tree.children]))
     tags = [token.tag_ for token in doc if not token.is_space]

@@ -1,4 +1,4 @@
-"""The training loss: cross-entropy of each head, and that of the complete sequence of depths."""
+"""The training loss: the cross-entropy of each head and of the complete sequence of depths."""
 
 from collections.abc import Sequence
 
@@ -15,12 +15,12 @@ def loss(tags: Tensor, scores: Tensor, heads: Sequence[int], batch: Batch, seque
     """Return the loss per word.
 
     Args:
-        tags: scores, `[words, tags]`.
-        scores: of the parser's heads, concatenated, `[words, sum of heads]`.
-        heads: outputs of each head.
+        tags: the scores of tags, `[words, tags]`.
+        scores: the concatenated scores of the parser's heads, `[words, sum of heads]`.
+        heads: number of outputs of each head.
         batch: the gold labels.
-        sequence_weight: weight of the joint sequence of the two depth heads; that of their separate losses is 1 minus
-            it.
+        sequence_weight: the weight of the joint sequence loss of the two depth heads; the weight of their separate
+            losses is `1 - sequence_weight`.
     """
     outputs = [tags, *_parts(scores, heads, -1)]
     weights = (1.0, 1 - sequence_weight, 1 - sequence_weight, 1.0, 1.0)

@@ -1,4 +1,4 @@
-"""The sentences of one training pass: all trees, a sample of the capped ones, all tagged sentences."""
+"""The sentences of one training pass: all trees, a sample of the capped sentences, and all tagged sentences."""
 
 from collections.abc import Sequence
 from random import Random
@@ -14,11 +14,11 @@ class Mixture:
     """Draws the sentences of each pass.
 
     Args:
-        trees, tagged: sentences that every pass reads, varied at the rate `variation`.
-        capped: sentences of which every pass reads a sample, without variation.
-        capped_sentences: size of that sample.
-        variation: rate of variants, from 0 to 1.
-        own_trees: share of the tagged sentences that get the network's own trees once `parse` was called.
+        trees, tagged: the sentences that every pass reads, varied at the rate `variation`.
+        capped: the sentences of which every pass reads a sample, without variation.
+        capped_sentences: size of this sample.
+        variation: the rate of variants, from 0 to 1.
+        own_trees: the share of the tagged sentences that get the network's own trees after `parse` was called.
     """
 
     def __init__(
@@ -52,13 +52,13 @@ class Mixture:
         self._parsed = own_trees(network, self._tagged, batcher)
 
     def words(self) -> int:
-        """Return about how many words a pass has."""
+        """Return the approximate number of words of a pass."""
         capped = sum(len(sentence.words) for sentence in self._capped)
         whole = sum(len(sentence.words) for sentence in (*self._trees, *self._tagged))
         return whole + capped * self._capped_sentences // max(1, len(self._capped))
 
     def counts(self) -> dict[str, float]:
-        """Return the occurrences of each word, with those in `capped` counting a quarter."""
+        """Return the number of occurrences of each word; an occurrence in `capped` counts as a quarter."""
         counts: dict[str, float] = {}
         for sentences, weight in ((self._trees, 1.0), (self._tagged, 1.0), (self._capped, 0.25)):
             for sentence in sentences:

@@ -25,8 +25,8 @@ class Architecture:
     Attributes:
         width: size of a word's vector.
         hidden: size of the BiLSTM's state in one direction.
-        layers: layers of the BiLSTM.
-        windows: layers of the CNN.
+        layers: number of layers of the BiLSTM.
+        windows: number of layers of the CNN.
         dropout: share of values that are dropped in training.
     """
 
@@ -38,7 +38,7 @@ class Architecture:
 
 
 class JointNetwork(nn.Module):
-    """A Reader under the tagger's and the parser's linear layers."""
+    """A Reader with the linear layers of the tagger and of the parser on top."""
 
     def __init__(self, inventory: Inventory, labels: Labels, sizes: Architecture) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Passes over the training sentences: steps of AdamW, while an average of the weights is also kept."""
+"""Training passes over the sentences with AdamW, which also maintain an average of the weights."""
 
 import json
 import math
@@ -32,12 +32,13 @@ class Trainer:
     Args:
         network: the network.
         batcher: makes its batches.
-        counts: occurrences of each word in training.
+        counts: number of occurrences of each word in training.
         steps: maximum number of steps; the learning rate falls to 0 at the last one.
         rate: the highest learning rate.
         sequence_weight: weight of the sequence of depths in the loss.
         unknown: a word that occurs n times is replaced by the unknown word with probability `unknown / (unknown + n)`.
-        teacher: a network whose scores are learnt with the same weight as the labels; `network` is made from it.
+        teacher: a network whose scores are learnt with the same weight as the labels; `network` is made from this
+            network. None trains without a teacher.
     """
 
     def __init__(
@@ -143,15 +144,15 @@ def run_passes(
     random: Random,
     progress: Callable[[str], None] = print,
 ) -> list[dict[str, Any]]:
-    """Do all passes and return of each its number, seconds, loss, and the scores on the development files.
+    """Do all passes and return each pass's number, CPU seconds, loss, and scores on the development files.
 
     Args:
-        trainer, mixture, batcher: what is trained, on what, in which batches.
-        passes: how many.
+        trainer, mixture, batcher: the trainer of the network, the source of the sentences, and the maker of batches.
+        passes: number of passes.
         own_trees: whether the network parses the tagged sentences after half of the passes and every fourth pass later.
-        dev: the development sentences, by name of file.
-        random: decides order, draws and variation.
-        progress: gets a line after each pass.
+        dev: the development sentences of each file, by the file's name.
+        random: the random generator for order, samples and variation.
+        progress: is called with a line of text after each pass.
     """
     curve = []
     began = time.process_time()

@@ -10,12 +10,12 @@ from pathlib import Path
 from ops.errors import InputError, one_line
 from ops.penn import ROOT, Tree, leaves, read
 
-_NOT_UTF8 = re.compile("[\udc80-\udcff]")  # what "surrogateescape" makes of bytes that are not UTF-8
+_NOT_UTF8 = re.compile("[\udc80-\udcff]")  # how "surrogateescape" represents bytes that are not UTF-8
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """Words and tags, `[n]` each, with the tree over them (its top ROOT) if there is one."""
+    """Words and tags, `[n]` each, and the tree over them, with ROOT at the top, if there is one."""
 
     words: list[str]
     tags: list[str]
@@ -30,10 +30,10 @@ def sentence_of_tree(tree: Tree) -> Sentence:
 
 
 def read_trees(path: Path) -> list[Sentence]:
-    """Return the sentences of a file of bracketed trees, one a line.
+    """Return the sentences of a file with one bracketed tree per line.
 
     Raises:
-        InputError: the file does not exist or has no sentence, or a line, which is named, cannot be read.
+        InputError: the file does not exist or has no sentence, or a line cannot be read; the message names the line.
     """
     sentences = []
     for number, line in _lines(path):
@@ -49,7 +49,7 @@ def read_tags(path: Path) -> list[Sentence]:
     """Return the sentences of a file of word, tab and tag, a blank line after each sentence.
 
     Raises:
-        InputError: the file does not exist or has no sentence, or a line, which is named, has other columns.
+        InputError: the file does not exist or has no sentence, or a line has other columns; the message names the line.
     """
     sentences = []
     words: list[str] = []

@@ -1,4 +1,4 @@
-"""English text that every machine has: the docstrings of the standard library and of the core dependencies."""
+"""English text that is available on every machine: docstrings of the standard library and the core dependencies."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from ops.sources.source_format import Part, Piece, Source, SourceFormat
 STANDARD_LIBRARY = "stdlib"
 PACKAGES = ("datasets", "numpy", "pyarrow", "ray", "spacy", "torch", "transformers")
 META = ("package", "module")
-# Pieces of what is large, so that no worker has the last one for itself.
+# Number of pieces of large packages, so that the work does not end with one worker reading a large package alone.
 _PIECES = {STANDARD_LIBRARY: 3, "ray": 3, "torch": 5, "transformers": 2}
-# Where statements stand in a node, in the order of their lines.
+# The fields of a syntax node that contain statements, in the order of their lines.
 _STATEMENTS = ("body", "handlers", "orelse", "finalbody")
 _SKIPPED = {
     "__pycache__",
@@ -49,7 +49,7 @@ _SKIPPED_PATHS = {"ray/rllib", "torch/_inductor", "transformers/models"}
 
 
 def pydocs_pieces() -> list[str]:
-    """Return the pieces that `pydocs` is read in, always the same: `stdlib:0`, `stdlib:1`, ..., `datasets:0`, ..."""
+    """Return the fixed list of pieces of `pydocs`: `stdlib:0`, `stdlib:1`, ..., `datasets:0`, ..."""
     return [f"{name}:{part}" for name in (STANDARD_LIBRARY, *PACKAGES) for part in range(_PIECES.get(name, 1))]
 
 
@@ -57,7 +57,7 @@ def package_versions(packages: tuple[str, ...] = PACKAGES) -> dict[str, str]:
     """Return the version of Python, and of each of these packages.
 
     Raises:
-        InputError: one of them is not installed.
+        InputError: one of the packages is not installed.
     """
     versions = {STANDARD_LIBRARY: ".".join(map(str, sys.version_info[:3]))}
     for package in packages:
@@ -70,18 +70,18 @@ def package_versions(packages: tuple[str, ...] = PACKAGES) -> dict[str, str]:
 
 
 def read_pydocs(piece: str, parts: Mapping[str, int] = _PIECES) -> Iterator[Row | Broken]:
-    """Return the docstrings of one piece as prose, in the order of files and lines; modules are parsed, never run.
+    """Yield the docstrings of one piece as prose, in the order of files and lines; modules are parsed but never run.
 
-    `doc_id` is `module:qualified name`, metadata are package and module. Left out: tests, vendored copies,
-    modules of tables, and ray/rllib, torch/_inductor and transformers/models, which take long and repeat
-    themselves. A file that cannot be parsed is `broken`.
+    `doc_id` is `module:qualified name`, and the metadata are package and module. Tests, vendored copies and modules of
+    tables are left out. So are ray/rllib, torch/_inductor and transformers/models, which take long and are repetitive.
+    A file that cannot be parsed is `broken`.
 
     Args:
         piece: one of `pydocs_pieces`.
-        parts: in how many pieces a package is read, where it is more than one.
+        parts: the number of pieces of each package with more than one piece.
 
     Raises:
-        InputError: its package is not installed.
+        InputError: the piece's package is not installed.
     """
     package = piece.partition(":")[0]
     root, files = _files_of(piece, parts)
@@ -103,14 +103,14 @@ def read_pydocs(piece: str, parts: Mapping[str, int] = _PIECES) -> Iterator[Row 
 
 
 def module_bytes(piece: str, last: str | None = None) -> int:
-    """Return the bytes of a piece's modules up to the module `last`, itself included; None: of all.
+    """Return the number of bytes of a piece's modules up to and including the module `last`; of all modules if None.
 
     Args:
         piece: one of `pydocs_pieces`.
         last: a module of the piece, as in the metadata of its rows.
 
     Raises:
-        InputError: its package is not installed.
+        InputError: the piece's package is not installed.
     """
     root, files = _files_of(piece)
     stop = next((i + 1 for i, file in enumerate(files) if _module(file) == last), len(files))
@@ -118,7 +118,7 @@ def module_bytes(piece: str, last: str | None = None) -> int:
 
 
 def _files_of(piece: str, parts_of: Mapping[str, int] = _PIECES) -> tuple[str, list[str]]:
-    """Return the folder of a piece's modules, and their files below it in the order in which they are read."""
+    """Return the folder of a piece's modules, and the relative paths of their files in the order of reading."""
     package, _, part = piece.partition(":")
     number, parts = int(part), parts_of.get(package, 1)
     if package != STANDARD_LIBRARY:
@@ -150,7 +150,7 @@ def _docstrings(node: ast.AST, name: str) -> Iterator[tuple[str, str]]:
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """Switch the search for cycles off: a tree has none, and looking for them takes longer than parsing."""
+    """Disable garbage collection: a syntax tree has no cycles, and searching for them takes longer than parsing."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -208,7 +208,7 @@ class _Pydocs(SourceFormat):
         return float(module_bytes(piece.file))
 
     def extent_of(self, piece: Piece, rows: Sequence[Row | Broken]) -> float:
-        """Return the bytes of the modules up to that of the last row."""
+        """Return the number of bytes of the modules up to and including the module of the last row."""
         last = next((row.meta["module"] for row in reversed(rows) if isinstance(row, Row)), None)
         return float(module_bytes(piece.file, last)) if last else 0.0
 

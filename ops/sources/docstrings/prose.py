@@ -1,4 +1,4 @@
-"""The prose of a docstring: what is left without code, tables, fields and markup."""
+"""The prose of a docstring: its text without code, tables, fields and markup."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 from ops.sources.docstrings.sentences import prose_sentences
 
-# Titles over lists of names, code or citations, of NumPy ("Parameters", underlined) and Google ("Args:").
+# Titles of sections with names, code or citations, in the styles of NumPy ("Parameters", underlined) and Google
+# ("Args:").
 _FIELDS = (
     "args|params?|parameter|keyword args|kwargs|returns?|return type|return values?|yields?|receives?|"
     "raises?|throws|warns|exceptions?|attributes?|properties|fields|members|variables|constants|methods|"
@@ -34,8 +35,8 @@ _SIGNATURE = re.compile(r"[\w.]+\(.*\)(?:\s*(?:->|=>|:|=|--).*)?$")
 _NAMED = re.compile(r"[*`]*\w[\w.\-]*[*`]*\s*(?:\([^)]*\)\s*)?(?::\s|:$|--?\s|=)")
 _FENCE = re.compile(r"\s*(?:```|~~~)")
 
-# Markup of reStructuredText, Markdown and HTML, and what it gives way to; what it cannot be without comes first, since
-# most texts have none, and looking for it is cheaper.
+# Markup of reStructuredText, Markdown and HTML: a string that every match contains, the pattern, and the replacement.
+# The string is searched first, because most texts do not contain it and this search is cheaper.
 _MARKUP = (
     ("<", re.compile(r"<!--.*?-->|</?[a-zA-Z][^<>]*>(?!`)"), ""),
     ("![", re.compile(r"!\[[^\]]*\]\([^)]*\)"), ""),
@@ -61,10 +62,10 @@ _MARKUP = (
 
 
 def docstring_prose(docstring: str) -> str:
-    """Return the paragraphs of prose in a docstring, one a line, blank lines between them; may be empty.
+    """Return the paragraphs of prose in a docstring, each on one line with blank lines between; may be empty.
 
-    Doctests, fenced and indented code, tables, parameter and field sections, headings, signatures and bare
-    links go; bullets, roles and other markup of reStructuredText and Markdown give way to their text.
+    Doctests, fenced and indented code, tables, parameter and field sections, headings, signatures and bare links are
+    removed. Bullets, roles and other markup of reStructuredText and Markdown are replaced by their text.
 
     >>> docstring_prose("Add a :class:`~os.Row`.\\n\\nArgs:\\n    row: The row.\\n\\n>>> add(row)")
     'Add a Row.'
@@ -76,7 +77,7 @@ def docstring_prose(docstring: str) -> str:
 
 
 def _kept_lines(lines: list[str]) -> Iterator[str]:
-    """Return the lines that may be prose, blank where something was left out."""
+    """Yield the lines that may be prose, with blank lines in place of removed lines."""
     place = 0
     in_field_section = False
     while place < len(lines):
@@ -138,7 +139,7 @@ def _next_blank(lines: list[str], place: int) -> int:
 
 
 def _block_stop(lines: list[str], place: int) -> int:
-    """Return where the block stops that is indented more deeply than this line."""
+    """Return the index of the line after the block that is indented more deeply than this line."""
     edge = _indent(lines[place])
     return next(
         (at for at in range(place + 1, len(lines)) if lines[at].strip() and _indent(lines[at]) <= edge),
@@ -147,7 +148,10 @@ def _block_stop(lines: list[str], place: int) -> int:
 
 
 def _paragraphs(lines: list[str]) -> Iterator[list[str]]:
-    """Return runs of lines at one indent; a bullet opens one of its own, a term over its definition is left out."""
+    """Yield blocks of lines with the same indent.
+
+    A bullet starts a new block, and a term above its indented definition is left out.
+    """
     paragraph: list[str] = []
     indent = 0
     for line in [*lines, ""]:

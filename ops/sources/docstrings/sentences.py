@@ -1,4 +1,4 @@
-"""The sentences of a paragraph that read as English, for sources that mix prose with code."""
+"""Selection of the sentences of a paragraph that are English prose, for sources that mix prose with code."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _FUNCTION_WORD = re.compile(
 )
 _MIN_WORDS = 3
 _MAX_WORDS = 100
-_WITHOUT_FUNCTION_WORD = 5  # words: a longer row of content words is a list
+_WITHOUT_FUNCTION_WORD = 5  # words: a longer sequence without a function word is a list
 _WORD_SHARE = 0.7
 
 
 def prose_sentences(paragraph: str) -> list[str]:
-    """Return the sentences of a one-line paragraph that look like whole English ones, labels like `Note:` taken off.
+    """Return the sentences of a one-line paragraph that are complete English prose, without labels such as `Note:`.
 
     >>> prose_sentences("Note: It returns the sum. See x[i] = 3. For example:")
     ['It returns the sum.']
@@ -38,7 +38,7 @@ def prose_sentences(paragraph: str) -> list[str]:
 
 
 def is_prose(sentence: str) -> bool:
-    """Tell whether a sentence starts and ends like one, is mostly words, and holds no code."""
+    """Return whether a text starts and ends like a sentence, is mostly words, and contains no code."""
     tokens = sentence.split()
     words = sum(_WORD.fullmatch(token) is not None for token in tokens)
     return (
