@@ -1,4 +1,4 @@
-"""Figures: their style, colours, panels and labels, and their files, each as PNG, SVG and PDF in one step."""
+"""Figures: style, colours, panels and labels, and saving each figure as PNG, SVG and PDF in one step."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
@@ -18,26 +18,26 @@ from ops.storage.store import Store
 DPI = 300
 PANEL_COLUMNS = 4
 COLUMN, PAGE = 85 / 25.4, 180 / 25.4  # widths that journals print, in inches
-LETTERS = 7  # points of the smallest letters in print
-TITLE_LETTERS = 100  # that a title of a page's width has room for
+LETTERS = 7  # size of the smallest letters in print, in points
+TITLE_LETTERS = 100  # maximum length of a line of a title on a figure as wide as a page
 STYLE: dict[Any, Any] = {
     "font.size": 8, "axes.titlesize": 8, "axes.labelsize": 8, "figure.titlesize": 9,
     "xtick.labelsize": LETTERS, "ytick.labelsize": LETTERS, "legend.fontsize": LETTERS,
     "lines.linewidth": 1.0, "lines.markersize": 3, "axes.linewidth": 0.6, "legend.frameon": False,
     "axes.spines.top": False, "axes.spines.right": False, "image.cmap": "viridis",
 }  # fmt: skip
-# Okabe and Ito's colours, which people with any colour vision can distinguish, but for yellow, which no print shows.
+# Okabe and Ito's colours, which people with any colour vision can distinguish. Yellow is omitted: it is pale in print.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 BLUE, VERMILLION, GREEN, PURPLE, SKY, AMBER, BLACK = COLOURS
 GREY, PALE = "#808080", "#D9D9D9"
-# Letters on a coloured ground, which stay as they are on a dark page: neither is grey.
+# Colours of letters on a coloured ground. They are not grey, so a dark page does not change them.
 ON_PALE, ON_DARK = "#1B0F2B", "#FFF8E1"
-SEQUENTIAL, DIVERGING = "viridis", "RdBu_r"  # of numbers from low to high, and of numbers around 0
-BAND: dict[str, Any] = {"alpha": 0.18, "linewidth": 0}  # of an interval around a line
+SEQUENTIAL, DIVERGING = "viridis", "RdBu_r"  # for numbers from low to high, and for numbers around 0
+BAND: dict[str, Any] = {"alpha": 0.18, "linewidth": 0}  # an interval around a line
 _DASHES = ("-", "--", ":", "-.")
 _DISTANCES, _NEAR = (2, 5, 9, 14, 20, 27, 35, 45), 6  # points between a point and its text; without a line up to here
 _ANGLES = np.pi * np.array([0.5, -0.5, 0, 1, 0.25, 0.75, -0.25, -0.75, 0.125, 0.375, 0.625, 0.875])
-# How what was measured is drawn in every figure, and what it is compared with, in the order of the comparisons.
+# How every figure draws measured values (OWN) and what they are compared with (NULLS, in the order of comparisons).
 OWN: dict[str, Any] = {"color": BLUE, "marker": "o", "linestyle": "-", "markersize": 3}
 NULLS: tuple[dict[str, Any], ...] = (
     {"color": VERMILLION, "marker": "s", "linestyle": "--", "markersize": 3},
@@ -59,7 +59,7 @@ def figure_files(name: str) -> list[str]:
 def save_figure(store: Store, name: str, figure: Figure) -> list[str]:
     """Commit a figure as `name`.png, .svg and .pdf, and return these names; the same figure gives the same bytes."""
     with matplotlib.rc_context(_FILES):
-        # Where everything stands is found once, not again for every kind of file.
+        # The layout is computed once, not again for every kind of file.
         figure.draw_without_rendering()
         figure.set_layout_engine("none")
         for kind, undated in _UNDATED.items():
@@ -72,14 +72,14 @@ def save_figure(store: Store, name: str, figure: Figure) -> list[str]:
 
 
 def for_print(draw: Callable[Arguments, Figure]) -> Callable[Arguments, Figure]:
-    """Make a function draw in the style of `STYLE`, whatever the style is when its figure is saved."""
+    """Make a function draw its figure in the style `STYLE`, regardless of the style in use when the figure is saved."""
 
     @wraps(draw)
     def styled(*given: Arguments.args, **named: Arguments.kwargs) -> Figure:
         with matplotlib.rc_context(STYLE):
             figure = draw(*given, **named)
         for axes in figure.axes:
-            # Ticks are made when a figure is saved.
+            # Ticks are created only when a figure is saved, so their style is set here.
             axes.tick_params(which="both", labelsize=LETTERS, width=0.6)
         return figure
 
@@ -87,29 +87,29 @@ def for_print(draw: Callable[Arguments, Figure]) -> Callable[Arguments, Figure]:
 
 
 def distinct_lines(count: int) -> list[dict[str, Any]]:
-    """Return the looks of so many lines that have no order, no two of 28 alike in colour and dashes."""
+    """Return the looks of `count` unordered lines; up to 28 lines all differ in colour or dashes."""
     n = len(COLOURS)
     return [{"color": COLOURS[i % n], "linestyle": _DASHES[i // n % len(_DASHES)]} for i in range(count)]
 
 
 def ordered_colours(count: int) -> list[Any]:
-    """Return colours for so many lines that have an order, such as layers, from dark to light."""
+    """Return colours for `count` ordered lines, such as layers, from dark to light."""
     return list(matplotlib.colormaps[SEQUENTIAL](np.linspace(0, 0.9, count)))
 
 
 def label_points(
     panel: Axes, points: Floats, texts: Sequence[str], halo: bool = False, lines: Floats | None = None
 ) -> None:
-    """Write a text next to each point of a panel, so that no two texts overlap; a thin line leads to one further away.
+    """Write a text next to each point of a panel without overlaps; a thin line leads to a text that is further away.
 
-    The limits of the panel are to be final, and the texts are placed for the size that its figure has.
+    Set the limits of the panel and the size of its figure before the call, because the places depend on them.
 
     Args:
         panel: the panel.
-        points: where they are in the panel's data, `[n, 2]`.
-        texts: what is written at each.
-        halo: write them onto the points where there is room, on a pale ground.
-        lines: what they should not cover either, from one end to the other, `[lines, 2, 2]`.
+        points: the points in data coordinates, `[n, 2]`.
+        texts: the text for each point.
+        halo: write the texts onto the points where there is room, on a pale ground.
+        lines: the two ends of each line that the texts should not cover either, `[lines, 2, 2]`.
     """
     figure = panel.get_figure(root=True)
     if figure is None or not len(points):
@@ -119,7 +119,7 @@ def label_points(
     inside, scale = panel.get_window_extent(), figure.dpi / 72
     at = panel.transData.transform(points)
     ground = {"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.7} if halo else None
-    # What is taken: left, lower, right and upper edges of boxes, in pixels.
+    # Boxes that are taken: their left, lower, right and upper edges, in pixels.
     taken = [] if halo else [np.concatenate([at - 2 * scale, at + 2 * scale], 1)]
     for ends in [] if lines is None else panel.transData.transform(lines.reshape(-1, 2)).reshape(-1, 2, 2):
         steps = np.linspace(0, 1, max(int(np.hypot(*(ends[1] - ends[0])) / (3 * scale)), 2))[:, None]
@@ -144,23 +144,23 @@ def label_points(
 def _free_place(
     place: Floats, half: Floats, scale: float, inside: Bbox, taken: Floats, onto: bool
 ) -> tuple[Floats, Floats, float]:
-    """Return how far from a point a text stands freely.
+    """Return a place for a text near a point that covers as little as possible.
 
     Args:
         place: the point, in pixels.
         half: half the width and height of the text, in pixels.
-        scale: pixels of a point of print.
+        scale: pixels per point of print.
         inside: the panel.
-        taken: edges of what the text should not cover, `[boxes, 4]`, in pixels.
-        onto: whether it may stand on the point itself.
+        taken: edges of the boxes that the text should not cover, `[boxes, 4]`, in pixels.
+        onto: whether the text may cover the point itself.
 
     Returns:
-        The way from the point to the middle of the text in pixels, the edges of the box that the text takes, `[1, 4]`,
+        The offset of the text's middle from the point in pixels, the edges of the box that the text takes, `[1, 4]`,
         and the distance between point and text in points of print.
     """
     distances = np.array((-np.inf, *_DISTANCES) if onto else _DISTANCES)
     ways = np.column_stack([np.cos(_ANGLES), np.sin(_ANGLES)])
-    # From its middle to its edge, a text reaches so far in each direction.
+    # Distance from the middle of the text to its edge in each direction.
     reach = (half / np.maximum(np.abs(ways), 1e-9)).min(1)
     far = np.maximum(reach + distances[:, None] * scale, 0.0)
     offsets = (far[..., None] * ways).reshape(-1, 2)
@@ -168,20 +168,20 @@ def _free_place(
     outside = np.maximum(inside.min - low, 0).sum(1) + np.maximum(high - inside.max, 0).sum(1)
     sides = np.minimum(high[:, None], taken[:, 2:]) - np.maximum(low[:, None], taken[:, :2])
     covered = np.maximum(sides, 0).prod(2).sum(1)
-    # Of places that are as free, the first is the nearest.
+    # Of equally free places, argmin takes the first, which is the nearest.
     best = int((3 * outside * half[1] + covered).argmin())
     return offsets[best], np.concatenate([low[best], high[best]])[None], float(distances[best // len(ways)])
 
 
 def save_figures(store: Store, folder: str, drawings: Mapping[str, Callable[[], Figure]]) -> list[str]:
     """Draw each figure, commit it as the files of `folder`/name, and return their names."""
-    # Ticks are made only when a figure is saved, so the size of the letters must hold until then.
+    # Ticks are created only when a figure is saved, so the size of the letters must be set until then.
     with matplotlib.rc_context({"font.size": 9}):
         return [file for name, draw in drawings.items() for file in save_figure(store, f"{folder}/{name}", draw())]
 
 
 def titled(title: str, model: str) -> str:
-    """Return a title that names a model, on a line of its own where one is too short.
+    """Return a title that names a model, on a second line if one line is too short.
 
     >>> titled("Norms", "sample")
     'Norms, sample'
@@ -197,10 +197,10 @@ def panels(count: int, title: str, square: bool = False, own_scales: bool = Fals
     """Return a figure as wide as a page with `count` panels that share their axes, and the panels, row by row.
 
     Args:
-        count: number of panels; what is left of the last row stays empty.
+        count: number of panels; the rest of the last row stays empty.
         title: the figure's title.
         square: make the panels about as high as wide.
-        own_scales: let each panel have its own scale upwards.
+        own_scales: give each panel its own vertical scale.
     """
     columns = min(count, PANEL_COLUMNS if count not in (5, 6) else 3)
     rows = -(-count // columns)
@@ -214,7 +214,7 @@ def panels(count: int, title: str, square: bool = False, own_scales: bool = Fals
 
 
 def label_outer(all_axes: list[Axes], x: str, y: str) -> None:
-    """Name the axes of a figure that `panels` made: `x` at the lowest ones, `y` at the leftmost."""
+    """Label the outer axes of a figure made by `panels`: `x` on the lowest panels, `y` on the leftmost."""
     columns = all_axes[0].get_gridspec().ncols  # type: ignore[union-attr]
     for i, axes in enumerate(all_axes):
         if i % columns == 0:

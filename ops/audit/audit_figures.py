@@ -33,7 +33,7 @@ _SERIES = {
 
 
 def draw_audit(store: Store, run: AuditedRun, model: str = "") -> list[str]:
-    """Draw the figures and return the file names; none if no neuron is explained."""
+    """Draw the figures and return the file names; return none if no neuron is explained."""
     drawings = {}
     if len(run.explained):
         drawings["transfer"] = lambda: transfer_figure(run.transfers, model)
@@ -48,12 +48,12 @@ def transfer_figure(transfers: dict[str, Transfers], model: str = "") -> Figure:
 
     The smaller cells of the diagonal show the transfer between two halves of the same data set, which is the highest
     that can be reached. Next to the matrix is that of data sets permuted over documents, which then have the same
-    content: with enough winners, its cells are around 1. Below each name is the gain of the own cards in that data set:
-    the smaller it is, the less certain is its column.
+    content: with enough winners, its cells are around 1. Below each name is the gain of that data set's own cards:
+    the smaller it is, the less certain its column is.
 
     Args:
-        transfers: the sums of the neurons, and of the controls that there are.
-        model: its name.
+        transfers: the sums over neurons, and those of the available controls.
+        model: name of the model.
     """
     shown = [name for name in (NEURONS, PERMUTED) if name in transfers]
     datasets = len(transfers[NEURONS].names)
@@ -66,18 +66,18 @@ def transfer_figure(transfers: dict[str, Transfers], model: str = "") -> Figure:
         halves = transfers.get(HALVES) if name == NEURONS else None
         _matrix(panel, transfers[name], halves, cell)
         panel.set_title(_TITLES[name])
-        panel.set_xlabel("asked in")
+        panel.set_xlabel("tested on")
         if number % columns == 0:
-            panel.set_ylabel("learned in")
+            panel.set_ylabel("learned on")
     colours = ScalarMappable(Normalize(0, 1), SEQUENTIAL)
     figure.colorbar(colours, ax=grid, extend="both", shrink=0.7, pad=0.02, label="transfer")
-    notes = ["Transfer: gain of the other data set's cards over gain of the own cards, sums over explained neurons."]
+    notes = ["Transfer: gain of the row's cards / gain of the column's own cards, summed over explained neurons."]
     diagonal = "Small cells: between two halves of one data set. " if HALVES in transfers else ""
-    notes += [f"{diagonal}No cell: own cards gain nothing. Below a name: mean gain of its own cards."]
+    notes += [f"{diagonal}Empty cell: own cards gain nothing. Below a name: mean gain of own cards."]
     if PERMUTED in transfers:
-        notes.append("Permuted: they are alike then; where all have winners enough, cells are around 1.")
+        notes.append("Permuted data sets are similar: with enough winners, their cells are around 1.")
     figure.supxlabel("\n".join(notes), fontsize=LETTERS)
-    figure.suptitle(titled("How far what is learned in one data set holds in another", model))
+    figure.suptitle(titled("How well explanations carry over from one data set to another", model))
     return figure
 
 
@@ -114,11 +114,11 @@ def _matrix(panel: Axes, sums: Transfers, halves: Transfers | None, cell: float)
 
 @for_print
 def illusion_figure(neurons: dict[str, pa.Table], model: str = "") -> Figure:
-    """Draw the median and quartiles of the illusion by layer, over the neurons and poles whose transfer is known.
+    """Draw the median and quartiles of the illusion by layer, over neurons and poles with known transfer.
 
     Args:
         neurons: rows of audit/neurons/ with `layer` and `illusion`, and those of the controls.
-        model: its name.
+        model: name of the model.
     """
     figure = Figure(figsize=(PAGE, 3.2), layout="constrained")
     panel = figure.subplots()
@@ -141,7 +141,7 @@ def illusion_figure(neurons: dict[str, pa.Table], model: str = "") -> Figure:
     panel.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     panel.set_xlabel("layer")
     panel.set_ylabel("illusion (1 - transfer)")
-    panel.set_title("Median and quartiles over explained neurons and poles whose transfer is known, with their number")
+    panel.set_title("Median and quartiles over explained neurons and poles with known transfer (number in legend)")
     figure.legend(*panel.get_legend_handles_labels(), loc="outside lower center", ncols=3)
     figure.suptitle(titled("How much of an explanation is an illusion of its data set", model))
     return figure

@@ -21,20 +21,20 @@ _KINDS = {
     "moved": "how far neurons of later layers move\n(mean, in their standard deviations)",
     "output": "how far the classifier's output moves\n(total variation, 0 to 1)",
 }
-_OWN, _RANDOM = "neurons that have most of a property", "random neurons of the same layer and a like spread"
+_OWN, _RANDOM = "neurons highest in a property", "random neurons of the same layer with a similar spread"
 _OWN_LOOK: dict[str, Any] = {"color": BLUE, "marker": "o", "linestyle": "", "markersize": 3.5}
 _RANDOM_LOOK: dict[str, Any] = {"color": GREEN, "marker": "x", "linestyle": "", "markersize": 3}
 Null = Mapping[Neuron, Mapping[Neuron, Effect]]  # for each neuron, the random ones that it is compared with
 
 
 def draw_ablation(store: Store, ablation: pa.Table, random: Null, model: str = "") -> list[str]:
-    """Draw the figure and return the file names; none if no neuron has a known effect.
+    """Draw the figure and return the file names; return none if no neuron has a known effect.
 
     Args:
         store: the run's folder.
         ablation: the table.
-        random: effects of the random neurons drawn for each neuron, all by layer and unit.
-        model: its name, for the title.
+        random: for each neuron, the effects of the random neurons drawn for it; neurons are given by layer and unit.
+        model: name of the model, for the title.
     """
     if not _kinds(ablation):
         return []
@@ -43,9 +43,9 @@ def draw_ablation(store: Store, ablation: pa.Table, random: Null, model: str = "
 
 @for_print
 def effects_figure(ablation: pa.Table, random: Null, model: str = "") -> Figure:
-    """Draw neurons' effects and the null: all of them by layer, and those that exceed the null's mean most.
+    """Draw neurons' effects and the null: all of them by layer, and those that most exceed the null's mean.
 
-    There is a row of panels for the neurons of later layers and, with a classifier, one for its output.
+    One row of panels shows the effect on neurons of later layers. With a classifier, a second row shows its output.
     """
     rows, kinds = ablation.to_pylist(), _kinds(ablation)
     figure = Figure(figsize=(PAGE, 0.8 + 2.6 * len(kinds)), layout="constrained")
@@ -66,16 +66,16 @@ def effects_figure(ablation: pa.Table, random: Null, model: str = "") -> Figure:
                 axis.set_major_locator(LogLocator(subs=(1, 2, 5) if max(every) < 100 * min(every) else (1,)))
                 axis.set_major_formatter("{x:g}")
                 axis.set_minor_formatter(NullFormatter())
-    panels[0, 0].set_title("all that were set to their mean")
-    panels[0, 1].set_title("first by their effect over the mean of those drawn")
+    panels[0, 0].set_title("all neurons set to their mean")
+    panels[0, 1].set_title("largest effects relative to the random neurons")
     panels[-1, 0].set_xlabel("layer")
     figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
-    figure.suptitle(titled("Neurons set to their mean: what they do to others", model))
+    figure.suptitle(titled("Setting a neuron to its mean: the effect on others", model))
     return figure
 
 
 def _kinds(ablation: pa.Table) -> list[str]:
-    """Return the kinds of effects that some neuron has."""
+    """Return the kinds of effects that are known for some neuron."""
     return [kind for kind in _KINDS if ablation[kind].null_count < ablation.num_rows]
 
 
@@ -89,7 +89,7 @@ def _by_layer(panel: Axes, own: Points, drawn: Points) -> None:
 
 
 def _first(panel: Axes, own: Points, beside: Mapping[Neuron, Points]) -> None:
-    """Draw the neurons whose effects exceed the mean of those drawn for them most, one line each."""
+    """Draw the neurons whose effects most exceed the mean of their random neurons, one line each."""
     nulls = {neuron: list(points.values()) for neuron, points in beside.items()}
     named = sorted((n for n in own if nulls[n]), key=lambda n: (-own[n] / max(float(np.mean(nulls[n])), 1e-12), n))[
         :FIRST
@@ -103,5 +103,5 @@ def _first(panel: Axes, own: Points, beside: Mapping[Neuron, Points]) -> None:
 
 
 def _finite(effects: Mapping[Neuron, Effect], kind: str) -> Points:
-    """Return the effects of this kind that are known."""
+    """Return the known effects of this kind."""
     return {neuron: getattr(e, kind) for neuron, e in effects.items() if np.isfinite(getattr(e, kind))}

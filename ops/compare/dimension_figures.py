@@ -36,11 +36,11 @@ def draw_dimensions(
 
     Args:
         store: the run's folder.
-        properties: by name a value for each neuron, `[neurons]`.
-        widths: units of each layer.
+        properties: the values of each property by its name, `[neurons]`.
+        widths: number of units of each layer.
         rotated: the table compare/rotated.
         units: first and last unit of the heat maps; narrower layers show their last units.
-        model: its name, for the titles.
+        model: name of the model, for the titles.
     """
     drawings: dict[str, Callable[[], Figure]] = {}
     shown = [name for name in HEAT_MAPS if name in properties]

@@ -33,7 +33,7 @@ def curves_figure(diversity: pa.Table, model: str) -> Figure:
         ratio = own["sse"].to_numpy() / np.where(uniform > 0, uniform, np.nan)
         right.plot(clusters, ratio, "o-", markersize=3, color=color)
     left.set_title("winners (dotted: a uniform sample of sentences)")
-    left.set_ylabel("squared distance to the nearest centre, mean")
+    left.set_ylabel("mean squared distance to the nearest centre")
     right.set_title("winners relative to the uniform sample")
     right.set_ylabel("ratio of the squared distances")
     right.axhline(1, color="0.7", linewidth=0.8)
@@ -41,7 +41,7 @@ def curves_figure(diversity: pa.Table, model: str) -> Figure:
         panel.set_xscale("log")
         panel.set_xticks(numbers, [str(n) for n in numbers])
         panel.minorticks_off()
-        panel.set_xlabel("clusters of k-means")
+        panel.set_xlabel("k-means clusters")
     figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=6)
     figure.suptitle(titled("How diverse the winners of a layer are (after Oba 2021, Figure 3)", model))
     return figure

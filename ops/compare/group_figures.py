@@ -19,9 +19,9 @@ def draw_groups(store: Store, tables: dict[str, pa.Table], layer: int, model: st
 
     Args:
         store: the run's folder.
-        tables: those of the part.
-        layer: whose map is drawn next to that of all layers.
-        model: its name, for the titles.
+        tables: the tables of the part `groups`.
+        layer: the layer whose map is drawn next to that of all layers.
+        model: name of the model, for the titles.
     """
     drawings = {
         "maps": lambda: draw_maps(tables, layer, model),
@@ -44,7 +44,7 @@ def draw_maps(tables: dict[str, pa.Table], layer: int, model: str = "") -> Figur
     _scatter(panels[1], tables["compare/joint_groups"], "{n:,} neurons of all layers")
     _scatter(panels[2], of_layer["compare/sentence_groups"], f"{{n:,}} sentences by layer {layer}")
     panels[0].set_ylabel("second t-SNE axis (no unit)")
-    figure.suptitle(titled("Groups of k-means, by number, on a t-SNE map (after Oba 2021, Figure 4)", model))
+    figure.suptitle(titled("Numbered k-means groups on a t-SNE map (after Oba 2021, Figure 4)", model))
     for panel, table in zip(
         panels,
         (of_layer["compare/groups"], tables["compare/joint_groups"], of_layer["compare/sentence_groups"]),
@@ -69,7 +69,7 @@ def _scatter(panel: Axes, table: pa.Table, title: str) -> None:
 
 
 def _number_groups(panel: Axes, table: pa.Table) -> None:
-    """Write each group's number where most of its points are."""
+    """Write each group's number at its most central point."""
     group, places = table["group"].to_numpy(), np.column_stack([table["x"].to_numpy(), table["y"].to_numpy()])
     numbers = np.unique(group).tolist()
     if not numbers:
@@ -94,7 +94,7 @@ def draw_quality(quality: pa.Table, model: str = "") -> Figure:
         for panel, (name, title) in zip(panels[:, column], _MEASURES.items(), strict=True):
             for key, label, look in (
                 (name, "activations", OWN),
-                (f"{name}_of_shuffled", "activations shuffled over the sentences", NULLS[1]),
+                (f"{name}_of_shuffled", "activations shuffled over sentences", NULLS[1]),
             ):
                 values = [_known([row[key] for row in own if row["groups"] == number]) for number in numbers]
                 panel.plot(numbers, [np.mean(v) if v else np.nan for v in values], label=label, **look)

@@ -28,12 +28,12 @@ def universal_figure(universal: pa.Table, model: str, other: str) -> Figure:
     thresholds = [row["threshold"] for row in whole]
     for name, label, look in (
         ("correlated", "best match in the other run", OWN),
-        ("rotated", "best axis of its rotated layers", NULLS[0]),
+        ("rotated", "best axis of rotated layers", NULLS[0]),
     ):
         if all(row[name] is not None for row in whole):
             panels[0].plot(thresholds, [row[name] for row in whole], label=label, **look)
     panels[0].set_title("best match, all layers")
-    panels[0].set_xlabel("absolute correlation above")
+    panels[0].set_xlabel("minimum absolute correlation")
     panels[0].set_ylabel("share of units")
     if rotated:
         step = -(-len(layers) // MOST_LABELS)
@@ -43,7 +43,7 @@ def universal_figure(universal: pa.Table, model: str, other: str) -> Figure:
             panels[1].plot(thresholds, shares, color=colour, label=named)
         panels[1].axvline(UNIVERSAL_FROM, color="0.6", linewidth=0.8, linestyle=":")
         panels[1].set_title(f"excess over rotated layers, by layer (dotted: {UNIVERSAL_FROM})")
-        panels[1].set_xlabel("excess above")
+        panels[1].set_xlabel("minimum excess")
     for panel in panels:
         panel.set_ylim(-0.02, 1.02)
     listed = [panel.get_legend_handles_labels() for panel in panels]

@@ -14,7 +14,7 @@ _LINES = {
         ("correlation_of_rotated", "nearest axis of a random rotation", NULLS[0]),
         ("correlation_of_shuffled", "nearest neuron, sentences shuffled", NULLS[1]),
     ),
-    "share of winners in common": (
+    "share of common winners": (
         ("overlap", "nearest neuron", OWN),
         ("overlap_of_shuffled", "random sentences as winners", NULLS[2]),
     ),
@@ -49,5 +49,5 @@ def nearest_figure(nearest: pa.Table, model: str = "") -> Figure:
     more, names = panels[0][1].get_legend_handles_labels()
     every = dict(zip([*labels, *names], [*handles, *more], strict=True))
     figure.legend(every.values(), every.keys(), loc="outside lower center", ncols=2)
-    figure.suptitle(titled("How near the nearest neuron is, mean over neurons drawn from each layer", model))
+    figure.suptitle(titled("How similar the nearest neuron is (mean over neurons drawn from each layer)", model))
     return figure

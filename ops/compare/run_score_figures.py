@@ -25,7 +25,7 @@ SHOWN = (
     ("audit/neurons", "transfer"),
     ("audit/neurons", "illusion"),
 )
-MOST_TICKS = 8  # layers with a number
+MOST_TICKS = 8  # maximum number of layers with a number
 _QUANTILES = (5, 25, 50, 75, 95)
 Pairs = Mapping[tuple[str, str], tuple[Values, Values]]
 
@@ -35,7 +35,7 @@ def draw_runs(store: Store, rows: pa.Table, pairs: Pairs, model: str, control: s
 
     Args:
         store: the run's folder.
-        rows: of `compare/runs`.
+        rows: the rows of `compare/runs`.
         pairs: the values in the run and in its control, by table and measure; those of `SHOWN`, at least one.
         model, control: the names of the runs.
     """

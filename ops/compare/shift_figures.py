@@ -8,7 +8,7 @@ from ops.figures import BAND, PAGE, distinct_lines, for_print, save_figures
 from ops.storage.store import Store
 
 FOLDER = "compare/figures/shift"
-MOST_LINES = 6  # text sets that are drawn by layer
+MOST_LINES = 6  # maximum number of text sets that are drawn by layer
 
 
 def draw_shift(store: Store, tables: dict[str, pa.Table], model: str, against: str) -> list[str]:
@@ -18,9 +18,9 @@ def draw_shift(store: Store, tables: dict[str, pa.Table], model: str, against: s
 
 @for_print
 def shift_figure(layers: pa.Table, model: str, against: str) -> Figure:
-    """Draw both distances with their intervals: of all neurons by text set, and by layer with a line for each text set.
+    """Draw both distances with intervals: over all neurons by text set, and by layer with a line for each text set.
 
-    If there are too many text sets for distinct lines, the layers' panels show those that moved most.
+    If there are too many text sets for distinct lines, the panels by layer show those that moved most.
     """
     rows = layers.to_pylist()
     names = sorted({row["text_set"] for row in rows})

@@ -42,7 +42,7 @@ def control_figure(controls: pa.Table, model: str = "") -> Figure:
     panel.set_ylabel("share of the variance explained\nbeyond length and source (R2)")
     panel.set_title("Median, quartiles, 5 % and 95 % over a layer's units; held-out documents")
     figure.legend(*panel.get_legend_handles_labels(), loc="outside lower center", ncols=3)
-    figure.suptitle(titled("How much of an activation language explains", model))
+    figure.suptitle(titled("How well language explains activations", model))
     return figure
 
 

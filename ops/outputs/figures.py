@@ -10,16 +10,16 @@ from ops.outputs.names import RANDOM, UNITS
 from ops.storage.store import Store
 
 FOLDER = "outputs/figures"
-_APART = 0.2  # of the two bases of a layer
+_APART = 0.2  # horizontal distance between the two bases of a layer
 _LOOKS = {UNITS: (BLUE, "o", "units"), RANDOM: (VERMILLION, "s", "random directions")}
 _AXES = {
-    "kurtosis": "excess kurtosis of the changes of the logits",
+    "kurtosis": "excess kurtosis of the logit changes",
     "extreme": "largest change of a logit\n(standard deviations from the mean)",
 }
 
 
 def draw_controls(store: Store, controls: pa.Table, model: str = "") -> list[str]:
-    """Draw the figure and return the files' names; none where no unit writes anything."""
+    """Draw the figure and return the file names; return none if no unit writes anything."""
     if not pc.sum(controls["n"]).as_py():
         return []
     return save_figures(store, FOLDER, {"peaked": lambda: peaked_figure(controls, model)})

@@ -37,10 +37,10 @@ from ops.storage.store import Store
 
 FOLDER = "positions/figures"
 _LINES = {
-    "default": (BLACK, "-o", "the same token by default"),
-    "default_centred": (BLUE, "-s", "the same, mean states taken away"),
+    "default": (BLACK, "-o", "same token, default state"),
+    "default_centred": (BLUE, "-s", "same token, mean subtracted"),
     "random_pair": (VERMILLION, "--^", "a token of another text"),
-    "random_pair_centred": (GREEN, "--v", "another, mean states taken away"),
+    "random_pair_centred": (GREEN, "--v", "another token, mean subtracted"),
     "gaussian": (GREY, ":", "two random Gaussian vectors"),
 }
 _FEATURES = {TOKENS: "a bag of tokens", MAJORITY: "most frequent label"}
@@ -48,16 +48,16 @@ _TITLES = {
     "default": "positions as they are", "none": "no positions", "shuffled": "positions shuffled",
     "shifted": "positions shifted", "constant": "one position for all",
 }  # fmt: skip
-_FEWEST = 30  # values that a point of a line by position stands for
+_FEWEST = 30  # minimum number of values behind a point of a line by position
 
 
 def draw_all(store: Store, tables: dict[str, pa.Table], model: str) -> list[str]:
-    """Draw every figure into `positions/figures/` and return the files' names.
+    """Draw every figure into `positions/figures/` and return the file names.
 
     Args:
         store: the run's folder.
-        tables: those of the job; without perplexities of an encoder, and without labels where none were asked for.
-        model: its name, for the titles.
+        tables: the job's tables. Those of perplexity are empty for an encoder, and labels may be missing.
+        model: name of the model, for the titles.
     """
     by_position = tables["positions/perplexity_by_position"]
     drawings: dict[str, Callable[[], Figure]] = {
@@ -75,7 +75,7 @@ def draw_all(store: Store, tables: dict[str, pa.Table], model: str) -> list[str]
 
 @for_print
 def draw_layers(similarity: pa.Table, model: str) -> Figure:
-    """Draw the mean cosine by layer with its references, a panel a variant."""
+    """Draw the mean cosine with each reference by layer, with a panel for each variant."""
     variants = [v for v in _variants(similarity) if v != DEFAULT]
     title = titled("Cosine of a token's state with a reference by layer (band: standard deviation)", model)
     figure, axes = panels(max(len(variants), 1), title)
@@ -100,7 +100,7 @@ def draw_layers(similarity: pa.Table, model: str) -> Figure:
 
 @for_print
 def draw_positions(places: pa.Table, model: str) -> Figure:
-    """Draw the mean cosine with the default state by position in the text, a panel a variant and a line a layer."""
+    """Draw the mean cosine with the default state by position, a panel for each variant and a line for each layer."""
     places = places.filter(pc.and_(pc.equal(places["reference"], "default"), pc.greater_equal(places["n"], _FEWEST)))
     variants = _variants(places)
     title = titled(f"Cosine with the default state by position in the text ({_FEWEST} tokens or more)", model)
@@ -121,7 +121,7 @@ def draw_positions(places: pa.Table, model: str) -> Figure:
 
 @for_print
 def draw_perplexity(perplexity: pa.Table, model: str) -> Figure:
-    """Draw the perplexity of each variant, by its three readings, on a logarithmic axis."""
+    """Draw the perplexity of each variant, computed in three ways, on a logarithmic axis."""
     rows = {row["variant"]: row for row in perplexity.to_pylist()}
     variants = [v for v in VARIANTS if v in rows]
     figure = Figure(figsize=(PAGE, 1.2 + 0.3 * len(variants)), layout="constrained")
@@ -149,7 +149,7 @@ def draw_perplexity(perplexity: pa.Table, model: str) -> Figure:
 
 @for_print
 def draw_perplexity_positions(places: pa.Table, model: str) -> Figure:
-    """Draw perplexity by position in the text, a line a variant, and how far its loss is above the default one."""
+    """Draw perplexity by position in the text for each variant, and how far its loss is above the default."""
     places = places.filter(pc.greater_equal(places["n"], _FEWEST))
     own = places.filter(pc.equal(places["variant"], DEFAULT))
     default = dict(zip(own["position"].to_pylist(), own["loss"].to_pylist(), strict=True))
@@ -165,7 +165,7 @@ def draw_perplexity_positions(places: pa.Table, model: str) -> Figure:
         right.plot(_floats(line["position"]), above, **look)
     left.set_yscale("log")
     left.set_ylabel("perplexity")
-    right.set_ylabel("loss above the default one, nats")
+    right.set_ylabel("loss above the default, nats")
     for panel in (left, right):
         panel.set_xlabel("position of the predicted token (tokens)")
     _legend_below(figure, left)
@@ -196,14 +196,14 @@ def draw_norms(norms: pa.Table, model: str) -> Figure:
         _floats(seen["position"]),
         _floats(seen["ratio"]),
         color=BLUE,
-        label="norm of the position embedding over the sum's",
+        label="position embedding's norm / norm of the sum",
     )
     right.plot(
         _floats(seen["position"]),
         _floats(seen["share"]),
         color=AMBER,
         linestyle="-.",
-        label="part of the sum's squared norm that it adds",
+        label="position embedding's share of the squared norm",
     )
     right.set_title("what the position embedding contributes")
     right.set_ylabel("ratio, mean over tokens")
@@ -228,9 +228,9 @@ def draw_labels(labels: pa.Table, model: str) -> Figure:
     panel.set_yticks(range(len(rows)), [_FEATURES.get(row["features"], row["features"]) for row in rows])
     panel.invert_yaxis()
     splits = f"mean of {rows[0]['splits']} splits, 95 % interval"
-    panel.set_xlabel(f"accuracy, % of about {rows[0]['n']:,} texts of held-out documents ({splits})")
+    panel.set_xlabel(f"accuracy on about {rows[0]['n']:,} texts of held-out documents, % ({splits})")
     panel.grid(axis="x", alpha=0.3)
-    panel.set_title(titled(f"A linear classifier of {rows[0]['label']}", model))
+    panel.set_title(titled(f"Linear classifiers of {rows[0]['label']}", model))
     return figure
 
 
@@ -240,7 +240,7 @@ def _legend_below(figure: Figure, panel: Axes) -> None:
 
 
 def in_words(variant: str) -> str:
-    """Return what a panel calls a variant.
+    """Return the name of a variant in a panel's title.
 
     >>> in_words("shuffled"), in_words("none_self_only")
     ('positions shuffled', 'none self only')

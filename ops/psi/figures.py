@@ -1,4 +1,4 @@
-"""The figures of a run's psi tables, below `psi/figures/`."""
+"""The figures of a run's psi tables, in `psi/figures/`."""
 
 import numpy as np
 import pyarrow.compute as pc
@@ -50,7 +50,7 @@ def draw_static(store: Store, model: nn.Module, facts: ModelFacts) -> None:
 
 
 def draw_contextual(store: Store, layers: int, model: str) -> None:
-    """Draw psi of the word embeddings against that of real inputs: static_contextual."""
+    """Draw psi of the word embeddings against that of real inputs, as the figure static_contextual."""
     pairs = [_layer_pairs(store, layer) for layer in range(1, layers + 1)]
     save_figure(store, f"{FOLDER}/static_contextual", draw_static_contextual(pairs, LEAST_OCCURRENCES, model))
 

@@ -1,4 +1,4 @@
-"""Figures as pages show them: copies with flat names, whose SVG turns dark with the page."""
+"""Copies of figures for pages, with flat names and with SVG colours that follow the page's dark mode."""
 
 import re
 from collections.abc import Sequence
@@ -6,8 +6,8 @@ from pathlib import Path
 
 _COLOUR = re.compile(r"(fill|stroke): #([0-9a-f]{6})\b")
 _CAPTIONS = {
-    "transfer": "How far what is learned in one data set holds in another, next to halves of one and to permuted ones",
-    "illusion": "How much less the cards of other data sets gain than the own ones, by layer, next to controls",
+    "transfer": "How far a rule learned in one data set holds in another, next to halves of one and to permuted data sets",
+    "illusion": "How much less cards from other data sets gain than a data set's own card, by layer, next to controls",
     "controls": "How much of an activation is explained beyond length and source, next to random axes",
     "peaked": "How peaked the outputs of units are by layer, next to those of random directions",
     "psi_by_cluster": "How far each head stretches the vectors of each cluster of tokens",
@@ -22,30 +22,30 @@ _CAPTIONS = {
     "norms_residual": "The norms of the residual and of what is added to it, by layer",
     "maps": "Neurons in the plane by their activations, in groups",
     "quality": "How distinct and how stable groups are, next to shuffled activations",
-    "units": "How alike the same unit is in two layers",
-    "distances": "How alike layers are, by the distance between them",
-    "nearest": "How near the nearest neuron is, next to chance",
+    "units": "How similar the same unit is in two layers",
+    "distances": "How similar layers are, by the distance between them",
+    "nearest": "How similar the nearest neuron is, next to chance",
     "curves": "How diverse the winners of neurons are, next to uniform sentences",
     "distributions": "How scores are distributed in this run and in its control, by layer",
     "universal": "Share of units that have a match in the other run, next to rotated layers",
     "shares": "Share above the 95 % quantile of the control, by layer",
-    "shift": "How far the two models are apart, by text set",
+    "shift": "The distance between the two models, by text set",
     "effects": "How far neurons move others when they are set to their mean",
     "training": "Loss and accuracy by epoch",
-    "cosine_by_layer": "How alike states are without their positions, by layer",
-    "cosine_by_position": "How alike states are without their positions, by position",
+    "cosine_by_layer": "How similar states remain without positions, by layer",
+    "cosine_by_position": "How similar states remain without positions, by position",
     "norms": "Norms of states by layer",
     "perplexity": "Perplexity of each variant of the positions",
     "perplexity_by_position": "Perplexity by position",
-    "labels": "How well a label is found from states of each variant",
+    "labels": "How well a label is predicted from states of each variant",
     "analogy_accuracy": "Share of analogies answered, by space",
-    "next_sentence_auc": "How often the next sentence is the nearer one, by layer",
-    "masked_word_rank": "How the model ranks the word at a masked place",
+    "next_sentence_auc": "How often the next sentence is nearer than another, by layer",
+    "masked_word_rank": "How the model ranks the word at a masked position",
     "translation_rank": "How high a sentence's translation ranks, by layer",
     "code_plane": "Short codes of sentences in the plane",
     "confusion_accuracy": "How often the right one of confused words is chosen",
 }
-# The page's own background and text in the dark, and how much lighter than the one a line is to be (WCAG 2: 3).
+# The grey levels of a dark page's background and text, and the minimum contrast of a line (WCAG 2 requires 3).
 _PAPER, _INK = 0x17, 0xE8
 _LEAST_CONTRAST = 3.2
 
@@ -61,7 +61,7 @@ def copy_name(name: str) -> str:
 
 
 def caption(name: str) -> str:
-    """Return what a figure shows, in words; of one that is not known here, what its file name says.
+    """Return the caption of a figure; for a figure that is not known here, it is derived from the file name.
 
     >>> caption("mixing/figures/lengths.svg"), caption("compare/figures/groups/of_mine.svg")
     ('How the mixing ratio changes with the length of a sentence', 'Of mine')
@@ -76,11 +76,12 @@ def caption(name: str) -> str:
 
 
 def with_dark_colours(svg: str) -> str:
-    """Return an SVG figure with a style for dark pages: white becomes the page's own, black its text's, greys between.
+    """Return an SVG figure with a style for dark pages.
 
-    Other colours stay, because they distinguish the series. Only lines, with their markers and bands, become lighter
-    where they would be lost on the dark page. What has a fill alone is a cell: its colour stands for a number and
-    stays. What has no colour of its own, such as letters, is black.
+    White becomes the page's background colour, black its text colour, and greys become colours in between. Other
+    colours are kept, because they distinguish the series. Only lines, with their markers and bands, become lighter if
+    they could not be seen on the dark page. An element with only a fill is a cell of a heat map: its colour stands for
+    a number and is kept. An element without a colour, such as a letter, is black.
 
     >>> with_dark_colours('<svg><path style="fill: #ffffff"/></svg>').partition("{")[2].removesuffix("</svg>")[:46]
     'svg{fill: #e8e8e8}[style*="fill: #ffffff"]{fil'
@@ -104,7 +105,7 @@ def _is_grey(colour: str) -> bool:
 
 
 def _parts(colour: str) -> list[int]:
-    """Return red, green and blue, from 0 to 255."""
+    """Return the red, green and blue of a colour, each from 0 to 255."""
     return [int(colour[i : i + 2], 16) for i in (0, 2, 4)]
 
 
@@ -115,7 +116,7 @@ def _inverted(colour: str) -> str:
 
 
 def _contrast(colour: str) -> float:
-    """Return the contrast of a colour with the dark page, by WCAG 2: 1 where it cannot be seen.
+    """Return the contrast of a colour with the dark page according to WCAG 2; 1 means that it is invisible.
 
     >>> round(_contrast("440154"), 2), round(_contrast("0072b2"), 2)
     (1.18, 3.46)
@@ -129,7 +130,7 @@ def _luminance(parts: Sequence[float]) -> float:
 
 
 def _lightened(colour: str) -> str:
-    """Return a colour mixed with as much white as it needs to be seen on the dark page."""
+    """Return a colour mixed with the smallest share of white that makes it visible on the dark page."""
     parts = _parts(colour)
     for share in range(1, 101):
         mixed = "".join(f"{round(part + (255 - part) * share / 100):02x}" for part in parts)

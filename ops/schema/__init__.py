@@ -23,10 +23,10 @@ __all__ = [
 ]
 
 SCHEMA_VERSION = "4"
-_UNITS, _VALUES = "_units", "_values"  # of a layer in activations/ that is stored sparsely
+_UNITS, _VALUES = "_units", "_values"  # end the names of a layer's columns in activations/ if it is sparse
 _WIDTH = b"atlas.width"
 TOOL = "neuron-atlas"  # the program that writes the tables, as run.json and exports name it
-# Each file of this folder whose name ends in `_tables` describes those of a job.
+# Each module of this package whose name ends in `_tables` describes the tables of one job.
 TABLES: dict[str, TableSpec] = {
     name: spec
     for module in iter_modules(__path__)
@@ -40,7 +40,7 @@ def schema(table: str, keys: Iterable[str] = ()) -> pa.Schema:
 
     Args:
         table: its name.
-        keys: the metadata keys of the run's sources, the fields of `meta`, which is left out where there are none.
+        keys: the metadata keys of the run's sources, which become the fields of `meta`. Without keys, it is omitted.
     """
     arrow = TABLES[table].arrow
     place = arrow.get_field_index("meta")
@@ -51,22 +51,22 @@ def schema(table: str, keys: Iterable[str] = ()) -> pa.Schema:
 
 
 def meta_keys(found: pa.Schema) -> list[str]:
-    """Return the fields of the column `meta`, none where it is left out."""
+    """Return the fields of the column `meta`, or an empty list if there is no such column."""
     return [field.name for field in found.field("meta").type] if "meta" in found.names else []
 
 
 def group_rows(table: str) -> int:
-    """Return the most rows that a row group of the table may hold."""
+    """Return the maximum number of rows of a row group of the table."""
     return TABLES[table].rows_per_group if table in TABLES else 1_024
 
 
 def activations_schema(widths: Mapping[int, int], sparse: bool = False) -> pa.Schema:
-    """Return the schema of `activations/`: a sentence, then for each layer one vector of as many values as units.
+    """Return the schema of `activations/`: a sentence, then for each layer a vector with one value per unit.
 
-    Of sparse features there are for each layer the units that are active, ascending, and their values.
+    For sparse features, each layer has two lists instead: the active units in ascending order, and their values.
 
     Args:
-        widths: the units of each layer.
+        widths: the number of units of each layer.
         sparse: whether units are sparse features.
     """
     layers = []
@@ -81,7 +81,7 @@ def activations_schema(widths: Mapping[int, int], sparse: bool = False) -> pa.Sc
 
 
 def layer_widths(activations: pa.Schema) -> dict[int, int]:
-    """Return the units of each layer, by the schema of `activations/`."""
+    """Return the number of units of each layer, read from the schema of `activations/`."""
     found = {}
     for field in activations:
         layer = field.name.removeprefix("layer_")
@@ -93,6 +93,6 @@ def layer_widths(activations: pa.Schema) -> dict[int, int]:
 
 
 def layer_columns(layer: int, names: Iterable[str]) -> list[str]:
-    """Return the columns of a layer among those of `activations/`: one of vectors, or those of units and values."""
+    """Return the names of a layer's columns in `activations/`: one of vectors, or two of units and values."""
     whole = f"layer_{layer}"
     return [whole] if whole in names else [whole + _UNITS, whole + _VALUES]

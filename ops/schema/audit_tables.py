@@ -1,4 +1,4 @@
-"""The tables of the job audit: whether what is said of a neuron in one data set holds in others."""
+"""The tables of the job audit: whether an explanation learned in one data set holds in the others."""
 
 import pyarrow as pa
 
@@ -18,7 +18,9 @@ from ops.schema.columns import (
 )
 
 _FLOATS = pa.list_(FLOAT64)
-CONTROL = Column("control", STRING, "`permuted`: data sets permuted over documents; `halves`: two halves of each")
+CONTROL = Column(
+    "control", STRING, "`permuted`: data sets permuted over documents; `halves`: two halves of each data set"
+)
 
 
 def _measured(name: str, meaning: str) -> tuple[Column, Column, Column]:
@@ -32,66 +34,77 @@ def _measured(name: str, meaning: str) -> tuple[Column, Column, Column]:
 _PORTABILITY = (
     *NEURON,
     POLE,
-    Column("dataset_from", STRING, "data set on whose training documents the score card was learned"),
-    Column("dataset_to", STRING, "data set in whose test documents it is asked for the winners"),
-    *_measured("average_precision", "average precision where one sentence in a hundred is a winner"),
-    *_measured("random_precision", "the same of the card of a random set of the first data set, matched in length"),
+    Column("dataset_from", STRING, "data set whose training documents the score card was learned on"),
+    Column("dataset_to", STRING, "data set whose test documents the score card is tested on"),
+    *_measured("average_precision", "average precision if one sentence in a hundred is a winner"),
+    *_measured("random_precision", "the same for the card of a random set of `dataset_from`, matched in length"),
     *_measured(
         "transfer",
-        "gain over the random set's card, over that of the second data set's own card; null on the diagonal, and "
-        "where the interval of the latter contains 0",
+        "gain over the random set's card, divided by the gain of the card of `dataset_to`; null if both data sets "
+        "are the same or the interval of the divisor contains 0",
     ),
     Column("n", INT64, "winners in the test documents of `dataset_to`"),
-    Column("documents", INT64, "those documents"),
+    Column("documents", INT64, "test documents of these winners"),
 )
 _PATTERNS = (
     *NEURON,
-    Column("pole", STRING, "`top` or `bottom`; null for a literal of the range model, which is asked of `top`", True),
+    Column("pole", STRING, "`top` or `bottom`; null for a literal of the range model, which is tested on `top`", True),
     Column("model", STRING, "`range` or `winners`, as in `explanation_terms/`"),
-    Column("rank", INT32, "rank there"),
+    Column("rank", INT32, "rank in `explanation_terms/`"),
     Column("kind", STRING, "kind of the literal"),
     Column("pattern", STRING, "the literal, readable"),
-    Column("negated", BOOL, "whether it is asked of sentences that lack it"),
-    Column("dataset_names", STRINGS, "the data sets, in the order of the four lists"),
-    Column("log_lifts", _FLOATS, "natural log of the lift within each; null where no sentence has the literal"),
+    Column("negated", BOOL, "whether sentences must lack the literal"),
+    Column("dataset_names", STRINGS, "names of the data sets, in the order of the next four lists"),
+    Column(
+        "log_lifts", _FLOATS, "natural log of the lift within each data set; null where no sentence has the literal"
+    ),
     Column("log_lifts_low", _FLOATS, "lower ends of their 95 % intervals"),
     Column("log_lifts_high", _FLOATS, "upper ends of their 95 % intervals"),
-    Column("winners", pa.list_(INT64), "winners in the test documents of each"),
-    Column("n", INT64, "winners in the test documents of all"),
-    Column("significant", INT16, "data sets with a lift above 1, at a false discovery rate of 5 % over them"),
+    Column("winners", pa.list_(INT64), "winners in the test documents of each data set"),
+    Column("n", INT64, "winners in the test documents of all data sets"),
+    Column("significant", INT16, "data sets with a lift above 1, at a false discovery rate of 5 % over the data sets"),
     Column("cochran_q", FLOAT64, "Cochran's Q of the log lifts; null with fewer than two", True),
     Column("cochran_p", FLOAT64, "its p-value: small where data sets differ", True),
     Column("i_squared", FLOAT64, "share of Q beyond what chance would give", True),
-    Column("lift", FLOAT32, "lift with all data sets in one pot, from `explanation_terms/`", True),
-    *_measured("mantel_haenszel", "lift over all data sets, each compared with itself alone"),
+    Column("lift", FLOAT32, "lift with all data sets pooled, from `explanation_terms/`", True),
+    *_measured("mantel_haenszel", "lift over all data sets, each compared only with itself"),
     Column("verdict", STRING, "`global`, `local`, `dataset` or `none`"),
 )
 _NEURONS = (
     *NEURON,
     POLE,
-    *_measured("transfer", "sum of gains in other data sets over that of the own cards; null where these gain nothing"),
+    *_measured(
+        "transfer",
+        "sum of the gains of other data sets' cards, divided by that of the own cards; null if these gain nothing",
+    ),
     *_measured("illusion", "1 - `transfer`"),
-    *_measured("eta_squared", "share of the activation's variance that lies between data sets"),
-    *_measured("r2_within", "share of its variance within data sets that the range model's literals explain"),
-    Column("ported", INT16, "data sets in which the other data sets' cards hold: `transfer` at least 0.5, and above 0"),
-    Column("holds_in", STRINGS, "those data sets"),
+    *_measured("eta_squared", "share of the activation's variance that is between data sets"),
+    *_measured("r2_within", "share of the variance within data sets that the range model's literals explain"),
+    Column(
+        "ported", INT16, "data sets where the other data sets' cards hold: `transfer` at least 0.5, interval above 0"
+    ),
+    Column("holds_in", STRINGS, "names of these data sets"),
     Column("found_in", STRINGS, "data sets whose own card beats that of its random set"),
-    Column("datasets", INT16, "data sets in which the neuron and pole has winners enough"),
-    Column("n", INT64, "winners in test documents, of all data sets"),
+    Column("datasets", INT16, "data sets in which the neuron and pole has enough winners"),
+    Column("n", INT64, "winners in the test documents of all data sets"),
     Column("verdict", STRING, "`dataset_detector`, `global`, `local` or `none`"),
 )
 _KEY = ("layer", "unit", "pole")
 _ROWS = {
-    "portability": ("a neuron and pole and two data sets", _PORTABILITY, (*_KEY, "dataset_from", "dataset_to")),
-    "patterns": ("a literal of an explanation, over data sets", _PATTERNS, ("layer", "unit", "model", "pole", "rank")),
-    "neurons": ("a neuron and pole, over data sets", _NEURONS, _KEY),
+    "portability": ("a neuron and pole, and two data sets", _PORTABILITY, (*_KEY, "dataset_from", "dataset_to")),
+    "patterns": (
+        "a literal of an explanation, compared across data sets",
+        _PATTERNS,
+        ("layer", "unit", "model", "pole", "rank"),
+    ),
+    "neurons": ("a neuron and pole, compared across data sets", _NEURONS, _KEY),
 }
 
 TABLES: dict[str, TableSpec] = {
     **{f"audit/{name}": TableSpec(row, columns, order, 8_192) for name, (row, columns, order) in _ROWS.items()},
     **{
         f"audit/{name}_controls": TableSpec(
-            f"{row}, of a control", (CONTROL, *columns), (*order[:2], "control", *order[2:]), 8_192
+            f"{row}, in a control", (CONTROL, *columns), (*order[:2], "control", *order[2:]), 8_192
         )
         for name, (row, columns, order) in _ROWS.items()
     },

@@ -8,7 +8,7 @@ INT16, INT32, INT64 = pa.int16(), pa.int32(), pa.int64()
 FLOAT32, FLOAT64 = pa.float32(), pa.float64()
 STRING, BOOL = pa.string(), pa.bool_()
 STRINGS = pa.list_(pa.string())
-META = pa.struct([])  # its fields are the keys that a run's sources have
+META = pa.struct([])  # its fields are the metadata keys of a run's sources
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Column:
     Attributes:
         name: its name.
         type: its Arrow type.
-        meaning: what it says, with the unit.
+        meaning: a short description, with the unit.
         nullable: whether it may be null.
     """
 
@@ -36,7 +36,7 @@ class TableSpec:
         row: what a row is.
         columns: its columns in order.
         order: the columns it is sorted by.
-        rows_per_group: the most rows of a row group.
+        rows_per_group: the maximum number of rows of a row group.
     """
 
     row: str
@@ -46,7 +46,7 @@ class TableSpec:
 
     @property
     def arrow(self) -> pa.Schema:
-        """The table as an Arrow schema, `meta` without its fields."""
+        """The table as an Arrow schema, in which `meta` has no fields yet."""
         return pa.schema([pa.field(c.name, c.type, c.nullable) for c in self.columns])
 
 

@@ -1,4 +1,4 @@
-"""The tables of the job explain: what each neuron responds to in one sentence, and how far to believe it."""
+"""The tables of the job explain: what each neuron responds to, in one sentence, and how reliable this is."""
 
 import pyarrow as pa
 
@@ -20,7 +20,7 @@ from ops.schema.columns import (
 
 
 def _measured(name: str, meaning: str) -> tuple[Column, Column, Column]:
-    """Return a statistic with the ends of its interval."""
+    """Return the columns of a statistic and of the ends of its interval."""
     return (
         Column(name, FLOAT64, meaning, True),
         Column(f"{name}_low", FLOAT64, "lower end of its 95 % interval; null with fewer than 10 test documents", True),
@@ -35,9 +35,9 @@ TABLES: dict[str, TableSpec] = {
             *NEURON,
             POLE,
             Column("text", STRING, "the explanation, at most 240 characters"),
-            Column("literals", INT16, "literals of the score card; 0: it has none"),
+            Column("literals", INT16, "number of literals of the score card; 0 if it has none"),
             *_measured("average_precision", "average precision on the test documents, at the corpus's rate of winners"),
-            *_measured("precision", "share of the sentences called winners that are, at that rate"),
+            *_measured("precision", "share of the sentences called winners that are winners, at that rate"),
             *_measured("recall", "share of the winners that are called winners"),
             *_measured("f1", "harmonic mean of precision and recall"),
             Column("auc", FLOAT64, "area under the ROC curve on the test documents", True),
@@ -46,11 +46,11 @@ TABLES: dict[str, TableSpec] = {
             Column("matched_f1", FLOAT64, "F1 of a set matched to the winners in length and data set", True),
             Column("random_f1", FLOAT64, "F1 of a random set of as many sentences", True),
             *_measured("r2", "share of the activation's variance that the range model explains on the test documents"),
-            Column("r2_nuisance", FLOAT64, "the same of nuisance literals alone", True),
+            Column("r2_nuisance", FLOAT64, "the same for nuisance literals alone", True),
             Column("r2_shuffled", FLOAT64, "r2 with the activations shuffled over the sentences", True),
             Column("n_train", INT64, "winners in training documents"),
             Column("n_test", INT64, "winners in test documents"),
-            Column("family", INT32, "family that it belongs to, counted from 0"),
+            Column("family", INT32, "its family, counted from 0"),
             Column("verdict", STRING, "`explained`, `nuisance`, `none` or `weak`"),
         ),
         ("layer", "unit", "pole"),
@@ -61,13 +61,13 @@ TABLES: dict[str, TableSpec] = {
         (
             *NEURON,
             Column("pole", STRING, "`top` or `bottom`; null for the range model", True),
-            Column("model", STRING, "`range`: of the activation; `winners`: the score card of a pole"),
-            Column("rank", INT32, "place in the order of choice, nuisance literals first, counted from 1"),
+            Column("model", STRING, "`range`: the model of the activation; `winners`: the score card of a pole"),
+            Column("rank", INT32, "order in which it was chosen, nuisance literals first, counted from 1"),
             Column("kind", STRING, "`word`, `tag`, `subtree`, `mark`, `value`, `length`, `topic` or `hub`"),
             Column("pattern", STRING, "the literal, readable"),
-            Column("items", STRINGS, "what it is made of; of a topic, the words of the class"),
-            Column("negated", BOOL, "whether the explanation says that sentences lack it"),
-            Column("weight", FLOAT64, "what having it adds: log-odds, or activation for the range model"),
+            Column("items", STRINGS, "its parts; for a topic, the words of the class"),
+            Column("negated", BOOL, "whether sentences must lack the literal"),
+            Column("weight", FLOAT64, "what it adds to a sentence that has it: log-odds; range model: activation"),
             Column(
                 "share", FLOAT32, "share of the winners for which it holds as stated; range model: of the highest tenth"
             ),
@@ -77,7 +77,7 @@ TABLES: dict[str, TableSpec] = {
                 "the same share among other sentences; range model: of the whole sample",
                 True,
             ),
-            Column("gain", FLOAT64, "average precision (R2) that is lost without it on the test documents", True),
+            Column("gain", FLOAT64, "average precision (range model: R2) lost without it on the test documents", True),
             Column("also", STRINGS, "literals that hold for almost the same sentences"),
             Column("sent_ids", pa.list_(INT64), "three example sentences for which it holds as stated"),
         ),
@@ -85,35 +85,39 @@ TABLES: dict[str, TableSpec] = {
         8_192,
     ),
     "families": TableSpec(
-        "a neuron and pole of a family: neurons whose activations go together",
+        "a neuron and pole of a family, whose members' activations correlate",
         (
             Column("family", INT32, "family, counted from 0 in the order of the leaders"),
             *NEURON,
             POLE,
             Column("correlation", FLOAT32, "Pearson correlation with the leader's activation; the leader's own is 1"),
-            Column("is_leader", BOOL, "whether it is the one with the highest f1"),
+            Column("is_leader", BOOL, "whether it has the highest F1 of the family"),
         ),
         ("layer", "unit", "pole"),
     ),
     "explain/controls": TableSpec(
-        "a layer, basis, model and measure: how it is distributed over the axes",
+        "a layer, basis, model and measure: how the measure is distributed over the axes",
         (
             LAYER,
-            Column("basis", STRING, "`neurons`; `rotated`: a random rotation of the layer; `shuffled`: activations"),
+            Column(
+                "basis",
+                STRING,
+                "`neurons`; `rotated`: axes of a random rotation; `shuffled`: neurons with shuffled activations",
+            ),
             Column("model", STRING, "`range` or `winners`"),
             Column("measure", STRING, "column of `explanations/`, or `r2_beyond`: `r2` - `r2_nuisance`"),
-            Column("n", INT64, "axes, or axes and poles, that have the measure"),
+            Column("n", INT64, "number of axes, or of axes and poles, that have the measure"),
             Column("mean", FLOAT64, "mean of the measure"),
             *(Column(f"q{q:02}", FLOAT64, f"{q} % quantile") for q in (5, 25, 50, 75, 95)),
         ),
         ("layer", "basis", "model", "measure"),
     ),
     "explain/literals": TableSpec(
-        "a literal that explanations could be made of",
+        "a literal available to explanations",
         (
             Column("kind", STRING, "`word`, `tag`, `subtree`, `mark`, `topic`, `length` or `value`"),
             Column("pattern", STRING, "the literal, readable"),
-            Column("items", STRINGS, "what it is made of; of a topic, the words of the class"),
+            Column("items", STRINGS, "its parts; for a topic, the words of the class"),
             Column("listed", INT64, "neurons and poles that list it; 0 for topics, lengths and values"),
         ),
         (),
@@ -122,7 +126,7 @@ TABLES: dict[str, TableSpec] = {
         "a sentence from a tenth of a neuron's range, or a hard negative of one of its poles",
         (
             *NEURON,
-            Column("pole", STRING, "of a hard negative: the pole whose winners it resembles; null otherwise", True),
+            Column("pole", STRING, "for a hard negative, the pole whose winners it resembles; otherwise null", True),
             Column(
                 "quantile",
                 INT16,
@@ -130,12 +134,15 @@ TABLES: dict[str, TableSpec] = {
                 True,
             ),
             Column(
-                "rank", INT32, "of a hard negative: by the explanation's score, counted from 1; null otherwise", True
+                "rank",
+                INT32,
+                "for a hard negative, its rank by the explanation's score, counted from 1; otherwise null",
+                True,
             ),
             Column("sent_id", INT64, "sentence"),
             Column("activation", FLOAT32, "the neuron's activation"),
         ),
-        # Nulls come last: the neuron's range, then its hard negatives.
+        # Nulls sort last, so the sentences of the neuron's range come before its hard negatives.
         ("layer", "unit", "quantile", "pole", "rank", "sent_id"),
         8_192,
     ),

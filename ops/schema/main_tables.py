@@ -18,11 +18,11 @@ from ops.schema.columns import (
 )
 
 _SENTENCE = (
-    Column("sent_id", INT64, "sentence, dense from 0 in the order of the sources"),
+    Column("sent_id", INT64, "sentence id, counted from 0 without gaps in the order of the sources"),
     Column("text", STRING, "the sentence"),
     Column("dataset", STRING, "name of the data set"),
     Column("doc_id", STRING, "document that contains the sentence"),
-    Column("meta", META, "what the source says of the document: a string for each key of the run's sources, or null"),
+    Column("meta", META, "metadata of the document: a string or null for each key of the run's sources"),
 )
 
 TABLES: dict[str, TableSpec] = {
@@ -30,8 +30,8 @@ TABLES: dict[str, TableSpec] = {
         "a sentence",
         (
             *_SENTENCE,
-            Column("sent_in_doc", INT32, "place in its document, counted from 0, before copies were dropped"),
-            Column("n_tokens", INT32, "model tokens after the cut, special ones included"),
+            Column("sent_in_doc", INT32, "place in its document, counted from 0, before duplicates were dropped"),
+            Column("n_tokens", INT32, "model tokens after truncation, including special tokens"),
             Column("n_copies", INT32, "how often the sentence occurs in the sources (1: once)"),
         ),
         ("sent_id",),
@@ -41,7 +41,7 @@ TABLES: dict[str, TableSpec] = {
         (
             Column("dataset", STRING, "name of the data set"),
             Column("doc_id", STRING, "document that contained it"),
-            Column("text", STRING, "the text, cut at 200 characters, what cannot be decoded replaced"),
+            Column("text", STRING, "first 200 characters of the text; undecodable bytes are replaced"),
             Column(
                 "reason",
                 STRING,
@@ -54,7 +54,7 @@ TABLES: dict[str, TableSpec] = {
         "a sentence that could not be scored",
         (
             Column("sent_id", INT64, "sentence"),
-            Column("reason", STRING, "what was not finite, and in which layer first"),
+            Column("reason", STRING, "what was not finite, and the first layer where this happened"),
         ),
         ("sent_id",),
     ),
@@ -92,7 +92,7 @@ TABLES: dict[str, TableSpec] = {
             Column("kurtosis", FLOAT64, "excess kurtosis, without bias correction; null for a constant neuron", True),
             Column("min", FLOAT32, "lowest activation"),
             Column("max", FLOAT32, "highest activation"),
-            Column("histogram_edges", pa.list_(FLOAT32), "the m - 1 inner edges, strictly ascending"),
+            Column("histogram_edges", pa.list_(FLOAT32), "the m - 1 inner edges of the bins, strictly ascending"),
             Column("histogram_counts", pa.list_(INT64), "m counts; bin i holds edge[i-1] <= x < edge[i]"),
             Column("top_threshold", FLOAT32, "activation of the last winner of the pole `top`", True),
             Column("bottom_threshold", FLOAT32, "activation of the last winner of the pole `bottom`", True),
@@ -105,19 +105,19 @@ TABLES: dict[str, TableSpec] = {
         ("layer", "unit"),
     ),
     "sentences": TableSpec(
-        "a sentence that any other table names",
+        "a sentence that another table refers to",
         (
             *_SENTENCE,
-            Column("words", STRINGS, "the sentence's words, white space left out", True),
+            Column("words", STRINGS, "the sentence's words, without white space", True),
             Column("tags", STRINGS, "Penn tag of each word", True),
-            Column("tree", STRING, "phrase structure, a Penn bracketed string", True),
-            Column("is_baseline", BOOL, "drawn into the uniform baseline sample"),
-            Column("is_winner", BOOL, "among the winners of some neuron in `topk/`"),
-            Column("held_out", BOOL, "its document is in the test half: nothing is chosen there, all scores are of it"),
-            Column("wins", INT32, "neurons and poles that it is a winner of in `topk/`"),
+            Column("tree", STRING, "phrase structure as a Penn bracketed string", True),
+            Column("is_baseline", BOOL, "whether it is in the uniform baseline sample"),
+            Column("is_winner", BOOL, "whether it is a winner of some neuron in `topk/`"),
+            Column("held_out", BOOL, "whether its document is in the test half, which is used only for scores"),
+            Column("wins", INT32, "neurons and poles for which it is a winner in `topk/`"),
         ),
         ("sent_id",),
-        512,  # a neuron's page reads a sentence here and there: larger groups cost it seconds
+        512,  # a neuron's page reads scattered sentences: with larger groups this takes seconds longer
     ),
     "patterns": TableSpec(
         "a pattern of a neuron",
@@ -129,13 +129,16 @@ TABLES: dict[str, TableSpec] = {
             Column("items", STRINGS, "its items in order"),
             Column("size", INT32, "number of items"),
             Column("support", INT32, "winners that contain it"),
-            Column("share", FLOAT32, "support over the number of winners"),
+            Column("share", FLOAT32, "`support` divided by the number of winners"),
             Column("baseline_share", FLOAT32, "share among the baseline sentences outside these winners", True),
-            Column("lift", FLOAT32, "share over baseline share, smoothed", True),
+            Column("lift", FLOAT32, "`share` divided by `baseline_share`, smoothed", True),
             Column("lift_low", FLOAT32, "lower 95 % bound of the lift", True),
-            Column("g2", FLOAT32, "log-likelihood ratio, negative where the share is below the baseline's"),
+            Column("g2", FLOAT32, "log-likelihood ratio; negative if the share is below the baseline's"),
             Column(
-                "design_effect", FLOAT32, "what g2 is divided by for q; null: of one document, so that p is 1", True
+                "design_effect",
+                FLOAT32,
+                "`g2` is divided by this for `q_value`; null, and p is 1, if all comes from one document",
+                True,
             ),
             Column("q_value", FLOAT64, "false discovery rate within neuron, pole and kind", True),
             Column("docs", INT32, "distinct documents that the support comes from"),
@@ -152,13 +155,16 @@ TABLES: dict[str, TableSpec] = {
             Column("value", STRING, "value of the property"),
             Column("count", INT64, "winners (or their tokens) with the value"),
             Column("n", INT64, "winners (or their tokens) that have the property"),
-            Column("share", FLOAT32, "count over n"),
+            Column("share", FLOAT32, "`count` divided by `n`"),
             Column("baseline_share", FLOAT32, "share in the baseline outside these winners", True),
             Column("baseline_n", INT64, "baseline sentences (or tokens) outside these winners that have the property"),
-            Column("lift", FLOAT32, "share over baseline share, smoothed", True),
-            Column("g2", FLOAT32, "log-likelihood ratio, negative where the share is below the baseline's"),
+            Column("lift", FLOAT32, "`share` divided by `baseline_share`, smoothed", True),
+            Column("g2", FLOAT32, "log-likelihood ratio; negative if the share is below the baseline's"),
             Column(
-                "design_effect", FLOAT32, "what g2 is divided by for q; null: of one document, so that p is 1", True
+                "design_effect",
+                FLOAT32,
+                "`g2` is divided by this for `q_value`; null, and p is 1, if all comes from one document",
+                True,
             ),
             Column("q_value", FLOAT64, "false discovery rate within neuron, pole and property, two-sided", True),
             Column("docs", INT32, "distinct documents that the count comes from"),
@@ -181,21 +187,22 @@ TABLES: dict[str, TableSpec] = {
         ("layer", "unit", "pole", "property"),
     ),
     "scores": TableSpec(
-        "a neuron and pole: how well its representation separates held-out winners from the baseline",
+        "a neuron and pole: how well its description separates held-out winners from the baseline",
         (
             *NEURON,
             POLE,
             Column(
                 "auc",
                 FLOAT64,
-                "area under the ROC curve on the test documents, against sentences like the winners; null with none",
+                "area under the ROC curve on the test documents, compared with sentences that have the winners' "
+                "lengths and data sets; null if there are none",
                 True,
             ),
             Column("auc_low", FLOAT64, "lower end of its 95 % interval", True),
             Column("auc_high", FLOAT64, "upper end of its 95 % interval", True),
             Column("n_winners", INT64, "winners in test documents"),
             Column("n_baseline", INT64, "baseline sentences in test documents that they were compared with"),
-            Column("matched_auc", FLOAT64, "the same for a set matched to the winners in length and dataset", True),
+            Column("matched_auc", FLOAT64, "the same for a set matched to the winners in length and data set", True),
             Column("matched_low", FLOAT64, "lower end of its 95 % interval", True),
             Column("matched_high", FLOAT64, "upper end of its 95 % interval", True),
             Column("random_auc", FLOAT64, "the same for a random set of as many baseline sentences", True),
@@ -213,18 +220,20 @@ TABLES: dict[str, TableSpec] = {
         ("layer", "unit", "pole"),
     ),
     "chance": TableSpec(
-        "a family of tests: in how many neurons and poles it finds something, and in how many it would by chance",
+        "a family of tests: how many neurons and poles have a finding, and how many would have one by chance",
         (
-            Column("source", STRING, "`patterns` or `profiles`; `all`: a description as a whole"),
-            Column("family", STRING, "kind of patterns or property whose values are tested together"),
+            Column("source", STRING, "`patterns` or `profiles`; `all`: complete descriptions"),
+            Column("family", STRING, "kind of pattern, or property, whose values are tested together"),
             Column(
-                "drawn", STRING, "how the random sets were drawn: `uniform`, or `documents`, as few as winners have"
+                "drawn",
+                STRING,
+                "how the random sets were drawn: `uniform`, or `documents`: from as few documents as the winners",
             ),
             Column("n", INT64, "neurons and poles"),
-            Column("found", INT64, "those of them with a finding: q below 0.05 and lift above 1"),
+            Column("found", INT64, "neurons and poles with a finding: q below 0.05 and lift above 1"),
             Column("n_sets", INT64, "random sets"),
-            Column("found_sets", INT64, "those of them with a finding"),
-            Column("expected", FLOAT64, "neurons and poles that would have one by chance"),
+            Column("found_sets", INT64, "random sets with a finding"),
+            Column("expected", FLOAT64, "neurons and poles that would have a finding by chance"),
             Column("expected_low", FLOAT64, "lower end of its 95 % interval"),
             Column("expected_high", FLOAT64, "upper end of its 95 % interval"),
         ),

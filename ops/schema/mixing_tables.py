@@ -20,7 +20,7 @@ TABLES: dict[str, TableSpec] = {
     ),
     "mixing/lengths": TableSpec(
         "a layer, stage and length of the sequences",
-        (LAYER, _STAGE, Column("length", INT32, "tokens of the sequence, special ones included"), *_MEAN_RATIO),
+        (LAYER, _STAGE, Column("length", INT32, "tokens of the sequence, including special tokens"), *_MEAN_RATIO),
         ("layer", "stage", "length"),
     ),
     "mixing/norms": TableSpec(
@@ -31,16 +31,16 @@ TABLES: dict[str, TableSpec] = {
             _CLASS,
             Column("n", INT64, "tokens"),
             Column("mean", FLOAT32, "mean Euclidean norm of the tokens' vectors"),
-            Column("std", FLOAT32, "its standard deviation (ddof 0)"),
+            Column("std", FLOAT32, "standard deviation of these norms (ddof 0)"),
         ),
         ("layer", "quantity", "token_class"),
     ),
     "mixing/tokens": TableSpec(
-        "a token of a sequence in a layer",
+        "a token of a sequence, and a layer",
         (
             Column("sent_id", INT64, "the sequence's first sentence"),
-            Column("position", INT32, "place in the sequence, 0 the first token ([CLS] where there is one)"),
-            Column("token", STRING, "token as the model saw it, masking done"),
+            Column("position", INT32, "place in the sequence; 0 is the first token ([CLS] if there is one)"),
+            Column("token", STRING, "token as the model saw it, after masking"),
             LAYER,
             Column("attn", FLOAT32, "mixing ratio of attention alone"),
             Column("attn_res", FLOAT32, "mixing ratio with the residual"),

@@ -12,8 +12,8 @@ TABLES: dict[str, TableSpec] = {
             Column("side", STRING, "`promoted`: the logit rises most; `suppressed`: it falls most"),
             Column("rank", INT32, "rank within the side, counted from 1"),
             Column("token_id", INT32, "token's number in the vocabulary"),
-            Column("token", STRING, "token as the vocabulary has it"),
-            Column("logit", FLOAT32, "change of its logit by one standard deviation of the unit's activations"),
+            Column("token", STRING, "token as written in the vocabulary"),
+            Column("logit", FLOAT32, "change of its logit when the activation rises by one standard deviation"),
         ),
         ("layer", "unit", "side", "rank"),
     ),
@@ -21,15 +21,17 @@ TABLES: dict[str, TableSpec] = {
         "a unit",
         (
             *NEURON,
-            Column("mean", FLOAT64, "mean over the vocabulary of the changes of the logits"),
+            Column("mean", FLOAT64, "mean change of the logits over the vocabulary"),
             Column("std", FLOAT64, "standard deviation (ddof 0) of these changes"),
-            Column("skew", FLOAT64, "their skewness; null where all are equal", True),
-            Column("kurtosis", FLOAT64, "their excess kurtosis (0 for a normal); null where all are equal", True),
+            Column("skew", FLOAT64, "their skewness; null if all are equal", True),
+            Column(
+                "kurtosis", FLOAT64, "their excess kurtosis (0 for a normal distribution); null if all are equal", True
+            ),
             Column("extreme", FLOAT64, "the largest distance from the mean, in standard deviations", True),
-            Column("kurtosis_p", FLOAT64, "share of the layer's random directions whose kurtosis is as large", True),
-            Column("extreme_p", FLOAT64, "share of them whose extreme is as large", True),
-            Column("norm", FLOAT32, "Euclidean norm of what it writes for an activation of 1"),
-            Column("cosine", FLOAT32, "cosine of what it writes with its own input weights; null without", True),
+            Column("kurtosis_p", FLOAT64, "share of the layer's random directions with at least this `kurtosis`", True),
+            Column("extreme_p", FLOAT64, "share of these with at least this `extreme`", True),
+            Column("norm", FLOAT32, "Euclidean norm of what the unit writes for an activation of 1"),
+            Column("cosine", FLOAT32, "cosine of what the unit writes with its input weights; null if unknown", True),
         ),
         ("layer", "unit"),
     ),
@@ -40,23 +42,25 @@ TABLES: dict[str, TableSpec] = {
             Column("basis", STRING, "`units`, or `random`: sums of what the units write with random normal weights"),
             Column("measure", STRING, "`kurtosis` or `extreme`, as in `outputs/neurons/`"),
             Column("n", INT64, "units or directions"),
-            Column("mean", FLOAT64, "mean over them; null where there is none", True),
+            Column("mean", FLOAT64, "mean of the measure; null if there are no values", True),
             *(
-                Column(name, FLOAT64, f"{share} % of them are below it; null where there is none", True)
+                Column(name, FLOAT64, f"{share} % quantile; null if there are no values", True)
                 for name, share in _QUANTILES.items()
             ),
-            Column("beyond", FLOAT64, "share of them above the `q95` of the random directions", True),
+            Column("beyond", FLOAT64, "share of these above the `q95` of the random directions", True),
         ),
         ("layer", "basis", "measure"),
     ),
     "outputs/checks": TableSpec(
-        "a unit that was raised by one standard deviation in real sentences",
+        "a unit whose activation was raised by one standard deviation in real sentences",
         (
             *NEURON,
             Column("n", INT64, "positions over which the change of a logit is averaged"),
             Column("correlation", FLOAT32, "Pearson's correlation of that change with the direct effect", True),
-            Column("slope", FLOAT32, "of that change by the direct effect: 1 where they are as large", True),
-            Column("unit_b", INT32, "another unit of the layer, drawn at random; null where there is none", True),
+            Column(
+                "slope", FLOAT32, "slope of that change against the direct effect; 1 if both are equally large", True
+            ),
+            Column("unit_b", INT32, "another unit of the layer, drawn at random; null if there is none", True),
             Column("shuffled", FLOAT32, "correlation of the change with the direct effect of `unit_b`", True),
         ),
         ("layer", "unit"),

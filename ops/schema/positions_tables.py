@@ -4,15 +4,15 @@ import pyarrow as pa
 
 from ops.schema.columns import FLOAT32, INT32, INT64, LAYER, STRING, Column, TableSpec
 
-_MODEL = Column("model", STRING, "model as it was named")
-_VARIANT = Column("variant", STRING, "`default`, `none`, `shuffled`, ...: what became of the positions")
+_MODEL = Column("model", STRING, "name of the model as given")
+_VARIANT = Column("variant", STRING, "what was done to the positions: `default`, `none`, `shuffled`, ...")
 _REFERENCE = Column(
     "reference",
     STRING,
-    "`default`: the same token's default state; `default_centred`: the mean states taken away; `random_pair`, "
+    "`default`: the same token's default state; `default_centred`: with the mean states subtracted; `random_pair`, "
     "`random_pair_centred`: another text's token; `gaussian`: two random vectors",
 )
-_POSITION = Column("position", INT32, "place in the text, 0 the first token")
+_POSITION = Column("position", INT32, "place in the text; 0 is the first token")
 _COSINES = (
     Column("n", INT64, "cosines"),
     Column("mean", FLOAT32, "their mean"),
@@ -22,16 +22,16 @@ _SAME = Column("reference", STRING, "`default` or `default_centred`, as in posit
 
 TABLES: dict[str, TableSpec] = {
     "positions/similarity": TableSpec(
-        "a layer, variant and what its states are compared with",
+        "a layer, a variant, and the reference that its states are compared with",
         (
             _MODEL,
             LAYER,
             _VARIANT,
             _REFERENCE,
             Column("n", INT64, "cosines"),
-            Column("mean", FLOAT32, "their mean; of random pairs that of all pairs of tokens of different texts"),
+            Column("mean", FLOAT32, "their mean; for random pairs, over all pairs of tokens of different texts"),
             Column("std", FLOAT32, "their standard deviation (ddof 0)"),
-            Column("histogram_edges", pa.list_(FLOAT32), "the m - 1 inner edges, strictly ascending"),
+            Column("histogram_edges", pa.list_(FLOAT32), "the m - 1 inner edges of the bins, strictly ascending"),
             Column("histogram_counts", pa.list_(INT64), "m counts; bin i holds edge[i-1] <= cosine < edge[i]"),
         ),
         ("model", "layer", "variant", "reference"),
@@ -70,7 +70,7 @@ TABLES: dict[str, TableSpec] = {
         (
             _MODEL,
             _VARIANT,
-            Column("position", INT32, "place of the predicted token in the text, 0 the first token"),
+            Column("position", INT32, "place of the predicted token in the text; 0 is the first token"),
             Column("n", INT64, "predicted tokens"),
             Column("loss", FLOAT32, "mean of -log p, in nats"),
             Column("loss_std", FLOAT32, "its standard deviation (ddof 0)"),
@@ -86,26 +86,35 @@ TABLES: dict[str, TableSpec] = {
             Column("norm", FLOAT32, "Euclidean norm of its embedding"),
             Column("n", INT64, "tokens of the corpus at this position"),
             Column("input_norm", FLOAT32, "mean norm of the sum of all embeddings, before any LayerNorm", True),
-            Column("ratio", FLOAT32, "mean of the position embedding's norm over the sum's", True),
-            Column("share", FLOAT32, "mean part of the sum's squared norm that is the position embedding's", True),
+            Column("ratio", FLOAT32, "mean of the position embedding's norm divided by the sum's", True),
+            Column("share", FLOAT32, "mean share of the sum's squared norm that the position embedding adds", True),
         ),
         ("model", "position"),
     ),
     "positions/labels": TableSpec(
-        "a set of features that a classifier of the label is fitted to (with --label)",
+        "a set of features on which a classifier of the label is trained (with --label)",
         (
             _MODEL,
             Column("label", STRING, "column that is predicted"),
-            Column("features", STRING, "a variant: mean state of the last layer; `tokens`: a bag of them; `majority`"),
+            Column(
+                "features",
+                STRING,
+                "a variant (mean state of the last layer), `tokens` (a bag of tokens), or `majority`",
+            ),
             Column("splits", INT32, "splits by document, the same for all features"),
-            Column("n_train", INT64, "texts that it was fitted to, mean over the splits"),
-            Column("n", INT64, "texts of other documents that it was tried on, mean over the splits"),
+            Column("n_train", INT64, "texts that it was trained on, mean over the splits"),
+            Column("n", INT64, "texts of other documents that it was tested on, mean over the splits"),
             Column("classes", INT32, "distinct labels"),
-            Column("accuracy", FLOAT32, "share of these whose label it gives, mean over the splits"),
+            Column("accuracy", FLOAT32, "share of these whose label it predicts, mean over the splits"),
             Column("std", FLOAT32, "standard deviation over the splits (ddof 1)"),
             Column("low", FLOAT32, "lower end of the 95 % interval of `accuracy`"),
             Column("high", FLOAT32, "its upper end"),
-            Column("difference", FLOAT32, "accuracy less that of `default`, mean over the splits; null there", True),
+            Column(
+                "difference",
+                FLOAT32,
+                "accuracy minus that of `default`, mean over the splits; null for `default`",
+                True,
+            ),
             Column("difference_low", FLOAT32, "lower end of its 95 % interval", True),
             Column("difference_high", FLOAT32, "its upper end", True),
         ),

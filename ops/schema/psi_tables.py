@@ -3,31 +3,31 @@
 from ops.schema.columns import FLOAT32, FLOAT64, INT16, INT32, INT64, LAYER, STRING, STRINGS, Column, TableSpec
 
 _HEAD = (LAYER, Column("head", INT16, "attention head within the layer, counted from 0"))
-_PSI = {"q": "the query", "k": "the key", "v": "the value", "qkv": "the three, their product"}
+_PSI = {"q": "the query", "k": "the key", "v": "the value", "qkv": "the product of these three"}
 _MOMENT = {"mean": "mean", "std": "standard deviation (ddof 0)"}
 
 TABLES: dict[str, TableSpec] = {
     "psi/vocabulary": TableSpec(
         "a token of the vocabulary",
         (
-            Column("token_id", INT32, "token's number, the row of the word embeddings"),
+            Column("token_id", INT32, "token's number, which is its row in the word embeddings"),
             Column(
                 "token",
                 STRING,
-                "token as the vocabulary has it; null for a row that the tokenizer never produces",
+                "token as written in the vocabulary; null for a row that the tokenizer never produces",
                 True,
             ),
             Column("type", STRING, "`Words`, `Subwords`, `Numbers`, `Symbols`, `Special` or `Tags`, by its characters"),
-            Column("cluster", INT32, "its cluster by k-means on the word embeddings, counted from 0"),
+            Column("cluster", INT32, "its k-means cluster of the word embeddings, counted from 0"),
             Column("cluster_type", STRING, "the type that most tokens of its cluster have"),
             Column("norm", FLOAT32, "Euclidean norm of its word embedding"),
             Column("distance", FLOAT32, "Euclidean distance from its cluster's centroid"),
-            Column("supercluster", INT32, "cluster of its cluster's centroid among the centroids, counted from 0"),
+            Column("supercluster", INT32, "cluster of its centroid when all centroids are clustered, counted from 0"),
         ),
         ("token_id",),
     ),
     "psi/tokens": TableSpec(
-        "a token in a head, its word embedding alone",
+        "a token and a head, by the word embedding alone",
         (
             *_HEAD,
             Column("token_id", INT32, "token's number"),
@@ -39,19 +39,21 @@ TABLES: dict[str, TableSpec] = {
         ("layer", "head", "token_id"),
     ),
     "psi/clusters": TableSpec(
-        "a cluster in a head, the word embeddings alone",
+        "a cluster and a head, by the word embeddings alone",
         (
             *_HEAD,
             Column("cluster", INT32, "cluster of tokens"),
             Column("type", STRING, "the type that most of its tokens have"),
             Column("tokens", STRINGS, "tokens nearest to the centroid, the nearest first"),
-            Column("n", INT64, "tokens that the means are over (those of a zero vector have no psi)"),
-            *(Column(f"psi_{p}", FLOAT32, f"mean over its tokens of psi of {_PSI[p]}", True) for p in _PSI),
+            Column("n", INT64, "tokens over which the means are taken (those with a zero vector have no psi)"),
+            *(Column(f"psi_{p}", FLOAT32, f"mean psi of {_PSI[p]} over its tokens", True) for p in _PSI),
             *(
-                Column(f"z_{p}", FLOAT32, f"standard deviations of psi_{p} from a random group of as many tokens", True)
+                Column(
+                    f"z_{p}", FLOAT32, f"standard deviations by which `psi_{p}` exceeds random groups of its size", True
+                )
                 for p in _PSI
             ),
-            *(Column(f"relative_{p}", FLOAT32, f"psi_{p} over that of a random direction", True) for p in _PSI),
+            *(Column(f"relative_{p}", FLOAT32, f"`psi_{p}` divided by that of a random direction", True) for p in _PSI),
             Column("rank", INT32, "rank by psi_qkv within the head, counted from 1"),
         ),
         ("layer", "head", "rank"),
@@ -61,16 +63,16 @@ TABLES: dict[str, TableSpec] = {
         (
             Column("run_a", INT32, "one run, counted from 0; run 0 gave the clusters of the other tables"),
             Column("run_b", INT32, "the other run"),
-            Column("rand_index", FLOAT64, "adjusted Rand index: 1 where they agree, 0 as by chance"),
+            Column("rand_index", FLOAT64, "adjusted Rand index (1: the same clusters, 0: as by chance)"),
         ),
         ("run_a", "run_b"),
     ),
     "psi/contextual": TableSpec(
-        "a token in a head, over the corpus",
+        "a token and a head, over the corpus",
         (
             *_HEAD,
             Column("token_id", INT32, "token's number"),
-            Column("n", INT64, "times the token occurs"),
+            Column("n", INT64, "occurrences of the token"),
             *(
                 Column(f"psi_{p}_{m}", FLOAT32, f"{_MOMENT[m]} of psi of {_PSI[p]} over these occurrences")
                 for p in _PSI
