@@ -6,7 +6,7 @@ from pathlib import Path
 
 _COLOUR = re.compile(r"(fill|stroke): #([0-9a-f]{6})\b")
 _CAPTIONS = {
-    "transfer": "How far a rule learned in one data set holds in another, next to halves of one and to permuted data sets",
+    "transfer": "How far a rule learned in one data set holds in another, next to halves of one and permuted data sets",
     "illusion": "How much less cards from other data sets gain than a data set's own card, by layer, next to controls",
     "controls": "How much of an activation is explained beyond length and source, next to random axes",
     "peaked": "How peaked the outputs of units are by layer, next to those of random directions",
