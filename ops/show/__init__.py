@@ -1,1 +1,1 @@
-"""Results read from the tables of a run, and as text for a terminal: a neuron, a head, a word, what was compared."""
+"""Read results from the tables of a run and lay them out for a terminal: a neuron, a head, a word, a comparison."""

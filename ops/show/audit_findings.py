@@ -1,4 +1,4 @@
-"""What an audit found over all neurons, in sentences and as a table of verdicts; each finding next to its controls."""
+"""What an audit found over all neurons, in sentences and as a table of verdicts, each next to its controls."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -26,14 +26,14 @@ _LITERALS = ["layer", "unit", "pole", "model", "verdict"]
 
 @dataclass(frozen=True)
 class AuditedRun:
-    """What is read of an audit: the neurons and poles that are explained, and of these the rows of its tables.
+    """What is read from an audit: the explained neurons and poles, and their rows of its tables.
 
     Attributes:
-        explained: numbers of all that are explained and audited (`ops.show.transfers.keys`).
-        audited: neurons and poles that were audited, explained or not.
-        transfers: the sums of `neurons`, and of each control that was made.
-        neurons: rows of audit/neurons/ and of its controls, by the same names, with `NEURON_COLUMNS`.
-        compared: the sums over the explained ones that have controls; None without controls.
+        explained: numbers of the neurons and poles that are explained and audited (`ops.show.transfers.keys`).
+        audited: how many neurons and poles were audited, explained or not.
+        transfers: the sums of the neurons (`neurons`) and of each control that was made.
+        neurons: rows of audit/neurons/ and of its controls with `NEURON_COLUMNS`, by the same names.
+        compared: the sums over the explained neurons and poles that have controls. None without controls.
     """
 
     explained: Int64s
@@ -46,12 +46,13 @@ class AuditedRun:
 def audited_run(
     explanations: pa.Table, neurons: pa.Table, neurons_controls: pa.Table, pairs: pa.Table, pairs_controls: pa.Table
 ) -> AuditedRun:
-    """Return what the figures and findings of an audit are made from.
+    """Return the data behind the figures and findings of an audit.
 
     Args:
         explanations: rows with `layer`, `unit`, `pole` and `verdict`.
-        neurons, neurons_controls: rows of these tables with `NEURON_COLUMNS`, the latter also with `control`.
-        pairs, pairs_controls: of audit/portability/ and its controls with `COLUMNS`, the latter also with `control`.
+        neurons, neurons_controls: rows of these tables with `NEURON_COLUMNS`. The controls also have `control`.
+        pairs, pairs_controls: rows of audit/portability/ and its controls with `COLUMNS`. The controls also have
+            `control`.
     """
     explained = keys(explanations.filter(pc.equal(explanations["verdict"], "explained")))
     explained = np.intersect1d(explained, keys(neurons))
@@ -73,7 +74,7 @@ def audited_run(
 
 
 def read_audited(store: Store) -> AuditedRun:
-    """Return what the figures and findings of a finished audit are made from."""
+    """Return the data behind the figures and findings of a finished audit."""
     return audited_run(
         read_table(store, "explanations", columns=["layer", "unit", "pole", "verdict"]),
         read_table(store, "audit/neurons", columns=NEURON_COLUMNS),
@@ -87,12 +88,15 @@ def read_audit_findings(store: Store) -> Facts:
     """Return what an audit found.
 
     Returns:
-        `explained`, `audited`: neurons and poles; `datasets`: their names; `verdicts`: of the explained ones, how many
-        have each, for the `neurons` and for each control; `transfer`: for the same, over all pairs of data sets;
-        `transfer_of_controlled`: of those neurons and poles that have controls, None without controls; `illusion`: the
-        median over those whose transfer is known, for the same; `matrix`: rows with `dataset_from`, `dataset_to` and
-        `transfer`, null where it is not known; `literals`: of the explanations of winners, how many have each verdict;
-        `sentences`: the findings in words, the most telling first.
+        - `explained`, `audited`: how many neurons and poles.
+        - `datasets`: the names of the data sets.
+        - `verdicts`: how many explained neurons and poles have each verdict, for the `neurons` and each control.
+        - `transfer`: the transfer over all pairs of data sets, for the `neurons` and each control.
+        - `transfer_of_controlled`: the transfer over the neurons and poles that have controls. None without controls.
+        - `illusion`: the median over neurons with a known transfer, for the `neurons` and each control.
+        - `matrix`: rows with `dataset_from`, `dataset_to` and `transfer`, which is null where it is unknown.
+        - `literals`: how many literals of the winners' explanations have each verdict.
+        - `sentences`: the findings in words, the most important first.
     """
     run = read_audited(store)
     literals = read_table(store, "audit/patterns", pc.field("model") == "winners", _LITERALS)
@@ -100,11 +104,11 @@ def read_audit_findings(store: Store) -> Facts:
 
 
 def findings(run: AuditedRun, literals: pa.Table) -> Facts:
-    """Return what `read_audit_findings` does.
+    """Return the facts that `read_audit_findings` describes.
 
     Args:
-        run: what was read of the audit.
-        literals: rows of audit/patterns/ of the winners' models, with `verdict`.
+        run: what was read from the audit.
+        literals: rows of audit/patterns/ for the winners' models, with `verdict`.
     """
     own = run.transfers[NEURONS]
     ratios = own.ratios()
@@ -130,28 +134,31 @@ def findings(run: AuditedRun, literals: pa.Table) -> Facts:
 def _said(facts: Facts, own: Transfers) -> list[str]:
     explained, datasets = facts["explained"], len(facts["datasets"])
     if not explained:
-        return [f"None of {facts['audited']:,} neurons and poles is explained, so nothing can hold elsewhere."]
+        return [
+            f"None of the {facts['audited']:,} audited neurons and poles is explained, so no explanation can hold in "
+            "other data sets."
+        ]
     counts = facts["verdicts"]
     found = counts[NEURONS]
     holds = f"{found['global']:,} hold{'s' if found['global'] == 1 else ''}"
     said = [
         f"Of {explained:,} explained neurons and poles, {holds} in at least three quarters of the {datasets} data "
         f"sets. The rest: {found['local']:,} local, {found['dataset_detector']:,} that follow the data set, and "
-        f"{found['none']:,} of which no data set's own winners can be told apart."
+        f"{found['none']:,} whose winners cannot be distinguished in any data set."
     ]
     if PERMUTED in counts:
-        alike, many = counts[PERMUTED]["global"], sum(counts[PERMUTED].values())
+        similar, many = counts[PERMUTED]["global"], sum(counts[PERMUTED].values())
         said.append(
-            f"With data sets permuted over documents, which makes them alike, {alike:,} of {many:,} hold "
-            "in as many: no larger share can be expected of neurons."
+            f"As a control, data sets were permuted over documents, which makes them similar. {similar:,} of {many:,} "
+            "then hold in at least three quarters, and no larger share can be expected of the neurons themselves."
         )
     said += _said_transfer(facts)
     said += _said_illusion(facts)
     nothing = own.gains_nothing()
     if nothing:
         said.append(
-            f"In {enumerated(nothing, 'and')} the own cards gain nothing over all of these neurons, so that the "
-            f"transfer into {'it' if len(nothing) == 1 else 'them'} is not known."
+            f"In {enumerated(nothing, 'and')} the data set's own cards gain nothing in total over these neurons, so "
+            f"the transfer into {'it' if len(nothing) == 1 else 'them'} is unknown."
         )
     return said + _said_literals(facts["literals"])
 
@@ -159,31 +166,37 @@ def _said(facts: Facts, own: Transfers) -> list[str]:
 def _said_transfer(facts: Facts) -> list[str]:
     transfer = facts["transfer"]
     if transfer[NEURONS] is None:
-        return ["Own cards gain nothing over those of random sets, so that there is nothing to be transferred."]
-    said = [f"Transfer is {transfer[NEURONS]:.2f}: cards of other data sets gain that share of what own cards gain."]
-    controls = _beside(transfer)
+        return [
+            "The data sets' own score cards gain nothing over those of random sets, so there is nothing to transfer."
+        ]
+    said = [
+        f"Transfer is {transfer[NEURONS]:.2f}: score cards of other data sets gain that share of what a data set's own "
+        "cards gain."
+    ]
+    controls = _controls_in_words(transfer)
     if controls:
         many = max(sum(counts.values()) for name, counts in facts["verdicts"].items() if name in _WHERE)
         own = facts["transfer_of_controlled"]
         among_them = (
-            f"Among the {many:,} with controls it is {own:.2f}, next to " if own is not None else "Next to it: "
+            f"Among the {many:,} with controls it is {own:.2f}, compared with " if own is not None else "Controls: "
         )
         said.append(f"{among_them}{controls}.")
     return said
 
 
 def _said_illusion(facts: Facts) -> list[str]:
-    own, controls = facts["illusion"][NEURONS], _beside(facts["illusion"])
+    own, controls = facts["illusion"][NEURONS], _controls_in_words(facts["illusion"])
     if own is None:
         return []
     return [
-        f"The median neuron has an illusion of {own:.2f}{f', next to {controls}' if controls else ''}. It is 0 where "
-        "cards of other data sets do as well as the own ones, and 1 where they do no better than those of random sets."
+        f"The median neuron has an illusion of {own:.2f}{f', compared with {controls}' if controls else ''}. It is 0 "
+        "where cards of other data sets do as well as the data set's own, and 1 where they do no better than those of "
+        "random sets."
     ]
 
 
-def _beside(numbers: dict[str, float | None]) -> str:
-    """Return the numbers of the controls in words, nothing where none is known."""
+def _controls_in_words(numbers: dict[str, float | None]) -> str:
+    """Return the numbers of the controls in words, or "" if none is known."""
     known = [f"{value:.2f} {where}" for name, where in _WHERE.items() if (value := numbers.get(name)) is not None]
     return enumerated(known, "and") if known else ""
 
@@ -193,9 +206,9 @@ def _said_literals(counts: dict[str, int]) -> list[str]:
     if not many:
         return []
     return [
-        f"Of the {many:,} literals of their explanations, these many are global: {counts['global']:,}; local: "
-        f"{counts['local']:,}; above 1 only because data sets differ: {counts['dataset']:,}; none of these: "
-        f"{counts['none']:,}."
+        f"Verdicts of the {many:,} literals in their explanations: {counts['global']:,} global, {counts['local']:,} "
+        f"local, {counts['dataset']:,} with a lift above 1 only because data sets differ, and {counts['none']:,} none "
+        "of these."
     ]
 
 
@@ -224,6 +237,6 @@ def _null(value: float) -> float | None:
 
 
 def lay_out_audit(facts: Facts, width: int) -> str:
-    """Return what an audit found as text: the sentences, and the verdicts with those of the controls."""
+    """Return what an audit found as text: the sentences, then a table of verdicts with the controls."""
     lines = [line for said in facts["sentences"] for line in wrap(said, width).split("\n")]
     return "\n".join([*lines, *(["", *verdict_lines(facts)] if facts["explained"] else [])])

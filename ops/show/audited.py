@@ -1,4 +1,4 @@
-"""What an audit says of one neuron and pole: in which data sets its explanation holds, and the lifts there."""
+"""What an audit says about one neuron and pole: the data sets in which its explanation holds, and the lifts there."""
 
 import math
 from typing import Any
@@ -13,13 +13,14 @@ Row = dict[str, Any]
 Rows = list[Row]
 
 TABLES_READ = ("audit/neurons", "audit/patterns", "audit/portability")
-OWN_PAIRS = pc.field("dataset_from") == pc.field("dataset_to")  # of audit/portability/, that are read
-FEW_MISSING, MOST_NAMED = 2, 6  # data sets in which it does not hold that are named, and of others that are
-_MOST = 700.0  # log of a lift that is still a number
+OWN_PAIRS = pc.field("dataset_from") == pc.field("dataset_to")  # the rows of audit/portability/ that are read
+FEW_MISSING = 2  # the data sets in which it does not hold are named if there are at most this many
+MOST_NAMED = 6  # otherwise those in which it holds are named, if there are at most this many
+_MOST = 700.0  # a log lift whose exponential is still finite
 
 
 def read_audited_neuron(store: Store, layer: int, unit: int, pole: str) -> Row | None:
-    """Return what `joined` does of a neuron and pole, None where it was not audited."""
+    """Return the row of `joined` for a neuron and pole, or None if it was not audited."""
     here = (pc.field("layer") == layer) & (pc.field("unit") == unit)
     rows = read_rows(store, "audit/neurons", here & (pc.field("pole") == pole))
     if not rows:
@@ -29,16 +30,16 @@ def read_audited_neuron(store: Store, layer: int, unit: int, pole: str) -> Row |
 
 
 def joined(row: Row, patterns: Rows, pairs: Rows) -> Row:
-    """Return a row of audit/neurons/ with what is read of the other tables.
+    """Return a row of audit/neurons/, extended with data from the other tables.
 
     Args:
         row: the row.
-        patterns: rows of audit/patterns/ of its neuron.
-        pairs: rows of audit/portability/ of its neuron, from a data set to itself.
+        patterns: rows of audit/patterns/ for its neuron.
+        pairs: rows of audit/portability/ for its neuron, from a data set to itself.
 
     Returns:
-        The row with `known_in`, the data sets in which it has winners enough; `said`, in one line where it holds; and
-        `literals`, the rows of audit/patterns/ of its winners' model by rank.
+        The row with `known_in`, the data sets in which it has enough winners; `said`, one line that says where it
+        holds; and `literals`, the rows of audit/patterns/ for its winners' model, by rank.
     """
     known = sorted(
         pair["dataset_to"]
@@ -56,11 +57,11 @@ def joined(row: Row, patterns: Rows, pairs: Rows) -> Row:
 
 
 def said_where(row: Row, known: list[str]) -> str:
-    """Return in which data sets a neuron and pole's explanation holds.
+    """Return in words in which data sets the explanation of a neuron and pole holds.
 
     Args:
         row: a row of audit/neurons/.
-        known: the data sets in which it has winners enough.
+        known: the data sets in which it has enough winners.
 
     >>> row = {"verdict": "global", "ported": 2, "holds_in": ["books", "news"], "found_in": ["news"]}
     >>> said_where(row, ["books", "news", "tweets"])
@@ -68,11 +69,11 @@ def said_where(row: Row, known: list[str]) -> str:
     """
     holds, found = row["holds_in"], row["found_in"]
     if row["verdict"] == "dataset_detector":
-        return "follows the data set, not language"
+        return "follows the data set rather than language"
     if len(known) < 2:
-        return "has too few winners in all data sets but one to tell" if known else "has too few winners to tell"
+        return "has enough winners to tell in only one data set" if known else "has too few winners to tell"
     if row["verdict"] == "none":
-        return "no data set's own winners can be told apart"
+        return "its winners cannot be distinguished in any data set"
     if holds:
         missing = [name for name in known if name not in holds]
         if not missing:
@@ -81,16 +82,16 @@ def said_where(row: Row, known: list[str]) -> str:
         return f"holds in {len(holds)} of {len(known)} data sets{named}"
     if len(found) == 1:
         return f"only in {found[0]}"
-    return f"found in {len(found)} of {len(known)} data sets{_names(found)}, and carries over to none"
+    return f"found in {len(found)} of {len(known)} data sets{_names(found)}, but carries over to none"
 
 
 def said_numbers(row: Row) -> str:
-    """Return the numbers behind `said_where`, each with its interval; those that are not known are left out."""
+    """Return the numbers behind `said_where`, each with its interval, without those that are unknown."""
     names = {
         "transfer": "transfer",
         "illusion": "illusion",
         "eta_squared": "variance between data sets",
-        "r2_within": "variance explained within",
+        "r2_within": "variance explained within data sets",
     }
     said = [
         f"{name} {row[column]:.2f}{_interval(row, column)}" for column, name in names.items() if row[column] is not None
@@ -117,13 +118,13 @@ def said_lifts(literal: Row) -> str:
 
 
 def lay_out_where(row: Row) -> str:
-    """Return the line of a neuron's head."""
+    """Return the line about data sets at the top of a neuron."""
     numbers = [f"transfer {row['transfer']:.2f}{_interval(row, 'transfer')}"] if row["transfer"] is not None else []
     return f"Across data sets: {'; '.join([row['said'], *numbers])}"
 
 
 def lay_out_lifts(row: Row, width: int) -> list[str]:
-    """Return the lines of each literal's verdict and of its lift in each data set; none without literals."""
+    """Return lines with the verdict of each literal and its lift in each data set, or [] without literals."""
     lines = ["", "Lift of its literals within each data set"] if row["literals"] else []
     for own in row["literals"]:
         head = f"  {own['kind']}: {'not ' * own['negated']}{own['pattern']}"

@@ -1,4 +1,4 @@
-"""Which neurons a run explains best, a line each, and which pole of a neuron is the better explained one."""
+"""Which neurons a run explains best, with one line for each, and which pole of a neuron is better explained."""
 
 import re
 from collections import Counter
@@ -22,7 +22,7 @@ _READ = [*_KEY, "text", "verdict", "family", "f1", "f1_low", "f1_high", *CONTROL
 
 
 def beyond_controls(row: Row) -> float:
-    """Return by how much an explanation's F1 is above the best of its controls; without an F1, less than any.
+    """Return how far an explanation's F1 is above its best control, or minus infinity without an F1.
 
     Args:
         row: a row of `explanations/`.
@@ -33,7 +33,7 @@ def beyond_controls(row: Row) -> float:
 
 
 def margin(score: Row) -> float | None:
-    """Return how far a held-out score exceeds its matched set's; runs without the column `auc_excess` are read too."""
+    """Return how far a held-out score exceeds its matched set's, also for runs without the column `auc_excess`."""
     own, matched = score["auc"], score["matched_auc"]
     known: float | None = score.get("auc_excess")
     if "auc_excess" in score or own is None or matched is None:
@@ -42,11 +42,11 @@ def margin(score: Row) -> float | None:
 
 
 def better_pole(poles: Sequence[str], explanations: Sequence[Row], scores: Sequence[Row]) -> str:
-    """Return the better explained pole of a neuron: an explained one first, then by F1, by excess and by score.
+    """Return the better explained pole of a neuron: an explained pole first, then by F1, excess and score.
 
     Args:
-        poles: those that the run kept, at least one.
-        explanations, scores: the neuron's rows of these tables, none where the run has none.
+        poles: the poles that the run kept, at least one.
+        explanations, scores: the neuron's rows of these tables, empty if the run has none.
     """
     told, scored = ({row["pole"]: row for row in rows} for rows in (explanations, scores))
 
@@ -60,7 +60,7 @@ def better_pole(poles: Sequence[str], explanations: Sequence[Row], scores: Seque
 
 
 def read_best(store: Store, has_explanations: bool, has_scores: bool) -> list[Row]:
-    """Return the neurons that a run explains best, the best first.
+    """Return the neurons that a run explains best, best first.
 
     Args:
         store: the run's folder.
@@ -68,10 +68,11 @@ def read_best(store: Store, has_explanations: bool, has_scores: bool) -> list[Ro
         has_scores: `mine` wrote scores/.
 
     Returns:
-        Of the explained families the leader each, furthest beyond its controls first: `layer`, `unit`, `pole`, `text`,
-        `f1`, `beyond` (see `beyond_controls`) and `members`, the neurons and poles of the family. Where none is
-        explained, the neurons and poles whose held-out score is above their matched set's, with `auc`, `auc_excess` and
-        `text`, the strongest word pattern. None without either. Silent neurons are left out.
+        The leader of each explained family, those furthest beyond their controls first: `layer`, `unit`, `pole`,
+        `text`, `f1`, `beyond` (see `beyond_controls`) and `members`, the number of neurons and poles in the family.
+
+        If none is explained, the neurons and poles whose held-out score exceeds their matched set's, with `auc` and
+        `auc_excess`. Without either the list is empty. Silent neurons are excluded.
     """
     silent = silent_neurons(read_table(store, "neurons", columns=COLUMNS))
     found = _leaders(store) if has_explanations else []
@@ -93,14 +94,14 @@ def _leaders(store: Store) -> list[Row]:
 
 
 def leaders(explained: list[Row], families: list[Row]) -> list[Row]:
-    """Return the leader of each family that is explained, furthest beyond its controls first.
+    """Return the leader of each explained family, those furthest beyond their controls first.
 
     Args:
         explained: the rows of `explanations/` with this verdict.
         families: the rows of `families/`.
 
     Returns:
-        The leaders' rows, each with `members`, how many neurons and poles its family has.
+        The leaders' rows, each with `members`, the number of neurons and poles in its family.
     """
     size = Counter(member["family"] for member in families)
     led = {tuple(m[name] for name in _KEY): size[m["family"]] for m in families if m["is_leader"]}
@@ -110,7 +111,7 @@ def leaders(explained: list[Row], families: list[Row]) -> list[Row]:
 
 
 def with_words(store: Store, rows: list[Row]) -> list[Row]:
-    """Return rows, each with a `text`: of those that have none, the strongest word patterns of their winners."""
+    """Return the rows, each with a `text`: rows without one get the strongest word patterns of their winners."""
     found = []
     for row in rows:
         if "text" in row:
@@ -124,21 +125,21 @@ def with_words(store: Store, rows: list[Row]) -> list[Row]:
 
 
 def lay_out_best(rows: list[Row], total: int, width: int, names: UnitNames = NEURONS) -> str:
-    """Return the neurons that a run explains best as text, a line each.
+    """Return the neurons that a run explains best as text, with one line for each.
 
     Args:
-        rows: some of what `read_best` returns, each with a `text`.
-        total: how many there are in all.
-        width: characters of a line.
-        names: how the run's units are called.
+        rows: some rows of `read_best`, each with a `text`.
+        total: the number of rows in all.
+        width: characters per line.
+        names: what the run's units are called.
     """
     if not rows:
-        return f"No {names.one} stands out: none is explained, and no held-out score is above its matched set's"
+        return f"No {names.one} stands out: none is explained, and no held-out score exceeds its matched set's"
     families = "members" in rows[0]
-    above = f"{names.many} whose held-out score is above its matched set's"
+    above = f"{names.many} whose held-out score exceeds their matched set's"
     what = f"explained families of {names.many}" if families else above
     columns = ("F1", "beyond", "members") if families else ("score", "excess")
-    lines = [f"{len(rows):,} of {total:,} {what}, the best first"]
+    lines = [f"{len(rows):,} of {total:,} {what}, best first"]
     lines.append(
         f"  {names.one:<14}"
         + "".join(f"{name:>9}" for name in columns)
@@ -153,7 +154,7 @@ def lay_out_best(rows: list[Row], total: int, width: int, names: UnitNames = NEU
 
 
 def _short(text: str) -> str:
-    """Return which sentences an explanation names, without its numbers."""
+    """Return the sentences that an explanation describes, without its numbers."""
     found = _CRITERION.fullmatch(text)
     return found[1] if found else text
 

@@ -1,4 +1,4 @@
-"""Read the main findings of `compare` and put them in words, each next to its null."""
+"""Read the main findings of `compare` and put them into words, each next to its null."""
 
 from collections.abc import Container
 from typing import Any
@@ -26,7 +26,7 @@ _SHOWN = (
     "means:verbs_per_sentence:top",
     "means:nouns_per_sentence:top",
 )
-# What is told first of two runs' scores, as far as it was measured.
+# The scores of two runs to list first, if they were measured.
 _MEASURED_FIRST = (
     ("explanations", "f1"),
     ("explanations", "r2_beyond"),
@@ -36,7 +36,7 @@ _MEASURED_FIRST = (
 
 
 def read_findings(store: Store, tables: Container[str]) -> dict[str, Rows]:
-    """Return the rows of those tables that tell the findings, by table, as far as the run has these."""
+    """Return the rows of the tables behind the findings, by table, as far as the run has them."""
     found: dict[str, Rows] = {table: read_table(store, table).to_pylist() for table in _READ if table in tables}
     if "compare/shift_neurons" in found:
         found["compare/shift_neurons"].sort(key=lambda row: -row["shift"])
@@ -47,9 +47,9 @@ def lay_out_comparison(found: dict[str, Rows], rows: int, width: int) -> str:
     """Return the findings as text.
 
     Args:
-        found: the rows of the tables of the parts that are done, by table (`compare/rotated`, ...).
-        rows: lines of each list.
-        width: characters of a line.
+        found: the rows of the tables of all finished parts, by table (`compare/rotated`, ...).
+        rows: lines per list.
+        width: characters per line.
     """
     parts = (
         ("compare/runs", _runs),
@@ -66,7 +66,7 @@ def lay_out_comparison(found: dict[str, Rows], rows: int, width: int) -> str:
 
 
 def _fit(line: str, width: int) -> str:
-    # Text in columns is cut; running text wraps to the next line.
+    # Columns are cut at the width, and running text is wrapped.
     return shorten(line, width) if line.startswith("  ") else wrap(line, width)
 
 
@@ -76,7 +76,7 @@ def _runs(found: dict[str, Rows], rows: int) -> list[str]:
     shown = [key for key in _MEASURED_FIRST if key in measured]
     shown += [key for key in measured if key not in shown]
     lines = [_above_control(key, measured[key]) for key in shown[:1]]
-    lines.append("Scores of this run and of its control, all layers that both have")
+    lines.append("Scores of this run and its control over all layers that both have (95 %: the control's quantile)")
     lines.append(f"  {'measure':<25}{'n':>7}{'median':>8}{'control':>8}{'95 %':>7}{'above it':>9}  interval")
     for key in shown[: max(rows, len(_MEASURED_FIRST))]:
         row = measured[key]
@@ -91,22 +91,22 @@ def _runs(found: dict[str, Rows], rows: int) -> list[str]:
         if row["table"] == "explanations" and row["measure"].startswith("verdict ")
     ]
     if shares:
-        lines.append(f"Verdicts of explanations, and in the control: {', '.join(shares)}.")
+        lines.append(f"Verdicts of explanations (the control's in parentheses): {', '.join(shares)}.")
     return lines
 
 
 def _above_control(key: tuple[str, str], row: dict[str, Any]) -> str:
-    """Return in a sentence whether a run's scores exceed its control's."""
+    """Say in words whether a run's scores exceed its control's."""
     share, low, high = (f"{100 * row[name]:.3g}" for name in ("share_above", "share_low", "share_high"))
     said = (
         f"Of {row['n']:,} neurons and poles, {share} % ({low} to {high} %) are above the control's 95 % quantile of "
-        f"{measure_in_words(*key)}"
+        f"{measure_in_words(*key)}. If the run were no different from the control, 5 % would be."
     )
     if row["share_high"] < BY_CHANCE:
-        return f"Worse than the control: {said[0].lower()}{said[1:]}; of a run like the control 5 % would be."
+        return f"Worse than the control: {said[0].lower()}{said[1:]}"
     if row["share_low"] <= BY_CHANCE:
-        return f"No better than the control: {said[0].lower()}{said[1:]}; of a run like the control 5 % would be."
-    return f"{said}; of a run like the control 5 % would be."
+        return f"No better than the control: {said[0].lower()}{said[1:]}"
+    return said
 
 
 def _matches(found: dict[str, Rows], rows: int) -> list[str]:
@@ -116,15 +116,18 @@ def _matches(found: dict[str, Rows], rows: int) -> list[str]:
     if above["share"] is None:
         lines = [
             f"Of {units}, {_percent(above['correlated'])} have a match in the other run with an absolute correlation "
-            f"above {UNIVERSAL_FROM}; features have no rotated layers to compare that with."
+            f"above {UNIVERSAL_FROM}. Features have no rotated layers to compare this with."
         ]
     else:
         lines = [
-            f"Of {units}, {_percent(above['share'])} have a match in the other run whose absolute correlation is more "
-            f"than {UNIVERSAL_FROM} above that of the best axis of rotated layers; for {_percent(whole[0.0]['share'])} "
-            "it is above at all (about half by chance)."
+            f"Of {units}, {_percent(above['share'])} have a match in the other run whose absolute correlation exceeds "
+            f"that of the best axis of rotated layers by more than {UNIVERSAL_FROM}. For "
+            f"{_percent(whole[0.0]['share'])} it is higher by any amount (about half by chance)."
         ]
-    lines.append("Share of units whose best match is above a threshold")
+    lines.append(
+        "Share of units whose best match exceeds a threshold: by its excess over rotated layers, by its |correlation|, "
+        "and for rotated layers"
+    )
     lines.append(f"  {'above':<8}{'excess':>9}{'|correlation|':>15}{'rotated':>9}")
     for threshold in (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9):
         row = whole[threshold]
@@ -140,8 +143,8 @@ def _percent(share: float | None) -> str:
 def _dimensions(found: dict[str, Rows], rows: int) -> list[str]:
     table = found["compare/rotated"]
     lines = [
-        "Units of one number in two layers, neighbours or the first and the last: mean correlation, beside axes of "
-        "rotated bases (a control: no units)",
+        "Mean correlation between units with the same number in two layers: neighbours, or the first and the last. "
+        "Control: axes of rotated bases, which are not units",
         f"  {'property':<34}{'neighbours':>11}{'rotated':>9}{'first, last':>13}{'rotated':>9}",
     ]
     last = max((row["layer_b"] for row in table), default=1)
@@ -154,17 +157,15 @@ def _dimensions(found: dict[str, Rows], rows: int) -> list[str]:
         cells = [_mean(some, column) for some in (near, far) for column in ("correlation", "rotated_mean")]
         widths = (11, 9, 13, 9)
         lines.append(f"  {in_words(name):<34}" + "".join(number(c, w, 2) for c, w in zip(cells, widths, strict=True)))
-    lines.append(
-        f"  Above every rotated basis: {beyond:,} of {len(table):,} properties and pairs ({by_chance:.1f} by chance)."
-    )
+    lines.append(f"  Above every rotated basis: {beyond:,} of {len(table):,} correlations ({by_chance:.1f} by chance).")
     for against, own in (("rotated bases", table), ("permuted units", found.get("compare/dimensions", []))):
-        sure = sum(row["q_value"] < 0.05 for row in own)
-        lines.append(f"  Against {against}: {sure:,} of {len(own):,} with q < 0.05, a rate over all.")
+        clear = sum(row["q_value"] < 0.05 for row in own)
+        lines.append(f"  Against {against}: {clear:,} of {len(own):,} have q < 0.05, corrected for all tests.")
     return lines
 
 
 def _neighbours(found: dict[str, Rows], rows: int) -> list[str]:
-    lines = ["The nearest neuron: mean highest correlation, and overlap of winners, beside what chance gives"]
+    lines = ["Each neuron's nearest neuron: mean correlation and overlap of winners, next to what chance gives"]
     lines.append(
         f"  {'reach':<10}{'correlation':>13}{'rotated':>9}{'shuffled':>10}{'overlap':>10}{'random winners':>16}"
     )
@@ -179,8 +180,9 @@ def _neighbours(found: dict[str, Rows], rows: int) -> list[str]:
 
 def _groups(found: dict[str, Rows], rows: int) -> list[str]:
     lines = [
-        "Groups by k-means, mean over layers: distinct (silhouette) and stable (adjusted Rand index), beside "
-        "activations shuffled over the sentences, of which each neuron's own mean and spread are left"
+        "Groups by k-means, as means over layers: how distinct they are (silhouette) and how stable (agreement: "
+        "adjusted Rand index). Control: activations shuffled over the sentences, which keep only each neuron's mean "
+        "and spread"
     ]
     lines.append(f"  {'groups of':<14}{'groups':>7}{'silhouette':>12}{'shuffled':>10}{'agreement':>11}{'shuffled':>10}")
     table = [row for row in found["compare/group_quality"] if row["layer"]]
@@ -192,7 +194,7 @@ def _groups(found: dict[str, Rows], rows: int) -> list[str]:
             lines.append(f"  {grouped:<14}{groups:>7}{''.join(cells)}")
     traits = [row for row in found.get("compare/group_traits", []) if row["layer"] == 0 and row["rank"] == 1]
     if traits:
-        lines.append("What most sets the groups of all layers' neurons apart (share in the group, and outside)")
+        lines.append("What most distinguishes groups of neurons from all layers (share in the group and outside it)")
         for row in sorted(traits, key=lambda row: -row["g2"])[:rows]:
             shares = f"{row['share']:.0%} and {row['other_share']:.0%}"
             lines.append(f"  group {row['group']:<3}{row['n']:>6,} neurons  {shares:<14} {row['kind']} {row['trait']}")
@@ -203,7 +205,7 @@ def _diversity(found: dict[str, Rows], rows: int) -> list[str]:
     table = found["compare/diversity"]
     numbers = sorted({row["clusters"] for row in table})
     shown = [n for n in (1, 10, 100) if n in numbers] or numbers[:3]
-    lines = ["Diversity: error of k-means on the winners' vectors, a winner, and over that of uniform sentences"]
+    lines = ["Diversity: k-means error per winner's vector (in parentheses: divided by that of uniform sentences)"]
     lines.append("  layer" + "".join(f"{f'{n} clusters':>20}" for n in shown))
     for layer in sorted({row["layer"] for row in table}):
         cells = []
@@ -216,7 +218,7 @@ def _diversity(found: dict[str, Rows], rows: int) -> list[str]:
 
 
 def _shift(found: dict[str, Rows], rows: int) -> list[str]:
-    lines = ["The other model: mean distance of a sentence's vectors (95 % interval)"]
+    lines = ["Mean distance between a sentence's vectors in this model and the other (95 % interval)"]
     lines.append(f"  {'text set':<20}{'sentences':>10}  {'Manhattan':<23}Euclidean")
     whole = [row for row in found["compare/shift_layers"] if not row["layer"]]
     for row in sorted(whole, key=lambda row: -row["manhattan"])[: max(rows, 10)]:
@@ -236,9 +238,10 @@ def _shift(found: dict[str, Rows], rows: int) -> list[str]:
 def _ablation(found: dict[str, Rows], rows: int) -> list[str]:
     table = [row for row in found["compare/ablation"] if row["moved"] is not None]
     lines = [
-        "Set to their mean: the neurons that move others of later layers most (mean, in standard deviations), beside "
-        "random neurons of their layer and a like spread; then the same unit of a later layer, and the other neuron "
-        "that moves most"
+        "Neurons set to their mean, those that move later layers most first. moved: how far other neurons of later "
+        "layers move on average, in standard deviations. random: the same for random neurons of their layer with a "
+        "similar spread. own unit: how far the same unit of a later layer moves. other: the other neuron that moves "
+        "most. most of: the property that the neuron was chosen for"
     ]
     lines.append(f"  {'neuron':<8}{'moved':>7}{'random':>8}{'own unit':>10}{'other':>7}  most of")
     seen: dict[tuple[int, int], dict[str, Any]] = {}
@@ -252,17 +255,17 @@ def _ablation(found: dict[str, Rows], rows: int) -> list[str]:
     beyond = sum(row["moved"] > row["random_high"] for row in tested)
     by_chance = sum(1 / (1 + row["n_random"]) for row in tested)
     lines.append(
-        f"  Above all of their random ones: {beyond:,} of {len(tested):,} neurons ({by_chance:.1f} by chance)."
+        f"  Above all of their random neurons: {beyond:,} of {len(tested):,} neurons ({by_chance:.1f} by chance)."
     )
     own = sum(row["own_moved"] is not None and row["own_moved"] > row["moved_b"] for row in seen.values())
-    lines.append(f"  The same unit of a later layer moves furthest: {own:,} of {len(seen):,} neurons.")
+    lines.append(f"  The same unit of a later layer moves furthest for {own:,} of {len(seen):,} neurons.")
     output = [row for row in found["compare/ablation"] if row["output"] is not None]
     if output:
         most = max(output, key=lambda row: row["output"])
-        beside = "-" if most["output_random"] is None else f"{most['output_random']:.3g}"
+        random = "-" if most["output_random"] is None else f"{most['output_random']:.3g}"
         lines.append(
-            f"  The classifier's output moves most by {most['layer']}:{most['unit']}: total variation "
-            f"{most['output']:.3g}, of random ones {beside}."
+            f"  {most['layer']}:{most['unit']} moves the classifier's output most: total variation "
+            f"{most['output']:.3g} (random: {random})."
         )
     return lines
 

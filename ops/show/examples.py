@@ -1,4 +1,4 @@
-"""Where a winner contains a pattern: the words of its sentence that match, and their places in its text."""
+"""Find where a winner contains a pattern: the words of its sentence that match, and their positions in its text."""
 
 import re
 from collections.abc import Sequence
@@ -8,16 +8,16 @@ from typing import Any
 from ops.penn import PUNCTUATION_TAGS, ROOT, Tree, read
 from ops.sentences.word_spans import Span, word_spans
 
-_TREES_KEPT = 256  # a neuron's sentences are looked through for one pattern after another
+_TREES_KEPT = 256  # trees in the cache, since a neuron's sentences are searched for one pattern after another
 
 
 def matched_words(sentence: dict[str, Any], pattern: dict[str, Any], options: dict[str, Any]) -> list[int] | None:
-    """Return which words of a sentence a pattern matches first, by their places; None where it has no match.
+    """Return the positions of the words in a pattern's first match in a sentence, or None if it has no match.
 
     Args:
         sentence: a row of `sentences/` (`words`, `tags`, `tree`).
         pattern: a row of `patterns/` (`kind`, `pattern`, `items`).
-        options: those of `mine`.
+        options: the options of `mine`.
     """
     kind = pattern["kind"]
     if kind == "subtree":
@@ -35,12 +35,12 @@ def matched_words(sentence: dict[str, Any], pattern: dict[str, Any], options: di
 
 
 def match_in_order(items: Sequence[str], pattern: Sequence[str], max_gap: int) -> list[int] | None:
-    """Return the places of the first match of a sequence with gaps, or None.
+    """Return the positions of the first match of a sequence with gaps, or None.
 
     Args:
-        items: what is looked through.
-        pattern: what is looked for, one item or more.
-        max_gap: items that may be skipped between neighbours; -1: any number.
+        items: the items to search.
+        pattern: the items to find, at least one.
+        max_gap: the number of items that may be skipped between neighbours. -1 means any number.
 
     >>> match_in_order("a b x c b c".split(), ["b", "c"], 0), match_in_order("b x x c".split(), ["b", "c"], 1)
     ([4, 5], None)
@@ -48,7 +48,7 @@ def match_in_order(items: Sequence[str], pattern: Sequence[str], max_gap: int) -
     reach = max_gap + 1 if max_gap >= 0 else len(items)
     partial = [[i] for i, item in enumerate(items) if item == pattern[0]]
     for wanted in pattern[1:]:
-        # One partial match for each place at which it may end is enough; the first stays.
+        # One partial match for each position at which it may end is enough, so the first one is kept.
         longer: dict[int, list[int]] = {}
         for places in partial:
             for i in range(places[-1] + 1, min(places[-1] + reach + 1, len(items))):
@@ -59,7 +59,7 @@ def match_in_order(items: Sequence[str], pattern: Sequence[str], max_gap: int) -
 
 
 def spans_of_words(text: str, words: Sequence[str], places: Sequence[int]) -> list[Span]:
-    """Return the spans of these words in a text, `(start, end)` in characters; neighbouring words share one span.
+    """Return the spans of these words in a text, `(start, end)` in characters. Neighbouring words share one span.
 
     A word that does not occur literally in the text (a pipeline may normalise words) has no span.
     """
@@ -89,7 +89,7 @@ def mark(text: str, spans: Sequence[Span]) -> str:
 
 
 def _matched_leaves(tree: str | None, pattern: str, collapse: bool) -> list[int] | None:
-    """Return the words below those nodes of the first match that the pattern does not go below."""
+    """Return the words below the nodes that match a pattern's leaves, for its first match in a tree."""
     if tree is None:
         return None
     root, number = _read_numbered(tree, collapse)
@@ -106,7 +106,7 @@ def _matched_leaves(tree: str | None, pattern: str, collapse: bool) -> list[int]
 
 @lru_cache(_TREES_KEPT)
 def _read_numbered(tree: str, collapse: bool) -> tuple[Tree, dict[int, int]]:
-    """Return a tree, an S right below its root left out where it is to collapse, and the number of each leaf by id."""
+    """Return a tree, without an S right below its root if that collapses, and the number of each leaf by id."""
     root = read(tree)
     number = _number_leaves(root)
     if collapse and root.label == ROOT:
@@ -116,7 +116,7 @@ def _read_numbered(tree: str, collapse: bool) -> tuple[Tree, dict[int, int]]:
 
 @lru_cache(_TREES_KEPT)
 def read_pattern(text: str) -> Tree:
-    """Return the tree that a subtree pattern is, such as `(NP (DT) (NN))`."""
+    """Return a subtree pattern, such as `(NP (DT) (NN))`, as a tree."""
     stack = [Tree("")]
     for piece in re.findall(r"[()]|[^\s()]+", text):
         if piece == "(":
@@ -130,7 +130,7 @@ def read_pattern(text: str) -> Tree:
 
 
 def embeds(node: Tree, wanted: Tree) -> list[Tree] | None:
-    """Return the nodes that stand for a subtree pattern's own leaves, where it matches right here, or None."""
+    """Return the nodes that match a subtree pattern's leaves if it matches at this node, or None."""
     if node.label != wanted.label:
         return None
     if not wanted.children:

@@ -1,4 +1,4 @@
-"""What sets a neuron's winners apart, as one list: all kinds together, near-copies folded under the plainest."""
+"""What sets a neuron's winners apart, as one list of all kinds, with near-copies folded under the plainest one."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -14,38 +14,38 @@ Row = dict[str, Any]
 Rows = list[Row]
 Holds = Callable[[Row], frozenset[int]]
 
-LEAST_COUNT = 3  # fewer winners than these are no finding, however rare what they share is elsewhere
-SAME = 0.9  # of two near-copies, the winners that have both are this share of those that have either
-CLEARLY_MORE = 2.0  # a longer form is a finding of its own if its lift is surely so many times the shorter one's
+LEAST_COUNT = 3  # with fewer winners there is no finding, however rare it is elsewhere
+SAME = 0.9  # two findings are near-copies if this share of the winners that have either has both
+CLEARLY_MORE = 2.0  # a longer form is a finding of its own if its lift is clearly this many times the shorter one's
 PLAINEST_FIRST = ("word", "mark", "topic", "tag", "subtree", "value")
-_LOOKED_AT = 100  # rows of a kind, the strongest
-_COMPARED = 24  # findings of all kinds whose winners are compared
+_LOOKED_AT = 100  # only this many rows of each kind are considered, the strongest ones
+_COMPARED = 24  # the winners of only this many findings are compared, the strongest ones of all kinds
 _KIND_OF_PROPERTY = {"punctuation": "mark", "noun": "word", "verb": "word", "adjective": "word"}
 
 
 def findings(patterns: Rows, profiles: Rows, terms: Sequence[Row] = (), holds: Holds | None = None) -> Rows:
     """Return what winners have more often than the corpus (q below 0.05, at least 3 winners), the strongest first.
 
-    Words, tags, subtrees, marks, values and topics stand in one list, ordered by G2. What an earlier one says already
-    is folded into it:
+    One list has all words, tags, subtrees, marks, values and topics, sorted by G2. A finding is folded into an earlier
+    one that says the same:
 
-    - a pattern that contains one of its kind or is contained in it, in any case of letters; a longer one stays if its
-      lift is clearly higher;
-    - what holds for nearly the same winners, values aside, if the intervals of the lifts overlap;
-    - tags and subtrees that hold only within another one's winners, without a clearly higher lift.
+    - a pattern that contains another of its kind or is contained in it, ignoring case; a longer one stays if its lift
+      is clearly higher;
+    - a finding other than a value that holds for nearly the same winners, if the intervals of the lifts overlap;
+    - a tag or subtree that holds only within another finding's winners, without a clearly higher lift.
 
-    Of near-copies the plainest is shown: a word before a mark, topic, tag and subtree, then the shorter.
+    Of near-copies the plainest is shown: a word before a mark, topic, tag or subtree, then the shorter one.
 
     Args:
         patterns, profiles: one neuron and pole's rows of these tables.
-        terms: its rows of explanation_terms/, for topics, which the other tables do not have.
-        holds: which of some winners have a finding (see `winners_with`); without it winners are not compared.
+        terms: its rows of explanation_terms/, the only table that has topics.
+        holds: returns the winners that have a finding (see `winners_with`). Without it winners are not compared.
 
     Returns:
         Rows with `kind` (one of `PLAINEST_FIRST`), `name` (the property of a value, else the kind), `text`, `items`,
         `count` of `n` winners, `share`, `baseline_share`, `lift` with `lift_low` and `lift_high`, `g2`, `q_value` (null
-        for a topic), `docs` (null for a topic), `same_as` (other properties with the value for the same sentences), and
-        `variants`: the rows that are folded into it, the strongest first.
+        for a topic), `docs` (null for a topic), `same_as` (other properties with the value for the same sentences) and
+        `variants` (the rows that are folded into it, the strongest first).
     """
     found = _one_list(preferred(patterns, profiles), _winners(patterns, profiles))
     found = [row for row in found if row["count"] >= LEAST_COUNT]
@@ -53,7 +53,7 @@ def findings(patterns: Rows, profiles: Rows, terms: Sequence[Row] = (), holds: H
 
 
 def avoidances(patterns: Rows, profiles: Rows) -> Rows:
-    """Return what winners have less often than the corpus (q below 0.05), folded as `findings` are, strongest first."""
+    """Return what winners have less often than the corpus (q below 0.05), folded like `findings`, strongest first."""
     by_kind: dict[str, Rows] = {}
     for row in avoided(patterns, profiles):
         by_kind.setdefault(row["name"] if row["name"] in PLAINEST_FIRST else "value", []).append(row)
@@ -61,7 +61,7 @@ def avoidances(patterns: Rows, profiles: Rows) -> Rows:
 
 
 def said_lift(row: Row) -> str:
-    """Return a finding's lift, and where nothing else in the corpus has it, the counts instead.
+    """Return a finding's lift in words, or its counts if no other sentence in the corpus has it.
 
     >>> said_lift({"lift": 12.3, "baseline_share": 0.01, "count": 5, "n": 9})
     '12.3'
@@ -74,12 +74,12 @@ def said_lift(row: Row) -> str:
 
 
 def winners_with(row: Row, sentences: Sequence[Row], options: Row) -> frozenset[int]:
-    """Return the places among these sentences of those that have a finding.
+    """Return the positions of the sentences that have a finding.
 
     Args:
         row: the finding.
-        sentences: rows of `sentences/` (`words`, `tags`, `tree`, `dataset`, and `meta` where there is any).
-        options: those of `mine`.
+        sentences: rows of `sentences/` (`words`, `tags`, `tree`, `dataset`, and `meta` if there is any).
+        options: the options of `mine`.
     """
     return frozenset(i for i, sentence in enumerate(sentences) if _has(row, sentence, options))
 
@@ -90,18 +90,18 @@ def _has(row: Row, sentence: Row, options: Row) -> bool:
         own = {"dataset": sentence["dataset"], **(sentence.get("meta") or {})}
         return bool(own.get(row["name"]) == row["text"])
     if kind == "mark":
-        if len(tags) != len(words):  # without tags, a mark is known by its characters
+        if len(tags) != len(words):  # without tags, a mark is recognised by its characters
             return row["text"] in words
         return any(word == row["text"] and tag in PUNCTUATION_TAGS for word, tag in zip(words, tags, strict=True))
     if kind == "topic":
         return not {word.lower() for word in words}.isdisjoint(row["items"])
     if "pattern" in row:
         return matched_words(sentence, row, options) is not None
-    return row["text"] in words  # of a class of tags
+    return row["text"] in words  # a word of a tag class
 
 
 def _winners(patterns: Rows, profiles: Rows) -> int:
-    """Return how many winners the shares are of."""
+    """Return the number of winners that the shares are based on."""
     known = [round(row["support"] / row["share"]) for row in patterns[:1] if row["share"]]
     return known[0] if known else max((r["n"] for r in profiles if r["property"] == "dataset"), default=0)
 
@@ -117,7 +117,7 @@ def _one_list(by_kind: dict[str, Rows], winners: int) -> Rows:
 
 
 def _topics(terms: Sequence[Row], profiles: Rows, winners: int) -> Rows:
-    """Return the topics among the literals of the winners' score card as findings, measured like the others."""
+    """Return the topics in the winners' score card as findings, with the same measures as the others."""
     others = max((row["baseline_n"] for row in profiles if row["property"] == "dataset"), default=0)
     found: Rows = []
     for term in terms:
@@ -136,14 +136,14 @@ def _topics(terms: Sequence[Row], profiles: Rows, winners: int) -> Rows:
 
 @dataclass
 class _Group:
-    """Findings that are shown as one: the strongest leads, the plainest of its near-copies is shown."""
+    """Findings that are shown as one. The strongest leads, and the plainest of its near-copies is shown."""
 
     leader: Row
     shown: Row
     others: Rows = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        # Each is compared with hundreds: its items in any case of letters are made once.
+        # Each finding is compared with hundreds of others, so its items are put in lower case only once.
         self.forms = [(self.leader, _folded(self.leader))]
 
     def add(self, row: Row, is_copy: bool) -> None:
@@ -159,7 +159,7 @@ class _Group:
 
 def _fold(rows: Rows, holds: Holds | None) -> Rows:
     groups = [_Group(row, row) for row in sorted(rows, key=_strength)]
-    # A plainer form may be nested with findings that the leader was not nested with: until nothing is left to join.
+    # A plainer form may be nested with findings that its leader was not nested with, so repeat until none are joined.
     before = len(groups) + 1
     while len(groups) < before:
         before, given, groups = len(groups), groups, []
@@ -170,7 +170,7 @@ def _fold(rows: Rows, holds: Holds | None) -> Rows:
 
 
 def _join(groups: list[_Group], group: _Group) -> None:
-    """Add a group to the first one that says the same in a shorter or longer form, or to the list."""
+    """Add a group to the first group that says the same in a shorter or longer form, or else to the list."""
     row = group.shown
     folded = _folded(row)
     for known in groups:
@@ -182,7 +182,7 @@ def _join(groups: list[_Group], group: _Group) -> None:
 
 
 def _by_winners(groups: list[_Group], holds: Holds) -> list[_Group]:
-    """Fold those that hold for the same winners as an earlier one, or of whose syntax an earlier one says as much."""
+    """Fold findings that hold for the same winners as an earlier one, and syntax that adds nothing to one."""
     kept: list[tuple[_Group, frozenset[int]]] = []
     for group in groups[:_COMPARED]:
         own = holds(group.shown)
@@ -204,17 +204,17 @@ def _is_copy(row: Row, own: frozenset[int], other: Row, theirs: frozenset[int]) 
 
 
 def _adds_nothing(row: Row, own: frozenset[int], other: Row, theirs: frozenset[int]) -> bool:
-    """Tell whether a finding of syntax holds within another one's winners without a clearly higher lift."""
+    """Return whether a finding of syntax holds within another one's winners without a clearly higher lift."""
     if row["kind"] not in ("tag", "subtree") or other["kind"] == "value" or len(own) < LEAST_COUNT:
         return False
     return len(own & theirs) >= SAME * len(own) and not _says_more(row, other)
 
 
 def _is_nested(row: Row, folded: list[str], other: Row, others: list[str]) -> bool:
-    """Tell whether one of two findings of a kind contains the other, and the longer, if weaker, says no more.
+    """Return whether one of two findings contains the other, and the longer one, if weaker, says no more.
 
     Args:
-        row, other: the findings, the stronger one last.
+        row, other: two findings of one kind, the stronger one last.
         folded, others: their items in lower case.
     """
     if row["kind"] in ("mark", "value", "topic"):
@@ -239,7 +239,7 @@ def _folded(row: Row) -> list[str]:
 
 
 def _is_within(items: Sequence[str], longer: Sequence[str]) -> bool:
-    """Tell whether items occur in this order in a longer list, others between them or not."""
+    """Return whether items occur in this order in a longer list, possibly with others between them."""
     rest = iter(longer)
     return all(item in rest for item in items)
 
@@ -255,7 +255,7 @@ def _is_tree_within(shorter: str, longer: str) -> bool:
 
 
 def _has_same_count(row: Row, other: Row) -> bool:
-    """Tell whether two findings, one of which contains the other, hold for nearly the same winners."""
+    """Return whether two findings, one of which contains the other, hold for nearly the same winners."""
     low, high = sorted((row["count"], other["count"]))
     return low >= SAME * high and _lifts_overlap(row, other)
 

@@ -1,4 +1,4 @@
-"""Hard negatives: sentences that an explanation takes for winners and that do not activate the neuron."""
+"""Hard negatives: sentences that an explanation says are winners although they do not activate the neuron."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ TITLE = "Look like winners, but do not activate it"
 
 
 def has_hard_negatives(store: Store) -> bool:
-    """Tell whether `examples/` has hard negatives; those that earlier versions wrote do not."""
+    """Return whether `examples/` has hard negatives. Earlier versions did not write any."""
     files = store.table_files("examples")
     if not files:
         return False
@@ -40,7 +40,7 @@ def read_hard_negatives(store: Store, layer: int, unit: int, pole: str) -> Rows:
 
 
 def lay_out_hard_negatives(rows: Rows, width: int) -> list[str]:
-    """Return their lines, none without rows."""
+    """Return the lines that list hard negatives, or [] if there are none."""
     lines = ["", TITLE] if rows else []
     for row in rows:
         head = f"{row['rank']:>5}  {activation(row['activation']):>8}  "

@@ -1,4 +1,4 @@
-"""One attention head: its rows of the tables, and as text, laid out like Table 2 of Maeda 2024."""
+"""One attention head: read its rows of the tables, and lay them out like Table 2 of Maeda 2024."""
 
 from typing import Any
 
@@ -9,17 +9,17 @@ from ops.storage.store import Store
 from ops.storage.tables import read_rows
 
 Rows = list[dict[str, Any]]
-LEAST = 10  # occurrences of a token whose mean psi is shown
+LEAST = 10  # a token's mean psi is shown if it occurs at least this often
 
 
 def read_head(store: Store, layer: int, head: int, rows: int, has_contextual: bool) -> tuple[Rows, Rows]:
-    """Return a head's rows of `psi/clusters`, and its tokens of highest mean psi_qkv over the corpus.
+    """Return a head's rows of `psi/clusters`, and the tokens with the highest mean psi_qkv over the corpus.
 
     Args:
         store: the run's folder.
         layer, head: layer from 1, head from 0.
-        rows: most tokens to show; tokens that occur rarely are not shown.
-        has_contextual: a corpus was read; without one there are no tokens.
+        rows: the number of tokens to return at most. Rare tokens are left out.
+        has_contextual: whether a corpus was read. Without one there are no tokens.
     """
     here = (pc.field("layer") == layer) & (pc.field("head") == head)
     clusters = read_rows(store, "psi/clusters", here)
@@ -39,10 +39,10 @@ def lay_out_head(layer: int, head: int, clusters: Rows, contextual: Rows, rows: 
     Args:
         layer, head: layer from 1, head from 0.
         clusters: its rows of `psi/clusters`, by rank.
-        contextual: the tokens of highest mean psi_qkv over the corpus, with `token`, `n`, `psi_qkv_mean` and
-            `psi_qkv_std`; none where no corpus was read.
-        rows: lines of each list.
-        width: characters of a line.
+        contextual: the tokens with the highest mean psi_qkv over the corpus, with `token`, `n`, `psi_qkv_mean` and
+            `psi_qkv_std`. Empty if no corpus was read.
+        rows: lines per list.
+        width: characters per line.
     """
     titles = (
         f"{'rank':>6}{'psi_qkv':>9}{'z':>8}{'relative':>10}{'psi_q':>7}{'psi_k':>7}{'psi_v':>7}{'n':>7}  {'type':<9}"
@@ -50,7 +50,7 @@ def lay_out_head(layer: int, head: int, clusters: Rows, contextual: Rows, rows: 
     room = max(width - len(titles), 16)
     lines = [
         f"Head {head} of layer {layer} (L{layer - 1}-H{head} where layers count from 0, as in Maeda 2024)",
-        f"{len(clusters):,} clusters of the vocabulary by psi_qkv, the word embeddings alone",
+        f"{len(clusters):,} clusters of the vocabulary, sorted by psi_qkv of the word embeddings alone",
         "",
         f"{titles}tokens nearest to the centroid",
     ]
@@ -62,11 +62,11 @@ def lay_out_head(layer: int, head: int, clusters: Rows, contextual: Rows, rows: 
         lines.append(f"{numbers}  {c['type']:<9}{shorten(' '.join(c['tokens']), room)}")
     lines += [
         "",
-        "z: standard deviations from a random group of as many tokens. relative: over what a random direction gives.",
-        "A cluster of one token or two leads by chance more easily than a large one: trust z beside psi_qkv.",
+        "z: standard deviations from a random group of equal size. relative: divided by psi of a random direction.",
+        "Clusters of one or two tokens lead by chance more easily than large ones, so look for a high z as well.",
     ]
     if contextual:
-        lines += ["", f"{'psi_qkv':>9}{'std':>8}{'n':>9}  tokens over the corpus, by their mean"]
+        lines += ["", f"{'psi_qkv':>9}{'std':>8}{'n':>9}  tokens, sorted by their mean over the corpus"]
         for t in contextual[:rows]:
             lines.append(f"{t['psi_qkv_mean']:>9.2f}{t['psi_qkv_std']:>8.2f}{t['n']:>9,}  {t['token']}")
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""One neuron as text: its explanation and scores, its winners, and what sets them apart (Oba 2021, Table 2)."""
+"""Lay out one neuron as text: its explanation and scores, its winners, and what sets them apart (Oba 2021, Table 2)."""
 
 from typing import Any
 
@@ -19,18 +19,18 @@ from ops.topk.silent import SAID
 
 Rows = list[dict[str, Any]]
 
-LIFT = 22  # characters of a lift and its interval
-HUB_TEXT = 12  # characters at least of a sentence that is folded
-COLUMNS = "lift: share by corpus; q: share of false findings among all that are at least as sure; docs: documents"
-MOST = 1 << 30  # lines: all
-SCREEN = {"winners": 15, "findings": 6, "avoids": 2, "peaks": 4}  # what is listed where no number is given
+LIFT = 22  # width of a lift and its interval
+HUB_TEXT = 12  # a folded sentence shows at least this many characters
+COLUMNS = "lift: share divided by corpus; q: share of false findings among all at least as certain; docs: documents"
+MOST = 1 << 30  # the number of lines that means all
+SCREEN = {"winners": 15, "findings": 6, "avoids": 2, "peaks": 4}  # lines per list by default
 HEIGHT = 45  # lines of a screen; fewer winners are shown to fit
-LEAST = 10  # winners at least
-EXAMPLES = 3  # findings with an example below, where everything is listed
-FEW_HUBS = 2  # lines of hubs on a screen; more of them are counted in one line
+LEAST = 10  # at least this many winners are shown
+EXAMPLES = 3  # this many findings have an example below them where everything is listed
+FEW_HUBS = 2  # this many hubs have a line each; the rest are counted in one line
 SAID_FIRST = ("word", "topic", "mark", "value")  # kinds that a person would name before tags and subtrees
-ABOUT_AS_STRONG = 1.3  # these come first unless another kind's G2 is more than so many times theirs
-# What --all prints in addition: titles of properties, those that have none by their name.
+ABOUT_AS_STRONG = 1.3  # these kinds come first unless another kind's G2 is more than this many times theirs
+# Titles of the properties that --all prints in addition. Properties without a title are printed by name.
 _PROPERTIES = {
     "dataset": "Data sets",
     "noun": "Nouns",
@@ -46,13 +46,13 @@ _BY_SHARE = ("tag", "tag_class")
 
 
 def lay_out_neuron(facts: dict[str, Any], rows: int | None, width: int) -> str:
-    """Return one neuron and pole as text, a screen of it where no number of rows is given.
+    """Return one neuron and pole as text, by default as much as fits a screen.
 
     Args:
-        facts: what `ops.show.neuron_facts` reads; with `patterns` and `profiles` these are listed too, and without a
-            number of rows all of everything.
-        rows: lines of each list.
-        width: characters of a line.
+        facts: the facts that `ops.show.neuron_facts` reads. If they include `patterns` and `profiles`, these are listed
+            too, and all lists are complete by default.
+        rows: lines per list.
+        width: characters per line.
     """
     whole = "patterns" in facts
     most = {name: rows or (MOST if whole else lines) for name, lines in SCREEN.items()}
@@ -90,11 +90,11 @@ def _head(facts: dict[str, Any], width: int) -> list[str]:
         lines += wrap(lay_out_where(facts["audit"]), width).split("\n")
     lines += lay_out_outputs(facts.get("outputs"), facts["pole"], width)
     about, strongest = [], facts["dataset"]
-    if strongest is not None and strongest["baseline_share"] != 1:  # with one data set it says nothing
+    if strongest is not None and strongest["baseline_share"] != 1:  # a corpus with one data set says nothing
         share = (
             "" if strongest["baseline_share"] is None else f" ({_percent(strongest['baseline_share'])} of the corpus)"
         )
-        about.append(f"{_percent(strongest['share'])} are {strongest['value']}{share}")
+        about.append(f"{_percent(strongest['share'])} are from {strongest['value']}{share}")
     about += [
         f"{mean['mean']:.1f} words a sentence (corpus {_value(mean['baseline_mean'])})"
         for mean in facts["means"]
@@ -103,14 +103,22 @@ def _head(facts: dict[str, Any], width: int) -> list[str]:
     if about:
         lines += wrap(f"Its winners: {'; '.join(about)}", width).split("\n")
     if not facts.get("is_mined", True):
-        lines.append(f"Not mined: jobs.mine was run with --units, which leave this {facts.get('called', 'neuron')} out")
+        called = facts.get("called", "neuron")
+        lines.append(f"Not mined: jobs.mine was run with --units, which did not include this {called}")
     if facts.get("is_silent"):
         lines.append(f"This unit is {SAID}")
     return lines
 
 
 def _winners(facts: dict[str, Any], rows: int, whole: bool, width: int) -> list[str]:
-    """Return the lines of the first winners, so many that are no hubs; of a hub its wins, or all where it is wanted."""
+    """Return the lines of the first winners.
+
+    Args:
+        facts: the facts about the neuron.
+        rows: the number of winners to show, not counting hubs.
+        whole: whether hubs are shown in full. Otherwise each is folded to one line.
+        width: characters per line.
+    """
     lines: list[str] = []
     left, shown, hubs = rows, 0, 0
     source = max((len(winner["dataset"]) for winner in facts["winners"]), default=0)
@@ -131,21 +139,23 @@ def _winners(facts: dict[str, Any], rows: int, whole: bool, width: int) -> list[
             lines.append(f"{'':<{len(line_head(winner))}}({said_wins(winner)})")
     more = hubs - FEW_HUBS
     if more > 0:
-        lines.append(f"(left out: {counted(more, 'sentence')} among these that win for many other neurons too)")
+        win = "wins" if more == 1 else "win"
+        lines.append(f"(left out: {counted(more, 'more sentence')} that also {win} for many other neurons)")
     return [f"Winners, {shown:,} of {facts['n_winners']:,}" + (f"  ({LEGEND})" if has_marks else ""), *lines]
 
 
 def _numbers(facts: dict[str, Any], width: int) -> list[str]:
-    """Return the lines that come last: the activations, and what the other pole is."""
+    """Return the last lines: the scores, the activations and the other pole."""
     neuron, pole = facts["neuron"], facts["pole"]
     columns = (f"{pole}_threshold", f"{pole}_mean", "min", "max", "mean", "std")
     said = {column: activation(neuron[column]) for column in columns}
-    lines = [
-        f"Activations {said[f'{pole}_threshold']} and beyond, mean {said[f'{pole}_mean']}; all "
-        f"{counted(neuron['n'], 'sentence')} {said['min']} to {said['max']}, mean {said['mean']}, "
-        f"sd {said['std']}"
+    activations = [
+        f"Activations of the winners: {said[f'{pole}_threshold']} and beyond, mean {said[f'{pole}_mean']}",
+        f"Activations of all {counted(neuron['n'], 'sentence')}: {said['min']} to {said['max']}, mean {said['mean']}, "
+        f"sd {said['std']}",
     ]
-    lines = [*_score(facts["score"], width), *wrap(lines[0], width).split("\n")]
+    lines = _score(facts["score"], width)
+    lines += [line for text in activations for line in wrap(text, width).split("\n")]
     other = facts.get("other_pole")
     if other is not None:
         text = f": {other['text']}" if other["text"] else ""
@@ -202,12 +212,12 @@ def _plain_tag(tag: str) -> str:
 
 
 def _said_first(rows: Rows) -> Rows:
-    """Return findings, the strongest first, words, topics, marks and values before syntax that is about as strong."""
+    """Return findings, the strongest first. Words, topics, marks and values precede syntax that is about as strong."""
     return sorted(rows, key=lambda row: -row["g2"] * (ABOUT_AS_STRONG if row["kind"] in SAID_FIRST else 1.0))
 
 
 def _short(title: str, rows: Rows, winners: int, width: int) -> list[str]:
-    """Return the lines of a list of findings in plain words, each with the shares and the lift alone."""
+    """Return the lines of a list of findings in plain words, each with its shares and lift."""
     titles = f"{'winners':>15}{'corpus':>9}{'lift':>9}"
     room = max(width - len(titles) - 2, 16)
     lines = ["", f"{title:<{room + 2}}{titles}"]
@@ -240,9 +250,9 @@ def _plain(row: dict[str, Any]) -> str:
 
 
 def _measured(title: str, rows: Rows, winners: int, width: int) -> list[str]:
-    """Return the lines of a list of findings, with measures, and an example below where there is one.
+    """Return the lines of a list of findings with all measures, and an example below if there is one.
 
-    A key that few of the winners have says little, however large its share of these: they are counted next to it.
+    A key of metadata that few winners have says little, however large its share among them, so their number is shown.
     """
     lifts = list(map(_lift, rows))
     wide = max(LIFT, *map(len, lifts))
@@ -265,7 +275,7 @@ def _measured(title: str, rows: Rows, winners: int, width: int) -> list[str]:
             first = tuple(spans[0]) if spans else None
             lines.append(f"      {marked(row['example']['text'], first, spans[1:], width - 6)}")
     if any(row["n"] < winners for row in rows):
-        lines.append("  (of N) so many winners have the key; shares are of these, and the corpus's likewise")
+        lines.append("  (of N): N winners have the key; shares are among sentences that have it")
     if any(row["docs"] is not None and row["docs"] * 4 <= row["count"] for row in rows):
         lines.append("  * most of these come from few documents")
     return lines
@@ -280,7 +290,7 @@ def _everything(facts: dict[str, Any], rows: int, width: int) -> list[str]:
     lines = lay_out_hard_negatives(facts.get("hard_negatives", []), width)
     lines += lay_out_terms(facts["explanation"], width) if facts.get("explanation") else []
     lines += lay_out_lifts(facts["audit"], width) if facts.get("audit") else []
-    lines += ["", "All that was mined and counted, by G2"]
+    lines += ["", "Everything that was mined and counted, sorted by G2"]
     for kind, title in _PATTERNS.items():
         lines += _table(title, [p for p in facts["patterns"] if p["kind"] == kind][:rows], "pattern", "support", width)
     names = sorted({p["property"] for p in facts["profiles"]}, key=lambda name: (name not in _PROPERTIES, name))
@@ -298,7 +308,14 @@ def _everything(facts: dict[str, Any], rows: int, width: int) -> list[str]:
 
 
 def _table(title: str, rows: Rows, name: str, count: str, width: int) -> list[str]:
-    """Return the lines of a list of patterns or values, whose text and number stand in the columns named."""
+    """Return the lines of a list of patterns or values.
+
+    Args:
+        title: the heading of the first column.
+        rows: the patterns or values.
+        name, count: the keys of a row's text and of its number of winners.
+        width: characters per line.
+    """
     if not rows:
         return []
     titles = f"{'winners':>9}{'share':>8}{'corpus':>9}{'lift':>8}{'G2':>10}{'q':>8}{'docs':>7}"

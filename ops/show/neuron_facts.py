@@ -1,4 +1,4 @@
-"""What is known of one neuron, read from the tables of a finished run."""
+"""Read everything about one neuron from the tables of a finished run."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,24 +25,24 @@ from ops.storage.tables import read_rows, read_table
 from ops.topk.silent import COLUMNS, silent_neurons
 from ops.topk.unit_names import NEURONS, UnitNames
 
-# The tables that are read of the stages that every run has.
+# The tables that are read, all of stages that every run has.
 TABLES_READ = ("topk", "neurons", "sentences", "patterns", "profiles", "means", "scores")
-LOOKED_AT = 500  # winners among which an example of a pattern is looked for
-COMPARED = 100  # winners by which findings are compared
+LOOKED_AT = 500  # examples of patterns are searched for in this many winners
+COMPARED = 100  # findings are compared by this many winners
 
 
 @dataclass(frozen=True)
 class ShownRun:
-    """What is known of a run before one of its neurons is read.
+    """What is known about a run before one of its neurons is read.
 
     Attributes:
-        options: those of `mine`.
-        most_wins: neurons and poles that a sentence may win without being a hub (`ops.show.hub_sentences`).
-        has_tokens: `tokens` has run.
-        has_explanations: `explain` has run.
-        has_outputs: `outputs` has run.
-        has_audit: `audit` has run.
-        names: how its units are called.
+        options: the options of `mine`.
+        most_wins: for how many neurons and poles a sentence may win without being a hub (`ops.show.hub_sentences`).
+        has_tokens: whether `tokens` has run.
+        has_explanations: whether `explain` has run.
+        has_outputs: whether `outputs` has run.
+        has_audit: whether `audit` has run.
+        names: what its units are called.
     """
 
     options: dict[str, Any]
@@ -57,31 +57,41 @@ class ShownRun:
 def read_neuron(
     store: Store, run: ShownRun, layer: int, unit: int, pole: str | None, rows: int | None, everything: bool = False
 ) -> dict[str, Any]:
-    """Return what is known of a neuron of a run at a pole.
+    """Return everything about a neuron of a run at a pole.
 
     Args:
         store: the run's folder.
-        run: what is known of the run.
+        run: what is known about the run.
         layer, unit: the neuron.
-        pole: `top` or `bottom`; None: the better explained one.
-        rows: winners that are no hubs, and examples of findings and of each kind of pattern; None: all winners, and
-            examples as on a screen.
-        everything: return `patterns` and `profiles` too.
+        pole: `top` or `bottom`. None means the better explained one.
+        rows: the number of winners that are not hubs, and of examples of findings and of each kind of pattern. None
+            means all winners, with as many examples as on a screen.
+        everything: whether to return `patterns` and `profiles` too.
 
     Returns:
-        `layer`, `unit`, `pole`, `n_winners`; `called`, such as `neuron` or `feature`, and `dictionary`, the one that it
-        is of, None for a neuron; `explanation` (`ops.show.explanation`) and `audit` (`ops.show.audited`), each None
-        without; `other_pole`, its `pole` and the `text` of its explanation (None without), or None where the run kept
-        one; `neuron`, its row of
-        neurons/ without the histogram; `is_silent`, whether what varies of it is rounding; `score`, its row of scores/
-        or None; `means`; `dataset`, the row of profiles/ of the data set that most winners are of, or None; `winners`,
-        the first of them, each with `wins`, `is_hub`, its `peak` (`ops.show.peaks`) where `tokens` has run, else None,
-        and its `matches`, the spans of the words of the first findings (`ops.show.winner_lines`); `hard_negatives`
-        (`ops.show.hard_negatives`), none without or with the verdict `none`; `shared_words` (`ops.show.shared_words`);
-        `peaks`, the rows of peaks/ by rank, none without; `outputs`, the tokens that it promotes and suppresses
-        (`ops.show.outputs`), None without; `findings` and `avoids` (see `ops.show.findings`);
-        `prefers` by kind (see `ops.show.strongest`). Findings and what is preferred have an `example`: `sent_id`,
-        `rank`, `text`, and the `spans` of its characters that match.
+        - `layer`, `unit`, `pole`, `n_winners`.
+        - `called`: what the unit is called, such as `neuron` or `feature`.
+        - `dictionary`: the dictionary of a feature. None for a neuron.
+        - `explanation` (`ops.show.explanation`) and `audit` (`ops.show.audited`), or None.
+        - `other_pole`: its `pole` and the `text` of its explanation, or None. None if the run kept only one pole.
+        - `neuron`: its row of neurons/ without the histogram.
+        - `is_silent`: whether its variation is only rounding.
+        - `is_mined`: whether the neuron is among those that `mine` was run for.
+        - `score`: its row of scores/, or None.
+        - `means`: its rows of means/.
+        - `dataset`: the row of profiles/ for the data set that most winners are from, or None.
+        - `winners`: the first winners, each with `wins`, `is_hub`, `peak` and `matches`. `peak` (`ops.show.peaks`) is
+          None unless `tokens` has run. `matches` are the spans of the words of the first findings
+          (`ops.show.winner_lines`).
+        - `hard_negatives` (`ops.show.hard_negatives`): empty without an explanation or with the verdict `none`.
+        - `shared_words` (`ops.show.shared_words`).
+        - `peaks`: the rows of peaks/ by rank. Empty unless `tokens` has run.
+        - `outputs`: the tokens that it promotes and suppresses (`ops.show.outputs`), or None.
+        - `findings` and `avoids` (`ops.show.findings`).
+        - `prefers`: what winners prefer, by kind (`ops.show.strongest`).
+
+        Findings and preferred patterns have an `example`: `sent_id`, `rank`, `text`, and the `spans` of the characters
+        that match.
 
     Raises:
         InputError: there is no such neuron, or the run kept only the other pole.
@@ -160,7 +170,7 @@ def read_neuron(
 
 
 def first_of_its_own(winners: Sequence[dict[str, Any]], rows: int) -> list[dict[str, Any]]:
-    """Return the first winners, so many that are no hubs and the hubs before the last of these."""
+    """Return the first `rows` winners that are no hubs, and the hubs before the last of them."""
     places = [place for place, winner in enumerate(winners) if not winner["is_hub"]]
     return list(winners[: places[rows - 1] + 1] if len(places) >= rows else winners)
 
@@ -177,7 +187,7 @@ def read_peaks(
 
 
 def example(pattern: dict[str, Any], sentences: list[dict[str, Any]], options: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the first of these winners that contains a pattern, and where; None where none of them does."""
+    """Return the first of these winners that contains a pattern, with the matching spans. None if none of them does."""
     for sentence in sentences:
         places = matched_words(sentence, pattern, options)
         if places:

@@ -7,15 +7,15 @@ from ops.sentences.word_spans import word_spans
 
 
 def peak_word(tokens: dict[str, Any], sentence: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the word at whose token a winner is highest (bottom: lowest); None where no token belongs to a word.
+    """Return the word whose token has the highest activation (for `bottom`, the lowest). None if no token has a word.
 
     Args:
         tokens: its row of `token_activations/`.
         sentence: its sentence's `text`, `words` and `tags`.
 
     Returns:
-        `place`, the word's among the words, `word`, `tag` (None without tags), `span`, its characters in the text,
-        and `activation`, the neuron's at that token.
+        `place` (the word's position among the words), `word`, `tag` (None without tags), `span` (its characters in the
+        text) and `activation` (the neuron's at that token).
     """
     text, words, tags = sentence["text"], sentence["words"] or [], sentence["tags"]
     pairs = zip(tokens["starts"], tokens["ends"], strict=True)

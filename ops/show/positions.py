@@ -1,4 +1,4 @@
-"""What positions do in a model: the rows of `positions`, and its main table as text."""
+"""The effect of positions in a model: read the tables of `positions`, and lay out the main one as text."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ HEADINGS = ("default", "centred", "random", "centred", "gaussian")
 
 
 def read_positions(store: Store) -> tuple[Rows, Rows, Rows]:
-    """Return the rows of `positions/similarity`, `positions/perplexity` and `positions/labels`, none where not made."""
+    """Return the rows of `positions/similarity`, `positions/perplexity` and `positions/labels`, [] without any."""
     similarity, perplexity, labels = (
         read_table(store, name).to_pylist() if store.table_files(name) else []
         for name in ("positions/similarity", "positions/perplexity", "positions/labels")
@@ -25,8 +25,8 @@ def lay_out_positions(similarity: Rows, perplexity: Rows, labels: Rows, order: l
 
     Args:
         similarity, perplexity, labels: the rows of `positions/similarity`, `positions/perplexity` and
-            `positions/labels`; none of the last two where the model is an encoder, or no label was asked for.
-        order: the variants, in the order to list them.
+            `positions/labels`. `perplexity` is empty for an encoder, and `labels` if no label was requested.
+        order: the variants in the order in which they are listed.
     """
     found = {(r["variant"], r["layer"], r["reference"]): r for r in similarity}
     layers = sorted({r["layer"] for r in similarity})
@@ -34,7 +34,7 @@ def lay_out_positions(similarity: Rows, perplexity: Rows, labels: Rows, order: l
     width = max(len(v) for v in there) + 2
     model = similarity[0]["model"]
     lines = [
-        f"{model}: mean cosine of a token's state under each variant with a reference",
+        f"{model}: mean cosine between a token's state under each variant and a reference state",
         "",
         f"{'':<{width}}{'':>6}{'same token':>20}{'token of another text':>23}{'':>10}",
         f"{'variant':<{width}}{'layer':>6}" + "".join(f"{h:>10}" for h in HEADINGS) + f"{'tokens':>12}",
@@ -49,8 +49,8 @@ def lay_out_positions(similarity: Rows, perplexity: Rows, labels: Rows, order: l
             lines.append(f"{variant:<{width}}{layer:>6}{values}{n or '-':>12{',' if n else ''}}")
     lines += [
         "",
-        "default: the same token as the model computes it. centred: mean states taken away first, since all states of",
-        "a model have a direction in common. gaussian: two random vectors of the model's width.",
+        "default: the same token with the model's own positions. centred: after subtracting mean states, since all",
+        "states of a model share a direction. gaussian: two random vectors of the model's width.",
     ]
     if perplexity:
         rows = {r["variant"]: r for r in perplexity}
@@ -60,9 +60,9 @@ def lay_out_positions(similarity: Rows, perplexity: Rows, labels: Rows, order: l
             values = "".join(f"{r[c]:>{w},.4g}" for c, w in (("corpus", 14), ("mean", 16), ("token_mean", 16)))
             lines.append(f"{variant:<{width}}{values}{r['n']:>10,}")
     if labels:
-        held_out = f"{labels[0]['splits']} splits by document, about {labels[0]['n']:,} texts held out"
-        lines += ["", f"accuracy of a linear classifier of {labels[0]['label']}, {held_out} (95 % interval)"]
-        lines.append(f"{'':<{width}}{'mean, %':>10}{'':<19}{'spread':>6}  less default's, points")
+        held_out = f"{labels[0]['splits']} splits by document, each with about {labels[0]['n']:,} held-out texts"
+        lines += ["", f"accuracy of a linear classifier of {labels[0]['label']}: {held_out} (95 % interval)"]
+        lines.append(f"{'':<{width}}{'mean, %':>10}{'':<19}{'spread':>6}  minus default, points")
         for r in sorted(labels, key=lambda row: -row["accuracy"]):
             cells = f"{r['accuracy'] * 100:>10.1f}  {_interval(r['low'], r['high']):<17}{r['std'] * 100:>6.1f}"
             if r["difference"] is not None:

@@ -8,10 +8,10 @@ from ops.show.strongest import MAX_Q
 Row = dict[str, Any]
 Rows = list[Row]
 
-LISTED = 10  # words
-LEAST_SURE = 3  # winners that have a word at least
-LEAST_UNSURE = 4  # the same for a word whose q value is 0.05 or above
-LIFT_UNSURE = 5.0  # its lift at least
+LISTED = 10  # words listed at most
+LEAST_SURE = 3  # a word whose q is below 0.05 is in at least this many winners
+LEAST_UNSURE = 4  # the same for a word whose q is 0.05 or above
+LIFT_UNSURE = 5.0  # the least lift of such a word
 _CLASSES = ("noun", "verb", "adjective")
 
 
@@ -20,13 +20,13 @@ def shared_words(profiles: Rows, topics: Rows, sentences: Iterable[Row], winners
 
     Args:
         profiles: one neuron and pole's rows of this table.
-        topics: its findings that are topics, whose `items` count as content words where winners have them.
-        sentences: the winners' rows of `sentences/`, in which words of topics are counted.
-        winners: how many there are.
+        topics: its findings that are topics. Their `items` count as content words if winners contain them.
+        sentences: the winners' rows of `sentences/`, in which the words of topics are counted.
+        winners: the number of winners.
 
     Returns:
-        Up to 10 rows with `word`, `count` of `n` winners, `q_value`, `lift` and `is_sure`: q is below 0.05. Those that
-        are not sure come last. A word of a topic that has no row of its own has null as `q_value` and `lift`.
+        Up to 10 rows with `word`, `count` of `n` winners, `q_value`, `lift` and `is_sure` (whether q is below 0.05).
+        The less certain words come last. The `q_value` and `lift` of a topic's word without a row of its own are null.
     """
     found: dict[str, Row] = {}
     for row in sorted((r for r in profiles if r["property"] in _CLASSES and r["g2"] > 0), key=lambda r: -r["g2"]):
@@ -48,13 +48,13 @@ def shared_words(profiles: Rows, topics: Rows, sentences: Iterable[Row], winners
 
 
 def lay_out_shared(words: Rows) -> str:
-    """Return the words as one piece of text, "" for none.
+    """Return the words as one text, or "" if there are none.
 
     >>> some = [{"word": "mln", "count": 19, "n": 100, "is_sure": True}, {"word": "revs", "count": 5, "n": 100,
     ...          "is_sure": False}]
     >>> lay_out_shared(some)
-    'Words they share (of 100): mln 19; less sure: revs 5'
+    'Words they share (of 100): mln 19; less certain: revs 5'
     """
     sure, unsure = (", ".join(f"{w['word']} {w['count']}" for w in words if w["is_sure"] is s) for s in (True, False))
-    said = "; ".join(piece for piece in (sure, f"less sure: {unsure}" if unsure else "") if piece)
+    said = "; ".join(piece for piece in (sure, f"less certain: {unsure}" if unsure else "") if piece)
     return f"Words they share (of {words[0]['n']:,}): {said}" if words else ""

@@ -1,4 +1,4 @@
-"""What speaks most for a neuron: what its winners prefer, and what they avoid, of all patterns and values."""
+"""The strongest findings about a neuron: the patterns and values that its winners prefer or avoid."""
 
 from typing import Any
 
@@ -8,28 +8,29 @@ Rows = list[dict[str, Any]]
 
 MAX_Q = 0.05
 KINDS = ("word", "tag", "subtree")
-# Their values are words, which are patterns of one word too.
+# The values of these properties are words, which are also patterns of one word.
 _WORD_CLASSES = frozenset({"noun", "verb", "adjective"})
-# These count tokens or lengths; they are shown by themselves, or under --all.
+# These properties count tokens or lengths. They are shown separately, or with --all.
 _APART = frozenset({"tag", "tag_class", "words_per_sentence"})
 
 
 def preferred(patterns: Rows, profiles: Rows) -> dict[str, Rows]:
-    """Return what winners have more often than the baseline, q below 0.05, the strongest first.
+    """Return what winners have more often than the baseline (q below 0.05), the strongest first.
 
     Args:
         patterns, profiles: one neuron and pole's rows of these tables.
 
     Returns:
-        By kind (`word`, `tag`, `subtree`, and `value` for the values of all properties), each row with `name` (kind or
-        property), `text`, `count`, and `lift_low` and `lift_high`, the 95 % interval of its lift. Where properties have
-        one value for the same sentences (a data set and its domain), there is one row; `same_as` names the others.
+        Rows by kind: `word`, `tag`, `subtree`, and `value` for the values of all properties. Each row has `name` (kind
+        or property), `text`, `count`, and `lift_low` and `lift_high`, the 95 % interval of its lift. If several
+        properties have one value for the same sentences (a data set and its domain), they share a row, and `same_as`
+        names the others.
     """
     return _by_kind(patterns, profiles, lambda row: row["g2"] > 0)
 
 
 def avoided(patterns: Rows, profiles: Rows) -> Rows:
-    """Return what winners have less often than the baseline, q below 0.05, the strongest of all kinds first."""
+    """Return what winners have less often than the baseline (q below 0.05), the strongest of all kinds first."""
     found = _by_kind(patterns, profiles, lambda row: row["g2"] < 0)
     return sorted((row for rows in found.values() for row in rows), key=lambda row: row["g2"])
 
@@ -68,7 +69,7 @@ def _is_sure(row: dict[str, Any]) -> bool:
 
 def _described(row: dict[str, Any], name: str, text: str, count: int) -> dict[str, Any]:
     low = row.get("lift_low")
-    if low is None:  # profiles/ has the counts alone
+    if low is None:  # profiles/ has only the counts
         elsewhere = round(row["baseline_share"] * row["baseline_n"])
         low = float(measures(count, row["n"], elsewhere, row["baseline_n"]).lift_low[0])
     return {**row, "name": name, "text": text, "count": count, "lift_low": low, "lift_high": row["lift"] ** 2 / low}

@@ -1,4 +1,4 @@
-"""How far cards carry over between data sets, summed over neurons: read from the rows of `audit/portability/`."""
+"""How far cards carry over between data sets, summed over neurons, from the rows of `audit/portability/`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ _HALF = ", half "  # between a data set's name and the number of its half
 
 @dataclass(frozen=True)
 class Transfers:
-    """Sums over neurons and poles of what cards gain beyond those of random sets, by pair of data sets.
+    """Gains of cards over those of random sets, summed over neurons and poles, by pair of data sets.
 
     Attributes:
         names: the data sets, sorted.
-        above: what the card of one data set gains in another, `[from, to]`.
-        below: what the own card of the other gains there, over the same neurons and poles, `[from, to]`.
-        neurons: neurons and poles that were looked at.
+        above: the gain of one data set's card in another data set, `[from, to]`.
+        below: the gain of the other data set's own card there, over the same neurons and poles, `[from, to]`.
+        neurons: the number of neurons and poles with rows.
     """
 
     names: tuple[str, ...]
@@ -30,17 +30,17 @@ class Transfers:
     neurons: int
 
     def ratios(self) -> Float64s:
-        """Return the transfer of each pair, `[from, to]`: NaN where the own cards gain nothing, and on the diagonal."""
+        """Return the transfer of each pair, `[from, to]`. NaN: the diagonal, and where own cards gain nothing."""
         known = (self.below > 0) & ~np.eye(len(self.names), dtype=np.bool_)
         return _ratios(self.above, self.below, known)
 
     def overall(self) -> float | None:
-        """Return the transfer over all pairs, one sum over another; None where the own cards gain nothing."""
+        """Return the transfer over all pairs, as a ratio of sums. None if own cards gain nothing."""
         below = float(self.below.sum())
         return float(self.above.sum()) / below if below > 0 else None
 
     def between_halves(self, names: Sequence[str]) -> Float64s:
-        """Return the transfer between the two halves of each data set, of sums of the control `halves`, `[names]`."""
+        """Return the transfer between the two halves of each data set, `[names]`, for sums of the control `halves`."""
         sums = np.zeros((2, len(names)))
         for i, one in enumerate(self.names):
             for j, other in enumerate(self.names):
@@ -50,7 +50,7 @@ class Transfers:
         return _ratios(sums[0], sums[1], sums[1] > 0)
 
     def gains_nothing(self) -> list[str]:
-        """Return the data sets whose own cards gain nothing, so that no transfer into them is known."""
+        """Return the data sets whose own cards gain nothing, so that the transfer into them is unknown."""
         into = self.below.sum(0)
         return [name for name, gain in zip(self.names, into, strict=True) if not gain > 0]
 
@@ -63,18 +63,18 @@ def keys(rows: pa.Table) -> Int64s:
 
 
 def among(rows: pa.Table, chosen: Int64s) -> Bools:
-    """Return which rows are of chosen neurons and poles, `[rows]`."""
+    """Return which rows belong to the chosen neurons and poles, `[rows]`."""
     return np.isin(keys(rows), chosen)
 
 
 def sum_transfers(rows: pa.Table) -> Transfers:
     """Return the sums of all rows.
 
-    A pair of data sets counts for a neuron and pole where both gains are known. Sums are divided, and ratios never
-    averaged: where an own card gains next to nothing, a ratio can have any size.
+    A pair of data sets counts for a neuron and pole if both gains are known. Sums are divided instead of averaging
+    ratios, because a ratio can have any size if an own card gains next to nothing.
 
     Args:
-        rows: of `audit/portability/`, with `COLUMNS`; of one control where they are of controls.
+        rows: rows of `audit/portability/` with `COLUMNS`, or of one of its controls.
     """
     datasets = pc.unique(pa.chunked_array([*rows["dataset_from"].chunks, *rows["dataset_to"].chunks], pa.string()))
     names = sorted(datasets.to_pylist())

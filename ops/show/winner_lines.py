@@ -1,4 +1,4 @@
-"""A winner as one line of text: cut around its peak, with its peak and the words of the strongest findings marked."""
+"""Lay out a winner as one line, cut around its peak, with the peak and words of the strongest findings marked."""
 
 from typing import Any
 
@@ -9,21 +9,21 @@ from ops.show.text import activation, shorten
 Row = dict[str, Any]
 Rows = list[Row]
 
-MARKED = 3  # findings whose words are marked
-FEW_WORDS = 4  # a subtree that matches more words than these is not marked: it would be most of the sentence
-COMMON = 0.4  # share of the corpus from which marking a finding tells a reader nothing
-LEGEND = "[ ] its peak, * * words of a finding"
-_SNAP = 12  # characters within which a cut is moved to the end of a word
+MARKED = 3  # the words of this many findings are marked
+FEW_WORDS = 4  # a subtree that matches more words is not marked, since it would be most of the sentence
+COMMON = 0.4  # a finding with at least this share of the corpus is not marked, since it says little
+LEGEND = "[ ] peak word, * * words of a finding"
+_SNAP = 12  # a cut is moved to the end of a word within this many characters
 _DOTS = "..."
 
 
 def spans_of_findings(sentence: Row, found: Rows, options: Row) -> list[Span]:
-    """Return where a winner has the words of the first findings that can be marked, in ascending order.
+    """Return the spans of a winner's words that belong to the first findings that can be marked, in ascending order.
 
     Args:
         sentence: its row of `sentences/` (`text`, `words`, `tags`, `tree`).
         found: findings (see `ops.show.findings`), the strongest first.
-        options: those of `mine`.
+        options: the options of `mine`.
     """
     able = [row for row in found if row["kind"] != "value" and (row["baseline_share"] or 0.0) < COMMON]
     places: set[int] = set()
@@ -33,13 +33,13 @@ def spans_of_findings(sentence: Row, found: Rows, options: Row) -> list[Span]:
 
 
 def winner_line(winner: Row, source: int, width: int) -> str:
-    """Return a winner in one line: rank, activation, its text, and its data set in the last columns.
+    """Return a winner as one line: rank, activation, text, and its data set in the last columns.
 
     Args:
-        winner: `rank`, `activation`, `text`, `dataset`, and where there are any `peak` and `matches` (see
+        winner: `rank`, `activation`, `text`, `dataset`, and optionally `peak` and `matches` (see
             `ops.show.neuron_facts`).
-        source: characters of the longest name of a data set.
-        width: characters of the line.
+        source: the length of the longest data set name.
+        width: characters per line.
     """
     head = line_head(winner)
     room = width - len(head) - source - 2
@@ -53,9 +53,9 @@ def line_head(winner: Row) -> str:
 
 
 def marked(text: str, peak: Span | None, matches: list[Span], width: int) -> str:
-    """Return a text in so many characters, around its peak or else its first match where it is longer than that.
+    """Return a text with its peak and matches marked. A longer text is cut around its peak, or else its first match.
 
-    The peak is in brackets, matches are between asterisks. A match that overlaps the peak gets the brackets only.
+    The peak is in brackets, and matches are between asterisks. A match that overlaps the peak gets only the brackets.
 
     >>> marked("he said that it fell by ten", (16, 20), [(3, 7)], 40)
     'he *said* that it [fell] by ten'

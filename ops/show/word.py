@@ -1,4 +1,4 @@
-"""One word, read and as text: how often it occurs, which words occur near it, and its neighbours in every space."""
+"""Read one word and lay it out: how often it occurs, which words occur near it, and its neighbours in each space."""
 
 from typing import Any
 
@@ -14,20 +14,21 @@ Rows = list[dict[str, Any]]
 
 
 def read_word(store: Store, options: dict[str, Any], spaces: list[str], word: str, rows: int) -> dict[str, Any]:
-    """Return what is known of a word.
+    """Return everything about a word.
 
     Args:
         store: the run's folder.
-        options: those with which `meaning` counted the words.
-        spaces: those in which the words were compared, in their order; none where they were not.
-        word: the word, folded as the run folded its words.
-        rows: contexts, and neighbours of each space.
+        options: the options with which `meaning` counted the words.
+        spaces: the spaces in which the words were compared, in order. Empty if they were not compared.
+        word: the word. It is folded in the same way as the words of the run.
+        rows: the number of contexts, and of neighbours in each space.
 
     Returns:
-        `word`, `count`, `n_contexts`; `contexts`, the highest PPMI first; `neighbours` by space, the nearest first.
+        `word`, `count`, `n_contexts`, `contexts` (the highest PPMI first) and `neighbours` by space (the nearest
+        first).
 
     Raises:
-        InputError: the word is not among those that were counted.
+        InputError: the word was not counted.
     """
     folded = fold(word, options["word_case"])
     here = pc.field("word") == folded
@@ -35,12 +36,12 @@ def read_word(store: Store, options: dict[str, Any], spaces: list[str], word: st
     if not found:
         shown = one_line(word, 60)
         if split_words(folded) != [folded]:
-            raise InputError(f"--word {shown}: is not one word; name one, without punctuation")
+            raise InputError(f"--word {shown}: is not one word; give one word without punctuation")
         cased = read_rows(store, "meaning/words", pc.utf8_lower(pc.field("word")) == folded.lower(), ["word", "count"])
-        other = f"; there is {max(cased, key=lambda c: c['count'])['word']}" if cased else ""
+        other = f"; did you mean {max(cased, key=lambda c: c['count'])['word']}?" if cased else ""
         least = options["min_count"]
         raise InputError(
-            f"--word {shown}: does not occur {least} times in the corpus (--min-count of jobs.meaning){other}"
+            f"--word {shown}: occurs fewer than {least} times in the corpus (--min-count of jobs.meaning){other}"
             if least > 1
             else f"--word {shown}: does not occur in the corpus{other}"
         )
@@ -61,9 +62,9 @@ def lay_out_word(facts: dict[str, Any], rows: int, width: int) -> str:
     """Return a word as text.
 
     Args:
-        facts: what `read_word` returns.
-        rows: lines of each list.
-        width: characters of a line.
+        facts: the facts that `read_word` returns.
+        rows: lines per list.
+        width: characters per line.
     """
     contexts = facts["contexts"]
     lines = [

@@ -237,7 +237,7 @@ def test_show_prints_a_word(whole: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert said.count("nearest in ") == len(SPACES)
     show.JOB.run(ShowConfig(out=str(whole), word=word, format="json"))
     assert json.loads(capsys.readouterr().out)["count"] == facts["count"]
-    for wrong, named in (("zzzz", "does not occur 2 times"), ("a b", "is not one word")):
+    for wrong, named in (("zzzz", "occurs fewer than 2 times"), ("a b", "is not one word")):
         with pytest.raises(InputError, match=named):
             show.JOB.run(ShowConfig(out=str(whole), word=wrong))
     with pytest.raises(InputError, match="--word with --neuron"):

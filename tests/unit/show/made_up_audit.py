@@ -1,4 +1,4 @@
-"""Rows of an audit's tables, made up."""
+"""Made-up rows of an audit's tables."""
 
 from typing import Any
 
@@ -11,13 +11,13 @@ Row = dict[str, Any]
 
 
 def pairs(names: list[str], neurons: int, seed: int, unknown: float = 0.1, poor: str = "") -> list[Row]:
-    """Rows of audit/portability/ of the top pole of neurons 1:0, 1:1, ..., some without a precision.
+    """Return rows of audit/portability/ for the top pole of neurons 1:0, 2:1, ..., some without a precision.
 
     Args:
         names: the data sets.
-        neurons: how many.
-        seed: of the numbers.
-        unknown: share of the rows without precisions.
+        neurons: the number of neurons.
+        seed: the seed of the numbers.
+        unknown: the share of rows without precisions.
         poor: a data set whose own cards gain less than random ones.
     """
     rng = np.random.default_rng(seed)
@@ -36,14 +36,14 @@ def pairs(names: list[str], neurons: int, seed: int, unknown: float = 0.1, poor:
 
 
 def halves(names: list[str], neurons: int, seed: int) -> list[Row]:
-    """Rows of the control `halves`: pairs of two halves of the same data set alone."""
+    """Return rows of the control `halves`, which pairs only two halves of the same data set."""
     parts = [f"{name}, half {i}" for name in names for i in (1, 2)]
     every = pairs(parts, neurons, seed, 0.0)
     return [row for row in every if row["dataset_from"][:-1] == row["dataset_to"][:-1]]
 
 
 def audited(layer: int, unit: int, verdict: str, illusion: float | None = None, **more: Any) -> Row:
-    """A row of audit/neurons/."""
+    """Return a row of audit/neurons/."""
     transfer = None if illusion is None else 1 - illusion
     row: Row = {"layer": layer, "unit": unit, "pole": "top", "verdict": verdict, "illusion": illusion, "n": 9}
     row |= {"transfer": transfer, "transfer_low": transfer, "transfer_high": transfer, "ported": 0, "holds_in": []}
@@ -54,7 +54,7 @@ def audited(layer: int, unit: int, verdict: str, illusion: float | None = None, 
 
 
 def literal(layer: int, unit: int, rank: int, lifts: list[float | None], **more: Any) -> Row:
-    """A row of audit/patterns/ of the winners' model, whose intervals are 1 to both sides."""
+    """Return a row of audit/patterns/ for the winners' model, whose intervals extend by 1 to both sides."""
     row: Row = {"layer": layer, "unit": unit, "pole": "top", "model": "winners", "rank": rank, "kind": "word"}
     row |= {"pattern": f"word {rank}", "negated": False, "dataset_names": ["books", "news", "tweets"], "n": 9}
     row |= {"log_lifts": lifts, "winners": [3, 3, 3], "significant": 1, "verdict": "local"}
@@ -64,5 +64,5 @@ def literal(layer: int, unit: int, rank: int, lifts: list[float | None], **more:
 
 
 def table(name: str, rows: list[Row]) -> pa.Table:
-    """Rows as a table of that name."""
+    """Return rows as a table of that name."""
     return pa.Table.from_pylist(rows, schema(name))

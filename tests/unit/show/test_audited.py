@@ -1,4 +1,4 @@
-"""What is said of a neuron and pole that was audited, from rows that are made up."""
+"""What the audit says about a neuron and pole, from made-up rows."""
 
 import json
 from pathlib import Path
@@ -15,7 +15,7 @@ NAMES = ["a", "b", "c", "d"]
 
 
 def own_pairs(known: list[str], names: list[str]) -> list[dict[str, Any]]:
-    """Return the pairs of each data set with itself; some are known."""
+    """Return the pairs of each data set with itself, of which some are known."""
     return [
         {
             "layer": 1, "unit": 0, "pole": "top", "dataset_from": name, "dataset_to": name,
@@ -34,11 +34,11 @@ def own_pairs(known: list[str], names: list[str]) -> list[dict[str, Any]]:
         ("local", ["b"], ["b"], NAMES, "holds in 1 of 4 data sets (b)"),
         ("local", ["a"], ["a"], ["a", "b", "c"], "holds in 1 of 3 data sets (not in b or c)"),
         ("local", [], ["d"], NAMES, "only in d"),
-        ("local", [], ["a", "d"], NAMES, "found in 2 of 4 data sets (a and d), and carries over to none"),
-        ("dataset_detector", ["a"], ["a"], NAMES, "follows the data set, not language"),
-        ("none", [], [], NAMES, "no data set's own winners can be told apart"),
-        ("none", ["a"], [], NAMES, "no data set's own winners can be told apart"),
-        ("local", [], ["a"], ["a"], "has too few winners in all data sets but one to tell"),
+        ("local", [], ["a", "d"], NAMES, "found in 2 of 4 data sets (a and d), but carries over to none"),
+        ("dataset_detector", ["a"], ["a"], NAMES, "follows the data set rather than language"),
+        ("none", [], [], NAMES, "its winners cannot be distinguished in any data set"),
+        ("none", ["a"], [], NAMES, "its winners cannot be distinguished in any data set"),
+        ("local", [], ["a"], ["a"], "has enough winners to tell in only one data set"),
         ("none", [], [], [], "has too few winners to tell"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Which neurons are listed as the best, and which pole of one comes first."""
+"""Which neurons are listed as the best, and which pole of a neuron comes first."""
 
 from pathlib import Path
 from typing import Any
@@ -70,7 +70,7 @@ def test_leaders_of_explained_families_come_by_what_is_beyond_their_controls(tmp
     assert [(row["unit"], row["pole"], row["members"]) for row in found] == [(1, "bottom", 2), (0, "top", 1)]
     assert [row["beyond"] for row in found] == pytest.approx([0.2, 0.02])
     lines = lay_out_best(with_words(store, found[:1]), len(found), 90).splitlines()
-    assert lines[0] == "1 of 2 explained families of neurons, the best first"
+    assert lines[0] == "1 of 2 explained families of neurons, best first"
     assert lines[2].split() == [
         "1:1", "bottom", "0.300", "0.200", "2", "with", "*w1*", "and", "of", "at", "most", "9", "words",
     ]  # fmt: skip

@@ -87,26 +87,26 @@ def values(start: str, found: dict[str, Rows] = FOUND) -> list[str]:
     return line.split()
 
 
-def test_each_finding_stands_beside_its_null() -> None:
+def test_each_finding_is_shown_next_to_its_null() -> None:
     assert values("mean activation") == ["mean", "activation", "0.50", "0.50", "0.12", "0.25"]
     assert values("within") == ["within", "0.500", "0.200", "0.100", "0.050", "0.010"]
     assert values("neurons  ") == ["neurons", "2", "0.250", "-", "1.000", "0.250"]
     assert values("1 ") == ["1", "0.125", "(0.50)"]
     said = "\n".join(lines(FOUND))
-    assert "Above every rotated basis: 1 of 3 properties and pairs (0.1 by chance)." in said
-    assert "Against rotated bases: 1 of 3 with q < 0.05, a rate over all." in said
-    assert "Against permuted units: 1 of 2 with q < 0.05, a rate over all." in said
+    assert "Above every rotated basis: 1 of 3 correlations (0.1 by chance)." in said
+    assert "Against rotated bases: 1 of 3 have q < 0.05, corrected for all tests." in said
+    assert "Against permuted units: 1 of 2 have q < 0.05, corrected for all tests." in said
     assert values("1:3") == ["1:3", "0.750", "0.125", "2.000", "0.500", "neurons:std"]
-    assert "Above all of their random ones: 1 of 2 neurons (0.1 by chance)." in said
-    assert "The same unit of a later layer moves furthest: 1 of 2 neurons." in said
+    assert "Above all of their random neurons: 1 of 2 neurons (0.1 by chance)." in said
+    assert "The same unit of a later layer moves furthest for 1 of 2 neurons." in said
     assert "moved most: 1:7 0.5" in said
     assert "mean Jaccard index 0.250" in said
 
 
-def test_the_scores_of_two_runs_are_told_first() -> None:
+def test_the_scores_of_two_runs_come_first() -> None:
     assert " ".join(lines(FOUND)[:2]) == (
-        "Of 3,041 neurons and poles, 61 % (50 to 75 %) are above the control's 95 % quantile of F1; of a run like the "
-        "control 5 % would be."
+        "Of 3,041 neurons and poles, 61 % (50 to 75 %) are above the control's 95 % quantile of F1. If the run were no "
+        "different from the control, 5 % would be."
     )
     assert values("F1") == ["F1", "3,041", "0.125", "0.062", "0.250", "61.0", "%", "50", "to", "75", "%"]
     wide = compared("f1_beyond_nuisance", 1.0, 0.8625, 1.0) | {"n": 18_432, "median": -0.125}
@@ -116,18 +116,18 @@ def test_the_scores_of_two_runs_are_told_first() -> None:
 
 
 def test_scores_that_are_no_better_than_the_control_s_are_called_so() -> None:
-    alike = lines({"compare/runs": [compared("f1", 0.0625, 0.04, 0.08)]}, 200)[0]
-    assert alike.startswith("No better than the control: of 3,041 neurons and poles, 6.25 % (4 to 8 %) are above")
+    similar = lines({"compare/runs": [compared("f1", 0.0625, 0.04, 0.08)]}, 200)[0]
+    assert similar.startswith("No better than the control: of 3,041 neurons and poles, 6.25 % (4 to 8 %) are above")
     worse = lines({"compare/runs": [compared("f1", 0.01, 0.0, 0.02)]}, 200)[0]
     assert worse.startswith("Worse than the control: ")
 
 
-def test_matches_in_another_run_are_told_next_to_rotated_layers() -> None:
+def test_matches_in_another_run_are_shown_next_to_rotated_layers() -> None:
     said = " ".join(lines({"compare/universal": FOUND["compare/universal"]}))
     assert said.startswith(
-        "Of 2,304 units, 3.1 % have a match in the other run whose absolute correlation is more than"
+        "Of 2,304 units, 3.1 % have a match in the other run whose absolute correlation exceeds that of the best axis "
+        "of rotated layers by more than 0.5. For 62.5 % it is higher by any amount (about half by chance)."
     )
-    assert "for 62.5 % it is above at all" in said
     assert values("0.5") == ["0.5", "0.031", "0.750", "0.250"]
     features = lines({"compare/universal": [matched(t, None) for t in THRESHOLDS]})
     assert " ".join(features).startswith("Of 2,304 units, 75 % have a match in the other run with an absolute")

@@ -1,4 +1,4 @@
-"""One list of what sets winners apart: nothing is said twice, nothing rests on one or two sentences."""
+"""One list of what sets winners apart: it says nothing twice, and nothing depends on only one or two sentences."""
 
 import random
 from itertools import combinations
@@ -45,7 +45,7 @@ def variants(row: dict[str, Any]) -> list[str]:
     return [other["text"] for other in row["variants"]]
 
 
-def test_all_kinds_stand_in_one_list_the_strongest_first() -> None:
+def test_all_kinds_are_in_one_list_the_strongest_first() -> None:
     patterns = [pattern("word", "see", 30), pattern("tag", "WP VBZ", 40), pattern("subtree", "(SBARQ (WHNP))", 50)]
     profiles = [value("punctuation", "?", 60), value("dataset", "faq", 20), value("author", "Doe", 10)]
     found = findings(patterns, profiles, [topic(25)])

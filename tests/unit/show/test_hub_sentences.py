@@ -11,7 +11,7 @@ def test_a_hub_wins_ten_times_as_often_as_by_chance_beyond_its_family() -> None:
     assert is_hub({"wins": 923}, most)
     assert not is_hub({"wins": 1_000}, most, family=79)
     assert is_hub({"wins": 1_001}, most, family=79)
-    assert not is_hub({}, most), "a run of before"
+    assert not is_hub({}, most), "a row without `wins`"
 
 
 def test_a_set_of_more_than_the_corpus_has_no_hubs() -> None:

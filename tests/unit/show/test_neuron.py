@@ -44,17 +44,18 @@ def test_what_decides_comes_first_and_the_activations_last() -> None:
     lines = shown(other_pole={"pole": "bottom", "text": "Sentences with *a*: 12 % of its winners."})
     assert lines[:4] == [
         "Neuron 3:17 top",
-        "Its winners: 88 % are imdb (25 % of the corpus); 7.2 words a sentence (corpus 15.1)",
+        "Its winners: 88 % are from imdb (25 % of the corpus); 7.2 words a sentence (corpus 15.1)",
         "",
         "Winners, 12 of 100",
     ]
-    assert lines[-3:] == [
+    assert lines[-4:] == [
         "Held-out score 0.912 (0.850 to 0.961), matched set 0.610 (0.500 to 0.700)",
-        "Activations 1.2500 and beyond, mean 1.5000; all 5,000 sentences -1.0000 to 2.0000, mean 0.1000, sd 0.2500",
+        "Activations of the winners: 1.2500 and beyond, mean 1.5000",
+        "Activations of all 5,000 sentences: -1.0000 to 2.0000, mean 0.1000, sd 0.2500",
         "The other pole (--pole bottom): Sentences with *a*: 12 % of its winners.",
     ]
     assert shown(other_pole={"pole": "bottom", "text": None})[-1] == "The other pole (--pole bottom)"
-    assert shown(other_pole=None)[-1].startswith("Activations")
+    assert shown(other_pole=None)[-1].startswith("Activations of all 5,000 sentences: ")
 
 
 def test_an_explanation_comes_before_everything_else() -> None:
@@ -100,22 +101,22 @@ def test_where_it_holds_comes_before_the_scores() -> None:
 
 def test_the_excess_is_said_and_why_a_unit_is_silent() -> None:
     excess = {"auc_excess": 0.302, "auc_excess_low": 0.21, "auc_excess_high": 0.394}
-    assert "0.700), excess +0.302 (+0.210 to +0.394)" in shown(score={**SCORE, **excess}, width=200)[-2]
+    assert "0.700), excess +0.302 (+0.210 to +0.394)" in shown(score={**SCORE, **excess}, width=200)[-3]
     few = dict.fromkeys(excess)
-    said = shown(score={**SCORE, **few}, width=200)[-2]
+    said = shown(score={**SCORE, **few}, width=200)[-3]
     assert "0.700), excess not known (fewer than 10 test documents)" in said
     assert shown(is_silent=True)[2].startswith("This unit is silent: its standard deviation is below a millionth")
     assert not any("silent" in text for text in shown())
 
 
-def test_a_neuron_that_was_not_mined_is_told_as_that() -> None:
+def test_a_neuron_that_was_not_mined_is_reported_as_such() -> None:
     assert shown(score=None, is_mined=False)[2].startswith("Not mined: jobs.mine was run with --units")
     assert not any("Not mined" in text for text in shown(is_mined=True))
 
 
 def test_what_is_not_known_is_left_out_or_said() -> None:
     assert not any("score" in text for text in shown(score=None))
-    assert "matched set not known" in shown(score={**SCORE, "matched_auc": None})[-2]
+    assert "matched set not known" in shown(score={**SCORE, "matched_auc": None})[-3]
     lines = shown(means=[{**WORDS, "baseline_mean": None}], dataset=None, score=None)
     assert lines[1] == "Its winners: 7.2 words a sentence (corpus not known)"
     assert shown(means=[], dataset=None, score=None)[1:3] == ["", "Winners, 12 of 100"]
@@ -129,7 +130,7 @@ def test_the_only_data_set_of_a_corpus_is_not_named() -> None:
 def test_the_other_pole() -> None:
     lines = shown(pole="bottom")
     assert lines[0] == "Neuron 3:17 bottom"
-    assert lines[-1].startswith("Activations -0.4000 and beyond, mean -0.5000;")
+    assert lines[-2] == "Activations of the winners: -0.4000 and beyond, mean -0.5000"
 
 
 @pytest.mark.parametrize(("rows", "expected"), [(None, 12), (2, 2), (10, 10)])
@@ -219,16 +220,16 @@ def test_a_lift_without_a_corpus_share_is_said() -> None:
     assert len(line(lines, "word: a")) == len(line(lines, "word: b")) == len(line(lines, "What sets")) == 110
 
 
-def test_a_key_that_few_winners_have_is_told_in_counts() -> None:
+def test_a_key_that_few_winners_have_is_given_in_counts() -> None:
     rows = [found("author", "shakespeare", count=8, n=20, docs=2), found("topic", "space")]
     lines = shown(findings=rows)
     assert "  8 of 20 " in line(lines, "author")
     lines = shown(findings=rows, patterns=[], profiles=[])
     assert line(lines, "author").startswith("  author: shakespeare (of 20) *  ")
-    assert line(lines, "(of N)").strip().startswith("(of N) so many winners have the key")
+    assert line(lines, "(of N)").strip().startswith("(of N): N winners have the key")
 
 
-def test_an_example_stands_below_the_first_findings_where_everything_is_listed() -> None:
+def test_an_example_is_below_the_first_findings_where_everything_is_listed() -> None:
     text = "x" * 200 + " more details"
     examples = [{"text": "See more or less.", "spans": [(4, 8), (12, 16)]}, {"text": text, "spans": [(201, 213)]}]
     rows = [found("word", f"p{i}", example=examples[i % 2]) for i in range(5)]
@@ -285,7 +286,7 @@ def test_everything_is_listed_where_it_was_asked_for() -> None:
     ]
     profiles = [{**measured, "property": p, "value": v, "share": s, "count": 7} for p, v, s in values]
     lines = shown(patterns=patterns, profiles=[*profiles, {**profiles[0], "value": "XX", "count": 0}])
-    lines = lines[lines.index("All that was mined and counted, by G2") + 1 : -3]
+    lines = lines[lines.index("Everything that was mined and counted, sorted by G2") + 1 : -4]
     titles = [text.split("  ")[0] for text in lines if text and not text.startswith(" ")]
     assert titles == [
         "Word patterns",
@@ -331,7 +332,6 @@ def test_values_of_properties_that_agree_share_a_line() -> None:
 def test_very_small_activations_are_not_shown_as_nothing() -> None:
     tiny = {name: own * 1e-8 if name != "n" else own for name, own in NEURON.items()}
     lines = shown(neuron=tiny, winners=[{**WINNERS[0], "activation": 1.5e-8}])
-    assert lines[-2].startswith(
-        "Activations 1.25e-08 and beyond, mean 1.50e-08; all 5,000 sentences -1.00e-08 to 2.00e"
-    )
+    assert lines[-2] == "Activations of the winners: 1.25e-08 and beyond, mean 1.50e-08"
+    assert lines[-1].startswith("Activations of all 5,000 sentences: -1.00e-08 to 2.00e")
     assert "1.50e-08" in line(lines, "1 1.50e-08")

@@ -1,4 +1,4 @@
-"""The tokens that a unit promotes and suppresses, read and as a line."""
+"""The tokens that a unit promotes and suppresses: reading them, and their line."""
 
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,7 @@ def test_the_first_tokens_of_both_sides_are_a_line(tmp_path: Path) -> None:
     assert '" p8"; suppresses: " s1"' in line
     assert shown(outputs=found, width=400)[1] == line
     assert lay_out_outputs(found, "bottom", 400) == [
-        f"{line} (when its activation is high; a low one does the reverse)"
+        f"{line} (when its activation is high; a low activation has the opposite effect)"
     ]
 
 

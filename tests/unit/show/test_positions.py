@@ -1,4 +1,4 @@
-"""The main table of positions as text."""
+"""The main table of positions, laid out as text."""
 
 from ops.show.positions import lay_out_positions
 

@@ -1,4 +1,4 @@
-"""Content words that winners share."""
+"""The content words that winners share."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ def word(value: str, count: int, q: float | None, lift: float = 10.0, name: str 
     return {"property": name, "value": value, "count": count, "q_value": q, "lift": lift, "g2": float(count)}
 
 
-def test_sure_words_come_first_and_others_are_said_to_be_less_sure() -> None:
+def test_certain_words_come_first_and_others_are_called_less_certain() -> None:
     profiles = [
         word("net", 30, 0.5),
         word("dlrs", 20, 0.001),
@@ -18,7 +18,7 @@ def test_sure_words_come_first_and_others_are_said_to_be_less_sure() -> None:
     ]
     profiles += [word("of", 40, 0.5, lift=1.2), word("rare", 3, 0.5), word("said", 2, 0.001, name="verb")]
     found = shared_words(profiles, [], [], 100)
-    assert lay_out_shared(found) == "Words they share (of 100): dlrs 20; less sure: net 30"
+    assert lay_out_shared(found) == "Words they share (of 100): dlrs 20; less certain: net 30"
     assert lay_out_shared([]) == ""
 
 

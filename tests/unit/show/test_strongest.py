@@ -17,7 +17,7 @@ def value(property_: str, text: str, **more: Any) -> dict[str, Any]:
     return {**{k: v for k, v in BASE.items() if k != "lift_low"}, **row, **more}
 
 
-def test_only_what_is_sure_and_preferred_is_listed() -> None:
+def test_only_what_is_significant_and_preferred_is_listed() -> None:
     rows = [
         pattern("word", "sure"),
         pattern("word", "unsure", q_value=0.05),

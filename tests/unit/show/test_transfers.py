@@ -1,4 +1,4 @@
-"""Sums over neurons of what cards gain, and their ratios, compared with loops over the rows."""
+"""Gains of cards summed over neurons, and their ratios, compared with loops over the rows."""
 
 import math
 from collections import defaultdict
@@ -15,7 +15,7 @@ NAMES = ["books", "news", "tweets"]
 
 
 def by_hand(rows: list[dict[str, Any]]) -> dict[tuple[str, str], tuple[float, float]]:
-    """Return the sum of the gains of a pair of data sets, and of the own cards' gains."""
+    """Return the sum of gains for each pair of data sets, and the sum of the own cards' gains."""
     gain = {
         (row["layer"], row["unit"], row["pole"], row["dataset_from"], row["dataset_to"]): row["average_precision"]
         - row["random_precision"]
@@ -74,7 +74,7 @@ def test_no_rows_have_no_transfer() -> None:
     assert (found.names, found.overall(), found.gains_nothing()) == ((), None, [])
 
 
-def test_neurons_and_poles_are_told_apart() -> None:
+def test_each_neuron_and_pole_has_its_own_key() -> None:
     rows = pa.table(
         {
             "layer": pa.array([1, 1, 1, 2], pa.int16()),

@@ -1,4 +1,4 @@
-"""A winner in one line: where it is cut, and what is marked in it."""
+"""A winner as one line: where it is cut, and what is marked in it."""
 
 from typing import Any
 
@@ -43,7 +43,7 @@ def test_words_of_the_first_findings_are_marked_wherever_they_are() -> None:
     assert [SENTENCE["text"][start:end] for start, end in topic] == ["fell", "pct", "pct"]
 
 
-def test_data_sets_stand_in_a_column() -> None:
+def test_data_sets_are_in_a_column() -> None:
     winner = {"rank": 1, "activation": 0.5, "text": "a b", "dataset": "news", "peak": {"span": (2, 3)}}
     line = winner_line(winner, 10, 60)
     assert line.startswith("  1   0.5000  a [b] ")
