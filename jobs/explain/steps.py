@@ -264,7 +264,7 @@ class PoolMaker:
         self.args, self.listed = args, listed
 
     def __call__(self, item: Item, prepared: Any) -> Item:
-        """Commit the pool and these sentences."""
+        """Commit the pool of literals, and the hubs: the sentences that win for nearly all neurons."""
         args, store = self.args, self.args.store
         mining = args.mining()
         sets = set_number(len(args.neurons), 0)

@@ -214,7 +214,10 @@ def measure(
         if config.label is not None and texts is not None:
             rows = label_rows(facts.name, config.label, texts, features, config.seed, config.label_splits)
             if not rows:
-                print("positions: --label: too few texts are left for a classifier: no rows of labels", file=sys.stderr)
+                print(
+                    "positions: --label: too few texts are left for a classifier, so positions/labels has no rows",
+                    file=sys.stderr,
+                )
             tables["positions/labels"] = pa.Table.from_pylist(rows, schema("positions/labels"))
         for name, table in tables.items():
             # An encoder predicts no tokens, so its tables of perplexities are not written.

@@ -84,7 +84,9 @@ class Ablator:
         self.neurons, self.mean, self.std, self.head = neurons, mean, std, load_head(facts)
         self.model, self.layers = self.scorer.reader.model, self.scorer.reader.layer_modules
         if self.layers is None:
-            raise InputError(f"--ablate: where a {facts.model_type} has its layers is not known; leave the option out")
+            raise InputError(
+                f"--ablate: the layers of a {facts.model_type} model cannot be found; leave the option out"
+            )
         lengths = lengths_of_batches(self.scorer, tokenizer)
         self.batches = [
             tokenizer.encode([texts[row] for row in rows]) for rows in length_batches(n_tokens, token_budget, lengths)

@@ -132,9 +132,15 @@ class OwnWords:
     def _best(
         self, patterns: Sequences, support: Int64s, word: Int64s, of_word: Int64s, n: int, counted: Bools
     ) -> Sequences:
-        """Return the best patterns.
+        """Return the patterns that are most over-represented among the winners, by G2.
 
-        `support` of the `n` winners have each pattern, and `of_word` of them have its rarest word, `word`.
+        Args:
+            patterns: of the set's words.
+            support: number of winners that have each pattern, `[patterns]`.
+            word: the rarest word of each pattern, `[patterns]`.
+            of_word: number of winners that have this word, `[patterns]`.
+            n: number of winners.
+            counted: whether each sentence is one of the others that patterns are compared with.
         """
         rest = int(np.count_nonzero(counted))
         rare, which = np.unique(word, return_inverse=True)

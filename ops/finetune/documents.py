@@ -246,8 +246,9 @@ def _check_sides(labels: Sequence[str], sides: Sequence[str]) -> None:
     taught = {label for label, side in zip(labels, sides, strict=True) if side == TRAIN}
     if len(taught) < 2 or not counts[TEST]:
         raise InputError(
-            f"--label: once documents with one text count as one, {counts[TRAIN]:,} of {len(taught)} labels are left "
-            f"to train on and {counts[TEST]:,} to test on; a classifier needs two labels and test documents; give more"
+            f"--label: without documents that repeat another's text, {counts[TRAIN]:,} training documents with "
+            f"{counted(len(taught), 'label')} and {counts[TEST]:,} test documents are left; a classifier needs two "
+            "labels and a test document; give more documents"
         )
 
 

@@ -46,7 +46,7 @@ def read_analogies(path: str = "") -> Analogies:
             if len(words) != 4:
                 raise InputError(
                     f"--analogies {path}: line {number} has {len(words)} word{'s' if len(words) > 1 else ''}, "
-                    f"a question has four: {line.strip()[:60]!r}"
+                    f"a question needs four: {line.strip()[:60]!r}"
                 )
             a, b, c, d = words
             found.setdefault(category, []).append((a, b, c, d))

@@ -157,7 +157,9 @@ def read_context_words(value: str, case: str) -> int | list[str]:
 
     if value.isdecimal():
         if not 1 <= int(value) < 1_000_000:
-            raise InputError(f"--context-words {value}: give a number from 1 to 999,999, or a file with a word a line")
+            raise InputError(
+                f"--context-words {value}: give a number from 1 to 999,999, or a file with one word per line"
+            )
         return int(value)
     wrong = "is neither a number nor a file that can be read; give a word a line in UTF-8"
     words: dict[str, None] = {}

@@ -75,7 +75,7 @@ def lay_out_explanation(explanation: Row, width: int) -> list[str]:
 
 
 def lay_out_terms(explanation: Row, width: int) -> list[str]:
-    """Return the literals of both models, with measures."""
+    """Return lines that list the literals of the score card and of the range model, with their weights and shares."""
     lines: list[str] = []
     for model, (title, had_by) in _MODELS.items():
         own = [term for term in explanation["terms"] if term["model"] == model]

@@ -199,7 +199,7 @@ def test_without_winners_by_data_set_those_of_the_corpus_are_used(
     (run / "run.json").write_text(json.dumps(record))
     shutil.rmtree(run / "topk_by_dataset")
     again(run, redo=True)
-    assert "those of the whole corpus are used" in capsys.readouterr().err
+    assert "the winners of the whole corpus are used" in capsys.readouterr().err
     winners = duckdb.sql(
         f"select dataset, count(*) from '{run}/topk/*.parquet' join '{run}/sentences/*.parquet' using (sent_id) "
         f"where layer = 2 and unit = {EVERYWHERE} and pole = 'top' group by dataset having count(*) >= 20"

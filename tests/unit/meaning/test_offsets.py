@@ -124,7 +124,7 @@ def test_the_packaged_questions_are_in_the_usual_format() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (": x\na b c d\na b c\n", "line 3 has 3 words, a question has four: 'a b c'"),
+        (": x\na b c d\na b c\n", "line 3 has 3 words, a question needs four: 'a b c'"),
         (":\na b c d\n", "line 1: '' is not the name of a category"),
         (": all\na b c d\n", "'all' is not the name of a category"),
         (": x\n\n", "holds no question"),
