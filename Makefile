@@ -2,7 +2,7 @@
 #   make small        environment, then the whole job on 5,000 docstring sentences into runs/small, and its pages
 #   make test         all tests but the slow faults          make test-faults   those
 #   make check        ruff and mypy                          make bench         speed, as ratios
-#   make interop      the tests that read with sae-lens, delphi and neuronpedia, in an environment of their own
+#   make interop      the tests that read with sae-lens, delphi and neuronpedia, in a separate environment
 #   make fuzz         2,000 hostile commands, checked: half an hour on two cores; make fuzz SEED=7 COMMANDS=300 MINUTES=5
 # On Linux the plain package index gives PyTorch with CUDA (several GB). For the small CPU build:
 #   make small PIP_ARGS='--extra-index-url https://download.pytorch.org/whl/cpu'
@@ -35,7 +35,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@touch $@
 
 $(VENV)/.installed-test: $(VENV)/.installed
-	@echo "installing what the tests need besides"
+	@echo "installing what the tests need as well"
 	$(PIP) -e '.[test]'
 	@touch $@
 
@@ -45,7 +45,7 @@ small: venv
 	@echo
 	@$(BIN)/python -m jobs.report --out $(SMALL)
 	@echo
-	@echo "The tables lie in $(SMALL)/ as Parquet: topk/ neurons/ sentences/ patterns/ profiles/ peaks/ explanations/ families/ corpus/"
+	@echo "The tables are in $(SMALL)/ as Parquet: topk/ neurons/ sentences/ patterns/ profiles/ peaks/ explanations/ families/ corpus/"
 	@echo "Another neuron: $(BIN)/python -m jobs.show --out $(SMALL) --neuron LAYER:UNIT [--pole bottom]"
 
 test: venv-test
