@@ -155,7 +155,7 @@ def test_a_full_disk_under_a_worker_and_then_room_again(scored: Scored, tmp_path
     process = start(out, scored, log, **broken_site(tmp_path, "full", 4))
     assert process.wait(timeout=240) == 1, log.read_text()
     last = log.read_text().strip().splitlines()[-1]
-    assert last.startswith("error: no room left at ")
+    assert last.startswith("error: no space left at ")
     assert "Traceback" not in log.read_text()
     done = shards_of(out)
     assert 0 < done < SHARDS
