@@ -1,19 +1,10 @@
 """Winners as they are read for other formats, next to the rows of token_activations/ themselves."""
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
 
 from ops.export.winners import NEGATIVES, SIGN
-from tests.unit.export.small_tables import LOSER, TEXTS, WIDTHS, WINS, SmallTables, make_tables
-
-
-@pytest.fixture(scope="module")
-def tables(tmp_path_factory: pytest.TempPathFactory, make_model: Callable[..., Path], small_bert: Any) -> SmallTables:
-    return make_tables(tmp_path_factory.mktemp("run"), make_model, small_bert)
+from tests.unit.export.small_tables import LOSER, TEXTS, WIDTHS, WINS, SmallTables
 
 
 def test_a_side_has_the_units_of_a_layer_and_how_many_winners_each_has(tables: SmallTables) -> None:

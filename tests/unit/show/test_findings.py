@@ -8,28 +8,12 @@ import pytest
 
 from ops.show.findings import avoidances, findings, said_lift, winners_with
 from ops.statistics.association import measures
+from tests.unit.show.made_up_rows import OTHERS, WINNERS, pattern, value
 
-WINNERS, OTHERS = 100, 1_000
 OPTIONS = {
     "subtree_root": "keep", "punctuation": "drop", "word_case": "keep",
     "word_max_gap": 4, "tag_max_gap": 2,
 }  # fmt: skip
-
-
-def measured(count: int, elsewhere: int) -> dict[str, Any]:
-    found = measures(count, WINNERS, elsewhere, OTHERS)
-    names = ("share", "baseline_share", "lift", "lift_low", "g2")
-    return {"q_value": 1e-6, "docs": count} | {name: float(getattr(found, name)[0]) for name in names}
-
-
-def pattern(kind: str, text: str, count: int, elsewhere: int = 10) -> dict[str, Any]:
-    items = text.replace("(", " ").replace(")", " ").split()
-    return {**measured(count, elsewhere), "kind": kind, "pattern": text, "items": items, "support": count}
-
-
-def value(name: str, text: str, count: int, elsewhere: int = 10) -> dict[str, Any]:
-    row = {k: v for k, v in measured(count, elsewhere).items() if k != "lift_low"}
-    return {**row, "property": name, "value": text, "count": count, "n": WINNERS, "baseline_n": OTHERS}
 
 
 def topic(count: int, **more: Any) -> dict[str, Any]:
