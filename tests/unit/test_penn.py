@@ -25,17 +25,16 @@ def test_reads_labels_tags_and_words():
     assert [node.label for node in walk(tree)] == ["ROOT", "S", "NP", "PRP", "VP", "VBP"]
     assert [(leaf.label, leaf.word) for leaf in leaves(tree)] == [("PRP", "I"), ("VBP", "sleep")]
     assert write(read("( (S (NN a)) )")) == "(ROOT (S (NN a)))"
+    assert read_labels_and_sizes(" ") == ([], [])
+    with pytest.raises(InputError, match="it holds no tree"):
+        read("")
 
 
 def test_brackets_in_words_are_escaped():
     line = "(S (-LRB- -LRB-) (NN :-RRB-) (-RRB- -RRB-))"
     assert [leaf.word for leaf in leaves(read(line))] == ["(", ":)", ")"]
     assert write(read(line)) == line
-
-
-def test_white_space_in_a_word_cannot_break_a_line():
-    assert escape("a\u00a0b\n") == "a_b"
-    assert escape(" ") == "_"
+    assert [escape("a\u00a0b\n"), escape(" ")] == ["a_b", "_"], "white space in a word cannot break a line"
     assert unescape("a-b") == "a-b"
 
 
@@ -58,12 +57,6 @@ def test_white_space_in_a_word_cannot_break_a_line():
 def test_what_is_not_one_tree_is_refused(reader, line, found):
     with pytest.raises(InputError, match=f"^tree {re.escape(repr(line))}: .*{re.escape(found)}"):
         reader(line)
-
-
-def test_an_empty_string_is_no_tree_and_has_no_nodes():
-    with pytest.raises(InputError, match="it holds no tree"):
-        read("")
-    assert read_labels_and_sizes(" ") == ([], [])
 
 
 def test_any_depth_passes():

@@ -117,15 +117,14 @@ def test_the_beginnings_of_some_pieces_stand_for_the_source(tmp_path: Path) -> N
     assert not sample.whole
 
 
-def test_a_source_of_no_known_length_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_source_of_no_known_length_says_so_and_a_broken_one_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(source_sample, "piece_extent", lambda piece: None)
     source = parse_source(lines(tmp_path, ["a.jsonl"], 100))
     sample = sample_source(pieces(source), TOKENIZER, None, 100.0)
     assert sample.share is None
     assert sample.scaled(sample.sentences) is None
-
-
-def test_a_broken_source_is_named(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"text": "A line that is whole."}\n{"text": "half a li\n')
     with pytest.raises(InputError, match=r"a\.jsonl: line 2"):
         sample_source(pieces(parse_source(str(tmp_path / "a.jsonl"))), TOKENIZER, None, 100.0)

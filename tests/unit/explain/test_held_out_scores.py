@@ -173,18 +173,9 @@ def test_random_sets_are_not_explained(apart: float) -> None:
             wins[rng.choice(len(has), 200, replace=False)] = True
             sets.append(sample(rng, has, document, wins, 3_000))
         own, random = (scored(one) for one in sets)
-        explained += (
-            verdict(
-                literals=len(own.gains),
-                n_test=own.n_test,
-                test_documents=own.test_documents,
-                f1_low=own.f1_low,
-                random_f1=random.f1,
-                nuisance_f1=math.nan,
-                matched_f1=math.nan,
-            )
-            == "explained"
-        )
+        known = {"n_test": own.n_test, "test_documents": own.test_documents, "f1_low": own.f1_low}
+        known |= {"random_f1": random.f1, "nuisance_f1": math.nan, "matched_f1": math.nan}
+        explained += verdict(literals=len(own.gains), **known) == "explained"
     assert explained <= 1
 
 

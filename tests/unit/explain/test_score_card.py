@@ -51,27 +51,6 @@ def test_planted_functions_are_found(winner: object, literals: set[int], negated
         assert len(card.literals) == len(literals)
 
 
-def test_a_pair_of_literals_that_holds_is_one_literal() -> None:
-    """A conjunction is a literal of its own, such as a pattern of two words; its parts do not take its place."""
-    has = corpus(5)
-    both = has[:, 3] & has[:, 4]
-    found = planted(both, np.column_stack([has, both]), 5)
-    card = found.learn()
-    assert card.literals.tolist() == [len(SHARES)]
-    assert card.single == len(SHARES)
-    assert not card.single_negated
-    assert f1(card, found) == 1.0
-
-
-def test_recall_is_all_that_is_lost_where_winners_are_but_a_part() -> None:
-    """A quarter of the sentences with the literal win, thrown by chance: the card calls all of them."""
-    has = corpus(6)
-    found = planted(has[:, 0] & (np.random.default_rng(0).random(len(has)) < 0.25), has, 6)
-    scores = evaluate(found.learn(), found.found, found.labelled, None)
-    assert scores.recall == 1.0
-    assert scores.precision == pytest.approx(0.25, abs=0.04)
-
-
 def test_the_rest_of_the_corpus_weighs_as_much_as_it_is() -> None:
     """A literal that all winners have, and a third of all sentences, stays behind a precise one that half of them have.
 

@@ -58,34 +58,38 @@ def test_the_list_names_every_file_with_its_size_and_hash(run: SmallRun, to: Pat
     assert check_listed(to, "--to to") == [*sorted(found.keys() - {MANIFEST}), MANIFEST]
 
 
-def test_again_writes_nothing(run: SmallRun, to: Path) -> None:
+def test_again_writes_nothing_but_what_is_missing_unless_the_export_is_to_be_complete(run: SmallRun, to: Path) -> None:
     export(run, to)
     before = {p: p.stat().st_mtime_ns for p in to.rglob("*") if p.is_file()}
     assert export(run, to).bytes == 0
     assert {p: p.stat().st_mtime_ns for p in to.rglob("*") if p.is_file()} == before
+    (to / TOPK).unlink()
+    assert f"--to {to}: missing: {TOPK}" in said(run, to, complete=True)
+    with pytest.raises(InputError, match=TOPK):
+        check_listed(to, "--to to")
+    assert not (to / TOPK).exists()
+    assert export(run, to).bytes == len(b"the top")
+    check_listed(to, "--to to")
 
 
-def test_an_export_follows_its_run(run: SmallRun, to: Path) -> None:
+def export_and_change(run: SmallRun, to: Path) -> None:
+    """Export a run, then replace one of its tables, remove another one and add a third."""
     run.write("patterns", b"one", b"two")
     run.write("psi/tokens", b"three")
     export(run, to)
     run.write("patterns", b"another", fingerprint="other")
     del run.tables["psi/tokens"]
     run.write("mixing/norms", b"new")
+
+
+def test_an_export_follows_its_run(run: SmallRun, to: Path) -> None:
+    export_and_change(run, to)
     assert export(run, to, card="another card").bytes == len(b"another") + len(b"new")
     found = files(to)
     assert found[CARD] == b"another card"
     assert {name: data for name, data in found.items() if "/" in name} == run.files()
     assert {p.name for p in to.iterdir()} == {CARD, PROVENANCE, MANIFEST, "corpus", "topk", "patterns", "mixing"}
     check_listed(to, "--to to")
-
-
-def test_one_of_another_run_is_refused(run: SmallRun, to: Path) -> None:
-    export(run, to)
-    before = files(to)
-    run.write("topk", b"the top", fingerprint="of another run")
-    assert "holds an export of other tables" in said(run, to)
-    assert files(to) == before
 
 
 def test_an_edited_card_stays(run: SmallRun, to: Path) -> None:
@@ -129,17 +133,6 @@ def test_a_changed_file_is_named_and_stays(run: SmallRun, to: Path) -> None:
         path.write_bytes(b"mine")
     assert "not as export wrote them: patterns/part-00000.parquet, " in said(run, to)
     assert len(list((to / "patterns").iterdir())) == 4
-
-
-def test_a_missing_file_is_copied_again_unless_the_export_is_to_be_complete(run: SmallRun, to: Path) -> None:
-    export(run, to)
-    (to / TOPK).unlink()
-    assert f"--to {to}: missing: {TOPK}" in said(run, to, complete=True)
-    with pytest.raises(InputError, match=TOPK):
-        check_listed(to, "--to to")
-    assert not (to / TOPK).exists()
-    assert export(run, to).bytes == len(b"the top")
-    check_listed(to, "--to to")
 
 
 def put(path: Path, held: str = "mine") -> None:
@@ -242,20 +235,14 @@ def test_what_is_no_folder_is_refused_and_nothing_is_touched(
     (to.parent / "file").write_text("mine")
     (to.parent / "inside").symlink_to(run.folder)
     os.mkfifo(to.parent / "pipe")
-    for name, why in {
-        "nowhere": "is a broken link",
-        "circle": "is a broken link",
-        "circle/new": "cannot be read and written",
-        "file": "is a file",
-        "file/new": "cannot be read and written",
-        "pipe": "is a file",
-        "inside": "is inside the run's own folder",
-        "inside/new": "is inside the run's own folder",
-        "run": "is inside the run's own folder",
-        "run/../run/topk": "is inside the run's own folder",
-        "x" * 300: "cannot be read and written",
-    }.items():
-        assert f"--to {to.parent}/{name}: {why}" in said(run, to.parent / name)
+    for names, why in (
+        (("nowhere", "circle"), "is a broken link"),
+        (("circle/new", "file/new", "x" * 300), "cannot be read and written"),
+        (("file", "pipe"), "is a file"),
+        (("inside", "inside/new", "run", "run/../run/topk"), "is inside the run's own folder"),
+    ):
+        for name in names:
+            assert f"--to {to.parent}/{name}: {why}" in said(run, to.parent / name)
     assert "not a path on this machine" in said(run, "s3://bucket/key")
     assert "--to is missing" in said(run, "")
     assert sorted(os.listdir(to.parent)) == ["circle", "file", "inside", "nowhere", "pipe", "run"]
@@ -332,21 +319,15 @@ def do_export(run: SmallRun, to: Path, card: str) -> None:
     made.finish()
 
 
-@pytest.mark.parametrize("edited", [False, True])
-@pytest.mark.parametrize("again", [None, 6])
+@pytest.mark.parametrize(("edited", "again"), [(False, None), (True, 6)])
 def test_a_killed_export_is_never_taken_for_complete_and_is_resumed(
     run: SmallRun, to: Path, edited: bool, again: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At each step that changes the disk, of an export that replaces, removes and adds files; some ended twice."""
-    run.write("patterns", b"one", b"two")
-    run.write("psi/tokens", b"three")
-    export(run, to)
+    export_and_change(run, to)
     if edited:
         (to / CARD).write_text("mine")
     shutil.copytree(to, to.parent / "before")
-    run.write("patterns", b"another", fingerprint="other")
-    del run.tables["psi/tokens"]
-    run.write("mixing/norms", b"new")
     step, came_so_far = 0, True
     while came_so_far:
         shutil.rmtree(to)
@@ -482,6 +463,11 @@ def test_another_format_and_another_run_are_refused(run: SmallRun, to: Path) -> 
             write_export(run, to, TEXTS, form, topk)
     assert "delphi, not hub" in said(run, to)
     assert files(to) == before
-    export(run, to.parent / "hub")
+    hub = to.parent / "hub"
+    export(run, hub)
+    before = files(hub)
     with pytest.raises(InputError, match="hub, not delphi"):
-        write_export(run, to.parent / "hub", TEXTS)
+        write_export(run, hub, TEXTS)
+    run.write("topk", b"the top", fingerprint="of another run")
+    assert "holds an export of other tables" in said(run, hub)
+    assert files(hub) == before

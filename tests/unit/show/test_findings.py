@@ -44,16 +44,13 @@ def test_all_kinds_are_in_one_list_the_strongest_first() -> None:
     assert found[4]["lift_high"] == pytest.approx(by_hand.lift[0] ** 2 / by_hand.lift_low[0])
 
 
-def test_one_or_two_winners_are_no_finding() -> None:
+def test_one_or_two_winners_are_no_finding_and_topics_are_those_of_the_winners_score_card() -> None:
     patterns = [pattern("word", f"w{count}", count, 0) for count in (1, 2, 3)]
     found = findings(patterns, [value("punctuation", "!", 2, 0)], [topic(2, baseline_share=0.0)])
     assert texts(found) == [("word", "w3")]
-
-
-def test_a_topic_is_taken_from_the_winners_score_card_alone_and_as_it_is() -> None:
-    profiles = [value("dataset", "faq", 20)]
-    assert findings([], profiles, [topic(25, negated=True), topic(25, model="range"), topic(25, kind="word")])[1:] == []
-    assert texts(findings([], profiles, [topic(25, pole="top")]))[0] == ("topic", "exam/school/work")
+    others = [topic(25, negated=True), topic(25, model="range"), topic(25, kind="word")]
+    found = findings([], [value("dataset", "faq", 20)], [*others, topic(25, pole="top")])
+    assert texts(found) == [("topic", "exam/school/work"), ("value", "faq")]
 
 
 def test_what_contains_an_earlier_one_or_is_contained_in_it_is_a_variant() -> None:
@@ -79,12 +76,9 @@ def test_of_near_copies_the_plainest_is_shown_with_its_own_numbers() -> None:
     assert (found["text"], found["count"], variants(found)) == ("see", 48, ["see also"])
     (found,) = findings([pattern("word", "see also", 50), pattern("word", "see", 60, 200)], [])
     assert found["text"] == "see also", "see alone is far more frequent elsewhere"
-
-
-def test_a_longer_form_that_says_clearly_more_stays() -> None:
+    # A longer form that says clearly more stays.
     rows = [pattern("word", "be", 80, 250), pattern("word", "not be", 25, 2), pattern("word", "to be", 30, 60)]
-    found = findings(rows, [])
-    assert [(row["text"], variants(row)) for row in found] == [("be", ["to be"]), ("not be", [])]
+    assert [(row["text"], variants(row)) for row in findings(rows, [])] == [("be", ["to be"]), ("not be", [])]
 
 
 def test_no_two_that_are_shown_contain_each_other_unless_the_longer_says_more() -> None:
