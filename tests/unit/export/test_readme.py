@@ -2,7 +2,7 @@
 
 import pytest
 
-from ops.export.readme import Extent, notes_of, write_readme
+from ops.export.readme import Extent, notes_of, title_of, write_readme
 from tests.unit.export.small_tables import SmallTables
 from tests.unit.export.test_card import provenance
 
@@ -31,3 +31,9 @@ def test_the_notes_are_one_line() -> None:
         "2 of 305 neurons, those named by --units; the first 20 of the 100 strongest sentences of each neuron and "
         "pole; pooled by mean over a sentence; licence of the whole: cc0-1.0; texts of d|x: CC0; texts of e: unknown"
     )
+
+
+def test_random_weights_and_no_path_are_in_the_title() -> None:
+    found = provenance(["topk"])
+    found["model"] |= {"name": "random:/home/me/small", "seed": 3}
+    assert title_of(found, TERMS) == "Neurons of small, random weights (seed 3) over d|x, e"
