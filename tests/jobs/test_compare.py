@@ -19,7 +19,7 @@ from jobs.stage.run import Run
 from jobs.stage.stages import STAGES
 from ops.errors import InputError
 from ops.schema import TABLES
-from tests.jobs.conftest import compare_config as config
+from tests.jobs.finished_runs.compare import compare_config as config
 
 PARTS = ("dimensions", "neighbours", "groups", "diversity", "matches", "runs", "shift", "ablation")
 MOVED = (1, 7)  # layer and unit

@@ -11,7 +11,7 @@ from jobs.compare import job as compare
 from jobs.stage.command_line import parse
 from jobs.stage.run import Run
 from ops.errors import InputError
-from tests.jobs.conftest import compare_config
+from tests.jobs.finished_runs.compare import compare_config
 from tests.jobs.test_compare_runs import Change, changed, with_option, without
 
 

@@ -16,8 +16,8 @@ from jobs.stage.run import Run
 from ops.errors import InputError
 from ops.schema import TABLES
 from ops.storage.store import Store
-from tests.jobs.conftest import compare_config
-from tests.jobs.steps import do_in_reverse
+from tests.jobs.finished_runs.compare import compare_config
+from tests.jobs.in_process import do_in_reverse
 
 Change = Callable[[dict[str, Any]], None]
 

@@ -24,7 +24,7 @@ from jobs.stage.run import Run
 from ops.errors import InputError
 from ops.meaning.words import split_words
 from ops.model.load import ModelFacts
-from tests.jobs.conftest import meaning_options, translations_options
+from tests.jobs.finished_runs.meaning import meaning_options, translations_options
 from tests.jobs.processes import committed, kill_when, start_job
 
 TABLES = (

@@ -24,7 +24,7 @@ from ops.errors import InputError
 from ops.model.load import read_facts
 from ops.model.tokenizer import Tokenizer
 from ops.storage.store import Store
-from tests.jobs.conftest import mixing_config as config
+from tests.jobs.finished_runs.mixing import mixing_config as config
 from tests.jobs.processes import committed, kill_when, start_job
 
 FLAGS = ("out", "model", "split", "shard_size", "workers", "token_budget")

@@ -21,8 +21,8 @@ from ops.errors import InputError
 from ops.outputs.names import SHOWN
 from ops.sampling import OUTPUT_SENTENCES, draw
 from ops.schema import TABLES
-from tests.jobs.conftest import outputs_config as config
-from tests.jobs.conftest import with_heads
+from tests.jobs.finished_runs.decoder import outputs_config as config
+from tests.jobs.finished_runs.meaning import with_heads
 from tests.jobs.processes import committed, kill_when, start_job
 from tests.unit.dictionaries.made import weights, write
 

@@ -29,7 +29,7 @@ from ops.positions.encode import Encoding
 from ops.positions.variants import DECODER_DEFAULTS
 from ops.sampling import MEASURED, draw
 from ops.storage.store import Store
-from tests.jobs.conftest import positions_config as config
+from tests.jobs.finished_runs.decoder import positions_config as config
 from tests.jobs.processes import committed, kill_when, start_job
 
 FLAGS = ("out", "model", "split", "shard_size", "workers", "token_budget", "label", "limit")
@@ -173,7 +173,7 @@ def test_kill_9_and_go_on(tmp_path: Path, whole: Path, source: Path, model: Path
 
 
 def test_an_encoder_equals_a_plain_computation(
-    tmp_path: Path, shared_ray: None, source: Path, make_model: Callable[..., Path], small_bert: Any
+    tmp_path: Path, source: Path, make_model: Callable[..., Path], small_bert: Any
 ) -> None:
     folder, out, odd = make_model(small_bert), tmp_path / "run", tmp_path / "odd.jsonl"
     rows = ["Hm", "\u2603 \u2603 \u2603", "one of them " * 30, "A short one, and three tokens more."]

@@ -28,7 +28,7 @@ from ops.psi.psi import static_psi
 from ops.sampling import MEASURED, draw
 from ops.schema import schema
 from ops.storage.store import Store
-from tests.jobs.conftest import psi_options as options
+from tests.jobs.finished_runs.psi import psi_options as options
 from tests.jobs.processes import MOST_S, Process, committed, kill_when, start_job
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
@@ -166,7 +166,7 @@ def test_groups_keep_the_partial_files_small() -> None:
 
 
 def test_static_first_and_the_corpus_later_by_groups_of_shards(
-    shared_ray: None, tmp_path: Path, model: Path, source: Path, whole: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, model: Path, source: Path, whole: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "run"
     psi.JOB.run(PsiConfig(out=str(out), model=str(model), clusters=12, cluster_seeds=2, workers=1))
