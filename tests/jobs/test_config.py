@@ -193,7 +193,7 @@ def test_the_default_pipeline_is_the_shipped_one() -> None:
     assert read().pipeline == SHIPPED
 
 
-def test_help_lists_options_by_stage_in_the_order_of_the_picture(command: Callable[..., Any]) -> None:
+def test_help_lists_options_by_stage_in_the_order_of_the_picture(call: Callable[..., Any]) -> None:
     for job, titles in {
         "run": [
             *("Required", "Run", "Corpus (ingest)", "Model and hardware", "Most activating sentences (topk)"),
@@ -202,7 +202,7 @@ def test_help_lists_options_by_stage_in_the_order_of_the_picture(command: Callab
         ],
         "show": ["Required", "Run", "What to print", "Help"],
     }.items():
-        shown = command(job, "--help").stdout
+        shown = call(job, "--help").stdout
         found = [line.split("─ ")[1].split(" ─")[0] for line in shown.splitlines() if line.startswith("╭─")]
         assert found == titles
         assert '[default: ""]' not in shown

@@ -27,6 +27,7 @@ from ops.model.load import ModelFacts
 from tests.jobs.conftest import meaning_options, translations_options
 from tests.jobs.processes import committed, kill_when, start_job
 
+pytestmark = pytest.mark.usefixtures("blank_figures")
 TABLES = (
     *("meaning/contexts", "meaning/words", "meaning/neighbours", "meaning/analogies"),
     *("meaning/analogy_differences", "meaning/confusion", "meaning/sentences"),

@@ -27,6 +27,7 @@ from ops.storage.store import Store
 from tests.jobs.conftest import mixing_config as config
 from tests.jobs.processes import committed, kill_when, start_job
 
+pytestmark = pytest.mark.usefixtures("blank_figures")
 FLAGS = ("out", "model", "split", "shard_size", "workers", "token_budget")
 TABLES = ("mixing/ratios", "mixing/lengths", "mixing/norms", "mixing/tokens")
 
@@ -72,6 +73,7 @@ def test_the_tables_and_counts_add_up(whole: Path) -> None:
         assert mean == pytest.approx(mean_tokens, rel=1e-5)
     lengths = duckdb.sql(f"select sum(n), max(length) from {read % 'lengths'} where layer = 1 and stage = 'attn'")
     assert lengths.fetchall() == [(counts["tokens"], 40)]
+    assert len(counts["figures"]) == 4 * 3
     for name in counts["figures"]:
         assert (whole / name).stat().st_size > 10_000
 

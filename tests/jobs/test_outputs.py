@@ -24,6 +24,7 @@ from tests.jobs.conftest import outputs_config as config
 from tests.jobs.processes import committed, kill_when, start_job
 from tests.unit.dictionaries.made import weights, write
 
+pytestmark = pytest.mark.usefixtures("blank_figures")
 LAYERS, UNITS = 2, 20
 PARTS = tuple(table for table in TABLES if table.startswith("outputs/"))
 

@@ -32,6 +32,7 @@ from ops.storage.store import Store
 from tests.jobs.conftest import positions_config as config
 from tests.jobs.processes import committed, kill_when, start_job
 
+pytestmark = pytest.mark.usefixtures("blank_figures")
 FLAGS = ("out", "model", "split", "shard_size", "workers", "token_budget", "label", "limit")
 TABLES = tuple(
     f"positions/{name}"

@@ -31,6 +31,7 @@ from ops.storage.store import Store
 from tests.jobs.conftest import psi_options as options
 from tests.jobs.processes import MOST_S, Process, committed, kill_when, start_job
 
+pytestmark = pytest.mark.usefixtures("blank_figures")
 Command = Callable[..., subprocess.CompletedProcess[str]]
 TABLES = ("psi/vocabulary", "psi/tokens", "psi/clusters", "psi/agreement", "psi/contextual")
 FIGURES = ("embedding_plane", "position_attention", "psi_by_cluster", "top_cluster_types", "word_position_cosines")
@@ -174,7 +175,7 @@ def test_static_first_and_the_corpus_later_by_groups_of_shards(
     for name in schema("psi/contextual").names[4:]:
         np.testing.assert_allclose(ours[name], theirs[name], rtol=1e-6, atol=1e-6)
     assert (out / "psi/figures/static_contextual.svg").exists()
-    assert not (out / "_partials/psi").exists()
+    assert not list((out / "_partials").rglob("*.parquet"))
     with pytest.raises(InputError, match=r"clusters \(was 12, is 13\)"):
         psi.JOB.run(PsiConfig.model_validate(options(out, model, corpus=(str(source),), clusters=13)))
 
@@ -224,7 +225,7 @@ def test_wrong_calls(tmp_path: Path, make_model: Callable[..., Path], model: Pat
     refused("is an albert, whose attention modules are unknown", model=str(albert))
 
 
-def test_show(call: Command, whole: Path, finished: Path) -> None:
+def test_show(call: Command, whole: Path, source: Path, tmp_path: Path) -> None:
     shown = call("show", "--out", whole, "--psi", "2:1", "--rows", "3")
     assert shown.returncode == 0, shown.stderr
     assert "Head 1 of layer 2 (L1-H1 where layers count from 0" in shown.stdout
@@ -235,6 +236,7 @@ def test_show(call: Command, whole: Path, finished: Path) -> None:
         wrong = call("show", "--out", whole, "--psi", which)
         assert (wrong.returncode, "Traceback" in wrong.stderr) == (2, False)
         assert named in wrong.stderr.splitlines()[-1]
-    missing = call("show", "--out", finished, "--psi", "1:0")
+    call("ingest", "--out", tmp_path / "bare", "--corpus", source)
+    missing = call("show", "--out", tmp_path / "bare", "--psi", "1:0")
     assert missing.returncode == 2
     assert "psi/vocabulary/ is missing; run python -m jobs.psi" in missing.stderr.splitlines()[-1]

@@ -1,10 +1,8 @@
-from pathlib import Path
-
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from ops.compare.dimension_figures import draw_dimensions, draw_distances, draw_units
+from ops.compare.dimension_figures import draw_distances, draw_units
 from ops.compare.diversity_figures import curves_figure
 from ops.compare.group_figures import draw_maps, draw_quality
 from ops.compare.match_figures import universal_figure
@@ -13,7 +11,6 @@ from ops.compare.run_score_figures import SHOWN, distributions_figure, shares_fi
 from ops.compare.run_scores import Values, compared_rows
 from ops.compare.shift_figures import shift_figure
 from ops.schema import schema
-from ops.storage.store import Store
 from tests.unit.figure_letters import check_inside, check_print
 
 RNG = np.random.default_rng(0)
@@ -80,9 +77,7 @@ def test_the_heat_map_shows_the_units_asked_for_standardised_in_their_layer() ->
     assert "Units 0 to 39" in draw_units({"neurons:mean": values}, (301, 350)).get_suptitle()
 
 
-def test_agreement_is_drawn_by_how_far_layers_are_apart(tmp_path: Path) -> None:
-    means = {"neurons:mean": RNG.normal(size=LAYERS * UNITS)}
-    assert len(draw_dimensions(Store(str(tmp_path)), means, (UNITS,) * LAYERS, rotated(), (5, 9))) == 6
+def test_agreement_is_drawn_by_how_far_layers_are_apart() -> None:
     panel = draw_distances(rotated()).axes[0]
     np.testing.assert_allclose(np.asarray(panel.lines[0].get_xydata()), [[1, 1], [2, 0.5]])
     np.testing.assert_allclose(np.asarray(panel.lines[1].get_ydata()), [0.3, 0.3], rtol=1e-6)

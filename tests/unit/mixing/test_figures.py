@@ -1,15 +1,12 @@
-from pathlib import Path
-
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from ops.mixing.decomposition import quantities
-from ops.mixing.figures import draw_all, draw_attention_norms, draw_lengths, draw_ratios, draw_residual_norms
+from ops.mixing.figures import draw_attention_norms, draw_lengths, draw_ratios, draw_residual_norms
 from ops.mixing.partial_file import Totals
 from ops.mixing.tables import length_rows, norm_rows, ratio_rows
 from ops.reducers.moments import Moments
-from ops.storage.store import Store
 from tests.unit.figure_letters import check_inside, check_print
 
 CLASSES = {"all": 2_000_000, "cls": 70, "other": 12_345}
@@ -87,11 +84,9 @@ def test_the_lines_show_the_tables(normalised: bool) -> None:
     assert np.asarray(line.get_ydata()).min() <= overall * 100 <= np.asarray(line.get_ydata()).max()
 
 
-def test_a_model_that_mixes_nothing_is_drawn_too(tmp_path: Path) -> None:
-    found = tables(True)
-    lengths = found["mixing/lengths"]
+def test_a_model_that_mixes_nothing_is_drawn_too() -> None:
+    lengths = tables(True)["mixing/lengths"]
     zeros = pa.array(np.zeros(lengths.num_rows, np.float32))
     for name in ("mean", "std"):
         lengths = lengths.set_column(lengths.column_names.index(name), name, zeros)
     assert {panel.get_yscale() for panel in draw_lengths(lengths, "m").axes} == {"linear"}
-    assert len(draw_all(Store(str(tmp_path)), found, "m")) == 4 * 3
