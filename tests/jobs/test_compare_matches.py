@@ -53,7 +53,11 @@ def test_a_run_that_cannot_be_matched_is_refused_in_one_line(
     small_run: tuple[Path, Path], control_run: Path, tmp_path: Path
 ) -> None:
     """`--against-run` is refused for more reasons; what both read is checked in one place."""
-    wrong = {"pool": with_option("topk", "pool", "max"), "topk/ is missing": without("topk")}
+    wrong = {
+        "another corpus: limit": with_option("ingest", "limit", 7),
+        "pool": with_option("topk", "pool", "max"),
+        "topk/ is missing": without("topk"),
+    }
     for i, (message, change) in enumerate(wrong.items()):
         with pytest.raises(InputError, match=f"^--with .*{message}"):
             compare.JOB.run(config(small_run[0], changed(control_run, tmp_path / str(i), change)))

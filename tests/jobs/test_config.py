@@ -85,6 +85,8 @@ def test_wrong_values_are_named(argv: list[str], named: str) -> None:
         ("k: 5\nk: 6", "k is given twice"),
         ("shard-size: 5\nshard_size: 5", "shard_size is given twice"),
         ("config: other.yaml", "config in it names another file"),
+        ("near_dedup: on", "near_dedup 'on': should be a number"),
+        ("limit: 1e400", "limit"),
         (f"limit: {'9' * 30}", "is too large"),
         ("limits: 5", "unknown key 'limits'"),
         ("- k", "holds a list"),

@@ -15,6 +15,24 @@ def test_a_pattern_without_items_is_refused():
             SequenceTrie.build(Sequences.from_lists(patterns))
 
 
+@given(PATTERNS)
+def test_the_trie_has_each_pattern(patterns):
+    trie = SequenceTrie.build(Sequences.from_lists(patterns))
+    parent = {
+        child: node
+        for node in range(trie.label.size)
+        for child in range(trie.first_child[node], trie.first_child[node + 1])
+    }
+    for pattern, node in zip(patterns, trie.node_of.tolist(), strict=True):
+        items = []
+        while node:
+            items.append(int(trie.alphabet[trie.label[node]]))
+            node = parent[node]
+        assert items[::-1] == pattern
+    assert trie.label.size == 1 + len({tuple(p[:i]) for p in patterns for i in range(1, len(p) + 1)})
+    assert np.all(np.diff(trie.first_child) >= 0)
+
+
 @given(PATTERNS, st.lists(st.lists(st.integers(0, 8), max_size=5), max_size=12))
 def test_a_pattern_is_found_where_the_trie_has_it(patterns, asked):
     trie = SequenceTrie.build(Sequences.from_lists(patterns))
