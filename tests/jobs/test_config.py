@@ -189,13 +189,7 @@ def test_a_value_that_the_locale_cannot_encode_is_refused(monkeypatch: pytest.Mo
         read("--out", "caf\udcc3\udca9")
 
 
-def test_the_default_pipeline_is_the_shipped_one() -> None:
-    from ops.sentences.pipeline import SHIPPED
-
-    assert read().pipeline == SHIPPED
-
-
-def test_help_lists_options_by_stage_in_the_order_of_the_picture(call: Callable[..., Any]) -> None:
+def test_help_lists_options_by_stage_in_the_order_of_the_picture(command: Callable[..., Any]) -> None:
     for job, titles in {
         "run": [
             *("Required", "Run", "Corpus (ingest)", "Model and hardware", "Most activating sentences (topk)"),
@@ -204,7 +198,7 @@ def test_help_lists_options_by_stage_in_the_order_of_the_picture(call: Callable[
         ],
         "show": ["Required", "Run", "What to print", "Help"],
     }.items():
-        shown = call(job, "--help").stdout
+        shown = command(job, "--help").stdout
         found = [line.split("─ ")[1].split(" ─")[0] for line in shown.splitlines() if line.startswith("╭─")]
         assert found == titles
         assert '[default: ""]' not in shown

@@ -4,13 +4,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
 from ops.reducers.histogram import edges_from_pilot, edges_of_sparse
 from ops.schema import schema
 from ops.shards import Shards
-from ops.topk.dataset_winners import joined
 from ops.topk.datasets import NO_DATASETS, Datasets
 from ops.topk.neurons import POLES, Neurons
 from ops.topk.partial_file import MERGED_COLUMNS, read_counts
@@ -183,13 +180,6 @@ def test_without_data_sets_a_shard_has_no_such_columns() -> None:
         found = sums.tables(Neurons((UNITS,)), edges.numpy(), np.ones(1))
         assert set(found) == tables
         assert not found.get("topk_by_dataset")
-
-
-@given(st.lists(st.lists(st.lists(st.integers(0, 9), max_size=3), min_size=4, max_size=4), max_size=4))
-def test_lists_are_joined_row_by_row(columns: list[list[list[int]]]) -> None:
-    arrays = [pa.array(own, pa.list_(pa.int64())) for own in columns]
-    expected = [[value for own in columns for value in own[row]] for row in range(4)]
-    assert joined(arrays, pa.int64(), slice(0, 4)).to_pylist() == expected
 
 
 def test_the_order_of_the_data_sets_runs_is_that_of_ids() -> None:

@@ -14,7 +14,7 @@ from ops.reducers.thresholds import SharedBound
 from ops.reducers.top_k import EMPTY, MAX_IDS, TopK, decode_keys
 from ops.shards import Shards
 from ops.topk.partial_file import by_neuron, read_counts, read_keys, read_matrix, read_moments
-from ops.topk.score_shard import ShardResult, ShardScorer, negate, score_batch
+from ops.topk.score_shard import ShardResult, ShardScorer, negate
 from ops.topk.shard_sums import HostSums, QueuedSums
 from tests.unit.topk.fake_scorer import batches, fake_scorer
 from tests.unit.waits import counted_waits
@@ -203,16 +203,6 @@ def test_one_pole_alone_leaves_the_other_empty() -> None:
     result = run(scorer_of(values, ("bottom",)), 0)
     assert len(read_keys(result.table, "top")[0]) == 0
     assert len(read_keys(result.table, "bottom")[0]) == K * sum(WIDTHS)
-
-
-def test_score_batch_gives_rows_and_reasons() -> None:
-    values = activations(5)
-    values[1, 3] = np.nan
-    tokens = [Tokens([i], [0], False) for i in range(3)]
-    found, finite, reasons = score_batch(fake_scorer(values, WIDTHS), tokens)
-    assert found.shape == (3, 5)
-    assert finite.tolist() == [True, False, True]
-    assert reasons == {1: "non-finite activation, first in layer 2"}
 
 
 def test_negating_keeps_lists_and_leaves_no_minus_zero() -> None:
