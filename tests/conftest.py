@@ -168,6 +168,13 @@ def call() -> Callable[..., subprocess.CompletedProcess[str]]:
     return run
 
 
+@pytest.fixture
+def blank_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Save figures as empty files: drawing them takes most of the time of a job on few sentences."""
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", lambda figure, path, **options: Path(path).touch())
+    monkeypatch.setattr("matplotlib.figure.Figure.draw_without_rendering", lambda figure: None)
+
+
 @pytest.fixture(scope="session")
 def make_model(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     """Save a small random model of any configuration beside the packaged model's tokenizer, and return its folder."""
