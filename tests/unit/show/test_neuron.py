@@ -258,6 +258,25 @@ def test_peaks_are_marked_and_listed_where_there_are_any() -> None:
     assert not any("They peak" in text for text in shown())
 
 
+@pytest.mark.parametrize("known", ["auc", "matched_auc", "auc_excess"])
+def test_a_score_without_an_interval_is_shown_alone(known: str) -> None:
+    """Intervals are null where the corpus has too few test documents."""
+    score = {**dict.fromkeys((*SCORE, "auc_excess", "auc_excess_low", "auc_excess_high")), known: 0.5}
+    line = next(text for text in shown(score=score) if text.startswith("Held-out score"))
+    assert "0.500" in line
+    assert "(0" not in line
+
+
+@pytest.mark.parametrize("width", [60, 110])
+def test_a_long_name_of_a_data_set_is_cut_and_leaves_room_for_the_text(width: int) -> None:
+    winners = [{**WINNERS[0], "dataset": "d" * 200}]
+    lines = shown(width=width, winners=winners)
+    own = next(text for text in lines if text.strip().startswith("1 "))
+    assert "sentence" in own
+    assert "ddd..." in own
+    assert len(own) <= width
+
+
 def test_very_small_activations_are_not_shown_as_nothing() -> None:
     tiny = {name: own * 1e-8 if name != "n" else own for name, own in NEURON.items()}
     lines = shown(neuron=tiny, winners=[{**WINNERS[0], "activation": 1.5e-8}])
