@@ -132,7 +132,8 @@ class CorpusConfig(StageConfig):
 
     model: str = Field(
         "sample",
-        description="Hugging Face id, directory, sample (packaged MiniLM), or random:NAME (NAME with random weights)",
+        description="Hugging Face id, directory, sample (packaged MiniLM), or random:NAME (NAME with random weights) "
+        "(default: the run's model, or sample for a new run)",
     )
     model_seed: int | None = Field(None, ge=0, description="Seed of the weights of --model random:NAME (default: 0)")
     corpus: Annotated[tuple[str, ...], BeforeValidator(listed)] = Field(
