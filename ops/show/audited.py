@@ -129,7 +129,7 @@ def lay_out_lifts(row: Row, width: int) -> list[str]:
     """Return lines with the verdict of each literal and its lift in each data set, or [] without literals."""
     lines = ["", "Lift of its literals within each data set"] if row["literals"] else []
     for own in row["literals"]:
-        head = f"  {own['kind']}: {'not ' * own['negated']}{own['pattern']}"
+        head = f"  {own['kind'].replace('_', ' ')}: {'not ' * own['negated']}{own['pattern']}"
         lines.append(f"{shorten(head, width - len(own['verdict']) - 4)} ({own['verdict']})")
         lines += [f"      {line}" for line in wrap(said_lifts(own), width - 6).split("\n")]
     return lines

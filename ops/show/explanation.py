@@ -85,7 +85,7 @@ def lay_out_terms(explanation: Row, width: int) -> list[str]:
         room = max(width - len(titles) - 2, 16)
         lines += ["", f"{cell(title, room + 2)}{titles}"]
         for term in own:
-            said = f"{term['kind']}: {'not ' * term['negated']}{term['pattern']}"
+            said = f"{term['kind'].replace('_', ' ')}: {'not ' * term['negated']}{term['pattern']}"
             lines.append(
                 f"  {cell(said, room)}{number(term['weight'], '.3f', 10)}{number(term['share'], '.3f', 10)}"
                 f"{number(term['baseline_share'], '.4f', 10)}{number(term['gain'], '.3f', 9)}"

@@ -28,7 +28,7 @@ HEIGHT = 45  # lines of a screen; fewer winners are shown to fit
 LEAST = 10  # at least this many winners are shown
 EXAMPLES = 3  # this many findings have an example below them where everything is listed
 FEW_HUBS = 2  # this many hubs have a line each; the rest are counted in one line
-SAID_FIRST = ("word", "topic", "mark", "value")  # kinds that a person would name before tags and subtrees
+SAID_FIRST = ("word", "word_class", "mark", "value")  # kinds that a person would name before tags and subtrees
 ABOUT_AS_STRONG = 1.3  # these kinds come first unless another kind's G2 is more than this many times theirs
 # Titles of the properties that --all prints in addition. Properties without a title are printed by name.
 _PROPERTIES = {
@@ -210,7 +210,7 @@ def _plain_tag(tag: str) -> str:
 
 
 def _said_first(rows: Rows) -> Rows:
-    """Return findings, the strongest first. Words, topics, marks and values precede syntax that is about as strong."""
+    """Return findings, the strongest first. Words, their classes, marks and values precede syntax about as strong."""
     return sorted(rows, key=lambda row: -row["g2"] * (ABOUT_AS_STRONG if row["kind"] in SAID_FIRST else 1.0))
 
 
@@ -244,7 +244,7 @@ def _plain(row: dict[str, Any]) -> str:
         codes = [code for code in dict.fromkeys(items) if code in TAGS | PHRASES]
         named = ", ".join(f"{code} {name_of_code(code)}" for code in codes)
         return f"{kind}: {row['text']}" + (f" ({named})" if named else "")
-    return f"{kind}: {row['text']}"
+    return f"{kind.replace('_', ' ')}: {row['text']}"
 
 
 def _measured(title: str, rows: Rows, winners: int, width: int) -> list[str]:
@@ -258,7 +258,8 @@ def _measured(title: str, rows: Rows, winners: int, width: int) -> list[str]:
     room = max(width - len(titles) - 2, 16)
     lines = ["", f"{cell(title, room + 2)}{titles}"]
     for row, measured in zip(rows, lifts, strict=True):
-        label = f"{', '.join([row['name'], *row['same_as']]) if row['kind'] == 'value' else row['kind']}: {row['text']}"
+        kind = ", ".join([row["name"], *row["same_as"]]) if row["kind"] == "value" else row["kind"].replace("_", " ")
+        label = f"{kind}: {row['text']}"
         few = row["docs"] is not None and row["docs"] * 4 <= row["count"]
         marks = f" (of {row['n']:,})" if row["n"] < winners else ""
         marks += f" +{counted(len(row['variants']), 'variant')}" if row["variants"] else ""

@@ -105,7 +105,7 @@ def _with_marks(text: str, spans: list[tuple[int, int, str, str]], begin: int, e
 def _places(sentence: Row, row: Row, options: Row) -> list[int]:
     words, tags, kind = sentence["words"] or [], sentence["tags"] or [], row["kind"]
     items = row["items"]
-    if kind == "topic":
+    if kind == "word_class":
         wanted = set(items)
         return [i for i, word in enumerate(words) if word.lower() in wanted]
     if kind == "mark":

@@ -55,10 +55,10 @@ def some_terms(rng: Random, most: int) -> list[Term]:
             "mark": [rng.choice(MARKS)],
             "value": [key, rng.choice(VALUES)],
             "length": [str(rng.randint(1, 99))],
-            "topic": typical,
+            "word_class": typical,
             "hub": ["hub"],
         }[kind]
-        joint = {"value": ": ", "topic": ", "}.get(kind, " ")
+        joint = {"value": ": ", "word_class": ", "}.get(kind, " ")
         pattern = f"at most {items[0]} words" if kind == "length" else joint.join(items)
         negated, size = rng.random() < 0.4, rng.choice((1.0, 2.0, rng.uniform(0.1, 4.0)))
         share, other = (rng.choice((0.0, 1.0, rng.random(), 10 ** -rng.uniform(0, 7))) for _ in range(2))
@@ -83,7 +83,7 @@ def atoms(text: str) -> Iterator[tuple[str, str, str]]:
             yield before, "tag" if bare else "subtree", code[1:-1] if bare else code
         elif found["q"] is not None or found["c"] is not None:
             quoted = found["q"] if found["q"] is not None else found["c"]
-            kinds = {r"a? ?word like": "topic", "the mark|no mark": "mark", r"data set(?: than)?": "dataset"}
+            kinds = {r"a? ?word like": "word_class", "the mark|no mark": "mark", r"data set(?: than)?": "dataset"}
             kind = next((kind for said, kind in kinds.items() if re.search(f"(?:{said}) $", before)), "word")
             key = re.search(r"(\S+) (?:is |is not |other than |)$", before) if kind == "word" else None
             is_value = key is not None and (key[1] in KEYS or key[1].startswith("kkk"))
@@ -137,7 +137,7 @@ def read(conditions: str) -> Read:
 
 def expected(term: Term, has_gap: bool = True) -> Literal:
     content = {
-        "value": "=".join(term.items), "length": term.items[0], "hub": "", "topic": "/".join(term.items),
+        "value": "=".join(term.items), "length": term.items[0], "hub": "", "word_class": "/".join(term.items),
         "word": written(term.items, has_gap),
     }.get(term.kind, term.pattern)  # fmt: skip
     return Literal(term.kind, content, term.negated)
@@ -259,7 +259,7 @@ def term(kind: str, items: list[str], weight: float = 1.0, share: float = 0.5, o
          "from the data set *imdb* and whose topic is not *space*"),
         ([term("subtree", ["(ROOT", "(NP))"], -1.0), term("word", ["a"])], 1.0,
          "with *a* or that are not only a noun phrase (ROOT (NP))"),
-        ([Term("topic", "exam, school", ["exam", "school", "work"], False, 1.0, 0.5, 0.1)], 1.0,
+        ([Term("word_class", "exam, school", ["exam", "school", "work"], False, 1.0, 0.5, 0.1)], 1.0,
          "with a word like *exam/school*"),
         ([term("hub", ["hub"])], 1.0, "that many neurons share"),
     ],
