@@ -193,7 +193,10 @@ def with_model_of_the_run(options: Config, record: "Run") -> Config:
 def main(
     config: type[Config], job: str, about: str, run: Callable[[Config], None], argv: list[str] | None = None
 ) -> int:
-    """Run a job from its command line and return the exit status: 0 for done, 2 for wrong input, 1 otherwise."""
+    """Run a job from its command line and return the exit status.
+
+    It is 0 for done, 2 for wrong input, 130 after Ctrl-C, 143 after SIGTERM, and 1 otherwise.
+    """
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a terminal may be unable to show some letters
     words = sys.argv[1:] if argv is None else argv

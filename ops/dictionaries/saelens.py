@@ -65,7 +65,7 @@ def describe(asked: Asked, folder: Path) -> Description:
     out = check_size(asked, cfg.get("d_out", 768), features, f"in {CONFIG}")[0] if transcodes else width
     k = cfg.get("k", 100) if kind == "topk" else 0
     if kind == "topk" and (not isinstance(k, int) or isinstance(k, bool) or not 0 < k <= features):
-        raise asked.error(f"k is {one_line(str(k), 40)} in {CONFIG}; expected a number from 1 to {features:,}")
+        raise asked.error(f"k is {one_line(repr(k), 40)} in {CONFIG}; expected a whole number from 1 to {features:,}")
     point = _point(asked, said.get("hook_name"), "hook_name")
     target = _point(asked, said.get("hook_name_out"), "hook_name_out") if transcodes else point
     if point.layer != asked.layer:

@@ -103,7 +103,8 @@ def read_array(asked: Asked, path: Path) -> np.ndarray:
     try:
         found = np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, OSError, EOFError) as error:
-        raise asked.error(f"is not an array of numbers, or is cut off ({one_line(error, 100)})") from error
+        # numpy's own message may advise to load Python objects, which can run any code.
+        raise asked.error("is not an array of numbers, or is cut off; save it again with numpy.save") from error
     if not isinstance(found, np.ndarray) or found.dtype.kind not in "fiu":
         raise asked.error("holds no array of numbers")
     return found
@@ -129,7 +130,9 @@ def check_size(asked: Asked, width: object, features: object, where: str) -> tup
     """
     for said, value, most in (("width", width, MOST_WIDTH), ("number of features", features, MOST_FEATURES)):
         if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= most:
-            raise asked.error(f"its {said} is {one_line(str(value), 40)} {where}; expected a number from 1 to {most:,}")
+            raise asked.error(
+                f"its {said} is {one_line(repr(value), 40)} {where}; expected a whole number from 1 to {most:,}"
+            )
     assert isinstance(width, int)
     assert isinstance(features, int)
     return width, features
