@@ -104,6 +104,7 @@ def test_a_search_finds_what_the_tables_have(port: int, out: Path) -> None:
     assert expected <= set(re.findall(r">(\d+:\d+)</a>", text))
 
 
+@pytest.mark.slow
 @NEEDS
 def test_a_number_that_is_typed_leads_to_the_neuron(port: int, tmp_path: Path) -> None:
     assert ask(port, "/search?q=2:7")[0] == 303
@@ -239,6 +240,7 @@ def test_a_thousand_hostile_requests_are_answered_and_give_nothing_away(port: in
     assert ask(port, "/neurons/1-0.html")[0] == 200, "and goes on"
 
 
+@pytest.mark.slow
 @NEEDS
 def test_a_browser_shows_overview_neuron_and_search_without_a_word_on_the_console(port: int, tmp_path: Path) -> None:
     for path in ("index.html", "neurons/1-1.html", "search?what=text&q=the"):
