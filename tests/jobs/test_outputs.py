@@ -23,7 +23,6 @@ from ops.sampling import OUTPUT_SENTENCES, draw
 from ops.schema import TABLES
 from tests.jobs.conftest import outputs_config as config
 from tests.jobs.conftest import with_heads
-from tests.jobs.processes import committed, kill_when, start_job
 from tests.unit.dictionaries.made import weights, write
 
 LAYERS, UNITS = 2, 20
@@ -201,20 +200,6 @@ def test_an_encoder_s_axes_go_through_its_masked_word_head(
         assert row["std"] == pytest.approx(float(change.double().std(unbiased=False)), rel=1e-3)
         assert row["norm"] == 1
         assert row["cosine"] is None
-
-
-@pytest.mark.faults
-def test_kill_9_and_go_on(copy: Path, whole: Path, tmp_path: Path) -> None:
-    options = config(copy).model_dump()
-    names = ("out", "workers", "sentences", "random", "check", "check_sentences", "token_budget")
-    log = tmp_path / "log"
-    job = start_job("outputs", log, *(f"--{name.replace('_', '-')}={options[name]}" for name in names))
-    folder = copy / "_partials" / "outputs"
-    kill_when(lambda: len(committed(folder, "*")) >= 3, job, log)
-    done = committed(folder, "*")
-    outputs.JOB.run(config(copy, keep_partials=True))
-    assert committed(folder).items() >= done.items()
-    assert same(copy, whole)
 
 
 def test_a_dry_run_starts_nothing(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
