@@ -23,7 +23,7 @@ from jobs.explain.steps import RangeWorker
 from jobs.run import RunConfig
 from ops.errors import InputError
 from tests.conftest import ROOT
-from tests.jobs.conftest import config
+from tests.jobs.finished_runs.main import config
 
 ON, SENTENCES = 60, 1_400
 TABLES = ("explanations", "explanation_terms", "families", "examples", "explain/controls")
