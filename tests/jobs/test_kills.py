@@ -68,6 +68,11 @@ ROWS = [
 ]
 
 
+@pytest.fixture(autouse=True)
+def _faults_on_ray() -> None:
+    """Start no Ray here: undisturbed runs need none, and a job that is killed is a process with a Ray of its own."""
+
+
 @pytest.fixture(scope="module")
 def ingest_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """The job ingest on six files with copies of sentences within and across them: its run directory and the files."""
