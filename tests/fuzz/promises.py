@@ -30,7 +30,7 @@ def check_outcome(outcome: Outcome) -> list[str]:
     status, lines = outcome.status, [line for line in outcome.stderr.split("\n") if line.strip()]
     errors = [line for line in lines if line.startswith("error: ")]
     if "Timeout (" in outcome.stderr:
-        stack = re.findall(r'([^/"]+)", line (\d+) in (\S+)', outcome.stderr.partition("Timeout (")[2])
+        stack = re.findall(r'([^/"]+)", line (\d+) in (\S+)', outcome.stderr.rpartition("call first)")[2])
         wrong.append(f"it does not end: {' < '.join(f'{file}:{line} {name}' for file, line, name in stack[:12])}")
     for name, text in (("stdout", outcome.stdout), ("stderr", outcome.stderr)):
         if shown := _TRACE.search(text):
