@@ -5,7 +5,8 @@ from typing import Any
 import torch
 
 from ops.errors import InputError
-from ops.model.load import ModelFacts, load_model, loading_options, quiet_transformers, require_finite
+from ops.model.load import ModelFacts, load_model, loading_options, quiet_transformers
+from ops.model.loaded_weights import require_finite
 
 NEXT_SENTENCE, MASKED_WORD = "next_sentence", "masked_word"
 
