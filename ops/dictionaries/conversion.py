@@ -21,7 +21,15 @@ import numpy as np
 import torch
 
 from ops.dictionaries.description import Asked
-from ops.dictionaries.tensor_files import MOST_FEATURES, MOST_WIDTH, Shape, read_config, read_tensor, tensor_shapes
+from ops.dictionaries.tensor_files import (
+    MOST_FEATURES,
+    MOST_WIDTH,
+    Shape,
+    read_config,
+    read_tensor,
+    setting,
+    tensor_shapes,
+)
 from ops.errors import one_line
 
 INSTALL = "pip install '.[dictionaries]'"
@@ -92,7 +100,7 @@ def _look(asked: Asked, folder: Path, program: Program) -> None:
     if program.name == "sparsify":
         cfg = read_config(asked, folder / "cfg.json")
         for name in ("transcode", "skip_connection", "signed"):
-            if cfg.get(name):
+            if setting(asked, cfg, name, False):
                 raise asked.error(f"is a dictionary of sparsify with {name}, which is not read")
         if cfg.get("activation", "topk") != "topk":
             raise asked.error(f"its activation is {one_line(str(cfg['activation']), 40)}; of sparsify, topk is read")

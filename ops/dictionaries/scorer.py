@@ -129,6 +129,17 @@ class DictionaryScorer(Scorer):
         """Return the pooled states at each dictionary's hook point, `[sentences, width]`."""
         return self.read_tokens(batch, [self._prepare(batch)[1]] * len(self.encoders))
 
+    def overflowing(self, batch: Sequence[Tokens]) -> Description | None:
+        """Return the first dictionary with activations that are not finite although the states it reads are.
+
+        Args:
+            batch: the sentences.
+        """
+        for own, states, features in zip(self.dictionaries, self.site_states(batch), self.score(batch), strict=True):
+            if bool((states.isfinite().all(1) & ~features.isfinite().all(1)).any()):
+                return own
+        return None
+
     @torch.inference_mode()
     def read_units(self, batch: Sequence[Tokens], wanted: Sequence[tuple[torch.Tensor, torch.Tensor]]) -> torch.Tensor:
         """Return some features' activations at each token, as `Scorer.read_units` does, one block at a time."""

@@ -97,6 +97,20 @@ def test_what_attention_and_feed_forward_add_makes_the_stream(
     torch.testing.assert_close(projected, found["hook_attn_out"], rtol=1e-4, atol=1e-4)
 
 
+def test_the_dictionary_whose_numbers_overflow_is_known(tmp_path: Path, models: dict[str, ModelFacts]) -> None:
+    own = weights("standard", WIDTH, FEATURES)
+    own["W_enc"] = np.sign(own["W_enc"]) * np.float32(3e38)
+    large = write(tmp_path / "large", "standard", own, "blocks.1.hook_resid_post")
+    fine = write(tmp_path / "fine", "standard", weights("standard", WIDTH, FEATURES), "blocks.0.hook_resid_post")
+    facts = models["bert"]
+    dictionaries = describe_all([f"1={fine}", f"2={large}"], facts)
+    assert DictionaryScorer(facts, ScoreOptions(), 0, dictionaries).overflowing(SENTENCES) == dictionaries[1]
+    assert DictionaryScorer(facts, ScoreOptions(), 0, dictionaries[:1]).overflowing(SENTENCES) is None
+    scorer = DictionaryScorer(facts, ScoreOptions(), 0, dictionaries)
+    torch.nn.init.constant_(scorer.reader.model.embeddings.word_embeddings.weight, torch.inf)  # type: ignore[union-attr, arg-type]
+    assert scorer.overflowing(SENTENCES) is None, "the states are not finite, so the model is to blame"
+
+
 @pytest.mark.parametrize("pool", ["max", "mean", "last"])
 @pytest.mark.parametrize("kind", ["bert", "gpt2"])
 def test_features_are_pooled_over_the_tokens_that_count(

@@ -22,7 +22,8 @@ from transformers import (
 from ops.errors import InputError
 from ops.model import load
 from ops.model.heads import MASKED_WORD, load_head
-from ops.model.load import SAMPLE_SHA256, load_model, not_finite, position_limit, read_facts
+from ops.model.load import SAMPLE_SHA256, load_model, position_limit, read_facts
+from ops.model.loaded_weights import not_finite
 
 TINY = {"hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 8, "vocab_size": 30}
 
