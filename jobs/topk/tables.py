@@ -117,7 +117,10 @@ def find_winners(config: TopkConfig, known: Prepared, datasets: Datasets, job: C
     counts |= {"neurons": len(neurons), "layers": len(neurons.layers), "seconds": times.result()}
     if datasets.k:
         counts["datasets"] = dict(zip(datasets.names, datasets.sizes, strict=True))
-    return counts | {"equal_lengths": args.equal_lengths} | ({"dictionaries": said} if said else {})
+    if said:
+        leaves_first = args.facts.decoder and args.options.special_tokens == "exclude"
+        counts |= {"dictionaries": said, "leaves_first": leaves_first}
+    return counts | {"equal_lengths": args.equal_lengths}
 
 
 def write_tables(job: CorpusPass, args: ScoreArgs, neurons: Neurons) -> tuple[dict[str, Any], dict[int, str]]:

@@ -246,18 +246,19 @@ def test_delphi_requires_the_tokenizer_of_the_run(
 
 
 @pytest.mark.parametrize(
-    ("special", "dictionaries", "kind", "expected"),
+    ("special", "dictionaries", "noted", "expected"),
     [
-        ("include", False, "gpt2", (True, True)),
-        ("exclude", False, "gpt2", (False, True)),
-        ("exclude", True, "gpt2", (False, False)),
-        ("exclude", True, "bert", (False, True)),
-        ("include", True, "gpt2", (True, True)),
+        ("include", False, {}, (True, True)),
+        ("exclude", False, {}, (False, True)),
+        ("exclude", True, {"leaves_first": True}, (False, False)),
+        ("exclude", True, {}, (False, False)),
+        ("exclude", True, {"leaves_first": False}, (False, True)),
+        ("include", True, {"leaves_first": False}, (True, True)),
     ],
 )
 def test_which_tokens_count_is_as_the_run_had_it(
-    special: str, dictionaries: bool, kind: str, expected: tuple[bool, bool]
+    special: str, dictionaries: bool, noted: dict[str, bool], expected: tuple[bool, bool]
 ) -> None:
     """`Scorer` and `DictionaryScorer` skip added tokens and a decoder's first token, so the export does too."""
     identity = {"special_tokens": special, **({"dictionaries": {}} if dictionaries else {})}
-    assert counts({"identity": identity}, {"type": kind}) == expected
+    assert counts({"identity": identity, "counts": noted}) == expected

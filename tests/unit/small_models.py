@@ -54,5 +54,8 @@ def facts(kind: str, **changes: Any) -> ModelFacts:
         "fingerprint": "",
         "vocabulary": 0,
     }
-    known |= {"model_type": kind, "layers": LAYERS, "width": WIDTH, "decoder": kind == "gpt2"}
-    return ModelFacts(**(known | changes))
+    known |= {"model_type": kind, "layers": LAYERS, "width": WIDTH, "decoder": kind == "gpt2"} | changes
+    decoder = known.pop("decoder")
+    made = ModelFacts(**known)
+    vars(made)["decoder"] = decoder  # there is no folder to try it on
+    return made
