@@ -83,15 +83,17 @@ def largest_move(model: Any, texts: list[torch.Tensor], first: int) -> float:
     moves = []
     for text in texts:
         right, *others = (_states(model, ids, first) for ids in text)
-        moves += [(other - right).norm(dim=-1) / right.norm(dim=-1).clamp_min(1e-12) for other in others]
+        for other in others:
+            pairs = zip(other, right, strict=True)
+            moves += [(state - before).norm() / before.norm().clamp_min(1e-12) for state, before in pairs]
     return float(torch.stack(moves).max())
 
 
-def _states(model: Any, ids: torch.Tensor, token: int) -> torch.Tensor:
-    """Return the states of one token of a text after each layer, `[layers, width]` float64."""
+def _states(model: Any, ids: torch.Tensor, token: int) -> list[torch.Tensor]:
+    """Return the state of one token of a text after each layer, `[width]` float64; widths may differ (OPT)."""
     row = ids[None]
     found = model(input_ids=row, attention_mask=torch.ones_like(row), output_hidden_states=True).hidden_states[1:]
-    return torch.stack([states[0, token].double() for states in found])
+    return [states[0, token].double() for states in found]
 
 
 def _is_quantised(config: Any) -> bool:
