@@ -45,7 +45,8 @@ class Pilot:
             facts[_FIRST] = self.neurons.first
         if self.explained:
             facts[_EXPLAINED] = self.explained
-        facts[_EXCESS] = self.excess
+        if self.excess != 1:
+            facts[_EXCESS] = self.excess
         own = {key: json.dumps(value).encode() for key, value in facts.items()}
         table = pa.table({"edges": by_neuron(self.edges)}).replace_schema_metadata(footer | own)
         store.commit(path, partial(write_table, table))

@@ -16,10 +16,11 @@ EDGES = np.arange(12, dtype=np.float32).reshape(3, 4)
 @pytest.mark.parametrize(("equal_lengths", "gpu"), [(False, None), (True, "NVIDIA H100 (9.0)")])
 def test_a_file_gives_back_the_pilot(tmp_path: Path, equal_lengths: bool, gpu: str | None) -> None:
     store = Store(str(tmp_path))
-    Pilot(EDGES, Neurons((1, 2)), equal_lengths, gpu).write(store, "p/pilot.parquet", {b"mine": b"1"})
+    Pilot(EDGES, Neurons((1, 2)), equal_lengths, gpu, excess=2.5).write(store, "p/pilot.parquet", {b"mine": b"1"})
     found = Pilot.read(store, "p/pilot.parquet")
     np.testing.assert_array_equal(found.edges, EDGES)
     assert (found.neurons, found.equal_lengths, found.gpu) == (Neurons((1, 2)), equal_lengths, gpu)
+    assert found.excess == 2.5
 
 
 def test_the_footer_is_spelled_as_ever(tmp_path: Path) -> None:
