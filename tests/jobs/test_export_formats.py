@@ -240,25 +240,21 @@ def test_delphi_requires_the_tokenizer_of_the_run(
         run_export(copy, tmp_path / "to", format="delphi")
     assert "\n" not in str(found.value)
     assert not (tmp_path / "to").exists()
-    # Neuronpedia's files are made of the tables alone.
-    run_export(copy, tmp_path / "np", format="neuronpedia")
-    assert files(tmp_path / "np") == files(folders["neuronpedia"])
+    if wrong == "no model":
+        # Neuronpedia's files are made of the tables alone.
+        run_export(copy, tmp_path / "np", format="neuronpedia")
+        assert files(tmp_path / "np") == files(folders["neuronpedia"])
 
 
-@pytest.mark.parametrize(
-    ("special", "dictionaries", "noted", "expected"),
-    [
+def test_which_tokens_count_is_as_the_run_had_it() -> None:
+    """`Scorer` and `DictionaryScorer` skip added tokens and a decoder's first token, so the export does too."""
+    for special, dictionaries, noted, expected in (
         ("include", False, {}, (True, True)),
         ("exclude", False, {}, (False, True)),
         ("exclude", True, {"leaves_first": True}, (False, False)),
         ("exclude", True, {}, (False, False)),
         ("exclude", True, {"leaves_first": False}, (False, True)),
         ("include", True, {"leaves_first": False}, (True, True)),
-    ],
-)
-def test_which_tokens_count_is_as_the_run_had_it(
-    special: str, dictionaries: bool, noted: dict[str, bool], expected: tuple[bool, bool]
-) -> None:
-    """`Scorer` and `DictionaryScorer` skip added tokens and a decoder's first token, so the export does too."""
-    identity = {"special_tokens": special, **({"dictionaries": {}} if dictionaries else {})}
-    assert counts({"identity": identity, "counts": noted}) == expected
+    ):
+        identity = {"special_tokens": special, **({"dictionaries": {}} if dictionaries else {})}
+        assert counts({"identity": identity, "counts": noted}) == expected
