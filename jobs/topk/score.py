@@ -30,6 +30,7 @@ from ops.model.check_states import check_layers, padding_leaks, spread_lengths
 from ops.model.load import ModelFacts
 from ops.model.numerics import check_gpu, gpu_kind
 from ops.model.token_block import TokenBlock
+from ops.model.token_excess import token_excess
 from ops.model.tokenizer import Tokenizer, Tokens
 from ops.reducers.histogram import edges_from_pilot, edges_of_sparse
 from ops.sampling import PILOT, draw, pilot_size
@@ -109,7 +110,7 @@ class PilotScorer:
 
     def __init__(self, args: ScoreArgs) -> None:
         self.args, self.store = args, args.store
-        tokenizer = Tokenizer(args.facts)
+        self.tokenizer = tokenizer = Tokenizer(args.facts)
         self.tokens = CorpusTokens(args.store, args.kept, lambda: tokenizer)
         self.scorer = args.scorer(tokenizer.pad_id)
 
@@ -120,6 +121,7 @@ class PilotScorer:
         some = [(i, rows) for i, rows in enumerate(shards.split(ids)) if len(rows)]
         parts = list(side_by_side(lambda own: self.tokens.read(*own), some))
         sent_ids, tokens = np.concatenate([p[0] for p in parts]), TokenBlock.joined([p[1] for p in parts])
+        excess = token_excess(tokens, self.tokenizer, self.args.facts.name)
         some_tokens = [tokens[i] for i in spread_lengths(tokens.lengths.tolist())]
         equal_lengths = self._check(some_tokens)
         budget, lengths = self.args.token_budget, replace(self.args, equal_lengths=equal_lengths).lengths
@@ -138,7 +140,7 @@ class PilotScorer:
             self._no_finite(len(ids), some_tokens)
         edges = (edges_of_sparse(scored.amax(0)) if self.args.sparse else edges_from_pilot(scored)).numpy()
         explained = self._explained(block_batches(sent_ids, tokens, budget, lengths))
-        pilot = Pilot(edges, self.args.neurons, equal_lengths, gpu_kind(), explained)
+        pilot = Pilot(edges, self.args.neurons, equal_lengths, gpu_kind(), explained, excess)
         pilot.write(self.store, PILOT_FILE.path, PILOT_FILE.footer(self.args.fingerprint, len(pilot.edges)))
         return {"sentences": len(ids)}
 

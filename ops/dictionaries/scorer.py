@@ -53,7 +53,7 @@ class DictionaryScorer(Scorer):
     ) -> None:
         self.dictionaries = tuple(dictionaries)
         super().__init__(facts, options, pad_id)
-        self.leaves_first = facts.decoder and options.special_tokens == "exclude"
+        self.leaves_first = options.special_tokens == "exclude" and facts.decoder
         block = block or block_by_memory(self.device)
         self.encoders = [Encoder(own, load(own), block, self.device) for own in self.dictionaries]
         self.sparse = self.dictionaries[0].sparse

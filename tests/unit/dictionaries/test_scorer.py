@@ -19,7 +19,7 @@ from ops.topk.partial_file import TOKENS_ACTIVE, read_keys
 from ops.topk.score_shard import ShardResult, ShardScorer
 from ops.topk.sentences import sparse_rows
 from tests.unit.dictionaries.made import weights, write
-from tests.unit.small_models import CONFIGS, LAYERS, VOCABULARY, WIDTH
+from tests.unit.small_models import CONFIGS, LAYERS, VOCABULARY, WIDTH, save_tokenizer
 
 FEATURES, N, K = 40, 30, 6
 RNG = np.random.default_rng(5)
@@ -39,6 +39,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ModelFacts]:
         for weight in model.parameters():
             torch.nn.init.normal_(weight, std=0.3)
         model.save_pretrained(folder)
+        save_tokenizer(folder, VOCABULARY)
         found[kind] = read_facts(str(folder))
     return found
 
