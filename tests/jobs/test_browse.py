@@ -46,6 +46,7 @@ def out(small_run: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) 
 @pytest.fixture(scope="module")
 def port(out: Path) -> Iterator[int]:
     command = [sys.executable, "-m", "jobs.browse", "--out", str(out), "--port", "0", "--winners", "30"]
+    command += ["--allow-host", "Atlas.example.org", "--allow-host", "other.example.org"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as served:
         assert served.stdout is not None
         said = served.stdout.readline()
@@ -142,6 +143,8 @@ def test_a_number_that_is_typed_leads_to_the_neuron(port: int, tmp_path: Path) -
         ("/", "DELETE", "localhost", 405),
         ("/", "GET", "elsewhere.example", 421),
         ("/", "GET", "127.0.0.1:80", 200),
+        ("/", "GET", "atlas.example.org", 200),
+        ("/", "GET", "OTHER.example.org:8080", 200),
         ("/", "GET", "[::1]:80", 200),
         ("/", "GET", "[::1].evil.example", 421),
         ("/", "GET", "localhost:evil.example", 421),
@@ -152,6 +155,12 @@ def test_what_is_not_there_is_no_error_of_ours(port: int, path: str, method: str
     found, text = ask(port, path, method, host)
     assert found == status
     assert SECRET not in text
+
+
+def test_a_request_to_another_host_name_is_told_how_to_allow_it(port: int, out: Path) -> None:
+    assert "--allow-host lab.example.org." in ask(port, "/", host="lab.example.org:8443")[1]
+    with pytest.raises(InputError, match="is not a host name"):
+        serve(str(out), "127.0.0.1", 0, 5, 10, ["https://lab.example.org"])
 
 
 @pytest.fixture
