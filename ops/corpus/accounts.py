@@ -104,6 +104,6 @@ def account_lines(accounts: list[dict[str, Any]]) -> Iterator[str]:
         )
         if unread > MOST_UNREAD * tokens:
             yield (
-                f"ingest: warning: no job will read {unread / tokens:.0%} of {visible(a['dataset'])}, because it is beyond "
-                "the model's limit; shorten its rows, as --split sentences does, or choose a model with a higher limit"
+                f"ingest: warning: {unread / tokens:.0%} of {visible(a['dataset'])} is beyond the model's limit and not read; "
+                "shorten its rows, as --split sentences does, or choose a model with a higher limit"
             )
