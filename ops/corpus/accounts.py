@@ -93,17 +93,18 @@ def account(
 def account_lines(accounts: list[dict[str, Any]]) -> Iterator[str]:
     """Yield one line of text for each source's account, and another if much of its text is beyond the limit."""
     for a in accounts:
+        name = visible(a["dataset"])
         nearly = f" ({a['near_copies']:,} of them near-copies)" if "near_copies" in a else ""
         unread, tokens = a["truncated_tokens"], a["truncated_tokens"] + a["tokens"]
         lost = f", which leaves {unread:,} of {counted(tokens, 'token')} unread" if unread else ""
         yield (
-            f"ingest: {visible(a['dataset'])}: {counted(a['sentences'], 'sentence')} = {a['kept']:,} kept"
+            f"ingest: {name}: {counted(a['sentences'], 'sentence')} = {a['kept']:,} kept"
             f" + {a['copies']:,} further {'copy' if a['copies'] == 1 else 'copies'}{nearly}"
             f" + {a['rejected']:,} rejected + {a['not_sampled']:,} not sampled;"
             f" {a['truncated']:,} cut at the model's limit{lost}"
         )
         if unread > MOST_UNREAD * tokens:
             yield (
-                f"ingest: warning: {unread / tokens:.0%} of {visible(a['dataset'])} is beyond the model's limit and not read; "
+                f"ingest: warning: {unread / tokens:.0%} of {name} is beyond the model's limit and not read; "
                 "shorten its rows, as --split sentences does, or choose a model with a higher limit"
             )
