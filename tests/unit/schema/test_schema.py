@@ -1,4 +1,12 @@
+from pathlib import Path
+from typing import Any
+
+import datasets
+import duckdb
+import pandas as pd
+import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from ops.schema import TABLES, TableSpec, activations_schema, group_rows, meta_keys, schema
@@ -59,3 +67,29 @@ def test_activations_have_a_vector_of_fixed_size_for_each_layer() -> None:
     assert not any(f.nullable for f in found)
     assert group_rows("activations") == 1024
     assert group_rows("sentences") == 512
+
+
+def _example(type_: pa.DataType) -> Any:
+    if pa.types.is_struct(type_):
+        return {field.name: _example(field.type) for field in type_}
+    if pa.types.is_fixed_size_list(type_):
+        return [_example(type_.value_type)] * type_.list_size
+    if pa.types.is_list(type_):
+        return [_example(type_.value_type)]
+    return {"string": "a", "bool": True}.get(str(type_), 1)
+
+
+def test_a_row_of_every_table_opens_in_duckdb_polars_pandas_and_datasets(tmp_path: Path) -> None:
+    schemas = {name: schema(name, ["topic"]) for name in TABLES} | {"activations": activations_schema({1: 4})}
+    for name, columns in schemas.items():
+        path = tmp_path / name.replace("/", "-")
+        row = {field.name: _example(field.type) for field in columns}
+        pq.write_table(pa.Table.from_pylist([row], columns), path)
+        read = {
+            "duckdb": duckdb.sql(f"select * from read_parquet('{path}')").to_arrow_table().to_pylist(),
+            "polars": pl.read_parquet(path).to_dicts(),
+            "datasets": datasets.Dataset.from_parquet(str(path), cache_dir=str(tmp_path / "cache")).to_list(),
+        }
+        assert all(rows == [row] for rows in read.values()), (name, read)
+        in_pandas = pd.read_parquet(path)
+        assert (list(in_pandas.columns), len(in_pandas)) == (columns.names, 1), name
