@@ -38,7 +38,9 @@ _GEMMA = re.compile(
     r"(gemma-scope-(?:2b|9b|27b)-(?:pt|it)-(?:res|mlp|att))(?:/snapshots/[^/]+)?/((?:layer_\d+|embedding)/.+)"
 )
 _GEMMA_EXAMPLE = ".../gemma-scope-2b-pt-res/layer_20/width_16k/average_l0_71"
-_FAILS = (ValueError, KeyError, TypeError, AttributeError, RuntimeError, OSError, IndexError, ZeroDivisionError)
+_FAILS = (
+    ValueError, KeyError, TypeError, AttributeError, RuntimeError, OSError, IndexError, ZeroDivisionError, ImportError
+)  # fmt: skip
 
 
 class Program(NamedTuple):
@@ -71,15 +73,21 @@ def convert(asked: Asked, folder: Path, program: Program) -> tuple[dict[str, Any
     """Return a dictionary of another program as SAELens would save it: its configuration, and its tensors by name.
 
     Raises:
-        InputError: sae-lens is not installed, cannot read the dictionary, or would read this kind wrongly.
+        InputError: sae-lens is not installed, cannot be imported, cannot read the dictionary, or would read this kind
+            wrongly.
     """
     if importlib.util.find_spec("sae_lens") is None:
         raise asked.error(f"is a dictionary of {program.name}, which the package sae-lens reads; install it: {INSTALL}")
     _look(asked, folder, program)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        from sae_lens import SAE
-
+        try:
+            from sae_lens import SAE
+        except Exception as error:
+            raise asked.error(
+                f"is a dictionary of {program.name}, which the package sae-lens reads; it is installed but cannot be "
+                f"imported ({one_line(error, 200)}); install versions that fit together: {INSTALL}"
+            ) from error
         try:
             found: Any = SAE.load_from_disk(folder, dtype="float32", converter=_CONVERTERS[program.name](asked))
             if program.name == "Llama Scope":

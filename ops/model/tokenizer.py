@@ -10,11 +10,11 @@ from ops.model.load import ModelFacts, loading_options, quiet_transformers, why_
 
 
 class Tokens(NamedTuple):
-    """One sentence's tokens: their ids, which of them the tokenizer added, and whether the sentence was truncated."""
+    """One sentence's tokens: their ids, which of them the tokenizer added, and how many were cut off at the limit."""
 
     ids: list[int]
     added: list[int]
-    cut: bool
+    cut: int
 
 
 class PlacedTokens(NamedTuple):
@@ -112,7 +112,7 @@ class Tokenizer:
         """Return the tokens of each sentence; sentences are tokenized independently."""
         if self._fast is not None:
             found = self._fast.encode_batch_fast(texts, add_special_tokens=True)
-            return [Tokens(e.ids, e.special_tokens_mask, bool(e.overflowing)) for e in found]
+            return [_tokens(encoding) for encoding in found]
         return [self._encode_slowly(text) for text in texts]
 
     def encode_with_spans(self, texts: list[str]) -> list[PlacedTokens]:
@@ -122,7 +122,7 @@ class Tokenizer:
             return [PlacedTokens(t, [s or "" for s in self.decode(t.ids)], [None] * len(t.ids)) for t in found]
         placed = []
         for e in self._fast.encode_batch(texts, add_special_tokens=True):
-            tokens = Tokens(e.ids, e.special_tokens_mask, bool(e.overflowing))
+            tokens = _tokens(e)
             spans = [None if added else span for span, added in zip(e.offsets, tokens.added, strict=True)]
             placed.append(PlacedTokens(tokens, e.tokens, spans))
         return placed
@@ -138,8 +138,11 @@ class Tokenizer:
         )  # fmt: skip
         if self._fast is not None:
             self._fast.enable_truncation(self.limit)  # as it was before the call
-        columns = (found["input_ids"], found["special_tokens_mask"], found["token_type_ids"])
-        return [(Tokens(ids, added, len(ids) >= self.limit), types) for ids, added, types in zip(*columns, strict=True)]
+        columns = (first, second, found["input_ids"], found["special_tokens_mask"], found["token_type_ids"])
+        return [
+            (Tokens(ids, added, self._whole_length(a, b) - len(ids) if len(ids) >= self.limit else 0), types)
+            for a, b, ids, added, types in zip(*columns, strict=True)
+        ]
 
     @property
     def filler_id(self) -> int:
@@ -153,9 +156,12 @@ class Tokenizer:
         return self._fast is not None
 
     def _encode_slowly(self, text: str) -> Tokens:
-        whole = len(self._own(text, truncation=False)["input_ids"])
         out = self._own(text, truncation=True, max_length=self.limit, return_special_tokens_mask=True)
-        return Tokens(out["input_ids"], out["special_tokens_mask"], whole > len(out["input_ids"]))
+        return Tokens(out["input_ids"], out["special_tokens_mask"], self._whole_length(text) - len(out["input_ids"]))
+
+    def _whole_length(self, *texts: str) -> int:
+        """Return the number of tokens of a sentence or a pair of sentences that is not truncated."""
+        return len(self._own(*texts, truncation=False, verbose=False)["input_ids"])
 
     def decode(self, ids: list[int]) -> list[str | None]:
         """Return the tokens' strings; None for an id that the tokenizer never produces."""
@@ -198,3 +204,9 @@ class Tokenizer:
         else:
             rules = json.dumps([type(self._own).__name__, sorted(self._own.get_vocab().items())])
         return hashlib.sha256(f"{self.limit}\n{rules}".encode()).hexdigest()
+
+
+def _tokens(encoding: Any) -> Tokens:
+    """Return the tokens of an encoding, whose overflow holds the tokens that were cut off, with special ones added."""
+    cut = sum(len(part.ids) - sum(part.special_tokens_mask) for part in encoding.overflowing)
+    return Tokens(encoding.ids, encoding.special_tokens_mask, cut)

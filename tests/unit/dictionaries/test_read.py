@@ -156,6 +156,21 @@ def test_what_is_wrong_with_a_folder_is_said_in_one_line(
     assert "\n" not in str(error.value)
 
 
+def test_a_sae_lens_that_cannot_be_imported_is_named_with_its_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "packages" / "sae_lens"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("import a_package_that_is_missing\n")
+    monkeypatch.syspath_prepend(str(tmp_path / "packages"))
+    for name in [name for name in sys.modules if name.partition(".")[0] == "sae_lens"]:
+        monkeypatch.delitem(sys.modules, name)
+    folder = standard(tmp_path / "dictionary")
+    sparsify(Path(folder))
+    with pytest.raises(InputError, match=r"sae-lens.*cannot be imported \(No module named 'a_package_that_is_missing'"):
+        describe_all([f"2={folder}"], BERT)
+
+
 READ = """
 import json, sys
 from ops.dictionaries.read import describe_all, load
