@@ -91,6 +91,7 @@ def test_documents_of_several_sentences_widen_intervals() -> None:
     assert together.high[0] - together.low[0] > 1.8 * (alone.high[0] - alone.low[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("winners", "share", "lift"), [(100, 0.05, 3.0), (100, 0.2, 1.0)])
 def test_intervals_hold_the_truth_as_often_as_they_say(winners: int, share: float, lift: float) -> None:
     rng, simulations = np.random.default_rng(0), 2_000

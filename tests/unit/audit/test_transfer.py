@@ -72,6 +72,7 @@ def counted(rng: np.random.Generator, sentences: int, shares: Float64s, together
     return (together * np.concatenate([documents[:, None], drawn], 1)).astype(np.int32)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("winners", "others", "sizes"), [(48, 800, (1, 2)), (100, 4_000, (2, 4))])
 def test_intervals_hold_the_truth_as_often_as_they_say(winners: int, others: int, sizes: tuple[int, int]) -> None:
     rng, parts, keeps, simulations = np.random.default_rng(0), 3, 0.5, 2_000
