@@ -78,7 +78,7 @@ class RunReader:
     def model(self) -> Entry:
         """Return the options that name the model of the run: those of `topk`, else of the first stage that has any."""
         entries = [entry for entry in map(self.stage, ("topk", *STAGES)) if entry is not None]
-        named = next((entry["config"] for entry in entries if entry["config"].get("model")), {})
+        named: Entry = next((entry["config"] for entry in entries if entry["config"].get("model")), {})
         return {option: named.get(option) for option in _MODEL if named}
 
     @property
