@@ -68,16 +68,6 @@ def test_on_a_terminal_a_bar_goes_and_one_line_stays(monkeypatch: pytest.MonkeyP
     assert re.fullmatch(r"topk: 5 of 5 shards \(2 already done\), 300 sentences, [\d,]+ a second, \d+ s", line)
 
 
-def test_two_steps_leave_two_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal = Terminal()
-    shown(monkeypatch, terminal)
-    for name in ("first", "second"):
-        with Progress(name, 2, "ranges") as progress:
-            progress.add()
-            progress.add()
-    assert terminal.screen() == ["first: 2 of 2 ranges, 0 s", "second: 2 of 2 ranges, 0 s"]
-
-
 def test_a_line_beside_the_bar_does_not_break_it(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Terminal()
     shown(monkeypatch, terminal)
@@ -134,23 +124,6 @@ def test_a_log_counts_the_sentences_of_items_that_take_long(monkeypatch: pytest.
     first, second = (next(row for row in log.getvalue().splitlines() if f" {n} " in row) for n in (50, 150))
     assert re.fullmatch(r"topk: 0 of 2 shards, 50 sentences, [\d,]+ a second, about .* left", first)
     assert re.fullmatch(r"topk: 1 of 2 shards, 150 sentences, [\d,]+ a second, about .* left", second)
-
-
-def test_a_terminal_s_bar_counts_them_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal = Terminal()
-    shown(monkeypatch, terminal)
-    with Progress("topk", 2, "shards", work=("sentences", 200), under_way=lambda: 50) as progress:
-        wait_for(lambda: "50 sentences, " in terminal.screen()[0])
-        progress.add(100)
-        progress.add(100)
-
-
-def test_a_step_that_fails_says_no_last_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    log = Log()
-    shown(monkeypatch, log)
-    with pytest.raises(ArithmeticError), Progress("topk", 3, "shards"):
-        raise ArithmeticError
-    assert log.getvalue() == ""
 
 
 def test_times_for_people() -> None:
