@@ -15,7 +15,7 @@ BENCH = sorted((ROOT / "bench").glob("*.py"))
 # From the ground up: a room, or a file right in ops/, imports from lower floors and from itself alone.
 FLOORS = {
     "ops": (
-        {"arrays", "errors", "clock", "compiled", "schema"},
+        {"arrays", "errors", "clock", "compiled", "reloaded_pipeline", "schema"},
         {"hashing", "cluster_address"},
         {"penn", "sampling"},
         {"penn_names", "shards"},
@@ -30,7 +30,7 @@ FLOORS = {
     ),
     "jobs": ({"engine"}, {"stage"}, {"a job"}),
 }
-MOST_FILES_RIGHT_IN_OPS = 12
+MOST_FILES_RIGHT_IN_OPS = 13
 JOB_FOLDERS = {p.name for p in (ROOT / "jobs").iterdir() if list(p.glob("*.py"))} - {"engine", "stage"}
 
 
