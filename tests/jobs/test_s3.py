@@ -1,6 +1,7 @@
 """Sources and the run directory on a real S3 server on loopback: bytes, stores and the complete main job."""
 
 import gzip
+import threading
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
