@@ -43,8 +43,9 @@ from ops.outputs.written import Written, written_by
 from ops.schema import schema
 from ops.shards import Shards, spans
 from ops.storage.store import Store
-from ops.storage.tables import read_table, write_part
+from ops.storage.tables import write_part
 from ops.topk.neurons import NEURONS_PER_PART, Neurons, read_neurons
+from ops.topk.silent import read_heard
 
 UNITS_PER_CHECK = 4  # units in one item
 TABLES = ("outputs/tokens", "outputs/neurons")
@@ -148,7 +149,7 @@ def write_controls(stage: Stage, args: OutputsArgs) -> pa.Table:
     """Write outputs/controls, which says per layer how peaked the outputs of units and of random directions are."""
     rows: list[dict[str, Any]] = []
     layout = schema("outputs/controls")
-    own = read_table(stage.store, "outputs/neurons", columns=["layer", *MEASURES])
+    own = read_heard(stage.store, "outputs/neurons", columns=["layer", "unit", *MEASURES])
     of = own["layer"].to_numpy()
     for layer in args.layers:
         random = read_partial(stage.store, random_file(layer + 1))

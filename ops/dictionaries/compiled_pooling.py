@@ -8,7 +8,9 @@ from ops.compiled import compiled
 
 @compiled
 def take_largest(products: Float32s, first: int, values: Float32s, places: Int32s) -> None:
-    """Merge the products of some features into each token's largest products so far; of equal products, the earlier feature's is kept.
+    """Merge the products of some features into each token's largest products so far.
+
+    Of equal products, those of earlier features are kept.
 
     Args:
         products: the products of the features from `first` on, `[tokens, features]`.

@@ -252,9 +252,12 @@ class RangeExplainer:
                 activation = bases["neurons"][:, place]
                 found[neuron] = self._range_columns(sample, models["neurons"], models["shuffled"], place, activation)
             if self.controls.are_fitted:
-                carded = np.isin(own, self.controls.carded)
+                measured, carded = (np.isin(own, some) for some in (self.controls.measured, self.controls.carded))
                 for basis, axes in bases.items():
-                    values += _values(layer, basis, "range", range_measures(models[basis]))
+                    of_all = range_measures(models[basis])
+                    # No axis of a rotation is silent.
+                    kept = {name: of_all[name] if basis == "rotated" else of_all[name][measured] for name in of_all}
+                    values += _values(layer, basis, "range", kept)
                     measures = self._sample_measures(sample, axes[:, carded], basis == "shuffled")
                     values += _values(layer, basis, "winners", measures)
         return found, values
