@@ -40,7 +40,7 @@ from ops.outputs.tables import check_row, neuron_rows, token_rows
 from ops.outputs.token_effects import random_effects, token_effects
 from ops.outputs.token_head import ENTRIES, Entry, LinearHead, TokenHead
 from ops.outputs.written import Written, written_by
-from ops.schema import schema
+from ops.schema import concatenate, schema
 from ops.shards import Shards, spans
 from ops.storage.store import Store
 from ops.storage.tables import write_part
@@ -136,8 +136,8 @@ def measure(stage: Stage, args: OutputsArgs) -> dict[str, Any]:
     if args.check:
         checks = check_step(args)
         stage.do(checks)
-        tables = list(read_partials(stage.store, [check_file(item["block"]) for item in checks.items]))
-        table = pa.concat_tables(tables).cast(schema("outputs/checks"))
+        tables = read_partials(stage.store, [check_file(item["block"]) for item in checks.items])
+        table = concatenate("outputs/checks", tables).cast(schema("outputs/checks"))
         write_part(stage.store, "outputs/checks", 0, table.schema, [table], stage.fingerprint)
         counts["checked"], checked = table.num_rows, said_checked(table.to_pylist())
     controls = write_controls(stage, args)

@@ -22,7 +22,7 @@ from ops.explain.verdict import verdict
 from ops.explain.wording import PatternRules, Term, evidence_needed, explanation_text
 from ops.mine.held_out_sets import HeldOutSets
 from ops.sampling import SAMPLE_SETS
-from ops.schema import schema
+from ops.schema import concatenate, schema
 from ops.topk.neurons import POLES, Neurons
 
 EXAMPLES = 3  # example sentences for each literal
@@ -140,7 +140,7 @@ class RangeExplainer:
         return {
             "explanations": _table(rows, pa.schema([schema("explanations").field(name) for name in keys])),
             "explanation_terms": _sorted_terms(_table(terms, schema("explanation_terms"))),
-            "values": pa.concat_tables([VALUES.empty_table(), *values]),
+            "values": concatenate(VALUES, values),
             "negatives": _table(negatives, schema("examples")),
         }
 
