@@ -1,4 +1,4 @@
-"""Measures over units leave out the silent ones: a small run with one silent unit, through every job that has such."""
+"""Measures over units leave out silent ones: a small run with one silent unit, through the jobs that have measures."""
 
 import shutil
 from pathlib import Path

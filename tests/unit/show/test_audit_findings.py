@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -51,6 +52,10 @@ def rows_of(neurons: int = NEURONS, explained: int = 6, controlled: int = 4) -> 
 
 
 def found(folder: Path, rows: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
+    units = {(row["layer"], row["unit"]) for row in rows["audit/neurons"]}
+    heard = [{"layer": layer, "unit": unit, "std": 1.0, "min": -1.0, "max": 1.0} for layer, unit in units]
+    (folder / "neurons").mkdir()
+    pq.write_table(pa.Table.from_pylist(heard), folder / "neurons" / "part-00000.parquet")
     for name, own in rows.items():
         (folder / name).mkdir(parents=True)
         made = table(name, own)
