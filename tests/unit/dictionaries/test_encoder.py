@@ -4,10 +4,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 from ops.dictionaries import directions, saelens
+from ops.dictionaries.compiled_pooling import take_largest
 from ops.dictionaries.description import Asked
-from ops.dictionaries.encoder import PANEL, Encoder
+from ops.dictionaries.encoder import PANEL, Encoder, merge_largest
 from tests.unit.dictionaries.made import ARCHITECTURES, configuration, decode, encode, weights, write
 
 WIDTH, FEATURES, TOKENS = 12, 2 * PANEL + 77, 9
@@ -52,6 +56,27 @@ def test_a_topk_dictionary_may_choose_by_the_norms_of_its_decoder(tmp_path: Path
     np.testing.assert_allclose(found, expected, atol=1e-5 * expected.max())
     again, right = made.reconstruct(torch.from_numpy(STATES)).numpy(), decode(own, expected, STATES, cfg)
     np.testing.assert_allclose(again, right, atol=1e-5 * np.abs(right).max())
+
+
+@given(
+    arrays(np.float32, st.tuples(st.integers(1, 4), st.integers(1, 30)), elements=st.integers(-2, 3)),
+    st.integers(1, 30),
+    st.data(),
+)
+def test_of_equal_products_the_earlier_features_are_kept_on_every_device(
+    products: np.ndarray, k: int, data: st.DataObject
+) -> None:
+    tokens, features = products.shape
+    k, cut = min(k, features), data.draw(st.integers(0, features))
+    values, places = np.full((tokens, k), -np.inf, np.float32), np.zeros((tokens, k), np.int32)
+    merged = torch.from_numpy(values.copy()), torch.from_numpy(places.astype(np.int64))
+    for first, panel in ((0, products[:, :cut]), (cut, products[:, cut:])):
+        take_largest(np.ascontiguousarray(panel), first, values, places)
+        merged = merge_largest(torch.from_numpy(panel), first, *merged)
+    expected = np.sort(np.argsort(-products, axis=1, kind="stable")[:, :k], axis=1)
+    for kept, found in ((values, places), (each.numpy() for each in merged)):
+        np.testing.assert_array_equal(np.sort(found, axis=1), expected)
+        np.testing.assert_array_equal(np.take_along_axis(products, found.astype(np.int64), 1), kept)
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
