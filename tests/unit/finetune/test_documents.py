@@ -12,7 +12,6 @@ from ops.finetune.documents import (
     TRAIN,
     LabelledDocuments,
     choose_documents,
-    first_of_each_text,
     join_sentences,
     numbered,
     shuffle_labels,
@@ -93,10 +92,6 @@ def test_every_label_has_its_share_on_either_side(labels: list[str], share: floa
             assert abs(tested[label] - share * n) <= 1
 
 
-def test_texts_that_differ_in_case_and_space_alone_are_one() -> None:
-    assert first_of_each_text(["Profit rose", "profit  ROSE ", "Profit fell"]) == [True, False, True]
-
-
 def test_shuffled_labels_are_the_same_ones_in_another_order() -> None:
     labels = list("aaaabbbbccccdddd")
     shuffled = shuffle_labels(labels, 0)
@@ -128,9 +123,6 @@ def test_documents_are_joined_split_and_told_apart_by_side() -> None:
     shuffled, _ = split_documents(texts, labels, 0.2, 0, 1)
     assert shuffled["label"].equals(found["label"])
     assert Counter(shuffled["taught"].to_pylist()) == Counter(found["taught"].to_pylist())
-
-
-def test_documents_that_are_copies_may_leave_too_few() -> None:
-    texts = {("set", f"d{i}"): "the same" for i in range(6)}
+    copies = {("set", f"d{i}"): "the same" for i in range(6)}
     with pytest.raises(InputError, match="another's text, 1 training documents with 1 label and"):
-        split_documents(texts, {key: "ab"[i % 2] for i, key in enumerate(texts)}, 0.2, 0, None)
+        split_documents(copies, {key: "ab"[i % 2] for i, key in enumerate(copies)}, 0.2, 0, None)

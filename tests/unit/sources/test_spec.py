@@ -13,36 +13,25 @@ def _touch(path: Path, content: str = "text\na\n") -> str:
     return str(path)
 
 
-def test_pydocs_has_no_files() -> None:
+def test_what_is_not_read_from_files_has_none() -> None:
     assert parse_source("pydocs") == Source("pydocs", "pydocs", "pydocs", ())
-    assert parse_source("docs=pydocs").dataset == "docs"
+    source = parse_source("imdb")
+    assert (source.dataset, source.kind, source.files) == ("imdb", "hub", ())
+    assert parse_source("hf:org/some.set:config:test").dataset == "some.set"
+    for spec in ("pydocs", "imdb", "hf:org/set"):
+        assert parse_source(f"n={spec}").dataset == "n"
 
 
-@pytest.mark.parametrize(
-    ("file", "dataset", "kind"),
-    [
+def test_kind_and_dataset_come_from_the_file(tmp_path: Path) -> None:
+    for file, dataset, kind in (
         ("a.b.txt", "a.b", "txt"),
         ("x.CSV", "x", "csv"),
         ("x.jsonl.gz", "x", "jsonl"),
         ("x.ndjson.zst", "x", "jsonl"),
         ("x.parquet", "x", "parquet"),
-    ],
-)
-def test_kind_and_dataset_come_from_the_file(tmp_path: Path, file: str, dataset: str, kind: str) -> None:
-    path = _touch(tmp_path / file)
-    assert parse_source(path) == Source(path, dataset, kind, (path,))
-
-
-def test_presets_and_the_hub_have_no_files() -> None:
-    source = parse_source("imdb")
-    assert (source.dataset, source.kind, source.files) == ("imdb", "hub", ())
-    assert parse_source("films=imdb").dataset == "films"
-    assert parse_source("hf:org/some.set:config:test").dataset == "some.set"
-    assert parse_source("n=hf:org/set").dataset == "n"
-
-
-def test_a_name_stands_in_front(tmp_path: Path) -> None:
-    path = _touch(tmp_path / "x.txt")
+    ):
+        path = _touch(tmp_path / file)
+        assert parse_source(path) == Source(path, dataset, kind, (path,))
     assert parse_source(f"news={path}").dataset == "news"
 
 
@@ -63,12 +52,6 @@ def test_a_glob_is_sorted_and_named(tmp_path: Path) -> None:
     assert parse_source(str(tmp_path / "set" / "*.txt")).dataset == "set"
     assert parse_source(str(tmp_path / "*" / "*2.txt")).dataset == "part-2"
     assert parse_source(str(tmp_path / "**" / "*.txt")).files == tuple(sorted(paths))
-
-
-def test_a_literal_file_wins_over_a_glob(tmp_path: Path) -> None:
-    path = _touch(tmp_path / "a[1].txt")
-    _touch(tmp_path / "a1.txt")
-    assert parse_source(path).files == (path,)
 
 
 def test_file_uris(tmp_path: Path) -> None:

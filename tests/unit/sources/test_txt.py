@@ -25,16 +25,10 @@ def test_lines_are_rows(tmp_path: Path) -> None:
         Row("three é", "a.txt:4", {}),
     ]
     assert next(iter(read_txt(path, name="x/a.txt"))).doc_id == "x/a.txt:0"
-
-
-@pytest.mark.parametrize("content", [b"", b"\xef\xbb\xbf"])
-def test_an_empty_file_has_no_rows(tmp_path: Path, content: bytes) -> None:
-    assert list(read_txt(_write(tmp_path / "a.txt", content))) == []
-
-
-def test_a_byte_order_mark_before_a_line_end(tmp_path: Path) -> None:
-    rows = list(read_txt(_write(tmp_path / "a.txt", b"\xef\xbb\xbf\nb\n")))
-    assert rows == [Broken("", "a.txt:0", "empty"), Row("b", "a.txt:1", {})]
+    for content in (b"", b"\xef\xbb\xbf"):
+        assert list(read_txt(_write(tmp_path / "a.txt", content))) == []
+    marked = list(read_txt(_write(tmp_path / "a.txt", b"\xef\xbb\xbf\nb\n")))
+    assert marked == [Broken("", "a.txt:0", "empty"), Row("b", "a.txt:1", {})]
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
@@ -55,22 +49,6 @@ def test_compressed_lines_also_in_several_frames(tmp_path: Path, suffix: str) ->
     rows = list(read_txt(path))
     assert len(rows) == 50_001
     assert rows[-1] == Row("last", f"a.txt{suffix}:50000", {})
-
-
-@pytest.mark.parametrize("suffix", [".gz", ".zst"])
-def test_a_truncated_file_fails_or_gives_what_is_whole(tmp_path: Path, suffix: str) -> None:
-    whole = _compressed(suffix, LINES)
-    path = _write(tmp_path / f"a.txt{suffix}", whole[: len(whole) * 9 // 10])
-    with pytest.raises(InputError, match=r"a\.txt.*after line \d+: .*--on-error reject"):
-        list(read_txt(path))
-    *rows, last = read_txt(path, on_error="reject")
-    assert len(rows) > 10_000
-    assert rows == [Row(f"line {number}", f"a.txt{suffix}:{number}", {}) for number in range(len(rows))]
-    assert last == Broken("", f"a.txt{suffix}:{len(rows)}", "broken")
-
-
-@pytest.mark.parametrize("suffix", [".gz", ".zst"])
-def test_a_file_that_is_not_compressed_at_all(tmp_path: Path, suffix: str) -> None:
     path = _write(tmp_path / f"a.txt{suffix}", b"plain text\n")
     assert list(read_txt(path, on_error="reject")) == [Broken("", f"a.txt{suffix}:0", "broken")]
 
