@@ -26,14 +26,6 @@ def sentences(lengths: tuple[int, ...] = (3, 5, 12, 27)) -> list[Tokens]:
     return [Tokens(draw.integers(6, 60, n).tolist(), [1, *[0] * (n - 2), 1], False) for n in lengths]
 
 
-@pytest.fixture
-def scorer(make_model: Callable[..., Path]) -> Callable[..., Scorer]:
-    def make(config: Any, **options: Any) -> Scorer:
-        return Scorer(read_facts(str(make_model(config))), ScoreOptions(**options))
-
-    return make
-
-
 @pytest.mark.parametrize("config", [LONGFORMER, XLM], ids=["longformer", "xlm"])
 def test_what_is_read_is_each_sentence_alone(scorer: Callable[..., Scorer], config: Any) -> None:
     found, batch = scorer(config), sentences()

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ from transformers import GPT2Config, MistralConfig, RobertaConfig
 from ops.model.activations import ScoreOptions, Scorer
 from ops.model.batches import length_batches
 from ops.model.known_padding import NAME
-from ops.model.load import read_facts
 from ops.model.pooling import POOLS
 from ops.model.sites import SITES, SiteReader
 from ops.model.token_block import TokenBlock
@@ -33,14 +31,6 @@ LENGTHS = [5, 9, 5, 12, 9, 5, 3, 31, 9]
 def sentences() -> list[Tokens]:
     draw = np.random.default_rng(0)
     return [Tokens(draw.integers(6, 60, n).tolist(), [1, *[0] * (n - 2), 1], False) for n in LENGTHS]
-
-
-@pytest.fixture
-def scorer(make_model: Callable[..., Path]) -> Callable[..., Scorer]:
-    def make(config: Any, **options: Any) -> Scorer:
-        return Scorer(read_facts(str(make_model(config))), ScoreOptions(**options))
-
-    return make
 
 
 def by_length() -> list[list[int]]:

@@ -27,13 +27,7 @@ from ops.sources.rows import Row
 from ops.sources.source_format import Piece
 from ops.sources.spec import parse_source
 from ops.sources.text_format import line_ranges
-
-
-def _touch(path: Path, content: bytes = b"text\na\n") -> str:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content)
-    return str(path)
-
+from tests.unit.sources.files import write
 
 NAMES = [
     *(
@@ -61,7 +55,7 @@ NAMES = [
 def test_a_file_of_any_name_is_read_named_directly_and_in_a_folder(tmp_path: Path, suffix: str) -> None:
     for number, name in enumerate(NAMES):
         path = tmp_path / str(number) / f"{name}{suffix}"
-        _touch(path, b"One.\n")
+        write(path, b"One.\n")
         if suffix == ".parquet":
             pq.write_table(pa.table({"text": ["One."]}), str(path))
         for spec in (str(path), f"set={path}", f"{path.parent}/*{suffix}"):
@@ -80,7 +74,7 @@ def test_a_file_of_a_folder_whose_name_is_no_utf8_is_named(tmp_path: Path) -> No
 
 
 def test_a_file_is_a_piece(tmp_path: Path) -> None:
-    path = _touch(tmp_path / "a.csv")
+    path = write(tmp_path / "a.csv")
     (piece,) = pieces(parse_source(f"n={path}"))
     assert piece == Piece("n", "csv", path, "a.csv", 0)
     assert pickle.loads(pickle.dumps(piece)) == piece
@@ -89,14 +83,14 @@ def test_a_file_is_a_piece(tmp_path: Path) -> None:
 
 def test_files_of_one_name_have_documents_of_their_own(tmp_path: Path) -> None:
     for folder in ("x", "y/z"):
-        _touch(tmp_path / folder / "a.txt")
+        write(tmp_path / folder / "a.txt")
     found = pieces(parse_source(str(tmp_path / "**" / "a.txt")))
     assert [(piece.name, piece.index) for piece in found] == [("x/a.txt", 0), ("y/z/a.txt", 1)]
     assert next(iter(read_piece(found[1]))).doc_id == "y/z/a.txt:0"
 
 
 def test_a_uri_reads_like_its_path(tmp_path: Path) -> None:
-    path = Path(_touch(tmp_path / "a b.csv"))
+    path = Path(write(tmp_path / "a b.csv"))
     table = tmp_path / "t.parquet"
     pq.write_table(pa.table({"text": ["x"]}), table)
     for file, row in ((path, Row("a", "a b.csv:0", {})), (table, Row("x", "t.parquet:0", {}))):
@@ -136,7 +130,7 @@ def test_a_source_of_few_files_has_enough_pieces_for_all_to_end_together(
     for number in range(files):
         texts = [f"{number}-{row} ".ljust(30, "x") for row in range(200)]
         pq.write_table(pa.table({"text": texts}), tmp_path / f"{number:02}.parquet", row_group_size=5)
-        _touch(tmp_path / f"{number:02}.txt", "".join(f"{text}\n" for text in texts).encode())
+        write(tmp_path / f"{number:02}.txt", "".join(f"{text}\n" for text in texts).encode())
     for suffix in ("parquet", "txt"):
         found = pieces(parse_source(f"{tmp_path}/*.{suffix}"))
         of_each = Counter(piece.name for piece in found)
@@ -170,12 +164,12 @@ def test_checks_before_the_work(tmp_path: Path) -> None:
         ("a.parquet", b"PAR1xxxxPAR1", "not a complete Parquet file"),
         ("a.txt", "\ufefftext".encode("utf-16"), "UTF-16, expected UTF-8"),
     ):
-        source = parse_source(_touch(tmp_path / name, content))
+        source = parse_source(write(tmp_path / name, content))
         with pytest.raises(InputError, match=rf"{name}: .*{message}"):
             check_source(source)
     for name, content in (("a.txt", b""), ("a.jsonl", b""), ("a.csv", b"text\n"), ("a.csv", b"text\na,b")):
-        check_source(parse_source(_touch(tmp_path / name, content)))
-    gone = parse_source(_touch(tmp_path / "gone.txt"))
+        check_source(parse_source(write(tmp_path / name, content)))
+    gone = parse_source(write(tmp_path / "gone.txt"))
     (tmp_path / "gone.txt").unlink()
     with pytest.raises(InputError, match=r"gone\.txt: no such file"):
         check_source(gone)
@@ -184,7 +178,7 @@ def test_checks_before_the_work(tmp_path: Path) -> None:
 def test_the_fingerprint_is_one_of_names_and_bytes(tmp_path: Path) -> None:
     def digest(folder: str, **files: bytes) -> str:
         for name, content in files.items():
-            _touch(tmp_path / folder / f"{name}.txt", content)
+            write(tmp_path / folder / f"{name}.txt", content)
         return source_fingerprint(parse_source(str(tmp_path / folder / "*.txt")))
 
     first = digest("one", a=b"x", b=b"y")
@@ -230,11 +224,11 @@ def test_an_encoding_of_several_bytes_a_letter_is_named_and_others_are_read_row_
         ("a.txt.gz", "utf-16-le", "UTF-16"),
     ):
         data = ("text\n" + TEXT).encode(encoding)
-        path = _touch(tmp_path / name, gzip.compress(data) if name.endswith(".gz") else data)
+        path = write(tmp_path / name, gzip.compress(data) if name.endswith(".gz") else data)
         with pytest.raises(InputError, match=rf"a\..*: the text is {found}, expected UTF-8"):
             check_source(parse_source(path))
     for encoding in ("utf-8", "utf-8-sig", "latin-1"):
-        check_source(parse_source(_touch(tmp_path / "a.txt", TEXT.encode(encoding))))
+        check_source(parse_source(write(tmp_path / "a.txt", TEXT.encode(encoding))))
 
 
 def test_what_is_no_file_is_refused_and_not_waited_for(tmp_path: Path) -> None:
@@ -260,7 +254,7 @@ LINES = [
 @pytest.mark.parametrize(("bom", "end"), [(b"", b""), (b"\xef\xbb\xbf", b"\n"), (b"", b"\n\n")])
 def test_ranges_of_lines_give_the_rows_of_the_file(tmp_path: Path, suffix: str, bom: bytes, end: bytes) -> None:
     content = bom + b"".join(LINES * 3) + end
-    source = parse_source(_touch(tmp_path / f"a.{suffix}", content))
+    source = parse_source(write(tmp_path / f"a.{suffix}", content))
     (whole,) = pieces(source)
     rows = list(read_piece(whole, on_error="reject"))
     assert len(rows) > 20
@@ -279,7 +273,7 @@ def test_ranges_of_lines_give_the_rows_of_the_file(tmp_path: Path, suffix: str, 
 
 
 def test_ranges_by_a_uri_and_longer_lines_than_a_block(tmp_path: Path) -> None:
-    path = Path(_touch(tmp_path / "a b.txt", b"".join(b"%d" % i * (i % 30) + b"\n" for i in range(60))))
+    path = Path(write(tmp_path / "a b.txt", b"".join(b"%d" % i * (i % 30) + b"\n" for i in range(60))))
     source = parse_source(path.as_uri())
     rows = list(read_piece(pieces(source)[0]))
     for size in (1, 5, 50):
@@ -288,22 +282,22 @@ def test_ranges_by_a_uri_and_longer_lines_than_a_block(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_cut_is_one_piece(tmp_path: Path) -> None:
-    quoted = _touch(tmp_path / "a.csv", b'text\n"a\nb"\n' * 50)
-    packed = _touch(tmp_path / "b.jsonl.gz", gzip.compress(b'{"text": "a"}\n' * 500, 0))
+    quoted = write(tmp_path / "a.csv", b'text\n"a\nb"\n' * 50)
+    packed = write(tmp_path / "b.jsonl.gz", gzip.compress(b'{"text": "a"}\n' * 500, 0))
     for path in (quoted, packed):
         assert len(pieces(parse_source(path), 10)) == 1
 
 
 def test_a_key_that_is_missing_amid_a_file_is_no_missing_column(tmp_path: Path) -> None:
     lines = [b'{"text": "a"}\n', *[b'{"other": 1}\n'] * 400]
-    source = parse_source(_touch(tmp_path / "a.jsonl", b"".join(lines)))
+    source = parse_source(write(tmp_path / "a.jsonl", b"".join(lines)))
     (whole,) = pieces(source)
     assert [row for part in pieces(source, 500) for row in read_piece(part)] == list(read_piece(whole))
 
 
 def test_files_are_looked_into_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(6):
-        _touch(tmp_path / f"{number}.txt", b"one line\n" * (number + 1))
+        write(tmp_path / f"{number}.txt", b"one line\n" * (number + 1))
     source, pair = parse_source(f"{tmp_path}/*.txt"), threading.Barrier(2)
     for name in ("read_head", "file_size"):
         plain = getattr(text_format, name)

@@ -192,15 +192,11 @@ def test_each_file_is_a_shard(stand_in: StandIn) -> None:
 
 
 def test_a_dataset_that_lost_a_column_is_refused(stand_in: StandIn) -> None:
-    source = stand_in("gutenberg", **{"data__train-00000-of-00001": pa.table({"context": ["a"], "etextno": [1]})})
-    with pytest.raises(InputError, match=r"--corpus gutenberg: .*no column 'author', only context, etextno"):
-        check_source(source)
-    source = stand_in("gutenberg", **{"data__train-00000-of-00001": pa.table({"author": ["a"]})})
-    with pytest.raises(InputError, match=r"gutenberg: .*no column 'etextno', only author"):
-        check_source(source)
-    bare = pa.table({"author": ["a"], "etextno": [1], "book_title": ["b"]})
-    with pytest.raises(InputError, match="gutenberg: no column 'context'"):
-        check_source(stand_in("gutenberg", **{"data__train-00000-of-00001": bare}))
+    whole = pa.table({"author": ["a"], "etextno": [1], "book_title": ["b"], "context": ["c"]})
+    for lost in ("author", "etextno", "context"):
+        files = {"data__train-00000-of-00001": whole.drop_columns([lost])}
+        with pytest.raises(InputError, match=f"gutenberg: .*no column '{lost}'"):
+            check_source(stand_in("gutenberg", **files))
 
 
 def test_a_foreign_dataset_reads_like_parquet(stand_in: StandIn) -> None:
@@ -248,16 +244,13 @@ configs:
     assert texts("hf:some/set:one") == ["one__train", "one__test"]
     assert texts("hf:some/set:one:test") == ["one__test"]
     assert texts("hf:some/set:two") == ["two__all"]
-    for spec, words in {
-        "hf:some/set": ["one", "two"],
-        "hf:some/set:three": ["three", "one", "two"],
-        "hf:some/set:one:dev": ["no split 'dev'; it has train, test"],
+    for spec, said in {
+        "hf:some/set": "one.*two",
+        "hf:some/set:three": "three.*one.*two",
+        "hf:some/set:one:dev": "no split 'dev'; it has train, test",
     }.items():
-        with pytest.raises(InputError) as error:
+        with pytest.raises(InputError, match=rf"^--corpus hf:.*{said}"):
             check_source(stand_in(spec, **files))
-        assert "\n" not in str(error.value)
-        for word in ("--corpus hf:", *words):
-            assert word in str(error.value)
 
 
 def test_the_fingerprint_is_one_of_commit_and_mapping(monkeypatch: pytest.MonkeyPatch) -> None:
