@@ -147,12 +147,21 @@ def test_columns_that_nobody_reads_do_not_cut_a_file(tmp_path: Path) -> None:
     assert len(pieces(parse_source(f"{tmp_path}/a.parquet"), size)) == 1
 
 
-def test_pydocs_has_a_piece_a_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = pieces(parse_source("d=pydocs"))
-    assert [piece.file for piece in found] == pydocs.pydocs_pieces()
+def test_pydocs_has_pieces_of_packages_and_a_fingerprint_of_their_versions(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = parse_source("d=pydocs")
+    found = pieces(source)
+    files = [piece.file for piece in found]
+    assert files == pydocs.pydocs_pieces()
+    assert files[:4] == ["stdlib:0", "stdlib:1", "stdlib:2", "datasets:0"]
     assert {piece.dataset for piece in found} == {"d"}
     monkeypatch.setattr(pydocs, "read_pydocs", lambda piece: iter([Row(piece, "", {})]))
     assert list(read_piece(found[0])) == [Row("stdlib:0", "", {})]
+    fingerprints = []
+    for version in ("3.11.7", "3.11.8"):
+        monkeypatch.setattr(pydocs, "package_versions", lambda version=version: {"stdlib": version})
+        fingerprints.append(source_fingerprint(source))
+        assert fingerprints[-1] == source_fingerprint(parse_source("pydocs"))
+    assert fingerprints[0] != fingerprints[1]
 
 
 def test_checks_before_the_work(tmp_path: Path) -> None:
@@ -184,15 +193,6 @@ def test_the_fingerprint_is_one_of_names_and_bytes(tmp_path: Path) -> None:
     first = digest("one", a=b"x", b=b"y")
     assert first == digest("two", a=b"x", b=b"y")
     assert len({first, digest("3", a=b"x", b=b"z"), digest("4", a=b"x", c=b"y"), digest("5", a=b"xy", b=b"")}) == 4
-
-
-def test_the_fingerprint_of_pydocs_is_one_of_versions(monkeypatch: pytest.MonkeyPatch) -> None:
-    source = parse_source("pydocs")
-    monkeypatch.setattr(pydocs, "package_versions", lambda: {"stdlib": "3.11.7"})
-    first = source_fingerprint(source)
-    assert first == source_fingerprint(parse_source("x=pydocs"))
-    monkeypatch.setattr(pydocs, "package_versions", lambda: {"stdlib": "3.11.8"})
-    assert source_fingerprint(source) != first
 
 
 def test_documents_of_sources_with_one_name_stay_apart(tmp_path: Path) -> None:

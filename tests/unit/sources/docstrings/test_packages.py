@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ops.errors import InputError
-from ops.sources.docstrings.packages import package_versions, pydocs_pieces, read_pydocs
+from ops.sources.docstrings.packages import package_versions, read_pydocs
 from ops.sources.rows import Broken, Row
 
 SOURCE = '''"""This is the module of the test."""
@@ -60,15 +60,6 @@ def test_a_package_is_parsed_in_the_order_of_its_files(package: Path) -> None:
     assert isinstance(rows[1], Broken)
     assert rows[1].reason == "broken"
     assert name not in sys.modules
-
-
-def test_the_pieces_are_fixed() -> None:
-    pieces = pydocs_pieces()
-    assert pieces == [
-        *("stdlib:0", "stdlib:1", "stdlib:2"),
-        *("datasets:0", "numpy:0", "pyarrow:0", "ray:0", "ray:1", "ray:2", "spacy:0"),
-        *("torch:0", "torch:1", "torch:2", "torch:3", "torch:4", "transformers:0", "transformers:1"),
-    ]
 
 
 def test_the_pieces_of_a_package_are_the_whole_in_order(package: Path) -> None:
