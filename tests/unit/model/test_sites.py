@@ -63,7 +63,7 @@ def test_hidden_is_what_output_hidden_states_gives(config: Callable[[], PreTrain
         assert torch.equal(ours, theirs)
 
 
-@pytest.mark.parametrize("kind", ["distilbert", "opt"])
+@pytest.mark.parametrize("kind", ["distilbert", "llama", "opt"])
 def test_every_site_of_the_known_architectures_has_its_shape(kind: str) -> None:
     model = make(CONFIGS[kind]())
     for site, width in (("mlp", 24), ("attention", 16)):
