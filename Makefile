@@ -1,6 +1,7 @@
 # Every target sets up .venv by itself.
 #   make small        environment, then the whole job on 5,000 docstring sentences into runs/small, and its pages
-#   make test         all tests but the slow faults          make test-faults   those
+#   make test         most tests, in six minutes on two cores; make test WORKERS=4
+#   make test-all     the slow ones too                      make test-faults   those that kill processes and nodes
 #   make check        ruff and mypy                          make bench         speed, as ratios
 #   make interop      the tests that read with sae-lens, delphi and neuronpedia, in a separate environment
 #   make fuzz         2,000 hostile commands, checked: half an hour on two cores; make fuzz SEED=7 COMMANDS=300 MINUTES=5
@@ -13,12 +14,13 @@ SMALL ?= runs/small
 SEED ?= 0
 COMMANDS ?= 2000
 MINUTES ?= 60
+WORKERS ?= 2
 VENV := .venv
 BIN := $(VENV)/bin
 INTEROP := .venv-interop
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt
 
-.PHONY: venv venv-test small test test-faults interop fuzz check format bench clean
+.PHONY: venv venv-test small test test-all test-kills test-faults interop fuzz check format bench clean
 
 venv: $(VENV)/.installed
 venv-test: $(VENV)/.installed-test
@@ -49,7 +51,14 @@ small: venv
 	@echo "Another neuron: $(BIN)/python -m jobs.show --out $(SMALL) --neuron LAYER:UNIT [--pole bottom]"
 
 test: venv-test
-	$(BIN)/python -m pytest -n 2 --dist loadscope -m 'not faults'
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope -m 'not faults and not slow'
+
+test-all: venv-test
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope -m 'not faults'
+
+# One job of each frame, killed and resumed.
+test-kills: venv-test
+	$(BIN)/python -m pytest -m kills
 
 test-faults: venv-test
 	$(BIN)/python -m pytest -m faults

@@ -24,43 +24,42 @@ ROOT = Path(__file__).parent.parent
 CHOOSE_POOL = fan_out.choose_pool
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ["HF_HUB_OFFLINE"] = "1"
-# How long an example takes says more of what else the machine does than of the code.
-settings.register_profile("any machine", deadline=None)
-settings.load_profile("any machine")
+# How long an example takes says more of what else the machine does than of the code, so none has a deadline.
+settings.register_profile("quick", deadline=None, max_examples=25)
+settings.register_profile("full", deadline=None, max_examples=100)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 
-# Files whose tests start no Ray, or one of their own; all others of tests/jobs are done one after another, on one
-# small Ray: a third one beside these would leave none of them a core.
-APART = (
-    "test_compare_padding",
-    "test_config",
-    "test_deploy",
-    "test_finetune",
-    "test_full_disk",
-    "test_pool_size",
-    "test_record",
-    "test_submit",
-    "test_train_english",
-    "test_tutorial",
-    "test_warm_up",
-    "test_wrong_calls",
-)
+# Test files of jobs that one process does one after another, because they share Ray or the same finished runs.
+FAMILIES = {
+    "main": ("again", "audit_shown", "browse", "damaged_run", "export", "kept_tokens", "main_job", "pages", "readme",
+             "record", "report", "same_rows", "tokens"),
+    "explain": ("explanations_shown", "export_formats", "hard_negatives"),
+    "compare": ("compare", "compare_faults", "compare_matches", "compare_runs", "compare_steps"),
+    "ray": ("engine", "s3", "same_rows_on_ray", "two_parts"),
+    **{job: (job,) for job in ("audit", "finetune", "meaning", "mixing", "outputs", "positions", "psi")},
+}  # fmt: skip
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
-    """Keep tests together, where several processes run them, that share what is dear: Ray, or the runs of a file.
+    """Keep the tests of a file together where several processes run them, and those of a family.
 
-    By pytest-xdist's own marks they would not be: pytest 9.2 no longer reads the names that it gives to groups.
+    A test belongs to the family of its file, or to the one that its parameter begins with (`[mixing3]`).
     """
     from xdist.scheduler import LoadScopeScheduling
 
-    class ByFileAndRay(LoadScopeScheduling):
+    files = {f"test_{name}.py": family for family, names in FAMILIES.items() for name in names}
+
+    class ByFamily(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
             path = Path(nodeid.partition("::")[0])
-            return "ray" if path.parent.name == "jobs" and path.stem not in APART else str(path)
+            if path.parent.name != "jobs":
+                return str(path)
+            parameter = nodeid.rpartition("[")[2].rstrip("]0123456789")
+            return parameter if parameter in FAMILIES else files.get(path.name, str(path))
 
-    return ByFileAndRay(config, log)
+    return ByFamily(config, log)
 
 
 @pytest.fixture(scope="session")
@@ -94,12 +93,6 @@ def shared_ray(s3: str) -> Iterator[None]:
 def actors(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let workers be actors where the jobs have them so."""
     monkeypatch.setattr(fan_out, "choose_pool", CHOOSE_POOL)
-
-
-@pytest.fixture(autouse=True)
-def _actors_among_faults(request: pytest.FixtureRequest) -> None:
-    if request.node.get_closest_marker("faults"):
-        request.getfixturevalue("actors")
 
 
 SERVER = """
@@ -173,6 +166,13 @@ def call() -> Callable[..., subprocess.CompletedProcess[str]]:
         return subprocess.CompletedProcess([job], status, said.getvalue(), told.getvalue())
 
     return run
+
+
+@pytest.fixture
+def blank_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Save figures as empty files: drawing them takes most of the time of a job on few sentences."""
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", lambda figure, path, **options: Path(path).touch())
+    monkeypatch.setattr("matplotlib.figure.Figure.draw_without_rendering", lambda figure: None)
 
 
 @pytest.fixture(scope="session")

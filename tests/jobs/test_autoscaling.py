@@ -16,9 +16,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 
+import psutil
 import pyarrow.parquet as pq
 import pytest
 
@@ -105,9 +105,6 @@ def cluster_file(folder: Path, port: int, gpus: int) -> Path:
 
 def processes(folder: str) -> list[int]:
     """The processes whose command line names the cluster's folder, and all that they started."""
-    import ray  # noqa: F401
-
-    psutil = import_module("psutil")  # Ray brings it along, and within reach.
     found = set()
     for process in psutil.process_iter():
         with suppress(psutil.Error):
@@ -145,9 +142,6 @@ def head(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[tuple[str, 
 
 def machines(folder: str) -> list[str]:
     """What the cluster's machines have, by the command lines of their node processes: `CPU,2`, `CPU,1,GPU,1`."""
-    import ray  # noqa: F401
-
-    psutil = import_module("psutil")
     found = []
     for process in psutil.process_iter():
         with suppress(psutil.Error):

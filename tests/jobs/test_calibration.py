@@ -8,6 +8,8 @@ import pytest
 from bench import calibration
 from tests.unit.small_corpus import Sentence, open_corpus
 
+pytestmark = pytest.mark.slow
+
 SETS, K = 30, 100
 
 

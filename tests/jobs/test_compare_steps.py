@@ -24,7 +24,7 @@ from ops.shards import Shards
 from ops.sources.spec import parse_source
 from ops.storage.store import Store
 from ops.topk.neurons import Neurons
-from tests.jobs.steps import do_in_reverse
+from tests.jobs.in_process import do_in_reverse
 
 
 def test_every_step_keeps_its_promises(

@@ -13,7 +13,6 @@ import pytest
 
 from jobs.__main__ import main as list_jobs
 from jobs.browse.job import JOB as BROWSE
-from jobs.export.job import JOB as EXPORT
 from jobs.ingest.job import IngestConfig
 from jobs.run import JOB as RUN
 from jobs.run import RunConfig
@@ -57,12 +56,16 @@ def test_what_wins_over_what(tmp_path: Path) -> None:
         (["--k", "0"], "--k '0'"),
         (["--word-min-support", "2"], "--word-min-support '2'"),
         (["--nothing", "1"], "--nothing"),
-        (["stray"], "stray"),
         (["--corpus"], "--corpus"),
         (["--k", "1", "--k", "2"], "--k"),
         (["--limit", "9" * 30], "is too large"),
-        (["--workers", "9" * 30], "--workers"),
         (["--near-dedup", "inf"], "--near-dedup"),
+        (
+            ["--corpus", "data/a.txt", "data/b.txt"],
+            "is not the value of an option; quote a pattern such as 'data/*.txt'",
+        ),
+        (["--workers", "abc"], "--workers 'abc': should be a whole number or auto"),
+        (["--limit", "2.5"], "--limit '2.5': should be a whole number"),
     ],
 )
 def test_wrong_values_are_named(argv: list[str], named: str) -> None:
@@ -76,19 +79,17 @@ def test_wrong_values_are_named(argv: list[str], named: str) -> None:
     ("text", "named"),
     [
         ("limit: true", "limit is True, true or false in YAML"),
-        ("workers: TRUE", "workers is True"),
         ("workers: yes", "workers 'yes': should be a whole number or auto"),
-        ("near_dedup: on", "near_dedup 'on': should be a number"),
         ("corpus: [a.txt, false]", "corpus is ['a.txt', False]"),
         ("limit: 1:30", "limit '1:30': should be a whole number"),
         ("k: 5\nk: 6", "k is given twice"),
         ("shard-size: 5\nshard_size: 5", "shard_size is given twice"),
         ("config: other.yaml", "config in it names another file"),
+        ("near_dedup: on", "near_dedup 'on': should be a number"),
         ("limit: 1e400", "limit"),
         (f"limit: {'9' * 30}", "is too large"),
         ("limits: 5", "unknown key 'limits'"),
         ("- k", "holds a list"),
-        ("k: [", "is not YAML"),
         ("k: \x00", "is not YAML"),
         ("? [k]\n: 5", "--config"),
         ("k: 2026-99-99", "k '2026-99-99': should be a whole number"),
@@ -108,8 +109,6 @@ def test_a_file_that_says_something_else_is_refused_by_name(tmp_path: Path, text
     ("job", "argv", "named"),
     [
         (BROWSE, ["--out", "x", "--host", ""], "--host"),
-        (BROWSE, ["--out", "x", "--host="], "--host"),
-        (EXPORT, ["--out", "x", "--to", "y", "--push", ""], "--push"),
         (TRAIN_ENGLISH, ["--out", ""], "--out"),
         (RUN, ["--out", "x", "--corpus", "a.txt", "--corpus", ""], "--corpus"),
         (RUN, ["--out", "x", "--config", "{file}"], "--config {file}: corpus"),
@@ -128,14 +127,13 @@ def test_an_empty_value_is_refused(
     assert capsys.readouterr().err == said
 
 
-@pytest.mark.parametrize("value", [" ", "\t", "\u00a0 "])
-def test_a_value_of_blanks_is_refused(value: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_value_of_blanks_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     """A folder would be made whose name nobody sees."""
-    assert TRAIN_ENGLISH.main(["--out", value]) == 2
-    assert capsys.readouterr().err == f"error: --out {value!r}: is blank; leave it out or give a value\n"
+    assert TRAIN_ENGLISH.main(["--out", "\u00a0 "]) == 2
+    assert capsys.readouterr().err == "error: --out '\\xa0 ': is blank; leave it out or give a value\n"
 
 
-@pytest.mark.parametrize("key", ["out", "corpus", "model", "text_column"])
+@pytest.mark.parametrize("key", ["out", "corpus"])
 def test_nul_in_a_yaml_text_is_refused(key: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "run.yaml"
     file.write_text(f'{key}: ["a.txt", "b\\0c"]\n' if key == "corpus" else f'{key}: "b\\0c"\n')
@@ -174,14 +172,10 @@ def test_every_option_that_names_a_small_file_refuses_a_pipe(tmp_path: Path) -> 
                 read(path)
 
 
-@pytest.mark.parametrize("option", ["--word", "--out", "--corpus"])
-def test_a_value_that_is_not_utf_8_is_refused(option: str) -> None:
-    for argv in ([option, "news=caf\udce9"], [f"{option}=caf\udce9"]):
-        with pytest.raises(InputError, match=rf"^{option} .*caf\udce9: is not valid UTF-8; check its encoding$"):
+def test_a_value_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
+    for argv in (["--word", "news=caf\udce9"], ["--out=caf\udce9"]):
+        with pytest.raises(InputError, match=rf"^{argv[0][:5]}.*caf\udce9: is not valid UTF-8; check its encoding$"):
             parse(ShowConfig, "show", "About.", argv)
-
-
-def test_a_value_that_is_not_utf_8_is_refused_in_a_file(tmp_path: Path) -> None:
     file = tmp_path / "run.yaml"
     file.write_text('corpus: [a.txt, "caf\\uDCE9"]\n')
     with pytest.raises(InputError, match=r"corpus caf\udce9: is not valid UTF-8"):
@@ -195,44 +189,14 @@ def test_a_value_that_the_locale_cannot_encode_is_refused(monkeypatch: pytest.Mo
         read("--out", "caf\udcc3\udca9")
 
 
-def test_the_default_pipeline_is_the_shipped_one() -> None:
-    from ops.sentences.pipeline import SHIPPED
-
-    assert read().pipeline == SHIPPED
-
-
 def test_help_lists_options_by_stage_in_the_order_of_the_picture(command: Callable[..., Any]) -> None:
     for job, titles in {
         "run": [
-            "Required",
-            "Run",
-            "Corpus (ingest)",
-            "Model and hardware",
-            "Most activating sentences (topk)",
-            "Tags and parses (annotate)",
-            "Neurons",
-            "Patterns (mine)",
-            "Activations by token (tokens)",
-            "Explanations (explain)",
-            "Steps to skip",
-            "All stages",
-            "Help",
-        ],
-        "tokens": ["Required", "Run", "Model and hardware", "Activations by token (tokens)", "All stages", "Help"],
-        "ingest": ["Required", "Run", "Corpus (ingest)", "All stages", "Help"],
-        "psi": [
-            "Required",
-            "Run",
-            "Corpus (ingest)",
-            "Model and hardware",
-            "Attention heads (psi)",
-            "All stages",
-            "Help",
+            *("Required", "Run", "Corpus (ingest)", "Model and hardware", "Most activating sentences (topk)"),
+            *("Tags and parses (annotate)", "Neurons", "Patterns (mine)", "Activations by token (tokens)"),
+            *("Explanations (explain)", "Steps to skip", "All stages", "Help"),
         ],
         "show": ["Required", "Run", "What to print", "Help"],
-        "report": ["Required", "Run", "Report", "Help"],
-        "browse": ["Required", "Run", "Server", "Help"],
-        "export": ["Required", "Run", "Export", "Help"],
     }.items():
         shown = command(job, "--help").stdout
         found = [line.split("─ ")[1].split(" ─")[0] for line in shown.splitlines() if line.startswith("╭─")]
@@ -256,28 +220,9 @@ def test_many_winners_of_few_sentences_draw_a_warning(k: int, warned: bool, caps
 
 
 @pytest.mark.parametrize(
-    ("argv", "said"),
-    [
-        (
-            ["--corpus", "data/a.txt", "data/b.txt"],
-            "data/b.txt: is not the value of an option; quote a pattern such as 'data/*.txt'",
-        ),
-        (["--workers", "abc"], "--workers 'abc': should be a whole number or auto"),
-        (["--shard-size", "abc"], "--shard-size 'abc': should be a whole number or auto"),
-        (["--limit", "2.5"], "--limit '2.5': should be a whole number"),
-    ],
-)
-def test_likely_mistakes_are_told_in_plain_words(argv: list[str], said: str) -> None:
-    with pytest.raises(InputError) as error:
-        read(*argv)
-    assert said in str(error.value)
-
-
-@pytest.mark.parametrize(
     "argv",
     [
         ["--out", "s3://AKIA:hidden@bucket/run"],
-        ["--out=s3://AKIA:hidden@bucket/run"],
         ["--corpus", "NAME=s3://AKIA:hidden@bucket/a.csv"],
         ["--no-such-option", "s3://AKIA:hidden@bucket/a.csv"],
         ["--config", "{file}"],

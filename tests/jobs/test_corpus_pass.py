@@ -8,9 +8,10 @@ import pyarrow as pa
 import pytest
 from ray.data import ActorPoolStrategy
 
+from jobs.engine.fan_out import fan_out
 from jobs.ingest import job as ingest
 from jobs.ingest.job import IngestConfig
-from jobs.stage import corpus_pass, placement
+from jobs.stage import corpus_pass, placement, runner
 from jobs.stage.checks import check_pass
 from jobs.stage.corpus_pass import CorpusPass, part_rows, run_pass
 from jobs.stage.dry_run import DryRun, Plan
@@ -73,7 +74,7 @@ def start(config: CorpusPassConfig, per_group: int = 1, **depends_on: Any) -> Co
     return begun[0] if begun else None
 
 
-def test_only_what_is_missing_is_done(shared_ray: None, config: CorpusPassConfig) -> None:
+def test_only_what_is_missing_is_done(config: CorpusPassConfig) -> None:
     job = start(config)
     assert job is not None
     args = {"out": config.out, "fingerprint": job.stage.fingerprint}
@@ -152,6 +153,7 @@ def test_workers_on_gpus_have_the_shards_with_them_that_were_asked_for(
     monkeypatch.setattr(corpus_pass, "choose_placement", lambda *_: Placement("cpu", 2048, 1, 2, holds))
     job = start(config.model_copy(update={"prefetch": 5}))
     assert job is not None
+    monkeypatch.setattr(runner, "fan_out", fan_out)
     monkeypatch.setattr("jobs.engine.stream.planned", planned)
     monkeypatch.setattr("jobs.engine.stream.stream", lambda *given: iter(()))
     monkeypatch.setattr("jobs.engine.fan_out.connect", lambda cpus: None)

@@ -24,7 +24,7 @@ from ops.report.served_pages import Pages
 from ops.storage.store import Store
 from ops.topk.activation_sample import is_sparse, read_layer
 from ops.topk.neurons import Neurons, read_neurons
-from tests.jobs.conftest import SENTENCES, K, config
+from tests.jobs.finished_runs.main import SENTENCES, K, config
 from tests.unit.dictionaries.made import weights, write
 
 FEATURES, WIDTH, LAYER = 50, 12, 1
@@ -40,7 +40,6 @@ def sparse_dictionary(folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def features(
-    shared_ray: None,
     tmp_path_factory: pytest.TempPathFactory,
     source: Path,
     make_model: Callable[..., Path],

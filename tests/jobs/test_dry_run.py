@@ -5,42 +5,22 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from jobs.engine.item import Item
 from jobs.stage.dry_run import DryRun, size
 from jobs.stage.options import INGEST_ONLY, CorpusConfig, StageConfig
 from jobs.stage.stages import STAGES
 from ops.errors import InputError
 from tests.all_jobs import find_jobs
 from tests.conftest import ROOT
+from tests.jobs.in_process import InProcess, Stopped
 
 JOBS = {name: job for name, job in find_jobs().items() if issubclass(job.options, StageConfig)}
 SENTENCES = 130
-
-
-class Stopped(Exception):
-    """The user's."""
-
-
-class InProcess:
-    """Does the items of a step one after another here, in the place of Ray; after `most` of them it is stopped."""
-
-    most: int | None = None
-
-    def __call__(
-        self, items: list[Item], make: Callable[..., Any], args: Item, prepare: Any = None, **_: Any
-    ) -> Iterator[Item]:
-        for item in items:
-            if self.most is not None:
-                if not self.most:
-                    raise Stopped
-                self.most -= 1
-            yield make(**args)(item, prepare(item) if prepare else None)
 
 
 @pytest.fixture

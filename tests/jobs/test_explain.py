@@ -24,7 +24,7 @@ from jobs.run import RunConfig
 from ops.errors import InputError
 from tests.conftest import ROOT
 from tests.jobs.broken_site import broken_site
-from tests.jobs.conftest import config
+from tests.jobs.finished_runs.main import config
 from tests.jobs.processes import committed, kill_when, start_job
 
 ON, SENTENCES = 60, 1_400

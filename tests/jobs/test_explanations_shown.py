@@ -19,7 +19,7 @@ from jobs.stage.run import Run
 from ops.schema import schema
 from ops.storage.tables import write_part
 from ops.topk.neurons import read_neurons
-from tests.jobs.conftest import K
+from tests.jobs.finished_runs.main import K
 from tests.unit.report.valid_html import check_html
 
 HOSTILE = "<b>bold</b>"

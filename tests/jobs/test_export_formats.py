@@ -240,24 +240,20 @@ def test_delphi_requires_the_tokenizer_of_the_run(
         run_export(copy, tmp_path / "to", format="delphi")
     assert "\n" not in str(found.value)
     assert not (tmp_path / "to").exists()
-    # Neuronpedia's files are made of the tables alone.
-    run_export(copy, tmp_path / "np", format="neuronpedia")
-    assert files(tmp_path / "np") == files(folders["neuronpedia"])
+    if wrong == "no model":
+        # Neuronpedia's files are made of the tables alone.
+        run_export(copy, tmp_path / "np", format="neuronpedia")
+        assert files(tmp_path / "np") == files(folders["neuronpedia"])
 
 
-@pytest.mark.parametrize(
-    ("special", "dictionaries", "kind", "expected"),
-    [
+def test_which_tokens_count_is_as_the_run_had_it() -> None:
+    """`Scorer` and `DictionaryScorer` skip added tokens and a decoder's first token, so the export does too."""
+    for special, dictionaries, kind, expected in (
         ("include", False, "gpt2", (True, True)),
         ("exclude", False, "gpt2", (False, True)),
         ("exclude", True, "gpt2", (False, False)),
         ("exclude", True, "bert", (False, True)),
         ("include", True, "gpt2", (True, True)),
-    ],
-)
-def test_which_tokens_count_is_as_the_run_had_it(
-    special: str, dictionaries: bool, kind: str, expected: tuple[bool, bool]
-) -> None:
-    """`Scorer` and `DictionaryScorer` skip added tokens and a decoder's first token, so the export does too."""
-    identity = {"special_tokens": special, **({"dictionaries": {}} if dictionaries else {})}
-    assert counts({"identity": identity}, {"type": kind}) == expected
+    ):
+        identity = {"special_tokens": special, **({"dictionaries": {}} if dictionaries else {})}
+        assert counts({"identity": identity}, {"type": kind}) == expected

@@ -6,15 +6,13 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
 from bench.memory import descendants
-from jobs.engine.item import Item, Worker
-from jobs.stage import runner
 from jobs.stage.files import shard_file
 from tests.conftest import ROOT
 from tests.jobs.broken_site import broken_site
@@ -26,7 +24,6 @@ Scored = tuple[Path, Path, Path]
 
 @pytest.fixture(scope="module")
 def scored(
-    shared_ray: None,
     tmp_path_factory: pytest.TempPathFactory,
     source: Path,
     make_model: Callable[..., Path],
@@ -53,18 +50,8 @@ def handed_over(out: Path) -> int:
     return sum(len(t[f"{pole}_sent_id"].combine_chunks().flatten()) for t in files for pole in ("top", "bottom"))
 
 
-def in_turns(items: list[Item], make: Callable[..., Worker], args: Item, **more: object) -> Iterator[Item]:
-    """Do what `fan_out` does with two workers that take turns, so that who does which shard is no matter of chance."""
-    pool = [make(**args), make(**args)]
-    for i, item in enumerate(items):
-        yield pool[i % 2](item, None)
-
-
-def test_shared_thresholds_make_workers_hand_over_less(
-    scored: Scored, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_shared_thresholds_make_workers_hand_over_less(scored: Scored, tmp_path: Path) -> None:
     _, source, model = scored
-    monkeypatch.setattr(runner, "fan_out", in_turns)
     alone = score(tmp_path / "alone", source, model, keep_partials=True, no_sharing=True)
     together = score(tmp_path / "together", source, model, keep_partials=True)
     assert_same(alone, scored[0])
@@ -230,7 +217,7 @@ def test_a_node_removed_in_the_middle(scored: Scored, tmp_path: Path) -> None:
 
 @pytest.mark.faults
 @pytest.mark.parametrize("at", ["sentences", "distinct", "tokens"])
-def test_ingest_killed_in_the_middle(shared_ray: None, tmp_path: Path, at: str) -> None:
+def test_ingest_killed_in_the_middle(tmp_path: Path, at: str) -> None:
     """Killed while pieces are read, or right before the ranges of hashes or a shard's tokens; the same rows."""
     for number in range(6):
         rows = [{"text": f"row {i % 90} of some text number {number % 4}", "doc_id": f"d{i % 7}"} for i in range(200)]

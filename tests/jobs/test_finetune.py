@@ -21,7 +21,7 @@ from jobs.stage.stages import STAGES
 from ops.errors import InputError
 from ops.model.load import read_facts
 from ops.schema import TABLES
-from tests.jobs.conftest import finetune_config as config
+from tests.jobs.finished_runs.finetune import finetune_config as config
 from tests.jobs.processes import committed, kill_when, start_job
 
 WEIGHTS = "finetune/model/model.safetensors"

@@ -15,6 +15,7 @@ from ops.errors import DiskFullError, disk_full
 from tests.jobs.scoring import assert_same, score
 
 
+@pytest.mark.slow
 def test_no_room_at_any_write_loses_nothing(
     source: Path,
     make_model: Callable[..., Path],

@@ -18,7 +18,7 @@ from ops.model.load import read_facts
 from ops.sources.pieces import pieces
 from ops.sources.spec import parse_source
 from ops.storage.store import Store
-from tests.jobs.steps import do_in_reverse
+from tests.jobs.in_process import do_in_reverse
 from tests.unit.paired_store import PairedStore
 
 WORDS = ["apple", "river", "window", "garden", "music", "paper", "yellow"]

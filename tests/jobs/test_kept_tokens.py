@@ -27,7 +27,7 @@ from jobs.topk.job import TopkConfig
 from ops.corpus.corpus_tokens import CorpusTokens
 from ops.model.load import read_facts
 from ops.model.tokenizer import Tokenizer, Tokens
-from tests.jobs.conftest import compare_config
+from tests.jobs.finished_runs.compare import compare_config
 
 Runs = tuple[Path, Path]
 SHARDS = 4  # of 100 sentences

@@ -3,13 +3,10 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
 import numpy as np
-import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -19,8 +16,7 @@ import torch
 from jobs import run as run_job
 from ops.model.load import read_facts
 from ops.penn import PUNCTUATION_TAGS
-from ops.schema import TABLES, meta_keys, schema
-from tests.jobs.conftest import K, config
+from tests.jobs.finished_runs.main import K, config
 
 
 @pytest.fixture(scope="module")
@@ -229,41 +225,6 @@ def test_profiles_are_shares_of_the_metadata(finished: Path) -> None:
     """).fetchall()
     assert len(found) > 10_000
     assert all(count == expected and n == expected_n for count, n, expected, expected_n in found)
-
-
-@pytest.mark.parametrize("table", sorted(TABLES.keys() | {"activations"}))
-def test_every_table_opens_in_duckdb_polars_pandas_and_datasets(
-    run_with: Callable[..., Path], table: str, tmp_path: Path
-) -> None:
-    finished = run_with(table)
-    files = sorted((finished / table).glob("*.parquet"))
-    arrow = pq.ParquetFile(files[0]).schema_arrow
-    footers = [pq.read_schema(f).metadata for f in files]
-    for key in (b"atlas.fingerprint", b"atlas.schema_version"):
-        assert len({footer[key] for footer in footers}) == 1
-    if table in TABLES:
-        keys = meta_keys(arrow)
-        assert bool(keys) == (table in ("corpus", "sentences"))
-        assert arrow.remove_metadata().equals(schema(table, keys))
-    rows = sum(pq.ParquetFile(f).metadata.num_rows for f in files)
-    pattern = f"{finished}/{table}/*.parquet"
-    opened: dict[str, tuple[list[str], int]] = {}
-    in_duckdb = duckdb.sql(f"select * from '{pattern}'")
-    opened["duckdb"] = in_duckdb.columns, len(in_duckdb.fetchall())
-    in_polars = pl.read_parquet(pattern)
-    opened["polars"] = in_polars.columns, in_polars.height
-    in_pandas = pd.read_parquet(finished / table)
-    opened["pandas"] = list(in_pandas.columns), len(in_pandas)
-    if rows:  # datasets refuses a table without any
-        import datasets
-
-        in_datasets = datasets.load_dataset("parquet", data_files=pattern, split="train", cache_dir=str(tmp_path))
-        opened["datasets"] = in_datasets.column_names, in_datasets.num_rows
-        first = pq.read_table(files[0]).slice(0, 1).to_pylist()[0]
-        assert str(in_datasets[0]) == str(first)
-        if "meta" in first:
-            assert in_pandas["meta"][0] == in_polars["meta"][0] == first["meta"]
-    assert all(found == (arrow.names, rows) for found in opened.values()), opened
 
 
 def test_running_again_does_nothing(finished: Path, source: Path) -> None:

@@ -22,7 +22,7 @@ from ops.model.load import read_facts
 from ops.sources.pieces import pieces
 from ops.sources.spec import parse_source
 from ops.storage.store import Store
-from tests.jobs.steps import do_in_reverse
+from tests.jobs.in_process import do_in_reverse
 
 WORDS = ("apple", "river", "window", "garden", "music", "paper", "yellow", "seven", "houses", "quiet", "slowly", "turn")
 
@@ -132,7 +132,7 @@ def config(out: Path, source: Path, **options: object) -> IngestConfig:
 
 
 def test_the_job_accounts_for_them(
-    shared_ray: None, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "in").mkdir()
     files = write_sources(tmp_path / "in", 3)

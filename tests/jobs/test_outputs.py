@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import torch
-from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from jobs.outputs import job as outputs
 from jobs.stage.files import under
@@ -21,11 +20,11 @@ from ops.errors import InputError
 from ops.outputs.names import SHOWN
 from ops.sampling import OUTPUT_SENTENCES, draw
 from ops.schema import TABLES
-from tests.jobs.conftest import outputs_config as config
-from tests.jobs.conftest import with_heads
+from tests.jobs.finished_runs.decoder import outputs_config as config
 from tests.jobs.processes import committed, kill_when, start_job
 from tests.unit.dictionaries.made import weights, write
 
+pytestmark = pytest.mark.usefixtures("blank_figures")
 LAYERS, UNITS = 2, 20
 PARTS = tuple(table for table in TABLES if table.startswith("outputs/"))
 
@@ -177,30 +176,6 @@ def test_features_write_rows_of_their_decoder(outputs_run: tuple[Path, Path], so
     assert len(checks) == 4
     assert 5 not in {r["unit"] for r in checks}
     assert np.mean([r["correlation"] for r in checks]) > np.mean([abs(r["shuffled"]) for r in checks])
-
-
-def test_an_encoder_s_axes_go_through_its_masked_word_head(
-    make_model: Callable[..., Path], small_bert: Any, source: Path, tmp_path: Path
-) -> None:
-    model = with_heads(make_model(small_bert), small_bert)
-    run = scored(tmp_path / "run", source, model)
-    outputs.JOB.run(config(run, workers=1, check=0, sentences=40))
-    head: Any = AutoModelForMaskedLM.from_pretrained(model).eval()
-    tokenizer = AutoTokenizer.from_pretrained(model)
-    corpus = {row["sent_id"]: row["text"] for row in rows(run, "corpus")}
-    states = []
-    for sent_id in draw(len(corpus), 40, 0, OUTPUT_SENTENCES).tolist():
-        found = tokenizer(corpus[sent_id], truncation=True, max_length=40, return_tensors="pt")
-        with torch.inference_mode():
-            states.append(head.bert(**found).last_hidden_state[0][1:-1])
-    mean = torch.cat(states).double().mean(0).float()
-    std = {(r["layer"], r["unit"]): r["std"] for r in rows(run, "neurons")}
-    for row in rows(run, "outputs/neurons")[::5]:
-        axis = torch.nn.functional.one_hot(torch.tensor(row["unit"]), 12).float() * std[row["layer"], row["unit"]]
-        change = torch.func.jvp(head.cls, (mean,), (axis,))[1].detach()
-        assert row["std"] == pytest.approx(float(change.double().std(unbiased=False)), rel=1e-3)
-        assert row["norm"] == 1
-        assert row["cosine"] is None
 
 
 @pytest.mark.faults

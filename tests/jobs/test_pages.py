@@ -17,7 +17,7 @@ from tests.unit.report.browser import NEEDS
 from tests.unit.report.tab import Tab
 from tests.unit.report.valid_html import check_html
 
-pytestmark = NEEDS
+pytestmark = [NEEDS, pytest.mark.slow]
 SIZES = [(1300, 900), (390, 844)]
 
 # Return the matching elements that are completely on the first screen and not covered by others.

@@ -20,7 +20,7 @@ from jobs.topk.job import TopkConfig
 from ops.errors import InputError
 from ops.model.load import load_model, read_facts
 from ops.report.site import Site
-from tests.jobs.conftest import finetune_config
+from tests.jobs.finished_runs.finetune import finetune_config
 
 Call = Callable[..., subprocess.CompletedProcess[str]]
 SEED = 3
@@ -37,7 +37,7 @@ def model(make_model: Callable[..., Path], small_bert: object) -> Path:
 
 
 @pytest.fixture(scope="module")
-def scored(shared_ray: None, model: Path, source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def scored(model: Path, source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The job topk by two workers, on random weights."""
     out = tmp_path_factory.mktemp("runs") / "random"
     topk.JOB.run(config(out, source, f"random:{model}", model_seed=SEED))
@@ -120,7 +120,7 @@ def refuse(call: Call, job: str, words: list[Any], flag: str, model: Path) -> No
 
 
 def test_a_training_from_random_weights_leaves_a_trained_model(
-    shared_ray: None, model: Path, labelled: Path, tmp_path: Path, call: Call
+    model: Path, labelled: Path, tmp_path: Path, call: Call
 ) -> None:
     out = tmp_path / "tuned"
     finetune.JOB.run(finetune_config(out, labelled, f"random:{model}", model_seed=SEED))

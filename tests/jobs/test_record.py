@@ -46,11 +46,14 @@ def test_what_follows_from_what_is_followed_to_the_end() -> None:
     assert stages_after("psi") == []
 
 
-@pytest.mark.parametrize("stage", STAGES)
-def test_no_stage_has_its_files_among_another_s(stage: str) -> None:
+def test_no_stage_has_its_files_among_another_s() -> None:
     folders = [(name, folder) for name, facts in STAGES.items() for folder in (*facts.tables, facts.partials)]
-    own = [*STAGES[stage].tables, STAGES[stage].partials]
-    assert not [n for n, f in folders if n != stage and any(f == o or f.startswith(f"{o}/") for o in own)]
+    assert not [
+        (own, other)
+        for own, folder in folders
+        for other, within in folders
+        if own != other and (within == folder or within.startswith(f"{folder}/"))
+    ]
 
 
 TABLE = pa.table({"a": [1, 2, 3]})
@@ -230,11 +233,19 @@ def test_files_of_others_are_never_read_nor_removed_but_named(
     assert (tmp_path / "own" / "x.parquet").read_text() == "kept"
 
 
-@pytest.mark.parametrize("name", ["_store", "_partials", "data"])
-def test_a_folder_of_others_is_no_run(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).mkdir()
-    with pytest.raises(InputError, match=rf"holds other files \({name}\) and no run.json"):
-        Run(str(tmp_path))
+def test_a_folder_of_others_is_no_run(tmp_path: Path) -> None:
+    for name in ("_store", "_partials", "data"):
+        (tmp_path / name / name).mkdir(parents=True)
+        with pytest.raises(InputError, match=rf"holds other files \({name}\) and no run.json"):
+            Run(str(tmp_path / name))
+
+
+def ingest(config: StageConfig, limit: int) -> None:
+    """Do the stage ingest, with an option of this value."""
+    with open_run(config) as run:
+        assert run.begin("ingest", {"limit": limit}, {}, redo=False) is not None
+        write(run, "ingest", run.under_way("ingest")["fingerprint"])
+        run.finish("ingest", {}, 0.0)
 
 
 def refuse(config: StageConfig, limit: int, redo: bool) -> None:
@@ -258,10 +269,7 @@ def test_a_refused_option_does_not_stick(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such thing"):
         refuse(config, 0, redo=False)
     assert list(tmp_path.iterdir()) == []
-    with open_run(config) as run:
-        assert run.begin("ingest", {"limit": 1}, {}, redo=False) is not None
-        write(run, "ingest", run.under_way("ingest")["fingerprint"])
-        run.finish("ingest", {}, 0.0)
+    ingest(config, 1)
     with pytest.raises(InputError, match="no such thing"):
         refuse(config, 2, redo=True)
     again = Run(str(tmp_path))
@@ -279,10 +287,7 @@ def test_results_are_offered_to_be_replaced_only_where_there_are_any(tmp_path: P
     )
     with open_run(config) as run, pytest.raises(InputError, match=rf"{said}--redo to begin it again$"):
         run.begin("ingest", {"limit": 2}, {}, redo=False)
-    with open_run(config) as run:
-        run.begin("ingest", {"limit": 1}, {}, redo=False)
-        write(run, "ingest", run.under_way("ingest")["fingerprint"])
-        run.finish("ingest", {}, 0.0)
+    ingest(config, 1)
     said = r"ingest was run with other options: limit \(was 1, is 2\); name another --out, or "
     with open_run(config) as run, pytest.raises(InputError, match=rf"{said}--redo to replace these results$"):
         run.begin("ingest", {"limit": 2}, {}, redo=False)
@@ -293,11 +298,11 @@ def test_a_stage_of_an_earlier_method_is_neither_continued_nor_taken_for_done(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, finished: bool
 ) -> None:
     config = StageConfig.model_validate({"out": str(tmp_path)})
-    with open_run(config) as run:
-        assert run.begin("ingest", {"limit": 1}, {}, redo=False) is not None
-        if finished:
-            write(run, "ingest", run.under_way("ingest")["fingerprint"])
-            run.finish("ingest", {}, 0.0)
+    if finished:
+        ingest(config, 1)
+    else:
+        with open_run(config) as run:
+            run.begin("ingest", {"limit": 1}, {}, redo=False)
     monkeypatch.setitem(STAGES, "ingest", replace(STAGES["ingest"], method=STAGES["ingest"].method + 1))
     before = (tmp_path / "run.json").read_bytes()
     what = "ingest was run by another version of this program, which measured differently"

@@ -9,11 +9,6 @@ import pytest
 from jobs.ingest import job as ingest
 from jobs.ingest.job import IngestConfig
 from jobs.stage.command_line import main
-from tests.fuzz.test_sources import no_ray
-
-__all__ = ["no_ray"]
-
-pytestmark = pytest.mark.usefixtures("no_ray")
 
 
 def call(out: Path, source: Path, *options: str) -> int:

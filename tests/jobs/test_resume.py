@@ -37,9 +37,7 @@ def start(out: Path, source: Path, log: Path, model: str) -> Process:
 
 
 @pytest.mark.faults
-def test_kill_9_and_go_on(
-    shared_ray: None, tmp_path: Path, source: Path, make_model: Callable[..., Path], small_bert: object
-) -> None:
+def test_kill_9_and_go_on(tmp_path: Path, source: Path, make_model: Callable[..., Path], small_bert: object) -> None:
     """Killed while scoring, while annotating and while mining, and started again each time."""
     model = str(make_model(small_bert))
     options = {**OPTIONS, "out": str(tmp_path / "whole"), "corpus": (str(source),), "workers": 1, "model": model}

@@ -26,7 +26,7 @@ from ops.storage.store import Store, is_whole, shard_footer
 from ops.storage.streams import IO_THREADS
 from ops.topk.neurons import NEURONS_PER_PART
 from ops.topk.partial_file import HISTOGRAM, ShardRows, read_counts, read_matrix, read_of_all, shard_table
-from tests.jobs.conftest import config
+from tests.jobs.finished_runs.main import config
 from tests.jobs.test_same_rows import EVERY
 
 
@@ -59,6 +59,7 @@ def test_sources_of_every_kind_and_globs(bucket: str, tmp_path: Path) -> None:
     assert names == ["a.txt", "deep/d 1.txt"]
 
 
+@pytest.mark.usefixtures("on_ray")
 def test_the_main_job_gives_the_same_tables_as_on_disk(bucket: str, small_run: tuple[Path, Path], source: Path) -> None:
     _put(f"{bucket}/in/docs.jsonl", source.read_bytes())
     corpus = (f"docs={bucket}/in/*.jsonl",)

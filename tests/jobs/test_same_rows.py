@@ -21,7 +21,7 @@ from jobs.topk import job as topk
 from jobs.topk.job import TopkConfig
 from ops.errors import InputError
 from ops.storage.tables import part_name
-from tests.jobs.conftest import K, config
+from tests.jobs.finished_runs.main import K, config
 
 Make = Callable[..., Path]
 POOLED = {"mean": lambda s: s.mean(0), "max": lambda s: s.amax(0), "cls": lambda s: s[0], "last": lambda s: s[-1]}
@@ -172,7 +172,7 @@ def test_sites_and_pools_are_those_of_each_sentence_alone(
 
 
 def test_a_sentence_without_a_finite_activation_is_named(
-    source: Path, shared_ray: None, make_model: Make, small_bert: object, tmp_path: Path
+    source: Path, make_model: Make, small_bert: object, tmp_path: Path
 ) -> None:
     from transformers import AutoTokenizer
 
@@ -201,7 +201,7 @@ def test_a_sentence_without_a_finite_activation_is_named(
 
 
 def test_a_model_that_scores_nothing_says_so(
-    source: Path, shared_ray: None, make_model: Make, small_bert: object, tmp_path: Path
+    source: Path, make_model: Make, small_bert: object, tmp_path: Path
 ) -> None:
     def poison(model: torch.nn.Module) -> None:
         model.embeddings.LayerNorm.weight.fill_(3e38)
@@ -210,7 +210,7 @@ def test_a_model_that_scores_nothing_says_so(
         run_job.JOB.run(config(tmp_path / "g", source, model=str(make_model(small_bert, change=poison)), workers=1))
 
 
-def test_a_decoder(source: Path, shared_ray: None, make_model: Make, tmp_path: Path) -> None:
+def test_a_decoder(source: Path, make_model: Make, tmp_path: Path) -> None:
     from transformers import AutoModel, GPT2Config
 
     settings = GPT2Config(

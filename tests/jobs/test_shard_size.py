@@ -13,11 +13,6 @@ from jobs.ingest import write
 from jobs.ingest.job import IngestConfig
 from jobs.stage.command_line import main
 from jobs.stage.run import RunReader
-from tests.fuzz.test_sources import no_ray
-
-__all__ = ["no_ray"]
-
-pytestmark = pytest.mark.usefixtures("no_ray")
 
 ROWS = 1_300
 

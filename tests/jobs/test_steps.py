@@ -11,22 +11,22 @@ from jobs.engine.item import Item
 from jobs.meaning import job as meaning
 from jobs.meaning.job import MeaningConfig
 from jobs.mixing import job as mixing
-from tests.jobs.conftest import meaning_options, mixing_config, with_heads
+from tests.jobs.finished_runs.meaning import meaning_options, with_heads
+from tests.jobs.finished_runs.mixing import mixing_config
+from tests.jobs.in_process import InProcess
 
 
-class Watch:
-    """Does the items of a step here, in the place of Ray, and notes what its worker loads."""
+class Watch(InProcess):
+    """Notes which steps load a model."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.loaded = 0  # models, so far
         self.actors: dict[str, bool] = {}  # whether the workers of a step that loads one are actors
 
-    def __call__(
-        self, items: list[Item], make: Callable[..., Any], args: Item, *, name: str, actors: bool, **_: Any
-    ) -> Iterator[Item]:
-        before, worker = self.loaded, make(**args)
-        for item in items:
-            yield worker(item, None)
+    def __call__(self, *args: Any, name: str, actors: bool, **options: Any) -> Iterator[Item]:
+        before = self.loaded
+        yield from super().__call__(*args, **options)
         if self.loaded > before:
             self.actors[name] = actors
 

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
+import psutil
 import pyarrow.parquet as pq
 import pytest
 from pyarrow.json import read_json
@@ -24,6 +24,8 @@ from pyarrow.json import read_json
 from tests.conftest import ROOT
 from tests.jobs.ports import free_ports
 from tests.jobs.processes import end_all
+
+pytestmark = pytest.mark.slow
 
 SUBMIT = "ray job submit --address http://127.0.0.1:8265 --working-dir . -- "
 MARK = "ATLAS_TEST_HEAD"
@@ -68,9 +70,6 @@ class Shell:
 
 def started(mark: str) -> list[int]:
     """The processes that hold the mark in their environment: those that the lines started, and theirs."""
-    import ray  # noqa: F401
-
-    psutil = import_module("psutil")  # Ray brings it along, and within reach.
     found = []
     for process in psutil.process_iter():
         with suppress(psutil.Error):

@@ -24,7 +24,7 @@ from ops.model.load import read_facts
 from ops.schema import schema
 from ops.shards import Shards
 from ops.topk.neurons import Neurons
-from tests.jobs.conftest import K
+from tests.jobs.finished_runs.main import K
 from tests.jobs.processes import committed, kill_when, start_job
 
 TABLES = ("token_activations", "peaks")

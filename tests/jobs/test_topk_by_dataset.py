@@ -56,7 +56,7 @@ def score(out: Path, corpus: tuple[str, ...], model: str, **more: Any) -> Path:
 
 
 @pytest.fixture(scope="module")
-def scored(shared_ray: None, tmp_path_factory: pytest.TempPathFactory, corpus: tuple[str, ...], model: str) -> Path:
+def scored(tmp_path_factory: pytest.TempPathFactory, corpus: tuple[str, ...], model: str) -> Path:
     return score(tmp_path_factory.mktemp("runs") / "a", corpus, model)
 
 
@@ -131,7 +131,7 @@ def test_none_leaves_no_table_and_the_winners_as_they_were(
 
 
 def test_no_data_set_is_large_enough(
-    corpus: tuple[str, ...], model: str, tmp_path: Path, shared_ray: None, capsys: pytest.CaptureFixture[str]
+    corpus: tuple[str, ...], model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = score(tmp_path / "b", corpus, model, k_per_dataset=7)
     assert rows_of(out) == []
@@ -141,7 +141,7 @@ def test_no_data_set_is_large_enough(
 
 
 def test_more_than_twenty_data_sets_are_refused_before_anything_is_scored(
-    model: str, tmp_path: Path, texts: list[str], shared_ray: None, capsys: pytest.CaptureFixture[str]
+    model: str, tmp_path: Path, texts: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     for number in range(21):
         lines = [{"text": f"{text} {number}"} for text in texts[:20]]
@@ -158,7 +158,7 @@ def test_more_than_twenty_data_sets_are_refused_before_anything_is_scored(
 
 
 def test_annotate_covers_them_and_mine_takes_the_winners_of_topk(
-    corpus: tuple[str, ...], model: str, tmp_path: Path, shared_ray: None
+    corpus: tuple[str, ...], model: str, tmp_path: Path
 ) -> None:
     """With a small baseline and sample, sentences that win only within their data set are annotated for that alone."""
     small = {"k": 2, "activation_sample": 3, "baseline_size": 20, "workers": 1, "no_tokens": True, "no_explain": True}

@@ -41,6 +41,7 @@ def test_lines_are_compared(expected: str, printed: str, is_shown: bool) -> None
     assert shows(expected, printed) == is_shown
 
 
+@pytest.mark.slow
 def test_the_tutorial_runs(
     call: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.conftest import ROOT
 
 KERNELS = """
@@ -21,6 +23,7 @@ for module in pkgutil.walk_packages(ops.__path__, "ops."):
 """
 
 
+@pytest.mark.slow
 def test_the_kernels_are_compiled_and_nothing_is_left(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", KERNELS],

@@ -17,8 +17,7 @@ WORDS = "so many words " * 400
         f"--config f: is not YAML (found {LONG!r}); it has topic",
         f"--config f: unknown key {WORDS!r}; it has topic",
         f'Invalid value "{WORDS}" for --k; it has topic',
-        f"--label {LONG}: {LONG!r} is no set; as in 'then than'; it has topic",
-        f"--label {WORDS}: the corpus's documents' labels aren't there; it has topic",
+        f"--label {WORDS}: the corpus's documents' labels aren't there, nor in 'then than'; it has topic",
         f"--label {' '.join(WORDS.split())}: none; it has topic",
     ],
 )
@@ -35,17 +34,14 @@ def test_what_is_of_usual_length_stays() -> None:
     assert error_line(said, [LONG]) == said
 
 
-def test_a_line_of_many_values_is_cut_in_the_middle() -> None:
+def test_a_line_of_many_values_is_cut_in_the_middle_and_an_error_that_says_nothing_is_named() -> None:
     found = error_line("--label a: " + ", ".join(map(str, range(10_000))) + "; give another")
     assert len(found) <= LINE_LENGTH + 5
     assert (found[:10], found[-14:]) == ("--label a:", "; give another")
+    assert error_line(KeyError()) == "KeyError"
 
 
 def test_a_command_is_never_cut() -> None:
     error = InputError(f"--out {LONG}: is damaged; run", f"python -m jobs.topk --out '{LONG}  {LONG}'")
     assert error_line(error) == f"--out {'x' * 197}...: is damaged; run {error.args[1]}"
     assert str(pickle.loads(pickle.dumps(error))) == str(error) == " ".join(error.args)
-
-
-def test_an_error_that_says_nothing_is_named() -> None:
-    assert error_line(KeyError()) == "KeyError"

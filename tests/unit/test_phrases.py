@@ -6,8 +6,6 @@ place that it finds is wrong, so that good English is not in its way.
 
 import ast
 import re
-from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -54,44 +52,26 @@ def _text(node: ast.AST) -> str | None:
     return None
 
 
-@cache
-def _strings(path: Path) -> tuple[list[str], list[str]]:
-    """Return the docstrings of a file, and its other texts of three words or more."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+def _texts(path: Path) -> list[str]:
+    """Return the prose of a page, or the docstrings of a file and its other texts of three words or more."""
+    source = path.read_text(encoding="utf-8")
+    if path.suffix == ".md":
+        return [_CODE.sub("", source)]
+    tree = ast.parse(source)
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    docstrings = [said for node in ast.walk(tree) if isinstance(node, documented) and (said := ast.get_docstring(node))]
+    docstrings = [ast.get_docstring(node) or "" for node in ast.walk(tree) if isinstance(node, documented)]
     loose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     inside = {id(v) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for v in node.values}
-    texts = [
-        said
-        for node in ast.walk(tree)
-        if id(node) not in loose | inside and (said := _text(node)) and len(said.split()) >= 3
-    ]
-    return docstrings, texts
+    others = [_text(node) or "" for node in ast.walk(tree) if id(node) not in loose | inside]
+    return docstrings + [said for said in others if len(said.split()) >= 3]
 
 
-def _places() -> Iterator[tuple[str, str]]:
-    """Return each part, and each file of it that is checked."""
-    for page in [*ROOT.glob("docs/*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]:
-        yield "docs", str(page.relative_to(ROOT))
-    for folder in ("jobs", "ops", "bench"):
-        for file in sorted((ROOT / folder).rglob("*.py")):
-            name = str(file.relative_to(ROOT))
-            yield "docstrings", name
-            yield "messages", name
-
-
-def _checked(part: str, name: str) -> list[str]:
-    path = ROOT / name
-    if part == "docs":
-        return phrases_in(_CODE.sub("", path.read_text(encoding="utf-8")))
-    docstrings, texts = _strings(path)
-    return [found for said in (docstrings if part == "docstrings" else texts) for found in phrases_in(said)]
-
-
-@pytest.mark.parametrize(("part", "name"), list(_places()))
-def test_phrases_that_are_hard_to_read_do_not_come_back(part: str, name: str) -> None:
-    assert _checked(part, name) == [], f"{name}: see INSTEAD in {Path(__file__).name} for what to write"
+def test_phrases_that_are_hard_to_read_do_not_come_back() -> None:
+    pages = [*ROOT.glob("docs/*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+    code = [path for folder in ("jobs", "ops", "bench") for path in sorted((ROOT / folder).rglob("*.py"))]
+    found = {path: [phrase for text in _texts(path) for phrase in phrases_in(text)] for path in pages + code}
+    offenders = {str(path.relative_to(ROOT)): phrases for path, phrases in found.items() if phrases}
+    assert offenders == {}, f"see INSTEAD in {Path(__file__).name} for what to write"
 
 
 def test_the_help_of_every_job_is_without_them() -> None:

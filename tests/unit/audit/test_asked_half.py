@@ -7,7 +7,7 @@ from ops.audit.fixed_prevalence import average_precision
 from ops.explain.answers import Answers
 from ops.explain.known_literals import KnownLiterals
 from ops.explain.score_card import ScoreCard
-from ops.patterns.occurrences import Occurrences
+from tests.unit.labelled_sentences import occurrences
 
 ROWS, LITERALS, SAMPLES, PARTS = 120, 7, 4, 3
 
@@ -20,19 +20,11 @@ def made(seed: int) -> tuple[AskedHalf, np.ndarray, np.ndarray, np.ndarray, np.n
     document = rng.integers(0, 15, ROWS)
     draws = np.concatenate([np.ones((15, 1)), rng.poisson(1, (15, SAMPLES))], 1).astype(np.uint8)
     rows = np.arange(0, ROWS, 2)
-    found = [np.flatnonzero(has[rows, literal]).astype(np.int32) for literal in range(LITERALS)]
-    matrix = KnownLiterals(
-        Occurrences(np.concatenate(found), np.cumsum([0, *map(len, found)], dtype=np.int64)), len(rows)
-    )
+    matrix = KnownLiterals(occurrences(has[rows]), len(rows))
     counts = rng.random(len(rows)) < 0.8
     division = Division("x", tuple("abc"), np.array([0, 0, 1], np.int32), part, np.ones(PARTS))
     asked = AskedHalf(division, rows, matrix, counts, document, draws)
     return asked, has, part, document, draws
-
-
-def answers(has: np.ndarray) -> Answers:
-    found = [np.flatnonzero(own).astype(np.int32) for own in has.T]
-    return Answers.of(Occurrences(np.concatenate(found), np.cumsum([0, *map(len, found)], dtype=np.int64)), len(has))
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -45,7 +37,7 @@ def test_precisions_are_those_of_sentence_by_sentence(seed: int, literals: list[
     if len(literals) == 3:
         weights[2] = -weights[0]  # a sentence with both scores as one with neither
     card = ScoreCard(np.array(literals, np.int64), weights, -1.25, 0.0, [], -1, False)
-    found = asked.precisions(card, 0, asked.winners(winners, winners), answers(has))
+    found = asked.precisions(card, 0, asked.winners(winners, winners), Answers.of(occurrences(has), len(has)))
     score = np.round(has[:, literals] @ weights, 6)
     others = np.setdiff1d(asked.rows, winners)
     for own in range(PARTS):

@@ -10,9 +10,7 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from ops.audit import verdict
 from ops.audit.audit_figures import draw_audit, illusion_figure, transfer_figure
-from ops.show import audit_findings
 from ops.show.audit_findings import AuditedRun
 from ops.show.transfers import Transfers, sum_transfers
 from ops.storage.store import Store
@@ -54,21 +52,17 @@ def test_each_cell_has_its_number_and_the_diagonal_that_of_halves() -> None:
     assert len([p for p in figure.axes[0].patches if isinstance(p, Rectangle)]) == 3
     permuted = given["permuted"].ratios()
     assert cells(figure, 1) == {(i, j): f"{permuted[i, j]:.2f}" for i in range(3) for j in range(3) if i != j}
+    without = transfer_figure(sums(3, controls=False), "m")
+    assert all(i != j for i, j in cells(without, 0))
+    assert "halves" not in " ".join(t.get_text() for t in without.texts)
     labels = [label.get_text() for label in figure.axes[0].get_xticklabels()]
     gains = given["neurons"].below.sum(0) / (4 * 2)
     assert labels == [f"{name}\n{gain:.3f}" for name, gain in zip(NAMES, gains, strict=True)]
 
 
-@pytest.mark.parametrize("controls", [True, False])
-@pytest.mark.parametrize("datasets", [2, 3, 6, 8, 20])
+@pytest.mark.parametrize(("datasets", "controls"), [(2, True), (3, False), (8, True), (20, True), (20, False)])
 def test_the_matrix_can_be_printed(datasets: int, controls: bool) -> None:
     check_print(transfer_figure(sums(datasets, controls), "some-model"), "some-model")
-
-
-def test_without_halves_the_diagonal_is_empty_and_nothing_is_said_of_them() -> None:
-    figure = transfer_figure(sums(3, controls=False), "m")
-    assert all(i != j for i, j in cells(figure, 0))
-    assert "halves" not in " ".join(t.get_text() for t in figure.texts)
 
 
 def test_the_illusion_s_median_and_quartiles_are_drawn_by_layer() -> None:
@@ -92,26 +86,19 @@ def test_the_illusion_s_median_and_quartiles_are_drawn_by_layer() -> None:
         np.testing.assert_allclose(ends, [own[[0, 2]] for own in expected])
 
 
-@pytest.mark.parametrize(("layers", "controls"), [(1, True), (12, True), (3, False), (48, True)])
+@pytest.mark.parametrize(("layers", "controls"), [(1, True), (3, False), (48, True)])
 def test_the_illusion_can_be_printed(layers: int, controls: bool) -> None:
     figure = illusion_figure(illusions(layers, controls), "some-model")
     check_print(figure, "some-model")
     check_inside(figure)
 
 
-def test_files_are_the_same_each_time_and_none_without_explained_neurons(tmp_path: Path) -> None:
+def test_there_are_files_and_none_without_explained_neurons(tmp_path: Path) -> None:
     own = sums(3)
-    run = AuditedRun(np.arange(4), 4, own, illusions(2), own["neurons"])
-    for name in "ab":
-        found = draw_audit(Store(str(tmp_path / name)), run, "m")
-        kinds = ("png", "pdf", "svg")
-        assert sorted(found) == sorted(f"audit/figures/{f}.{k}" for f in ("illusion", "transfer") for k in kinds)
-    for file in found:
-        assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
+    found = draw_audit(Store(str(tmp_path)), AuditedRun(np.arange(4), 4, own, illusions(2), own["neurons"]), "m")
+    kinds = ("png", "pdf", "svg")
+    assert sorted(found) == sorted(f"audit/figures/{f}.{k}" for f in ("illusion", "transfer") for k in kinds)
+    assert all((tmp_path / file).stat().st_size for file in found)
     nothing = {"neurons": table("audit/neurons", [])}
     none = {"neurons": sum_transfers(table("audit/portability", []))}
     assert draw_audit(Store(str(tmp_path)), AuditedRun(np.zeros(0, np.int64), 4, none, nothing, None)) == []
-
-
-def test_verdicts_are_called_the_same_where_they_are_shown() -> None:
-    assert sorted(audit_findings.VERDICTS) == sorted(verdict.VERDICTS)

@@ -7,6 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ops.audit.dataset_winners import read_dataset_winners
+from ops.schema import schema
 from ops.storage.store import Store
 from ops.topk.neurons import Neurons
 
@@ -21,15 +22,7 @@ def run(tmp_path: Path) -> Store:
         for pole, winners in (("bottom", [3, 0, 4, 2, 6]), ("top", [7, 1, 5, *range(8, 30)]))
         for rank, row in enumerate(winners)
     ]
-    layout = pa.schema(
-        [
-            ("layer", pa.int16()),
-            ("unit", pa.int32()),
-            ("pole", pa.string()),
-            ("rank", pa.int32()),
-            ("sent_id", pa.int64()),
-        ]
-    )
+    layout = pa.schema([field for field in schema("topk") if field.name in rows[0]])
     for table in ("topk", "topk_by_dataset"):
         (tmp_path / table).mkdir()
         pq.write_table(pa.Table.from_pylist(rows, layout), tmp_path / table / "part-00000.parquet", row_group_size=7)

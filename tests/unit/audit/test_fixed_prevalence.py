@@ -37,14 +37,3 @@ def test_it_is_that_of_scikit_learn_with_weights() -> None:
     counts = np.array([[np.sum((score == s) & own) for s in range(4, -1, -1)] for own in (winner, ~winner)], np.int32)
     found = average_precision(counts[0][:, None], counts[1][:, None])[0]
     assert found == pytest.approx(average_precision_score(winner, score, sample_weight=weight))
-
-
-def test_a_score_that_says_nothing_has_the_prevalence_and_a_perfect_one_has_1() -> None:
-    nothing, perfect = np.array([[7, 5]], np.int32), np.array([[4, 4], [0, 0]], np.int32)
-    assert average_precision(nothing, nothing).tolist() == pytest.approx([PREVALENCE, PREVALENCE])
-    assert average_precision(perfect, perfect[::-1].copy()).tolist() == [1.0, 1.0]
-
-
-def test_sizes_do_not_matter_but_shares_do() -> None:
-    hits, others = np.array([[3], [7]], np.int32), np.array([[10], [990]], np.int32)
-    assert average_precision(hits, others) == pytest.approx(average_precision(hits * 4, others * 9))

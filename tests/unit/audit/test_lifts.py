@@ -63,6 +63,14 @@ def test_a_literal_found_alike_everywhere_is_global_and_one_found_once_local() -
     once = lifts(counted([(60.0, 100.0, 400.0, 4_000.0), *[(10.0, 100.0, 400.0, 4_000.0)] * 3]))
     assert once.significant.tolist() == [True, False, False, False]
     assert once.verdict(2.0) == "local"
+    for significant, q_p, i2, expected in (
+        ([True, True, False], 0.5, 0.2, "local"),  # in two data sets alone
+        ([True] * 3, 0.5, 0.2, "global"),
+        ([True] * 3, 0.01, 0.5, "local"),
+    ):
+        zeros = np.zeros(3)
+        own = Lifts(zeros, zeros, zeros, np.array(significant), 1.0, q_p, i2, Interval(3.0, 2.0, 4.0))
+        assert own.verdict(3.0) == expected
 
 
 def test_a_data_set_without_the_literal_says_nothing_and_none_of_few_winners_little() -> None:
@@ -83,6 +91,7 @@ def test_documents_of_several_sentences_widen_intervals() -> None:
     assert together.high[0] - together.low[0] > 1.8 * (alone.high[0] - alone.low[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("winners", "share", "lift"), [(100, 0.05, 3.0), (100, 0.2, 1.0)])
 def test_intervals_hold_the_truth_as_often_as_they_say(winners: int, share: float, lift: float) -> None:
     rng, simulations = np.random.default_rng(0), 2_000
@@ -100,14 +109,3 @@ def test_intervals_hold_the_truth_as_often_as_they_say(winners: int, share: floa
         differ += found.q_p < 0.05
     assert 0.93 <= held / simulations <= 0.97
     assert differ / simulations == pytest.approx(0.05, abs=0.03)
-
-
-def test_the_verdict_needs_three_data_sets() -> None:
-    sure = Interval(3.0, 2.0, 4.0)
-    both = np.array([True, True, False])
-    own = Lifts(np.zeros(3), np.zeros(3), np.zeros(3), both, 1.0, 0.5, 0.2, sure)
-    assert own.verdict(3.0) == "local"
-    three = Lifts(np.zeros(3), np.zeros(3), np.zeros(3), np.ones(3, np.bool_), 1.0, 0.5, 0.2, sure)
-    assert three.verdict(3.0) == "global"
-    apart = Lifts(np.zeros(3), np.zeros(3), np.zeros(3), np.ones(3, np.bool_), 9.0, 0.01, 0.5, sure)
-    assert apart.verdict(3.0) == "local"

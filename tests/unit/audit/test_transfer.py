@@ -43,6 +43,8 @@ def test_where_the_own_card_gains_nothing_for_sure_there_is_nothing_to_be_transf
     assert math.isnan(second.value)
     assert math.isnan(second.low)
     assert found.beats_random().tolist() == [True, False]
+    alone = precisions([[0.5]], [[0.1]])
+    assert math.isnan(alone.transfer(alone.pairs).value)
 
 
 def test_only_pairs_of_one_group_count_and_undefined_ones_do_not() -> None:
@@ -52,11 +54,6 @@ def test_only_pairs_of_one_group_count_and_undefined_ones_do_not() -> None:
     found = precisions(own.tolist(), np.full((4, 4), 0.1).tolist(), 0.001, group=2)
     assert np.argwhere(found.pairs).tolist() == [[0, 1], [1, 0], [3, 2]]
     assert found.transfer(found.pairs).value == pytest.approx(0.4)
-
-
-def test_of_no_pair_nothing_is_said() -> None:
-    found = precisions([[0.5]], [[0.1]])
-    assert math.isnan(found.transfer(found.pairs).value)
 
 
 def test_findings_of_nothing_are_rare() -> None:
@@ -75,6 +72,7 @@ def counted(rng: np.random.Generator, sentences: int, shares: Float64s, together
     return (together * np.concatenate([documents[:, None], drawn], 1)).astype(np.int32)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("winners", "others", "sizes"), [(48, 800, (1, 2)), (100, 4_000, (2, 4))])
 def test_intervals_hold_the_truth_as_often_as_they_say(winners: int, others: int, sizes: tuple[int, int]) -> None:
     rng, parts, keeps, simulations = np.random.default_rng(0), 3, 0.5, 2_000

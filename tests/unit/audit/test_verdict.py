@@ -16,8 +16,3 @@ def test_the_rules_in_their_order() -> None:
         else:
             assert own == ("local" if found else "none")
         assert own in VERDICTS
-
-
-def test_five_of_six_are_three_quarters_and_four_are_not() -> None:
-    given = {"eta_squared": 0.0, "any_lift": True, "datasets": 6, "found": 6}
-    assert [verdict(ported=ported, **given) for ported in (4, 5)] == ["local", "global"]  # type: ignore[arg-type]

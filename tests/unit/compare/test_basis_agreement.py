@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from scipy.stats import kurtosis, ortho_group, skew
 
-from ops.compare.activation_vectors import unit_vectors
 from ops.compare.basis_agreement import basis_agreement, unit_properties
 from ops.sampling import random_rotation
 
@@ -60,14 +59,3 @@ def test_a_property_of_units_fades_under_rotation_and_what_the_stream_carries_do
     shared = [own[0], 3 * own[0] + 0.1 * RNG.normal(size=own[0].shape)]
     q = random_rotation(units, RNG)
     assert agreement([layer @ q for layer in shared], "means:words_per_sentence:top") > 0.8
-
-
-def test_unit_vectors_give_pearson_s_correlation_and_nothing_for_a_constant() -> None:
-    values = RNG.normal(size=(50, 6)) * 1e3 + 1e4
-    values[:, 2] = 0.1
-    vectors = unit_vectors(values.astype(np.float32))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        expected = np.nan_to_num(np.corrcoef(values.astype(np.float32).T))
-    expected[2], expected[:, 2] = 0, 0
-    np.testing.assert_allclose(vectors @ vectors.T, expected, atol=1e-5)
-    assert not vectors[2].any()

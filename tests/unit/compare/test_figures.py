@@ -1,10 +1,8 @@
-from pathlib import Path
-
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from ops.compare.dimension_figures import draw_dimensions, draw_distances, draw_units
+from ops.compare.dimension_figures import draw_distances, draw_units
 from ops.compare.diversity_figures import curves_figure
 from ops.compare.group_figures import draw_maps, draw_quality
 from ops.compare.match_figures import universal_figure
@@ -13,7 +11,6 @@ from ops.compare.run_score_figures import SHOWN, distributions_figure, shares_fi
 from ops.compare.run_scores import Values, compared_rows
 from ops.compare.shift_figures import shift_figure
 from ops.schema import schema
-from ops.storage.store import Store
 from tests.unit.figure_letters import check_inside, check_print
 
 RNG = np.random.default_rng(0)
@@ -24,13 +21,47 @@ def table(name: str, rows: list[dict[str, object]]) -> pa.Table:
     return pa.Table.from_pylist(rows, schema(name))
 
 
-def rotated() -> pa.Table:
-    rows: list[dict[str, object]] = []
-    for a, b in ((1, 2), (1, 3), (2, 3)):
-        ends = {"rotated_low": 0.1, "rotated_high": 0.4, "rotations": 9, "p_value": 0.5, "q_value": 0.6}
-        row = {"property": "neurons:mean", "layer_a": a, "layer_b": b, "correlation": 1 / (b - a), "rotated_mean": 0.3}
-        rows.append({**row, **ends})
+NULL = {"rotated_mean": 0.3, "rotated_low": 0.1, "rotated_high": 0.4, "rotations": 9, "p_value": 0.5, "q_value": 0.6}
+
+
+def rotated(layers: int = LAYERS, properties: tuple[str, ...] = ("neurons:mean",)) -> pa.Table:
+    rows: list[dict[str, object]] = [
+        {"property": name, "layer_a": a, "layer_b": b, "correlation": 1 / (b - a), **NULL}
+        for name in properties
+        for a in range(1, layers)
+        for b in range(a + 1, layers + 1)
+    ]
     return table("compare/rotated", rows)
+
+
+def diversity(layers: int, clusters: tuple[int, ...]) -> pa.Table:
+    rows: list[dict[str, object]] = [
+        {"layer": layer, "clusters": k, "sse": 60.0 * layer / k, "n": 30, "n_distinct": 20, "seed": 0}
+        | {"sse_per_point": 2.0 * layer / k, "sse_of_uniform": 120.0 / k}
+        for layer in range(1, layers + 1)
+        for k in clusters
+    ]
+    return table("compare/diversity", rows)
+
+
+def nearest(layers: int, reaches: tuple[str, ...]) -> pa.Table:
+    names = [n for n in schema("compare/nearest").names if n not in ("layer", "reach", "n")]
+    rows: list[dict[str, object]] = [
+        {"layer": layer, "reach": reach, "n": 5, **{name: 0.1 * i for i, name in enumerate(names)}}
+        for layer in range(1, layers + 1)
+        for reach in reaches
+    ]
+    return table("compare/nearest", rows)
+
+
+def shifts(layers: int, text_sets: tuple[str, ...]) -> pa.Table:
+    ends = {f"{d}_{end}": value for d in ("manhattan", "euclidean") for end, value in (("low", 1.0), ("high", 3.0))}
+    rows: list[dict[str, object]] = [
+        {"text_set": name, "layer": layer, "n": 5, "manhattan": 2.0, "euclidean": 1.5, **ends}
+        for name in text_sets
+        for layer in range(layers + 1)
+    ]
+    return table("compare/shift_layers", rows)
 
 
 def test_the_heat_map_shows_the_units_asked_for_standardised_in_their_layer() -> None:
@@ -52,23 +83,8 @@ def test_agreement_is_drawn_by_how_far_layers_are_apart() -> None:
     np.testing.assert_allclose(np.asarray(panel.lines[1].get_ydata()), [0.3, 0.3], rtol=1e-6)
 
 
-def test_files_are_the_same_each_time(tmp_path: Path) -> None:
-    properties = {"neurons:mean": RNG.normal(size=LAYERS * UNITS)}
-    for name in "ab":
-        found = draw_dimensions(Store(str(tmp_path / name)), properties, (UNITS,) * LAYERS, rotated(), (5, 9))
-    assert len(found) == 6
-    for name in found:
-        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
-
-
 def test_curves_show_error_per_winner_and_over_uniform_sentences() -> None:
-    rows: list[dict[str, object]] = [
-        {"layer": layer, "clusters": k, "sse": 60.0 * layer / k, "n": 30, "n_distinct": 20, "seed": 0}
-        | {"sse_per_point": 2.0 * layer / k, "sse_of_uniform": 120.0 / k}
-        for layer in (1, 2)
-        for k in (1, 10)
-    ]
-    left, right = curves_figure(table("compare/diversity", rows), "m").axes
+    left, right = curves_figure(diversity(2, (1, 10)), "m").axes
     np.testing.assert_allclose(np.asarray(left.lines[0].get_xydata()), [[1, 2], [10, 0.2]], rtol=1e-6)
     np.testing.assert_allclose(np.asarray(right.lines[1].get_ydata()), [1, 1])
 
@@ -97,60 +113,23 @@ def test_maps_show_the_chosen_layer_and_quality_leaves_out_what_is_undefined() -
 
 @pytest.mark.parametrize("reaches", [("within", "across"), ("within",)])
 def test_nearest_neurons_stand_beside_their_nulls(reaches: tuple[str, ...]) -> None:
-    names = [n for n in schema("compare/nearest").names if n not in ("layer", "reach", "n")]
-    rows: list[dict[str, object]] = [
-        {"layer": layer, "reach": reach, "n": 5, **{name: 0.1 * i for i, name in enumerate(names)}}
-        for layer in (1, 2)
-        for reach in reaches
-    ]
-    panels = nearest_figure(table("compare/nearest", rows)).axes
+    panels = nearest_figure(nearest(2, reaches)).axes
     assert len(panels) == 2 * len(reaches)
     assert [len(panel.lines) for panel in panels[:2]] == [3, 2]
 
 
 def test_shifts_have_a_bar_a_text_set_and_a_line_over_layers() -> None:
-    ends = {f"{d}_{end}": value for d in ("manhattan", "euclidean") for end, value in (("low", 1.0), ("high", 3.0))}
-    rows: list[dict[str, object]] = [
-        {"text_set": name, "layer": layer, "n": 5, "manhattan": 2.0, "euclidean": 1.5, **ends}
-        for name in ("a", "b")
-        for layer in (0, 1, 2)
-    ]
-    panels = shift_figure(table("compare/shift_layers", rows), "m", "other").axes
+    panels = shift_figure(shifts(2, ("a", "b")), "m", "other").axes
     assert [patch.get_height() for patch in panels[0].patches] == [2, 2]
     assert [np.asarray(line.get_ydata()).tolist() for line in panels[1].lines] == [[2, 2], [2, 2]]
     assert len(panels[1].collections) == 2, "a band each"
-    many = [{**row, "text_set": f"{row['text_set']}{i}"} for row in rows for i in range(5)]
-    panels = shift_figure(table("compare/shift_layers", many), "m", "other").axes
+    panels = shift_figure(shifts(2, tuple("abcdefghij")), "m", "other").axes
     assert (len(panels[0].patches), len(panels[1].lines)) == (10, 6)
 
 
 def test_figures_can_be_printed() -> None:
     properties = {f"means:words_per_sentence:{i}": RNG.normal(size=(12, UNITS)) for i in range(4)}
-    far = [
-        {"property": name, "layer_a": a, "layer_b": b, "correlation": 0.5, "rotated_mean": 0.3, "rotated_low": 0.1}
-        | {"rotated_high": 0.4, "rotations": 9, "p_value": 0.5, "q_value": 0.6}
-        for name in ("neurons:mean", "neurons:std", "means:words_per_sentence:top", "means:verbs_per_sentence:top")
-        for a in range(1, 12)
-        for b in range(a + 1, 13)
-    ]
-    curves: list[dict[str, object]] = [
-        {"layer": layer, "clusters": k, "sse": 60.0 * layer / k, "n": 30, "n_distinct": 20, "seed": 0}
-        | {"sse_per_point": 2.0 * layer / k, "sse_of_uniform": 120.0 / k}
-        for layer in range(1, 13)
-        for k in (1, 2, 5, 10, 20, 50, 100)
-    ]
-    names = [n for n in schema("compare/nearest").names if n not in ("layer", "reach", "n")]
-    near: list[dict[str, object]] = [
-        {"layer": layer, "reach": reach, "n": 5, **{name: 0.1 * i for i, name in enumerate(names)}}
-        for layer in range(1, 13)
-        for reach in ("within", "across")
-    ]
-    ends = {f"{d}_{end}": value for d in ("manhattan", "euclidean") for end, value in (("low", 1.0), ("high", 3.0))}
-    moved: list[dict[str, object]] = [
-        {"text_set": name, "layer": layer, "n": 5, "manhattan": 2.0, "euclidean": 1.5, **ends}
-        for name in ("news train", "news test", "tweets", "another set of texts")
-        for layer in range(13)
-    ]
+    far = ("neurons:mean", "neurons:std", "means:words_per_sentence:top", "means:verbs_per_sentence:top")
     own = {"n": 5, "rand_index": 0.5, "rand_index_of_shuffled": 0.1, "silhouette": 0.5, "silhouette_of_shuffled": 0.1}
     quality: list[dict[str, object]] = [
         {"layer": 1, "groups": number, "grouped": grouped, **own}
@@ -167,11 +146,11 @@ def test_figures_can_be_printed() -> None:
     for figure in (
         draw_units(properties, (5, 35), "some-model"),
         draw_maps(groups, 2, "some-model"),
-        draw_distances(table("compare/rotated", [dict(row) for row in far]), "some-model"),
-        curves_figure(table("compare/diversity", curves), "some-model"),
+        draw_distances(rotated(12, far), "some-model"),
+        curves_figure(diversity(12, (1, 2, 5, 10, 20, 50, 100)), "some-model"),
         draw_quality(table("compare/group_quality", quality), "some-model"),
-        nearest_figure(table("compare/nearest", near), "some-model"),
-        shift_figure(table("compare/shift_layers", moved), "some-model", "other"),
+        nearest_figure(nearest(12, ("within", "across")), "some-model"),
+        shift_figure(shifts(12, ("news train", "news test", "tweets", "another set of texts")), "some-model", "other"),
     ):
         check_print(figure, "some-model")
         check_inside(figure)

@@ -48,15 +48,10 @@ def test_shuffling_keeps_each_neuron_s_values() -> None:
     assert not np.array_equal(shuffled, VALUES)
 
 
-@pytest.mark.parametrize("points", [1, 3, 4, 60])
-def test_every_point_has_a_place_on_the_map(points: int) -> None:
-    places = project(VALUES.T[:points], 0)
-    assert places.shape == (points, 2)
-    assert np.isfinite(places).all()
-
-
 def test_planted_groups_are_apart_on_the_map() -> None:
-    assert silhouette_score(project(VALUES.T, 0), TRUTH) > 0.5
+    places = project(VALUES.T, 0)
+    assert places.shape == (GROUPS * EACH, 2)
+    assert silhouette_score(places, TRUTH) > 0.5
 
 
 def test_a_planted_trait_comes_first() -> None:
@@ -68,27 +63,20 @@ def test_a_planted_trait_comes_first() -> None:
     traits = pa.table({"pole": ["top"] * len(names), "kind": ["word"] * len(names), "trait": names})
     rows = trait_rows(np.array(owner), traits, TRUTH.astype(np.int32)).to_pylist()
     (first,) = (row for row in rows if (row["group"], row["rank"]) == (2, 1))
-    assert (first["trait"], first["count"], first["n"], first["share"], first["other_share"]) == (
-        "of two",
-        15,
-        15,
-        1,
-        0,
-    )
+    assert (first["trait"], first["count"], first["n"]) == ("of two", 15, 15)
+    assert (first["share"], first["other_share"]) == (1, 0)
     assert first["g2"] == pytest.approx(float(signed_g2(15, 15, 0, 45)), rel=1e-6)
     assert first["q_value"] < 1e-6
     assert all(row["trait"] != "common" for row in rows)
     assert all(row["g2"] > 0 and row["rank"] <= MOST_TRAITS for row in rows)
 
 
-@pytest.mark.parametrize("points", [1, 3, 4, 20])
-@pytest.mark.parametrize("dimensions", [1, 2])
-@pytest.mark.parametrize("alike", [True, False])
-def test_points_that_are_alike_or_of_one_dimension_have_places_too(points: int, dimensions: int, alike: bool) -> None:
-    given = np.ones((points, dimensions)) if alike else RNG.normal(size=(points, dimensions))
-    places = project(given, 0)
-    assert places.shape == (points, 2)
-    assert np.isfinite(places).all()
+@pytest.mark.parametrize(("points", "dimensions"), [(1, 2), (3, 2), (4, 2), (20, 2), (4, 1), (20, 1)])
+def test_points_few_alike_or_of_one_dimension_have_places_too(points: int, dimensions: int) -> None:
+    for given in (np.ones((points, dimensions)), RNG.normal(size=(points, dimensions))):
+        places = project(given, 0)
+        assert places.shape == (points, 2)
+        assert np.isfinite(places).all()
 
 
 def test_a_group_that_the_sample_misses_has_no_silhouette() -> None:
@@ -100,7 +88,6 @@ def test_a_group_that_the_sample_misses_has_no_silhouette() -> None:
 
 
 def test_a_seed_may_be_larger_than_those_of_scikit_learn() -> None:
-    values, _ = planted()
-    assert group(values.T, GROUPS, 10**14).max() == GROUPS - 1
-    assert project(values.T, 10**14).shape == (GROUPS * EACH, 2)
-    assert grouping_quality(values.T, GROUPS, [2**32 - 1, 2**32]).silhouette is not None
+    assert group(VALUES.T, GROUPS, 10**14).max() == GROUPS - 1
+    assert project(VALUES.T, 10**14).shape == (GROUPS * EACH, 2)
+    assert grouping_quality(VALUES.T, GROUPS, [2**32 - 1, 2**32]).silhouette is not None

@@ -30,11 +30,10 @@ def test_all_distinct_sentences_are_kept_where_there_are_few() -> None:
     assert table["n_tokens"].to_pylist() == [len(t) for t in TEXTS]
 
 
-@pytest.mark.parametrize("size", [1, 7, 300])
-def test_a_sample_depends_on_the_texts_and_the_seed_alone(size: int) -> None:
+def test_a_sample_depends_on_the_texts_and_the_seed_alone() -> None:
     expected = sample_sentences(blocks(TEXTS, 50), 40, 0)[0]
-    shuffled = list(np.random.default_rng(size).permutation([*TEXTS, *TEXTS]))
-    found = sample_sentences(blocks([str(t) for t in shuffled], size), 40, 0)[0]
+    shuffled = list(np.random.default_rng(0).permutation([*TEXTS, *TEXTS]))
+    found = sample_sentences(blocks([str(t) for t in shuffled], 7), 40, 0)[0]
     assert set(found["text"].to_pylist()) == set(expected["text"].to_pylist())
     assert len(found) == 40
     assert set(sample_sentences(blocks(TEXTS, 50), 40, 1)[0]["text"].to_pylist()) != set(expected["text"].to_pylist())

@@ -8,14 +8,11 @@ def sample(ids: list[list[int]]) -> list[Tokens]:
     return [Tokens(own, [0] * len(own), False) for own in ids]
 
 
-def test_where_every_token_is_new_they_grow_with_the_sentences_up_to_the_vocabulary() -> None:
+def test_they_grow_with_the_sentences_up_to_the_vocabulary_where_tokens_are_new() -> None:
     own = sample([[2 * i, 2 * i + 1] for i in range(10)])
     assert distinct_tokens(own, 10, 1_000) == 20
     assert distinct_tokens(own, 40, 1_000) == 80
     assert distinct_tokens(own, 40, 50) == 50
-
-
-def test_where_none_is_new_they_do_not_grow() -> None:
     assert distinct_tokens(sample([[1, 2, 3]] * 10), 1_000_000, 30_522) == 3
 
 

@@ -8,22 +8,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ops.schema import schema
+from tests.unit.show.made_up_rows import write_tables
 
 Row = dict[str, Any]
 
 SENTENCES, SCORED = 240, 600
-TAG_OF = {
-    "exam": "NN",
-    "see": "VB",
-    "for": "IN",
-    "the": "DT",
-    "The": "DT",
-    "a.b": "NN",
-    "?": ".",
-    "-": "HYPH",
-    ",": ",",
-}
+TAG_OF = {"exam": "NN", "see": "VB", "for": "IN", "the": "DT", "The": "DT", "a.b": "NN"}
+TAG_OF |= {"?": ".", "-": "HYPH", ",": ","}
 GAPS = {"word": 1, "tag": 2}
 # Layer 2, unit 8 has literals that SQL can look up; unit 9 has a subtree too, and a higher F1.
 WEIGHTS: list[tuple[str, list[str], float]] = [
@@ -122,17 +113,11 @@ def write_run(folder: Path, measured: dict[int, Row]) -> None:
         ],
         "topk": topk,
     }
-    for name, rows in tables.items():
-        _write(folder / name, pa.Table.from_pylist(rows, schema(name)))
+    write_tables(folder, {**tables, "neurons": [{"layer": 2, "unit": unit, "n": SCORED} for unit in cards]})
     is_winner = {row["sent_id"] for row in topk}
+    (folder / "sentences").mkdir()
     given_rows = [row | {"is_winner": row["sent_id"] in is_winner} for row in sentences()]
-    _write(folder / "sentences", pa.Table.from_pylist(given_rows))
-    _write(folder / "neurons", pa.Table.from_pylist([{"layer": 2, "unit": unit, "n": SCORED} for unit in cards]))
+    pq.write_table(pa.Table.from_pylist(given_rows), folder / "sentences" / "part-00000.parquet")
     options = {f"{kind}_max_gap": gap for kind, gap in GAPS.items()}
     options |= {"word_case": "keep", "punctuation": "drop", "subtree_root": "keep"}  # type: ignore[dict-item]
     (folder / "run.json").write_text(json.dumps({"stages": {"mine": {"config": options}}}), "utf-8")
-
-
-def _write(folder: Path, table: pa.Table) -> None:
-    folder.mkdir(parents=True)
-    pq.write_table(table, folder / "part-00000.parquet")

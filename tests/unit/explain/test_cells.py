@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
@@ -9,7 +9,6 @@ from tests.unit.labelled_sentences import occurrences
 
 
 @given(st.integers(0, 30), st.integers(0, 5), st.integers(0, 2**16))
-@settings(max_examples=60)
 def test_cells_are_the_distinct_rows(n: int, literals: int, seed: int) -> None:
     has = np.random.default_rng(seed).random((n, literals)) < 0.4
     order = np.random.default_rng(seed).permutation(literals)
@@ -22,7 +21,6 @@ def test_cells_are_the_distinct_rows(n: int, literals: int, seed: int) -> None:
 
 
 @given(st.integers(1, 5), st.integers(0, 2**16), st.sampled_from([1.0, 30.0, 800.0]))
-@settings(max_examples=60, deadline=None)
 def test_the_fit_is_that_of_expanded_rows(literals: int, seed: int, each: float) -> None:
     rng = np.random.default_rng(seed)
     has = rng.random((400, literals)) < rng.uniform(0.02, 0.6, literals)

@@ -28,22 +28,19 @@ def test_each_tenth_has_its_sentences() -> None:
     assert keys == sorted(set(keys))
     _, counts = np.unique(np.stack([rows.unit, rows.quantile]), axis=1, return_counts=True)
     assert (counts == 5).all()
+    # Equal activations are drawn from all of the sample.
+    values = np.append(np.zeros(N - 1, np.float32), np.float32(1))[:, None]
+    equal = examples(values, IDS, seed=0, each=10)
+    assert len(set(equal.sent_id.tolist())) == 100
+    low = np.searchsorted(IDS, equal.sent_id[equal.quantile == 0])
+    assert low.min() < N / 3
+    assert low.max() > 2 * N / 3
 
 
 def test_a_draw_depends_on_the_seed_and_not_on_the_other_units() -> None:
     rows, alone = examples(VALUES, IDS, seed=1), examples(VALUES[:, 3:4], IDS, seed=1)
     np.testing.assert_array_equal(rows.sent_id[rows.unit == 3], alone.sent_id)
     assert (examples(VALUES, IDS, seed=2).sent_id != rows.sent_id).any()
-
-
-def test_equal_activations_are_drawn_from_all_of_the_sample() -> None:
-    values = np.zeros((N, 1), np.float32)
-    values[-1] = 1.0
-    rows = examples(values, IDS, seed=0, each=10)
-    assert len(set(rows.sent_id.tolist())) == 100
-    low = np.searchsorted(IDS, rows.sent_id[rows.quantile == 0])
-    assert low.min() < N / 3
-    assert low.max() > 2 * N / 3
 
 
 @pytest.mark.parametrize(("n", "expected"), [(0, 0), (1, 1), (9, 9), (37, 37), (49, 49), (51, 50)])

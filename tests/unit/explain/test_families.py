@@ -76,14 +76,6 @@ def test_families_are_those_of_brute_force(seed: int) -> None:
     assert 1 < found.is_leader.sum() < len(rows)
 
 
-def test_the_sign_of_a_correlation_decides_the_pole() -> None:
-    neuron, pole = np.array([8, 8, 9, 9]), np.array([0, 1, 0, 1])
-    found = families(neuron, pole, np.array([0.1, 0.5, 0.4, 0.2]), all_pairs(0.99))
-    assert found.family.tolist() == [1, 0, 0, 1]
-    assert found.is_leader.tolist() == [False, True, False, True]
-    np.testing.assert_allclose(found.correlation, [-1, 1, -1, 1], atol=1e-5)
-
-
 def test_without_pairs_or_rows() -> None:
     none = Pairs.joined([])
     alone = families(np.array([4, 2]), np.array([1, 0]), np.array([0.1, 0.2]), none)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ops.explain.hard_negatives import hard_negatives, sample_scores
 from ops.explain.score_card import ScoreCard
 from ops.explain.set_explainer import Own
-from ops.patterns.occurrences import Occurrences
+from tests.unit.labelled_sentences import occurrences
 
 # Few values, so that scores and activations are often equal.
 sentence = st.tuples(
@@ -66,12 +66,8 @@ def test_scores_follow_from_literals_of_the_pool_and_of_the_neuron_alone(literal
     pool = np.array([[1, 0, 0, 1], [0, 1, 1, 0], [0, 0, 0, 1]], bool)
     places = np.array([-1, 0, 1, -1, 2, 3], np.int32)
     alone = np.array([[1, 1, 0, 1, 0, 1], [1, 0, 1, 0, 1, 0]], bool)
-    own = Own(np.zeros(2, bool), np.zeros(2, np.int64), occurrences(alone), lambda _: occurrences(alone[:, :0]))
+    own = Own(np.zeros(2, bool), np.zeros(2, np.int64), occurrences(alone.T), lambda _: occurrences(alone[:, :0].T))
     every = np.concatenate((pool, alone[:, places >= 0]))
     asked = card(*literals)
     wanted = [0.5 + sum(w for w, i in zip(asked.weights, literals, strict=True) if every[i, at]) for at in range(4)]
-    assert sample_scores(asked, occurrences(pool), own, places, 4).tolist() == wanted
-
-
-def occurrences(has: Any) -> Occurrences:
-    return Occurrences(np.nonzero(has)[1].astype(np.int32), np.cumsum([0, *has.sum(1)]))
+    assert sample_scores(asked, occurrences(pool.T), own, places, 4).tolist() == wanted

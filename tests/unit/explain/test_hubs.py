@@ -21,13 +21,3 @@ def test_hubs_of_each_family_are_those_of_brute_force(
     own = {number for number in family if number < len(winners)}
     expected = [row for row in range(8) if sum(row in w for n, w in enumerate(winners) if n not in own) > most]
     assert found.of(np.array(sorted(own), np.int64)).tolist() == expected
-
-
-def test_a_neuron_is_not_to_blame_for_what_its_own_family_wins() -> None:
-    wins = np.array([4, 4], np.int32)
-    # Sentence 0 is won by neurons 0 to 3, which are one family; sentence 1 by neurons 2 to 5.
-    winners = np.array([0, 1, 2, 3, 2, 3, 4, 5]), np.array([0, 0, 0, 0, 1, 1, 1, 1])
-    found = Hubs.find(wins, [winners], 6, 2.5)
-    assert found.of(np.array([0, 1, 2, 3])).tolist() == []
-    assert found.of(np.array([0])).tolist() == [0, 1]
-    assert found.of(np.array([4, 5])).tolist() == [0]

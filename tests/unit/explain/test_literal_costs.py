@@ -25,6 +25,7 @@ def test_nuisance_and_language_are_ranked_apart_and_one_s_own_come_last() -> Non
     assert not costs(np.zeros(0, np.int64), nuisance[:0]).size
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("baseline", [2_000, 10_000])
 def test_random_sets_seldom_get_a_literal(baseline: int) -> None:
     """About one in ten on the training half, of a thousand literals; the test half tells these from findings."""

@@ -5,14 +5,14 @@ from hypothesis import strategies as st
 
 from ops.explain.literal_matrix import LiteralMatrix
 from ops.patterns.occurrences import Occurrences
-from tests.unit.explain.test_range_model import occurrences
+from tests.unit.labelled_sentences import occurrences
 
 
 @given(st.integers(0, 12), st.integers(0, 9), st.floats(0, 1), st.integers(0, 100))
 def test_counts_are_those_of_a_dense_matrix(n: int, literals: int, rate: float, seed: int) -> None:
     rng = np.random.default_rng(seed)
     dense, order = rng.random((literals, n)) < rate, rng.permutation(n)
-    matrix, dense = LiteralMatrix(occurrences(dense), order), dense[:, order]
+    matrix, dense = LiteralMatrix(occurrences(dense.T), order), dense[:, order]
     assert len(matrix) == literals
     first, stop = sorted(rng.integers(0, n + 1, 2).tolist())
     np.testing.assert_array_equal(matrix.support(stop), dense[:, :stop].sum(1))

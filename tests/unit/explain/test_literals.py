@@ -22,13 +22,8 @@ OPTIONS: dict[str, Any] = {
     "tag_max_length": 3, "tag_max_gap": 0, "subtree_min_support": 0.1, "subtree_max_nodes": 4,
 }  # fmt: skip
 # A word is a mark by its tag.
-LEXICON = {
-    "NN": ["cat", "Dog", "dog", "?"],
-    "VBZ": ["runs", "Sees"],
-    "JJ": ["old"],
-    "DT": ["The", "a"],
-    ".": ["?", ".", "dog"],
-}
+LEXICON = {"NN": ["cat", "Dog", "dog", "?"], "VBZ": ["runs", "Sees"], "JJ": ["old"], "DT": ["The", "a"]}
+LEXICON |= {".": ["?", ".", "dog"]}
 PATTERNS = {
     "word": ["dog", "the dog", "dog dog", "a old dog", "zebra", "the zebra", "?", "the ?"],
     "tag": ["NN", "DT NN", "NN NN VBZ", "NN XX", ".", "VBZ ."],
@@ -173,22 +168,17 @@ def test_every_literal_is_answered_as_in_plain_python(
     assert as_lists(asked.find(rows, some)) == answers(some.tolist())
 
 
-def test_nothing_asked_and_nobody_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = open_corpus(tmp_path, monkeypatch, draw(0, 5))
-    asked = make(store, make_pool(list(PATTERNS)))
-    none = np.zeros(0, np.int64)
-    assert as_lists(asked.find(none)) == [[]] * len(asked)
-    assert asked.find(np.arange(5), none).offsets.tolist() == [0]
-    assert make(store, make_pool([])).find(np.arange(5)).offsets.tolist() == [0]
-
-
-def test_without_tags_and_trees_their_literals_have_no_sentence(
+def test_without_tags_and_trees_their_literals_have_no_sentence_and_nobody_asked_has_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = open_corpus(tmp_path, monkeypatch, [Sentence(["the", "dog", "?"]), Sentence(["cat"])])
     asked = make(store, make_pool(["tag", "subtree", "word", "mark"]))
     found = dict(zip(asked.pattern, as_lists(asked.find(np.arange(2))), strict=True))
     assert {pattern: rows for pattern, rows in found.items() if rows} == {"dog": [0], "the dog": [0], "?": [0]}
+    none = np.zeros(0, np.int64)
+    assert as_lists(asked.find(none)) == [[]] * len(asked)
+    assert asked.find(np.arange(2), none).offsets.tolist() == [0]
+    assert make(store, make_pool([])).find(np.arange(2)).offsets.tolist() == [0]
 
 
 def test_what_a_literal_is_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,5 @@
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ops.explain.card_choice import Having, shown_by
@@ -7,7 +7,6 @@ from tests.unit.labelled_sentences import occurrences
 
 
 @given(st.integers(0, 90), st.integers(1, 12), st.integers(0, 2**16), st.sampled_from([0.5, 0.9, 1.0]))
-@settings(max_examples=150, deadline=None)
 def test_each_joins_the_first_near_copy_that_is_shown(n: int, literals: int, seed: int, least: float) -> None:
     rng = np.random.default_rng(seed)
     has = rng.random((n, literals)) < rng.choice([0.02, 0.4, 0.97], literals)

@@ -34,7 +34,7 @@ def test_bins_hold_as_near_a_tenth_as_the_lengths_allow(tmp_path: Path, monkeypa
         assert (lengths <= end).mean() >= decile / 10 > (lengths <= end - 1).mean()
 
 
-@pytest.mark.parametrize("sizes", [[], [4], [4, 4, 4]])
+@pytest.mark.parametrize("sizes", [[], [4, 4, 4]])
 def test_one_length_is_no_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sizes: list[int]) -> None:
     sentences = [Sentence(["a"] * n) for n in sizes] or [Sentence(["a"], baseline=False)]
     assert length_literals(open_corpus(tmp_path, monkeypatch, sentences)).num_rows == 0

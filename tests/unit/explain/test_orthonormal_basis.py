@@ -10,6 +10,7 @@ def test_the_columns_are_orthonormal_on_the_first_rows_and_begin_with_the_consta
     basis = orthonormal_basis(RNG.normal(size=(N, 7)), ROWS)
     np.testing.assert_allclose(basis[:ROWS].T @ basis[:ROWS], np.eye(8), atol=1e-12)
     np.testing.assert_allclose(basis[:, 0], 1 / np.sqrt(ROWS))
+    np.testing.assert_allclose(orthonormal_basis(np.zeros((4, 0)), 2), np.full((4, 1), 0.5**0.5))
 
 
 def test_it_predicts_all_rows_as_least_squares_does() -> None:
@@ -26,7 +27,3 @@ def test_combinations_of_earlier_columns_and_constants_are_left_out() -> None:
     zero_on_the_first = np.where(np.arange(N) < ROWS, 0.0, 1.0)
     columns = np.column_stack([given, given[:, 0] - given[:, 1], np.ones(N), zero_on_the_first, almost])
     np.testing.assert_allclose(orthonormal_basis(columns, ROWS), orthonormal_basis(given, ROWS))
-
-
-def test_without_columns_it_is_the_constant() -> None:
-    np.testing.assert_allclose(orthonormal_basis(np.zeros((4, 0)), 2), np.full((4, 1), 0.5**0.5))

@@ -55,6 +55,13 @@ def language(seed: int, n: int) -> list[list[str]]:
     return [[f"w{w}" for w in rng.choice(60, rng.integers(2, 12), p=share / share.sum())] for _ in range(n)]
 
 
+def kind_of(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, sentences: list[Sentence], size: int = 2, max_gap: int | None = 1
+) -> SequenceKind:
+    view = MiningView(open_corpus(folder, monkeypatch, sentences), "lower")
+    return SequenceKind("word", view, 0.05, size, max_gap)
+
+
 @pytest.mark.parametrize("max_gap", [None, 1])
 @pytest.mark.parametrize(
     ("top", "pooled", "factor", "rare"), [(5, 0, 0.0, 400), (30, 40, 1.05, 400), (1000, 5, 1.05, 100), (3, 0, 2.0, 60)]
@@ -72,8 +79,8 @@ def test_the_best_are_those_of_a_count_of_every_pattern(
     written = language(pooled, 400)
     is_baseline = rng.random(400) < 0.8
     sentences = [Sentence([*own, "."], baseline=bool(b)) for own, b in zip(written, is_baseline, strict=True)]
-    view = MiningView(open_corpus(tmp_path, monkeypatch, sentences), "lower")
-    kind = SequenceKind("word", view, 0.05, 3, max_gap)
+    kind = kind_of(tmp_path, monkeypatch, sentences, 3, max_gap)
+    view = kind.view
     trains = rng.random(400) < 0.5
     # Winners have frequent word 7 more than others, and most of all before word 2.
     pair = [("w7", "w2") in pairwise(own) for own in written]
@@ -107,9 +114,7 @@ def test_the_best_are_those_of_a_count_of_every_pattern(
 
 
 def test_of_many_winners_a_sample_by_the_seed_is_mined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    sentences = [Sentence(own) for own in language(1, 300)]
-    view = MiningView(open_corpus(tmp_path, monkeypatch, sentences), "lower")
-    kind = SequenceKind("word", view, 0.05, 2, 1)
+    kind = kind_of(tmp_path, monkeypatch, [Sentence(own) for own in language(1, 300)])
     winners, counted = np.arange(150), np.arange(300) >= 150
 
     def found(seed: int, number: int, most: int = 40) -> list[list[int]]:
@@ -122,29 +127,17 @@ def test_of_many_winners_a_sample_by_the_seed_is_mined(tmp_path: Path, monkeypat
 
 
 def test_nothing_to_mine_and_nothing_to_compare_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    view = MiningView(open_corpus(tmp_path, monkeypatch, [Sentence(own) for own in language(2, 20)]), "lower")
-    kind = SequenceKind("word", view, 0.05, 2, 1)
-    own = OwnWords(kind, np.arange(20), Sequences.from_lists([]), 2, 1.05, 0)
-    assert len(own.mine(np.zeros(0, np.int64), np.ones(20, bool), 0)) == 0
-    assert len(own.mine(np.arange(10), np.zeros(20, bool), 0)) == 0
-    bare = OwnWords(kind, np.zeros(0, np.int64), Sequences.from_lists([]), 2, 1.05, 0)
-    assert len(bare.mine(np.arange(10), np.zeros(0, bool), 0)) == 0
+    kind = kind_of(tmp_path, monkeypatch, [Sentence(own) for own in language(2, 60)])
+    counted, every = np.arange(60) >= 20, mine(kind.view.words(np.arange(20)), 2, 2, 1)[0]
+    nothing = Sequences.from_lists([])
 
+    def found(winners: int, counted: np.ndarray, pool: Sequences = nothing, baseline: int = 60) -> int:
+        return len(OwnWords(kind, np.arange(baseline), pool, 2, 0.0, 0).mine(np.arange(winners), counted, 0))
 
-def test_nothing_is_left_where_the_pool_has_every_pattern(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    view = MiningView(open_corpus(tmp_path, monkeypatch, [Sentence(own) for own in language(2, 60)]), "lower")
-    kind = SequenceKind("word", view, 0.05, 2, 1)
-    counted = np.arange(60) >= 20
-    every, _ = mine(view.words(np.arange(20)), 2, 2, 1)
-    given = np.arange(20), counted, 0
-    assert len(OwnWords(kind, np.arange(60), Sequences.from_lists([]), 2, 0.0, 0).mine(*given)) > 0
-    assert len(OwnWords(kind, np.arange(60), every, 2, 0.0, 0).mine(*given)) == 0
-
-
-def test_own_patterns_have_the_texts_and_items_of_their_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    view = MiningView(open_corpus(tmp_path, monkeypatch, [Sentence(own) for own in language(2, 20)]), "lower")
-    kind = SequenceKind("word", view, 0.05, 2, 1)
-    own = OwnWords(kind, np.arange(20), Sequences.from_lists([]), 2, 1.05, 0)
-    for patterns in (Sequences.from_lists([[3, 1], [2], [3, 0, 3]]), Sequences.from_lists([])):
+    assert found(20, counted) > 0
+    assert found(0, np.ones(60, bool)) == found(20, np.zeros(60, bool)) == found(20, np.zeros(0, bool), baseline=0) == 0
+    assert found(20, counted, every) == 0, "the pool has every pattern"
+    own = OwnWords(kind, np.arange(60), nothing, 2, 1.05, 0)
+    for patterns in (Sequences.from_lists([[3, 1], [2], [3, 0, 3]]), nothing):
         texts, items = kind.texts_and_items(patterns)
         assert own.texts_and_items(patterns) == (texts.to_pylist(), items.to_pylist())

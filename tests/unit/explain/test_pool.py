@@ -6,18 +6,12 @@ import pyarrow as pa
 
 from ops.explain.kinds import KINDS
 from ops.explain.pool import SCHEMA, count_listed, united
+from ops.schema import schema
 
-PATTERNS = pa.schema(
-    [
-        ("layer", pa.int16()),
-        ("unit", pa.int32()),
-        ("pole", pa.dictionary(pa.int8(), pa.string())),
-        ("kind", pa.string()),
-        ("pattern", pa.string()),
-        ("items", pa.list_(pa.string())),
-    ]
+PATTERNS, PROFILES = (
+    pa.schema([schema(table).field(name) for name in ("layer", "unit", "pole", *more)])
+    for table, more in (("patterns", ("kind", "pattern", "items")), ("profiles", ("property", "value")))
 )
-PROFILES = pa.schema([*list(PATTERNS)[:3], ("property", pa.string()), ("value", pa.string())])
 Row = dict[str, Any]
 
 
@@ -28,11 +22,8 @@ def draw(seed: int, n: int = 300) -> tuple[list[Row], list[Row]]:
     patterns: dict[tuple[Any, ...], Row] = {}
     profiles: dict[tuple[Any, ...], Row] = {}
     for _ in range(n):
-        owner = {
-            "layer": int(rng.integers(1, 3)),
-            "unit": int(rng.integers(0, 3)),
-            "pole": str(rng.choice(["top", "bottom"])),
-        }
+        owner = {"layer": int(rng.integers(1, 3)), "unit": int(rng.integers(0, 3))}
+        owner |= {"pole": str(rng.choice(["top", "bottom"]))}
         kind = str(rng.choice(["word", "tag", "subtree"]))
         items = [str(w) for w in rng.choice(words if kind == "word" else tags, rng.integers(1, 3))]
         text = " ".join(items) if kind != "subtree" else f"({items[0]} {' '.join(f'({t})' for t in items[1:])})"
@@ -42,10 +33,12 @@ def draw(seed: int, n: int = 300) -> tuple[list[Row], list[Row]]:
     return list(patterns.values()), list(profiles.values())
 
 
+def tables(patterns: list[Row], profiles: list[Row]) -> tuple[pa.Table, pa.Table]:
+    return pa.Table.from_pylist(patterns, PATTERNS), pa.Table.from_pylist(profiles, PROFILES)
+
+
 def count(patterns: list[Row], profiles: list[Row]) -> pa.Table:
-    return count_listed(
-        pa.Table.from_pylist(patterns, schema=PATTERNS), pa.Table.from_pylist(profiles, schema=PROFILES)
-    )
+    return count_listed(*tables(patterns, profiles))
 
 
 def recount(patterns: list[Row], profiles: list[Row]) -> dict[tuple[str, str], tuple[int, list[str]]]:
@@ -69,18 +62,11 @@ def test_every_pattern_and_mark_is_counted_once_for_each_neuron_pole() -> None:
         found = count(patterns, profiles)
         assert found.schema == SCHEMA
         assert as_dict(found) == recount(patterns, profiles)
-
-
-def test_nothing_listed_gives_an_empty_pool() -> None:
-    assert count([], []).num_rows == 0
-    assert united([]).num_rows == united([count([], [])]).num_rows == 0
-
-
-def test_slices_of_larger_tables_are_counted_by_themselves() -> None:
-    patterns, profiles = draw(1)
-    tables = pa.Table.from_pylist(patterns, schema=PATTERNS), pa.Table.from_pylist(profiles, schema=PROFILES)
-    found = count_listed(tables[0].slice(100, 50), tables[1].slice(7, 5))
-    assert as_dict(found) == recount(patterns[100:150], profiles[7:12])
+        # A slice of a larger table is counted by itself.
+        own, others = tables(patterns, profiles)
+        found = count_listed(own.slice(100, 50), others.slice(7, 5))
+        assert as_dict(found) == recount(patterns[100:150], profiles[7:12])
+    assert count([], []).num_rows == united([]).num_rows == united([count([], [])]).num_rows == 0
 
 
 def test_the_pool_has_what_most_list_and_every_mark() -> None:

@@ -1,16 +1,14 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.explain.score_card import chances, learn
 from ops.explain.screening import likelihood_gain, screen, sums_by_literal
 from ops.statistics.association import signed_g2
-from tests.unit.labelled_sentences import literals_of_documents, occurrences, sample
+from tests.unit.labelled_sentences import occurrences
 
 
 @given(st.integers(1, 40), st.integers(1, 400), st.data())
-@settings(max_examples=100)
 def test_the_gain_is_half_of_the_likelihood_ratio(winners: int, rest: int, data: st.DataObject) -> None:
     a, c = data.draw(st.integers(0, winners)), data.draw(st.integers(0, rest))
     total = winners + rest
@@ -36,16 +34,6 @@ def test_small_gains_survive_large_numbers() -> None:
     assert np.abs(gain).max() < 1e-6
 
 
-def test_the_best_come_first_in_both_directions_and_ties_keep_their_order() -> None:
-    with_winners = np.array([10, 40, 0, 10, 40, 50])
-    with_rest = np.array([100.0, 20, 200, 100, 20, 500])
-    assert screen(with_winners, 50, with_rest, 500.0, 9).tolist() == [1, 4, 2]
-    assert screen(with_winners, 50, with_rest, 500.0, 2).tolist() == [1, 4]
-    assert screen(with_winners, 50, with_rest, 500.0, 1).tolist() == [1]
-    for winners, rest in ((0, 500.0), (50, 0.0)):
-        assert not screen(with_winners * 0, winners, with_rest * 0, rest, 3).size
-
-
 def test_a_large_share_of_winners_beats_a_large_ratio_and_the_other_way_round() -> None:
     """At the corpus's own rate, 3,000 of 10,000 winners and nothing else say more than 9,000 and half of all."""
     assert screen(np.array([9_000, 3_000]), 10_000, np.array([4e7, 0.0]), 8e7, 2, 800.0).tolist() == [1, 0]
@@ -61,7 +49,6 @@ def test_a_model_shows_what_it_lacks() -> None:
 
 
 @given(st.integers(0, 20), st.integers(0, 6), st.integers(0, 2**16))
-@settings(max_examples=50, deadline=None)
 def test_sums_are_those_of_the_sentences(n: int, literals: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     has, values = rng.random((n, literals)) < 0.5, rng.random(n).astype(np.float32)
@@ -72,40 +59,9 @@ def test_sums_are_those_of_the_sentences(n: int, literals: int, seed: int) -> No
     )
 
 
-def test_a_word_that_only_forbids_is_found_once_the_other_is() -> None:
-    """Winners have A and not B. B is rare, so that it is hardly missed among them, until A says where to look."""
-    rng = np.random.default_rng(7)
-    has, document = literals_of_documents(rng, np.geomspace(0.005, 0.3, 300).tolist(), 4_000, 5)
-    a, b = 150, 60
-    has[:, b] |= has[:, a] & (rng.random(len(has)) < 0.2)
-    found = sample(rng, has, document, has[:, a] & ~has[:, b], 5_000)
-    labels = found.labelled
-    train, wins = ~labels.held_out, labels.winner & ~labels.held_out
-    all_found, each = found.found, labels.baseline_weight
-    with_winners = found.has[wins].sum(0)
-    with_rest = found.has[train & ~wins].sum(0) * each
-    given_counts = (with_winners, int(wins.sum()), with_rest, float((train & ~wins).sum() * each))
-    first = screen(*given_counts, 300, each).tolist()
-    assert first[0] == a
-    assert b in first[2:]
-
-    def card_of(shortlist: list[int]) -> tuple[list[int], np.ndarray]:
-        own = occurrences(found.has[:, shortlist])
-        none = np.zeros(len(shortlist), np.bool_)
-        card = learn(own, labels, none, np.arange(len(shortlist)), np.full(len(shortlist), 10.0))
-        return [shortlist[i] for i in card.literals], chances(card, own, len(train)) * labels.weight * train
-
-    chosen, expected = card_of([a])
-    assert chosen == [a]
-    second = screen(*given_counts, 2, each, expected=sums_by_literal(all_found, expected))
-    assert second[0] == b
-    assert card_of([a, b])[0] == [a, b]
-
-
 @given(st.integers(1, 30), st.integers(20, 300), st.sampled_from([0.5, 1.0, 40.0]), st.integers(0, 2**16))
-@settings(max_examples=100, deadline=None)
 def test_the_best_are_those_of_all_gains_sorted(winners: int, rest: int, each: float, seed: int) -> None:
-    """Small counts, so that many gains are equal; many literals are had by no winner."""
+    """Small counts, so that many gains are equal and ties keep their order; many literals are had by no winner."""
     rng = np.random.default_rng(seed)
     literals, most = int(rng.integers(1, 200)), int(rng.integers(1, 30))
     a = np.where(rng.random(literals) < 0.5, rng.integers(0, min(winners, 4) + 1, literals), 0)
@@ -116,3 +72,5 @@ def test_the_best_are_those_of_all_gains_sorted(winners: int, rest: int, each: f
     order = np.lexsort((np.arange(literals), -gain))
     expected = order[gain[order] > 1e-9][:most]
     assert screen(a, winners, c * each, rest * each, most, each).tolist() == expected.tolist()
+    for without in ((a * 0, 0, c * each, rest * each), (a, winners, c * 0.0, 0.0)):
+        assert not screen(*without, most).size

@@ -75,13 +75,10 @@ def test_a_word_without_a_vector_and_a_class_of_one_word_are_left_out(monkeypatc
 
 
 @pytest.mark.parametrize("n", [0, 3])
-def test_too_few_words_have_no_classes(n: int) -> None:
+def test_too_few_words_have_no_classes_and_many_have_up_to_five_hundred(n: int) -> None:
     few = CorpusWords(["w"] * n, ["w"] * n, np.full(n, 9))
     assert topic_literals(few, np.ones((n, 4), np.float32), 0).num_rows == 0
     assert topic_literals(few, np.zeros((n, 0), np.float32), 0).num_rows == 0
-
-
-def test_there_are_two_to_five_hundred_classes() -> None:
     sizes = [classes_of(n) for n in range(100_000)]
     assert sizes == sorted(sizes)
     assert sizes[0] == 1

@@ -1,6 +1,5 @@
 """A small run with files of made-up bytes, and its exports."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -49,8 +48,12 @@ class SmallRun:
 
 def export(run: SmallRun, to: Path | str, card: str = "a card", complete: bool = False) -> Export:
     """Export a run as the job does."""
+    return _export(run, to, run.contents(card), complete)
+
+
+def _export(run: SmallRun, to: Path | str, wanted: Contents, complete: bool = False) -> Export:
     with hold_folder(check_folder(str(to), run.store), str(to)) as target:
-        made = Export(target, str(to), run.contents(card), complete)
+        made = Export(target, str(to), wanted, complete)
         made.copy(run.store, lambda size: None)
         made.finish()
     return made
@@ -65,18 +68,6 @@ def write_export(
     run: SmallRun, to: Path | str, texts: dict[str, str], form: str = "delphi", topk: str = "t", **options: object
 ) -> Export:
     """Export a run as the job does in a format whose files are written: each file holds a text."""
-
-    def writer(text: str) -> Callable[[str], None]:
-        def write(path: str) -> None:
-            Path(path).write_text(text)
-
-        return write
-
     found = {"tool": "neuron-atlas", "model": {"fingerprint": "m"}, "stages": {"topk": {"fingerprint": topk}}}
-    writers = {name: writer(text) for name, text in texts.items()}
-    wanted = written_contents(form, found, writers, options, "a card", "1.0")
-    with hold_folder(check_folder(str(to), run.store), str(to)) as target:
-        made = Export(target, str(to), wanted)
-        made.copy(run.store, lambda size: None)
-        made.finish()
-    return made
+    writers = {name: lambda path, text=text: Path(path).write_text(text) for name, text in texts.items()}
+    return _export(run, to, written_contents(form, found, writers, options, "a card", "1.0"))

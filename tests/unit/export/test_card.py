@@ -17,14 +17,8 @@ from ops.storage.store import Store
 from ops.storage.tables import write_part
 
 HELD = {"rows": 12, "bytes": 3_400, "fingerprint": "e" * 64}
-IDENTITY = {
-    "site": "hidden",
-    "pool": "mean",
-    "special_tokens": "include",
-    "dtype": "float32",
-    "k": 100,
-    "poles": "both",
-}
+IDENTITY = {"site": "hidden", "pool": "mean", "special_tokens": "include", "dtype": "float32"}
+IDENTITY |= {"k": 100, "poles": "both"}
 
 
 def provenance(tables: list[str]) -> dict[str, Any]:
@@ -55,20 +49,18 @@ def test_the_card_says_that_weights_are_random() -> None:
     about["model"] |= {"name": "random:a|b", "seed": 3}
     text = write_card(about, [{"dataset": "d", "source": "a.csv", "terms": "CC0"}], "")
     assert yaml.safe_load(text.split("---\n")[1])["pretty_name"] == "Neurons of a|b with random weights (seed 3) over d"
-    assert "# Neurons of a\\|b with random weights (seed 3) over d\n" in text
-    assert "| weights | drawn at random with seed 3, never trained: a control for a trained model |" in text
+    assert "| weights | drawn at random with seed 3" in text
     assert "random" not in write_card(provenance(["topk"]), [], "")
 
 
-@pytest.mark.parametrize("table", ["activations", *TABLES])
-def test_the_query_of_a_table_runs_in_the_folder(table: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_query_of_every_table_runs_in_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = Store(str(tmp_path))
-    for name in {table, "sentences"}:
+    for name in ("activations", *TABLES):
         columns = activations_schema({1: 3, 2: 3}) if name == "activations" else TABLES[name].arrow
         kept = pa.schema([field for field in columns if field.name != "meta"])
         write_part(store, name, 0, kept, [], "f")
     monkeypatch.chdir(tmp_path)
-    assert duckdb.sql(query(table).rstrip(";")).fetchall() == []
+    assert [name for name in ("activations", *TABLES) if duckdb.sql(query(name).rstrip(";")).fetchall()] == []
 
 
 def test_terms_are_those_given_or_those_known() -> None:
@@ -82,7 +74,7 @@ def test_terms_are_those_given_or_those_known() -> None:
     assert [t["terms"].split(" (see")[0] for t in found] == [TERMS["wikipedia"], UNKNOWN, "CC0-1.0", UNKNOWN]
     assert "huggingface.co/datasets/org/set" in found[1]["terms"]
     assert [t["source"] for t in found] == ["wikipedia", "hf:org/set:config", "reviews=a.csv", "b.csv"]
-    with pytest.raises(InputError, match="--source-license films: the run has no such data set; it has wikipedia, set"):
+    with pytest.raises(InputError, match="--source-license films: the run has no such data set"):
         source_terms(sources, {"films": "CC0"})
     assert set(PRESETS) <= set(TERMS)
 

@@ -1,7 +1,6 @@
 """The cache for delphi next to the rows of the run's tables; `test_interop.py` reads it by delphi's own loader."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from ops.errors import InputError
 from ops.export import delphi
 from ops.export.delphi import Delphi
 from ops.export.winners import SIGN
-from tests.unit.export.small_tables import LOSER, TEXTS, WIDTHS, SmallTables, make_tables
+from tests.unit.export.small_tables import LOSER, TEXTS, WIDTHS, SmallTables
 
 PLACE = {1: "hidden", 3: "hidden"}
 MODULES = {
@@ -22,11 +21,6 @@ MODULES = {
     "layers.2": (3, "top"),
     "layers.2.bottom": (3, "bottom"),
 }
-
-
-@pytest.fixture(scope="module")
-def tables(tmp_path_factory: pytest.TempPathFactory, make_model: Callable[..., Path], small_bert: Any) -> SmallTables:
-    return make_tables(tmp_path_factory.mktemp("run"), make_model, small_bert)
 
 
 def made(tables: SmallTables, context: int = 32, **reader: Any) -> Delphi:
@@ -110,13 +104,9 @@ def test_hard_negatives_are_rows_without_activations(tables: SmallTables, tmp_pa
         assert LOSER not in after["locations"][:, 0]
 
 
-def test_nothing_but_modules_lies_among_the_latents(tables: SmallTables) -> None:
+def test_chosen_units_alone_and_nothing_but_modules_lies_among_the_latents(tables: SmallTables, tmp_path: Path) -> None:
     """The loader takes every name there for a module."""
-    assert {name.split("/")[1] for name in made(tables).writers()} == MODULES.keys()
-    assert {name.split("/")[0] for name in made(tables).writers()} == {"latents"}
-
-
-def test_chosen_units_alone(tables: SmallTables, tmp_path: Path) -> None:
+    assert {tuple(name.split("/")[:2]) for name in made(tables).writers()} == {("latents", name) for name in MODULES}
     paths = written(made(tables, units=("3:7", "3:299")), tmp_path)
     assert {name.split("/")[1] for name in paths} == {"layers.2", "layers.2.bottom"}
     held = load_file(paths["latents/layers.2/0_299.safetensors"])

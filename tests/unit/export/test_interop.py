@@ -2,16 +2,15 @@
 
 import importlib.util
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from ops.export.delphi import Delphi
 from ops.model.load import read_facts
-from tests.unit.export.small_tables import LOSER, TEXTS, SmallTables, make_tables
+from tests.unit.export.small_tables import LOSER, TEXTS, SmallTables
+from tests.unit.export.test_delphi import made, written
 from tests.unit.export.test_neuronpedia import SIGN, SOURCES
 from tests.unit.export.test_neuronpedia import written as written_lines
 
@@ -25,29 +24,20 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope="module")
-def tables(tmp_path_factory: pytest.TempPathFactory, make_model: Callable[..., Path], small_bert: Any) -> SmallTables:
-    return make_tables(tmp_path_factory.mktemp("run"), make_model, small_bert)
-
-
 @pytest.fixture
 def latents(tables: SmallTables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr("ops.export.delphi.UNITS_PER_FILE", 128)
-    place = {1: "hidden", 3: "hidden"}
-    made = Delphi(tables.reader(), tables.tokenizer, place, 8, {"model_name": str(tables.model)}, "run")
-    for name, write in made.writers().items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        write(str(tmp_path / name))
+    written(made(tables, 8), tmp_path)
     return tmp_path / "latents"
 
 
-def opened(folder: Path, tables: SmallTables, **more: Any) -> Any:
+def opened(folder: Path, tables: SmallTables, context: int = 8, negatives: int = 1, **more: Any) -> Any:
     from delphi.config import ConstructorConfig, SamplerConfig
     from delphi.latents import LatentDataset
     from transformers import AutoTokenizer
 
-    sampler = SamplerConfig(n_examples_train=2, n_examples_test=0, train_type="top")
-    constructor = ConstructorConfig(example_ctx_len=8, min_examples=1, n_non_activating=1)
+    sampler = SamplerConfig(n_examples_train=2, n_examples_test=0, n_quantiles=1, train_type="top")
+    constructor = ConstructorConfig(example_ctx_len=context, min_examples=1, n_non_activating=negatives)
     tokenizer = AutoTokenizer.from_pretrained(read_facts(str(tables.model)).path)
     return LatentDataset(folder, sampler, constructor, tokenizer=tokenizer, **more)
 
@@ -91,24 +81,12 @@ def test_delphi_s_dataset_reads_chosen_latents_over_several_files(latents: Path,
     assert sorted(record.latent.latent_index for record in records) == [0, 7, 255, 256, 299]
 
 
-def test_delphi_s_dataset_can_draw_a_hard_negative_as_non_activating(
-    tables: SmallTables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_delphi_s_dataset_can_draw_a_hard_negative_as_non_activating(tables: SmallTables, tmp_path: Path) -> None:
     """The one sentence that wins nowhere is in the cache only as a hard negative."""
-    made = Delphi(tables.reader(negatives=True), tables.tokenizer, {1: "hidden", 3: "hidden"}, 64, {}, "run")
-    for name, write in made.writers().items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        write(str(tmp_path / name))
-    from delphi.config import ConstructorConfig, SamplerConfig
-    from delphi.latents import LatentDataset
-    from transformers import AutoTokenizer
-
+    written(made(tables, 64, negatives=True), tmp_path)
     own = tables.tokenizer.encode([TEXTS[LOSER]])[0].ids
-    constructor = ConstructorConfig(example_ctx_len=64, min_examples=1, n_non_activating=3)
-    sampler = SamplerConfig(n_examples_train=2, n_examples_test=0, n_quantiles=1, train_type="top")
-    tokenizer = AutoTokenizer.from_pretrained(read_facts(str(tables.model)).path)
     drawn = active = 0
-    for record in LatentDataset(tmp_path / "latents", sampler, constructor, tokenizer=tokenizer):
+    for record in opened(tmp_path / "latents", tables, 64, 3):
         drawn += sum(example.tokens.tolist()[: len(own)] == own for example in record.not_active)
         active += sum(example.tokens.tolist()[: len(own)] == own for example in record.examples)
     assert drawn > 0

@@ -2,7 +2,6 @@
 
 import gzip
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ from tests.unit.export.neuronpedia_schema import (
     SOURCE_SET,
     complaints,
 )
-from tests.unit.export.small_tables import ABOUT, LABELS, TEXTS, WIDTHS, SmallTables, make_tables
+from tests.unit.export.small_tables import ABOUT, LABELS, TEXTS, WIDTHS, SmallTables
 
 METADATA = {"release": RELEASE, "model": MODEL, "sourceset": SOURCE_SET, "source": SOURCE}
 BATCHES = {"features": NEURON, "activations": ACTIVATION, "explanations": EXPLANATION}
@@ -34,11 +33,6 @@ SOURCES = {
     ("2-atlas-hidden-bottom", 3, "bottom"),
 }
 SIGN = {"top": 1, "bottom": -1}
-
-
-@pytest.fixture(scope="module")
-def tables(tmp_path_factory: pytest.TempPathFactory, make_model: Callable[..., Path], small_bert: Any) -> SmallTables:
-    return make_tables(tmp_path_factory.mktemp("run"), make_model, small_bert)
 
 
 def written(made: Neuronpedia, folder: Path) -> dict[str, list[dict[str, Any]]]:
@@ -104,55 +98,44 @@ def test_what_a_line_refers_to_is_there(tables: SmallTables, tmp_path: Path) -> 
     assert all(len(identifier) == 25 and identifier.isalnum() for identifier in identifiers)
 
 
-@pytest.mark.parametrize("added", [True, False])
-def test_activations_are_the_winners_by_unit_and_rank(tables: SmallTables, tmp_path: Path, added: bool) -> None:
-    found = written(tables.neuronpedia(added=added), tmp_path)
-    for source, layer, pole in SOURCES:
-        lines = [line for batch in range(2) for line in found.get(f"{source}/activations/batch-{batch}.jsonl.gz", [])]
-        own = [row for row in tables.rows if (row["layer"], row["pole"]) == (layer, pole)]
-        assert [(line["index"], line["dataIndex"]) for line in lines] == [
-            (str(row["unit"]), str(row["sent_id"])) for row in own
-        ]
-        for line, row in zip(lines, own, strict=True):
-            counts = [added or token not in ("[CLS]", "[SEP]") for token in row["tokens"]]
-            values = [SIGN[pole] * a if c else 0.0 for a, c in zip(row["activations"], counts, strict=True)]
-            assert np.float32(line["values"]).tolist() == np.float32(values).tolist()
-            assert line["minValue"] == min(line["values"])
-            peak = line["maxValueTokenIndex"]
-            assert counts[peak]
-            assert line["maxValue"] == line["values"][peak]
-            assert line["maxValue"] == max(v for v, c in zip(line["values"], counts, strict=True) if c)
-            of_unit = [other["maxValue"] for other in lines if other["index"] == line["index"]]
-            assert (line["binMin"], line["binMax"], line["binContains"]) == (-1, max(of_unit), -1)
-            assert line["tokens"][0] == "[CLS]"
-            assert "".join(line["tokens"][1:-1]) == TEXTS[row["sent_id"]]
+def check_activations(lines: list[dict[str, Any]], rows: list[dict[str, Any]], pole: str, added: bool) -> None:
+    assert [(line["index"], line["dataIndex"]) for line in lines] == [
+        (str(row["unit"]), str(row["sent_id"])) for row in rows
+    ]
+    for line, row in zip(lines, rows, strict=True):
+        assert complaints(ACTIVATION, line) == []
+        assert line.keys() == CONVERTER["activations"]
+        counts = [added or token not in ("[CLS]", "[SEP]") for token in row["tokens"]]
+        values = [SIGN[pole] * a if c else 0.0 for a, c in zip(row["activations"], counts, strict=True)]
+        assert np.float32(line["values"]).tolist() == np.float32(values).tolist()
+        assert line["minValue"] == min(line["values"])
+        peak = line["maxValueTokenIndex"]
+        assert counts[peak]
+        assert line["maxValue"] == line["values"][peak]
+        assert line["maxValue"] == max(v for v, c in zip(line["values"], counts, strict=True) if c)
+        assert line["tokens"][0] == "[CLS]"
+        assert "".join(line["tokens"][1:-1]) == TEXTS[row["sent_id"]]
 
 
 @pytest.mark.parametrize("added", [True, False])
-def test_hard_negatives_follow_the_winners_in_an_interval_of_their_own(
+def test_activations_are_the_winners_by_unit_and_rank_and_then_hard_negatives_in_an_interval_of_their_own(
     tables: SmallTables, tmp_path: Path, added: bool
 ) -> None:
     without, found = (written(tables.neuronpedia(added=added, negatives=n), tmp_path) for n in (False, True))
     for source, layer, pole in SOURCES:
         names = [f"{source}/activations/batch-{batch}.jsonl.gz" for batch in range(2)]
-        lines = [line for name in names for line in found.get(name, [])[len(without.get(name, [])) :]]
-        own = [row for row in tables.negatives if (row["layer"], row["pole"]) == (layer, pole)]
-        assert [(line["index"], line["dataIndex"]) for line in lines] == [
-            (str(row["unit"]), str(row["sent_id"])) for row in own
-        ]
-        for line, row in zip(lines, own, strict=True):
-            assert complaints(ACTIVATION, line) == []
-            assert line.keys() == CONVERTER["activations"]
-            counts = [added or token not in ("[CLS]", "[SEP]") for token in row["tokens"]]
-            values = [SIGN[pole] * a if c else 0.0 for a, c in zip(row["activations"], counts, strict=True)]
-            assert np.float32(line["values"]).tolist() == np.float32(values).tolist()
-            highest = [other["maxValue"] for other in lines if other["index"] == line["index"]]
-            assert (line["binMin"], line["binMax"], line["binContains"]) == (min(highest), max(highest), None)
-            assert line["dataSource"] == "hard negative"
-        for name in names:
-            winners = without.get(name, [])
-            assert found.get(name, [])[: len(winners)] == winners
-            assert all(line["dataSource"] is None for line in winners)
+        winners = [line for name in names for line in without.get(name, [])]
+        check_activations(winners, [r for r in tables.rows if (r["layer"], r["pole"]) == (layer, pole)], pole, added)
+        negatives = [line for name in names for line in found.get(name, [])[len(without.get(name, [])) :]]
+        own = [r for r in tables.negatives if (r["layer"], r["pole"]) == (layer, pole)]
+        check_activations(negatives, own, pole, added)
+        for lines, kind in ((winners, None), (negatives, "hard negative")):
+            for line in lines:
+                heights = [other["maxValue"] for other in lines if other["index"] == line["index"]]
+                low, contains = (-1, -1) if kind is None else (min(heights), None)
+                assert (line["binMin"], line["binMax"], line["binContains"]) == (low, max(heights), contains)
+                assert line["dataSource"] == kind
+        assert all(found.get(name, [])[: len(without.get(name, []))] == without.get(name, []) for name in names)
     activations = [line for name, lines in found.items() if "/activations/" in name for line in lines]
     assert len({line["id"] for line in activations}) == len(activations) == len(tables.rows) + len(tables.negatives)
 
@@ -198,7 +181,6 @@ def test_chosen_units_alone_and_no_file_without_lines(tables: SmallTables, tmp_p
     assert [line["index"] for line in found["2-atlas-hidden/features/batch-0.jsonl.gz"]] == ["7", "8"]
     assert {line["index"] for line in found["2-atlas-hidden/activations/batch-0.jsonl.gz"]} == {"7"}
     # Of 3:7 no rule was found, and 3:8 has no explanation.
-    assert 7 % 3 == 1
     assert not any("/explanations/" in name for name in found)
 
 
@@ -216,8 +198,8 @@ def test_tokens_show_the_text_with_the_space_before_each() -> None:
     assert token_texts("a b", ["a", "▁b"], [(-1, -1), (-1, -1)]) == ["a", "▁b"]
 
 
-@pytest.mark.parametrize("wrong", ["", "a/b", "a.b", "a b", "x" * 101, "é"])
-def test_what_is_no_identifier_is_refused(wrong: str) -> None:
-    with pytest.raises(InputError, match=r"--model-id .*: expected up to 100 letters, digits, - and _"):
-        check_label("--model-id", wrong)
+def test_what_is_no_identifier_is_refused() -> None:
+    for wrong in ("", "a/b", "a.b", "a b", "x" * 101, "é"):
+        with pytest.raises(InputError, match=r"--model-id .*: expected"):
+            check_label("--model-id", wrong)
     check_label("--model-id", "gpt2-small_1")

@@ -1,23 +1,17 @@
 """The README.md of the other formats: how much there is, its limits, and whose the texts are."""
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from ops.export.readme import Extent, notes_of, title_of, write_readme
-from tests.unit.export.small_tables import make_tables
+from tests.unit.export.small_tables import SmallTables
 from tests.unit.export.test_card import provenance
 
 TERMS = [{"dataset": "d|x", "source": "a.csv", "terms": "CC0"}, {"dataset": "e", "source": "b.csv", "terms": "unknown"}]
 
 
 @pytest.mark.parametrize("form", ["neuronpedia", "delphi"])
-def test_it_says_how_many_units_of_how_many_and_whose_the_texts_are(
-    form: str, tmp_path: Path, make_model: Callable[..., Path], small_bert: Any
-) -> None:
-    side = make_tables(tmp_path, make_model, small_bert).reader(units=("3:7", "3:8")).sides[0]
+def test_it_says_how_many_units_of_how_many_and_whose_the_texts_are(form: str, tables: SmallTables) -> None:
+    side = tables.reader(units=("3:7", "3:8")).sides[0]
     found = provenance(["topk"])
     text = write_readme(form, found, TERMS, "cc-by-4.0", Extent(2, 305, 20), [("some/folder", side)])
     assert "Units: 2 of 305 neurons, those named by `--units`.\n" in text
@@ -26,8 +20,9 @@ def test_it_says_how_many_units_of_how_many_and_whose_the_texts_are(
     assert "| d\\|x | a.csv | CC0 |\n| e | b.csv | unknown |\n" in text
     assert "the first 20 sentences of the 100" in text
     assert "times -1" in text
-    assert "Units: all neurons: 305.\n" in write_readme(form, found, TERMS, "", Extent(305, 305, 20), [])
-    assert "Licence" not in write_readme(form, found, TERMS, "", Extent(305, 305, 20), [])
+    whole = write_readme(form, found, TERMS, "", Extent(305, 305, 20), [])
+    assert "Units: all neurons: 305.\n" in whole
+    assert "Licence" not in whole
 
 
 def test_the_notes_are_one_line() -> None:

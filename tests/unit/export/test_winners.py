@@ -1,19 +1,10 @@
 """Winners as they are read for other formats, next to the rows of token_activations/ themselves."""
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
 
 from ops.export.winners import NEGATIVES, SIGN
-from tests.unit.export.small_tables import LOSER, TEXTS, WIDTHS, WINS, SmallTables, make_tables
-
-
-@pytest.fixture(scope="module")
-def tables(tmp_path_factory: pytest.TempPathFactory, make_model: Callable[..., Path], small_bert: Any) -> SmallTables:
-    return make_tables(tmp_path_factory.mktemp("run"), make_model, small_bert)
+from tests.unit.export.small_tables import LOSER, TEXTS, WIDTHS, WINS, SmallTables
 
 
 def test_a_side_has_the_units_of_a_layer_and_how_many_winners_each_has(tables: SmallTables) -> None:
@@ -72,13 +63,10 @@ def test_units_that_were_not_chosen_are_not_read(tables: SmallTables) -> None:
     assert reader.sentences().tolist() == sorted(own)
 
 
-def test_sentences_and_their_texts(tables: SmallTables) -> None:
+def test_sentences_and_their_texts_are_those_of_winners_and_of_hard_negatives(tables: SmallTables) -> None:
     found = tables.reader().sentences()
     assert found.tolist() == [i for i in range(len(TEXTS)) if i != LOSER]
     assert tables.reader().texts(found) == {i: text for i, text in enumerate(TEXTS) if i != LOSER}
-
-
-def test_hard_negatives_are_rows_of_their_own_table(tables: SmallTables) -> None:
     reader = tables.reader(negatives=True)
     for side in reader.sides:
         own = [row for row in tables.negatives if (row["layer"], row["pole"]) == (side.layer, side.pole)]

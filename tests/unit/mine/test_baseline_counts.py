@@ -53,12 +53,11 @@ def test_what_is_laid_out_is_read_back_whole_and_for_the_training_part(profiler:
     same(first, profiler, training)
 
 
-@pytest.mark.parametrize("order", [(0, 1, 2), (1, 2, 0)])
-def test_runs_add_up_to_the_whole(profiler: Profiler, order: tuple[int, ...]) -> None:
+def test_runs_add_up_to_the_whole(profiler: Profiler) -> None:
     none = np.zeros(0, np.int64)
-    runs = [(np.arange(0, 7), np.arange(7, 11)), (none, none), (np.arange(11, 12), np.arange(12, 30))]
+    runs = [(none, none), (np.arange(11, 12), np.arange(12, 30)), (np.arange(0, 7), np.arange(7, 11))]
     patterns = {"word": (KEYS, counting(1, 0, 2))}
-    whole, few = ([count(patterns, profiler, runs[i]) for i in order] for count in (baseline_table, few_counts))
+    whole, few = ([count(patterns, profiler, run) for run in runs] for count in (baseline_table, few_counts))
     assert all(t.select(["what", "key"]).equals(whole[0].select(["what", "key"])) for t in whole)
     for found, known in zip(few, whole, strict=True):
         lines = np.flatnonzero(known["training"].to_numpy() + known["test"].to_numpy())

@@ -81,8 +81,8 @@ def tables_of(mining: Mining, store: Store, first: int, stop: int) -> dict[str, 
 def test_neurons_that_are_named_alone_have_the_rows_that_they_have_among_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, drawn: Drawn
 ) -> None:
-    store, names = Store(str(tmp_path)), ("1:3", "1:199", "2:56", "2:57")  # of both parts of topk/
-    every = tables_of(open_mining(tmp_path, monkeypatch), store, 0, len(NEURONS))
+    store, names = Store(str(tmp_path)), ("1:199", "2:56", "2:57")  # of both parts of topk/
+    every = tables_of(open_mining(tmp_path, monkeypatch), store, 199, 258)
     alone = tables_of(open_mining(tmp_path, monkeypatch, units=list(names)), store, 0, len(names))
     assert every.keys() == alone.keys() == {"patterns", "profiles", "means", "scores"}
     for name, table in every.items():
@@ -104,18 +104,6 @@ def test_intervals_are_multiplied_by_one_thread(tmp_path: Path, monkeypatch: pyt
     with threadpool_limits(2):
         tables_of(open_mining(tmp_path, monkeypatch, units=["1:3"]), Store(str(tmp_path)), 0, 1)
     assert threads == {1}
-
-
-def test_random_sets_are_numbered_after_all_neurons_and_like_those_that_are_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, drawn: Drawn
-) -> None:
-    mining, store = open_mining(tmp_path, monkeypatch, units=["2:0", "2:1"]), Store(str(tmp_path))
-    number, sets = mining.winners(store, 2, 5)
-    first = len(NEURONS)
-    assert number.tolist() == [set_number(n, pole) for n in range(first, first + 3) for pole in range(len(POLES))]
-    assert mining.are_random(number)
-    assert len(sets) == 6
-    assert not mining.are_random(mining.winners(store, 0, 2)[0])
 
 
 @pytest.mark.parametrize("no_scores", [False, True])
@@ -142,21 +130,21 @@ def test_all_sets_are_mined_and_every_row_has_its_neuron(
         assert set(keys) == {(*place, pole) for place in ((1, 198), (1, 199), (2, 0), (2, 1)) for pole in POLES}
 
 
+@pytest.mark.parametrize(("units", "mined"), [([], len(NEURONS)), (["2:0", "2:1"], 2)])
 def test_beyond_the_last_neuron_are_random_sets_like_its_winners(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, drawn: Drawn
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, drawn: Drawn, units: list[str], mined: int
 ) -> None:
-    mining, store = open_mining(tmp_path, monkeypatch), Store(str(tmp_path))
+    """They are numbered after all neurons, also where only some are mined."""
+    mining, store = open_mining(tmp_path, monkeypatch, units=units), Store(str(tmp_path))
     first = len(NEURONS)
-    number, sets = mining.winners(store, first, first + 3)
+    number, sets = mining.winners(store, mined, mined + 3)
     assert number.tolist() == [set_number(n, pole) for n in range(first, first + 3) for pole in range(len(POLES))]
     assert mining.are_random(number)
-    assert not mining.are_random(mining.winners(store, 0, 3)[0])
-    sizes = {len(ids) for ids in drawn.values()}
-    assert min(sizes) <= sets.lengths.min() == sets.lengths.max() <= max(sizes)
+    assert not mining.are_random(mining.winners(store, 0, 2)[0])
+    assert set(sets.lengths.tolist()) <= {len(ids) for ids in drawn.values()}
     assert mining.sentences.baseline[sets.items].all()
-    again = mining.winners(store, first, first + 3)[1]
-    assert again.to_lists() == sets.to_lists()
-    assert len({tuple(own) for own in sets.to_lists()}) == len(sets)
+    assert mining.winners(store, mined, mined + 3)[1].to_lists() == sets.to_lists()
+    assert len({tuple(own) for own in sets.to_lists()}) == len(sets) == 6
     # They are mined as winners, and nothing is held out of them.
     candidates = mining.candidates(number, sets)
     assert set(candidates["set"].to_pylist()) <= set((len(MINED) * number).tolist())

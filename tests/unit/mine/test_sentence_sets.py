@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.mine.sentence_sets import SentenceSets, spans_within, sums_of_sets
+from ops.mine.sentence_sets import SentenceSets, spans_within
 from ops.patterns.sequences import Sequences
 from tests.unit.small_corpus import open_corpus, random_sentences
 
@@ -61,7 +61,3 @@ def test_spans_are_as_long_as_can_be(sizes, most):
     for first, stop in spans:
         assert sum(sizes[first:stop]) <= most or stop - first == 1
         assert stop == len(sizes) or sum(sizes[first : stop + 1]) > most
-
-
-def test_sums_of_sets() -> None:
-    assert sums_of_sets([5, 1, 10], Sequences.from_lists([[0, 2], [], [1, 1]])).tolist() == [15, 0, 2]

@@ -29,6 +29,7 @@ from ops.sentences.mining_view import MiningView
 from ops.sentences.store import SentenceStore
 from ops.statistics.association import signed_g2
 from ops.statistics.false_discovery import p_values, q_values, selected_p_values
+from tests.unit.mine.test_properties import recount
 from tests.unit.small_corpus import PROPERTIES, Sentence, open_corpus, random_sentences
 
 LENGTH, GAP, SHARE, FLOOR = 3, 1, 0.1, 2
@@ -165,11 +166,9 @@ def split(sentences: list[Sentence], own: list[int]) -> tuple[list[Sentence], li
     return [sentences[i] for i in own], [s for i, s in enumerate(sentences) if s.baseline and i not in own]
 
 
-@pytest.fixture(params=["mixed", "all in the baseline", "no other baseline", "no baseline"])
+@pytest.fixture(params=["mixed", "no other baseline", "no baseline"])
 def sentences(request: pytest.FixtureRequest) -> list[Sentence]:
     found = random_sentences(8, 45)
-    if request.param == "all in the baseline":
-        return [replace(s, baseline=True) for s in found]
     if request.param == "no other baseline":
         return [replace(s, baseline=s.winner) for s in found]
     if request.param == "no baseline":
@@ -183,44 +182,48 @@ def mined(sentences: list[Sentence], tmp_path: Path, monkeypatch: pytest.MonkeyP
     return Mined(store, winner_sets(sentences))
 
 
-@pytest.mark.parametrize("most", [1, 200_000])
-@pytest.mark.parametrize("kind", ["word", "tag"])
-def test_patterns(mined: Mined, sentences: list[Sentence], kind: str, most: int) -> None:
-    for own, found in zip(winner_sets(sentences), mined.patterns(most_candidates=most), strict=True):
+def test_patterns(mined: Mined, sentences: list[Sentence]) -> None:
+    every = mined.patterns()
+    assert mined.patterns(most_candidates=1) == every
+    for own, found in zip(winner_sets(sentences), every, strict=True):
         winners, others = split(sentences, own)
-        support: Counter[tuple[str, ...]] = Counter()
-        documents: dict[tuple[str, ...], set[str]] = {}
-        for s in winners:
-            for pattern in subsequences(mining_items(s, kind)):
-                support[pattern] += 1
-                documents.setdefault(pattern, set()).add(s.document)
-        elsewhere = Counter(p for s in others for p in subsequences(mining_items(s, kind)))
-        least = least_support(SHARE, len(winners), FLOOR)
         assert [r["kind"] for r in found] == sorted(r["kind"] for r in found)
-        rows = [r for r in found if r["kind"] == kind]
-        effects: list[float] = []
-        assert {tuple(r["items"]) for r in rows} == {p for p, n in support.items() if n >= least}
-        assert [r["rank"] for r in rows] == list(range(1, len(rows) + 1))
-        for row in rows:
-            pattern = tuple(row["items"])
-            assert (row["pattern"], row["size"]) == (" ".join(pattern), len(pattern))
-            assert row["support"] == support[pattern]
-            assert row["docs"] == len(documents[pattern])
-            same(row, measured(support[pattern], len(winners), elsewhere[pattern], len(others)))
-            ours, theirs = (
-                [(s.document, int(pattern in subsequences(mining_items(s, kind))), 1) for s in part]
-                for part in (winners, others)
-            )
-            effect = design_effect(ours, theirs)
-            assert row["design_effect"] == (effect and pytest.approx(effect, rel=1e-6))
-            effects.append(effect or inf)
-        order = [(-r["g2"], -r["support"], r["pattern"]) for r in rows]
-        assert order == sorted(order, key=lambda key: (round(key[0], 4), *key[1:]))
-        expected = [None] * len(rows)
-        if others and rows:
-            a, c = ([count[tuple(r["items"])] for r in rows] for count in (support, elsewhere))
-            expected = q_values(selected_p_values(a, len(winners), c, len(others), least, effects)).tolist()
-        assert [r["q_value"] for r in rows] == [q if q is None else pytest.approx(q) for q in expected]
+        for kind in ("word", "tag"):
+            check_patterns([r for r in found if r["kind"] == kind], kind, winners, others)
+
+
+def check_patterns(rows: list[dict[str, Any]], kind: str, winners: list[Sentence], others: list[Sentence]) -> None:
+    """Check the rows of one kind of a set against all subsequences of its winners."""
+    support: Counter[tuple[str, ...]] = Counter()
+    documents: dict[tuple[str, ...], set[str]] = {}
+    for s in winners:
+        for pattern in subsequences(mining_items(s, kind)):
+            support[pattern] += 1
+            documents.setdefault(pattern, set()).add(s.document)
+    elsewhere = Counter(p for s in others for p in subsequences(mining_items(s, kind)))
+    least = least_support(SHARE, len(winners), FLOOR)
+    effects: list[float] = []
+    assert {tuple(r["items"]) for r in rows} == {p for p, n in support.items() if n >= least}
+    assert [r["rank"] for r in rows] == list(range(1, len(rows) + 1))
+    for row in rows:
+        pattern = tuple(row["items"])
+        assert (row["pattern"], row["size"]) == (" ".join(pattern), len(pattern))
+        assert (row["support"], row["docs"]) == (support[pattern], len(documents[pattern]))
+        same(row, measured(support[pattern], len(winners), elsewhere[pattern], len(others)))
+        ours, theirs = (
+            [(s.document, int(pattern in subsequences(mining_items(s, kind))), 1) for s in part]
+            for part in (winners, others)
+        )
+        effect = design_effect(ours, theirs)
+        assert row["design_effect"] == (effect and pytest.approx(effect, rel=1e-6))
+        effects.append(effect or inf)
+    order = [(-r["g2"], -r["support"], r["pattern"]) for r in rows]
+    assert order == sorted(order, key=lambda key: (round(key[0], 4), *key[1:]))
+    expected = [None] * len(rows)
+    if others and rows:
+        a, c = ([count[tuple(r["items"])] for r in rows] for count in (support, elsewhere))
+        expected = q_values(selected_p_values(a, len(winners), c, len(others), least, effects)).tolist()
+    assert [r["q_value"] for r in rows] == [q if q is None else pytest.approx(q) for q in expected]
 
 
 def test_subtrees_of_two_nodes(mined: Mined, sentences: list[Sentence]) -> None:
@@ -269,8 +272,8 @@ def test_profiles(mined: Mined, sentences: list[Sentence]) -> None:
         for name in PROPERTIES:
             own = [r for r in rows if r["property"] == name]
             effects: list[float] = []
-            counts, n = count(winners, name)
-            elsewhere, baseline_n = count(others, name)
+            counts, n = recount(winners, name)
+            elsewhere, baseline_n = recount(others, name)
             cut = name in ("noun", "verb", "adjective", "punctuation", "author", "topic")
             kept = {v for v in counts | elsewhere if counts[v] >= (FLOOR if cut else 0)}
             assert {r["value"] for r in own} == (kept if n else set())
@@ -280,10 +283,10 @@ def test_profiles(mined: Mined, sentences: list[Sentence]) -> None:
             for row in own:
                 value = row["value"]
                 assert (row["count"], row["n"], row["baseline_n"]) == (counts[value], n, baseline_n)
-                assert row["docs"] == len({s.document for s in winners if count([s], name)[0][value]})
+                assert row["docs"] == len({s.document for s in winners if recount([s], name)[0][value]})
                 same(row, measured(counts[value], n, elsewhere[value], baseline_n))
                 ours, theirs, every = (
-                    [(s.document, found[0][value], found[1]) for s in part for found in [count([s], name)]]
+                    [(s.document, found[0][value], found[1]) for s in part for found in [recount([s], name)]]
                     for part in (winners, others, baseline)
                 )
                 effect = design_effect(ours, theirs, None if cut else every)
@@ -299,27 +302,13 @@ def test_profiles(mined: Mined, sentences: list[Sentence]) -> None:
             assert [r["q_value"] for r in own] == expected
 
 
+@pytest.mark.parametrize("sentences", ["mixed"], indirect=True)
 def test_rates_of_a_profile_are_taken_before_its_cap(mined: Mined) -> None:
     whole = mined.rows(profile_rows(mined.profiler, mined.baseline, mined.sets, FLOOR))
     capped = mined.rows(profile_rows(mined.profiler, mined.baseline, mined.sets, FLOOR, max_values=1))
     cut = ("noun", "verb", "adjective", "punctuation", "author", "topic")
     assert any(r["property"] in cut and r["rank"] > 1 for r in whole[0])
     assert capped == [[r for r in rows if r["rank"] == 1 or r["property"] not in cut] for rows in whole]
-
-
-def count(sentences: list[Sentence], name: str) -> tuple[Counter[str], int]:
-    if name in ("tag", "tag_class"):
-        tags = [t if name == "tag" else tag_class(t) for s in sentences for t in s.tags or []]
-        return Counter(tags), len(tags)
-    if name in ("author", "topic"):
-        values = [s.meta[name] for s in sentences if name in s.meta]
-        return Counter(values), len(values)
-    per_sentence = {
-        "dataset": lambda s: {s.dataset},
-        "words_per_sentence": lambda s: {str(len(s.words))},
-        "punctuation": lambda s: {"."} & set(s.words),
-    }.get(name, lambda s: {w for w, t in zip(s.words, s.tags, strict=True) if tag_class(t) == name})
-    return Counter(v for s in sentences for v in per_sentence(s)), len(sentences)
 
 
 def test_means(mined: Mined, sentences: list[Sentence]) -> None:
@@ -342,6 +331,7 @@ def test_means(mined: Mined, sentences: list[Sentence]) -> None:
             assert not any(isnan(v) for v in row.values() if isinstance(v, float))
 
 
+@pytest.mark.parametrize("sentences", ["mixed"], indirect=True)
 def test_no_candidate_gives_no_row(mined: Mined) -> None:
     none = mined.candidates.slice(0, 0)
     owner, found = pattern_rows(none, mined.kinds.values(), mined.baseline, mined.sets, 2, 1.05, 10)

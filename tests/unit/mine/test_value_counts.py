@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.mine.value_counts import FoundValues, count_in_sets, distinct_values, occurrences_of
+from ops.mine.value_counts import FoundValues, count_in_sets
 from ops.patterns.sequences import Sequences
 
 LISTS = st.lists(st.lists(st.integers(0, 5), max_size=6), min_size=1, max_size=8)
@@ -41,16 +41,6 @@ def test_values_are_counted_in_each_set_as_by_hand(lists, every_sentence, data):
         assert (found.n[number], found.marked_n[number]) == (n, marked_n)
 
 
-@given(LISTS)
-def test_each_value_once_and_where_it_is(lists):
-    once = distinct_values(Sequences.from_lists(lists), 6)
-    assert once.to_lists() == [list(dict.fromkeys(row)) for row in lists]
-    wanted = np.array([4, 0, 3])
-    found = occurrences_of(once, wanted, 6)
-    for value, first, stop in zip(wanted, found.offsets[:-1], found.offsets[1:], strict=True):
-        assert found.sentences[first:stop].tolist() == [i for i, row in enumerate(lists) if value in row]
-
-
 @given(LISTS, st.booleans())
 def test_values_by_document_are_those_of_one_set_of_all(lists, every_sentence):
     values, documents = Sequences.from_lists(lists), np.arange(len(lists), dtype=np.int32) // 2
@@ -64,11 +54,3 @@ def test_values_by_document_are_those_of_one_set_of_all(lists, every_sentence):
         )
         assert ours == theirs
     assert (found.n, found.n_squares) == (known.n[0], known.n_squares[0])
-
-
-@given(st.lists(st.integers(0, 5), max_size=12), st.integers(6, 40))
-def test_only_values_that_occur_are_listed_however_many_there_are(codes, n_values):
-    found = FoundValues.of(np.array(codes, np.int32), n_values, 99)
-    assert dict(zip(found.value.tolist(), found.count.tolist(), strict=True)) == Counter(codes)
-    assert found.value.tolist() == sorted(set(codes))
-    assert (found.value.dtype, found.n) == (np.dtype(np.int64), 99)

@@ -23,6 +23,7 @@ from transformers import (
 )
 
 from ops.model.load import ModelFacts, quiet_transformers, read_facts
+from ops.outputs.token_head import TokenHead
 
 LAYERS, WIDTH, VOCABULARY, INNER = 3, 24, 60, 32
 _SMALL: dict[str, Any] = {
@@ -90,3 +91,16 @@ def saved(kind: str, folder: Path) -> tuple[Any, ModelFacts]:
     with quiet_transformers():
         model.save_pretrained(folder)
     return model, read_facts(str(folder))
+
+
+def stream(head: TokenHead, ids: torch.Tensor) -> torch.Tensor:
+    """Return the states of one text after the last layer, `[tokens, width]`."""
+    kept: list[torch.Tensor] = []
+    assert head.layer_modules is not None
+    handle = head.layer_modules[-1].register_forward_hook(
+        lambda m, a, out: kept.append(out if isinstance(out, torch.Tensor) else out[0])
+    )
+    with torch.inference_mode():
+        head.model(input_ids=ids)
+    handle.remove()
+    return kept[0].reshape(ids.shape[1], -1)

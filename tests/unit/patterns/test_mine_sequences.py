@@ -40,19 +40,11 @@ def test_patterns_and_supports_are_those_of_brute_force(sentences, min_support, 
     assert found == brute_force(sentences, min_support, max_length, max_gap)
 
 
-@given(SENTENCES, st.integers(1, 3), st.integers(1, 5))
-def test_without_a_gap_limit_they_are_those_of_the_package(sentences, min_support, max_length):
-    database = Sequences.from_lists(sentences)
-    assert table(*mine(database, min_support, max_length)) == dict(
-        prefixspan_package.mine(database, min_support, max_length)
-    )
-
-
-@pytest.mark.parametrize(("max_gap", "count"), [(0, 1), (1, 1), (2, 2), (None, 2)])
-def test_going_on_from_a_later_match_is_not_missed(max_gap, count):
+def test_going_on_from_a_later_match_is_not_missed():
     """1 .. 2 starts at the second 1 in the first sentence: the first match alone would miss it."""
     database = Sequences.from_lists([[1, 9, 9, 1, 2], [1, 8, 8, 2]])
-    assert table(*mine(database, 1, 2, max_gap))[1, 2] == count
+    for max_gap, count in ((0, 1), (1, 1), (2, 2), (None, 2)):
+        assert table(*mine(database, 1, 2, max_gap))[1, 2] == count
 
 
 def test_infrequent_items_hold_their_place_within_the_gap():
@@ -77,10 +69,10 @@ def test_a_pattern_comes_after_its_beginnings():
     assert all(row[:-1] in rows[:place] for place, row in enumerate(rows) if len(row) > 1)
 
 
-@pytest.mark.parametrize(("support", "length"), [(0, 2), (2, 0)])
-def test_a_limit_below_1_is_refused(support, length):
-    with pytest.raises(ValueError, match="at least 1"):
-        mine(Sequences.from_lists([[1]]), support, length)
+def test_a_limit_below_1_is_refused():
+    for support, length in ((0, 2), (2, 0)):
+        with pytest.raises(ValueError, match="at least 1"):
+            mine(Sequences.from_lists([[1]]), support, length)
 
 
 @pytest.mark.skipif(not FOLDER or not os.path.isdir(FOLDER), reason="ATLAS_TEST_DATA names no folder of real sentences")

@@ -9,10 +9,10 @@ from ops.patterns.sequences import Sequences
 PATTERNS = st.lists(st.lists(st.integers(0, 6), min_size=1, max_size=4), max_size=12)
 
 
-@pytest.mark.parametrize("patterns", [[[]], [[1], []], [[-1]]])
-def test_a_pattern_without_items_is_refused(patterns):
-    with pytest.raises(ValueError, match="at least one item"):
-        SequenceTrie.build(Sequences.from_lists(patterns))
+def test_a_pattern_without_items_is_refused():
+    for patterns in ([[]], [[1], []], [[-1]]):
+        with pytest.raises(ValueError, match="at least one item"):
+            SequenceTrie.build(Sequences.from_lists(patterns))
 
 
 @given(PATTERNS)

@@ -36,10 +36,10 @@ def test_without_closes_up(lists, dropped):
     assert found.to_lists() == [[item for item in row if item not in dropped] for row in lists]
 
 
-@pytest.mark.parametrize("offsets", [[], [0], [1, 2], [0, 3]])
-def test_offsets_that_do_not_span_the_items_are_refused(offsets):
-    with pytest.raises(ValueError, match="offsets must begin with 0"):
-        Sequences(np.zeros(2, np.int32), np.array(offsets, np.int64))
+def test_offsets_that_do_not_span_the_items_are_refused():
+    for offsets in ([], [0], [1, 2], [0, 3]):
+        with pytest.raises(ValueError, match="offsets must begin with 0"):
+            Sequences(np.zeros(2, np.int32), np.array(offsets, np.int64))
 
 
 @given(st.lists(LISTS, max_size=3))
@@ -53,9 +53,6 @@ def test_patterns_follow_their_whole_line_of_parents():
     found = Sequences.from_parents(np.array([-1, 0, 1, -1, 3]), np.array([5, 6, 7, 8, 5]))
     assert found.to_lists() == [[5], [5, 6], [5, 6, 7], [8], [8, 5]]
     assert (found.items.dtype, found.offsets.dtype) == (np.int32, np.int64)
-
-
-def test_without_patterns_there_are_no_sequences():
     assert Sequences.from_parents(np.zeros(0, np.int64), np.zeros(0, np.int64)).to_lists() == []
 
 

@@ -12,7 +12,7 @@ from ops.model.load import ModelFacts
 from ops.positions import masks
 from ops.positions.position_table import TABLES, check_positions, find_table
 from ops.positions.reader import Batch, VariantReader, predicted_tokens
-from ops.positions.variants import DECODER_DEFAULTS, ENCODER_VARIANTS, VARIANTS
+from ops.positions.variants import DECODER_DEFAULTS, VARIANTS
 from tests.unit import small_models
 from tests.unit.small_models import CONFIGS, facts, make
 
@@ -155,32 +155,6 @@ def test_masks_equal_attention_written_out() -> None:
             y = x + block.attn.c_proj(context)
             y = y + block.mlp(block.ln_2(y))
             torch.testing.assert_close(own.read(texts, variant).layers[0], y, rtol=0, atol=1e-4)
-
-
-@pytest.mark.parametrize("kind", ["bert", "gpt2"])
-def test_a_model_whose_table_is_zero_is_the_same_without_it(kind: str) -> None:
-    model, known = decoder() if kind == "gpt2" else make(kind)
-    own, texts = reader(model, known), batch()
-    with torch.no_grad():
-        own.positions.table.weight.zero_()
-    default = own.read(texts, "default", joined=True)
-    for variant in ENCODER_VARIANTS:
-        found = own.read(texts, variant)
-        assert torch.equal(found.layers[-1], default.layers[-1])
-        if kind == "gpt2":
-            assert torch.equal(found.loss, default.loss)  # type: ignore[arg-type]
-    assert default.joined is not None
-    assert (default.joined[:, 1:] == 0).all()
-
-
-def test_a_model_that_does_not_tell_positions_apart_is_the_same_when_they_are_shuffled() -> None:
-    model, known = make("bert")
-    own, texts = reader(model, known), batch()
-    with torch.no_grad():
-        own.positions.table.weight.copy_(own.positions.table.weight[5].clone().expand(20, -1))
-    for variant in ("shuffled", "shifted", "constant"):
-        torch.testing.assert_close(last(own, texts, variant), last(own, texts, "default"), rtol=0, atol=0)
-    assert not torch.allclose(last(own, texts, "none"), last(own, texts, "default"), atol=1e-3)
 
 
 def test_the_input_is_measured_before_the_norm() -> None:

@@ -38,6 +38,10 @@ VARIANTS = ("none", "shifted")
 Shards = list[list[tuple[np.ndarray, list[Tokens]]]]
 
 
+Measured = tuple[Totals, Features, list[PositionsResult]]
+ENCODER = pytest.mark.parametrize("known", ["bert"], indirect=True)
+
+
 @pytest.fixture(scope="module", params=["bert", "gpt2"])
 def known(request: pytest.FixtureRequest) -> tuple[VariantReader, ModelFacts]:
     kind: str = request.param
@@ -78,14 +82,17 @@ def classes() -> TokenClasses:
     return TokenClasses(tokenizer)
 
 
-def measure(
-    known: tuple[VariantReader, ModelFacts], size: int, shards: int
-) -> tuple[Totals, Features, list[PositionsResult]]:
+def measure(known: tuple[VariantReader, ModelFacts], size: int, shards: int) -> Measured:
     reader, _ = known
     pilot = mean_states(reader, VARIANTS, iter(batches(5, 1)[0]), 0, "cpu")
     scorer = PositionsScorer(reader, classes(), VARIANTS, pilot.means, pilot.panel, 0, LIMIT, "cpu")
     results = [scorer.measure_shard(iter(shard), {3, 5}) for shard in batches(size, shards)]
     return *merge(map(to_table, results)), results
+
+
+@pytest.fixture(scope="module")
+def measured(known: tuple[VariantReader, ModelFacts]) -> Measured:
+    return measure(known, 5, 2)
 
 
 def plain(known: tuple[VariantReader, ModelFacts], variant: str) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
@@ -103,8 +110,8 @@ def select(table: pa.Table, **values: object) -> list[dict[str, Any]]:
     return [row for row in table.to_pylist() if all(row[k] == v for k, v in values.items())]
 
 
-def test_cosines_equal_those_of_texts_read_alone(known: tuple[VariantReader, ModelFacts]) -> None:
-    totals, _, results = measure(known, 5, 2)
+def test_cosines_equal_those_of_texts_read_alone(known: tuple[VariantReader, ModelFacts], measured: Measured) -> None:
+    totals, _, results = measured
     similarity = similarity_rows(totals, known[1], 0)
     default, _ = plain(known, "default")
     means = {name: torch.cat(plain(known, name)[0], 1).mean(1) for name in ("default", "none")}
@@ -133,33 +140,36 @@ def test_cosines_equal_those_of_texts_read_alone(known: tuple[VariantReader, Mod
     assert len(keys) == len(set(keys)) == known[1].layers * (3 + 2 * 5)
 
 
-@pytest.mark.parametrize("variant", ["default", *VARIANTS])
-def test_random_pairs_are_of_the_whole_corpus(known: tuple[VariantReader, ModelFacts], variant: str) -> None:
+def test_random_pairs_are_of_the_whole_corpus(known: tuple[VariantReader, ModelFacts]) -> None:
     """The mean covers all pairs of tokens of two texts, and does not depend on batches and shards."""
     reader, found = known
     means = mean_states(reader, VARIANTS, iter(batches(5, 1)[0]), 0, "cpu").means
-    there = [i for i, text in enumerate(texts()) if variant != "shifted" or len(text.ids) <= LIMIT - 4]
     default, _ = plain(known, "default")
-    own, _ = plain(known, variant)
     owner = torch.tensor([i for i, text in enumerate(texts()) for _ in text.ids])
-    kept = torch.tensor([i for i in there for _ in texts()[i].ids])
-    apart = kept[:, None] != owner[None]
     every, parted = [similarity_rows(measure(known, *cut)[0], found, 0) for cut in ((5, 1), (2, 3))]
-    for layer in range(found.layers):
-        a, b = torch.cat([own[i] for i in there], 1)[layer], torch.cat(default, 1)[layer]
-        for reference, minus in (("random_pair", 0), ("random_pair_centred", 1)):
-            shifts = [torch.from_numpy(means[name][layer]) * minus for name in (variant, "default")]
-            units = [nn.functional.normalize(x - m, dim=1) for x, m in zip((a, b), shifts, strict=True)]
-            expected = float((units[0] @ units[1].T)[apart].mean())
-            for table in (every, parted):
-                (row,) = select(table, layer=layer + 1, variant=variant, reference=reference)
-                assert row["mean"] == pytest.approx(expected, abs=1e-5)
-                assert sum(row["histogram_counts"]) == row["n"] > len(kept) * 0.8
-                assert row["std"] == pytest.approx(float((units[0] @ units[1].T)[apart].std()), rel=0.25)
+    for variant in ("default", *VARIANTS):
+        there = [i for i, text in enumerate(texts()) if variant != "shifted" or len(text.ids) <= LIMIT - 4]
+        own, _ = plain(known, variant)
+        kept = torch.tensor([i for i in there for _ in texts()[i].ids])
+        apart = kept[:, None] != owner[None]
+        for layer in range(found.layers):
+            a, b = torch.cat([own[i] for i in there], 1)[layer], torch.cat(default, 1)[layer]
+            for reference, minus in (("random_pair", 0), ("random_pair_centred", 1)):
+                shifts = [torch.from_numpy(means[name][layer]) * minus for name in (variant, "default")]
+                units = [nn.functional.normalize(x - m, dim=1) for x, m in zip((a, b), shifts, strict=True)]
+                cosines = (units[0] @ units[1].T)[apart]
+                for table in (every, parted):
+                    (row,) = select(table, layer=layer + 1, variant=variant, reference=reference)
+                    assert row["mean"] == pytest.approx(float(cosines.mean()), abs=1e-5)
+                    assert sum(row["histogram_counts"]) == row["n"] > len(kept) * 0.8
+                    assert row["std"] == pytest.approx(float(cosines.std()), rel=0.25)
 
 
-def test_what_has_no_position_is_left_out_of_that_variant_alone(known: tuple[VariantReader, ModelFacts]) -> None:
-    totals, _, results = measure(known, 5, 2)
+@ENCODER
+def test_what_has_no_position_is_left_out_of_that_variant_alone(
+    known: tuple[VariantReader, ModelFacts], measured: Measured
+) -> None:
+    totals, _, results = measured
     similarity = similarity_rows(totals, known[1], 0)
     long = [t for t in texts() if len(t.ids) > LIMIT - 4]
     assert [texts()[i] for r in results for i in r.beyond["shifted"]] == long
@@ -169,8 +179,9 @@ def test_what_has_no_position_is_left_out_of_that_variant_alone(known: tuple[Var
     assert none["n"] - shifted["n"] == sum(len(t.ids) for t in long)
 
 
-def test_classes_and_positions_add_up(known: tuple[VariantReader, ModelFacts]) -> None:
-    totals, _, _ = measure(known, 5, 2)
+@ENCODER
+def test_classes_and_positions_add_up(known: tuple[VariantReader, ModelFacts], measured: Measured) -> None:
+    totals, _, _ = measured
     ids = [list(zip(t.ids, t.added, strict=True)) for t in texts()]
     rows = {
         r["token_class"]: r["n"]
@@ -189,8 +200,8 @@ def test_classes_and_positions_add_up(known: tuple[VariantReader, ModelFacts]) -
     assert norms[-1]["ratio"] is None
 
 
-def test_perplexities_by_their_three_readings(known: tuple[VariantReader, ModelFacts]) -> None:
-    totals, _, results = measure(known, 5, 2)
+def test_perplexities_by_their_three_readings(known: tuple[VariantReader, ModelFacts], measured: Measured) -> None:
+    totals, _, results = measured
     table = perplexity_rows(totals, known[1])
     if known[1].model_type == "bert":
         assert table.num_rows == perplexity_position_rows(totals, known[1]).num_rows == 0
@@ -225,6 +236,7 @@ def test_a_table_of_zeros_gives_cosines_of_1_and_equal_perplexities(known: tuple
             assert (found[0][column] == found[1][column]) == (zeros or column == "n")
 
 
+@ENCODER
 def test_shards_change_nothing_but_rounding(known: tuple[VariantReader, ModelFacts]) -> None:
     one, _, _ = measure(known, 5, 1)
     several, _, _ = measure(known, 5, 3)
@@ -239,6 +251,7 @@ def test_shards_change_nothing_but_rounding(known: tuple[VariantReader, ModelFac
     assert len(CLASSES) == 5
 
 
+@ENCODER
 def test_one_text_has_no_random_pairs_and_all_else(known: tuple[VariantReader, ModelFacts]) -> None:
     reader, found = known
     alone = [(np.array([0]), [texts()[4]])]
@@ -253,8 +266,8 @@ def test_one_text_has_no_random_pairs_and_all_else(known: tuple[VariantReader, M
     assert draw_layers(rows.slice(0, 0), "m").axes
 
 
-def test_features_are_the_mean_of_the_last_layer(known: tuple[VariantReader, ModelFacts]) -> None:
-    _, features, _ = measure(known, 5, 2)
+def test_features_are_the_mean_of_the_last_layer(known: tuple[VariantReader, ModelFacts], measured: Measured) -> None:
+    _, features, _ = measured
     for variant in ("default", "none"):
         states, _ = plain(known, variant)
         assert sorted(features.vectors[variant]) == [3, 5]

@@ -23,7 +23,7 @@ def test_means_ranks_and_relative_values(values: np.ndarray) -> None:
     assert sorted(found.rank.tolist()) == [1, 2, 3, 4]
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 5, 6])
+@pytest.mark.parametrize("size", [1, 3, 6])
 def test_the_z_score_is_that_of_all_groups_of_the_size(size: int) -> None:
     population = np.random.default_rng(size).lognormal(size=(7, 2))
     means = np.array([population[list(group)].mean(0) for group in combinations(range(7), size)])

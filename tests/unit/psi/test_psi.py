@@ -5,7 +5,7 @@ import torch
 
 from ops.model.head_projections import head_projections, word_embeddings
 from ops.model.load import load_model, read_facts
-from ops.psi.psi import psi, random_direction, static_psi, with_product
+from ops.psi.psi import random_direction, static_psi
 
 EVERY = 11
 
@@ -34,38 +34,6 @@ def test_every_value_is_the_formula_in_float64(sample: tuple[torch.Tensor, torch
     assert ((found[:, :, 3] - product) / product).abs().max() < 1e-5
 
 
-def test_psi_qkv_is_the_product(sample: tuple[torch.Tensor, torch.Tensor, torch.Tensor]) -> None:
-    found = sample[2].double()
-    product = found[:, :, 0] * found[:, :, 1] * found[:, :, 2]
-    torch.testing.assert_close(found[:, :, 3], product, rtol=1e-6, atol=0)
-
-
-def test_every_square_lies_within_the_rayleigh_bounds(sample: tuple[torch.Tensor, torch.Tensor, torch.Tensor]) -> None:
-    _, weights, found = (s.double() for s in sample)
-    size, width = weights.shape[-2:]
-    extreme = torch.linalg.svdvals(weights).square() * width / size
-    squares = found[:, :, :3].square()
-    assert bool((squares <= extreme[..., 0][:, None] * (1 + 1e-5)).all())
-    # P^T P is of rank d' < d, so its least eigenvalue is 0, and the lower bound says only that squares are positive.
-    assert bool((squares > 0).all())
-
-
-def test_the_lower_rayleigh_bound_where_a_head_has_the_whole_width() -> None:
-    generator = torch.Generator().manual_seed(1)
-    weight, vectors = torch.randn(3, 1, 8, 8, generator=generator), torch.randn(200, 8, generator=generator)
-    squares = static_psi(vectors, weight)[:, :3].square()
-    values = torch.linalg.svdvals(weight).square()
-    assert bool((squares >= values[:, :, -1] * (1 - 1e-4)).all())
-    assert bool((squares <= values[:, :, 0] * (1 + 1e-4)).all())
-
-
-def test_a_stretch_of_everything_by_two_is_two() -> None:
-    vectors = torch.randn(5, 6, generator=torch.Generator().manual_seed(0))
-    weight = 2 * torch.eye(6).expand(3, 1, 6, 6)
-    torch.testing.assert_close(static_psi(vectors, weight)[:, :, 0], torch.tensor([[2.0, 2.0, 2.0, 8.0]]).expand(5, 4))
-    torch.testing.assert_close(random_direction(weight)[:, 0], torch.tensor([2.0, 2.0, 2.0, 8.0]))
-
-
 def test_a_zero_vector_has_none() -> None:
     found = static_psi(torch.zeros(1, 4), torch.ones(3, 2, 2, 4))
     assert bool(found.isnan().all())
@@ -84,11 +52,3 @@ def test_a_random_direction_has_the_root_mean_square_over_directions() -> None:
     directions = torch.randn(200_000, 16, generator=generator, dtype=torch.float64)
     measured = static_psi(directions, weight)[:, :3].square().mean(0).sqrt()
     torch.testing.assert_close(random_direction(weight)[:3], measured, rtol=5e-3, atol=0)
-
-
-def test_shapes_with_leading_axes() -> None:
-    projected, norm = torch.ones(2, 5, 3, 7, 4), torch.full((2, 5, 1), 2.0)
-    found = psi(projected, norm, 16)
-    assert found.shape == (2, 5, 3, 7)
-    torch.testing.assert_close(found, torch.full((2, 5, 3, 7), 2.0))
-    assert with_product(found).shape == (2, 5, 4, 7)

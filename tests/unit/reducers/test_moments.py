@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import scipy.stats
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ops.reducers.moments import Moments
@@ -20,7 +20,6 @@ def check(found: Moments, values: np.ndarray) -> None:
 
 
 @given(st.integers(0, 2**32), st.lists(st.integers(0, 40), max_size=5), st.sampled_from([0.0, 3.0, -1000.0]))
-@settings(max_examples=50)
 def test_merged_parts_are_the_moments_of_the_whole(seed: int, sizes: list[int], shift: float) -> None:
     rng = np.random.default_rng(seed)
     parts = [(rng.standard_t(3, (n, 4)) + shift).astype(np.float32) for n in [*sizes, 20]]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ops.reducers.histogram import Histogram, edges_from_pilot
@@ -24,7 +24,6 @@ def pairs(keys: torch.Tensor) -> list[set[tuple[float, int]]]:
 
 
 @given(streams(), st.integers(1, 8))
-@settings(max_examples=60)
 def test_any_batches_with_replays_have_the_winners_of_sorting(stream: Stream, parts: int) -> None:
     values, ids, k, room, rng = stream
     expected, found = TopK(NEURONS, k), QueuedTopK(NEURONS, k, room=room)
@@ -58,7 +57,6 @@ def test_no_batch_waits_until_as_many_came_as_there_is_room_for() -> None:
 
 
 @given(st.integers(0, 2**32), st.integers(0, 40))
-@settings(max_examples=40)
 def test_moments_and_counts_are_those_of_the_counted_sentences(seed: int, sentences: int) -> None:
     rng = np.random.default_rng(seed)
     values = torch.from_numpy((rng.normal(size=(sentences, NEURONS)) * 3 + 1).astype(np.float32))

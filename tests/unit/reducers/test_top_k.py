@@ -3,7 +3,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ops.reducers.top_k import (
@@ -45,7 +45,6 @@ def reduced(values: np.ndarray, ids: np.ndarray, k: int, room: int | None = None
 
 
 @given(streams(), st.integers(1, 6))
-@settings(max_examples=60)
 def test_any_split_order_and_replay_gives_what_sorting_gives(corpus: Stream, parts: int) -> None:
     values, ids, k, room, rng = corpus
     cuts = [0, *sorted(rng.integers(0, len(ids) + 1, parts - 1)), len(ids)]
@@ -68,7 +67,6 @@ class OnAnyDevice(TopK):
 
 
 @given(streams(), st.integers(1, 40), st.floats(-2, 2, width=32))
-@settings(max_examples=60)
 def test_compiled_code_keeps_what_tensors_keep(corpus: Stream, block: int, bound: float) -> None:
     values, ids, k, room, _ = corpus
     raised = torch.full((NEURONS,), bound)
@@ -90,7 +88,6 @@ def test_compiled_code_keeps_what_tensors_keep(corpus: Stream, block: int, bound
 
 
 @given(streams())
-@settings(max_examples=40)
 def test_merge_is_associative_commutative_and_idempotent(
     corpus: Stream,
 ) -> None:
@@ -121,17 +118,6 @@ def test_merge_is_associative_commutative_and_idempotent(
     assert winners(empty) == winners(left) == once
 
 
-def test_ties_go_to_the_lower_id_across_compactions() -> None:
-    ids = np.random.default_rng(0).permutation(5000).astype(np.int64)
-    assert winners(reduced(np.zeros((5000, 2), np.float32), ids, 3)) == [[(0.0, 0), (0.0, 1), (0.0, 2)]] * 2
-
-
-def test_ascending_values_overflow_the_buffer_again_and_again() -> None:
-    values = np.arange(1000, dtype=np.float32)[:, None] * np.array([1, -1], np.float32)
-    found = winners(reduced(values, np.arange(1000), 2))
-    assert found == [[(999.0, 999), (998.0, 998)], [(0.0, 0), (-1.0, 1)]]
-
-
 def test_the_bound_is_the_kth_best_and_nothing_below_is_kept() -> None:
     reducer = reduced(np.arange(10, dtype=np.float32)[:, None], np.arange(10), 4)
     reducer.result()
@@ -147,7 +133,6 @@ def test_fewer_sentences_than_k_leave_the_bound_open() -> None:
 
 
 @given(streams(), st.integers(0, 1_000), st.integers(0, 400), st.floats(-2, 2, width=32))
-@settings(max_examples=60)
 def test_keys_of_a_span_are_those_of_its_sentences(corpus: Stream, first: int, length: int, bound: float) -> None:
     values, ids, k, room, _ = corpus
     keys = reduced(values, ids, k, room).result()
@@ -173,7 +158,6 @@ def test_wrong_input_is_refused() -> None:
 
 
 @given(streams(), st.floats(-1, 1))
-@settings(max_examples=40)
 def test_a_bound_that_k_sentences_reach_costs_no_winner(corpus: Stream, looser: float) -> None:
     values, ids, k, room, rng = corpus
     if len(ids) < k:
@@ -225,8 +209,3 @@ def test_zeros_of_both_signs_are_one_value() -> None:
 def test_every_key_lies_above_empty() -> None:
     lowest = torch.finfo(torch.float32).min
     assert int(encode_keys(torch.tensor([lowest]), torch.tensor([MAX_IDS - 1]))[0]) > EMPTY
-
-
-def test_ids_broadcast() -> None:
-    keys = encode_keys(torch.zeros(2, 3), torch.tensor([[4], [5]]))
-    assert decode_keys(keys)[1].tolist() == [[4, 4, 4], [5, 5, 5]]

@@ -40,15 +40,8 @@ def neuron_tables() -> tuple[dict[str, list[dict[str, Any]]], dict[int, dict[str
     sentences, topk, tokens = {}, [], []
     for i, (text, found) in enumerate(zip(TEXTS, placed, strict=True)):
         words = text.split()
-        row = {
-            "sent_id": i,
-            "text": text,
-            "dataset": DATASET,
-            "doc_id": "d",
-            "words": words,
-            "tags": ["NN"] * len(words),
-        }
-        sentences[i] = {**row, "tree": None}
+        sentences[i] = {"sent_id": i, "text": text, "dataset": DATASET, "doc_id": "d", "tree": None}
+        sentences[i] |= {"words": words, "tags": ["NN"] * len(words)}
         for pole in ("bottom", "top"):
             topk.append({**here, "pole": pole, "rank": i + 1, "activation": 1.0 / (i + 1), "sent_id": i})
             values = rng.normal(size=len(found.strings)).tolist()
@@ -89,14 +82,8 @@ def neuron_tables() -> tuple[dict[str, list[dict[str, Any]]], dict[int, dict[str
         "examples": [],
         "negative_tokens": [],
         "outputs/tokens": [
-            {
-                **here,
-                "side": side,
-                "rank": rank,
-                "token_id": rank,
-                "token": f"\u0120<b>{side}{rank}",
-                "logit": 0.5 / rank,
-            }
+            here
+            | {"side": side, "rank": rank, "token": f"\u0120<b>{side}{rank}", "token_id": rank, "logit": 0.5 / rank}
             for side in ("suppressed", "promoted")
             for rank in (2, 1)
         ],
@@ -116,17 +103,5 @@ def neuron_tables() -> tuple[dict[str, list[dict[str, Any]]], dict[int, dict[str
 
 OPTIONS = {"subtree_root": "keep", "punctuation": "drop", "word_case": "keep"}
 OPTIONS |= {"word_max_gap": 4, "tag_max_gap": 2}  # type: ignore[dict-item]
-SHARED = {
-    "model": {
-        "name": "<b>m</b>",
-        "title": "<b>m</b>",
-        "type": "bert",
-        "layers": 2,
-        "width": 3,
-        "fingerprint": "f" * 64,
-    },
-    "written": "2026-11-01T00:00:00",
-    "fingerprint": "f" * 64,
-    "served": False,
-    "names": NEURONS,
-}
+MODEL = {"name": "<b>m</b>", "title": "<b>m</b>", "type": "bert", "layers": 2, "width": 3, "fingerprint": "f" * 64}
+SHARED = {"model": MODEL, "written": "2026-11-01T00:00:00", "fingerprint": "f" * 64, "served": False, "names": NEURONS}

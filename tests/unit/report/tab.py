@@ -7,13 +7,8 @@ import subprocess
 from pathlib import Path
 from typing import Any, Self
 
-from tests.unit.report.browser import BROWSER
+from tests.unit.report.browser import BROWSER, FLAGS
 
-FLAGS = [
-    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
-    "--disable-sync", "--no-first-run", "--disable-extensions", "--allow-file-access-from-files", "--hide-scrollbars",
-    "--remote-debugging-pipe", "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
-]  # fmt: skip
 KEYS = {"Tab": 9, "Enter": 13, "Escape": 27, " ": 32}
 
 
@@ -29,7 +24,7 @@ class Tab:
 
         command = [
             "bash", "-c", f'exec "$0" "$@" 3<&{theirs_in} 4>&{theirs_out}', str(BROWSER), *FLAGS,
-            f"--user-data-dir={folder / 'tab'}", "about:blank",
+            "--hide-scrollbars", "--remote-debugging-pipe", f"--user-data-dir={folder / 'tab'}", "about:blank",
         ]  # fmt: skip
         self._browser = subprocess.Popen(command, pass_fds=(theirs_in, theirs_out), stderr=subprocess.DEVNULL)
         os.close(theirs_in)

@@ -51,6 +51,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @NEEDS
 def test_a_request_and_an_error_would_be_seen(tmp_path: Path) -> None:
     page = tmp_path / "a.html"
@@ -60,6 +61,7 @@ def test_a_request_and_an_error_would_be_seen(tmp_path: Path) -> None:
     assert any("seen" in line for line in said)
 
 
+@pytest.mark.slow
 @NEEDS
 def test_a_neuron_s_page_shows_hostile_text_as_it_is(site: Path, tmp_path: Path) -> None:
     shown, said, asked = browse((site / "neurons" / "2-1.html").as_uri(), tmp_path)
@@ -80,6 +82,7 @@ def test_a_neuron_s_page_shows_hostile_text_as_it_is(site: Path, tmp_path: Path)
         assert "".join(map(html.unescape, marked)) == visible(text[slice(*peak["span"])])
 
 
+@pytest.mark.slow
 @NEEDS
 def test_a_click_in_the_map_leads_to_the_neuron_it_shows_and_a_pattern_to_its_winners(
     site: Path, tmp_path: Path
@@ -135,6 +138,7 @@ def test_a_click_in_the_map_leads_to_the_neuron_it_shows_and_a_pattern_to_its_wi
     assert said["chosen"] == "1 of these 4 sentences have it"
 
 
+@pytest.mark.slow
 @NEEDS
 @pytest.mark.parametrize("width", [1300, 390])
 def test_where_it_holds_and_its_lifts_by_data_set_are_seen(site: Path, tmp_path: Path, width: int) -> None:

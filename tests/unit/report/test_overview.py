@@ -41,6 +41,7 @@ def test_values_stand_at_their_neuron() -> None:
     assert own["words"]["bottom"] == [None, None, None, None, 12.3]
     assert found["properties"]["tag"]["names"] == ["NN", "CD"]
     assert own["tag"]["top"] == [None, None, 0, 0, 1]
+    assert map_data({name: pa.table({}) for name in tables}, (2,), ["top"])["properties"] == {}
 
 
 def test_the_best_are_most_above_their_matched_sets() -> None:
@@ -49,9 +50,3 @@ def test_the_best_are_most_above_their_matched_sets() -> None:
     assert most_worth([], 3) == []
     excess = [{**row, "auc_excess": value} for row, value in zip(SCORES, (0.2, 0.3, None), strict=True)]
     assert [(s["layer"], s["unit"], s["margin"]) for s in most_worth(excess, 5)] == [(1, 1, 0.3), (1, 0, 0.2)]
-
-
-def test_without_an_audit_the_map_has_no_colour_of_it() -> None:
-    names = ("neurons", "scores", "means", "profiles", "peaks", "audit")
-    found = map_data({name: pa.table({}) for name in names}, (2,), ["top"])
-    assert found["properties"] == {}

@@ -1,5 +1,6 @@
 """Each side job's findings in sentences, from tables whose numbers are known."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -84,62 +85,31 @@ GIVEN: dict[str, dict[str, list[dict[str, Any]]]] = {
         ]
     },
 }  # fmt: skip
-SAID = {
-    "explain": [
-        "2 of 5 neurons and poles have an explanation that holds on held-out documents. For 1 length and source do as "
-        "well, and for 1 no rule was found.",
-        "1 have too few winners in held-out documents to tell.",
-        "Beyond length and source, a few literals explain 6 % of the middle neuron's activation (mean over layers); of "
-        "the middle axis of a random rotation, 25 %.",
-    ],
-    "mixing": [
-        "Attention alone takes 80 % of a token's new vector from other tokens; with the residual it is 20 %, after "
-        "LayerNorm 20 % (means over layers).",
-        "Layer 1 mixes most (25 %), layer 2 least (15 %).",
-    ],
-    "positions": [
-        "Without position embeddings, a token's state in the last layer has a mean cosine of 0.75 with its usual "
-        "state; two random tokens have 0.25.",
-        "Perplexity is 30 with position embeddings and 1,234 without.",
-    ],
-    "outputs": [
-        "What units do to the logits is more peaked than what random directions do: 15.0 % of 400 units are beyond the "
-        "kurtosis that 5 % of random directions exceed (median 0.75, of random directions 0.25).",
-        "By layer the share is highest in layer 2 (45.0 %) and lowest in layer 1 (5.0 %).",
-        "Check: 3 units were raised by one standard deviation in real sentences. The change of the logits has a median "
-        "correlation of 0.70 with the direct effect, and with the direct effect of another unit of the layer -0.10.",
-    ],
-    "psi": [
-        "Head 3 of layer 2 picks out one group of tokens most clearly: “c” (noun), 9.5 standard deviations from random "
-        "tokens.",
-        "In 2 of 3 heads the cluster that is stretched most is mainly of type noun.",
-        "Clusters of other seeds agree with an adjusted Rand index of 0.38 (1: the same; 0: by chance).",
-    ],
-    "meaning": [
-        "The space layer:1 answers most analogies: 60 % of 50 questions whose words it knows (95 %: 50 % to 70 %). The "
-        "word nearest to the third is the answer to 12 %.",
-        "At a masked place, the model's likeliest token is the true one in 35 % of 40 places (95 %: 30 % to 40 %).",
-    ],
-    "finetune": [
-        "After 2 epochs the classifier is right on 80 % of 80 documents that it was not trained on; always the most "
-        "frequent label: 25 %."
-    ],
+NUMBERS = {
+    "explain": ["2 5 1 1", "1", "6 25"],
+    "mixing": ["80 20 20", "1 25 2 15"],
+    "positions": ["0.75 0.25", "30 1,234"],
+    "outputs": ["15.0 400 5 0.75 0.25", "2 45.0 1 5.0", "3 0.70 -0.10"],
+    "psi": ["3 2 9.5", "2 3", "0.38 1 0"],
+    "meaning": ["1 60 50 95 50 70 12", "35 40 95 30 40"],
+    "finetune": ["2 80 80 25"],
 }
+NAMES = {"psi": ("“c” (noun)", "of type noun"), "meaning": ("The space layer:1",)}
 
 
 @pytest.mark.parametrize("job", list(GIVEN))
-def test_a_side_job_s_findings_are_sentences(job: str, tmp_path: Path) -> None:
+def test_a_side_job_s_findings_are_sentences_with_its_numbers(job: str, tmp_path: Path) -> None:
     for table, rows in GIVEN[job].items():
         (tmp_path / table).mkdir(parents=True)
         pq.write_table(pa.Table.from_pylist(rows), tmp_path / table / "part-00000.parquet")
-    assert side_findings(Store(str(tmp_path)), GIVEN[job], job) == SAID[job]
+    said = side_findings(Store(str(tmp_path)), GIVEN[job], job)
+    assert [" ".join(re.findall(r"-?\d[\d,.]*\b", sentence)) for sentence in said] == NUMBERS[job]
+    assert all(sentence[0].isupper() or sentence[0].isdigit() for sentence in said)
+    assert all(name in " ".join(said) for name in NAMES.get(job, ()))
 
 
-def test_a_table_of_an_earlier_version_says_nothing(tmp_path: Path) -> None:
+def test_a_job_without_its_tables_or_with_those_of_an_earlier_version_says_nothing(tmp_path: Path) -> None:
     (tmp_path / "finetune" / "epochs").mkdir(parents=True)
     pq.write_table(pa.table({"epoch": [1]}), tmp_path / "finetune" / "epochs" / "part-00000.parquet")
     assert side_findings(Store(str(tmp_path)), ["finetune/epochs"], "finetune") == []
-
-
-def test_a_job_without_its_tables_says_nothing(tmp_path: Path) -> None:
     assert [side_findings(Store(str(tmp_path)), {}, job) for job in (*GIVEN, "compare")] == [[]] * 8

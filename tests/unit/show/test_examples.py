@@ -47,13 +47,10 @@ def test_words_are_matched_as_they_were_mined() -> None:
     assert words("word", "see map", ["see", "map"], word_case="lower") == ["See", "map"]
 
 
-def test_tags_are_matched_without_punctuation() -> None:
+def test_tags_are_matched_without_punctuation_unless_it_was_mined() -> None:
     assert words("tag", "NN CC", ["NN", "CC"], tag_max_gap=0) == ["map", "and"]
     assert words("tag", "CC NN", ["CC", "NN"]) is None
     assert words("tag", ", CC", [",", "CC"], tag_max_gap=0) is None
-
-
-def test_punctuation_is_matched_where_it_was_mined() -> None:
     assert words("tag", ", CC", [",", "CC"], tag_max_gap=0, punctuation="keep") == [",", "and"]
     assert words("word", "map and", ["map", "and"], word_max_gap=0, punctuation="keep") is None
 
@@ -83,13 +80,10 @@ def test_a_sentence_that_was_not_annotated_has_no_match() -> None:
     assert matched_words(bare, {"kind": "subtree", "pattern": "(NP (DT))", "items": []}, OPTIONS) is None
 
 
-def test_neighbouring_words_are_one_span() -> None:
+def test_neighbouring_words_are_one_span_and_words_that_are_not_in_the_text_have_none() -> None:
     text = SENTENCE["text"]
     spans = spans_of_words(text, SENTENCE["words"], [0, 2, 3, 7])
     assert [text[a:b] for a, b in spans] == ["See", "old map", "more"]
     assert mark(text, spans) == "[See] the [old map], and see [more]."
-
-
-def test_words_that_are_not_in_the_text_have_no_span() -> None:
     assert spans_of_words("I can't go", ["I", "can", "not", "go"], [2, 3]) == [(8, 10)]
     assert spans_of_words("I can't go", ["I", "cannot", "go"], [1]) == []

@@ -8,28 +8,12 @@ import pytest
 
 from ops.show.findings import avoidances, findings, said_lift, winners_with
 from ops.statistics.association import measures
+from tests.unit.show.made_up_rows import OTHERS, WINNERS, pattern, value
 
-WINNERS, OTHERS = 100, 1_000
 OPTIONS = {
     "subtree_root": "keep", "punctuation": "drop", "word_case": "keep",
     "word_max_gap": 4, "tag_max_gap": 2,
 }  # fmt: skip
-
-
-def measured(count: int, elsewhere: int) -> dict[str, Any]:
-    found = measures(count, WINNERS, elsewhere, OTHERS)
-    names = ("share", "baseline_share", "lift", "lift_low", "g2")
-    return {"q_value": 1e-6, "docs": count} | {name: float(getattr(found, name)[0]) for name in names}
-
-
-def pattern(kind: str, text: str, count: int, elsewhere: int = 10) -> dict[str, Any]:
-    items = text.replace("(", " ").replace(")", " ").split()
-    return {**measured(count, elsewhere), "kind": kind, "pattern": text, "items": items, "support": count}
-
-
-def value(name: str, text: str, count: int, elsewhere: int = 10) -> dict[str, Any]:
-    row = {k: v for k, v in measured(count, elsewhere).items() if k != "lift_low"}
-    return {**row, "property": name, "value": text, "count": count, "n": WINNERS, "baseline_n": OTHERS}
 
 
 def topic(count: int, **more: Any) -> dict[str, Any]:
@@ -60,16 +44,13 @@ def test_all_kinds_are_in_one_list_the_strongest_first() -> None:
     assert found[4]["lift_high"] == pytest.approx(by_hand.lift[0] ** 2 / by_hand.lift_low[0])
 
 
-def test_one_or_two_winners_are_no_finding() -> None:
+def test_one_or_two_winners_are_no_finding_and_topics_are_those_of_the_winners_score_card() -> None:
     patterns = [pattern("word", f"w{count}", count, 0) for count in (1, 2, 3)]
     found = findings(patterns, [value("punctuation", "!", 2, 0)], [topic(2, baseline_share=0.0)])
     assert texts(found) == [("word", "w3")]
-
-
-def test_a_topic_is_taken_from_the_winners_score_card_alone_and_as_it_is() -> None:
-    profiles = [value("dataset", "faq", 20)]
-    assert findings([], profiles, [topic(25, negated=True), topic(25, model="range"), topic(25, kind="word")])[1:] == []
-    assert texts(findings([], profiles, [topic(25, pole="top")]))[0] == ("topic", "exam/school/work")
+    others = [topic(25, negated=True), topic(25, model="range"), topic(25, kind="word")]
+    found = findings([], [value("dataset", "faq", 20)], [*others, topic(25, pole="top")])
+    assert texts(found) == [("topic", "exam/school/work"), ("value", "faq")]
 
 
 def test_what_contains_an_earlier_one_or_is_contained_in_it_is_a_variant() -> None:
@@ -95,12 +76,9 @@ def test_of_near_copies_the_plainest_is_shown_with_its_own_numbers() -> None:
     assert (found["text"], found["count"], variants(found)) == ("see", 48, ["see also"])
     (found,) = findings([pattern("word", "see also", 50), pattern("word", "see", 60, 200)], [])
     assert found["text"] == "see also", "see alone is far more frequent elsewhere"
-
-
-def test_a_longer_form_that_says_clearly_more_stays() -> None:
+    # A longer form that says clearly more stays.
     rows = [pattern("word", "be", 80, 250), pattern("word", "not be", 25, 2), pattern("word", "to be", 30, 60)]
-    found = findings(rows, [])
-    assert [(row["text"], variants(row)) for row in found] == [("be", ["to be"]), ("not be", [])]
+    assert [(row["text"], variants(row)) for row in findings(rows, [])] == [("be", ["to be"]), ("not be", [])]
 
 
 def test_no_two_that_are_shown_contain_each_other_unless_the_longer_says_more() -> None:

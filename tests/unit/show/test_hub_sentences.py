@@ -12,8 +12,5 @@ def test_a_hub_wins_ten_times_as_often_as_by_chance_beyond_its_family() -> None:
     assert not is_hub({"wins": 1_000}, most, family=79)
     assert is_hub({"wins": 1_001}, most, family=79)
     assert not is_hub({}, most), "a row without `wins`"
-
-
-def test_a_set_of_more_than_the_corpus_has_no_hubs() -> None:
     few = {"identity": {"k": 100, "poles": "both"}, "counts": {"scored": 30}}
     assert not is_hub({"wins": 24}, most_wins_of_run(few, 12))

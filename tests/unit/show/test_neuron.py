@@ -3,10 +3,12 @@ from typing import Any
 
 import pytest
 
-from ops.show.audited import joined
+from ops.show.audited import joined, lay_out_lifts, lay_out_where
+from ops.show.explanation import lay_out_explanation
 from ops.show.neuron import lay_out_neuron
 from ops.show.neuron_facts import first_of_its_own
 from tests.unit.show.made_up_audit import audited, literal
+from tests.unit.show.made_up_rows import explained, term
 
 NEURON = {"n": 5000, "mean": 0.1, "std": 0.25, "min": -1.0, "max": 2.0, "top_mean": 1.5,
           "top_threshold": 1.25, "bottom_mean": -0.5, "bottom_threshold": -0.4}  # fmt: skip
@@ -28,12 +30,8 @@ def found(name: str, text: str, **more: Any) -> dict[str, Any]:
 
 def shown(rows: int | None = None, width: int = 110, **more: Any) -> list[str]:
     facts: dict[str, Any] = {"layer": 3, "unit": 17, "pole": "top", "n_winners": 100, "neuron": NEURON, "score": SCORE}
-    facts |= {
-        "means": [WORDS],
-        "dataset": {"value": "imdb", "share": 0.875, "baseline_share": 0.25},
-        "winners": WINNERS,
-    }
-    return lay_out_neuron({**facts, "findings": [], "avoids": [], **more}, rows, width).splitlines()
+    facts |= {"means": [WORDS], "dataset": {"value": "imdb", "share": 0.875, "baseline_share": 0.25}}
+    return lay_out_neuron({**facts, "winners": WINNERS, "findings": [], "avoids": [], **more}, rows, width).splitlines()
 
 
 def line(lines: list[str], start: str) -> str:
@@ -56,62 +54,39 @@ def test_what_decides_comes_first_and_the_activations_last() -> None:
     ]
     assert shown(other_pole={"pole": "bottom", "text": None})[-1] == "The other pole (--pole bottom)"
     assert shown(other_pole=None)[-1].startswith("Activations of all 5,000 sentences: ")
+    lines = shown(pole="bottom")
+    assert lines[0] == "Neuron 3:17 bottom"
+    assert lines[-2] == "Activations of the winners: -0.4000 and beyond, mean -0.5000"
 
 
 def test_an_explanation_comes_before_everything_else() -> None:
-    alike = {"leader": {"layer": 3, "unit": 17, "pole": "top"}, "members": 1}
-    row = {"layer": 3, "unit": 17, "pole": "top", "text": "Sentences with *see*: 64 % of its winners.", "alike": alike}
-    row |= {
-        "verdict": "explained",
-        "literals": 1,
-        "f1": 0.41,
-        "f1_low": 0.35,
-        "f1_high": 0.47,
-        "single_f1": 0.3,
-        "nuisance_f1": 0.12,
-    }
-    term = {"model": "winners", "kind": "word", "pattern": "see", "negated": False, "weight": 2.0, "share": 0.6}
-    row |= {"matched_f1": 0.05, "random_f1": 0.01, "terms": [{**term, "baseline_share": 0.01, "gain": 0.3}]}
+    alike = {"leader": {"layer": 1, "unit": 5, "pole": "top"}, "members": 1}
+    row = explained(5, "top", 0.41, 0.12, 0.05, 0.01) | {"alike": alike, "terms": [term("winners", "top", "see")]}
     lines = shown(explanation=row, patterns=[], profiles=[])
-    assert lines[:4] == [
-        "Neuron 3:17 top",
-        "Sentences with *see*: 64 % of its winners.",
-        "Verdict: explained. Held-out F1 0.410 (0.350 to 0.470) vs random 0.010, length/source 0.120, matched 0.050",
-        shown()[1],
-    ]
-    assert line(lines, "word: see").split() == ["word:", "see", "2.000", "0.600", "0.0100", "0.300"]
+    assert lines[:4] == ["Neuron 3:17 top", *lay_out_explanation(row, 110), shown()[1]]
+    assert line(lines, "word: see").split()[-4:] == ["2.000", "0.640", "0.0300", "0.250"]
     assert shown(explanation=None) == shown()
 
 
 def test_where_it_holds_comes_before_the_scores() -> None:
-    row = audited(3, 17, "local", 0.5, found_in=["tweets"])
     rows = [literal(3, 17, 1, [0.0, 1.0, None], verdict="global")]
-    names = ["news", "tweets"]
-    own = [{"pole": "top", "dataset_to": name, "average_precision": 0.5, "random_precision": 0.1} for name in names]
-    audit = joined(row, rows, own)
-    lines = shown(audit=audit)
-    assert lines[1] == "Across data sets: only in tweets; transfer 0.50 (0.50 to 0.50)"
-    assert lines[2] == shown()[1]
-    everything = shown(audit=audit, patterns=[], profiles=[])
-    start = everything.index("Lift of its literals within each data set")
-    assert everything[start + 1] == "  word: word 1 (global)"
-    assert "Lift of its literals within each data set" not in lines
+    own = [{"pole": "top", "dataset_to": n, "average_precision": 0.5, "random_precision": 0.1} for n in ("news", "b")]
+    audit = joined(audited(3, 17, "local", 0.5, found_in=["b"]), rows, own)
+    lines, whole = shown(audit=audit), "\n".join(shown(audit=audit, patterns=[], profiles=[]))
+    assert lines[1:3] == [lay_out_where(audit), shown()[1]]
+    lifts = "\n".join(lay_out_lifts(audit, 110))
+    assert lifts in whole
+    assert lifts not in "\n".join(lines)
     assert shown(audit=None) == shown()
 
 
-def test_the_excess_is_said_and_why_a_unit_is_silent() -> None:
+def test_the_excess_is_said_and_why_a_unit_is_silent_or_has_no_score() -> None:
     excess = {"auc_excess": 0.302, "auc_excess_low": 0.21, "auc_excess_high": 0.394}
     assert "0.700), excess +0.302 (+0.210 to +0.394)" in shown(score={**SCORE, **excess}, width=200)[-3]
-    few = dict.fromkeys(excess)
-    said = shown(score={**SCORE, **few}, width=200)[-3]
-    assert "0.700), excess not known (fewer than 10 test documents)" in said
-    assert shown(is_silent=True)[2].startswith("This unit is silent: its standard deviation is below a millionth")
-    assert not any("silent" in text for text in shown())
-
-
-def test_a_neuron_that_was_not_mined_is_reported_as_such() -> None:
-    assert shown(score=None, is_mined=False)[2].startswith("Not mined: jobs.mine was run with --units")
-    assert not any("Not mined" in text for text in shown(is_mined=True))
+    assert "0.700), excess not known" in shown(score={**SCORE, **dict.fromkeys(excess)}, width=200)[-3]
+    assert shown(is_silent=True)[2].startswith("This unit is silent")
+    assert shown(score=None, is_mined=False)[2].startswith("Not mined: ")
+    assert not any("silent" in text or "Not mined" in text for text in shown(is_mined=True))
 
 
 def test_what_is_not_known_is_left_out_or_said() -> None:
@@ -120,17 +95,9 @@ def test_what_is_not_known_is_left_out_or_said() -> None:
     lines = shown(means=[{**WORDS, "baseline_mean": None}], dataset=None, score=None)
     assert lines[1] == "Its winners: 7.2 words a sentence (corpus not known)"
     assert shown(means=[], dataset=None, score=None)[1:3] == ["", "Winners, 12 of 100"]
-
-
-def test_the_only_data_set_of_a_corpus_is_not_named() -> None:
     only = {"value": "imdb", "share": 1.0, "baseline_share": 1.0}
-    assert shown(dataset=only)[1] == "Its winners: 7.2 words a sentence (corpus 15.1)"
-
-
-def test_the_other_pole() -> None:
-    lines = shown(pole="bottom")
-    assert lines[0] == "Neuron 3:17 bottom"
-    assert lines[-2] == "Activations of the winners: -0.4000 and beyond, mean -0.5000"
+    assert shown(dataset=only)[1] == "Its winners: 7.2 words a sentence (corpus 15.1)", "no need to name it"
+    assert "Nothing sets them apart (no pattern or value with q < 0.05 and lift > 1)" in lines
 
 
 @pytest.mark.parametrize(("rows", "expected"), [(None, 12), (2, 2), (10, 10)])
@@ -147,20 +114,16 @@ def test_a_sentence_that_wins_everywhere_is_one_line_and_the_next_takes_its_plac
     lines = shown(4, winners=winners)
     start = lines.index("Winners, 6 of 100")
     assert [text.split()[0] for text in lines[start + 1 : start + 7]] == ["1", "2", "3", "4", "5", "6"]
-    assert re.fullmatch(r"  1   1.8750  sentence 1 x+\.\.\.  \(also wins for 581 other neurons\)", lines[start + 1])
-    assert re.fullmatch(r"  3   1.6250  sentence 3 x+\.\.\.  \(also wins for 581 other neurons\)", lines[start + 3])
+    for rank, activation in ((1, "1.8750"), (3, "1.6250")):
+        hub = rf"  {rank}   {activation}  sentence {rank} x+\.\.\.  \(also wins for 581 other neurons\)"
+        assert re.fullmatch(hub, lines[start + rank])
     assert len(lines[start + 1]) == 110, "one line, whatever the sentence's length"
     assert sum("sentence " in text and text.endswith("  pydocs") for text in lines) == 4
     whole = shown(winners=winners, patterns=[], profiles=[])
     assert sum("sentence " in text and "xxx" in text for text in whole) == 12, "all of them, hubs too"
     assert sum("(also wins for 581 other neurons)" in text for text in whole) == 2
-
-
-def test_hubs_among_the_first_winners_come_on_top_of_those_asked_for() -> None:
-    winners = [{"rank": rank, "is_hub": rank in (1, 3, 6)} for rank in range(1, 7)]
-    assert [w["rank"] for w in first_of_its_own(winners, 2)] == [1, 2, 3, 4]
-    assert first_of_its_own(winners, 3) == winners[:5]
-    assert first_of_its_own(winners, 9) == winners
+    ranked = [{"rank": rank, "is_hub": rank in (1, 3, 6)} for rank in range(1, 7)]
+    assert [len(first_of_its_own(ranked, most)) for most in (2, 3, 9)] == [4, 5, 6]
 
 
 def test_one_list_says_what_sets_winners_apart_and_another_what_they_avoid() -> None:
@@ -170,6 +133,8 @@ def test_one_list_says_what_sets_winners_apart_and_another_what_they_avoid() -> 
             found("mark", "?", docs=3),
             found("word", "a b", variants=variants),
             found("topic", "exam/school", q_value=None, docs=None),
+            found("subtree", "(S (NP))", items=["S", "NP"]),
+            found("dataset", "books", same_as=["domain"]),
         ],
         avoids=[found("tag", "NN NN", items=["NN", "NN"], g2=-5.0, variants=variants[:1])],
     )
@@ -181,6 +146,11 @@ def test_one_list_says_what_sets_winners_apart_and_another_what_they_avoid() -> 
     assert line(lines, "topic:").split() == ["topic:", "exam/school", *measured]
     assert line(lines, "mark: ?").split() == ["mark:", "?", "(from", "few", "documents)", *measured]
     assert line(lines, "tag: NN NN").startswith("  tag: NN NN (NN a singular noun)  ")
+    assert line(lines, "subtree:").startswith("  subtree: (S (NP)) (S a clause, NP a noun phrase)  ")
+    assert line(lines, "dataset, domain: books")
+    rows = [found("tag", "NN", g2=120.0), found("word", "a", g2=100.0), found("word", "b", g2=80.0)]
+    order = [text.split()[1] for text in shown(findings=rows) if text.startswith(("  word:", "  tag:"))]
+    assert order == ["a", "NN", "b"], "words come before syntax that is about as strong"
     assert lines.index(line(lines, "mark:")) < lines.index(line(lines, "word:")) < lines.index(line(lines, "topic:"))
 
 
@@ -195,20 +165,6 @@ def test_with_everything_findings_have_all_their_measures() -> None:
     assert line(lines, "topic:").split() == ["topic:", "x", *measured, "-", "-"]
     assert line(lines, "mark: ? *").split()[-1] == "3"
     assert line(lines, "* most of these").strip() == "* most of these come from few documents"
-
-
-def test_words_and_values_come_before_syntax_that_is_about_as_strong() -> None:
-    rows = [found("tag", "NN", g2=120.0), found("word", "a", g2=100.0), found("word", "b", g2=80.0)]
-    lines = shown(findings=rows)
-    places = [lines.index(line(lines, start)) for start in ("word: a", "tag: NN", "word: b")]
-    assert places == sorted(places)
-
-
-def test_tags_and_phrases_are_named() -> None:
-    rows = [found("tag", "VB DT", items=["VB", "DT"]), found("subtree", "(S (NP))", items=["S", "NP"])]
-    lines = shown(findings=rows)
-    assert line(lines, "tag:").startswith("  tag: VB DT (VB a base verb, DT a determiner)  ")
-    assert line(lines, "subtree:").startswith("  subtree: (S (NP)) (S a clause, NP a noun phrase)  ")
 
 
 def test_a_lift_without_a_corpus_share_is_said() -> None:
@@ -242,33 +198,24 @@ def test_an_example_is_below_the_first_findings_where_everything_is_listed() -> 
     assert not any("See [more]" in text for text in shown(findings=rows))
 
 
-def test_nothing_that_stands_out_is_said() -> None:
-    assert "Nothing sets them apart (no pattern or value with q < 0.05 and lift > 1)" in shown()
-
-
-def test_a_screen_is_enough_and_rows_ask_for_more() -> None:
+def test_a_screen_is_enough_rows_ask_for_more_and_long_texts_are_cut_to_the_width() -> None:
     some = [found("word", f"w{i}", example={"text": "t", "spans": []}) for i in range(20)]
     many = [found("tag", f"t{i}") for i in range(9)]
     assert len(shown(findings=some, avoids=many)) <= 45
-    lines = shown(9, findings=some, avoids=many)
-    assert sum("word: w" in text for text in lines) == sum("tag: t" in text for text in lines) == 9
-
-
-def test_long_texts_are_cut_to_the_width() -> None:
     rows = [found("subtree", "(NP (DT) (NN)) " * 9, docs=1, variants=[{}] * 9), found("k" * 90, "v" * 200)]
     lines = shown(width=110, findings=rows)
     assert max(map(len, lines)) <= 110
     assert "... (from few documents) " in line(lines, "subtree: (NP")
-    whole = shown(width=110, findings=rows, patterns=[], profiles=[])
-    assert "... +9 variants *" in line(whole, "subtree: (NP")
+    assert "... +9 variants *" in line(shown(width=110, findings=rows, patterns=[], profiles=[]), "subtree: (NP")
+    lines = shown(9, findings=some, avoids=many)
+    assert sum("word: w" in text for text in lines) == sum("tag: t" in text for text in lines) == 9
 
 
 def test_hard_negatives_are_listed_with_everything() -> None:
     negatives = [{"rank": 1, "activation": -0.5, "text": "looks like one " + "x" * 200, "dataset": "imdb"}]
     lines = shown(hard_negatives=negatives, patterns=[], profiles=[])
     start = lines.index("Look like winners, but do not activate it")
-    assert lines[start + 1].startswith("    1   -0.5000  looks like one xxx")
-    assert lines[start + 1].endswith("...  [imdb]")
+    assert re.fullmatch(r"    1   -0.5000  looks like one x+\.\.\.  \[imdb\]", lines[start + 1])
     assert len(lines[start + 1]) <= 110
     for other in (shown(hard_negatives=negatives), shown(hard_negatives=[], patterns=[], profiles=[])):
         assert not any("Look like winners" in line for line in other)
@@ -277,27 +224,14 @@ def test_hard_negatives_are_listed_with_everything() -> None:
 def test_everything_is_listed_where_it_was_asked_for() -> None:
     measured = {"share": 0.5, "baseline_share": None, "lift": None, "g2": 0.0, "q_value": None, "docs": 2}
     patterns = [{**measured, "kind": kind, "pattern": f"{kind} p", "support": 7} for kind in ("subtree", "tag", "word")]
-    values = [
-        ("tag", "NN", 0.1),
-        ("tag", "DT", 0.6),
-        ("author", "ann", 0.5),
-        ("dataset", "imdb", 0.5),
-        ("noun", "cat", 0.2),
-    ]
+    values = [("tag", "NN", 0.1), ("tag", "DT", 0.6), ("author", "ann", 0.5), ("dataset", "imdb", 0.5)]
+    values.append(("noun", "cat", 0.2))
     profiles = [{**measured, "property": p, "value": v, "share": s, "count": 7} for p, v, s in values]
     lines = shown(patterns=patterns, profiles=[*profiles, {**profiles[0], "value": "XX", "count": 0}])
     lines = lines[lines.index("Everything that was mined and counted, sorted by G2") + 1 : -4]
     titles = [text.split("  ")[0] for text in lines if text and not text.startswith(" ")]
-    assert titles == [
-        "Word patterns",
-        "Part-of-speech patterns",
-        "Subtrees",
-        "Data sets",
-        "Nouns",
-        "Tags, by share of the tokens",
-        "author",
-        "Means",
-    ]
+    assert titles[:5] == ["Word patterns", "Part-of-speech patterns", "Subtrees", "Data sets", "Nouns"]
+    assert titles[5:] == ["Tags, by share of the tokens", "author", "Means"]
     assert line(lines, "word p").split() == ["word", "p", "7", "0.500", "-", "-", "0.0", "-", "2"]
     assert lines.index(line(lines, "DT")) < lines.index(line(lines, "NN"))
     assert not any("XX" in text for text in lines)
@@ -324,14 +258,9 @@ def test_peaks_are_marked_and_listed_where_there_are_any() -> None:
     assert not any("They peak" in text for text in shown())
 
 
-def test_values_of_properties_that_agree_share_a_line() -> None:
-    lines = shown(findings=[found("dataset", "books", same_as=["domain"])])
-    assert line(lines, "dataset, domain: books")
-
-
 def test_very_small_activations_are_not_shown_as_nothing() -> None:
     tiny = {name: own * 1e-8 if name != "n" else own for name, own in NEURON.items()}
     lines = shown(neuron=tiny, winners=[{**WINNERS[0], "activation": 1.5e-8}])
     assert lines[-2] == "Activations of the winners: 1.25e-08 and beyond, mean 1.50e-08"
     assert lines[-1].startswith("Activations of all 5,000 sentences: -1.00e-08 to 2.00e")
-    assert "1.50e-08" in line(lines, "1 1.50e-08")
+    assert line(lines, "1 1.50e-08")

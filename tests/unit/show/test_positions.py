@@ -31,9 +31,7 @@ def test_a_line_has_its_variant_s_references() -> None:
         ["tokens", "25.0", "(10.0", "to", "90.0)", "5.0", "-5.0", "(-20.0", "to", "10.0)"],
     ]
     assert all(len(line) <= 120 for line in said.splitlines())
-
-
-def test_an_encoder_has_neither_perplexities_nor_labels() -> None:
+    # An encoder has neither perplexities nor labels.
     said = lay_out_positions([row("none", 1, "default", 0.5)], [], [], ["default", "none"])
     assert "perplexity" not in said
     assert "accuracy" not in said

@@ -1,20 +1,8 @@
-from typing import Any
-
 import pytest
 
 from ops.show.strongest import avoided, preferred
 from ops.statistics.association import measures
-
-BASE = {"q_value": 0.01, "lift": 2.0, "lift_low": 1.25, "g2": 10.0, "docs": 9}
-
-
-def pattern(kind: str, text: str, **more: Any) -> dict[str, Any]:
-    return {**BASE, "kind": kind, "pattern": text, "support": 20, **more}
-
-
-def value(property_: str, text: str, **more: Any) -> dict[str, Any]:
-    row = {"property": property_, "value": text, "count": 30, "n": 100, "baseline_share": 0.1, "baseline_n": 1000}
-    return {**{k: v for k, v in BASE.items() if k != "lift_low"}, **row, **more}
+from tests.unit.show.made_up_rows import OTHERS, WINNERS, pattern, value
 
 
 def test_only_what_is_significant_and_preferred_is_listed() -> None:
@@ -43,9 +31,9 @@ def test_the_strongest_comes_first() -> None:
 
 
 def test_the_interval_of_a_lift_has_the_lift_in_its_middle() -> None:
-    found = preferred([pattern("word", "a")], [value("topic", "space")])
+    found = preferred([pattern("word", "a", lift=2.0, lift_low=1.25)], [value("topic", "space", 30, 100)])
     assert found["word"][0]["lift_high"] == pytest.approx(2.0 * 2.0 / 1.25)
-    expected = measures(30, 100, 100, 1000)
+    expected = measures(30, WINNERS, 100, OTHERS)
     assert found["value"][0]["lift_low"] == pytest.approx(expected.lift_low[0])
 
 

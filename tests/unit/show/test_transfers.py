@@ -57,6 +57,8 @@ def test_where_the_own_cards_gain_nothing_no_transfer_is_known() -> None:
     assert found.gains_nothing() == ["news"]
     assert np.isnan(found.ratios()[:, 1]).all()
     assert np.isfinite(found.ratios()[1, [0, 2]]).all()
+    none = sum_transfers(table("audit/portability", []))
+    assert (none.names, none.overall(), none.gains_nothing()) == ((), None, [])
 
 
 def test_between_halves_both_ways_count() -> None:
@@ -67,11 +69,6 @@ def test_between_halves_both_ways_count() -> None:
         both = [expected[f"{name}, half {a}", f"{name}, half {3 - a}"] for a in (1, 2)]
         assert ratio == pytest.approx(sum(a for a, _ in both) / sum(b for _, b in both))
     assert np.isnan(found.between_halves(["elsewhere"])).all()
-
-
-def test_no_rows_have_no_transfer() -> None:
-    found = sum_transfers(table("audit/portability", []))
-    assert (found.names, found.overall(), found.gains_nothing()) == ((), None, [])
 
 
 def test_each_neuron_and_pole_has_its_own_key() -> None:

@@ -27,11 +27,8 @@ def test_a_cut_keeps_to_the_width_and_shows_the_peak(at: int, width: int) -> Non
     assert line.startswith("...") == (at > width)
 
 
-def test_without_a_peak_a_cut_is_around_the_first_match() -> None:
+def test_without_a_peak_a_cut_is_around_the_first_match_and_one_at_the_peak_is_marked_once() -> None:
     assert "*rain*" in marked("x " * 100 + "rain" + " x" * 100, None, [(200, 204)], 40)
-
-
-def test_a_match_that_is_the_peak_is_marked_once() -> None:
     assert marked("more snow", (5, 9), [(0, 9)], 40) == "more [snow]"
 
 

@@ -12,8 +12,5 @@ def test_contexts_and_the_neighbours_of_every_space() -> None:
     assert max(map(len, lines)) <= 60
     assert [line.split()[-1] for line in lines if "nearest in" in line] == ["counts", "layer:1"]
     assert [line.split() for line in lines if line.endswith("o1")] == [["0.800", "12.5", "o1"]]
-
-
-def test_a_word_without_contexts() -> None:
     facts = {"word": "hm", "count": 2, "n_contexts": 0, "contexts": [], "neighbours": {}}
     assert lay_out_word(facts, 5, 80).splitlines()[-1].split() == ["-", "-", "none"]

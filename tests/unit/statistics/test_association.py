@@ -53,17 +53,14 @@ def test_the_bound_lies_below_the_lift_and_nothing_is_infinite(table):
     assert math.isfinite(found.g2[0])
 
 
-def test_without_a_baseline_only_the_share_is_known():
+def test_without_a_baseline_only_the_share_is_known_and_without_winners_none():
     found = measures([3, 0], 4, [0, 0], 0)
     assert found.share.tolist() == [0.75, 0]
     assert found.g2.tolist() == [0, 0]
     assert np.isnan([found.baseline_share, found.lift, found.lift_low]).all()
-
-
-def test_the_share_of_no_winners_is_null():
-    found = measures([0], 0, [5], 10)
-    assert np.isnan(found.share[0])
-    assert found.g2[0] == 0
+    nobody = measures([0], 0, [5], 10)
+    assert np.isnan(nobody.share[0])
+    assert nobody.g2[0] == 0
 
 
 @pytest.mark.parametrize("counts", [(-1, 4, 0, 5), (5, 4, 0, 5), (1, 4, 6, 5), (1, 4, -1, 5)])
@@ -72,12 +69,9 @@ def test_impossible_counts_are_refused(counts):
         measures(*counts)
 
 
-def test_ties_of_rank_go_by_support_and_then_by_pattern():
+def test_ties_of_rank_go_by_support_and_then_by_pattern_within_each_group():
     order = rank_patterns([1.0, 2.0, 1.0, 1.0, -3.0], [5, 5, 6, 5, 9], ["b", "z", "c", "a", "d"])
     assert order.tolist() == [1, 2, 3, 0, 4]
     assert rank_patterns([], [], []).size == 0
-
-
-def test_groups_are_ranked_one_after_the_other():
     order = rank_patterns([1.0, 2.0, 1.0, 3.0], [5, 5, 6, 5], [0, 0, 0, 0], [1, 0, 1, 0])
     assert order.tolist() == [3, 1, 2, 0]

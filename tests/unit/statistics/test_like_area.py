@@ -2,7 +2,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
@@ -20,7 +20,6 @@ def whole(winners: np.ndarray, others: np.ndarray, documents: np.ndarray, other_
 
 
 @given(VALUES, VALUES, st.integers(0, 2**16))
-@settings(max_examples=150)
 def test_the_area_counts_pairs_by_the_weight_of_the_other(winners: list[int], others: list[int], seed: int) -> None:
     rng = np.random.default_rng(seed)
     above, below = np.array(winners, float), np.array(others, float)

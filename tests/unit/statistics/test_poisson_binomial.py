@@ -61,9 +61,6 @@ def test_what_cannot_be_known_has_a_p_of_one():
     assert p_of([0.01] * 9, 5, np.inf) == 1
     assert p_of([1.0, 1.0], 2) == 1
     assert p_of([1.0, 0.5], 1, 1.0) == 1
+    assert p_of([0.05] * 3, 1) == 1, "it is listed for being one"
     none = np.zeros(0)
     assert chance_of_hits(none, np.zeros(1, np.int64), np.zeros(0, np.int64), none).tolist() == []
-
-
-def test_one_hit_that_is_listed_for_being_one_is_no_surprise():
-    assert p_of([0.05] * 3, 1) == 1

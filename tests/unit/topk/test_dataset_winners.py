@@ -1,22 +1,13 @@
 """The winners within data sets, from scoring to the rows of the table, against sorting everything."""
 
-from collections.abc import Iterator
-from itertools import permutations
-from typing import cast
-
 import numpy as np
 import pyarrow as pa
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from ops.model.activations import Scorer
-from ops.model.tokenizer import Tokens
 from ops.reducers.histogram import edges_from_pilot, edges_of_sparse
 from ops.schema import schema
 from ops.shards import Shards
-from ops.topk.dataset_winners import joined
 from ops.topk.datasets import NO_DATASETS, Datasets
 from ops.topk.neurons import POLES, Neurons
 from ops.topk.partial_file import MERGED_COLUMNS, read_counts
@@ -24,6 +15,7 @@ from ops.topk.range_sums import RangeSums
 from ops.topk.score_shard import ShardResult, ShardScorer
 from ops.topk.shard_sums import QueuedSums
 from ops.topk.shared_bounds import CorpusBounds
+from tests.unit.topk.fake_scorer import batches, fake_scorer
 from tests.unit.waits import counted_waits
 
 # Alternating sources: sentences of one data set are not contiguous, and a shard holds several. `few` has too few.
@@ -38,23 +30,6 @@ DATASETS = Datasets.chosen(
 Row = tuple[int, int, str, str, int, float, int]
 
 
-class FakeScorer:
-    """Returns activations that are known beforehand; a sentence's one token is its id."""
-
-    device = torch.device("cpu")
-    layers = (1,)
-
-    def __init__(self, values: np.ndarray, sparse: bool) -> None:
-        self.values, self.sparse = torch.from_numpy(values), sparse
-        self.tokens_active = torch.zeros(UNITS, dtype=torch.int64)
-
-    def reset(self) -> None:
-        """Forget what was counted."""
-
-    def score(self, batch: list[Tokens]) -> list[torch.Tensor]:
-        return [self.values[[t.ids[0] for t in batch]]]
-
-
 def activations(levels: int, lost: tuple[int, ...] = (3, 60), sparse: bool = False) -> np.ndarray:
     low = 0 if sparse else -levels
     found = (np.random.default_rng(levels).integers(low, levels + 1, (N, UNITS)) / 8).astype(np.float32)
@@ -67,15 +42,8 @@ def scorer_of(
 ) -> ShardScorer:
     pilot = torch.nan_to_num(torch.from_numpy(values), 0, 0, 0)
     edges = edges_of_sparse(pilot.amax(0), 16) if sparse else edges_from_pilot(pilot, 16)
-    model = cast(Scorer, FakeScorer(values, sparse))
+    model = fake_scorer(values, (UNITS,), sparse)
     return ShardScorer(model, K, poles, edges, queued, datasets=DATASETS, **more)  # type: ignore[arg-type]
-
-
-def batches(first: int, stop: int) -> Iterator[tuple[np.ndarray, list[Tokens]]]:
-    ids = np.random.default_rng(first).permutation(np.arange(first, stop))
-    for start in range(0, len(ids), 7):
-        own = ids[start : start + 7]
-        yield own, [Tokens([int(i)], [0], False) for i in own]
 
 
 def run(scorer: ShardScorer, shard: int, bounds: CorpusBounds | None = None) -> ShardResult:
@@ -86,8 +54,8 @@ def run(scorer: ShardScorer, shard: int, bounds: CorpusBounds | None = None) -> 
     return result
 
 
-def merged(results: list[ShardResult], poles: tuple[str, ...] = POLES) -> list[Row]:
-    sums = RangeSums(0, UNITS, K, poles, DATASETS)
+def merged(results: list[ShardResult], poles: tuple[str, ...] = POLES, datasets: Datasets = DATASETS) -> list[Row]:
+    sums = RangeSums(0, UNITS, K, poles, datasets)
     for result in results:
         sums.update(result.table.select([name for name in MERGED_COLUMNS if name in result.table.column_names]))
     edges = np.zeros((UNITS, 15), np.float32)
@@ -116,8 +84,9 @@ def test_a_data_set_that_is_too_small_has_none() -> None:
 
 
 @pytest.mark.parametrize("queued", [False, True])
-@pytest.mark.parametrize("levels", [1, 4, 10**6])
-@pytest.mark.parametrize("order", [range(11), range(10, -1, -1), [2, 0, 2, 4, 4, 1, 3, 10, 9, 8, 7, 5, 6, 0, 2]])
+@pytest.mark.parametrize(
+    ("levels", "order"), [(4, range(10, -1, -1)), (1, [2, 0, 2, 4, 4, 1, 3, 10, 9, 8, 7, 5, 6, 0, 2])]
+)
 def test_shards_in_any_order_with_replays_give_what_sorting_gives(levels: int, order: list[int], queued: bool) -> None:
     values = activations(levels)
     scorer = scorer_of(values, queued=queued)
@@ -128,8 +97,8 @@ def test_shards_in_any_order_with_replays_give_what_sorting_gives(levels: int, o
         assert merged(kept) == brute(values)
 
 
-@pytest.mark.parametrize("room", [None, 80, 500])
-def test_the_room_of_a_queue_changes_nothing(room: int | None) -> None:
+@pytest.mark.parametrize("room", [80, 500])
+def test_the_room_of_a_queue_changes_nothing(room: int) -> None:
     values = activations(2)
     scorer = scorer_of(values, queued=True, room=room)
     assert merged([run(scorer, shard) for shard in range(len(SHARDS))]) == brute(values)
@@ -171,11 +140,10 @@ def test_bounds_of_data_sets_make_workers_hand_over_less() -> None:
     assert handed_over(told) < handed_over(alone)
 
 
-@pytest.mark.parametrize("pole", POLES)
-def test_one_pole_alone(pole: str) -> None:
+def test_one_pole_alone() -> None:
     values = activations(2)
-    scorer = scorer_of(values, (pole,))
-    assert merged([run(scorer, shard) for shard in range(len(SHARDS))], (pole,)) == brute(values, (pole,))
+    scorer = scorer_of(values, ("bottom",))
+    assert merged([run(scorer, shard) for shard in range(len(SHARDS))], ("bottom",)) == brute(values, ("bottom",))
 
 
 def test_zeros_of_sparse_features_never_win() -> None:
@@ -193,14 +161,9 @@ def test_a_data_set_smaller_than_k_has_all_its_sentences() -> None:
     values = activations(2, ())
     few = Datasets(60, DATASETS.names, DATASETS.sizes, DATASETS.runs)
     scorer = ShardScorer(
-        cast(Scorer, FakeScorer(values, False)), K, POLES, edges_from_pilot(torch.from_numpy(values), 16), datasets=few
+        fake_scorer(values, (UNITS,)), K, POLES, edges_from_pilot(torch.from_numpy(values), 16), datasets=few
     )
-    sums = RangeSums(0, UNITS, K, POLES, few)
-    for shard in range(len(SHARDS)):
-        sums.update(run(scorer, shard).table)
-    tables = sums.tables(Neurons((UNITS,)), np.zeros((UNITS, 15), np.float32), np.ones(1))["topk_by_dataset"]
-    found = pa.concat_tables(tables)
-    rows = list(zip(*(found[name].to_pylist() for name in found.column_names), strict=True))
+    rows = merged([run(scorer, shard) for shard in range(len(SHARDS))], datasets=few)
     assert rows == brute(values, k=60)
     sizes = [sum(row[3] == name for row in rows) for name in DATASETS.names]
     assert sizes == [2 * UNITS * min(60, size) for size in DATASETS.sizes]
@@ -209,7 +172,7 @@ def test_a_data_set_smaller_than_k_has_all_its_sentences() -> None:
 def test_without_data_sets_a_shard_has_no_such_columns() -> None:
     values = activations(2, ())
     edges = edges_from_pilot(torch.from_numpy(values), 16)
-    scorer = ShardScorer(cast(Scorer, FakeScorer(values, False)), K, POLES, edges)
+    scorer = ShardScorer(fake_scorer(values, (UNITS,)), K, POLES, edges)
     assert not [name for name in run(scorer, 0).table.column_names if "dataset" in name]
     for datasets, tables in ((NO_DATASETS, {"neurons", "topk"}), (Datasets(2), {"neurons", "topk", "topk_by_dataset"})):
         sums = RangeSums(0, UNITS, K, POLES, datasets)
@@ -219,16 +182,8 @@ def test_without_data_sets_a_shard_has_no_such_columns() -> None:
         assert not found.get("topk_by_dataset")
 
 
-@given(st.lists(st.lists(st.lists(st.integers(0, 9), max_size=3), min_size=4, max_size=4), max_size=4))
-@settings(max_examples=50)
-def test_lists_are_joined_row_by_row(columns: list[list[list[int]]]) -> None:
-    arrays = [pa.array(own, pa.list_(pa.int64())) for own in columns]
-    expected = [[value for own in columns for value in own[row]] for row in range(4)]
-    assert joined(arrays, pa.int64(), slice(0, 4)).to_pylist() == expected
-
-
 def test_the_order_of_the_data_sets_runs_is_that_of_ids() -> None:
-    for some in permutations(range(len(SOURCES))):
+    for some in ((5, 4, 3, 2, 1, 0), (2, 5, 0, 3, 1, 4)):
         listed = [{"dataset": SOURCES[i][0], "kept": SOURCES[i][1], "first_sent_id": FIRSTS[i]} for i in some]
         assert Datasets.chosen(PER, listed) == DATASETS
 

@@ -37,8 +37,7 @@ def sorted_rows(poles: tuple[str, ...], values: np.ndarray = VALUES) -> list[dic
     return rows
 
 
-@pytest.mark.parametrize("poles", [("top", "bottom"), ("bottom", "top"), ("top",), ("bottom",)])
-@pytest.mark.parametrize("sentences", [30, 2])
+@pytest.mark.parametrize(("poles", "sentences"), [(("top", "bottom"), 30), (("bottom", "top"), 2), (("top",), 30)])
 def test_winners_are_what_sorting_gives_in_the_order_of_the_table(poles: tuple[str, ...], sentences: int) -> None:
     tables = list(winner_rows(LAYER, UNIT, {pole: winners(pole, VALUES[:sentences]) for pole in poles}))
     found = pa.concat_tables(tables).cast(schema("topk"))

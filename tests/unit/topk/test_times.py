@@ -11,6 +11,7 @@ def row(began: float, ended: float, worker: str = "a") -> dict[str, float | str]
 
 def test_scoring_runs_from_the_first_shard_to_the_last_and_start_up_leaves_the_pilot_out() -> None:
     times = Times()
+    assert "scoring 0 s, merge" in str(times)
     times.begun = 100.0
     times.seconds["pilot"] = 3.0
     times.count([row(112.0, 119.0), row(111.0, 115.5), row(116.0, 121.0)])
@@ -42,7 +43,3 @@ def test_a_part_takes_what_was_spent_inside(monkeypatch: pytest.MonkeyPatch) -> 
     with times.of("merge"):
         pass
     assert times.result()["merge"] == 2.5
-
-
-def test_nothing_scored_is_no_rate() -> None:
-    assert "scoring 0 s, merge" in str(Times())

@@ -1,0 +1,27 @@
+"""A run whose units were planted, audited."""
+
+from pathlib import Path
+
+import pytest
+
+from bench.planted import write_planted_datasets
+from jobs import run as run_job
+from jobs.audit import job as audit
+from jobs.audit.job import AuditConfig
+from jobs.run import RunConfig
+from tests.jobs.finished_runs.published import published
+
+
+@pytest.fixture(scope="session")
+def audit_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The main job on planted units and a corpus of three data sets, with its audit, and the corpus."""
+    folder = tmp_path_factory.mktemp("audited")
+    model, corpus = write_planted_datasets(folder)
+    options = {
+        "out": str(folder / "run"), "model": str(model), "split": "none", "k": 60, "k_per_dataset": 25,
+        "corpus": tuple(map(str, sorted(corpus.iterdir()))), "site": "mlp", "pool": "last",
+        "activation_sample": 2_000, "workers": 1, "no_tokens": True,
+    }  # fmt: skip
+    run_job.JOB.run(RunConfig.model_validate(options))
+    audit.JOB.run(AuditConfig(out=options["out"], workers=1))
+    return published(folder / "run"), corpus

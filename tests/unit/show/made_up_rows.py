@@ -1,0 +1,65 @@
+"""Made-up rows of the tables that `show` reads, and stores of them."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ops.schema import schema
+from ops.statistics.association import measures
+from ops.storage.store import Store
+
+Row = dict[str, Any]
+WINNERS, OTHERS = 100, 1_000
+
+
+def write_tables(folder: Path, tables: dict[str, list[Row]]) -> Store:
+    """Write rows as the tables of a run, without the columns that may not be null and that no row has."""
+    for name, rows in tables.items():
+        known = set().union(*rows) if rows else {field.name for field in schema(name)}
+        kept = pa.schema([field for field in schema(name) if field.nullable or field.name in known])
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.Table.from_pylist(rows, kept), folder / name / "part-00000.parquet")
+    return Store(str(folder))
+
+
+def explained(unit: int, pole: str, *f1: float | None, **more: Any) -> Row:
+    """Return a row of explanations/ for layer 1, with F1 of the card and of its three controls."""
+    text = f"Sentences with *w{unit}* and of at most 9 words: 64 % of its winners, 3 % of other sentences."
+    row = {"layer": 1, "unit": unit, "pole": pole, "family": 0, "verdict": "explained", "text": text, "literals": 1}
+    row |= {"n_train": 9, "n_test": 9, "f1_low": None, "f1_high": None, "single_f1": None}
+    return row | dict(zip(("f1", "nuisance_f1", "matched_f1", "random_f1"), f1, strict=True)) | more
+
+
+def term(model: str, pole: str | None, pattern: str, **more: Any) -> Row:
+    """Return a row of explanation_terms/ for unit 5 of layer 1."""
+    row: Row = {"layer": 1, "unit": 5, "model": model, "pole": pole, "rank": 1, "kind": "word", "pattern": pattern}
+    row |= {"items": [pattern], "negated": False, "weight": 2.0, "share": 0.64, "baseline_share": 0.03, "gain": 0.25}
+    return row | {"also": [], "sent_ids": [3]} | more
+
+
+def member(unit: int, pole: str, family: int, is_leader: bool = False, correlation: float = 1.0) -> Row:
+    """Return a row of families/ for layer 1."""
+    row = {"layer": 1, "unit": unit, "pole": pole, "family": family}
+    return row | {"correlation": correlation, "is_leader": is_leader}
+
+
+def measured(count: int, elsewhere: int) -> Row:
+    """Return the measures of what so many of the winners have, and so many of the others."""
+    found = measures(count, WINNERS, elsewhere, OTHERS)
+    names = ("share", "baseline_share", "lift", "lift_low", "g2")
+    return {"q_value": 1e-6, "docs": count} | {name: float(getattr(found, name)[0]) for name in names}
+
+
+def pattern(kind: str, text: str, count: int = 20, elsewhere: int = 10, **more: Any) -> Row:
+    """Return a row of patterns/."""
+    items = text.replace("(", " ").replace(")", " ").split()
+    return {**measured(count, elsewhere), "kind": kind, "pattern": text, "items": items, "support": count, **more}
+
+
+def value(name: str, text: str, count: int = 30, elsewhere: int = 10, **more: Any) -> Row:
+    """Return a row of profiles/."""
+    row = {k: v for k, v in measured(count, elsewhere).items() if k != "lift_low"}
+    row |= {"property": name, "value": text, "count": count, "n": WINNERS, "baseline_n": OTHERS}
+    return row | more
