@@ -21,10 +21,9 @@ RNG = np.random.default_rng(0)
 
 def planted(n: int = 1_200, width: int = 24, classes: int = 4) -> tuple[np.ndarray, np.ndarray]:
     """States about the centres of classes, in a plane of four dimensions, with a little noise everywhere."""
-    rng = np.random.default_rng([n, width, classes])
-    centres = rng.normal(size=(classes, 4)) @ rng.normal(size=(4, width)) * 2
-    number = rng.integers(0, classes, n)
-    return (centres[number] + rng.normal(size=(n, width)) * 0.5).astype(np.float32), number
+    centres = RNG.normal(size=(classes, 4)) @ RNG.normal(size=(4, width)) * 2
+    number = RNG.integers(0, classes, n)
+    return (centres[number] + RNG.normal(size=(n, width)) * 0.5).astype(np.float32), number
 
 
 def test_principal_codes_are_those_of_scikit_learn() -> None:
@@ -39,6 +38,7 @@ def test_principal_codes_are_those_of_scikit_learn() -> None:
     assert found[REAL].error == pytest.approx(((centred - rebuilt) ** 2).sum() / (centred**2).sum(), rel=1e-3)
     assert (found[BITS].given == np.sign(found[REAL].given)).all()
     assert found[REAL].error < found[BITS].error < 1
+    states, _ = planted()
     errors = [principal_codes(states[:1_000], states[1_000:], size)[REAL].error for size in (1, 2, 4, 24)]
     assert errors == sorted(errors, reverse=True)
     assert errors[-1] < 1e-10
