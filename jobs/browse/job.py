@@ -26,6 +26,9 @@ class BrowseConfig(JobConfig):
         description="Listen on this address; 127.0.0.1: this machine only; 0.0.0.0: anyone who can reach it",
     )
     port: int = Field(8000, ge=0, le=65_535, description="Listen on this port; 0: any free port")
+    allow_host: tuple[str, ...] = Field(
+        (), description="Also answer requests to this host name, such as a proxy's; repeat for several"
+    )
     winners: int = Field(50, ge=1, le=1_000, description="List this many winners per pole on a page")
     seconds: float = Field(30.0, gt=0, description="Stop a search after this many seconds")
 
@@ -34,7 +37,7 @@ def run(config: BrowseConfig) -> None:
     """Serve the run until Ctrl-C is pressed."""
     from jobs.browse.server import serve
 
-    serve(config.out, config.host, config.port, config.winners, config.seconds)
+    serve(config.out, config.host, config.port, config.winners, config.seconds, config.allow_host)
 
 
 JOB = Job("browse", BrowseConfig, run, __doc__)

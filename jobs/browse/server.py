@@ -1,7 +1,7 @@
 """The server of `browse`, which answers a few paths, each with a page, and only reads the run."""
 
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from threading import Lock
 from typing import Any
 
@@ -101,8 +101,12 @@ class Browser:
     def answer(self, request: Request) -> Answer:
         """Return the page for a request and its HTTP status; the page is None if it does not exist."""
         path = request.path_params["path"]
-        if self.names and host_name(request.headers.get("host", "")) not in self.names:
-            return self.pages.message("Not this name", "This server answers to this machine's own names."), 421
+        host = host_name(request.headers.get("host", ""))
+        if self.names and host not in self.names:
+            said = "This server answers only to this machine's own names and those of --allow-host."
+            if host:
+                said += f" To reach it as {host}, for example through a proxy, start it with --allow-host {host}."
+            return self.pages.message("Not this name", said), 421
         pages = self.current()
         folder, _, name = path.rpartition("/")
         if path in ("", "index.html"):
@@ -155,12 +159,20 @@ def make_server(respond: Callable[[Request], Awaitable[Response]]) -> uvicorn.Se
     return uvicorn.Server(config)
 
 
-def serve(out: str, host: str, port: int, winners: int, seconds: float) -> None:
+def serve(out: str, host: str, port: int, winners: int, seconds: float, allowed: Sequence[str] = ()) -> None:
     """Serve a run until the process is told to end.
 
+    Args:
+        out, winners, seconds: the arguments of `OpenRun`.
+        host, port: the address to listen on.
+        allowed: further host names that requests may use.
+
     Raises:
-        InputError: tables are missing, or the server cannot listen on that address.
+        InputError: tables are missing, a name is not a host name, or the server cannot listen on that address.
     """
+    for name in allowed:
+        if not host_name(name):
+            raise InputError(f"--allow-host {name}: is not a host name; give one such as atlas.example.org")
     browser = Browser(out, winners, seconds, frozenset())
     browser.pages.neuron("1-0")  # opens the tables that the first page needs
     try:
@@ -172,7 +184,7 @@ def serve(out: str, host: str, port: int, winners: int, seconds: float) -> None:
     address = str(listening.getsockname()[0])
     local = is_loopback(address)
     if local:
-        browser.names = frozenset({"127.0.0.1", "localhost", "::1", host.lower(), address})
+        browser.names = frozenset({"127.0.0.1", "localhost", "::1", host.lower(), address, *map(host_name, allowed)})
     at = f"[{host}]" if ":" in host else host
     print(f"http://{at}:{listening.getsockname()[1]}/ serves {out}; Ctrl-C ends it", flush=True)
     if not local:

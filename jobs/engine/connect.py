@@ -11,18 +11,21 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
+from jobs.engine.cleaner import start_cleaner
 from ops.cluster_address import ALONE, check_address
 from ops.errors import InputError, one_line
 
 # Memory of a worker before it has any work: Python, Ray, torch and a small model.
 WORKER_BYTES = 800_000_000
+# The path of a socket may have at most 107 bytes, of which Ray needs up to 67 below its temporary folder.
+LONGEST_TEMP, SHORT_TEMP = 40, "/tmp"
 
 
 def connect(cpus: int) -> None:
     """Join the cluster that RAY_ADDRESS names, or start Ray on this machine with room for `cpus` busy cores.
 
     Raises:
-        InputError: no cluster is at that address.
+        InputError: no cluster is at that address, or there is no folder for Ray's sockets.
     """
     # Ray reads these when it is first imported.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
@@ -50,6 +53,9 @@ def connect(cpus: int) -> None:
         return
     # The explicit address is needed, or Ray would join a cluster that already runs on this machine.
     options |= {"address": "local", "num_cpus": max(os.cpu_count() or 1, cpus), "include_dashboard": False}
+    if folder := short_folder():
+        options["_temp_dir"] = folder
+    start_cleaner()
     for attempt in range(3):
         try:
             with _held_back_stderr():
@@ -60,6 +66,24 @@ def connect(cpus: int) -> None:
             if "timed out" not in str(error) or attempt == 2:
                 raise
             ray.shutdown()
+
+
+def short_folder() -> str:
+    """Return a folder for Ray's files if its usual folder is too long for sockets; otherwise an empty text.
+
+    Raises:
+        InputError: the usual folder is too long, and the short one cannot be written.
+    """
+    name = "RAY_TMPDIR" if "RAY_TMPDIR" in os.environ else "TMPDIR"
+    usual = os.environ.get(name, "")
+    if len(os.fsencode(usual)) <= LONGEST_TEMP:
+        return ""
+    if not os.access(SHORT_TEMP, os.W_OK):
+        raise InputError(
+            f"{name} {usual}: is too long for Ray's sockets, and {SHORT_TEMP} cannot be written; set RAY_TMPDIR to a "
+            f"folder whose path has at most {LONGEST_TEMP} bytes"
+        )
+    return f"{SHORT_TEMP}/ray"
 
 
 def one_thread_a_worker() -> None:

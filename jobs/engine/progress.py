@@ -15,7 +15,9 @@ from tqdm import tqdm
 from ops.clock import duration, utc_now
 
 EVERY_S = 10.0  # seconds between two lines of a log, or two updates of run.json
-BAR = "{desc}: {n:,.0f} of {total:,.0f} {unit}{postfix} |{bar}| {elapsed}<{remaining}"
+BAR = "{desc}: {n:,.0f} of {total:,.0f} {unit}{postfix} |{bar}| {elapsed}"
+# An estimate of the time left needs this share of the work, or this many seconds: the first items include the start.
+LEAST_SHARE, LEAST_S = 0.1, 20.0
 
 
 class Progress:
@@ -80,7 +82,7 @@ class Progress:
             self.bar.close()
         if kind is None:
             before = f" ({self.earlier:,} already done)" if self.bar is not None and self.earlier else ""
-            say(f"{self._counts()}{before}{self._rate()}, {duration(self._seconds())}")
+            say(_listed(f"{self._counts()}{before}", self._rate(), duration(self._seconds())))
 
     def add(self, work: int = 0) -> None:
         """Count one more finished item that held `work` sentences, or other things that are counted."""
@@ -90,11 +92,10 @@ class Progress:
         if not self.unit:
             return
         if self.bar is not None:
-            self.bar.set_postfix_str(self._rate().removeprefix(", "), refresh=False)
+            self.bar.set_postfix_str(self._rate_and_left(), refresh=False)
             self.bar.update()
         elif self.done < self.items and time.monotonic() - self.said >= self.every:
-            left = self._seconds() / (self.done - self.earlier) * (self.items - self.done)
-            self._say(f"{self._counts()}{self._rate()}, about {duration(left)} left")
+            self._say(_listed(self._counts(), self._rate_and_left()))
 
     def is_due(self) -> bool:
         """Tell whether run.json must be written now, and note that it is: at the first item, then regularly."""
@@ -123,11 +124,9 @@ class Progress:
         while not self.over.wait(self.every if self.bar is None else 1.0):
             inside = self.under_way() if self.work else 0
             if self.bar is not None:
-                if inside:
-                    self.bar.set_postfix_str(self._rate(inside).removeprefix(", "), refresh=False)
-                self.bar.refresh()
+                self.bar.set_postfix_str(self._rate_and_left(inside))
             elif inside and time.monotonic() - self.said >= self.every:
-                self._say(f"{self._counts()}{self._rate(inside)}{self._left(inside)}")
+                self._say(_listed(self._counts(), self._rate_and_left(inside)))
             elif not inside and self.done == self.earlier:
                 say(f"{self._counts()}, waiting for the first, {duration(self._seconds())}")
 
@@ -135,13 +134,19 @@ class Progress:
         self.said = time.monotonic()
         say(line)
 
-    def _left(self, inside: int) -> str:
-        """Return in words the time left, estimated from the sentences done, `inside` of them in unfinished items."""
-        done = self.counted + inside
-        if not self.work or self.work[1] is None or not done:
-            return ""
-        all_of_now = self.work[1] * (self.items - self.earlier) / self.items
-        return f", about {duration(max(all_of_now / done - 1, 0.0) * self._seconds())} left"
+    def _rate_and_left(self, inside: int = 0) -> str:
+        """Return in words the rate and the time left, if they are known.
+
+        The time left is estimated from the sentences done, `inside` of them in unfinished items, or else from the
+        finished items.
+        """
+        done, of = float(self.done - self.earlier), float(self.items - self.earlier)
+        if self.work and self.work[1] and self.counted + inside:
+            done, of = self.counted + inside, self.work[1] * of / self.items
+        seconds, left = self._seconds(), ""
+        if done and (done >= LEAST_SHARE * of or seconds >= LEAST_S):
+            left = f"about {duration(max(of / done - 1, 0.0) * seconds)} left"
+        return _listed(self._rate(inside), left)
 
     def _seconds(self) -> float:
         return max(time.monotonic() - self.started, 1e-9)
@@ -153,7 +158,12 @@ class Progress:
         done = self.counted + inside
         if not self.work or not done:
             return ""
-        return f", {done:,} {self.work[0]}, {done / self._seconds():,.0f} a second"
+        return f"{done:,} {self.work[0]}, {done / self._seconds():,.0f} a second"
+
+
+def _listed(*parts: str) -> str:
+    """Return the parts that are not empty, separated by commas."""
+    return ", ".join(filter(None, parts))
 
 
 def say(line: str) -> None:

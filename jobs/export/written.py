@@ -15,7 +15,6 @@ from ops.export.neuronpedia import About, Labels, Neuronpedia, check_label, mode
 from ops.export.places import hub_name, place_of
 from ops.export.readme import Extent, notes_of, title_of, write_readme
 from ops.export.winners import WinnersReader
-from ops.model.load import is_decoder_type
 from ops.model.tokenizer import Tokenizer
 from ops.schema import TOOL
 from ops.storage.open_tables import OpenTables
@@ -49,7 +48,7 @@ def written(config: ExportConfig, record: Run, terms: list[dict[str, str]]) -> C
     found = provenance(record.record, done, [table for name in done for table in STAGES[name].tables])
     topk = record.require("topk")
     chosen = neurons.named(config.units)
-    counting, has_negatives = counts(topk, record.record["model"]), "tokens/negatives" in done
+    counting, has_negatives = counts(topk), "tokens/negatives" in done
     reader = WinnersReader(OpenTables(record.store), neurons, chosen, *counting, has_negatives)
     if not any(side.n_winners.any() for side in reader.sides):
         many = unit_names(topk).many
@@ -67,17 +66,16 @@ def written(config: ExportConfig, record: Run, terms: list[dict[str, str]]) -> C
     return written_contents(config.format, found, made.writers(), options, card, versions()[TOOL])
 
 
-def counts(topk: Row, model: Row) -> tuple[bool, bool]:
+def counts(topk: Row) -> tuple[bool, bool]:
     """Return whether special tokens count for the pooled activation, and whether the first token of a sentence does.
 
     Args:
-        topk: the entry of `topk` in run.json.
-        model: the entry of the model in run.json.
+        topk: the entry of `topk` in run.json. An older entry does not say whether `DictionaryScorer` skipped the first
+            token; it did in decoders, and otherwise the first token is one that the tokenizer added.
     """
     added = topk["identity"]["special_tokens"] == "include"
-    # `DictionaryScorer` skips the first token of a decoder's sentence, so the export does too.
-    leaves_first = not added and "dictionaries" in topk["identity"] and is_decoder_type(model["type"])
-    return added, not leaves_first
+    skipped = not added and "dictionaries" in topk["identity"] and topk["counts"].get("leaves_first", True)
+    return added, not skipped
 
 
 def neuronpedia(

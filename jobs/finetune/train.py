@@ -127,7 +127,7 @@ class TrainingWorker:
         tokens = tokenizer.encode(table["text"].to_pylist())
         taught, right = (numbered(table[name].to_pylist(), args.names) for name in ("taught", "label"))
         sides = table["side"].to_pylist()
-        self.cut = sum(t.cut for t in tokens)
+        self.cut = sum(t.cut > 0 for t in tokens)
         train, test = (
             [Example(t, int(label)) for t, label, side in zip(tokens, of, sides, strict=True) if side == own]
             for own, of in ((TRAIN, taught), (TEST, right))

@@ -117,7 +117,7 @@ def write_corpus(
     from jobs.ingest.deduplicate import first_copies_step, open_first_copies
     from jobs.ingest.near_duplicates import near_duplicate_steps
     from jobs.ingest.read import open_pieces, read_step
-    from jobs.ingest.write import corpus_tables_step, truncated
+    from jobs.ingest.write import corpus_tables_step, lengths
     from ops.corpus.accounts import account, check_found
     from ops.corpus.meta import check_keys
     from ops.corpus.numbering import number
@@ -148,7 +148,7 @@ def write_corpus(
     stage.do(corpus_tables_step(found, numbering, size, writing))
 
     shards = -(-total // size)
-    accounts = account(config.corpus, datasets, found, numbering, truncated(store, shards, len(sources)), near)
+    accounts = account(config.corpus, datasets, found, numbering, lengths(store, shards, len(sources)), near)
     return {"sentences": total, "shards": shards, "sources": accounts}
 
 

@@ -25,7 +25,7 @@ from ops.storage.store import Store
 from ops.storage.tables import part_name, write_part
 
 SENTENCES_PER_ITEM = 200_000  # minimum number of sentences that one item writes
-TRUNCATED = b"atlas.truncated"
+LENGTHS = b"atlas.lengths"
 
 
 def corpus_tables_step(
@@ -110,13 +110,16 @@ class TableWriter:
 
     def _write_shard(self, own: tuple[int, pa.Table]) -> None:
         part, shard = own
-        sources = shard["source"].to_numpy()[shard["cut"].to_numpy()]
-        cut = np.bincount(sources, minlength=len(self.datasets)).tolist()
+        n_tokens, cut = shard["n_tokens"].to_numpy(), shard["cut"].to_numpy()
+        counts = [
+            np.bincount(shard["source"].to_numpy(), weights=weights, minlength=len(self.datasets)).astype(int).tolist()
+            for weights in (n_tokens, cut > 0, cut)
+        ]
         tokens = kept_table(shard, self.highest_id)
         write_partial(self.store, tokens_file(part), tokens, self.fingerprint, write=write_kept)
         named, limit = shard.select(self.layout.names), group_rows("corpus")
         batches = (named.slice(at, limit) for at in range(0, shard.num_rows, limit))
-        extra = {TRUNCATED: json.dumps(cut).encode()}
+        extra = {LENGTHS: json.dumps(counts).encode()}
         self._write(_part("corpus", part), shard.num_rows, batches, extra, self.layout)
 
     def _write(
@@ -128,11 +131,14 @@ class TableWriter:
             raise RuntimeError(f"ingest: {output.path} got {written} rows, expected {rows}")
 
 
-def truncated(store: Store, shards: int, sources: int) -> Int64s:
-    """Return, from the shards' footers, how many kept sentences of each source exceed the model's length limit."""
+def lengths(store: Store, shards: int, sources: int) -> Int64s:
+    """Return three counts for each source from the shards' footers, `[3, sources]`.
+
+    They are the tokens of its kept sentences, the sentences that exceed the model's limit, and their tokens beyond it.
+    """
 
     def of_shard(shard: int) -> Int64s:
         with store.parquet(part_name("corpus", shard)) as file:
-            return np.array(json.loads(file.schema_arrow.metadata[TRUNCATED]), np.int64)
+            return np.array(json.loads(file.schema_arrow.metadata[LENGTHS]), np.int64)
 
-    return sum(side_by_side(of_shard, range(shards)), start=np.zeros(sources, np.int64))
+    return sum(side_by_side(of_shard, range(shards)), start=np.zeros((3, sources), np.int64))

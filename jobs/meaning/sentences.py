@@ -185,7 +185,7 @@ class BlockReader:
         elif kind == MASKED:
             columns = read_masked(
                 self._head(MASKED_WORD), self.tokenizer, alone, rows["sent_id"].to_pylist(), args.mask_rate, args.seed,
-                args.token_budget, self._tags,
+                args.token_budget, self._tags, self.reader.lengths,
             )  # fmt: skip
         else:
             columns = read_states(self.reader, alone)

@@ -104,6 +104,7 @@ class MixingWorker:
             "tokens": result.tokens,
             "masked": result.masked,
             "truncated": result.truncated,
+            "truncated_tokens": result.truncated_tokens,
             "unscored": lost,
         }
         write_partial(self.store, shard_file("mixing", number), to_table(result), args.fingerprint, notes)
@@ -123,7 +124,8 @@ def measure(config: MixingConfig, job: CorpusPass) -> dict[str, Any]:
         "mixing/norms": norm_rows(totals, facts.layers, names),
     }
     lost = {int(first): n for note in notes for first, n in note["unscored"].items()}
-    counts: dict[str, Any] = {n: sum(note[n] for note in notes) for n in ("sequences", "tokens", "masked", "truncated")}
+    added = ("sequences", "tokens", "masked", "truncated", "truncated_tokens")
+    counts: dict[str, Any] = {name: sum(note[name] for note in notes) for name in added}
     if totals:
         for name, table in tables.items():
             write_part(store, name, 0, schema(name), [table], job.stage.fingerprint)

@@ -178,7 +178,7 @@ class PositionsWorker:
                 f"positions: shard {item['shard']} has {whole} sentences; "
                 f"{result.scored} were measured and {len(result.unscored)} not"
             )
-        names = ("scored", "unscored", "truncated", "tokens", "unpredicted")
+        names = ("scored", "unscored", "truncated", "truncated_tokens", "tokens", "unpredicted")
         notes = {name: getattr(result, name) for name in names}
         notes["beyond"] = {name: len(ids) for name, ids in result.beyond.items()}
         notes["first_beyond"] = {name: ids[:NAMED] for name, ids in result.beyond.items()}
@@ -200,7 +200,8 @@ def measure(
     pilot = read_partial(store, PILOT_FILE)
     lost = sorted(i for note in notes for i in note["unscored"])
     scored = sum(note["scored"] for note in notes)
-    counts: dict[str, Any] = {n: sum(note[n] for note in notes) for n in ("tokens", "truncated", "unpredicted")}
+    added = ("tokens", "truncated", "truncated_tokens", "unpredicted")
+    counts: dict[str, Any] = {name: sum(note[name] for note in notes) for name in added}
     counts |= {"variants": list(variants), "pilot_texts": notes_of(pilot)["texts"], "unscored_texts": lost[:NAMED]}
     beyond = {v: n for v in variants if (n := sum(note["beyond"][v] for note in notes))}
     first = {v: sorted(i for note in notes for i in note["first_beyond"][v])[:NAMED] for v in beyond}

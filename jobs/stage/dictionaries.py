@@ -33,6 +33,7 @@ def dictionaries_of(topk: dict[str, Any], facts: ModelFacts) -> tuple[Descriptio
                 f"{FLAG} {own.layer}={own.asked.path}: has changed since topk/ was made; restore it, or run",
                 command(topk["config"]["out"], "topk", topk["config"], redo=True),
             )
+    _ = facts.decoder  # tried here, because workers receive the answer with the facts
     return found
 
 

@@ -42,7 +42,7 @@ LITTLE = 100_000  # fewer winners than this are written in less time than a pool
 TOKEN_BYTES = 7  # bytes per token of a winner in token_activations/ (measured on 2,304 neurons and news: 6.7)
 PEAK_BYTES = 230  # bytes per neuron and pole in peaks/ (measured on the same data: 226)
 OF_WINNERS = ("no_peak", "higher_beside_words")  # counts that do not apply to hard negatives
-COUNTED = ("sentences", "winners", "tokens", "truncated", *OF_WINNERS, "activations_differ")
+COUNTED = ("sentences", "winners", "tokens", "truncated", "truncated_tokens", *OF_WINNERS, "activations_differ")
 
 
 @dataclass(frozen=True)

@@ -118,7 +118,7 @@ def prepare(config: TopkConfig, record: "Run") -> Prepared:
         dictionaries = describe_all(config.dictionary, facts)
         neurons = Neurons.of_layers({own.layer: own.features for own in dictionaries})
         return Prepared(facts, tokenizer, neurons, dictionaries, options_of(config, dictionaries, facts.decoder))
-    check_pool(config.pool, config.special_tokens, config.model, facts.decoder, tokenizer.has_cls)
+    check_pool(config.pool, config.special_tokens, facts, tokenizer.has_cls)
     return Prepared(facts, tokenizer, Neurons(site_widths(facts, config.site)), (), {})
 
 

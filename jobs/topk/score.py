@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import torch
@@ -23,13 +23,14 @@ from ops.corpus.corpus_tokens import CorpusTokens, KeptTokens, block_batches
 from ops.dictionaries.description import Description
 from ops.dictionaries.reconstruction import Explained
 from ops.dictionaries.scorer import DictionaryScorer, make_scorer
-from ops.errors import InputError
+from ops.errors import InputError, counted
 from ops.model.activations import ScoreOptions, Scorer
 from ops.model.batches import Lengths, batch_lengths
 from ops.model.check_states import check_layers, padding_leaks, spread_lengths
 from ops.model.load import ModelFacts
 from ops.model.numerics import check_gpu, gpu_kind
 from ops.model.token_block import TokenBlock
+from ops.model.token_excess import token_excess
 from ops.model.tokenizer import Tokenizer, Tokens
 from ops.reducers.histogram import edges_from_pilot, edges_of_sparse
 from ops.sampling import PILOT, draw, pilot_size
@@ -109,7 +110,7 @@ class PilotScorer:
 
     def __init__(self, args: ScoreArgs) -> None:
         self.args, self.store = args, args.store
-        tokenizer = Tokenizer(args.facts)
+        self.tokenizer = tokenizer = Tokenizer(args.facts)
         self.tokens = CorpusTokens(args.store, args.kept, lambda: tokenizer)
         self.scorer = args.scorer(tokenizer.pad_id)
 
@@ -120,7 +121,9 @@ class PilotScorer:
         some = [(i, rows) for i, rows in enumerate(shards.split(ids)) if len(rows)]
         parts = list(side_by_side(lambda own: self.tokens.read(*own), some))
         sent_ids, tokens = np.concatenate([p[0] for p in parts]), TokenBlock.joined([p[1] for p in parts])
-        equal_lengths = self._check([tokens[i] for i in spread_lengths(tokens.lengths.tolist())])
+        excess = token_excess(tokens, self.tokenizer, self.args.facts.name)
+        some_tokens = [tokens[i] for i in spread_lengths(tokens.lengths.tolist())]
+        equal_lengths = self._check(some_tokens)
         budget, lengths = self.args.token_budget, replace(self.args, equal_lengths=equal_lengths).lengths
         blocks: list[torch.Tensor] = []
         for _, batch in block_batches(sent_ids, tokens, budget, lengths):
@@ -134,13 +137,10 @@ class PilotScorer:
             )
         scored = torch.cat(blocks)
         if not len(scored):
-            raise InputError(
-                f"--model {self.args.facts.name}: gave no finite activation for any of {len(ids)} sentences; "
-                "try --dtype float32, or another model"
-            )
+            self._no_finite(len(ids), some_tokens)
         edges = (edges_of_sparse(scored.amax(0)) if self.args.sparse else edges_from_pilot(scored)).numpy()
         explained = self._explained(block_batches(sent_ids, tokens, budget, lengths))
-        pilot = Pilot(edges, self.args.neurons, equal_lengths, gpu_kind(), explained)
+        pilot = Pilot(edges, self.args.neurons, equal_lengths, gpu_kind(), explained, excess)
         pilot.write(self.store, PILOT_FILE.path, PILOT_FILE.footer(self.args.fingerprint, len(pilot.edges)))
         return {"sentences": len(ids)}
 
@@ -156,6 +156,14 @@ class PilotScorer:
         for _, batch in every[:: max(len(every) // EXPLAINED_BATCHES, 1)]:
             self.scorer.explained(batch, sums)
         return tuple(own.share() if own is not None else None for own in sums)
+
+    def _no_finite(self, sentences: int, some: list[Tokens]) -> NoReturn:
+        """Raise the error for a pilot without a single finite sentence, which names the dictionary or the model."""
+        said = f"gave no finite activation for any of {counted(sentences, 'sentence')}"
+        own = self.scorer.overflowing(some) if isinstance(self.scorer, DictionaryScorer) else None
+        if own is not None:
+            raise own.asked.error(f"{said}, although the states are finite: its weights are too large for float32")
+        raise InputError(f"--model {self.args.facts.name}: {said}; try --dtype float32, or another model")
 
     def _check(self, tokens: list[Tokens]) -> bool:
         """Reject a model whose states fail the checks; tell whether it needs batches of equal length."""

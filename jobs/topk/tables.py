@@ -25,6 +25,7 @@ from ops.estimate.timed_batches import TimedBatches
 from ops.estimate.topk_bytes import activations_bytes, neurons_bytes, winners_bytes
 from ops.model.activations import ScoreOptions
 from ops.model.batches import encode_batches
+from ops.model.token_excess import FAR
 from ops.reducers.histogram import edges_from_pilot, edges_of_sparse
 from ops.sampling import ACTIVATIONS, draw, pilot_size
 from ops.topk.datasets import Datasets
@@ -96,6 +97,12 @@ def find_winners(config: TopkConfig, known: Prepared, datasets: Datasets, job: C
             job.do_first(step)
     pilot = Pilot.read(store, PILOT_FILE.path)
     said = report_pilot(known.dictionaries, pilot.explained)
+    if pilot.excess > FAR:
+        print(
+            f"topk: warning: the tokenizer makes {pilot.excess:.1f} times as many tokens as its vocabulary allows, as "
+            "if it had lost merges; compare its merges.txt or tokenizer.json with the original",
+            file=sys.stderr,
+        )
     args = replace(args, equal_lengths=pilot.equal_lengths)
     if args.equal_lengths:
         kind = args.facts.model_type
@@ -117,7 +124,10 @@ def find_winners(config: TopkConfig, known: Prepared, datasets: Datasets, job: C
     counts |= {"neurons": len(neurons), "layers": len(neurons.layers), "seconds": times.result()}
     if datasets.k:
         counts["datasets"] = dict(zip(datasets.names, datasets.sizes, strict=True))
-    return counts | {"equal_lengths": args.equal_lengths} | ({"dictionaries": said} if said else {})
+    if said:
+        leaves_first = args.facts.decoder and args.options.special_tokens == "exclude"
+        counts |= {"dictionaries": said, "leaves_first": leaves_first}
+    return counts | {"equal_lengths": args.equal_lengths}
 
 
 def write_tables(job: CorpusPass, args: ScoreArgs, neurons: Neurons) -> tuple[dict[str, Any], dict[int, str]]:

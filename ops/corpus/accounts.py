@@ -11,6 +11,8 @@ from ops.corpus.numbering import Numbering
 from ops.corpus.piece_counts import Pieces
 from ops.errors import InputError, counted, visible
 
+MOST_UNREAD = 0.05  # share of a source's tokens beyond the model's limit above which a line warns
+
 
 def check_found(specs: Sequence[str], pieces: Pieces) -> None:
     """Refuse a source without a usable sentence.
@@ -47,7 +49,7 @@ def reject_reasons(pieces: Pieces, source: int) -> dict[str, int]:
 
 
 def account(
-    specs: Sequence[str], datasets: Sequence[str], pieces: Pieces, numbering: Numbering, cut: Int64s, near: bool
+    specs: Sequence[str], datasets: Sequence[str], pieces: Pieces, numbering: Numbering, lengths: Int64s, near: bool
 ) -> list[dict[str, Any]]:
     """Count the sentences of every source by outcome: kept, copies, rejected, not sampled, and others.
 
@@ -55,7 +57,7 @@ def account(
         specs, pieces: as `check_found` takes them.
         datasets: the name of each source's dataset.
         numbering: which sentences were kept.
-        cut: number of truncated sentences of each source.
+        lengths: for each source its tokens, its truncated sentences, and their tokens beyond the limit, `[3, sources]`.
         near: whether to count near-duplicates too.
 
     Raises:
@@ -76,7 +78,7 @@ def account(
             "copies": usable - distinct,
             "rejected": rejected,
             "not_sampled": distinct - kept,
-            "truncated": int(cut[i]),
+            **dict(zip(("tokens", "truncated", "truncated_tokens"), lengths[:, i].tolist(), strict=True)),
             "reject_reasons": reject_reasons(pieces, i),
             "first_sent_id": int(starts[i]),
         }
@@ -89,12 +91,20 @@ def account(
 
 
 def account_lines(accounts: list[dict[str, Any]]) -> Iterator[str]:
-    """Yield one line of text for each source's account."""
+    """Yield one line of text for each source's account, and another if much of its text is beyond the limit."""
     for a in accounts:
+        name = visible(a["dataset"])
         nearly = f" ({a['near_copies']:,} of them near-copies)" if "near_copies" in a else ""
+        unread, tokens = a["truncated_tokens"], a["truncated_tokens"] + a["tokens"]
+        lost = f", which leaves {unread:,} of {counted(tokens, 'token')} unread" if unread else ""
         yield (
-            f"ingest: {visible(a['dataset'])}: {counted(a['sentences'], 'sentence')} = {a['kept']:,} kept"
+            f"ingest: {name}: {counted(a['sentences'], 'sentence')} = {a['kept']:,} kept"
             f" + {a['copies']:,} further {'copy' if a['copies'] == 1 else 'copies'}{nearly}"
             f" + {a['rejected']:,} rejected + {a['not_sampled']:,} not sampled;"
-            f" {a['truncated']:,} cut at the model's limit"
+            f" {a['truncated']:,} cut at the model's limit{lost}"
         )
+        if unread > MOST_UNREAD * tokens:
+            yield (
+                f"ingest: warning: {unread / tokens:.0%} of {name} is beyond the model's limit and not read; "
+                "shorten its rows, as --split sentences does, or choose a model with a higher limit"
+            )

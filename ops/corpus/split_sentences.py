@@ -8,12 +8,14 @@ from collections.abc import Iterator
 from itertools import accumulate
 
 import spacy
+from spacy.language import Language
 from spacy.pipeline import Sentencizer
+
+from ops.reloaded_pipeline import MOST_NEW_STRINGS, ReloadedPipeline
 
 _WINDOW = 100_000  # maximum number of characters passed to spaCy at a time
 _LONG_WORD = 100  # characters kept at each end, because spaCy's time is quadratic in the length of repeated punctuation
 _OPENING = frozenset("\"'([{\u2018\u201c\u00ab")
-_MAX_STRINGS = 100_000  # spaCy keeps every string it meets, so it is reloaded after this many
 _LAST_WORD = re.compile(r"[A-Za-z]+[.!?] ")
 _PARAGRAPH = re.compile(r"\n\s*\n")
 
@@ -29,24 +31,18 @@ class SentenceSplitter:
 
     Args:
         window: maximum number of characters passed to spaCy at a time; a longer sentence is cut.
-        most_strings: number of strings that spaCy's vocabulary may store before spaCy is loaded again.
+        most_new: number of strings that spaCy may store before it is loaded again.
 
     >>> SentenceSplitter().split('Dr. Who left. "Why?" she asked.')
     ['Dr. Who left.', '"Why?"', 'she asked.']
     """
 
-    def __init__(self, window: int = _WINDOW, most_strings: int = _MAX_STRINGS) -> None:
-        self._window, self._most_strings = window, most_strings
-        self._load()
+    def __init__(self, window: int = _WINDOW, most_new: int = MOST_NEW_STRINGS) -> None:
+        self._window, self._pipeline = window, ReloadedPipeline(_sentencizer, most_new)
         ends = re.escape("".join(Sentencizer.default_punct_chars))
         # A word that begins with a letter or digit and contains no end of a sentence cannot affect a boundary.
         plain = rf"(?:[^\W_][^\s{ends}]*+(?!\S)\s*+)++"
         self._parts = re.compile(rf"({plain})|(\S++)\s*+")
-
-    def _load(self) -> None:
-        nlp = spacy.blank("en")
-        self._vocab, self._tokenizer = nlp.vocab, nlp.tokenizer
-        self._sentencizer = nlp.add_pipe("sentencizer")
 
     def split(self, text: str) -> list[str]:
         """Return the sentences in order and unchanged, without white space at their ends; omit blank ones."""
@@ -82,11 +78,17 @@ class SentenceSplitter:
                 places.append(match.start() + len(word) - _LONG_WORD)
         if parts in ([], ["a "]) or (parts[:-1] in ([], ["a "]) and _LAST_WORD.fullmatch(parts[-1])):
             return [0]  # the only sentence end is the end of the text
-        if len(self._vocab.strings) > self._most_strings:
-            self._load()
-        found = [span.start_char for span in self._sentencizer(self._tokenizer("".join(parts)[:-1])).sents]
+        pipeline = self._pipeline()
+        read = pipeline.get_pipe("sentencizer")(pipeline.tokenizer("".join(parts)[:-1]))
+        found = [span.start_char for span in read.sents]
         before = list(accumulate(map(len, parts), initial=0))
         return [0, *(_with_opening(text, _place_in_text(start, before, places)) for start in found[1:])]
+
+
+def _sentencizer() -> Language:
+    pipeline = spacy.blank("en")
+    pipeline.add_pipe("sentencizer")
+    return pipeline
 
 
 def _place_in_text(start: int, before: list[int], places: list[int]) -> int:

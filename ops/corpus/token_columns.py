@@ -13,8 +13,8 @@ from ops.model.tokenizer import Tokens
 from ops.schema import group_rows
 from ops.storage.tables import COMPRESSION
 
-# A sentence's token ids, which of them the tokenizer added, and whether the sentence was truncated.
-TOKEN_COLUMNS = pa.schema([("ids", pa.list_(pa.uint32())), ("added", pa.list_(pa.bool_())), ("cut", pa.bool_())])
+# A sentence's token ids, which of them the tokenizer added, and the number of tokens that were cut off at the limit.
+TOKEN_COLUMNS = pa.schema([("ids", pa.list_(pa.uint32())), ("added", pa.list_(pa.bool_())), ("cut", pa.int32())])
 GROUP_ROWS = group_rows("corpus")  # a group is requested from object storage once the previous one is decoded
 
 
@@ -57,7 +57,7 @@ def block_of(table: pa.Table) -> TokenBlock:
     ids, added = table["ids"], table["added"]
     lengths = pc.list_value_length(ids).to_numpy()
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
-    return TokenBlock(_flat(ids).astype(np.int32), _flat(added), offsets, table["cut"].to_numpy())
+    return TokenBlock(_flat(ids).astype(np.int32), _flat(added), offsets, table["cut"].to_numpy().astype(np.int32))
 
 
 def _flat(lists: pa.ChunkedArray) -> Any:

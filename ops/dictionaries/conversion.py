@@ -21,7 +21,15 @@ import numpy as np
 import torch
 
 from ops.dictionaries.description import Asked
-from ops.dictionaries.tensor_files import MOST_FEATURES, MOST_WIDTH, Shape, read_config, read_tensor, tensor_shapes
+from ops.dictionaries.tensor_files import (
+    MOST_FEATURES,
+    MOST_WIDTH,
+    Shape,
+    read_config,
+    read_tensor,
+    setting,
+    tensor_shapes,
+)
 from ops.errors import one_line
 
 INSTALL = "pip install '.[dictionaries]'"
@@ -30,7 +38,9 @@ _GEMMA = re.compile(
     r"(gemma-scope-(?:2b|9b|27b)-(?:pt|it)-(?:res|mlp|att))(?:/snapshots/[^/]+)?/((?:layer_\d+|embedding)/.+)"
 )
 _GEMMA_EXAMPLE = ".../gemma-scope-2b-pt-res/layer_20/width_16k/average_l0_71"
-_FAILS = (ValueError, KeyError, TypeError, AttributeError, RuntimeError, OSError, IndexError, ZeroDivisionError)
+_FAILS = (
+    ValueError, KeyError, TypeError, AttributeError, RuntimeError, OSError, IndexError, ZeroDivisionError, ImportError
+)  # fmt: skip
 
 
 class Program(NamedTuple):
@@ -63,15 +73,21 @@ def convert(asked: Asked, folder: Path, program: Program) -> tuple[dict[str, Any
     """Return a dictionary of another program as SAELens would save it: its configuration, and its tensors by name.
 
     Raises:
-        InputError: sae-lens is not installed, cannot read the dictionary, or would read this kind wrongly.
+        InputError: sae-lens is not installed, cannot be imported, cannot read the dictionary, or would read this kind
+            wrongly.
     """
     if importlib.util.find_spec("sae_lens") is None:
         raise asked.error(f"is a dictionary of {program.name}, which the package sae-lens reads; install it: {INSTALL}")
     _look(asked, folder, program)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        from sae_lens import SAE
-
+        try:
+            from sae_lens import SAE
+        except Exception as error:
+            raise asked.error(
+                f"is a dictionary of {program.name}, which the package sae-lens reads; it is installed but cannot be "
+                f"imported ({one_line(error, 200)}); install versions that fit together: {INSTALL}"
+            ) from error
         try:
             found: Any = SAE.load_from_disk(folder, dtype="float32", converter=_CONVERTERS[program.name](asked))
             if program.name == "Llama Scope":
@@ -92,7 +108,7 @@ def _look(asked: Asked, folder: Path, program: Program) -> None:
     if program.name == "sparsify":
         cfg = read_config(asked, folder / "cfg.json")
         for name in ("transcode", "skip_connection", "signed"):
-            if cfg.get(name):
+            if setting(asked, cfg, name, False):
                 raise asked.error(f"is a dictionary of sparsify with {name}, which is not read")
         if cfg.get("activation", "topk") != "topk":
             raise asked.error(f"its activation is {one_line(str(cfg['activation']), 40)}; of sparsify, topk is read")

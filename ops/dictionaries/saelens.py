@@ -9,7 +9,16 @@ import torch
 from ops.dictionaries.conversion import convert, program_of
 from ops.dictionaries.description import Asked, Description, Kind, Normalization
 from ops.dictionaries.hook_names import hook_point
-from ops.dictionaries.tensor_files import Shape, Tensors, check_finite, check_size, read_config, sha256_of
+from ops.dictionaries.tensor_files import (
+    Shape,
+    Tensors,
+    as_json,
+    check_finite,
+    check_size,
+    read_config,
+    setting,
+    sha256_of,
+)
 from ops.errors import one_line
 from ops.model.hook_points import HookPoint
 
@@ -24,6 +33,7 @@ _KINDS: dict[str, Kind] = {
     "jumprelu_transcoder": "jumprelu",
     "jumprelu_skip_transcoder": "jumprelu",
 }
+_LOADING = "model_from_pretrained_kwargs"
 _TRANSCODERS = tuple(name for name in _KINDS if name.endswith("transcoder"))
 _NORMALIZATIONS: tuple[Normalization, ...] = ("none", "constant_norm_rescale", "layer_norm")
 # Old names of keys, from before SAELens 6, when the configuration was flat.
@@ -65,7 +75,7 @@ def describe(asked: Asked, folder: Path) -> Description:
     out = check_size(asked, cfg.get("d_out", 768), features, f"in {CONFIG}")[0] if transcodes else width
     k = cfg.get("k", 100) if kind == "topk" else 0
     if kind == "topk" and (not isinstance(k, int) or isinstance(k, bool) or not 0 < k <= features):
-        raise asked.error(f"k is {one_line(str(k), 40)} in {CONFIG}; expected a number from 1 to {features:,}")
+        raise asked.error(f"k is {as_json(k)} in {CONFIG}; expected a number from 1 to {features:,}")
     point = _point(asked, said.get("hook_name"), "hook_name")
     target = _point(asked, said.get("hook_name_out"), "hook_name_out") if transcodes else point
     if point.layer != asked.layer:
@@ -75,19 +85,16 @@ def describe(asked: Asked, folder: Path) -> Description:
     _check_shapes(asked, tensors.shapes, kind, (width, features, out))
     if said.get("hook_head_index") is not None:
         raise asked.error("reads a single head (hook_head_index), which is not read here; all heads together are")
-    loading = said.get("model_from_pretrained_kwargs") or {}
-    if not isinstance(loading, dict):
-        raise asked.error("model_from_pretrained_kwargs in cfg.json is not a table of names and values")
     # The other changes that TransformerLens makes to the weights do not affect the states that the dictionary reads.
-    centred = bool(loading.get("center_writing_weights")) and point.place == "residual"
-    if loading.get("center_writing_weights") and not centred:
+    centred = setting(asked, setting(asked, said, _LOADING, {}), "center_writing_weights", False)
+    if centred and point.place != "residual":
         raise asked.error(f"was trained with center_writing_weights on {point}; it is computed on the residual stream")
     made_by = program.name.lower() if program else "saelens"
     found = Description(
         asked, made_by, kind, width, features, point, target, sha256_of(files), k,
-        rescaled=bool(cfg.get("rescale_acts_by_decoder_norm")) and kind == "topk",
-        subtracts_bias=bool(cfg.get("apply_b_dec_to_input", True)) and not transcodes,
-        normalization=normalization, centred=centred, model=str(said.get("model_name") or ""),
+        rescaled=setting(asked, cfg, "rescale_acts_by_decoder_norm", False) and kind == "topk",
+        subtracts_bias=setting(asked, cfg, "apply_b_dec_to_input", True) and not transcodes,
+        normalization=normalization, centred=centred, model=setting(asked, said, "model_name", ""),
     )  # fmt: skip
     for name, values in _weights(kind, tensors).items():
         check_finite(asked, name, values)
@@ -107,7 +114,7 @@ def _open(asked: Asked, folder: Path) -> tuple[dict[str, Any], Tensors]:
     if program is not None:
         cfg, tensors = convert(asked, folder, program)
         return cfg, Tensors.of_memory(tensors)
-    return _renewed(read_config(asked, folder / CONFIG)), Tensors.of_file(asked, folder / WEIGHTS)
+    return _renewed(asked, read_config(asked, folder / CONFIG)), Tensors.of_file(asked, folder / WEIGHTS)
 
 
 def _weights(kind: Kind, tensors: Tensors) -> dict[str, torch.Tensor]:
@@ -115,14 +122,14 @@ def _weights(kind: Kind, tensors: Tensors) -> dict[str, torch.Tensor]:
     return found | ({"skip": tensors.read("W_skip")} if "W_skip" in tensors.shapes else {})
 
 
-def _renewed(found: dict[str, Any]) -> dict[str, Any]:
+def _renewed(asked: Asked, found: dict[str, Any]) -> dict[str, Any]:
     """Return a configuration, possibly from an older file, as SAELens 6 writes it, with `metadata`."""
-    if isinstance(found.get("metadata"), dict):
-        return found
+    if "metadata" in found:
+        return found | {"metadata": setting(asked, found, "metadata", {})}
     old: dict[str, Any] = {_RENAMED.get(str(name), str(name)): value for name, value in found.items()}
     function = old.get("activation_fn") or "relu"
-    settings = old.get("activation_fn_kwargs") or {}
-    if function == "topk" and isinstance(settings, dict):
+    settings = setting(asked, old, "activation_fn_kwargs", {})
+    if function == "topk":
         old |= {"architecture": "topk", "k": settings.get("k")}
     if isinstance(old.get("normalize_activations"), bool):
         old["normalize_activations"] = "expected_average_only_in" if old["normalize_activations"] else "none"

@@ -53,7 +53,7 @@ class DictionaryScorer(Scorer):
     ) -> None:
         self.dictionaries = tuple(dictionaries)
         super().__init__(facts, options, pad_id)
-        self.leaves_first = facts.decoder and options.special_tokens == "exclude"
+        self.leaves_first = options.special_tokens == "exclude" and facts.decoder
         block = block or block_by_memory(self.device)
         self.encoders = [Encoder(own, load(own), block, self.device) for own in self.dictionaries]
         self.sparse = self.dictionaries[0].sparse
@@ -128,6 +128,17 @@ class DictionaryScorer(Scorer):
     def site_states(self, batch: Sequence[Tokens]) -> list[torch.Tensor]:
         """Return the pooled states at each dictionary's hook point, `[sentences, width]`."""
         return self.read_tokens(batch, [self._prepare(batch)[1]] * len(self.encoders))
+
+    def overflowing(self, batch: Sequence[Tokens]) -> Description | None:
+        """Return the first dictionary with activations that are not finite although the states it reads are.
+
+        Args:
+            batch: the sentences.
+        """
+        for own, states, features in zip(self.dictionaries, self.site_states(batch), self.score(batch), strict=True):
+            if bool((states.isfinite().all(1) & ~features.isfinite().all(1)).any()):
+                return own
+        return None
 
     @torch.inference_mode()
     def read_units(self, batch: Sequence[Tokens], wanted: Sequence[tuple[torch.Tensor, torch.Tensor]]) -> torch.Tensor:

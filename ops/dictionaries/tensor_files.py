@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -16,10 +16,12 @@ from ops.errors import one_line
 from ops.storage.small_files import read_small_file
 
 Shape = tuple[int, ...]
+Setting = TypeVar("Setting", bool, str, dict[str, Any])
 MOST_FEATURES = 1 << 24
 MOST_WIDTH = 1 << 17
 _AT_ONCE = 1 << 24  # how many values are checked in one step
 _TYPES = ("F64", "F32", "F16", "BF16")
+_EXPECTED: dict[type, str] = {bool: "true or false", str: "a text", dict: "a table of names and values"}
 
 
 class Tensors(NamedTuple):
@@ -94,6 +96,31 @@ def read_config(asked: Asked, path: Path) -> dict[str, Any]:
     return found
 
 
+def setting(asked: Asked, cfg: dict[str, Any], key: str, default: Setting) -> Setting:
+    """Return a value of a JSON file of a dictionary, which must be of the same kind as its default.
+
+    Args:
+        asked: the dictionary.
+        cfg: the content of the file.
+        key: the name of the value.
+        default: what an absent value means, and null, except for true or false.
+
+    Raises:
+        InputError: the value is of another kind.
+    """
+    value, kind = cfg.get(key, default), type(default)
+    if value is None and kind is not bool:
+        return default
+    if not isinstance(value, kind):
+        raise asked.error(f"{key} is {as_json(value)} in its configuration; expected {_EXPECTED[kind]}")
+    return value
+
+
+def as_json(value: object) -> str:
+    """Return a value as JSON files have it, cut to 40 characters: a text in quotes."""
+    return one_line(json.dumps(value, ensure_ascii=False), 40)
+
+
 def read_array(asked: Asked, path: Path) -> np.ndarray:
     """Return the array of a `.npy` file as a memory map; a file that contains Python objects is refused.
 
@@ -101,16 +128,19 @@ def read_array(asked: Asked, path: Path) -> np.ndarray:
         InputError: the file is not such an array, or is incomplete.
     """
     try:
-        found = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
-        raise asked.error(f"is not an array of numbers, or is cut off ({one_line(error, 100)})") from error
+        with np.errstate(over="raise"):  # otherwise a size beyond 64 bits warns, and becomes another size
+            found = np.load(path, mmap_mode="r", allow_pickle=False)
+    except Exception as error:  # a header can be wrong in many ways, and numpy has an error for each
+        raise asked.error(
+            "is not an array of numbers, or its header does not fit its content; save it again with numpy.save"
+        ) from error
     if not isinstance(found, np.ndarray) or found.dtype.kind not in "fiu":
         raise asked.error("holds no array of numbers")
     return found
 
 
 def check_finite(asked: Asked, name: str, values: torch.Tensor) -> None:
-    """Refuse weights that contain NaN or infinity.
+    """Refuse weights, cast to float32, that contain NaN or infinity.
 
     Raises:
         InputError: the weights contain NaN or infinity.
@@ -118,7 +148,9 @@ def check_finite(asked: Asked, name: str, values: torch.Tensor) -> None:
     flat = values.reshape(-1)
     for start in range(0, len(flat), _AT_ONCE):
         if not bool(torch.isfinite(flat[start : start + _AT_ONCE]).all()):
-            raise asked.error(f"its weights are not all finite ({name} holds a NaN or an infinity)")
+            raise asked.error(
+                f"its weights are not all finite ({name} holds a NaN, an infinity, or a number beyond float32)"
+            )
 
 
 def check_size(asked: Asked, width: object, features: object, where: str) -> tuple[int, int]:
@@ -129,7 +161,7 @@ def check_size(asked: Asked, width: object, features: object, where: str) -> tup
     """
     for said, value, most in (("width", width, MOST_WIDTH), ("number of features", features, MOST_FEATURES)):
         if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= most:
-            raise asked.error(f"its {said} is {one_line(str(value), 40)} {where}; expected a number from 1 to {most:,}")
+            raise asked.error(f"its {said} is {as_json(value)} {where}; expected a number from 1 to {most:,}")
     assert isinstance(width, int)
     assert isinstance(features, int)
     return width, features

@@ -9,7 +9,8 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from ops.errors import InputError
-from ops.model.load import ModelFacts, load_model, loading_options, quiet_transformers, require_finite
+from ops.model.load import ModelFacts, load_model, loading_options, quiet_transformers
+from ops.model.loaded_weights import require_finite
 from ops.model.pooling import Pooler
 from ops.model.tokenizer import Tokenizer
 

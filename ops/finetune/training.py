@@ -17,7 +17,8 @@ from ops.arrays import Float32s
 from ops.errors import InputError
 from ops.finetune.classifier import Classifier
 from ops.model.batches import pad
-from ops.model.load import not_finite, quiet_transformers
+from ops.model.load import quiet_transformers
+from ops.model.loaded_weights import not_finite
 from ops.model.tokenizer import Tokens
 
 _TEST_BATCH = 32

@@ -26,10 +26,9 @@ class BlankReader(ModelReader):
     """
 
     @cached_property
-    def mask(self) -> str | None:
-        """The mask token as text; None for a decoder and for a model without one."""
-        number = self.tokenizer.mask_id
-        return None if self.decoder or number is None else self.tokenizer.decode([number])[0]
+    def mask(self) -> int | None:
+        """The id of the mask token; None for a decoder and for a model without one."""
+        return None if self.tokenizer.mask_id is None or self.facts.decoder else self.tokenizer.mask_id
 
     def blanks(self, texts: list[str], spans: list[tuple[int, int]]) -> list[Blank | None]:
         """Return each sentence with the characters of its span blanked; None if nothing is left to read.
@@ -37,20 +36,20 @@ class BlankReader(ModelReader):
         This happens if the blank was cut off or, without a mask token, if the word is the first one.
         """
         if self.mask is None:
-            given = [text[:start].rstrip() for text, (start, _) in zip(texts, spans, strict=True)]
-        else:
-            given = [text[:start] + self.mask + text[stop:] for text, (start, stop) in zip(texts, spans, strict=True)]
+            return [self._last_token(text[:start].rstrip()) for text, (start, _) in zip(texts, spans, strict=True)]
         found: list[Blank | None] = []
-        for (tokens, _, places), (start, _) in zip(self.tokenizer.encode_with_spans(given), spans, strict=True):
-            if self.mask is None:
-                at = [] if tokens.cut else [i for i, added in enumerate(tokens.added) if not added][-1:]
-            else:
-                at = [
-                    i for i, (number, place) in enumerate(zip(tokens.ids, places, strict=True))
-                    if number == self.tokenizer.mask_id and place is not None and place[0] <= start < place[1]
-                ]  # fmt: skip
-            found.append(Blank(tokens, at[0]) if at else None)
+        for (tokens, _, places), (start, stop) in zip(self.tokenizer.encode_with_spans(texts), spans, strict=True):
+            word = [i for i, place in enumerate(places) if place is not None and place[0] < stop and start < place[1]]
+            if word:
+                blank = slice(word[0], word[-1] + 1)
+                tokens.ids[blank], tokens.added[blank] = [self.mask], [0]
+            found.append(Blank(tokens, word[0]) if word else None)
         return found
+
+    def _last_token(self, text: str) -> Blank | None:
+        (tokens,) = self.tokenizer.encode([text])
+        own = [i for i, added in enumerate(tokens.added) if not added]
+        return Blank(tokens, own[-1]) if own and not tokens.cut else None
 
     def read(self, blanks: list[Blank]) -> Float32s:
         """Return the states at the blanks, `[blanks, layers, width]` float32."""

@@ -29,14 +29,14 @@ class ModelReader:
     def __init__(
         self, facts: ModelFacts, tokenizer: Tokenizer, device: str, dtype: str, threads: int | None, token_budget: int
     ) -> None:
-        self.tokenizer, self.token_budget, self.decoder = tokenizer, token_budget, facts.decoder
+        self.tokenizer, self.token_budget, self.facts = tokenizer, token_budget, facts
         self.layers, self.width = facts.layers, facts.width
         self.scorer = Scorer(facts, ScoreOptions(device=device, dtype=dtype, threads=threads or 1), tokenizer.pad_id)
-        self._lengths = lengths_of_batches(self.scorer, tokenizer)
+        self.lengths = lengths_of_batches(self.scorer, tokenizer)
 
     def batches(self, tokens: Iterable[Tokens]) -> Iterator[Int64s]:
         """Return the row indices of each batch of sentences."""
-        return length_batches(lengths_of(tokens), self.token_budget, self._lengths)
+        return length_batches(lengths_of(tokens), self.token_budget, self.lengths)
 
 
 def lengths_of(tokens: Iterable[Tokens]) -> Int64s:

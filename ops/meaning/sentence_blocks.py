@@ -13,6 +13,7 @@ from ops.meaning.masked_words import band_of, mask, masked_rows
 from ops.meaning.next_sentences import HEAD, TOKENS, next_rows
 from ops.meaning.sentence_states import SentenceReader, cosines, masked_ranks, next_scores, overlap, own_ids
 from ops.meaning.translations import translation_rows
+from ops.model.batches import Lengths
 from ops.model.tokenizer import PlacedTokens, Tokenizer
 
 Texts = list[list[str | None]]
@@ -49,7 +50,8 @@ def read_pairs(reader: SentenceReader, head: torch.nn.Module | None, texts: Text
     scores = np.full((len(texts), 3), np.nan, np.float32)
     if head is not None:
         for k in (1, 2, 3):
-            scores[:, k - 1] = next_scores(head, reader.tokenizer, flat[::4], flat[k::4], reader.token_budget)
+            pairs = (flat[::4], flat[k::4])
+            scores[:, k - 1] = next_scores(head, reader.tokenizer, *pairs, reader.token_budget, reader.lengths)
     missing = np.array([[text is None for text in own[1:]] for own in texts])
     for found in (near, shared, scores):
         found[missing] = np.nan
@@ -65,6 +67,7 @@ def read_masked(
     seed: int,
     budget: int,
     tag: Tagger,
+    lengths: Lengths = "mixed",
 ) -> dict[str, pa.Array]:
     """Return the rank and probability of the true token at each masked position, and the tag of the token's word.
 
@@ -73,7 +76,7 @@ def read_masked(
         tokenizer: the model's tokenizer, which must have a mask token and report the positions of tokens.
         texts, sent_ids: the sentences and their ids.
         rate, seed: the share of tokens that are masked, and the run's seed.
-        budget: maximum number of tokens of a batch.
+        budget, lengths: as `length_batches` takes them.
         tag: returns the tag of each token of sentences.
 
     Returns:
@@ -88,7 +91,7 @@ def read_masked(
         for found, number in zip(placed, sent_ids, strict=True)
     ]
     there = [(i, m) for i, m in enumerate(own) if m is not None]
-    ranks, probability = masked_ranks(model, [m for _, m in there], tokenizer.pad_id, budget)
+    ranks, probability = masked_ranks(model, [m for _, m in there], tokenizer.pad_id, budget, lengths)
     tags = tag(texts, placed)
     return {
         "token": pa.array([t for _, m in there for t in m.truth], pa.int64()),

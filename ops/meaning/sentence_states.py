@@ -9,7 +9,7 @@ import torch
 
 from ops.arrays import Float32s, Int64s
 from ops.meaning.model_reader import ModelReader, lengths_of
-from ops.model.batches import length_batches, pad
+from ops.model.batches import Lengths, length_batches, pad
 from ops.model.tokenizer import Tokenizer, Tokens
 
 _LOGITS_BUDGET = 512  # maximum tokens of a batch whose logits over the vocabulary are in memory at once
@@ -44,8 +44,9 @@ class Masked(NamedTuple):
 
 @torch.inference_mode()
 def next_scores(
-    model: torch.nn.Module, tokenizer: Tokenizer, first: list[str], second: list[str], budget: int
-) -> Float32s:
+    model: torch.nn.Module, tokenizer: Tokenizer, first: list[str], second: list[str], budget: int,
+    lengths: Lengths = "mixed",
+) -> Float32s:  # fmt: skip
     """Return the confidence of the model's own head that each second sentence is the next one, `[pairs]` float32.
 
     The confidence is the difference of the head's two logits; a value above 0 predicts IsNext (Devlin et al. 2019).
@@ -53,7 +54,7 @@ def next_scores(
     device = next(model.parameters()).device
     pairs = tokenizer.encode_pairs(first, second)
     scores = np.zeros(len(pairs), np.float32)
-    for rows in length_batches(lengths_of([tokens for tokens, _ in pairs]), budget):
+    for rows in length_batches(lengths_of([tokens for tokens, _ in pairs]), budget, lengths):
         ids, real, _ = pad([pairs[row][0] for row in rows], tokenizer.pad_id, device)
         types = torch.zeros_like(ids)
         for at, row in enumerate(rows):
@@ -64,14 +65,16 @@ def next_scores(
 
 
 @torch.inference_mode()
-def masked_ranks(model: torch.nn.Module, masked: list[Masked], pad_id: int, budget: int) -> tuple[Int64s, Float32s]:
+def masked_ranks(
+    model: torch.nn.Module, masked: list[Masked], pad_id: int, budget: int, lengths: Lengths = "mixed"
+) -> tuple[Int64s, Float32s]:
     """Return the rank (1 for the most likely token) and the probability of the true token at each masked position.
 
     Args:
         model: the model with its head that predicts masked tokens.
         masked: the sentences.
         pad_id: the id of the padding token.
-        budget: maximum number of tokens of a batch, including padding.
+        budget, lengths: as `length_batches` takes them.
 
     Returns:
         The ranks, `[places]` int64, and the probabilities, `[places]` float32, sentence by sentence. A tie with another
@@ -81,7 +84,7 @@ def masked_ranks(model: torch.nn.Module, masked: list[Masked], pad_id: int, budg
     owner = np.repeat(np.arange(len(masked)), [len(m.places) for m in masked])
     ranks, probability = np.zeros(len(owner), np.int64), np.zeros(len(owner), np.float32)
     starts = np.searchsorted(owner, np.arange(len(masked)))
-    for rows in length_batches(lengths_of([m.tokens for m in masked]), min(budget, _LOGITS_BUDGET)):
+    for rows in length_batches(lengths_of([m.tokens for m in masked]), min(budget, _LOGITS_BUDGET), lengths):
         ids, real, _ = pad([masked[row].tokens for row in rows], pad_id, device)
         logits = model(input_ids=ids, attention_mask=real.long()).logits
         for at, row in enumerate(rows):

@@ -31,6 +31,7 @@ class MixingResult:
         scored: number of sequences that were measured.
         unscored: the id of the first sentence of each sequence with a value that is not finite.
         truncated: number of sequences that were truncated at the model's limit of positions.
+        truncated_tokens: number of tokens that were cut off there.
         tokens, masked: number of measured tokens, and of mask tokens among them.
         kept: if requested, the token ids and the ratios, `[tokens, layers, stages]` float32, of each sequence, by the
             id of its first sentence.
@@ -40,6 +41,7 @@ class MixingResult:
     scored: int = 0
     unscored: list[int] = field(default_factory=list)
     truncated: int = 0
+    truncated_tokens: int = 0
     tokens: int = 0
     masked: int = 0
     kept: dict[int, tuple[list[int], Float32s]] = field(default_factory=dict)
@@ -109,7 +111,8 @@ def measure_shard(scorer: MixingScorer, classes: TokenClasses, batches: Batches,
         ids = np.concatenate([np.array(t.ids, np.int64) for t in batch])[good.numpy()]
         added = np.concatenate([np.array(t.added, bool) for t in batch])[good.numpy()]
         lengths = np.array([len(t.ids) for t in batch])
-        result.truncated += sum(t.cut for t in batch)
+        result.truncated += sum(t.cut > 0 for t in batch)
+        result.truncated_tokens += sum(t.cut for t in batch)
         result.tokens += len(ids)
         found = classes(ids, added)
         flat = values.flatten(1)

@@ -13,6 +13,8 @@ CHECKED = 8  # sentences
 # The words of the sentences that `equal_lengths` builds, and the sentences' lengths in words.
 _TEXT = "the old man saw a small boat on the river before it went away again and did not come back"
 _LENGTHS = (2, 4, 7, 12, 20, 40, 80)
+# Rotary scalings that do not depend on the longest sentence of a batch, as all others may.
+SAME_FOR_ALL_LENGTHS = ("default", "linear", "yarn", "llama3", "proportional", "axial", "ntk_alpha")
 # Maximum distance by which rounding moves a vector, relative to the vector's length, over all layers.
 TOLERANCE = {"float64": 1e-6, "float32": 1e-3, "float16": 2e-2, "tf32": 2e-2, "bfloat16": 1e-1}
 
@@ -90,16 +92,28 @@ def check_layers(scorer: Scorer, batch: list[Tokens]) -> None:
 def padding_leaks(scorer: Scorer, batch: list[Tokens]) -> bool:
     """Return whether sentences get different states in a padded batch than alone, by more than rounding.
 
+    Rotary scaling by the longest sentence of a batch is read from the configuration, because sentences of the batch may
+    all be on the same side of the length at which the scaling changes.
+
     Args:
         scorer: the model.
         batch: some sentences of different lengths.
     """
+    if scales_by_length(scorer.reader.model):
+        return True
     together = scorer.site_states(batch)
     for row, tokens in enumerate(batch):
         for layer, alone in zip(together, scorer.site_states([tokens]), strict=True):
             if _moved(layer[row : row + 1], alone) > TOLERANCE[scorer.options.dtype]:
                 return True
     return False
+
+
+def scales_by_length(model: torch.nn.Module) -> bool:
+    """Return whether a model's rotary scaling may depend on the longest sentence of a batch (longrope, dynamic)."""
+    kinds = [getattr(module, "rope_type", ()) for module in model.modules()]  # by layer type in some architectures
+    every = (kind for own in kinds for kind in ([own] if isinstance(own, str) else dict(own).values()))
+    return not set(every) <= {*SAME_FOR_ALL_LENGTHS}
 
 
 def _moved(found: torch.Tensor, right: torch.Tensor) -> float:

@@ -4,6 +4,7 @@ This module is separate from the one that loads models, so that a worker can use
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from ops.model.names import model_title
 
@@ -11,6 +12,8 @@ from ops.model.names import model_title
 @dataclass(frozen=True)
 class ModelFacts:
     """The facts about a model that are read from its configuration and files, without loading it.
+
+    Only `decoder` loads the model, once in a process, when it is first read.
 
     Attributes:
         name: the name that the user gave.
@@ -21,7 +24,6 @@ class ModelFacts:
         width: number of units of a layer's hidden state.
         position_limit: maximum number of tokens of a sentence, including special tokens.
         vocabulary: number of rows of the table of token embeddings; 0 if the model has no such table.
-        decoder: whether a token attends only to the tokens before it.
         fingerprint: the sha256 of the configuration and the weights, or ID@REVISION for files on the hub. For random
             weights it contains a sha256 of the configuration, the seed and the versions of torch and transformers.
         seed: the seed of random weights; None if the weights are trained.
@@ -35,9 +37,19 @@ class ModelFacts:
     width: int
     position_limit: int
     vocabulary: int
-    decoder: bool
     fingerprint: str
     seed: int | None = None
+
+    @cached_property
+    def decoder(self) -> bool:
+        """Whether the state of a token depends only on the tokens up to it.
+
+        Raises:
+            InputError: the model cannot be loaded or run, or trying it gives no clear answer.
+        """
+        from ops.model.direction import is_decoder
+
+        return is_decoder(self)
 
     @property
     def title(self) -> str:

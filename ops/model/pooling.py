@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, get_args
 
 from ops.errors import InputError
+from ops.model.facts import ModelFacts
 
 if TYPE_CHECKING:
     import torch
@@ -16,14 +17,13 @@ Pool = Literal["mean", "max", "cls", "last"]
 POOLS: tuple[Pool, ...] = get_args(Pool)
 
 
-def check_pool(pool: str, special_tokens: str, model: str, decoder: bool, has_cls: bool) -> None:
+def check_pool(pool: str, special_tokens: str, facts: ModelFacts, has_cls: bool) -> None:
     """Refuse a way of pooling that leaves no token or does not fit the model.
 
     Args:
         pool: one of `POOLS`.
         special_tokens: `include` or `exclude` the tokens that the tokenizer added.
-        model: the model's name, for the error message.
-        decoder: whether the model is a decoder.
+        facts: the model.
         has_cls: whether the model's tokenizer puts [CLS] first.
 
     Raises:
@@ -33,10 +33,12 @@ def check_pool(pool: str, special_tokens: str, model: str, decoder: bool, has_cl
         return
     if special_tokens == "exclude":
         raise InputError("--pool cls with --special-tokens exclude: leaves no token; choose one of the two")
-    if decoder:
-        raise InputError(f"--pool cls: {model} is a decoder and has no [CLS]; use --pool last or mean")
     if not has_cls:
-        raise InputError(f"--pool cls: the tokenizer of {model} puts no [CLS] first; use --pool mean")
+        raise InputError(f"--pool cls: the tokenizer of {facts.name} puts no [CLS] first; use --pool mean")
+    if facts.decoder:
+        raise InputError(
+            f"--pool cls: {facts.name} is a decoder, whose first token sees no other; use --pool last or mean"
+        )
 
 
 class Pooler:

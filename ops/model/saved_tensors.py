@@ -25,8 +25,8 @@ def saved_shapes(folder: Path | None) -> dict[str, Shape]:
     """
     from safetensors import safe_open
 
-    if folder is None or (folder / "adapter_config.json").is_file():
-        return {}  # an adapter loads the weights of another model
+    if folder is None:
+        return {}
     single, index = folder / "model.safetensors", folder / "model.safetensors.index.json"
     if single.is_file():
         files = {single}

@@ -19,13 +19,13 @@ class TokenBlock(Sequence[Tokens]):
         ids: the token ids of all sentences, one sentence after another, `[tokens]` int32.
         added: which tokens the tokenizer added, `[tokens]` bool.
         offsets: where each sentence's tokens begin, and where the last sentence's end, `[sentences + 1]` int64.
-        cut: which sentences were truncated, `[sentences]` bool.
+        cut: the number of tokens of each sentence that were cut off at the limit, `[sentences]` int32.
     """
 
     ids: Int32s
     added: Bools
     offsets: Int64s
-    cut: Bools
+    cut: Int32s
 
     @classmethod
     def of(cls, sentences: Sequence[Tokens]) -> "TokenBlock":
@@ -38,7 +38,7 @@ class TokenBlock(Sequence[Tokens]):
             np.fromiter(chain.from_iterable(t.ids for t in sentences), np.int32, total),
             np.fromiter(chain.from_iterable(t.added for t in sentences), bool, total),
             offsets.astype(np.int64),
-            np.fromiter((t.cut for t in sentences), bool, len(sentences)),
+            np.fromiter((t.cut for t in sentences), np.int32, len(sentences)),
         )
 
     @classmethod
@@ -72,7 +72,7 @@ class TokenBlock(Sequence[Tokens]):
             return [self[i] for i in range(*sentence.indices(len(self)))]
         place = range(len(self))[sentence]
         own = slice(int(self.offsets[place]), int(self.offsets[place + 1]))
-        return Tokens(self.ids[own].tolist(), self.added[own].astype(int).tolist(), bool(self.cut[place]))
+        return Tokens(self.ids[own].tolist(), self.added[own].astype(int).tolist(), int(self.cut[place]))
 
     @property
     def lengths(self) -> Int64s:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from typing import Any, NamedTuple
 
 from ops.errors import InputError
@@ -9,11 +10,11 @@ from ops.model.load import ModelFacts, loading_options, quiet_transformers, why_
 
 
 class Tokens(NamedTuple):
-    """One sentence's tokens: their ids, which of them the tokenizer added, and whether the sentence was truncated."""
+    """One sentence's tokens: their ids, which of them the tokenizer added, and how many were cut off at the limit."""
 
     ids: list[int]
     added: list[int]
-    cut: bool
+    cut: int
 
 
 class PlacedTokens(NamedTuple):
@@ -33,6 +34,8 @@ class PlacedTokens(NamedTuple):
 
 class Tokenizer:
     """A model's own tokenizer, which truncates only at the model's limit of positions and never pads.
+
+    Special tokens that are typed in a text, such as `[SEP]`, are text.
 
     Raises:
         InputError: the model's directory contains no tokenizer that can be loaded.
@@ -57,10 +60,13 @@ class Tokenizer:
         self.sep_id: int | None = self._own.sep_token_id
         self.start_id: int | None = self._own.bos_token_id
         self._check_vocabulary(facts)
+        self._own.split_special_tokens = True  # [SEP] that is typed in a text is text
         self._fast = self._own.backend_tokenizer if self._own.is_fast else None
         if self._fast is not None:
             self._fast.no_padding()
             self._fast.enable_truncation(self.limit)
+            self._pre_tokenizer = self._fast.pre_tokenizer
+            self._split_special_tokens()
 
     def _check_vocabulary(self, facts: ModelFacts) -> None:
         """Refuse a tokenizer that does not belong to the model.
@@ -82,11 +88,31 @@ class Tokenizer:
                 f"{facts.vocabulary:,} rows; put the model's own tokenizer next to config.json"
             )
 
+    def _split_special_tokens(self) -> None:
+        """Make the fast tokenizer read special tokens that are typed in a text as text.
+
+        Some vocabularies (Unigram, word-level) contain special tokens as if they were words. Then a typed one is also
+        split after its first character.
+        """
+        from tokenizers import Regex
+        from tokenizers.pre_tokenizers import Sequence, Split
+
+        self._fast.encode_special_tokens = True
+        added = self._fast.get_added_tokens_decoder()
+        special = {number: token.content for number, token in added.items() if token.special and len(token.content) > 1}
+        if any(
+            number != self.unknown_id and number in self._fast.encode(content, add_special_tokens=False).ids
+            for number, content in special.items()
+        ):
+            typed = "|".join(f"{re.escape(c[0])}(?={re.escape(c[1:])})" for c in special.values())
+            split, own = Split(Regex(typed), "isolated"), self._pre_tokenizer
+            self._fast.pre_tokenizer = split if own is None else Sequence([own, split])
+
     def encode(self, texts: list[str]) -> list[Tokens]:
         """Return the tokens of each sentence; sentences are tokenized independently."""
         if self._fast is not None:
             found = self._fast.encode_batch_fast(texts, add_special_tokens=True)
-            return [Tokens(e.ids, e.special_tokens_mask, bool(e.overflowing)) for e in found]
+            return [_tokens(encoding) for encoding in found]
         return [self._encode_slowly(text) for text in texts]
 
     def encode_with_spans(self, texts: list[str]) -> list[PlacedTokens]:
@@ -96,7 +122,7 @@ class Tokenizer:
             return [PlacedTokens(t, [s or "" for s in self.decode(t.ids)], [None] * len(t.ids)) for t in found]
         placed = []
         for e in self._fast.encode_batch(texts, add_special_tokens=True):
-            tokens = Tokens(e.ids, e.special_tokens_mask, bool(e.overflowing))
+            tokens = _tokens(e)
             spans = [None if added else span for span, added in zip(e.offsets, tokens.added, strict=True)]
             placed.append(PlacedTokens(tokens, e.tokens, spans))
         return placed
@@ -112,8 +138,11 @@ class Tokenizer:
         )  # fmt: skip
         if self._fast is not None:
             self._fast.enable_truncation(self.limit)  # as it was before the call
-        columns = (found["input_ids"], found["special_tokens_mask"], found["token_type_ids"])
-        return [(Tokens(ids, added, len(ids) >= self.limit), types) for ids, added, types in zip(*columns, strict=True)]
+        columns = (first, second, found["input_ids"], found["special_tokens_mask"], found["token_type_ids"])
+        return [
+            (Tokens(ids, added, self._whole_length(a, b) - len(ids) if len(ids) >= self.limit else 0), types)
+            for a, b, ids, added, types in zip(*columns, strict=True)
+        ]
 
     @property
     def filler_id(self) -> int:
@@ -127,9 +156,12 @@ class Tokenizer:
         return self._fast is not None
 
     def _encode_slowly(self, text: str) -> Tokens:
-        whole = len(self._own(text, truncation=False)["input_ids"])
         out = self._own(text, truncation=True, max_length=self.limit, return_special_tokens_mask=True)
-        return Tokens(out["input_ids"], out["special_tokens_mask"], whole > len(out["input_ids"]))
+        return Tokens(out["input_ids"], out["special_tokens_mask"], self._whole_length(text) - len(out["input_ids"]))
+
+    def _whole_length(self, *texts: str) -> int:
+        """Return the number of tokens of a sentence or a pair of sentences that is not truncated."""
+        return len(self._own(*texts, truncation=False, verbose=False)["input_ids"])
 
     def decode(self, ids: list[int]) -> list[str | None]:
         """Return the tokens' strings; None for an id that the tokenizer never produces."""
@@ -163,9 +195,18 @@ class Tokenizer:
     def fingerprint(self) -> str:
         """The sha256 of the tokenizer's vocabulary, rules and limit; the model's name does not affect it."""
         if self._fast is not None:
+            splits = self._fast.pre_tokenizer
             self._fast.no_truncation()
+            self._fast.pre_tokenizer = self._pre_tokenizer
             rules = self._fast.to_str()
+            self._fast.pre_tokenizer = splits
             self._fast.enable_truncation(self.limit)
         else:
             rules = json.dumps([type(self._own).__name__, sorted(self._own.get_vocab().items())])
         return hashlib.sha256(f"{self.limit}\n{rules}".encode()).hexdigest()
+
+
+def _tokens(encoding: Any) -> Tokens:
+    """Return the tokens of an encoding, whose overflow holds the tokens that were cut off, with special ones added."""
+    cut = sum(len(part.ids) - sum(part.special_tokens_mask) for part in encoding.overflowing)
+    return Tokens(encoding.ids, encoding.special_tokens_mask, cut)

@@ -31,6 +31,7 @@ class PositionsResult:
         scored: number of texts that were measured.
         unscored: the ids of the texts with a value that is not finite.
         truncated: number of texts that were truncated.
+        truncated_tokens: number of tokens that were cut off.
         tokens: number of tokens that were measured.
         beyond: for each variant, the ids of the texts that are left out because they need positions beyond the model's
             table (`shifted`).
@@ -43,6 +44,7 @@ class PositionsResult:
     scored: int = 0
     unscored: list[int] = field(default_factory=list)
     truncated: int = 0
+    truncated_tokens: int = 0
     tokens: int = 0
     beyond: dict[str, list[int]] = field(default_factory=dict)
     unpredicted: int = 0
@@ -122,7 +124,8 @@ class PositionsScorer:
                 result.beyond[name] += sent_ids[kept & ~own_values.measured.cpu().numpy()].tolist()
         result.scored += int(kept.sum())
         result.unscored += sent_ids[~kept].tolist()
-        result.truncated += sum(t.cut for t in batch)
+        result.truncated += sum(t.cut > 0 for t in batch)
+        result.truncated_tokens += sum(t.cut for t in batch)
         result.tokens += int(whole[texts.owner].sum())
         if self.reader.decoder:
             result.unpredicted += sum(len(t.ids) < 2 for t in batch)

@@ -10,6 +10,7 @@ from spacy.tokens import Doc, Span
 
 from ops import penn
 from ops.errors import InputError, one_line
+from ops.reloaded_pipeline import MOST_NEW_STRINGS, ReloadedPipeline
 
 SHIPPED = "english"
 BLANK = "blank"
@@ -87,10 +88,21 @@ def describe(pipeline: Language) -> str:
 
 
 class Annotator:
-    """Annotates sentences independently, so that the result of one sentence does not depend on the others."""
+    """Annotates sentences independently, so that the result of one sentence does not depend on the others.
 
-    def __init__(self, name: str) -> None:
-        self.pipeline = load_pipeline(name)
+    Args:
+        name: the pipeline, as `load_pipeline` takes it.
+        most_new: number of strings that the pipeline may store before it is loaded again.
+    """
+
+    def __init__(self, name: str, most_new: int = MOST_NEW_STRINGS) -> None:
+        self._pipeline = ReloadedPipeline(lambda: load_pipeline(name), most_new)
+        self._pipeline()
+
+    @property
+    def pipeline(self) -> Language:
+        """The pipeline, which is not the same one at each use."""
+        return self._pipeline()
 
     def annotate(self, texts: list[str], together_letters: int = TOGETHER_LETTERS) -> list[Annotation]:
         """Return each sentence's words, tags and tree, in order.

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from urllib.parse import unquote
 
+from ops.sources.file_names import folder_keys
 from ops.sources.rows import Broken, OnError, Row
 from ops.sources.source_format import Part, Piece, Source, SourceFormat
 from ops.storage.read_blocks import read_blocks
@@ -51,17 +52,20 @@ class FileFormat(SourceFormat):
             pass
 
     def identity(self, source: Source) -> Iterator[str]:
-        """Return the digest and the name of each file."""
+        """Return the digest, the name and the keys of the folders of each file."""
         names = named_files(source.files)
         with ThreadPoolExecutor(_HASHED_AT_A_TIME) as pool:
-            for content, name in zip(pool.map(_file_digest, source.files), names, strict=True):
-                yield f"{content} {name}"
+            for path, content, name in zip(source.files, pool.map(_file_digest, source.files), names, strict=True):
+                yield " ".join([content, name, *(f"{key}={value}" for key, value in folder_keys(path).items())])
 
     def columns(self, source: Source, text_column: str) -> Iterator[list[str] | None]:
-        """Return the columns of each file other than the text and `doc_id`."""
+        """Return the columns of each file other than the text and `doc_id`, and the keys of its folders."""
         for path in source.files:
             columns = self.file_columns(path, text_column)
-            yield None if columns is None else [name for name in columns if name not in (text_column, "doc_id")]
+            if columns is not None:
+                columns = [name for name in columns if name not in (text_column, "doc_id")]
+                columns = list(dict.fromkeys([*columns, *_folder_meta(path, text_column)]))
+            yield columns
 
     def split(self, source: Source, range_bytes: int) -> Iterator[tuple[str, str, Part]]:
         """Return the parts of each file."""
@@ -71,8 +75,10 @@ class FileFormat(SourceFormat):
             yield from ((path, name, part) for part in parts)
 
     def read(self, piece: Piece, text_column: str, on_error: OnError) -> Iterator[Row | Broken]:
-        """Return the rows of a file, or of a part of it."""
-        return self.reader(piece.file, text_column=text_column, on_error=on_error, name=piece.name, **piece.part)
+        """Return the rows of a file, or of a part of it; a row's own metadata precedes the keys of its folders."""
+        rows = self.reader(piece.file, text_column=text_column, on_error=on_error, name=piece.name, **piece.part)
+        keys = _folder_meta(piece.file, text_column)
+        return (r._replace(meta={**keys, **r.meta}) if isinstance(r, Row) else r for r in rows) if keys else rows
 
 
 def piece_bytes(size: int, range_bytes: int, fewest: int) -> int:
@@ -99,6 +105,10 @@ def named_files(files: Sequence[str]) -> list[str]:
     steps = zip(*(path[:-1] for path in paths), strict=False)
     shared = sum(1 for _ in takewhile(lambda names: len(set(names)) == 1, steps))
     return [_file_name("/".join(path[shared:]), file) for file, path in zip(files, paths, strict=True)]
+
+
+def _folder_meta(path: str, text_column: str) -> dict[str, str]:
+    return {key: value for key, value in folder_keys(path).items() if key != text_column}
 
 
 def _file_name(name: str, file: str) -> str:

@@ -1,10 +1,12 @@
-"""The properties of a source's file that its name shows: its compression, and its suffix without the compression."""
+"""The properties of a source's file that its path shows: compression, suffix, and metadata in the names of folders."""
 
 from __future__ import annotations
 
 import os
+from urllib.parse import unquote
 
 COMPRESSIONS = (".gz", ".zst")
+_NULL = "__HIVE_DEFAULT_PARTITION__"  # stands for a null in the name of a folder
 
 
 def compression(path: str) -> str | None:
@@ -31,6 +33,17 @@ def stem(path: str) -> str:
     for ending in COMPRESSIONS:
         name = name.removesuffix(ending) or name
     return os.path.splitext(name)[0] or name
+
+
+def folder_keys(path: str) -> dict[str, str]:
+    """Return the keys and values in the names of a file's folders, decoded; the innermost folder with a key wins.
+
+    >>> folder_keys("/set/lang=en/day=1%2F2/part.parquet"), folder_keys("s3://bucket/a=b/part.parquet?region=x=y/z")
+    ({'lang': 'en', 'day': '1/2'}, {'a': 'b'})
+    """
+    plain = unquote(without_query(path)) if "://" in path else path
+    named = (folder.partition("=") for folder in plain.split("/")[:-1])
+    return {unquote(key): unquote(value) for key, _, value in named if key and value and value != _NULL}
 
 
 def without_query(path: str) -> str:

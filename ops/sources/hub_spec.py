@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import sys
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ops.errors import InputError, one_line
 from ops.sources.presets import PRESETS
@@ -18,12 +20,9 @@ if TYPE_CHECKING:
 FORM = "hf:ORG/NAME[:CONFIG][:SPLIT]"
 _SPEC = re.compile(r"hf:([\w.-]+/[\w.-]+)(?:@([\w./-]+))?(?::([^:]*))?(?::([^:]*))?")
 _SECONDS = 8  # maximum time for the hub to answer
-_RETRIES = {
-    "STREAMING_OPEN_MAX_RETRIES": 1,
-    "STREAMING_OPEN_RETRY_INTERVAL": 1,
-    "STREAMING_READ_MAX_RETRIES": 1,
-    "STREAMING_READ_RETRY_INTERVAL": 1,
-}
+# After a broken connection a request is repeated, with a pause in seconds, both to open a dataset and to read it.
+TRIES, PAUSE_S = 10, 5
+Answer = TypeVar("Answer")
 _HELP = "check the name and the connection, or download its files and name them"
 
 
@@ -68,24 +67,51 @@ def parse_hub(spec: str, path: str) -> HubSpec | None:
     return HubSpec(*(part or "" for part in found.groups()))
 
 
+def _patiently(ask: Callable[[], Answer]) -> Answer:
+    """Return the hub's answer to a request, which is repeated after a broken connection.
+
+    A hub that cannot be reached at all, or does not answer in time, is not asked again.
+    """
+    for _ in range(TRIES - 1):
+        try:
+            return ask()
+        except Exception as error:
+            if not _is_broken_connection(error):
+                raise
+            why = one_line(error, 120)
+            print(f"the connection to the Hugging Face hub broke ({why}); asks again in {PAUSE_S} s", file=sys.stderr)
+            time.sleep(PAUSE_S)
+    return ask()
+
+
+def _is_broken_connection(error: BaseException) -> bool:
+    from huggingface_hub.errors import LocalEntryNotFoundError, OfflineModeIsEnabled
+    from huggingface_hub.utils import httpx
+
+    # `datasets` reports a connection that breaks while it opens a dataset as one of the last two.
+    broken = (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError, LocalEntryNotFoundError, ConnectionError)
+    return isinstance(error, broken) and not isinstance(error, OfflineModeIsEnabled)
+
+
 @contextmanager
-def _few_retries() -> Iterator[None]:
-    """Make `datasets` fail within seconds inside the `with`; its default of 20 retries is for streams that break."""
+def _opened_by_patiently() -> Iterator[None]:
+    """Keep `datasets` from retrying by itself inside the `with`, and let it retry as often as here afterwards."""
     from datasets import config
 
-    kept = {name: getattr(config, name) for name in _RETRIES}
-    for name, value in _RETRIES.items():
-        setattr(config, name, value)
+    for name in ("OPEN", "READ"):
+        setattr(config, f"STREAMING_{name}_MAX_RETRIES", 1)
+        setattr(config, f"STREAMING_{name}_RETRY_INTERVAL", 0)
     try:
         yield
     finally:
-        for name, value in kept.items():
-            setattr(config, name, value)
+        for name in ("OPEN", "READ"):
+            setattr(config, f"STREAMING_{name}_MAX_RETRIES", TRIES)
+            setattr(config, f"STREAMING_{name}_RETRY_INTERVAL", PAUSE_S)
 
 
 @lru_cache
 def commit_of(spec: HubSpec) -> str:
-    """Return the current commit of the spec's revision, asking the hub once and waiting at most 8 seconds.
+    """Return the current commit of the spec's revision, waiting at most 8 seconds for each answer of the hub.
 
     Raises:
         InputError: the dataset or the revision does not exist, or the hub cannot be reached.
@@ -94,7 +120,8 @@ def commit_of(spec: HubSpec) -> str:
     from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
 
     try:
-        info = huggingface_hub.HfApi().dataset_info(spec.hub, revision=spec.revision or None, timeout=_SECONDS)
+        api, revision = huggingface_hub.HfApi(), spec.revision or None
+        info = _patiently(lambda: api.dataset_info(spec.hub, revision=revision, timeout=_SECONDS))
     except RevisionNotFoundError as error:
         raise InputError(f"--corpus {spec.shown}: {spec.hub} has no revision {spec.revision!r}; {_HELP}") from error
     except RepositoryNotFoundError as error:
@@ -121,8 +148,8 @@ def open_splits(spec: HubSpec, commit: str) -> dict[str, IterableDataset]:
         preset = PRESETS[spec.preset]
         options = {"data_files": preset.files} | ({"batch_size": preset.batch_rows} if preset.batch_rows else {})
     try:
-        with _few_retries():
-            found = datasets.load_dataset(spec.hub, revision=commit, streaming=True, **options)
+        with _opened_by_patiently():
+            found = _patiently(lambda: datasets.load_dataset(spec.hub, revision=commit, streaming=True, **options))
     except Exception as error:
         raise InputError(f"--corpus {spec.shown}: cannot be loaded ({one_line(error)}); {_HELP}") from error
     if spec.split and spec.split not in found:

@@ -23,6 +23,8 @@ FINGERPRINT = b"atlas.fingerprint"
 SHARD = b"atlas.shard"
 ROWS = b"atlas.rows"
 _UPLOAD_BYTES = 1 << 22
+# Words in the answers of stores that refuse the checksum which newer AWS libraries send after the body of an upload.
+_CHECKSUM = re.compile(r"sha256|checksum|trailer|NotImplemented|MissingContentLength", re.IGNORECASE)
 _ATTEMPT = re.compile(r"(?P<folder>(.*/)?)\.(?P<base>[^/]+)\.[0-9a-f]{12}", re.DOTALL)
 
 
@@ -232,7 +234,10 @@ class Store:
             if disk_full(error):
                 raise
             reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else one_line(error)
-            raise InputError(f"--out {self.uri}: cannot be written ({reason}); name a writable folder") from error
+            advice = "name a writable folder"
+            if not self.local and _CHECKSUM.search(str(error)):
+                advice = "set AWS_REQUEST_CHECKSUM_CALCULATION=when_required if the store knows no trailing checksums"
+            raise InputError(f"--out {self.uri}: cannot be written ({reason}); {advice}") from error
 
 
 def _list_local(folder: str, recursive: bool, below: str = "") -> Iterator[tuple[str, int | None]]:

@@ -13,7 +13,7 @@ from ops.topk.neurons import Neurons
 from ops.topk.partial_file import by_neuron, read_matrix, write_table
 
 _WIDTHS, _FIRST, _EQUAL_LENGTHS, _GPU = b"atlas.widths", b"atlas.first", b"atlas.alike", b"atlas.gpu"
-_EXPLAINED = b"atlas.explained"
+_EXPLAINED, _EXCESS = b"atlas.explained", b"atlas.excess"
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,7 @@ class Pilot:
         gpu: the kind of GPU on which the pilot ran; None on a CPU.
         explained: the share of variance that each dictionary's reconstruction explains; None for a dictionary
             without a reconstruction.
+        excess: the number of tokens divided by the number that the vocabulary allows.
     """
 
     edges: Float32s
@@ -35,6 +36,7 @@ class Pilot:
     equal_lengths: bool
     gpu: str | None
     explained: tuple[float | None, ...] = ()
+    excess: float = 1.0
 
     def write(self, store: Store, path: str, footer: dict[bytes, bytes]) -> None:
         """Commit the pilot's file, with `footer` added to its metadata."""
@@ -43,6 +45,8 @@ class Pilot:
             facts[_FIRST] = self.neurons.first
         if self.explained:
             facts[_EXPLAINED] = self.explained
+        if self.excess != 1:
+            facts[_EXCESS] = self.excess
         own = {key: json.dumps(value).encode() for key, value in facts.items()}
         table = pa.table({"edges": by_neuron(self.edges)}).replace_schema_metadata(footer | own)
         store.commit(path, partial(write_table, table))
@@ -52,9 +56,10 @@ class Pilot:
         """Return the pilot stored in a file; entries that an older file lacks get their default values."""
         with store.parquet(path) as file:
             table = file.read()
-        keys = (_WIDTHS, _FIRST, _EQUAL_LENGTHS, _GPU, _EXPLAINED)
+        keys = (_WIDTHS, _FIRST, _EQUAL_LENGTHS, _GPU, _EXPLAINED, _EXCESS)
         said = {key: json.loads(table.schema.metadata.get(key, b"null")) for key in keys}
         first = 1 if said[_FIRST] is None else said[_FIRST]
         neurons = Neurons(tuple(said[_WIDTHS] or ()), first)
         equal_lengths, explained = bool(said[_EQUAL_LENGTHS]), tuple(said[_EXPLAINED] or ())
-        return cls(read_matrix(table, "edges"), neurons, equal_lengths, said[_GPU], explained)
+        excess = 1.0 if said[_EXCESS] is None else said[_EXCESS]
+        return cls(read_matrix(table, "edges"), neurons, equal_lengths, said[_GPU], explained, excess)

@@ -1,13 +1,12 @@
-"""The driver of hostile commands finds each kind of fault, planted in a job of this file, and none in an honest one."""
+"""The driver finds each kind of fault, planted in a job of this file, and none in an honest one."""
 
 import json
 import math
 import os
+import re
 import sys
 from collections.abc import Callable
-from multiprocessing.connection import Connection
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pyarrow as pa
@@ -17,156 +16,134 @@ import pytest
 from jobs.stage.options import StageConfig
 from ops.schema import schema
 from tests.all_jobs import find_jobs
-from tests.fuzz.commands import Case, Drawing
-from tests.fuzz.corpora import FORMATS, draw_source
-from tests.fuzz.driver import Verdict, Worker, run_case
-from tests.fuzz.perform import Command
-from tests.fuzz.promises import check_table
+from tests.fuzz import driver, perform
+from tests.fuzz.commands import RUNS, Case, Drawing
+from tests.fuzz.driver import Verdict, judge
+from tests.fuzz.models import MODELS
+from tests.fuzz.perform import Command, Outcome
+from tests.fuzz.promises import check_outcome, check_table
 from tests.fuzz.world import World
 
 Work = Callable[[Path], int | None]
 
 
-class Planted:
-    """A job of which this file says what it does."""
-
-    options = StageConfig
-
-    def __init__(self, work: Work) -> None:
-        self.work = work
-
-    def main(self, argv: list[str]) -> int:
-        if "--dry-run" in argv and self.work is not write_under_dry_run:
-            return 0
-        out = Path(argv[1])
-        if (out / "run.json").exists() and self.work not in (other_the_second_time, silent_the_second_time):
-            print("ingest: already done, 2 sentences", file=sys.stderr)
-            return 0
-        return self.work(out) or 0
+def write_run(out: Path, rows: int = 0, **counts: int) -> None:
+    """Write what a finished run of `ingest` may look like, as far as it is checked."""
+    out.mkdir()
+    corpus, rejects = out / "corpus.parquet", out / "rejects.parquet"
+    pq.write_table(schema("corpus").empty_table(), corpus)
+    pq.write_table(schema("rejects").empty_table(), rejects)
+    tables = {
+        file.stem: [{"name": file.name, "rows": rows, "bytes": file.stat().st_size}] for file in (corpus, rejects)
+    }
+    source = dict.fromkeys(("sentences", "kept", "copies", "rejected", "not_sampled"), 0) | {"dataset": "a", **counts}
+    stages = {"ingest": {"complete": True, "counts": {"sentences": 0, "sources": [source]}}}
+    (out / "run.json").write_text(json.dumps({"stages": stages, "tables": tables}))
 
 
-def refuse(text: str, status: int = 2) -> int:
+def say(text: str, status: int = 2) -> int:
     print(text, file=sys.stderr)
     return status
 
 
-def write_run(out: Path, score: float = 0.5, counted: int = 2, rows: int = 2) -> None:
-    """Write what a finished run of `ingest` and `topk` may look like, as far as it is checked."""
-    table = pa.table(
-        {"sent_id": [0, 1], "text": ["a", "b"], "dataset": ["a"] * 2, "doc_id": ["a"] * 2, "sent_in_doc": [0, 1],
-         "n_tokens": [3, 3], "n_copies": [1, 1]}
-    ).cast(schema("corpus"))  # fmt: skip
-    winners = {"layer": [1, 1], "unit": [0, 0], "pole": ["top", "top"], "rank": [1, 2], "activation": [score, 0.1]}
-    tables = {"corpus": table, "rejects": schema("rejects").empty_table()}
-    tables["topk"] = pa.table({**winners, "sent_id": [1, 0]}).cast(schema("topk"))
-    files = {}
-    for name, held in tables.items():
-        path = out / name / "part-00000.parquet"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        pq.write_table(held, path)
-        count = rows if name == "corpus" else held.num_rows
-        files[name] = [{"name": f"{name}/part-00000.parquet", "rows": count, "bytes": path.stat().st_size}]
-    source = {"dataset": "a", "sentences": 2, "kept": counted, "copies": 0, "rejected": 0, "not_sampled": 0}
-    ingest = {"complete": True, "counts": {"sentences": 2, "sources": [source]}}
-    topk = {"scored": 2, "unscored": 0, "activation_sample": 0, "neurons": 0}
-    stages = {"ingest": ingest, "topk": {"complete": True, "counts": topk, "identity": {"k": 2}}}
-    (out / "run.json").write_text(json.dumps({"stages": stages, "tables": files}))
-
-
-def raise_error(out: Path) -> None:
-    raise ZeroDivisionError("division by zero")
-
-
-def warn(out: Path) -> None:
-    write_run(out)
-    print("x.py:3: RuntimeWarning: invalid value", file=sys.stderr)
-
-
-def write_below_python(out: Path) -> None:
-    write_run(out)
-    os.write(2, b"Traceback (most recent call last):\n")
-
-
-def write_elsewhere(out: Path) -> None:
-    write_run(out)
-    (Path.home() / "notes.txt").write_text("mine\n")
-
-
-def write_nearby(out: Path) -> None:
-    write_run(out)
-    Path("left.tmp").write_text("")
-
-
-def write_under_dry_run(out: Path) -> None:
-    write_run(out)
-    print("ingest: already done", file=sys.stderr)
-
-
-def other_the_second_time(out: Path) -> int | None:
-    if out.exists():
-        return refuse("error: it was run with other options")
-    write_run(out)
-    return None
-
-
-def silent_the_second_time(out: Path) -> None:
-    write_run(out)
+def after(work: Work) -> Work:
+    """Return work that first writes a good run."""
+    return lambda out: write_run(out) or (work(out) and None)
 
 
 FAULTS: dict[str, tuple[Work, str]] = {
-    "an exception": (raise_error, "a traceback: ZeroDivisionError"),
-    "a traceback below Python": (write_below_python, "stderr holds what no user is to see: Traceback"),
-    "a warning": (warn, "stderr holds what no user is to see"),
-    "another status": (lambda out: refuse("error: x", 3), "its status is 3"),
-    "status 1 without a reason": (lambda out: refuse("error: x", 1), "storage refused nothing"),
-    "two lines": (lambda out: refuse("well\nerror: x"), "with a line more: well"),
-    "two errors": (lambda out: refuse("error: x\nerror: y"), "with 2 lines that begin with error:"),
-    "no line": (lambda out: 2, "with 0 lines that begin with error:"),
-    "a control": (lambda out: refuse("error: \x1b[31m"), "stderr holds '\\x1b'"),
-    "a file of another": (write_elsewhere, "notes.txt' was changed"),
-    "a file in the folder": (write_nearby, "left.tmp' was made"),
-    "a dry run that writes": (write_under_dry_run, "with --dry-run: "),
-    "a value that is not finite": (lambda out: write_run(out, score=math.nan), "topk/: activation is not finite"),
-    "other counts": (lambda out: write_run(out, counted=1), "2 rows of corpus/, 2 sentences counted"),
-    "other rows": (lambda out: write_run(out, rows=3), "run.json says 3"),
-    "refused the second time": (other_the_second_time, "the same again: its status is 2"),
-    "done twice": (silent_the_second_time, "does not say that it was done before"),
+    "an exception": (lambda out: 1 // 0, "no user should see: ZeroDivisionError"),
+    "a traceback below Python": (after(lambda out: os.write(2, b"Traceback (") * 0), "no user should see: Traceback"),
+    "a crash": (lambda out: os.kill(os.getpid(), 9), "its status is -9"),
+    "a file of another": (after(lambda out: Path.home().joinpath("notes.txt").unlink()), "notes.txt' was removed"),
+    "a file in the folder": (after(lambda out: Path("left.tmp").write_text("")), "left.tmp' was made"),
+    "counts of a source": (lambda out: write_run(out, copies=1), "a: 0 sentences, 0 of them kept"),
+    "counts of rejects": (lambda out: write_run(out, sentences=1, rejected=1), "0 rows of rejects/, 1 counted"),
+    "another number of rows": (lambda out: write_run(out, rows=3), "and 0 rows, run.json says"),
 }
+PRINTED = {
+    (0, "x.py:3: RuntimeWarning: invalid"): "no user should see: RuntimeWarning: invalid",
+    (3, "error: x"): "its status is 3",
+    (1, "error: x"): "storage refused nothing",
+    (2, "well\nerror: x"): "with one more line: well",
+    (2, "error: x\nerror: y"): "with 2 lines that begin with error:",
+    (2, ""): "with 0 lines that begin with error:",
+    (2, "error: \x1b[31m"): "stderr holds '\\x1b'",
+    (2, "topk: 1 of 2\nerror: x"): "",
+}
+
+
+class Planted:
+    """A job of which a test says what it does, at first, with --dry-run, and where the run exists."""
+
+    options = StageConfig
+
+    def __init__(self, work: Work, dry: Work, again: Work) -> None:
+        self.work, self.dry, self.again = work, dry, again
+
+    def main(self, argv: list[str]) -> int:
+        out = Path(argv[1])
+        work = self.dry if "--dry-run" in argv else self.again if (out / "run.json").exists() else self.work
+        return work(out) or 0
 
 
 @pytest.fixture
 def world(tmp_path: Path) -> World:
-    """A world without models and finished runs."""
+    """A world whose models and finished runs are one small file each."""
     made = World(tmp_path / "world")
-    for folder in (made.home, made.files, made.root / "tmp", made.root / "caches"):
-        folder.mkdir(parents=True)
-    (made.home / "notes.txt").write_text("mine\n")
+    made.make()
+    for file in (*(made.models / name / "config.json" for name in MODELS), *(made.runs / n / "run.json" for n in RUNS)):
+        file.parent.mkdir(parents=True)
+        file.write_text('{"stages": {"ingest": {}}}')
     made.begin_case()
     return made
 
 
-def verdict_on(world: World, work: Work) -> Verdict:
-    out = world.case / "run"
-    argv = ("--out", str(out))
-    command = Command("planted", argv, world.case / "cwd", world.variables(), (out,))
-    jobs: Any = {"planted": Planted(work)}
-    (verdict,) = run_case(Case(0, "nothing", [command], False, True), world, jobs, lambda text: None)
-    return verdict
+@pytest.fixture
+def verdict_on(world: World, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Verdict]:
+    def run(work: Work, dry: Work = lambda out: 0, again: Work = lambda out: say("ingest: already done", 0)) -> Verdict:
+        planted: Any = Planted(work, dry, again)
+        monkeypatch.setattr(driver, "find_jobs", lambda: {"planted": planted})
+        out = world.case / "run"
+        command = Command("planted", ("--out", str(out)), world.case / "cwd", world.variables(), (out,))
+        return judge("0.0", Case("nothing", [command]), command, world, True)
+
+    return run
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_planted_fault_is_found(world: World, fault: str) -> None:
+def test_a_planted_fault_is_found(verdict_on: Callable[..., Verdict], fault: str) -> None:
     work, expected = FAULTS[fault]
-    verdict = verdict_on(world, work)
-    assert expected in "; ".join(verdict.wrong)
+    assert expected in "; ".join(verdict_on(work).wrong)
 
 
-@pytest.mark.parametrize("work", [write_run, lambda out: refuse("error: x"), lambda out: refuse("topk: 1\nerror: x")])
-def test_an_honest_job_meets_its_promises(world: World, work: Work) -> None:
-    assert verdict_on(world, work).wrong == []
+def test_a_command_without_end_is_found(verdict_on: Callable[..., Verdict], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(perform, "LIMIT_S", 0.1)
+    wrong = verdict_on(lambda out: len(os.read(os.pipe()[0], 1))).wrong
+    assert re.search(r"it does not end: test_driver.py:\d+ <lambda>", "; ".join(wrong))
+
+
+def test_a_fault_of_a_dry_run_or_of_the_same_again_is_found(verdict_on: Callable[..., Verdict], world: World) -> None:
+    assert "the same again: its status is 2" in verdict_on(write_run, again=lambda out: say("error: other")).wrong
+    world.begin_case()
+    (line,) = verdict_on(write_run, again=lambda out: 0).wrong
+    assert "does not say that it was done before" in line
+    world.begin_case()
+    assert "with --dry-run: " in verdict_on(write_run, dry=write_run).wrong[0]
+
+
+def test_an_honest_job_keeps_its_promises(verdict_on: Callable[..., Verdict]) -> None:
+    assert verdict_on(write_run).wrong == []
+
+
+@pytest.mark.parametrize("printed", PRINTED)
+def test_what_is_printed_is_checked(printed: tuple[int, str]) -> None:
+    assert "; ".join(check_outcome(Outcome(printed[0], "", printed[1]))).endswith(PRINTED[printed])
 
 
 def test_a_table_is_checked_by_its_schema() -> None:
+    winner = {"layer": [1], "unit": [0], "pole": ["top"], "rank": [1], "activation": [math.nan], "sent_id": [1]}
+    assert check_table("topk", pa.table(winner).cast(schema("topk"))) == ["activation is not finite"]
     good = pa.table({"sent_id": [0, 1], "reason": ["a", "b"]}).cast(schema("unscored"))
     assert check_table("unscored", good) == []
     assert "order" in check_table("unscored", good.take([1, 0]))[0]
@@ -175,40 +152,9 @@ def test_a_table_is_checked_by_its_schema() -> None:
     assert check_table("unscored", null) == ["sent_id is null"]
 
 
-def hang(root: Path, seed: int, to: Connection) -> None:
-    """Stand for a process whose command never ends, or for one that a command ends."""
-    while (number := to.recv()) is not None:
-        to.send(("begin", f"{number}.0\npython -m jobs.x\nnothing"))
-        if number:
-            os._exit(7)
-        to.recv()
-
-
-def test_a_command_without_end_and_one_that_ends_the_process_are_verdicts(tmp_path: Path) -> None:
-    for number, expected in ((0, "does not end"), (1, "ended the whole process with status 7")):
-        worker = Worker(tmp_path / "world", 0, 0.05, hang)
-        (verdict,) = worker.run(number)
-        assert expected in verdict.wrong[0]
-        assert (verdict.place, verdict.command) == (f"{number}.0", "python -m jobs.x")
-        assert not worker.alive
-
-
-def test_a_case_follows_from_its_seed_and_number(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every job is drawn, by options that its own list has."""
-    (world.runs / "any").mkdir(parents=True)
-    (world.runs / "any" / "run.json").write_text("{}")
-    monkeypatch.setattr(World, "run", lambda self, name: self.runs / "any")
-    seen = set()
-    for number in range(120):
-        drawn = [str(command) for command in Drawing(world, 7, number).draw().commands]
-        if number < 7:
-            assert drawn == [str(command) for command in Drawing(world, 7, number).draw().commands]
-        seen |= {command.partition("-m jobs.")[2].partition(" ")[0] for command in drawn}
-    assert seen == set(find_jobs())
-
-
-def test_every_format_holds_ordinary_rows(tmp_path: Path) -> None:
-    suffixes = {
-        Path(draw_source(Random(n), tmp_path, hostile=0).partition("=")[2] or "a.txt").suffix for n in range(80)
-    }
-    assert suffixes <= {f".{part}" for name in FORMATS for part in name.split(".") if part}
+def test_a_case_follows_from_its_seed_and_number(world: World) -> None:
+    """Every job is drawn."""
+    drawn = [[str(command) for command in Drawing(world, 7, number).draw().commands] for number in range(120)]
+    assert drawn[:7] == [[str(command) for command in Drawing(world, 7, n).draw().commands] for n in range(7)]
+    jobs = {command.partition("-m jobs.")[2].partition(" ")[0] for commands in drawn for command in commands}
+    assert jobs == set(find_jobs())

@@ -41,7 +41,7 @@ def start_job(job: str, log: Path, *flags: object, **env: str) -> Process:
         )  # fmt: skip
 
 
-def wait_until(there: Callable[[], bool], job: Process, log: Path) -> None:
+def wait_until(there: Callable[[], object], job: Process, log: Path) -> None:
     """Wait until something is there that a job makes, which must not end before."""
     deadline = time.monotonic() + MOST_S
     while not there():
@@ -50,7 +50,7 @@ def wait_until(there: Callable[[], bool], job: Process, log: Path) -> None:
         time.sleep(0.01)
 
 
-def kill_when(there: Callable[[], bool], job: Process, log: Path) -> None:
+def kill_when(there: Callable[[], object], job: Process, log: Path) -> None:
     """Send kill -9 to a job and to the processes of its Ray as soon as something is there, and see them gone."""
     wait_until(there, job, log)
     own = [pid for pid, *_ in descendants(job.pid)]

@@ -15,8 +15,6 @@ from jobs.audit import job as audit
 from jobs.audit.job import AuditConfig
 from jobs.audit.steps import RangeWorker, audited_datasets
 from ops.errors import InputError
-from tests.jobs.broken_site import broken_site
-from tests.jobs.processes import committed, kill_when, start_job
 
 TABLES = ("portability", "patterns", "neurons")
 DATASETS = ["first", "second", "third"]
@@ -149,30 +147,6 @@ def test_cut_off_amid_the_ranges_it_goes_on_with_the_rest(planted: Path, tmp_pat
     with patch("jobs.audit.steps.NEURONS_PER_RANGE", 16), patch.object(RangeWorker, "__call__", count):
         again(run, redo=True)
     assert calls == [1]
-    for table in TABLES:
-        assert rows(run, table) == rows(planted, table)
-        assert rows(run, f"{table}_controls") == rows(planted, f"{table}_controls")
-
-
-@pytest.mark.faults
-def test_kill_9_amid_the_tables_of_a_range(planted: Path, tmp_path: Path) -> None:
-    run, log = tmp_path / "run", tmp_path / "log"
-    shutil.copytree(planted, run)
-    old = committed(run / "audit", "*/part-*")
-    folder = run / "_partials" / "audit"
-    job = start_job(
-        "audit", log, "--out", run, "--workers", 1, "--redo", **broken_site(tmp_path, match=str(folder), pause=0.7)
-    )
-    tables = folder / "tables" / "audit"
-    kill_when(lambda: bool(committed(tables, "*/part-*")), job, log)
-    assert len(committed(tables, "*/part-*")) < 2 * len(TABLES), "the kill came too late to show anything"
-    assert committed(run / "audit", "*/part-*") == old, "tables were replaced before all were finished"
-    literals = committed(folder, "literals-*")
-    again(run, redo=True, keep_partials=True)
-    assert committed(folder, "literals-*") == literals != {}, "what was finished was done again"
-    new = committed(run / "audit", "*/part-*")
-    assert new.keys() == old.keys()
-    assert all(new[file] > old[file] for file in old)
     for table in TABLES:
         assert rows(run, table) == rows(planted, table)
         assert rows(run, f"{table}_controls") == rows(planted, f"{table}_controls")

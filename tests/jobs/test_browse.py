@@ -46,6 +46,7 @@ def out(small_run: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) 
 @pytest.fixture(scope="module")
 def port(out: Path) -> Iterator[int]:
     command = [sys.executable, "-m", "jobs.browse", "--out", str(out), "--port", "0", "--winners", "30"]
+    command += ["--allow-host", "Atlas.example.org", "--allow-host", "other.example.org"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as served:
         assert served.stdout is not None
         said = served.stdout.readline()
@@ -132,6 +133,7 @@ def test_what_is_not_there_is_no_error_of_ours(port: int) -> None:
         *((path, "GET", "localhost", 400) for path in ("/search?what=nothing&q=a", "/search?q=a&layer=x")),
         *(("/", method, "localhost", 405) for method in ("POST", "DELETE")),
         *(("/", "GET", host, 200) for host in ("127.0.0.1:80", "[::1]:80")),
+        *(("/", "GET", host, 200) for host in ("atlas.example.org", "OTHER.example.org:8080")),
         *(("/", "GET", host, 421) for host in ("elsewhere.example", "[::1].evil.example")),
         *(("/", "GET", host, 421) for host in ("localhost:evil.example", "localhost:80:evil.example")),
     ]
@@ -139,6 +141,12 @@ def test_what_is_not_there_is_no_error_of_ours(port: int) -> None:
         found, text = ask(port, path, method, host)
         assert found == status, (path, method, host)
         assert SECRET not in text
+
+
+def test_a_request_to_another_host_name_is_told_how_to_allow_it(port: int, out: Path) -> None:
+    assert "--allow-host lab.example.org." in ask(port, "/", host="lab.example.org:8443")[1]
+    with pytest.raises(InputError, match="is not a host name"):
+        serve(str(out), "127.0.0.1", 0, 5, 10, ["https://lab.example.org"])
 
 
 @pytest.fixture

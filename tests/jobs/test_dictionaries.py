@@ -201,6 +201,19 @@ def test_another_dictionary_under_the_same_path_is_refused(features: tuple[Path,
         )
 
 
+def test_a_dictionary_whose_numbers_overflow_is_named_not_the_model(
+    shared_ray: None, tmp_path: Path, source: Path, make_model: Callable[..., Path], small_bert: object
+) -> None:
+    own = weights("standard", WIDTH, 2)
+    own["W_enc"] = np.repeat(np.float32([[3e38, -3e38]]), WIDTH, 0)
+    folder = write(tmp_path / "sae", "standard", own, f"blocks.{LAYER - 1}.hook_resid_post")
+    said = rf"--dictionary {LAYER}={folder}: gave no finite activation for any of .* its weights are too large"
+    with pytest.raises(InputError, match=said):
+        run_job.JOB.run(
+            config(tmp_path / "out", source, model=str(make_model(small_bert)), dictionary=(f"{LAYER}={folder}",))
+        )
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

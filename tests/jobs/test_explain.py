@@ -23,9 +23,7 @@ from jobs.explain.steps import RangeWorker
 from jobs.run import RunConfig
 from ops.errors import InputError
 from tests.conftest import ROOT
-from tests.jobs.broken_site import broken_site
 from tests.jobs.finished_runs.main import config
-from tests.jobs.processes import committed, kill_when, start_job
 
 ON, SENTENCES = 60, 1_400
 TABLES = ("explanations", "explanation_terms", "families", "examples", "explain/controls")
@@ -209,28 +207,6 @@ def test_cut_off_amid_the_ranges_it_goes_on_with_the_rest(planted: Path, tmp_pat
     assert calls == [1]
     for table in TABLES:
         assert rows(run, table) == rows(planted, table)
-
-
-@pytest.mark.faults
-def test_kill_9_and_go_on(source: Path, tmp_path: Path, make_model: Callable[..., Path], small_bert: Any) -> None:
-    wide = type(small_bert)(**{**small_bert.to_dict(), "hidden_size": 66})
-    whole, run, log = tmp_path / "whole", tmp_path / "run", tmp_path / "log"
-    options = {"model": str(make_model(wide)), "activation_sample": 300, "keep_partials": True}
-    run_job.JOB.run(config(whole, source, **options))
-    shutil.copytree(whole, run)
-    again(whole)
-    folder = run / "_partials" / "explain"
-    job = start_job("explain", log, "--out", run, "--workers", 1, **broken_site(tmp_path, match=str(folder), pause=0.5))
-    kill_when(lambda: bool(committed(folder, "explained-*")), job, log)
-    done = committed(folder)
-    assert len(committed(folder, "explained-*")) < 3, "the kill came too late to show anything"
-    assert not any((run / table).exists() for table in TABLES)
-    again(run, keep_partials=True)
-    after = committed(folder)
-    assert after.items() >= done.items(), "what was finished was done again"
-    assert len(committed(folder, "explained-*")) == 3
-    for table in TABLES:
-        assert rows(run, table) == rows(whole, table)
 
 
 def halves(neurons: int, k: int) -> list[dict[str, int]]:

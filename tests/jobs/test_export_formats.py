@@ -248,12 +248,13 @@ def test_delphi_requires_the_tokenizer_of_the_run(
 
 def test_which_tokens_count_is_as_the_run_had_it() -> None:
     """`Scorer` and `DictionaryScorer` skip added tokens and a decoder's first token, so the export does too."""
-    for special, dictionaries, kind, expected in (
-        ("include", False, "gpt2", (True, True)),
-        ("exclude", False, "gpt2", (False, True)),
-        ("exclude", True, "gpt2", (False, False)),
-        ("exclude", True, "bert", (False, True)),
-        ("include", True, "gpt2", (True, True)),
+    for special, dictionaries, noted, expected in (
+        ("include", False, {}, (True, True)),
+        ("exclude", False, {}, (False, True)),
+        ("exclude", True, {"leaves_first": True}, (False, False)),
+        ("exclude", True, {}, (False, False)),
+        ("exclude", True, {"leaves_first": False}, (False, True)),
+        ("include", True, {"leaves_first": False}, (True, True)),
     ):
         identity = {"special_tokens": special, **({"dictionaries": {}} if dictionaries else {})}
-        assert counts({"identity": identity}, {"type": kind}) == expected
+        assert counts({"identity": identity, "counts": noted}) == expected

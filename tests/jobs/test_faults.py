@@ -16,7 +16,7 @@ from bench.memory import descendants
 from jobs.stage.files import shard_file
 from tests.conftest import ROOT
 from tests.jobs.broken_site import broken_site
-from tests.jobs.processes import MOST_S, Process, committed, kill_when, start_job, wait_until
+from tests.jobs.processes import Process, committed, start_job, wait_until
 from tests.jobs.scoring import SHARDS, assert_same, options, score
 
 Scored = tuple[Path, Path, Path]
@@ -124,19 +124,6 @@ def test_a_worker_killed_around_its_commit(scored: Scored, tmp_path: Path, fault
 
 
 @pytest.mark.faults
-def test_a_scorer_killed_in_the_middle(scored: Scored, tmp_path: Path) -> None:
-    out, log = tmp_path / "out", tmp_path / "log"
-    process = start(out, scored, log, **broken_site(tmp_path))
-    wait_until(lambda: shards_of(out) >= 3, process, log)
-    victims = [pid for pid, name, _ in descendants(process.pid) if "MapBatches(ShardWorker)" in name]
-    assert len(victims) == 2
-    os.kill(victims[0], signal.SIGKILL)
-    assert shards_of(out) < SHARDS - 2, "the kill came too late to show anything"
-    assert process.wait(timeout=240) == 0, log.read_text()
-    assert_same(out, scored[0])
-
-
-@pytest.mark.faults
 def test_a_full_disk_under_a_worker_and_then_room_again(scored: Scored, tmp_path: Path) -> None:
     out, log = tmp_path / "out", tmp_path / "log"
     process = start(out, scored, log, **broken_site(tmp_path, "full", 4))
@@ -213,32 +200,3 @@ def test_a_node_removed_in_the_middle(scored: Scored, tmp_path: Path) -> None:
     removed = int(found.stdout.split("removed at")[1].split()[0])
     assert removed < SHARDS - 2, "the node went too late to show anything"
     assert_same(out, scored[0])
-
-
-@pytest.mark.faults
-@pytest.mark.parametrize("at", ["sentences", "distinct", "tokens"])
-def test_ingest_killed_in_the_middle(tmp_path: Path, at: str) -> None:
-    """Killed while pieces are read, or right before the ranges of hashes or a shard's tokens; the same rows."""
-    for number in range(6):
-        rows = [{"text": f"row {i % 90} of some text number {number % 4}", "doc_id": f"d{i % 7}"} for i in range(200)]
-        (tmp_path / f"in{number}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-
-    def run(out: Path, workers: int, **env: str) -> Process:
-        flags = [f"--corpus={tmp_path}/in*.jsonl", "--split=none", "--shard-size=50", f"--workers={workers}"]
-        return start_job("ingest", log, f"--out={out}", "--limit=250", *flags, **env)
-
-    log = tmp_path / "log"
-    assert run(tmp_path / "whole", 1).wait(timeout=MOST_S) == 0, log.read_text()
-    out = tmp_path / "killed"
-    fault = "" if at == "sentences" else "killed before"
-    match = {"sentences": "piece", "distinct": "distinct", "tokens": "tables/_tokens/"}[at]
-    process = run(out, 2, **broken_site(tmp_path, fault, 1 + (at == "tokens"), f"_partials/ingest/{match}"))
-    if at == "sentences":
-        read = out / "_partials/ingest"
-        kill_when(lambda: len(committed(read, "*.sentences.parquet")) >= 2, process, log)
-    assert process.wait(timeout=MOST_S) == -signal.SIGKILL
-    assert not (out / "corpus").exists()
-    assert run(out, 1).wait(timeout=MOST_S) == 0, log.read_text()
-    assert "of 6 pieces were already done" in log.read_text()
-    for table in ("corpus", "rejects", "_tokens"):
-        assert pq.read_table(out / table).equals(pq.read_table(tmp_path / "whole" / table)), table

@@ -1,6 +1,5 @@
 """The job `finetune`: its split, its tables, the same model however it ran, and wrong calls; no Ray is started."""
 
-import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -22,7 +21,6 @@ from ops.errors import InputError
 from ops.model.load import read_facts
 from ops.schema import TABLES
 from tests.jobs.finished_runs.finetune import finetune_config as config
-from tests.jobs.processes import committed, kill_when, start_job
 
 WEIGHTS = "finetune/model/model.safetensors"
 
@@ -182,28 +180,3 @@ def test_a_dry_run_says_what_is_missing(
     assert "split about 41 documents of 2 labels in two" in said
     assert "train for 2 epochs of about 33 documents: 6 of 6 checkpoints" in said
     assert " s a step" in said
-
-
-@pytest.mark.faults
-def test_kill_9_and_go_on(finetune_run: tuple[Path, Path], labelled: Path, tmp_path: Path) -> None:
-    tuned, model = finetune_run
-    out, log = tmp_path / "run", tmp_path / "log"
-    shutil.copytree(tuned, out)
-    shutil.rmtree(out / "finetune")
-    record = json.loads((out / "run.json").read_text())
-    del record["stages"]["finetune"]
-    record["tables"] = {name: files for name, files in record["tables"].items() if not name.startswith("finetune")}
-    (out / "run.json").write_text(json.dumps(record))
-    flags = ["--label=topic", "--epochs=12", "--learning-rate=0.01", "--checkpoint-steps=3", f"--model={model}"]
-    shutil.copytree(out, tmp_path / "whole")
-    job = start_job("finetune", log, "--out", out, "--workers=1", *flags)
-    folder = out / STAGES["finetune"].partials
-    kill_when(lambda: len(committed(folder, "run-*")) >= 3, job, log)
-    done = committed(folder, "run-*")
-    assert 3 <= len(done) < 24, "the kill came too late to show anything"
-    assert 1 <= len(list(folder.glob("checkpoint-*.tar"))) <= 2
-    finetune.JOB.run(config(out, None, model, keep_partials=True, epochs=12))
-    assert committed(folder).items() >= done.items()
-    finetune.JOB.run(config(tmp_path / "whole", None, model, epochs=12))
-    assert (out / WEIGHTS).read_bytes() == (tmp_path / "whole" / WEIGHTS).read_bytes()
-    assert read(out, "finetune/epochs") == read(tmp_path / "whole", "finetune/epochs")

@@ -21,8 +21,6 @@ from jobs.tokens.job import NEGATIVES, TokensConfig
 from ops.report.site import Site
 from ops.schema import schema
 from ops.tokens.winners import SCHEMA
-from tests.jobs.broken_site import broken_site
-from tests.jobs.processes import committed, kill_when, start_job
 
 KEY = ("layer", "unit", "pole", "rank", "sent_id")
 
@@ -185,18 +183,3 @@ def test_pages_and_show_list_them_with_the_tokens_that_the_run_has(copy: Path) -
         file["bytes"] = (copy / file["name"]).stat().st_size
     (copy / "run.json").write_text(json.dumps(record))
     assert shown() == []
-
-
-@pytest.mark.faults
-def test_kill_9_amid_the_pieces(copy: Path, explain_run: tuple[Path, Path], tmp_path: Path) -> None:
-    log, folder = tmp_path / "log", copy / "_partials" / "negatives"
-    explain.JOB.run(ExplainConfig(out=str(copy), workers=1, redo=True))
-    slow = broken_site(tmp_path, match=str(folder), pause=0.7)
-    job = start_job("tokens", log, "--out", copy, "--workers", 1, **slow)
-    kill_when(lambda: bool(committed(folder, "shard-*")), job, log)
-    done = committed(folder, "shard-*")
-    assert len(done) < 4, "the kill came too late to show anything"
-    assert not (copy / "negative_tokens").exists()
-    tokens.JOB.run(TokensConfig(out=str(copy), workers=1, keep_partials=True))
-    assert committed(folder, "shard-*").items() >= done.items(), "what was finished was done again"
-    assert read(copy) == read(explain_run[0])

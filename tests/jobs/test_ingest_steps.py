@@ -10,7 +10,7 @@ import pytest
 
 from jobs.ingest.deduplicate import HashRange, first_copies_step, open_first_copies
 from jobs.ingest.read import open_pieces, read_step
-from jobs.ingest.write import corpus_tables_step, truncated
+from jobs.ingest.write import corpus_tables_step, lengths
 from jobs.stage.stages import TOKENS
 from ops.corpus.accounts import account
 from ops.corpus.numbering import number
@@ -98,7 +98,9 @@ def test_every_cut_gives_the_plain_result(tmp_path: Path, seed: int, limit: int 
         assert [row for row in expected if row in rows] == rows
         assert numbering.distinct.tolist() == [sum(r["dataset"] == name for r in expected) for name in "ab"]
         assert numbering.kept.tolist() == [sum(r["dataset"] == name for r in rows) for name in "ab"]
-        assert truncated(store, len(shards), 2).tolist() == [0, 0]
+        assert lengths(store, len(shards), 2).tolist() == [
+            [sum(len(r["text"].split()) + 2 for r in rows if r["dataset"] == name) for name in "ab"], [0, 0], [0, 0]
+        ]  # fmt: skip
         gone = [row for name in store.files("rejects") for row in pq.read_table(f"{out}/rejects/{name}").to_pylist()]
         assert [row["reason"] for row in gone] == reasons
     assert results[0] == results[1]
@@ -125,7 +127,7 @@ def test_a_file_that_is_cut_gives_the_tables_of_the_whole_file(tmp_path: Path, s
         writing = {**args, "names": ["a"], "ranges": ranges, "near": False, "highest_id": 30_521}
         do_in_reverse(corpus_tables_step(read, numbering, 7, writing), store.uri)
         shards = len(store.files("corpus"))
-        accounts = account(["a"], ["a"], read, numbering, truncated(store, shards, 1), near=False)
+        accounts = account(["a"], ["a"], read, numbering, lengths(store, shards, 1), near=False)
         tables = {
             f"{table}/{file}": pq.read_table(f"{store.uri}/{table}/{file}").to_pylist()
             for table in ("corpus", "rejects", TOKENS)
@@ -156,4 +158,4 @@ def test_what_all_pieces_have_of_a_range_is_read_side_by_side(tmp_path: Path) ->
     numbering = number(found, open_first_copies(Store(out), list(copies.items), near=False), 1, None)
     assert numbering.distinct.tolist() == [5]
     do_in_reverse(corpus_tables_step(found, numbering, 3, args), out)
-    assert truncated(paired, 2, 1).tolist() == [0]
+    assert lengths(paired, 2, 1)[1:].tolist() == [[0], [0]]

@@ -25,7 +25,6 @@ from ops.errors import InputError
 from ops.meaning.words import split_words
 from ops.model.load import ModelFacts
 from tests.jobs.finished_runs.meaning import meaning_options, translations_options
-from tests.jobs.processes import committed, kill_when, start_job
 
 pytestmark = pytest.mark.usefixtures("blank_figures")
 TABLES = (
@@ -292,28 +291,6 @@ def test_a_column_that_does_not_fit_is_refused_before_the_first_part(tmp_path: P
     with pytest.raises(InputError, match="--label topic: has only the value"):
         meaning.JOB.run(MeaningConfig.model_validate(meaning_options(out, table, Path("sample"), workers=1)))
     assert set(Run(str(out)).record["stages"]) == {"ingest"}
-
-
-@pytest.mark.faults
-def test_kill_9_and_go_on(tmp_path: Path, whole: Path, source: Path, meaning_run: tuple[Path, Path]) -> None:
-    out, log, model = tmp_path / "killed", tmp_path / "log", meaning_run[1]
-    config = again(out, source, whole, model)
-    flags = [f"--{n.replace('_', '-')}={getattr(config, n)}" for n in config.model_fields_set - {"corpus"}]
-    watched = {
-        "counts": "shard-*",
-        "offsets": "shard-*",
-        "confusion": "shard-*",
-        "sentences": "chosen*",
-        "hashing": "shard-*",
-    }
-    for part, names in watched.items():
-        partials, least = out / "_partials" / "meaning" / part, 1 + (names == "shard-*")
-        job = start_job("meaning", log, "--corpus", source, *flags)
-        kill_when(lambda p=partials, n=names, m=least: len(committed(p, n)) >= m, job, log)
-        stages = json.loads((out / "run.json").read_text())["stages"]
-        assert not stages[f"meaning/{part}"]["complete"], "the kill came too late to show anything"
-    meaning.JOB.run(config)
-    assert same(out, whole)
 
 
 def test_a_corpus_without_spaces_has_words_without_contexts(

@@ -25,10 +25,8 @@ from ops.model.load import read_facts
 from ops.model.tokenizer import Tokenizer
 from ops.storage.store import Store
 from tests.jobs.finished_runs.mixing import mixing_config as config
-from tests.jobs.processes import committed, kill_when, start_job
 
 pytestmark = pytest.mark.usefixtures("blank_figures")
-FLAGS = ("out", "model", "split", "shard_size", "workers", "token_budget")
 TABLES = ("mixing/ratios", "mixing/lengths", "mixing/norms", "mixing/tokens")
 
 
@@ -99,20 +97,6 @@ def test_one_worker_and_lost_partials_give_the_same_bits(
     assert not (out / "_partials" / "mixing").exists()
     mixing.JOB.run(config(out, source, model))
     assert "mixing: already done, 360 sentences scored" in capsys.readouterr().err
-
-
-@pytest.mark.faults
-def test_kill_9_and_go_on(tmp_path: Path, whole: Path, source: Path, model: Path) -> None:
-    out, log = tmp_path / "killed", tmp_path / "log"
-    flags = [f"--{n.replace('_', '-')}={v}" for n, v in config(out, source, model).model_dump().items() if n in FLAGS]
-    job = start_job("mixing", log, "--corpus", source, "--per-token", *flags)
-    folder = out / "_partials" / "mixing"
-    kill_when(lambda: len(committed(folder, "shard-*")) >= 3, job, log)
-    done = committed(folder, "shard-*")
-    assert 3 <= len(done) < 18, "the kill came too late to show anything"
-    mixing.JOB.run(config(out, source, model, keep_partials=True))
-    assert committed(folder).items() >= done.items()
-    assert same(out, whole)
 
 
 def test_packed_sequences(tmp_path: Path, source: Path, model: Path) -> None:

@@ -21,7 +21,6 @@ from ops.outputs.names import SHOWN
 from ops.sampling import OUTPUT_SENTENCES, draw
 from ops.schema import TABLES
 from tests.jobs.finished_runs.decoder import outputs_config as config
-from tests.jobs.processes import committed, kill_when, start_job
 from tests.unit.dictionaries.made import weights, write
 
 pytestmark = pytest.mark.usefixtures("blank_figures")
@@ -176,20 +175,6 @@ def test_features_write_rows_of_their_decoder(outputs_run: tuple[Path, Path], so
     assert len(checks) == 4
     assert 5 not in {r["unit"] for r in checks}
     assert np.mean([r["correlation"] for r in checks]) > np.mean([abs(r["shuffled"]) for r in checks])
-
-
-@pytest.mark.faults
-def test_kill_9_and_go_on(copy: Path, whole: Path, tmp_path: Path) -> None:
-    options = config(copy).model_dump()
-    names = ("out", "workers", "sentences", "random", "check", "check_sentences", "token_budget")
-    log = tmp_path / "log"
-    job = start_job("outputs", log, *(f"--{name.replace('_', '-')}={options[name]}" for name in names))
-    folder = copy / "_partials" / "outputs"
-    kill_when(lambda: len(committed(folder, "*")) >= 3, job, log)
-    done = committed(folder, "*")
-    outputs.JOB.run(config(copy, keep_partials=True))
-    assert committed(folder).items() >= done.items()
-    assert same(copy, whole)
 
 
 def test_a_dry_run_starts_nothing(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -30,10 +30,8 @@ from ops.positions.variants import DECODER_DEFAULTS
 from ops.sampling import MEASURED, draw
 from ops.storage.store import Store
 from tests.jobs.finished_runs.decoder import positions_config as config
-from tests.jobs.processes import committed, kill_when, start_job
 
 pytestmark = pytest.mark.usefixtures("blank_figures")
-FLAGS = ("out", "model", "split", "shard_size", "workers", "token_budget", "label", "limit")
 TABLES = tuple(
     f"positions/{name}"
     for name in ("similarity", "by_class", "by_position", "perplexity", "perplexity_by_position", "norms", "labels")
@@ -154,23 +152,6 @@ def test_a_sample_of_the_corpus_has_a_pilot_and_labels_of_its_own(tmp_path: Path
     assert counts["tokens"] == lengths[drawn].sum()
     (n,) = {row["n"] for row in pq.read_table(out / "positions/labels").to_pylist()}
     assert n <= 70
-
-
-@pytest.mark.faults
-def test_kill_9_and_go_on(tmp_path: Path, whole: Path, source: Path, model: Path) -> None:
-    out, log = tmp_path / "killed", tmp_path / "log"
-    flags = [f"--{n.replace('_', '-')}={v}" for n, v in config(out, source, model).model_dump().items() if n in FLAGS]
-    folder = out / "_partials" / "positions"
-    # The first kill comes after the pilot, the second among the shards; the third start ends.
-    for least in (1, 3):
-        job = start_job("positions", log, "--corpus", source, "--keep-partials", *flags)
-        kill_when(lambda least=least: len(committed(folder)) >= least, job, log)
-    done = committed(folder)
-    assert 3 <= len(done) < 9, "the kill came too late to show anything"
-    assert not (out / "positions").exists()
-    positions.JOB.run(config(out, source, model, keep_partials=True))
-    assert committed(folder).items() >= done.items()
-    assert same(out, whole)
 
 
 def test_an_encoder_equals_a_plain_computation(

@@ -1,6 +1,7 @@
 """What a user sees of a step: a bar that goes, lines in a log, and one line a step that stays."""
 
 import io
+import math
 import re
 import sys
 import time
@@ -134,6 +135,31 @@ def test_a_log_counts_the_sentences_of_items_that_take_long(monkeypatch: pytest.
     first, second = (next(row for row in log.getvalue().splitlines() if f" {n} " in row) for n in (50, 150))
     assert re.fullmatch(r"topk: 0 of 2 shards, 50 sentences, [\d,]+ a second, about .* left", first)
     assert re.fullmatch(r"topk: 1 of 2 shards, 150 sentences, [\d,]+ a second, about .* left", second)
+
+
+@pytest.mark.parametrize("kind", [Log, Terminal])
+def test_the_time_left_is_estimated_after_a_tenth_of_the_work_or_twenty_seconds(
+    kind: type[io.StringIO], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def add(progress: Progress) -> str:
+        progress.said = -math.inf
+        progress.add(10)
+        if progress.bar is not None:
+            progress.bar.refresh()
+        return re.split("[\r\n]", file.getvalue().rstrip())[-1]
+
+    file = shown(monkeypatch, kind())
+    with Progress("topk", 100, "shards", work=("sentences", 1_000), every=1e9) as progress:
+        lines = [add(progress) for _ in range(10)]
+    assert [("left" in line, f" {10 * done} sentences" in line) for done, line in enumerate(lines, 1)] == [
+        *[(False, True)] * 9,
+        (True, True),
+    ]
+    file = shown(monkeypatch, kind())
+    with Progress("topk", 100, "shards", work=("sentences", 1_000), every=1e9) as progress:
+        assert "left" not in add(progress)
+        progress.started -= 20
+        assert ", about 16 min left" in add(progress)
 
 
 def test_a_terminal_s_bar_counts_them_too(monkeypatch: pytest.MonkeyPatch) -> None:

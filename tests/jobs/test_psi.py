@@ -29,13 +29,11 @@ from ops.sampling import MEASURED, draw
 from ops.schema import schema
 from ops.storage.store import Store
 from tests.jobs.finished_runs.psi import psi_options as options
-from tests.jobs.processes import MOST_S, Process, committed, kill_when, start_job
 
 pytestmark = pytest.mark.usefixtures("blank_figures")
 Command = Callable[..., subprocess.CompletedProcess[str]]
 TABLES = ("psi/vocabulary", "psi/tokens", "psi/clusters", "psi/agreement", "psi/contextual")
 FIGURES = ("embedding_plane", "position_attention", "psi_by_cluster", "top_cluster_types", "word_position_cosines")
-SHARDS = 9
 
 
 @pytest.fixture
@@ -178,31 +176,6 @@ def test_static_first_and_the_corpus_later_by_groups_of_shards(
     assert not list((out / "_partials").rglob("*.parquet"))
     with pytest.raises(InputError, match=r"clusters \(was 12, is 13\)"):
         psi.JOB.run(PsiConfig.model_validate(options(out, model, corpus=(str(source),), clusters=13)))
-
-
-@pytest.mark.faults
-def test_kill_9_and_go_on(whole: Path, tmp_path: Path, model: Path, source: Path) -> None:
-    out, log = tmp_path / "run", tmp_path / "log"
-    flags = [f"--{n.replace('_', '-')}={v}" for n, v in options(out, model, corpus=source, workers=2).items()]
-
-    def start() -> Process:
-        return start_job("psi", log, "--keep-partials", *flags)
-
-    folder = out / "_partials/psi/contextual"
-    kill_when(lambda: bool(committed(out / "psi/tokens")), start(), log)
-    kill_when(lambda: len(committed(folder, "shard-*")) >= 2, start(), log)
-    finished = committed(folder, "shard-*")
-    assert 2 <= len(finished) < SHARDS, "the kill came too late to show anything"
-    assert not (out / "psi/contextual").exists()
-    torn = folder / min(finished)
-    torn.write_bytes(torn.read_bytes()[:-40])
-    last = start()
-    assert last.wait(timeout=MOST_S) == 0, log.read_text()
-    del finished[torn.name]
-    assert committed(folder).items() >= finished.items(), "a finished shard was done again"
-    assert "psi: already done" in log.read_text()
-    for table in TABLES:
-        assert read(out, table).equals(read(whole, table)), table
 
 
 def test_wrong_calls(tmp_path: Path, make_model: Callable[..., Path], model: Path, source: Path) -> None:

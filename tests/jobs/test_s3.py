@@ -5,6 +5,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import IO
 
@@ -220,6 +221,35 @@ def test_an_out_that_is_not_reached_is_one_line(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.delenv("AWS_ENDPOINT_URL_S3", raising=False)
     with pytest.raises(InputError, match=r"--out s3://bucket/run: cannot be read .*127.0.0.1"):
         Run("s3://bucket/run")
+
+
+class Refuser(BaseHTTPRequestHandler):
+    """Answers uploads with a trailing checksum as an old store does, and knows no objects."""
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def do_PUT(self) -> None:
+        assert "x-amz-trailer" in self.headers
+        code = "<Error><Code>XAmzContentSHA256Mismatch</Code><Message>The content did not match.</Message></Error>"
+        self.send_response(400)
+        self.send_header("Content-Length", str(len(code)))
+        self.end_headers()
+        self.wfile.write(code.encode())
+
+    def do_HEAD(self) -> None:
+        self.send_response(404)
+        self.end_headers()
+
+
+def test_a_store_that_refuses_trailing_checksums_is_told_the_variable(s3: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AWS_REQUEST_CHECKSUM_CALCULATION", raising=False)
+    with ThreadingHTTPServer(("127.0.0.1", 0), Refuser) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.server_address[1]}")
+        with pytest.raises(InputError, match="AWS_REQUEST_CHECKSUM_CALCULATION=when_required"):
+            Store("s3://bucket/run").check_writable()
+        server.shutdown()
 
 
 def test_a_column_of_all_neurons_is_one_request(s3: str, bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:

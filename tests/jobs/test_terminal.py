@@ -67,13 +67,15 @@ def test_the_corpus_s_words_are_printed_in_any_alphabet_and_as_no_control(
 def test_names_of_data_sets_and_files_are_printed_as_no_control(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    counts = dict.fromkeys(("sentences", "kept", "copies", "rejected", "not_sampled", "truncated"), 1)
-    (line,) = account_lines([{"dataset": ESCAPE, **counts}])
+    counts = dict.fromkeys(
+        ("sentences", "kept", "copies", "rejected", "not_sampled", "truncated", "tokens", "truncated_tokens"), 1
+    )
+    line, warning = account_lines([{"dataset": ESCAPE, **counts}])
     do(tmp_path, "ingest")
     (tmp_path / "corpus" / "mine\x1b[31m.parquet").touch()
     run = Run(str(tmp_path))
     check_tables(run.store, ["ingest"], run.record, footers=True)
-    said = line + capsys.readouterr().err
+    said = line + warning + capsys.readouterr().err
     assert "a\\x1b]0;mine" in said
     assert "mine\\x1b[31m.parquet" in said
     assert "\x1b" not in said

@@ -25,7 +25,6 @@ from ops.schema import schema
 from ops.shards import Shards
 from ops.topk.neurons import Neurons
 from tests.jobs.finished_runs.main import K
-from tests.jobs.processes import committed, kill_when, start_job
 
 TABLES = ("token_activations", "peaks")
 TOP = 20
@@ -202,15 +201,3 @@ def test_what_is_missing_or_another_is_named(
     (out / "run.json").write_text(json.dumps(record))
     with pytest.raises(InputError, match=r"sentences/ is missing.*jobs\.annotate"):
         tokens.JOB.run(TokensConfig(out=str(out)))
-
-
-@pytest.mark.faults
-def test_kill_9_and_go_on(small_run: tuple[Path, Path], tmp_path: Path) -> None:
-    out, log = tmp_path / "killed", tmp_path / "log"
-    shutil.copytree(small_run[0], out)
-    job = start_job("tokens", log, "--out", out, "--redo", "--workers", 2)
-    folder = out / "_partials" / "tokens"
-    kill_when(lambda: bool(committed(folder, "shard-*")), job, log)
-    assert same(out, small_run[0])
-    tokens.JOB.run(TokensConfig(out=str(out), redo=True, workers=2))
-    assert same(out, small_run[0])

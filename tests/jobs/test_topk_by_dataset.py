@@ -1,4 +1,4 @@
-"""The job topk with --k-per-dataset: against brute force, however it ran, after a kill, and what is refused."""
+"""The job topk with --k-per-dataset: against brute force, however it ran, and what is refused."""
 
 import json
 from collections.abc import Callable
@@ -18,7 +18,6 @@ from jobs.topk.job import TopkConfig
 from ops.errors import InputError
 from ops.topk.activation_sample import read_layer
 from ops.topk.neurons import read_neurons
-from tests.jobs.processes import MOST_S, Process, committed, kill_when, start_job
 
 N, K = 5, 30
 SIZES = {"a' or 1 --": 120, "b..%s{}": 100, "few": 60, "Ünïcode\u202e": 110}  # sentences of each data set
@@ -202,24 +201,3 @@ def test_a_dry_run_counts_disk_and_memory(
     assert all("of each worker's memory" in own for own in said.values())
     annotate.JOB.run(AnnotateConfig(out=str(scored), dry_run=True))
     assert "annotate 390 of 390 sentences" in capsys.readouterr().out
-
-
-def start(out: Path, corpus: tuple[str, ...], model: str, log: Path, **more: Any) -> Process:
-    file = out.with_suffix(".yaml")
-    file.write_text(json.dumps(options(out, corpus, model, **more)))
-    return start_job("topk", log, "--config", file)
-
-
-@pytest.mark.faults
-def test_kill_9_and_resume(scored: Path, corpus: tuple[str, ...], model: str, tmp_path: Path) -> None:
-    out, log = tmp_path / "out", tmp_path / "log"
-    partials = out / "_partials" / "topk"
-    kill_when(lambda: len(committed(partials, "shard-*")) >= 3, start(out, corpus, model, log), log)
-    done = committed(partials, "shard-*")
-    assert 3 <= len(done) < 11, "the kill came too late to show anything"
-    assert not (out / "topk_by_dataset").exists()
-    with pytest.raises(InputError, match=r"begun with other options: k_per_dataset \(was 5, is 4\)"):
-        score(out, corpus, model, k_per_dataset=4)
-    assert start(out, corpus, model, log, workers=1).wait(timeout=MOST_S) == 0, log.read_text()
-    assert f"{len(done)} of 11 shards were already done" in log.read_text()
-    assert pq.read_table(out / "topk_by_dataset").equals(pq.read_table(scored / "topk_by_dataset"))

@@ -14,10 +14,17 @@ COMMIT = "c" * 40
 
 
 class Hub(BaseHTTPRequestHandler):
-    """Repositories are folders ORG/NAME below `root`; every one has one commit, which any revision names."""
+    """Repositories are folders ORG/NAME below `root`; every one has one commit, which any revision names.
+
+    Attributes:
+        root: the folder of the repositories.
+        asked: the paths of all requests.
+        broken: the paths for which a connection was broken; the first request for each path is, unless this is None.
+    """
 
     root: Path
     asked: list[str]
+    broken: set[str] | None = None
     protocol_version = "HTTP/1.1"
 
     def log_message(self, *_: Any) -> None:
@@ -43,7 +50,10 @@ class Hub(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         parts = [unquote(part) for part in urlsplit(self.path).path.strip("/").split("/")]
         self.asked.append(self.path)
-        if parts[0] == "api" and parts[1] in ("datasets", "models"):
+        if self.broken is not None and self.path not in self.broken:
+            self.broken.add(self.path)
+            self.close_connection = True
+        elif parts[0] == "api" and parts[1] in ("datasets", "models"):
             repository, rest = self.root / "/".join(parts[2:4]), parts[4:]
             if not repository.is_dir():
                 self.answer(404, X_Error_Code="RepoNotFound")

@@ -1,11 +1,23 @@
 """Small random models of every architecture whose projections are known, and what is known of them."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import torch
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.pre_tokenizers import Whitespace
 from torch import nn
-from transformers import AutoModel, BertConfig, DistilBertConfig, GPT2Config, PreTrainedConfig, RobertaConfig
+from transformers import (
+    AutoModel,
+    BertConfig,
+    DistilBertConfig,
+    GPT2Config,
+    PreTrainedConfig,
+    PreTrainedTokenizerFast,
+    RobertaConfig,
+)
 
 from ops.model.load import ModelFacts
 
@@ -45,6 +57,13 @@ def make(kind: str) -> tuple[nn.Module, ModelFacts]:
     return model, facts(kind)
 
 
+def save_tokenizer(folder: Path, words: int) -> None:
+    """Save a tokenizer of made-up words next to a model."""
+    own = Tokenizer(WordLevel({"[UNK]": 0} | {f"w{i}": i for i in range(1, words)}, unk_token="[UNK]"))
+    own.pre_tokenizer = Whitespace()
+    PreTrainedTokenizerFast(tokenizer_object=own, unk_token="[UNK]").save_pretrained(folder)
+
+
 def facts(kind: str, **changes: Any) -> ModelFacts:
     known: dict[str, Any] = {
         "name": "m",
@@ -54,5 +73,8 @@ def facts(kind: str, **changes: Any) -> ModelFacts:
         "fingerprint": "",
         "vocabulary": 0,
     }
-    known |= {"model_type": kind, "layers": LAYERS, "width": WIDTH, "decoder": kind == "gpt2"}
-    return ModelFacts(**(known | changes))
+    known |= {"model_type": kind, "layers": LAYERS, "width": WIDTH, "decoder": kind == "gpt2"} | changes
+    decoder = known.pop("decoder")
+    made = ModelFacts(**known)
+    vars(made)["decoder"] = decoder  # there is no folder to try it on
+    return made

@@ -75,8 +75,8 @@ def test_a_sentence_longer_than_the_window_is_cut_at_white_space() -> None:
 
 
 def test_the_vocabulary_stays_bounded() -> None:
-    size = len(SentenceSplitter()._vocab.strings)
-    splitter = SentenceSplitter(most_strings=size + 100)
+    splitter = SentenceSplitter(most_new=100)
+    size = len(splitter._pipeline().vocab.strings)
     for number in range(300):
         assert splitter.split(f"word{number}. Next.") == [f"word{number}.", "Next."]
-    assert len(splitter._vocab.strings) < size + 200
+    assert len(splitter._pipeline().vocab.strings) < size + 200

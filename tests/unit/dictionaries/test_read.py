@@ -18,6 +18,7 @@ from tests.unit.dictionaries.made import weights, write
 from tests.unit.small_models import LAYERS, WIDTH, facts
 
 HOOK = "blocks.1.hook_resid_post"
+LOADING, CENTRES = "model_from_pretrained_kwargs", "center_writing_weights"
 BERT, GPT2 = facts("bert"), facts("gpt2")
 
 
@@ -34,6 +35,12 @@ def test_what_is_known_of_a_dictionary(tmp_path: Path) -> None:
     (other,) = describe_all([f"2={standard(tmp_path / 'b', apply_b_dec_to_input=False)}"], BERT)
     (same,) = describe_all([f"2={standard(tmp_path / 'c')}"], BERT)
     assert found.fingerprint == same.fingerprint != other.fingerprint
+
+
+def test_values_that_are_null_in_its_metadata_are_absent(tmp_path: Path) -> None:
+    own = standard(tmp_path, metadata={"model_name": None, LOADING: None, "hook_head_index": None})
+    (found,) = describe_all([f"2={own}"], BERT)
+    assert (found.model, found.centred) == ("", False)
 
 
 def test_a_trained_dictionary_is_not_taken_with_random_weights(tmp_path: Path) -> None:
@@ -77,6 +84,10 @@ def change(key: str, value: Any) -> Callable[[Path], None]:
     return changed
 
 
+def metadata(key: str, value: Any) -> Callable[[Path], None]:
+    return change("metadata", {"model_name": "m", "hook_name": HOOK, key: value})
+
+
 def cut(folder: Path) -> None:
     path = folder / "sae_weights.safetensors"
     path.write_bytes(path.read_bytes()[:-50])
@@ -103,7 +114,15 @@ HARM: list[tuple[Callable[[Path], None], str]] = [
     (change("architecture", ["x"]), "its architecture is"),
     (change("d_sae", 10**12), "number of features is 1000000000000 in cfg.json"),
     (change("d_in", -3), "its width is -3 in cfg.json"),
-    (change("d_in", "many"), "its width is many"),
+    (change("d_in", "many"), 'its width is "many" in cfg.json; expected a number'),
+    (change("d_in", str(WIDTH)), f'its width is "{WIDTH}" in cfg.json; expected a number'),
+    (change("apply_b_dec_to_input", "no"), 'apply_b_dec_to_input is "no" in its configuration; expected true or'),
+    (change("apply_b_dec_to_input", None), "apply_b_dec_to_input is null in its configuration; expected true or"),
+    (change("rescale_acts_by_decoder_norm", 0), "rescale_acts_by_decoder_norm is 0 in its configuration; expected"),
+    (change("metadata", "none"), 'metadata is "none" in its configuration; expected a table of names and values'),
+    (metadata("model_name", ["m"]), 'model_name is ["m"] in its configuration; expected a text'),
+    (metadata(LOADING, [1]), f"{LOADING} is [1] in its configuration; expected a table of names and values"),
+    (metadata(LOADING, {CENTRES: "no"}), f'{CENTRES} is "no" in its configuration; expected true or false'),
     (change("d_sae", 31), "W_enc has the shape [24, 30] in sae_weights.safetensors, and [24, 31] by cfg.json"),
     (change("normalize_activations", "expected_average_only_in"), "normalize_activations expected_average_only_in"),
     (change("activation_fn", "tanh-relu"), "its activation function tanh-relu is not computed"),
@@ -126,6 +145,21 @@ def test_what_is_wrong_with_a_folder_is_said_in_one_line(tmp_path: Path) -> None
         assert str(error.value).startswith(f"--dictionary 2={folder}: ")
         assert said in str(error.value)
         assert "\n" not in str(error.value)
+
+
+def test_a_sae_lens_that_cannot_be_imported_is_named_with_its_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "packages" / "sae_lens"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("import a_package_that_is_missing\n")
+    monkeypatch.syspath_prepend(str(tmp_path / "packages"))
+    for name in [name for name in sys.modules if name.partition(".")[0] == "sae_lens"]:
+        monkeypatch.delitem(sys.modules, name)
+    folder = standard(tmp_path / "dictionary")
+    sparsify(Path(folder))
+    with pytest.raises(InputError, match=r"sae-lens.*cannot be imported \(No module named 'a_package_that_is_missing'"):
+        describe_all([f"2={folder}"], BERT)
 
 
 READ = """
@@ -228,6 +262,38 @@ def test_directions_are_one_array_of_numbers(tmp_path: Path) -> None:
     ):  # fmt: skip
         with pytest.raises(InputError, match=said):
             describe_all([f"0={tmp_path / name}"], BERT)
+
+
+HEADER = "{'descr': '<f4', 'fortran_order': False, 'shape': %s}"
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        *(HEADER % shape for shape in ("(10000000000000, 10000000000000)", "(4611686018427387904, 24)", "(3, -24)")),
+        *(HEADER % shape for shape in ("(9223372036854775807, 2)", f"({1 << 70}, 24)", "(1.5, 24)", "(10, 24)")),
+        HEADER % "(1, 24)" + " " * 20_000,
+        "{" * 9,
+    ],
+    ids=lambda header: header.strip()[-25:],
+)
+def test_a_header_that_its_file_cannot_have_is_one_line(tmp_path: Path, header: str) -> None:
+    path = tmp_path / "a.npy"
+    path.write_bytes(
+        b"\x93NUMPY\x01\x00" + (len(header) + 1).to_bytes(2, "little") + f"{header}\n".encode() + bytes(96)
+    )
+    with pytest.raises(InputError) as error:
+        describe_all([f"0={path}"], BERT)
+    assert str(error.value) == (
+        f"--dictionary 0={path}: is not an array of numbers, or its header does not fit its content; "
+        "save it again with numpy.save"
+    )
+
+
+def test_numbers_beyond_float32_are_refused(tmp_path: Path) -> None:
+    np.save(tmp_path / "large.npy", np.full((2, WIDTH), 1e300))
+    with pytest.raises(InputError, match=r"not all finite \(the array holds .* or a number beyond float32\)"):
+        describe_all([f"0={tmp_path / 'large.npy'}"], BERT)
 
 
 def test_a_layer_has_one_path_and_a_rotation_one_seed() -> None:

@@ -19,7 +19,7 @@ from ops.topk.partial_file import TOKENS_ACTIVE, read_keys
 from ops.topk.score_shard import ShardResult, ShardScorer
 from ops.topk.sentences import sparse_rows
 from tests.unit.dictionaries.made import weights, write
-from tests.unit.small_models import CONFIGS, LAYERS, VOCABULARY, WIDTH
+from tests.unit.small_models import CONFIGS, LAYERS, VOCABULARY, WIDTH, save_tokenizer
 
 FEATURES, N, K = 40, 30, 6
 RNG = np.random.default_rng(5)
@@ -39,6 +39,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ModelFacts]:
         for weight in model.parameters():
             torch.nn.init.normal_(weight, std=0.3)
         model.save_pretrained(folder)
+        save_tokenizer(folder, VOCABULARY)
         found[kind] = read_facts(str(folder))
     return found
 
@@ -94,6 +95,20 @@ def test_what_attention_and_feed_forward_add_makes_the_stream(
         projected = block.attention.output.dense(found["attn.hook_z"])
     torch.testing.assert_close(middle, found["mlp.hook_in"], rtol=1e-4, atol=1e-4)
     torch.testing.assert_close(projected, found["hook_attn_out"], rtol=1e-4, atol=1e-4)
+
+
+def test_the_dictionary_whose_numbers_overflow_is_known(tmp_path: Path, models: dict[str, ModelFacts]) -> None:
+    own = weights("standard", WIDTH, FEATURES)
+    own["W_enc"] = np.sign(own["W_enc"]) * np.float32(3e38)
+    large = write(tmp_path / "large", "standard", own, "blocks.1.hook_resid_post")
+    fine = write(tmp_path / "fine", "standard", weights("standard", WIDTH, FEATURES), "blocks.0.hook_resid_post")
+    facts = models["bert"]
+    dictionaries = describe_all([f"1={fine}", f"2={large}"], facts)
+    assert DictionaryScorer(facts, ScoreOptions(), 0, dictionaries).overflowing(SENTENCES) == dictionaries[1]
+    assert DictionaryScorer(facts, ScoreOptions(), 0, dictionaries[:1]).overflowing(SENTENCES) is None
+    scorer = DictionaryScorer(facts, ScoreOptions(), 0, dictionaries)
+    torch.nn.init.constant_(scorer.reader.model.embeddings.word_embeddings.weight, torch.inf)  # type: ignore[union-attr, arg-type]
+    assert scorer.overflowing(SENTENCES) is None, "the states are not finite, so the model is to blame"
 
 
 @pytest.mark.parametrize(("kind", "pool"), [("bert", "max"), ("bert", "last"), ("gpt2", "mean")])

@@ -41,9 +41,10 @@ def test_states_are_those_of_the_mask_in_every_layer(encoder: ModelFacts) -> Non
         at = given["input_ids"][0].tolist().index(tokenizer.mask_token_id)
         expected = [layer[0, at].numpy() for layer in model(**given, output_hidden_states=True).hidden_states[1:]]
         np.testing.assert_allclose(states, expected, atol=2e-6)
-    # A mask of the text itself is not the blank, and a blank that is cut off is none.
-    (blank,) = there(own.blanks(["A [MASK] is too late."], [(12, 15)]))
-    assert (blank.tokens.ids.count(103), blank.place) == (2, 4)
+    # A mask of the text itself is text, and a blank that is cut off is none.
+    (blank,) = there(own.blanks(["A [MASK] is unbelievably late."], [(12, 24)]))
+    assert own.tokenizer.decode(blank.tokens.ids)[1:-1] == ["a", "[", "mask", "]", "is", "[MASK]", "late", "."]
+    assert (blank.place, len(blank.tokens.added)) == (6, 10)
     assert own.blanks(["dog " * 60 + "to"], [(240, 242)]) == [None]
 
 

@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from transformers import BertConfig, ConvBertConfig, FNetConfig, FunnelConfig, LongformerConfig, XLMConfig
+from transformers import BertConfig, ConvBertConfig, FNetConfig, FunnelConfig, LlamaConfig, LongformerConfig, XLMConfig
+from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
 from ops.errors import InputError
 from ops.model.activations import ScoreOptions, Scorer
+from ops.model.batches import batch_lengths, length_batches
 from ops.model.check_states import CHECKED, check_layers, equal_lengths, padding_leaks, spread_lengths
 from ops.model.load import read_facts
 from ops.model.tokenizer import Tokenizer, Tokens
@@ -47,6 +49,33 @@ def test_padding_that_leaks_is_found(scorer: Callable[..., Scorer], config: Any)
     check_layers(found, sentences())
     assert padding_leaks(found, sentences())
     assert not padding_leaks(found, sentences((9, 9, 9)))
+
+
+@pytest.mark.parametrize("kind", ["default", *ROPE_INIT_FUNCTIONS])
+@torch.inference_mode()
+def test_each_rotary_scaling_gives_a_sentence_what_it_gives_alone(make_model: Callable[..., Path], kind: str) -> None:
+    """The sentences that are checked are shorter than the length at which a scaling changes."""
+    scaling: dict[str, Any] = {"rope_type": kind, "rope_theta": 100.0}
+    scaling |= {} if kind == "default" else {"factor": 4.0}
+    if kind in ("yarn", "longrope", "llama3"):
+        scaling["original_max_position_embeddings"] = 16
+    if kind == "longrope":
+        scaling |= {"short_factor": [1.0] * 4, "long_factor": [4.0] * 4}
+    if kind == "llama3":
+        scaling |= {"low_freq_factor": 1.0, "high_freq_factor": 4.0}
+    # Weights are large, so that the angles between tokens matter.
+    config = LlamaConfig(**SIZE, max_position_embeddings=64, rope_parameters=scaling, initializer_range=0.5)
+    facts = read_facts(str(make_model(config)))
+    scorer = Scorer(facts, ScoreOptions())
+    leaks = padding_leaks(scorer, sentences((3, 5, 9)))
+    assert leaks == (kind in ("longrope", "dynamic"))
+    batch = sentences((15, 40, 16, 64, 17, 40, 16, 5))
+    for rows in length_batches(np.array([len(t.ids) for t in batch]), 1_000, batch_lengths("cpu", leaks)):
+        found = scorer.score([batch[row] for row in rows])
+        for place, row in enumerate(rows):
+            alone = Scorer(facts, ScoreOptions()).score([batch[row]])
+            for layer, right in zip(found, alone, strict=True):
+                torch.testing.assert_close(layer[place], right[0], rtol=1e-4, atol=1e-5)
 
 
 def test_parts_of_layers_are_not_taken_for_layers(scorer: Callable[..., Scorer]) -> None:

@@ -22,7 +22,8 @@ from transformers import (
 from ops.errors import InputError
 from ops.model import load
 from ops.model.heads import MASKED_WORD, load_head
-from ops.model.load import SAMPLE_SHA256, load_model, not_finite, position_limit, read_facts
+from ops.model.load import SAMPLE_SHA256, load_model, position_limit, read_facts
+from ops.model.loaded_weights import not_finite
 
 TINY = {"hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 8, "vocab_size": 30}
 
@@ -44,7 +45,7 @@ def test_the_packaged_sample() -> None:
 
 def test_a_directory_is_loaded_as_it_is(folder: Path) -> None:
     facts = read_facts(str(folder))
-    assert (facts.layers, facts.width, facts.position_limit, facts.decoder) == (2, 8, 512, False)
+    assert (facts.layers, facts.width, facts.position_limit) == (2, 8, 512)
     model = load_model(facts, "cpu", "float32")
     assert not model.training
     saved = load_file(folder / "model.safetensors")
@@ -117,25 +118,6 @@ def test_the_limit_of_positions_is_the_longest_that_runs(config: object, limit: 
         model(input_ids=ids[:, :limit])
         with pytest.raises((IndexError, RuntimeError)):
             model(input_ids=ids)
-
-
-@pytest.mark.parametrize(
-    ("config", "decoder"),
-    [
-        (GPT2Config(n_embd=8, n_layer=1, n_head=1, vocab_size=30), True),
-        (XLNetConfig(d_model=8, n_layer=1, n_head=1, d_inner=8, vocab_size=30), False),
-    ],
-    ids=lambda value: getattr(value, "model_type", str(value)),
-)
-def test_a_decoder_is_known_as_one(tmp_path: Path, config: object, decoder: bool) -> None:
-    """By its configuration as by what it computes: whether a token's states change with those after it."""
-    torch.manual_seed(0)
-    model = AutoModel.from_config(config).eval()
-    model.save_pretrained(tmp_path)
-    assert read_facts(str(tmp_path)).decoder == decoder
-    with torch.inference_mode():
-        one, other = (model(input_ids=torch.tensor([[1, 2, last]])).last_hidden_state[0, :2] for last in (3, 4))
-    assert torch.equal(one, other) == decoder
 
 
 def test_a_model_without_layers_of_pictures_or_with_a_decoder_beside_its_encoder_is_refused(tmp_path: Path) -> None:

@@ -1,13 +1,15 @@
+import hashlib
 import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tokenizers import Tokenizer as FastTokenizer
-from tokenizers.models import BPE, WordLevel
-from tokenizers.pre_tokenizers import ByteLevel, Whitespace
-from tokenizers.trainers import BpeTrainer
-from transformers import AutoTokenizer, PreTrainedTokenizerFast
+from tokenizers.models import BPE, Unigram, WordLevel
+from tokenizers.pre_tokenizers import ByteLevel, Metaspace, Whitespace, WhitespaceSplit
+from tokenizers.processors import TemplateProcessing
+from tokenizers.trainers import BpeTrainer, UnigramTrainer
+from transformers import AutoTokenizer, ByT5Tokenizer, PreTrainedTokenizerFast
 
 from ops.errors import InputError
 from ops.model.load import ModelFacts, read_facts
@@ -28,7 +30,7 @@ def test_the_limit_is_the_models_not_the_tokenizers(tokenizer: Tokenizer) -> Non
     assert tokenizer.limit == 512
     found = tokenizer.encode(["word " * 510, "word " * 511, "word " * 5000])
     assert [len(t.ids) for t in found] == [512, 512, 512]
-    assert [t.cut for t in found] == [False, True, True]
+    assert [t.cut for t in found] == [0, 1, 4490]
     assert tokenizer.decode(found[2].ids)[-1] == "[SEP]"
 
 
@@ -44,12 +46,67 @@ def test_only_what_the_tokenizer_added_is_marked(tokenizer: Tokenizer) -> None:
     found = tokenizer.encode(["a \u2603\U000131d0 b", "say [SEP] or [CLS]"])
     strings = [tokenizer.decode(t.ids) for t in found]
     assert "[UNK]" in strings[0]
-    assert strings[1][2] == "[SEP]"
+    assert strings[1][1:-1] == ["say", "[", "sep", "]", "or", "[", "cl", "##s", "]"]
     for tokens in found:
         assert tokens.added == [1, *[0] * (len(tokens.ids) - 2), 1]
     assert tokenizer.unknown_id in found[0].ids
     assert tokenizer.pad_id == 0
     assert tokenizer.has_cls
+
+
+SPECIAL = ["<pad>", "<unk>", "[CLS]", "</s>", "<|end|>"]
+TYPED = "say </s> or <pad>, [CLS]x<|end|> and <unk> [ s >"
+
+
+def trained(kind: str) -> FastTokenizer:
+    """A tokenizer whose vocabulary has the special tokens as if they were words."""
+    options = {"special_tokens": SPECIAL, "show_progress": False}
+    letters = sorted({*TYPED.replace(" ", "")})
+    if kind == "word-level":
+        words = [*SPECIAL, *letters, "say", "or", "and"]
+        own = FastTokenizer(WordLevel({word: i for i, word in enumerate(words)}, unk_token="<unk>"))
+        own.pre_tokenizer = WhitespaceSplit()
+    elif kind == "bytes":
+        own = FastTokenizer(BPE())
+        own.pre_tokenizer = ByteLevel()
+        own.train_from_iterator([TYPED] * 9, BpeTrainer(**options, initial_alphabet=ByteLevel.alphabet()))
+    else:
+        own = FastTokenizer(Unigram())
+        own.pre_tokenizer = Metaspace() if kind == "unigram" else None
+        own.train_from_iterator([TYPED] * 9, UnigramTrainer(**options, vocab_size=60, unk_token="<unk>"))
+    own.add_special_tokens(SPECIAL)
+    own.post_processor = TemplateProcessing(single="[CLS] $A </s>", special_tokens=[("[CLS]", 2), ("</s>", 3)])
+    return own
+
+
+@pytest.mark.parametrize("kind", ["word-level", "bytes", "unigram", "unigram without words"])
+def test_special_tokens_that_are_typed_are_text(kind: str, facts: ModelFacts, tmp_path: Path) -> None:
+    special = {"pad_token": "<pad>", "unk_token": "<unk>", "cls_token": "[CLS]", "eos_token": "</s>"}
+    own = PreTrainedTokenizerFast(tokenizer_object=trained(kind), **special, extra_special_tokens=["<|end|>"])
+    own.save_pretrained(tmp_path)
+    tokenizer = Tokenizer(replace(facts, path=str(tmp_path)))
+    (found,) = tokenizer.encode([TYPED])
+    assert (found.ids[0], found.ids[-1]) == (2, 3)
+    assert found.added == [1, *[0] * (len(found.ids) - 2), 1]
+    assert not {*found.ids[1:-1]} & ({0, 2, 3, 4} if kind == "word-level" else {*range(5)})
+    (placed,) = tokenizer.encode_with_spans([TYPED])
+    assert placed.tokens == found
+    assert {i for span in placed.spans if span for i in range(*span)} >= {i for i, c in enumerate(TYPED) if c != " "}
+    ((pair, _),) = tokenizer.encode_pairs([TYPED], ["say"])
+    assert sum(id in range(5) and id != 1 for id in pair.ids) == sum(pair.added)
+    assert tokenizer.encode([TYPED]) == [found]
+    rules = AutoTokenizer.from_pretrained(tmp_path).backend_tokenizer
+    rules.no_padding()
+    rules.no_truncation()
+    assert tokenizer.fingerprint == hashlib.sha256(f"512\n{rules.to_str()}".encode()).hexdigest()
+
+
+def test_special_tokens_that_are_typed_are_text_in_slow_tokenizers(facts: ModelFacts, tmp_path: Path) -> None:
+    ByT5Tokenizer().save_pretrained(tmp_path)
+    tokenizer = Tokenizer(replace(facts, path=str(tmp_path)))
+    (found,) = tokenizer.encode(["a</s>"])
+    assert found.ids == [ord(letter) + 3 for letter in "a</s>"] + [1]
+    assert found.added == [0, 0, 0, 0, 0, 1]
 
 
 def test_the_fingerprint_is_of_what_it_does(facts: ModelFacts, tokenizer: Tokenizer) -> None:
@@ -101,7 +158,7 @@ HOSTILE = [
 
 
 def test_spans_are_the_tokenizer_s_own(tokenizer: Tokenizer, facts: ModelFacts) -> None:
-    own = AutoTokenizer.from_pretrained(facts.path)
+    own = AutoTokenizer.from_pretrained(facts.path, split_special_tokens=True)
     placed = tokenizer.encode_with_spans(HOSTILE)
     assert [p.tokens for p in placed] == tokenizer.encode(HOSTILE)
     for text, found in zip(HOSTILE, placed, strict=True):

@@ -24,6 +24,7 @@ from transformers import (
 
 from ops.model.load import ModelFacts, quiet_transformers, read_facts
 from ops.outputs.token_head import TokenHead
+from tests.unit.small_models import save_tokenizer
 
 LAYERS, WIDTH, VOCABULARY, INNER = 3, 24, 60, 32
 _SMALL: dict[str, Any] = {
@@ -90,6 +91,7 @@ def saved(kind: str, folder: Path) -> tuple[Any, ModelFacts]:
     model = whole(kind)
     with quiet_transformers():
         model.save_pretrained(folder)
+    save_tokenizer(folder, VOCABULARY)
     return model, read_facts(str(folder))
 
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 from ops.sources.presets import PRESETS
-from tests.unit.hub import COMMIT
+from tests.unit.hub import COMMIT, Hub
 
 ROOT = Path(__file__).parent.parent.parent.parent
 
@@ -83,3 +84,26 @@ def test_sources_on_a_hub(hub: tuple[dict[str, str], Path, list[str]]) -> None:
     pinned = f"/api/datasets/{PRESETS['imdb'].hub}/revision/{PRESETS['imdb'].revision}"
     assert any(path.startswith(pinned) for path in asked)
     assert any("/org/notes/revision/refs%2Fconvert%2Fparquet" in path for path in asked)
+
+
+WITHOUT_PAUSES = """
+from ops.sources import hub_spec
+hub_spec.PAUSE_S = 0
+"""
+
+
+def test_broken_connections_are_made_again_while_a_dataset_is_opened(
+    hub: tuple[dict[str, str], Path, list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    variables, root, asked = hub
+    _put(root / "org" / "notes" / "data" / "train.parquet", pa.table({"text": ["One note.", "Another note."]}))
+    broken: set[str] = set()
+    monkeypatch.setattr(Hub, "broken", broken)
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_PAUSES + READ, "hf:org/notes"],
+        cwd=ROOT, env={**os.environ, **variables}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    [(revision, pieces, _, rows)] = json.loads(done.stdout).values()
+    assert (revision, pieces, [row[0] for row in rows]) == (COMMIT, 1, ["One note.", "Another note."])
+    assert done.stderr.count("the connection to the Hugging Face hub broke") >= 2
+    assert broken == set(asked)

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ops.sources.pieces import missing_column, pieces, read_piece
+from ops.sources.pieces import missing_column, pieces, read_piece, source_fingerprint
 from ops.sources.rows import Row
 from ops.sources.source_format import Source
 from ops.sources.spec import parse_source
@@ -39,6 +39,38 @@ def test_the_columns_that_there_are_are_those_of_the_rows(folder: Path, names: s
     # What is text, a document or no scalar is no metadata.
     for column in ("text", "doc_id", "list", "bytes"):
         assert missing_column([source], column) == found
+
+
+@pytest.mark.parametrize(
+    ("suffix", "content"),
+    [
+        ("txt", "One.\n"),
+        ("csv", "text,day\nOne.,\nTwo.,Monday\n"),
+        ("jsonl", '{"text": "One."}\n{"text": "Two.", "day": "Monday"}\n'),
+        ("parquet", ""),
+    ],
+)
+def test_keys_in_the_names_of_folders_are_metadata(tmp_path: Path, suffix: str, content: str) -> None:
+    for lang in ("en", "de"):
+        path = tmp_path / f"lang={lang}" / "day=1%2F2" / "none=__HIVE_DEFAULT_PARTITION__" / f"part.{suffix}"
+        path.parent.mkdir(parents=True)
+        path.write_text(content)
+        if suffix == "parquet":
+            pq.write_table(pa.table({"text": ["One.", "Two."], "day": [None, "Monday"]}), path)
+    source = parse_source(f"{tmp_path}/lang=*/**/*.{suffix}")
+    rows = [row for piece in pieces(source) for row in read_piece(piece)]
+    # A value in the file itself comes before that of a folder.
+    days = ["1/2"] if suffix == "txt" else ["1/2", "Monday"]
+    assert [row.meta for row in rows if isinstance(row, Row)] == [
+        {"lang": lang, "day": day} for lang in ("de", "en") for day in days
+    ]
+    assert missing_column([source], "lang") is None
+    if suffix != "jsonl":
+        assert sorted(missing_column([source], "none") or []) == ["day", "lang"]
+    (tmp_path / "lang=de").rename(tmp_path / "lang=fr")
+    names = ("lang=en", "lang=fr")
+    one, other = (source_fingerprint(parse_source(f"{tmp_path}/{name}/**/*.{suffix}")) for name in names)
+    assert one != other
 
 
 def test_another_column_holds_the_text(folder: Path) -> None:

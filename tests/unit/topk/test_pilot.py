@@ -16,11 +16,12 @@ EDGES = np.arange(12, dtype=np.float32).reshape(3, 4)
 @pytest.mark.parametrize(("equal_lengths", "gpu"), [(False, None), (True, "NVIDIA H100 (9.0)")])
 def test_a_file_gives_back_the_pilot(tmp_path: Path, equal_lengths: bool, gpu: str | None) -> None:
     store = Store(str(tmp_path))
-    Pilot(EDGES, Neurons((1, 2)), equal_lengths, gpu).write(store, "p/pilot.parquet", {b"mine": b"1"})
+    Pilot(EDGES, Neurons((1, 2)), equal_lengths, gpu, excess=2.5).write(store, "p/pilot.parquet", {b"mine": b"1"})
     assert pq.read_schema(tmp_path / "p/pilot.parquet").metadata[b"mine"] == b"1"
     found = Pilot.read(store, "p/pilot.parquet")
     np.testing.assert_array_equal(found.edges, EDGES)
     assert (found.neurons, found.equal_lengths, found.gpu) == (Neurons((1, 2)), equal_lengths, gpu)
+    assert found.excess == 2.5
 
 
 def test_an_old_file_that_says_nothing_of_lengths_needs_no_equal_ones(tmp_path: Path) -> None:

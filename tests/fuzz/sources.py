@@ -1,0 +1,136 @@
+"""Sources from a dozen generators, in every format: ordinary sentences, and what no reader hopes for."""
+
+import csv
+import gzip
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+Rows = list[dict[str, Any]]
+
+NOUNS = ("cat", "dog", "bird", "horse", "teacher", "doctor", "child", "river", "car", "old man", "woman", "London")
+VERBS = ("sees", "likes", "takes", "leaves", "their", "than", "then", "there", "two", "too", "to", "it's", "you're")
+PLACES = ("in the house", "on the mat", "near the river", "at school", "of the city", "with a friend", "to two banks")
+COLUMNS = ("topic", "text", "doc_id", "language", "key", "answer")  # of ordinary rows
+SCRIPTS = (
+    "これは猫です。犬も好きです。", "Это кошка. Это собака.", "هذه قطة وهذا كلب.", "यह एक बिल्ली है।", "זה חתול.",
+    "고양이가 집에 있다.", "Straße, naïve, Ærøskøbing",
+)  # fmt: skip
+ODD = (
+    "", " ", "\t", "a", ".", "x" * 3_000, "word " * 900, "<b>bold</b> <script>alert(1)</script> &amp;", "😀 👩‍👩‍👧‍👦",
+    "\x1b[31mred\x1b[0m", "null\0byte", "\u202eright to left", "zero\u200bwidth\u200dhere", "e\u0301" * 40, "\ufeffBOM",
+    "((((", "-LRB- -RRB- (NP (NN x))", "1 2 3 4 5 6 7 8 9", "...", "http://a.b/c?d=e#f", "C:\\x\\y", "\ufffd", "=1+1",
+    "[CLS] [SEP] [MASK] [PAD]", "<s> </s> <|endoftext|>", '"quoted"', "'", "a\u2028b\u2029c", "line\rreturn",
+)  # fmt: skip
+NAMES = ("a", "b c", "-a", "a#b", "a?b", "a%20b", "é", "a=b", "a:b", "a,b", "a[1]", "a*", "😀", ".hidden", "a\nb",
+         "x" * 200, "a'b", 'a"b', "a$b", "run", "~")  # fmt: skip
+DAMAGES = ("cut", "flip", "drop", "insert", "repeat")
+
+
+def ordinary(rng: Random, count: int) -> Rows:
+    """Return rows of English sentences that share many words, with columns such as labels and languages."""
+    rows = []
+    for i in range(count):
+        words = ["The", rng.choice(NOUNS), rng.choice(VERBS), "the", rng.choice(NOUNS), rng.choice(PLACES)]
+        words += ["and", "the", rng.choice(NOUNS), str(rng.randrange(40))] if rng.random() < 0.4 else []
+        text = " ".join(words) + rng.choice((".", ".", "!", "?", ";", " ..."))
+        values = ("abc"[i // 3 % 3], text, f"d{i // 3}", ("en", "xx")[i % 2], f"k{i // 2}", rng.choice(("yes", "no")))
+        rows.append(dict(zip(COLUMNS, values, strict=True)))
+    return rows
+
+
+def _texts(make: Callable[[Random, int, str], str]) -> Callable[[Random, Rows], Rows]:
+    return lambda rng, rows: [{**row, "text": make(rng, i, row["text"])} for i, row in enumerate(rows)]
+
+
+def _odd_column(rng: Random, rows: Rows) -> Rows:
+    column, value = rng.choice(COLUMNS), rng.choice((None, 3, 2.5, True, "", " ", "x" * 300, "é\n", "NaN"))
+    return [{**row, column: value} for row in rows]
+
+
+def _no_column(rng: Random, rows: Rows) -> Rows:
+    gone = rng.choice(COLUMNS)
+    return [{name: value for name, value in row.items() if name != gone} for row in rows]
+
+
+GENERATORS: tuple[Callable[[Random, Rows], Rows], ...] = (
+    lambda rng, rows: rows,
+    lambda rng, rows: [rows[0]] * len(rows),
+    lambda rng, rows: rows[: rng.choice((0, 1, 1, 2, 3, 5))],
+    lambda rng, rows: [{**row, "doc_id": "one", "topic": "same"} for row in rows],
+    _odd_column,
+    _no_column,
+    _texts(lambda rng, i, text: rng.choice(ODD) if rng.random() < 0.4 else text),
+    _texts(lambda rng, i, text: rng.choice(ODD)),
+    _texts(lambda rng, i, text: f"{rng.choice(SCRIPTS)} {i}"),
+    _texts(lambda rng, i, text: rng.choice(NOUNS)),
+    _texts(lambda rng, i, text: " ".join([text] * 60) if i % 5 == 0 else text),
+    _texts(lambda rng, i, text: f"{text} {text}"),
+)
+
+
+def _text(rows: Rows) -> bytes:
+    return "".join(f"{row.get('text')}\n" for row in rows).encode("utf-8", "surrogatepass")
+
+
+def _jsonl(rows: Rows) -> bytes:
+    return "".join(json.dumps(row, ensure_ascii=i % 2 == 0) + "\n" for i, row in enumerate(rows)).encode()
+
+
+def _csv(rows: Rows) -> bytes:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]) if rows else ["text"])
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue().encode()
+
+
+def _parquet(rows: Rows) -> bytes:
+    stream = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(rows, None if rows else pa.schema([("text", "string")])), stream, 7)
+    return stream.getvalue()
+
+
+FORMATS: dict[str, Callable[[Rows], bytes]] = {
+    ".txt": _text,
+    ".jsonl": _jsonl,
+    ".csv": _csv,
+    ".parquet": _parquet,
+    ".txt.gz": lambda rows: gzip.compress(_text(rows), mtime=0),
+    ".csv.gz": lambda rows: gzip.compress(_csv(rows), mtime=0),
+    ".jsonl.zst": lambda rows: bytes(pa.compress(_jsonl(rows), codec="zstd", asbytes=True)),
+}
+
+
+def damaged(data: bytes, share: float, how: str, filler: bytes) -> bytes:
+    """Return bytes that are damaged, in one of the ways of `DAMAGES`, behind this share of them."""
+    at = min(int(share * len(data)), max(len(data) - 1, 0))
+    rest = data[at:]
+    flipped = bytes(a ^ b for a, b in zip(rest, filler, strict=False)) + rest[len(filler) :]
+    ways = (b"", flipped, rest[len(filler) :], filler + rest, rest[:40] + rest)
+    return data[:at] + dict(zip(DAMAGES, ways, strict=True))[how]
+
+
+def draw_source(rng: Random, folder: Path, hostile: float = 0.5) -> str:
+    """Write a source into a folder, and return its name as for --corpus; `hostile` is the share of odd ones."""
+    odd = rng.random() < hostile
+    rows = rng.choice(GENERATORS if odd else GENERATORS[:1])(rng, ordinary(rng, rng.choice((25, 60, 60, 110))))
+    suffix = rng.choice((*FORMATS, ".jsonl", ".jsonl"))
+    data = FORMATS[suffix](rows)
+    if odd and rng.random() < 0.25:
+        data = damaged(data, rng.random(), rng.choice(DAMAGES), rng.choice((b"\xff\xfe", b"\0", b'"', b"\r", b"{")))
+    if odd and rng.random() < 0.05:
+        suffix = rng.choice((".xml", "", ".TXT", ".json", ".gz"))
+    file = folder / f"{rng.choice(NAMES) if odd and rng.random() < 0.3 else f'a{rng.randrange(100)}'}{suffix}"
+    file.write_bytes(data)
+    if odd and rng.random() < 0.1:
+        patterns = (folder, f"{folder}/*", f"{folder}/none*.txt", f"{folder}/missing.txt", f"x={folder}")
+        return str(rng.choice((*patterns, "hf:", "nope:x", "/dev/null")))
+    name = rng.choice(("set", "a b", "é", "x/y", "..", "1", "a" * 90) if odd else ("set",))
+    return f"{name}={file}" if rng.random() < 0.2 else str(file)
