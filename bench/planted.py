@@ -230,6 +230,9 @@ def _plant(model: Any, vocabulary: dict[str, int], rng: Generator) -> None:
         for dimension, weight in weights_of.items():
             second.mlp.c_fc.weight[dimension, unit] = weight
         second.mlp.c_fc.bias[unit] = bias
+    for weights in model.parameters():
+        if weights.dim() > 1 and not weights.any():
+            weights[0, 0] = 1e-30  # changes no result; a matrix of zeros is refused as a damaged one
 
 
 def _head(

@@ -32,6 +32,8 @@ def is_decoder(facts: ModelFacts) -> bool:
     try:
         first, texts = trials(facts)
         moved = largest_move(model, texts, first)
+    except InputError:
+        raise
     except Exception as error:
         raise InputError(f"--model {facts.name}: cannot be run ({one_line(error)}); give another model") from error
     if moved < ROUNDING:

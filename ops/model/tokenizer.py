@@ -136,13 +136,14 @@ class Tokenizer:
             first, second, truncation="longest_first", max_length=self.limit, padding=False,
             return_special_tokens_mask=True, return_token_type_ids=True,
         )  # fmt: skip
-        if self._fast is not None:
-            self._fast.enable_truncation(self.limit)  # as it was before the call
         columns = (first, second, found["input_ids"], found["special_tokens_mask"], found["token_type_ids"])
-        return [
+        pairs = [
             (Tokens(ids, added, self._whole_length(a, b) - len(ids) if len(ids) >= self.limit else 0), types)
             for a, b, ids, added, types in zip(*columns, strict=True)
         ]
+        if self._fast is not None:
+            self._fast.enable_truncation(self.limit)  # as it was before the call
+        return pairs
 
     @property
     def filler_id(self) -> int:

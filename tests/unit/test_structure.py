@@ -30,7 +30,7 @@ FLOORS = {
     ),
     "jobs": ({"engine"}, {"stage"}, {"a job"}),
 }
-MOST_FILES_RIGHT_IN_OPS = 12
+MOST_FILES_RIGHT_IN_OPS = 13
 JOB_FOLDERS = {p.name for p in (ROOT / "jobs").iterdir() if list(p.glob("*.py"))} - {"engine", "stage"}
 
 

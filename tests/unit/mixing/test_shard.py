@@ -38,9 +38,11 @@ def scorer(folder: Path, tokenizer: Tokenizer) -> MixingScorer:
 
 @pytest.fixture(scope="module")
 def sentences(tokenizer: Tokenizer) -> list[Tokens]:
-    """Sentences of one token, of some, of 2,000 (cut at the model's 40), and of unknown ones only."""
-    texts = ["Yes", "A cat, a dog and a [MASK] ran.", "word " * 2000, "\u2603 \u2603", "It rained , again ."]
-    return tokenizer.encode(texts)
+    """Sentences of one token, of some, of 2,000 (cut at the model's 40), and of unknown ones only; a bird is masked."""
+    texts = ["Yes", "A cat, a dog and a bird ran.", "word " * 2000, "\u2603 \u2603", "It rained , again ."]
+    tokens = tokenizer.encode(texts)
+    tokens[1].ids[8] = tokenizer.mask_id
+    return tokens
 
 
 def measure(scorer: MixingScorer, tokenizer: Tokenizer, batches: list[list[Tokens]], start: int = 0) -> MixingResult:

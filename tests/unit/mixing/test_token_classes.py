@@ -9,14 +9,18 @@ from ops.model.load import read_facts
 from ops.model.tokenizer import Tokenizer
 
 
-def named(tokenizer: Tokenizer, text: str) -> list[tuple[str, str]]:
+def named(tokenizer: Tokenizer, text: str, instead: dict[str, int] | None = None) -> list[tuple[str, str]]:
+    """Return each token of a text and its class; tokens in `instead` are replaced by other ids first."""
     (tokens,) = tokenizer.encode([text])
-    found = TokenClasses(tokenizer)(np.array(tokens.ids), np.array(tokens.added, bool))
-    return [(tokenizer.decode([i])[0], CLASSES[c]) for i, c in zip(tokens.ids, found, strict=True)]
+    ids = [(instead or {}).get(str(name), i) for name, i in zip(tokenizer.decode(tokens.ids), tokens.ids, strict=True)]
+    found = TokenClasses(tokenizer)(np.array(ids), np.array(tokens.added, bool))
+    return [(tokenizer.decode([i])[0], CLASSES[c]) for i, c in zip(ids, found, strict=True)]
 
 
 def test_the_classes_of_bert() -> None:
-    assert named(Tokenizer(read_facts("sample")), "Well, 3.5 [MASK] here; [SEP] ok.") == [
+    tokenizer = Tokenizer(read_facts("sample"))
+    special = {"blank": tokenizer.mask_id, "end": tokenizer.sep_id}
+    assert named(tokenizer, "Well, 3.5 blank here; end ok.", special) == [
         ("[CLS]", "cls"), ("well", "other"), (",", "punct"), ("3", "other"), (".", "punct"), ("5", "other"),
         ("[MASK]", "mask"), ("here", "other"), (";", "other"), ("[SEP]", "other"), ("ok", "other"), (".", "punct"),
         ("[SEP]", "sep"),

@@ -24,6 +24,7 @@ from ops.model import load
 from ops.model.heads import MASKED_WORD, load_head
 from ops.model.load import SAMPLE_SHA256, load_model, position_limit, read_facts
 from ops.model.loaded_weights import not_finite
+from tests.unit.small_models import save_tokenizer
 
 TINY = {"hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 8, "vocab_size": 30}
 
@@ -186,6 +187,7 @@ def test_a_head_whose_weights_are_not_finite_is_refused(tmp_path: Path) -> None:
     model = AutoModelForMaskedLM.from_config(BertConfig(**TINY))
     torch.nn.init.constant_(model.cls.predictions.transform.dense.bias, torch.nan)
     model.save_pretrained(tmp_path)
+    save_tokenizer(tmp_path, TINY["vocab_size"])
     facts = read_facts(str(tmp_path))
     load_model(facts, "cpu", "float32")
     with pytest.raises(InputError, match=r"not all finite \(cls\.predictions\.transform\.dense\.bias"):

@@ -28,6 +28,7 @@ from transformers import (
 from ops.errors import InputError
 from ops.model.heads import MASKED_WORD, load_head
 from ops.model.load import load_model, read_facts
+from tests.unit.small_models import save_tokenizer
 
 SIZE = {"hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 12, "vocab_size": 30}
 LLAMA = LlamaConfig(**SIZE)
@@ -161,6 +162,7 @@ def test_heads_poolers_tied_weights_and_stale_buffers_stay_welcome(tmp_path: Pat
 
 def test_the_masked_word_head_is_loaded_with_the_same_checks(tmp_path: Path) -> None:
     name = save(tmp_path, BertConfig(**SIZE), AutoModelForMaskedLM)
+    save_tokenizer(tmp_path, SIZE["vocab_size"])
     facts = read_facts(name)
     assert load_head(facts, MASKED_WORD, "cpu", "float32") is not None
     scale = "bert.encoder.layer.0.output.dense.weight_scale"
