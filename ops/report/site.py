@@ -31,7 +31,7 @@ from ops.storage.store import Store
 from ops.topk.activation_sample import LayerSample, sample_of_layer
 from ops.topk.neuron_names import NEURON, parse_pair
 from ops.topk.neurons import read_neurons
-from ops.topk.silent import COLUMNS, SAID, silent_neurons
+from ops.topk.silent import COLUMNS, SAID, heard, silent_neurons
 from ops.topk.unit_names import unit_names
 
 Row = dict[str, Any]
@@ -86,7 +86,7 @@ class Site:
         self.poles = ["top", "bottom"] if topk["identity"]["poles"] == "both" else [topk["identity"]["poles"]]
         self.most_wins = most_wins_of_run(topk, sum(self.widths))
         self.silent = silent_neurons(self._read("neurons", None, columns=COLUMNS))
-        self.scores = self._heard(self._read("scores", None, not self.options["no_scores"]))
+        self.scores = heard(self._read("scores", None, not self.options["no_scores"]), self.silent)
         self.explained = self._explained()
         self._sample = lru_cache(LAYERS_KEPT)(self._sample_of)
 
@@ -94,13 +94,6 @@ class Site:
         self, table: str, where: pc.Expression | None, there: bool = True, columns: list[str] | None = None
     ) -> pa.Table:
         return self.tables.read(table, where, columns) if there else pa.table({})
-
-    def _heard(self, rows: pa.Table) -> pa.Table:
-        """Return the rows of a table of neurons without those of silent neurons."""
-        if not self.silent or not rows.num_rows:
-            return rows
-        pairs = zip(rows["layer"].to_pylist(), rows["unit"].to_pylist(), strict=True)
-        return rows.filter(pa.array([pair not in self.silent for pair in pairs]))
 
     def _explained(self) -> list[Row]:
         columns = ["layer", "unit", "pole", "text", "f1", "f1_low", "f1_high", *CONTROLS]
@@ -122,7 +115,7 @@ class Site:
         chosen = [self.parse(which) for which in named]
         ranked = [(s["layer"], s["unit"]) for s in (*self.explained, *worth)]
         if not self.scores.num_rows:
-            rows = self._heard(self._read("neurons", None, columns=["layer", "unit", "skew"])).to_pylist()
+            rows = heard(self._read("neurons", None, columns=["layer", "unit", "skew"]), self.silent).to_pylist()
             ranked += [(r["layer"], r["unit"]) for r in sorted(rows, key=lambda r: -abs(r["skew"] or 0.0))[:best]]
         return list(dict.fromkeys([*chosen, *list(dict.fromkeys(ranked))[:best]]))
 
@@ -161,7 +154,7 @@ class Site:
             "audit": self._read("audit/neurons", None, self.has_audit, [*pole, "ported", "verdict"]),
         }
         topk = self.complete["topk"]
-        found = {name: self._heard(rows) for name, rows in tables.items()}
+        found = {name: heard(rows, self.silent) for name, rows in tables.items()}
         across = {_key(row): row["verdict"].replace("_", " ") for row in found["audit"].to_pylist()}
         drawn = map_data(found, self.widths, self.poles, self.units.first)
         return {

@@ -13,6 +13,7 @@ from ops.show.text import enumerated, number, wrap
 from ops.show.transfers import COLUMNS, Transfers, among, keys, sum_transfers
 from ops.storage.store import Store
 from ops.storage.tables import read_table
+from ops.topk.silent import read_heard
 
 Facts = dict[str, Any]
 
@@ -76,8 +77,8 @@ def audited_run(
 def read_audited(store: Store) -> AuditedRun:
     """Return the data behind the figures and findings of a finished audit."""
     return audited_run(
-        read_table(store, "explanations", columns=["layer", "unit", "pole", "verdict"]),
-        read_table(store, "audit/neurons", columns=NEURON_COLUMNS),
+        read_heard(store, "explanations", columns=["layer", "unit", "pole", "verdict"]),
+        read_heard(store, "audit/neurons", columns=NEURON_COLUMNS),
         read_table(store, "audit/neurons_controls", columns=["control", *NEURON_COLUMNS]),
         read_table(store, "audit/portability", columns=COLUMNS),
         read_table(store, "audit/portability_controls", columns=["control", *COLUMNS]),

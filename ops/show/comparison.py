@@ -9,6 +9,7 @@ from ops.compare.unit_matches import UNIVERSAL_FROM
 from ops.show.text import interval, number, percent, shorten, wrap
 from ops.storage.store import Store
 from ops.storage.tables import read_table
+from ops.topk.silent import read_heard
 
 Rows = list[dict[str, Any]]
 
@@ -39,7 +40,8 @@ def read_findings(store: Store, tables: Container[str]) -> dict[str, Rows]:
     """Return the rows of the tables behind the findings, by table, as far as the run has them."""
     found: dict[str, Rows] = {table: read_table(store, table).to_pylist() for table in _READ if table in tables}
     if "compare/shift_neurons" in found:
-        found["compare/shift_neurons"].sort(key=lambda row: -row["shift"])
+        neurons = read_heard(store, "compare/shift_neurons").to_pylist()
+        found["compare/shift_neurons"] = sorted(neurons, key=lambda row: -row["shift"])
     return found
 
 

@@ -13,13 +13,13 @@ from jobs.finetune.job import FinetuneConfig
 from jobs.ingest import job as ingest
 from jobs.ingest.job import IngestConfig
 from jobs.meaning.job import MeaningConfig
+from jobs.mine.job import MineConfig
 from jobs.report.job import ReportConfig
-from jobs.stage.again import command, made_anew
+from jobs.stage.again import command
 from jobs.stage.command_line import parse
 from jobs.stage.options import without_ingest
 from jobs.stage.run import Run
 from jobs.topk.job import TopkConfig
-from ops.errors import error_line
 
 CASES: list[tuple[str, Any, dict[str, Any]]] = [
     ("ingest", IngestConfig, {"corpus": ("x y.txt", "n=*.csv", "it's\n$1.txt"), "limit": 5, "near_dedup": 0.8}),
@@ -32,6 +32,7 @@ CASES: list[tuple[str, Any, dict[str, Any]]] = [
     ("finetune", FinetuneConfig, {"label": "-x", "drop_label": ("a", "-b"), "learning_rate": 1e-7, "split_seed": 1}),
     ("compare/groups", CompareConfig, {"part": ("groups",), "group_range": (2, 3), "figure_units": "1:2"}),
     ("meaning/counts", MeaningConfig, {"parts": "counts", "window": 3}),
+    ("mine", MineConfig, {"units": ("1:2", "3:4")}),
 ]
 
 
@@ -67,14 +68,6 @@ def test_the_options_of_ingest_are_of_ingest_alone() -> None:
         "python -m jobs.finetune --out x --model sample --label y"
     )
     assert "limit" not in without_ingest(config)
-
-
-def test_a_long_command_is_not_cut() -> None:
-    corpus = tuple(f"{'folder/' * 40}{i}.txt" for i in range(20))
-    error = made_anew("x" * 300, "ingest", "corpus", "corpus/a is missing", {"corpus": corpus})
-    said = error_line(error)
-    assert said.endswith(" ".join(f"--corpus {path}" for path in corpus))
-    assert said.startswith(f"--out {'x' * 197}...: corpus/a is missing; to rebuild corpus/, run python -m jobs.ingest")
 
 
 def test_hints_name_the_options_of_the_run(small_run: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
