@@ -3,8 +3,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from ops.explain.own_words import OwnWords
+from ops.explain.own_words import OwnWords, WordIndex
 from ops.mine.pattern_kinds import SequenceKind
 from ops.patterns import count_sequences
 from ops.patterns.mine_sequences import mine
@@ -12,6 +14,31 @@ from ops.patterns.sequences import Sequences
 from ops.sentences.mining_view import MiningView
 from ops.statistics.association import signed_g2
 from tests.unit.small_corpus import Sentence, open_corpus
+
+SENTENCES = st.lists(st.lists(st.integers(0, 4), max_size=9), min_size=1, max_size=12)
+PATTERNS = st.lists(st.lists(st.integers(0, 6), min_size=1, max_size=4), max_size=12)
+GAPS = st.one_of(st.none(), st.integers(0, 3))
+
+
+@given(SENTENCES, PATTERNS, GAPS, st.data())
+def test_what_the_index_finds_is_what_the_search_of_all_sentences_finds(
+    sentences: list[list[int]], patterns: list[list[int]], max_gap: int | None, data: st.DataObject
+) -> None:
+    words, wanted = Sequences.from_lists(sentences), Sequences.from_lists(patterns)
+    index = WordIndex(words, 7, max_gap)
+    expected = count_sequences.occurrences(words, wanted, max_gap)
+    found = index.find(wanted)
+    assert found.sentences.tolist() == expected.sentences.tolist()
+    assert found.offsets.tolist() == expected.offsets.tolist()
+    words_of, at_most = index.rarest(wanted)
+    holds = [sum(word in sentence for sentence in sentences) for word in range(7)]
+    assert words_of.tolist() == [min(pattern, key=lambda word: holds[word]) for pattern in patterns]
+    assert at_most.tolist() == [holds[word] for word in words_of]
+    counted = np.array(data.draw(st.lists(st.booleans(), min_size=len(sentences), max_size=len(sentences))))
+    most = np.array(data.draw(st.lists(st.integers(-1, 4), min_size=len(patterns), max_size=len(patterns))), np.int64)
+    counts, exact = index.count(wanted, counted, most), expected.support_within(counted)
+    assert counts[exact <= most].tolist() == exact[exact <= most].tolist()
+    assert (counts[exact > most] > most[exact > most]).all()
 
 
 def language(seed: int, n: int) -> list[list[str]]:
