@@ -36,9 +36,9 @@ from ops.shards import spans
 from ops.show.audit_findings import NEURON_COLUMNS, audited_run
 from ops.show.transfers import COLUMNS as PAIR_COLUMNS
 from ops.storage.store import Store
-from ops.storage.tables import read_table
 from ops.topk.datasets import LEAST_SENTENCES, MOST_DATASETS, Datasets
 from ops.topk.neurons import Neurons, read_neurons
+from ops.topk.silent import read_heard, read_silent
 
 RUN = 10_000  # number of sentences in which one item finds literals
 NEURONS_PER_RANGE = 32
@@ -184,7 +184,7 @@ def _draw(stage: Stage, neurons: pa.Table, ranges: Sequence[Item]) -> list[str]:
     from ops.audit.audit_figures import draw_audit
 
     run = audited_run(
-        read_table(stage.store, "explanations", columns=["layer", "unit", "pole", "verdict"]),
+        read_heard(stage.store, "explanations", columns=["layer", "unit", "pole", "verdict"]),
         neurons,
         _read(stage, "neurons_controls", ranges, ["control", *NEURON_COLUMNS]),
         _read(stage, "portability", ranges, PAIR_COLUMNS),
@@ -268,7 +268,8 @@ class RangeWorker:
             np.asarray(sentences.dataset), list(names), args.datasets.names, args.datasets.sizes
         )
         terms = ExplanationTerms.read(store, args.neurons, pool)
-        controls = Controls.drawn(args.controls, args.neurons, self.chosen, CONTROLLED, args.seed)
+        measured = self.chosen[~read_silent(store, args.neurons)[self.chosen]]
+        controls = Controls.drawn(args.controls, args.neurons, measured, CONTROLLED, args.seed)
         self.neurons = AuditedNeurons(
             store, mining, Literals(pool, mining.text, mining.kinds), rows, matrix, division, terms.of,
             sentences.rows(ids), lru_cache(1)(partial(layer_activations, store)), args.datasets.table, args.winners,

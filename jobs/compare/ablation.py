@@ -28,6 +28,7 @@ from ops.model.tokenizer import Tokenizer
 from ops.schema import schema
 from ops.shards import spans
 from ops.storage.tables import write_part
+from ops.topk.silent import read_silent
 
 NEURONS_PER_BLOCK = 4  # neurons in one item
 SENTENCE_S, ROW_BYTES, FIGURE_BYTES = 0.011, 60, 200_000  # measured with the packaged model on one core
@@ -134,8 +135,9 @@ class AblationWorker:
         of = dict(neuron_columns(args.store, "neurons", ("mean", "std"), args.neurons))
         texts = drawn_texts(args)
         n_tokens = np.array([len(tokens.ids) for tokens in Tokenizer(args.facts).encode(texts)])
+        std = np.where(read_silent(args.store, args.neurons), np.nan, of["std"])
         self.ablator = Ablator(
-            args.facts, args.scoring, args.neurons, of["mean"], of["std"], texts, n_tokens, args.place.token_budget
+            args.facts, args.scoring, args.neurons, of["mean"], std, texts, n_tokens, args.place.token_budget
         )
 
     def __call__(self, item: Item, prepared: Any) -> Item:

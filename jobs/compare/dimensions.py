@@ -75,7 +75,7 @@ class BasisMeasurer:
 
     def __init__(self, args: PartArgs) -> None:
         self.args = args
-        self.bases = Bases(args.store, args.neurons.widths, args.seed)
+        self.bases = Bases(args.store, args.neurons, args.seed)
 
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Measure one basis; basis 0 is the model's own."""

@@ -47,6 +47,7 @@ from ops.shards import spans
 from ops.storage.store import Store
 from ops.storage.tables import part_name
 from ops.topk.neurons import Neurons, parts, read_neurons, set_number
+from ops.topk.silent import read_silent
 
 RUN = 10_000  # number of sentences in which one item finds literals
 WINNERS_PER_RANGE, NEURONS_PER_RANGE = 160_000, (16, 64)
@@ -314,6 +315,7 @@ class RangeWorker:
 
     def __init__(self, args: ExplainArgs, runs: list[Item], blocks: list[Item]) -> None:
         self.args, self.chosen, store = args, args.neurons.named(args.units), args.store
+        measured = self.chosen[~read_silent(store, args.neurons)[self.chosen]]
         runs_found = (
             (from_table(table), notes_of(table)["sentences"])
             for table in read_partials(store, [run_file(item) for item in runs])
@@ -321,7 +323,7 @@ class RangeWorker:
         self.neurons = ExplainedNeurons(
             store, args.mining(draws=True), read_partial(store, POOL), runs_found, read_hubs(read_partial(store, HUBS)),
             read_pairs(store, blocks), args.scored, args.seed, args.literals, args.card_literals,
-            Controls.drawn(args.controls, args.neurons, self.chosen, args.carded, args.seed), args.rotates,
+            Controls.drawn(args.controls, args.neurons, measured, args.carded, args.seed), args.rotates,
         )  # fmt: skip
 
     def __call__(self, item: Item, prepared: Any) -> Item:

@@ -23,7 +23,7 @@ from ops.meaning.confusion_examples import COLUMNS, Quota, Sets, examples_of, fi
 from ops.meaning.confusion_figure import draw_confusion
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
-from ops.schema import schema
+from ops.schema import concatenate, schema
 from ops.storage.side_by_side import LARGE_FILES_AT_ONCE
 from ops.storage.tables import part_name, write_part
 
@@ -124,7 +124,7 @@ def measure_sets(config: MeaningConfig, sets: list[tuple[str, ...]], job: Corpus
     outputs = [output for item in step.items for output in step.outputs(item)]
     measured: list[dict[str, Any]] = []
     tables = [table.replace_schema_metadata(None) for table in with_notes(read_partials(store, outputs), measured)]
-    table = pa.concat_tables(tables).cast(schema(CONFUSION))
+    table = concatenate(CONFUSION, tables).cast(schema(CONFUSION))
     rows = table.to_pylist()
     notes = read_notes(store, job.partials)
     found = np.sum([note["found"] for note in notes], 0).tolist()

@@ -26,7 +26,7 @@ from ops.meaning.hashing_figures import draw_hashing
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
 from ops.sampling import HASHED, draw
-from ops.schema import TABLES, meta_keys, schema
+from ops.schema import TABLES, concatenate, meta_keys, schema
 from ops.storage.side_by_side import LARGE_FILES_AT_ONCE
 from ops.storage.tables import part_name, write_part
 
@@ -183,8 +183,8 @@ def hash_all(config: MeaningConfig, layer: int, drawn: Drawn, job: CorpusPass) -
 
 def _together(name: str, args: HashArgs, outputs: list[Output]) -> pa.Table:
     # A model with at most two units has no codes of two dimensions.
-    tables = [schema(name).empty_table(), *(table.cast(schema(name)) for table in read_partials(args.store, outputs))]
-    return pa.concat_tables(tables).sort_by([(column, "ascending") for column in TABLES[name].order])
+    tables = (table.cast(schema(name)) for table in read_partials(args.store, outputs))
+    return concatenate(name, tables).sort_by([(column, "ascending") for column in TABLES[name].order])
 
 
 def plan(config: MeaningConfig, layer: int, job: CorpusPass, record: DryRun) -> Plan:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from jobs.engine.item import Item
@@ -22,7 +23,8 @@ from ops.sentences.local_copy import open_sentences
 from ops.shards import spans
 from ops.storage.side_by_side import LARGE_FILES_AT_ONCE, side_by_side
 from ops.storage.store import Store
-from ops.topk.neurons import Neurons, read_neurons
+from ops.topk.neurons import Neurons, neuron_and_pole, read_neurons
+from ops.topk.silent import read_silent
 
 # winners of one pole in a range; the fewest and most neurons in a range
 WINNERS_PER_RANGE, NEURONS_PER_RANGE = 160_000, (16, 64)
@@ -257,6 +259,8 @@ class RangeFinisher:
     def __init__(self, args: MineArgs) -> None:
         self.args, self.mining = args, args.open()
         self.tables = RangeTables(self.mining, read_partial(args.store, TOTALS))
+        # Random sets are numbered as if they belonged to further neurons, none of them silent.
+        self.silent = np.append(read_silent(args.store, args.neurons), False)
 
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Write the part of every table for one range."""
@@ -271,7 +275,9 @@ class RangeFinisher:
             if not is_random(self.args, item):
                 range_part(table, item).write(store, rows, self.args.fingerprint)
         if self.args.options["null_sets"]:
-            found = count_findings(kept, self.mining.neurons, winners[0])
+            neuron, _ = neuron_and_pole(winners[0])
+            measured = winners[0][~self.silent[np.minimum(neuron, len(self.mining.neurons))]]
+            found = count_findings(kept, self.mining.neurons, measured)
             write_partial(store, findings_file(item), found, self.args.fingerprint)
         return {"range": item["range"]}
 

@@ -40,11 +40,12 @@ from ops.outputs.tables import check_row, neuron_rows, token_rows
 from ops.outputs.token_effects import random_effects, token_effects
 from ops.outputs.token_head import ENTRIES, Entry, LinearHead, TokenHead
 from ops.outputs.written import Written, written_by
-from ops.schema import schema
+from ops.schema import concatenate, schema
 from ops.shards import Shards, spans
 from ops.storage.store import Store
-from ops.storage.tables import read_table, write_part
+from ops.storage.tables import write_part
 from ops.topk.neurons import NEURONS_PER_PART, Neurons, read_neurons
+from ops.topk.silent import read_heard
 
 UNITS_PER_CHECK = 4  # units in one item
 TABLES = ("outputs/tokens", "outputs/neurons")
@@ -135,8 +136,8 @@ def measure(stage: Stage, args: OutputsArgs) -> dict[str, Any]:
     if args.check:
         checks = check_step(args)
         stage.do(checks)
-        tables = list(read_partials(stage.store, [check_file(item["block"]) for item in checks.items]))
-        table = pa.concat_tables(tables).cast(schema("outputs/checks"))
+        tables = read_partials(stage.store, [check_file(item["block"]) for item in checks.items])
+        table = concatenate("outputs/checks", tables).cast(schema("outputs/checks"))
         write_part(stage.store, "outputs/checks", 0, table.schema, [table], stage.fingerprint)
         counts["checked"], checked = table.num_rows, said_checked(table.to_pylist())
     controls = write_controls(stage, args)
@@ -148,7 +149,7 @@ def write_controls(stage: Stage, args: OutputsArgs) -> pa.Table:
     """Write outputs/controls, which says per layer how peaked the outputs of units and of random directions are."""
     rows: list[dict[str, Any]] = []
     layout = schema("outputs/controls")
-    own = read_table(stage.store, "outputs/neurons", columns=["layer", *MEASURES])
+    own = read_heard(stage.store, "outputs/neurons", columns=["layer", "unit", *MEASURES])
     of = own["layer"].to_numpy()
     for layer in args.layers:
         random = read_partial(stage.store, random_file(layer + 1))

@@ -59,7 +59,8 @@ class Ablator:
     Args:
         facts, options: the model, and how its activations are taken; the site is `hidden`.
         neurons: all neurons.
-        mean, std: the mean and the standard deviation of each neuron over the corpus, `[neurons]`.
+        mean, std: the mean and the standard deviation of each neuron over the corpus, `[neurons]`. A neuron whose
+            standard deviation is 0 or NaN is not among the others.
         texts, n_tokens: the sentences and their numbers of tokens.
         token_budget: the token budget of a batch.
 
@@ -166,22 +167,25 @@ def choose_neurons(
     there are `most`.
 
     Args:
-        properties: each neuron's value of each property, by name, `[neurons]`.
+        properties: each neuron's value of each property, by name, `[neurons]`; neurons with NaN are not chosen.
         neurons: all neurons.
         strongest: maximum number of neurons for each property.
         most: maximum number of distinct neurons in total.
         with_last: whether to include the last layer, which no other neuron follows.
     """
     stop = len(neurons) if with_last else len(neurons) - neurons.widths[-1]
-    order = {name: np.argsort(-values[:stop], kind="stable") for name, values in sorted(properties.items())}
+    order = {
+        name: np.argsort(-values[:stop], kind="stable")[: np.isfinite(values[:stop]).sum()]
+        for name, values in sorted(properties.items())
+    }
     found: dict[str, list[int]] = {name: [] for name in order}
     distinct: set[int] = set()
     for place in range(min(strongest, stop)):
         for name, own in order.items():
-            neuron = int(own[place])
-            if neuron in distinct or len(distinct) < most:
-                distinct.add(neuron)
-                found[name].append(neuron)
+            for neuron in own[place : place + 1].tolist():
+                if neuron in distinct or len(distinct) < most:
+                    distinct.add(neuron)
+                    found[name].append(neuron)
     return {name: own for name, own in found.items() if own}
 
 
@@ -197,7 +201,7 @@ def matched_neurons(
 
     Args:
         neurons: all neurons.
-        std: the standard deviation of each neuron over the corpus, `[neurons]`.
+        std: the standard deviation of each neuron over the corpus, `[neurons]`; neurons with NaN are not drawn.
         chosen: the numbers of the chosen neurons.
         each: number of neurons to draw for each chosen one; a narrow layer may have fewer.
         seed: the run's seed.
@@ -212,7 +216,7 @@ def matched_neurons(
         first, width = sum(neurons.widths[: layer - 1]), neurons.widths[layer - 1]
         order = np.random.default_rng([seed, RANDOM_NEURONS, layer]).permutation(width)
         own = np.arange(first, first + width)
-        own = own[own != neuron]
+        own = own[(own != neuron) & np.isfinite(std[own])]
         ratio = np.abs(logs[own] - logs[neuron])
         nearest = own[np.lexsort((order[own - first], ratio))]
         near = nearest[: max(each, int((ratio <= np.log(LIKE_SPREAD)).sum()))]

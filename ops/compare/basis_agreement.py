@@ -5,22 +5,23 @@ resembles itself in the next layer. If all layers are rotated in the same way, n
 across layers as much as neurons do, the agreement comes from the stream and not from the neurons.
 """
 
-from itertools import combinations
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ops import sampling
-from ops.arrays import Float64s, Floats
+from ops.arrays import Bools, Float64s, Floats
 from ops.compare.activation_vectors import layer_activations, sampled_sentences
-from ops.compare.layer_agreement import correlations, layer_pairs
+from ops.compare.layer_agreement import comparable, correlations
 from ops.penn import tag_class
 from ops.sampling import random_rotation
 from ops.shards import Ids
 from ops.storage.store import Store
 from ops.storage.tables import read_parts
-from ops.topk.neurons import POLES
+from ops.topk.neurons import POLES, Neurons
+from ops.topk.silent import read_silent
 
 WINNERS_SHARE, LEAST_WINNERS = 0.05, 10  # share of the sample's sentences, and minimum number, for a unit and pole
 
@@ -77,12 +78,15 @@ def unit_properties(values: Floats, names: list[str], features: Float64s) -> dic
     return found
 
 
-def basis_agreement(layers: list[Floats], names: list[str], features: Float64s) -> pa.Table:
+def basis_agreement(
+    layers: list[Floats], names: list[str], features: Float64s, silent: Sequence[Bools] = ()
+) -> pa.Table:
     """Return how similar units with the same index are in every pair of layers of equal width, in one basis.
 
     Args:
         layers: the activations of each layer in the basis, `[sentences, units]`.
         names, features: the features' names, and their values for the sentences.
+        silent: which units of each layer are left out, `[units]`; empty if none is.
 
     Returns:
         `property`, `layer_a`, `layer_b`, `correlation`. There is no row for a property and layer if all units of the
@@ -90,16 +94,20 @@ def basis_agreement(layers: list[Floats], names: list[str], features: Float64s) 
     """
     widths = tuple(layer.shape[1] for layer in layers)
     properties = [unit_properties(layer, names, features) for layer in layers]
-    pairs = set(layer_pairs(widths))
+    for of_layer, out in zip(properties, silent, strict=False):
+        for values in of_layer.values():
+            values[out] = np.nan
     rows: dict[str, list[object]] = {"property": [], "layer_a": [], "layer_b": [], "correlation": []}
     for name in sorted(properties[0]):
         for width in sorted(set(widths)):
             numbers = [i + 1 for i, own in enumerate(widths) if own == width]
-            found = correlations(np.stack([properties[n - 1][name] for n in numbers]))
-            for i, j in combinations(range(len(numbers)), 2):
-                if (numbers[i], numbers[j]) in pairs and not np.isnan(found[i, j]):
-                    for column, value in zip(rows, (name, numbers[i], numbers[j], float(found[i, j])), strict=True):
-                        rows[column].append(value)
+            for own, values, pairs in comparable(np.stack([properties[n - 1][name] for n in numbers])):
+                found = correlations(values)
+                for i, j in pairs:
+                    if not np.isnan(found[i, j]):
+                        row = (name, numbers[own[i]], numbers[own[j]], float(found[i, j]))
+                        for column, value in zip(rows, row, strict=True):
+                            rows[column].append(value)
     types = {"property": pa.string(), "layer_a": pa.int16(), "layer_b": pa.int16(), "correlation": pa.float64()}
     return pa.table({column: pa.array(values, types[column]) for column, values in rows.items()})
 
@@ -109,13 +117,14 @@ class Bases:
 
     Args:
         store: the run's folder.
-        widths: number of units of each layer.
+        neurons: the run's neurons.
         seed: the seed of the rotations.
     """
 
-    def __init__(self, store: Store, widths: tuple[int, ...], seed: int) -> None:
-        self.widths, self.seed = widths, seed
-        self.layers = [layer_activations(store, layer) for layer in range(1, len(widths) + 1)]
+    def __init__(self, store: Store, neurons: Neurons, seed: int) -> None:
+        self.widths, self.seed = neurons.widths, seed
+        self.layers = [layer_activations(store, layer) for layer in range(1, len(neurons.widths) + 1)]
+        self.silent = np.split(read_silent(store, neurons), np.cumsum(neurons.widths)[:-1])
         self.names, self.features = sentence_features(store, sampled_sentences(store))
 
     def agreement(self, number: int) -> pa.Table:
@@ -126,4 +135,5 @@ class Bases:
             # One rotation for all layers of the same width, since they share the residual stream's basis.
             turns = {width: random_rotation(width, rng) for width in sorted(set(self.widths))}
             layers = [layer @ turns[layer.shape[1]] for layer in layers]
-        return basis_agreement(layers, self.names, self.features)
+        # No axis of a rotated basis is silent.
+        return basis_agreement(layers, self.names, self.features, () if number else self.silent)

@@ -36,7 +36,7 @@ def draw_dimensions(
 
     Args:
         store: the run's folder.
-        properties: the values of each property by its name, `[neurons]`.
+        properties: the values of each property by its name, `[neurons]`; NaN for a silent neuron.
         widths: number of units of each layer.
         rotated: the table compare/rotated.
         units: first and last unit of the heat maps; narrower layers show their last units.
@@ -54,7 +54,10 @@ def draw_dimensions(
 
 @for_print
 def draw_units(properties: Mapping[str, Float64s], units: tuple[int, int], model: str = "") -> Figure:
-    """Draw properties `[layers, units]` of some units as heat maps, standardised within each layer."""
+    """Draw properties `[layers, units]` of some units as heat maps, standardised within each layer.
+
+    A unit without a value (NaN) stays blank.
+    """
     layers, width = next(iter(properties.values())).shape
     span = units[1] - units[0] + 1
     first = min(units[0], max(width - span, 0))
@@ -62,7 +65,7 @@ def draw_units(properties: Mapping[str, Float64s], units: tuple[int, int], model
     figure = Figure(figsize=(PAGE, 0.8 + len(properties) * (0.5 + 0.14 * layers)), layout="constrained")
     rows = figure.subplots(len(properties), 1, sharex=True, squeeze=False)[:, 0]
     for panel, (name, values) in zip(rows, properties.items(), strict=True):
-        scores = standard_scores(values)[:, first:stop] * np.sqrt(width)
+        scores = standard_scores(values)[:, first:stop] * np.sqrt(np.isfinite(values).sum(1, keepdims=True))
         image = panel.imshow(
             scores,
             origin="lower",

@@ -14,7 +14,8 @@ from ops import sampling
 from ops.arrays import Floats, Int64s
 from ops.schema import schema
 from ops.storage.store import Store
-from ops.storage.tables import read_parts, read_table
+from ops.storage.tables import read_parts
+from ops.topk.silent import read_heard
 
 MOST_AT_ONCE = 20_000  # maximum number of distinct points; with more, k-means uses mini-batches
 STARTS = 3  # number of starts of k-means; the best result is used
@@ -23,9 +24,9 @@ STARTS = 3  # number of starts of k-means; the best result is used
 def draw_winners(store: Store, layer: int, most: int, seed: int) -> pa.Table:
     """Draw at most `most` of a layer's winners, and return their sentences: `sent_id`, ascending, and `times`.
 
-    `times` is how often each sentence was drawn.
+    `times` is how often each sentence was drawn. Winners of silent neurons are not drawn.
     """
-    winners = read_table(store, "topk", pc.field("layer") == layer, ["sent_id"])["sent_id"].to_numpy()
+    winners = read_heard(store, "topk", pc.field("layer") == layer, ["layer", "unit", "sent_id"])["sent_id"].to_numpy()
     rng = np.random.default_rng([seed, sampling.DIVERSITY, layer])
     drawn = rng.choice(winners, min(most, len(winners)), replace=False)
     sent_id, times = np.unique(drawn, return_counts=True)

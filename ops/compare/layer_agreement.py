@@ -1,13 +1,13 @@
 """How similar units with the same index are in different layers, compared with permuted units (Oba 2021, Figure 2)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from ops.arrays import Float64s
+from ops.arrays import Float64s, Int64s
 from ops.schema import schema
 from ops.statistics.false_discovery import q_values
 
@@ -16,20 +16,32 @@ Pairs = list[tuple[int, int]]
 _AT_ONCE = 16  # number of permutations processed at once
 
 
-def layer_pairs(widths: tuple[int, ...]) -> Pairs:
-    """Return the pairs of layers (from 1) of equal width, the earlier layer first.
+def comparable(values: Float64s) -> Iterator[tuple[Int64s, Float64s, Pairs]]:
+    """Yield layers whose values `[layers, units]` are known for the same units, with these units' values and the pairs.
 
-    Units of layers of different widths do not correspond.
+    A pair of layers is compared over the units with a value in both layers, and is yielded once. Layers are indices
+    into `values`, ascending; pairs are indices into these layers.
     """
-    numbers = range(1, len(widths) + 1)
-    return [(a, b) for a, b in combinations(numbers, 2) if widths[a - 1] == widths[b - 1] > 1]
+    known, pairs_of = np.isfinite(values), dict[bytes, Pairs]()
+    for a, b in combinations(range(len(values)), 2):
+        pairs_of.setdefault((known[a] & known[b]).tobytes(), []).append((a, b))
+    for units, pairs in pairs_of.items():
+        layers, taken = np.unique(pairs), np.flatnonzero(np.frombuffer(units, np.bool_))
+        if len(taken) > 1:
+            place = {layer: i for i, layer in enumerate(layers.tolist())}
+            yield layers, values[np.ix_(layers, taken)], [(place[a], place[b]) for a, b in pairs]
 
 
 def standard_scores(values: Float64s) -> Float64s:
-    """Scale values `[layers, units]` to mean 0 and length 1 in each layer; NaN in a layer with only equal values."""
-    centred = values - values.mean(1, keepdims=True)
+    """Scale values `[layers, units]` to mean 0 and length 1 in each layer; NaN in a layer with only equal values.
+
+    A unit without a value (NaN) has no score.
+    """
+    known = np.isfinite(values)
+    some = np.where(known, values, 0.0)
+    centred = np.where(known, values - some.sum(1, keepdims=True) / np.maximum(known.sum(1, keepdims=True), 1), 0.0)
     length = np.linalg.norm(centred, axis=1, keepdims=True)
-    alike = length <= 1e-12 * np.abs(values).max(initial=0.0) * np.sqrt(values.shape[1])
+    alike = ~known | (length <= 1e-12 * np.abs(some).max(initial=0.0) * np.sqrt(values.shape[1]))
     return np.asarray(np.where(alike, np.nan, centred / np.where(alike, 1.0, length)))
 
 
@@ -67,34 +79,36 @@ def dimension_rows(
     """Return the rows of `compare/dimensions`.
 
     Args:
-        properties: for each property's name, a value for each neuron, `[neurons]`, layer by layer; NaN in a layer
-            without values.
+        properties: for each property's name, a value for each neuron, `[neurons]`, layer by layer; NaN for a neuron
+            without a value.
         widths: number of units of each layer.
         permutations: number of permutations for the null distribution.
         seed: the seed of the permutations, which are the same for every property.
 
     Returns:
-        A row for every property and every pair of layers of equal width in which the property varies.
+        A row for every property and every pair of layers of equal width in which the property varies, over the units
+        with a value in both layers.
     """
     rows: dict[str, list[Any]] = {name: [] for name in schema("compare/dimensions").names if name != "q_value"}
     starts = np.cumsum([0, *widths])
     for name in sorted(properties):
         for width in sorted(set(widths)):
             layers = [i for i, own in enumerate(widths) if own == width]
-            if width < 2 or len(layers) < 2:
+            if len(layers) < 2:
                 continue
-            values = np.stack([properties[name][starts[i] : starts[i] + width] for i in layers])
-            found = correlations(values)
-            null = permuted_correlations(values, permutations, np.random.default_rng(seed))
-            low, high = np.quantile(null, (0.025, 0.975), axis=0)  # NaN if a property does not vary in a layer
-            beyond = (np.abs(null) >= np.abs(found) - 1e-12).sum(0)
-            for a, b in combinations(range(len(layers)), 2):
-                if np.isnan(found[a, b]):
-                    continue
-                pair = (layers[a] + 1, layers[b] + 1)
-                measured = (found[a, b], low[a, b], high[a, b], (1 + beyond[a, b]) / (1 + permutations))
-                for column, value in zip(rows, (name, *pair, *measured), strict=True):
-                    rows[column].append(value)
+            every = np.stack([properties[name][starts[i] : starts[i] + width] for i in layers])
+            for own, values, pairs in comparable(every):
+                found = correlations(values)
+                null = permuted_correlations(values, permutations, np.random.default_rng(seed))
+                low, high = np.quantile(null, (0.025, 0.975), axis=0)  # NaN if a property does not vary in a layer
+                beyond = (np.abs(null) >= np.abs(found) - 1e-12).sum(0)
+                for a, b in pairs:
+                    if np.isnan(found[a, b]):
+                        continue
+                    pair = (layers[own[a]] + 1, layers[own[b]] + 1)
+                    measured = (found[a, b], low[a, b], high[a, b], (1 + beyond[a, b]) / (1 + permutations))
+                    for column, value in zip(rows, (name, *pair, *measured), strict=True):
+                        rows[column].append(value)
     rows["q_value"] = q_values(rows["p_value"]).tolist()
     table = pa.table(rows).cast(schema("compare/dimensions"))
     return table.sort_by([(column, "ascending") for column in ("property", "layer_a", "layer_b")])

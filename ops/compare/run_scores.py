@@ -12,8 +12,7 @@ from ops.arrays import Bools, Float64s, Int64s
 from ops.schema import schema
 from ops.statistics.cluster_bootstrap import draw_clusters, percentile_interval
 from ops.storage.store import Store
-from ops.storage.tables import read_table
-from ops.topk.silent import COLUMNS, silent_neurons
+from ops.topk.silent import read_heard
 
 TABLE = "compare/runs"
 QUANTILE = 0.95  # quantile of the control; `share_above` is the share of values above it
@@ -93,13 +92,9 @@ def read_values(store: Store, table: str, poles: tuple[str, ...], layers: tuple[
 
     Silent neurons, other poles and other layers are skipped, as are measures whose columns the table lacks.
     """
-    rows = read_table(store, table, pc.field("pole").isin(list(poles)) & pc.field("layer").isin(list(layers)))
+    rows = read_heard(store, table, pc.field("pole").isin(list(poles)) & pc.field("layer").isin(list(layers)))
     layer = rows["layer"].to_numpy().astype(np.int64)
     neuron = layer * _UNITS_PER_LAYER + rows["unit"].to_numpy()
-    silent = np.array(
-        [a * _UNITS_PER_LAYER + b for a, b in silent_neurons(read_table(store, "neurons", None, COLUMNS))]
-    )
-    heard = ~np.isin(neuron, silent)
     first = np.zeros(len(neuron), bool)
     first[np.unique(neuron, return_index=True)[1]] = True
     found = {}
@@ -109,13 +104,13 @@ def read_values(store: Store, table: str, poles: tuple[str, ...], layers: tuple[
             continue
         numbers = [pc.fill_null(rows[column].cast(pa.float64()), np.nan).to_numpy() for column in columns]
         value = numbers[0] - numbers[1] if measure.minus else numbers[0]
-        kept = heard & np.isfinite(value) & (first if measure.of_neuron else True)
+        kept = np.isfinite(value) & (first if measure.of_neuron else True)
         found[measure.name] = Values(layer, neuron, value).where(kept)
     if VERDICT in rows.column_names:
         verdicts = np.array(rows[VERDICT].to_pylist(), dtype=object)
         for verdict in sorted(set(verdicts.tolist())):
             given = (verdicts == verdict).astype(np.float64)
-            found[f"{VERDICT} {verdict}"] = Values(layer, neuron, given).where(heard)
+            found[f"{VERDICT} {verdict}"] = Values(layer, neuron, given)
     return found
 
 

@@ -7,10 +7,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ops.arrays import Float64s, Int64s
+from ops.arrays import Bools, Float64s, Int64s
 from ops.storage.store import Store
 from ops.storage.tables import read_parts
 from ops.topk.neurons import Neurons
+from ops.topk.silent import read_silent
 
 _OF_NEURONS = (
     "mean",
@@ -31,16 +32,18 @@ def scalar_properties(store: Store, neurons: Neurons) -> dict[str, Float64s]:
     """Return all scalar properties of `neurons/`, `means/`, `scores/` and `profiles/` by name, `[neurons]` float64.
 
     A name consists of the table, the property and, if there is one, the pole: `neurons:skew`,
-    `means:words_per_sentence:top`, `scores:auc:bottom`, `profiles:dataset=news:top` (a share). A property that is null
-    for some neuron is skipped. Of `profiles/`, only values that at least half of all neurons have are used. A neuron
-    without such a value gets the share 0, even if `mine` omitted the value only because it is rare (`min_count`).
+    `means:words_per_sentence:top`, `scores:auc:bottom`, `profiles:dataset=news:top` (a share). Silent neurons have NaN.
+    A property that is null for some other neuron is skipped. Of `profiles/`, only values that at least half of these
+    other neurons have are used. A neuron without such a value gets the share 0, even if `mine` omitted the value only
+    because it is rare (`min_count`).
     """
+    heard = ~read_silent(store, neurons)
     found = {f"neurons:{name}": values for name, values in neuron_columns(store, "neurons", _OF_NEURONS, neurons)}
     for table, keys, columns in (("means", ("property",), ("mean",)), ("scores", (), _OF_SCORES)):
         for name, values in _by_key(store, table, keys, columns, neurons):
             found[f"{table}:{name}"] = values
-    found |= _shares(store, neurons)
-    return {name: values for name, values in found.items() if np.isfinite(values).all()}
+    found |= _shares(store, neurons, heard)
+    return {name: np.where(heard, values, np.nan) for name, values in found.items() if np.isfinite(values[heard]).all()}
 
 
 def _numbers(table: pa.Table, neurons: Neurons) -> Int64s:
@@ -75,13 +78,14 @@ def _by_key(
     yield from found.items()
 
 
-def _shares(store: Store, neurons: Neurons) -> dict[str, Float64s]:
+def _shares(store: Store, neurons: Neurons, heard: Bools) -> dict[str, Float64s]:
     keys = ["property", "value", "pole"]
     counts: Counter[tuple[str, ...]] = Counter()
-    for part in read_parts(store, "profiles", [*keys, "count"]):
-        there = part.filter(pc.greater(part["count"], 0)).group_by(keys).aggregate([("count", "count")])
+    for part in read_parts(store, "profiles", ["layer", "unit", *keys, "count"]):
+        own = part.filter(pa.array(heard[_numbers(part, neurons)]))
+        there = own.filter(pc.greater(own["count"], 0)).group_by(keys).aggregate([("count", "count")])
         counts.update({(row["property"], row["value"], row["pole"]): row["count_count"] for row in there.to_pylist()})
-    names = [key for key, count in counts.items() if 2 * count >= len(neurons)]
+    names = [key for key, count in counts.items() if 2 * count >= heard.sum()]
     place = {key: i for i, key in enumerate(names)}
     values = np.zeros((len(names), len(neurons)))
     for part in read_parts(store, "profiles", ["layer", "unit", *keys, "share"]):

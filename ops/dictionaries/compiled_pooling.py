@@ -8,13 +8,15 @@ from ops.compiled import compiled
 
 @compiled
 def take_largest(products: Float32s, first: int, values: Float32s, places: Int32s) -> None:
-    """Merge the products of some features into each token's largest products so far; ties keep the earlier feature.
+    """Merge the products of some features into each token's largest products so far.
+
+    Of equal products, those of earlier features are kept.
 
     Args:
         products: the products of the features from `first` on, `[tokens, features]`.
         first: the index of the first of these features.
-        values: the largest products so far, `[tokens, k]`. Each row is a heap whose smallest value is first; an empty
-            slot is -inf.
+        values: the largest products so far, `[tokens, k]`. Each row is a heap whose smallest value is first, and of
+            equal values the latest feature's; an empty slot is -inf.
         places: the features of these products, `[tokens, k]` int32.
     """
     k = values.shape[1]
@@ -28,8 +30,11 @@ def take_largest(products: Float32s, first: int, values: Float32s, places: Int32
                     below = 2 * at + 1
                     if below >= k:
                         break
-                    if below + 1 < k and best[below + 1] < best[below]:
-                        below += 1
+                    other = below + 1
+                    if other < k and (
+                        best[other] < best[below] or (best[other] == best[below] and place[other] > place[below])
+                    ):
+                        below = other
                     if best[below] >= value:
                         break
                     best[at], place[at] = best[below], place[below]

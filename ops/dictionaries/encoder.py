@@ -119,8 +119,8 @@ class Encoder:
         return self._largest(self._input(states)[0])
 
     def _largest(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        k, on_cpu = self.description.k, x.device.type == "cpu"
-        values = torch.full((len(x), k if on_cpu else 0), -torch.inf, device=x.device)
+        on_cpu = x.device.type == "cpu"
+        values = torch.full((len(x), self.description.k), -torch.inf, device=x.device)
         places = torch.zeros(values.shape, dtype=torch.int32 if on_cpu else torch.int64, device=x.device)
         bad = ~torch.isfinite(x).all(1)
         for start in range(0, self.features, PANEL):
@@ -130,12 +130,8 @@ class Encoder:
                 own *= self._norms[start : start + own.shape[1]]
             if on_cpu:
                 take_largest(own.numpy(), start, values.numpy(), places.numpy())
-                continue
-            best, place = own.topk(min(k, own.shape[1]), dim=1)
-            values, places = torch.cat([values, best], 1), torch.cat([places, place + start], 1)
-            if values.shape[1] > k:
-                values, kept = values.topk(k, dim=1)
-                places = places.gather(1, kept)
+            else:
+                values, places = merge_largest(own, start, values, places)
         # The products of a token with a non-finite input cannot be ranked, so its values become NaN.
         return values.relu().masked_fill(bad[:, None], torch.nan), places
 
@@ -150,6 +146,20 @@ class Encoder:
             whole = x.new_zeros(len(x), size + 1)
             whole.scatter_(1, torch.where(here, places - start, size), values)
             yield start, whole[:, :size]
+
+
+def merge_largest(
+    products: torch.Tensor, first: int, values: torch.Tensor, places: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the values and places that `take_largest` writes, from the same arguments, on any device.
+
+    Sorting is stable, so that the earlier of equal products is kept. `Tensor.topk` makes no such promise.
+    """
+    k = values.shape[1]
+    best, place = products.sort(dim=1, descending=True, stable=True)
+    values, places = torch.cat([values, best[:, :k]], 1), torch.cat([places, place[:, :k] + first], 1)
+    values, kept = values.sort(dim=1, descending=True, stable=True)
+    return values[:, :k], places.gather(1, kept[:, :k])
 
 
 def _centred(states: torch.Tensor) -> torch.Tensor:

@@ -18,28 +18,30 @@ class Controls:
 
     Attributes:
         are_fitted: whether any controls are fitted. If so, the controls of the range model are fitted for every unit.
+        measured: numbers of the neurons whose measures are compared with those of the controls, ascending.
         carded: numbers of the neurons for which the controls of the score card are fitted too, ascending.
     """
 
     are_fitted: bool
+    measured: Int64s
     carded: Int64s
 
     @classmethod
-    def drawn(cls, are_fitted: bool, neurons: Neurons, explained: Int64s, size: int, seed: int) -> Self:
-        """Draw `size` of each layer's explained units, or all of them if there are fewer.
+    def drawn(cls, are_fitted: bool, neurons: Neurons, measured: Int64s, size: int, seed: int) -> Self:
+        """Draw `size` of each layer's measured units, or all of them if there are fewer.
 
         Args:
             are_fitted: whether controls are fitted.
             neurons: the run's neurons.
-            explained: numbers of the explained neurons, ascending.
+            measured: numbers of the explained neurons that are not silent, ascending.
             size: number of units to draw from each layer.
             seed: the seed of the draw.
         """
         carded = []
         for layer in neurons.layers:
             first, stop = neurons.span(layer)
-            own = explained[slice(*np.searchsorted(explained, [first, stop]))]
+            own = measured[slice(*np.searchsorted(measured, [first, stop]))]
             if len(own) > size:
                 own = np.sort(np.random.default_rng([seed, CONTROLLED, layer]).choice(own, size, replace=False))
             carded.append(own)
-        return cls(are_fitted, np.concatenate([np.zeros(0, np.int64), *carded]) if are_fitted else explained[:0])
+        return cls(are_fitted, measured, np.concatenate([measured[:0], *carded]) if are_fitted else measured[:0])

@@ -26,7 +26,7 @@ from ops.mine.mining import Mining
 from ops.mine.pattern_kinds import SequenceKind
 from ops.patterns.occurrences import Occurrences
 from ops.patterns.sequences import Sequences
-from ops.schema import TABLES, schema
+from ops.schema import TABLES, concatenate, schema
 from ops.sentences.store import SentenceStore
 from ops.storage.store import Store
 from ops.topk.activation_sample import is_sparse
@@ -132,8 +132,9 @@ class ExplainedNeurons:
 
     def _found(self, numbers: Int64s) -> Iterator[Found]:
         """Yield the sets of winners of some neurons, with the literals that belong to each set alone."""
-        blocks = list(read_sets(self.store, self.mining.neurons, self.mining.sentences, numbers))
-        number, row = (np.concatenate([np.zeros(0, np.int64), *column]) for column in zip(*blocks, strict=True))
+        none = np.zeros(0, np.int64)
+        blocks = [(none, none), *read_sets(self.store, self.mining.neurons, self.mining.sentences, numbers)]
+        number, row = map(np.concatenate, zip(*blocks, strict=True))
         for one in np.unique(number).tolist():
             winners = row[number == one]
             own, names = self._own(one, winners)
@@ -186,7 +187,7 @@ class ExplainedNeurons:
                 "activation": found.activation,
             }
             tables.append(pa.table(columns).cast(layout))
-        return pa.concat_tables([layout.empty_table(), *tables])
+        return concatenate("examples", tables)
 
 
 def _found_at(places: Int64s) -> Occurrences:
@@ -209,7 +210,7 @@ def with_families(rows: pa.Table, neurons: Neurons, pairs: Pairs) -> tuple[pa.Ta
 
 def all_controls(values: pa.Table) -> pa.Table:
     """Return the rows of `explain/controls`, computed from the measures of all neurons and axes."""
-    tables = [schema("explain/controls").empty_table()]
+    tables = []
     for layer in sorted(values["layer"].unique().to_pylist()):
         own = values.filter(pc.equal(values["layer"], layer))
         for basis in BASES:
@@ -220,4 +221,4 @@ def all_controls(values: pa.Table) -> pa.Table:
                     for name in some["measure"].unique().to_pylist()
                 }
                 tables.append(control_rows(layer, basis, model, measures))
-    return pa.concat_tables(tables)
+    return concatenate("explain/controls", tables)

@@ -22,7 +22,7 @@ from ops.explain.verdict import verdict
 from ops.explain.wording import PatternRules, Term, evidence_needed, explanation_text
 from ops.mine.held_out_sets import HeldOutSets
 from ops.sampling import SAMPLE_SETS
-from ops.schema import schema
+from ops.schema import concatenate, schema
 from ops.topk.neurons import POLES, Neurons
 
 EXAMPLES = 3  # example sentences for each literal
@@ -140,7 +140,7 @@ class RangeExplainer:
         return {
             "explanations": _table(rows, pa.schema([schema("explanations").field(name) for name in keys])),
             "explanation_terms": _sorted_terms(_table(terms, schema("explanation_terms"))),
-            "values": pa.concat_tables([VALUES.empty_table(), *values]),
+            "values": concatenate(VALUES, values),
             "negatives": _table(negatives, schema("examples")),
         }
 
@@ -252,9 +252,12 @@ class RangeExplainer:
                 activation = bases["neurons"][:, place]
                 found[neuron] = self._range_columns(sample, models["neurons"], models["shuffled"], place, activation)
             if self.controls.are_fitted:
-                carded = np.isin(own, self.controls.carded)
+                measured, carded = (np.isin(own, some) for some in (self.controls.measured, self.controls.carded))
                 for basis, axes in bases.items():
-                    values += _values(layer, basis, "range", range_measures(models[basis]))
+                    of_all = range_measures(models[basis])
+                    # No axis of a rotation is silent.
+                    kept = {name: of_all[name] if basis == "rotated" else of_all[name][measured] for name in of_all}
+                    values += _values(layer, basis, "range", kept)
                     measures = self._sample_measures(sample, axes[:, carded], basis == "shuffled")
                     values += _values(layer, basis, "winners", measures)
         return found, values

@@ -11,6 +11,7 @@ from ops.mine.baseline_counts import Baseline
 from ops.mine.candidates import Candidates, least_supports, of_kind, read_candidates
 from ops.mine.pattern_kinds import PatternKind
 from ops.mine.sentence_sets import SentenceSets, spans_within
+from ops.schema import concatenate
 from ops.statistics.association import Measures, measures, place_in_group, rank_patterns
 from ops.statistics.design_effect import design_effects
 from ops.statistics.false_discovery import q_values, selected_p_values
@@ -54,7 +55,7 @@ def pattern_rows(
             tables.append(table)
     owner = np.concatenate(owners)
     order = np.argsort(owner, kind="stable")
-    return owner[order], pa.concat_tables(tables).take(order)
+    return owner[order], concatenate("patterns", tables, without=("layer", "unit", "pole")).take(order)
 
 
 def chunks(

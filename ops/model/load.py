@@ -155,7 +155,7 @@ def load_without_weights(name: str, path: str, revision: str, trained: bool = Tr
         InputError: the model cannot be built, its kind is not supported, or its weights do not fit its configuration.
     """
     from transformers import AutoModel
-    from transformers.utils import find_adapter_config_file
+    from transformers.utils.peft_utils import find_adapter_config_file
 
     with quiet_transformers():
         try:

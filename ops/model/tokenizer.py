@@ -97,16 +97,17 @@ class Tokenizer:
         from tokenizers import Regex
         from tokenizers.pre_tokenizers import Sequence, Split
 
-        self._fast.encode_special_tokens = True
-        added = self._fast.get_added_tokens_decoder()
+        fast: Any = self._fast
+        fast.encode_special_tokens = True
+        added = fast.get_added_tokens_decoder()
         special = {number: token.content for number, token in added.items() if token.special and len(token.content) > 1}
         if any(
-            number != self.unknown_id and number in self._fast.encode(content, add_special_tokens=False).ids
+            number != self.unknown_id and number in fast.encode(content, add_special_tokens=False).ids
             for number, content in special.items()
         ):
             typed = "|".join(f"{re.escape(c[0])}(?={re.escape(c[1:])})" for c in special.values())
             split, own = Split(Regex(typed), "isolated"), self._pre_tokenizer
-            self._fast.pre_tokenizer = split if own is None else Sequence([own, split])
+            fast.pre_tokenizer = split if own is None else Sequence([own, split])
 
     def encode(self, texts: list[str]) -> list[Tokens]:
         """Return the tokens of each sentence; sentences are tokenized independently."""

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from ops.outputs.control_rows import said_checked, said_peaked
 from ops.storage.store import Store
 from ops.storage.tables import read_table
+from ops.topk.silent import read_heard
 
 Row = dict[str, Any]
 Rows = list[Row]
@@ -26,8 +27,10 @@ def side_findings(store: Store, tables: Container[str], job: str) -> list[str]:
     said: list[str] = []
     for table, tell, where in _TOLD.get(job, ()):
         if table in tables:
-            columns = ["verdict"] if table == "explanations" else None
-            rows = read_table(store, table, where, columns).to_pylist()
+            if table == "explanations":
+                rows = read_heard(store, table, where, ["layer", "unit", "verdict"]).to_pylist()
+            else:
+                rows = read_table(store, table, where).to_pylist()
             with suppress(KeyError):  # an earlier version's table may lack a column
                 said += tell(rows) if rows else []
     return said

@@ -16,7 +16,7 @@ from ops.report.neuron_page import neuron_context
 from ops.report.overview import map_data, without_folders
 from ops.report.pages import ASSETS, FOLDER, render
 from ops.report.quantiles import quantile_samples
-from ops.report.search_index import STRONGEST, search_index
+from ops.report.search_index import STRONGEST, VERDICT, search_index
 from ops.report.side_pages import SIDE_JOBS, drawings, figures_of, side_context, side_jobs
 from ops.schema import layer_columns
 from ops.show.audited import OWN_PAIRS
@@ -31,7 +31,7 @@ from ops.storage.store import Store
 from ops.topk.activation_sample import LayerSample, sample_of_layer
 from ops.topk.neuron_names import NEURON, parse_pair
 from ops.topk.neurons import read_neurons
-from ops.topk.silent import COLUMNS, SAID, silent_neurons
+from ops.topk.silent import COLUMNS, SAID, heard, silent_neurons
 from ops.topk.unit_names import unit_names
 
 Row = dict[str, Any]
@@ -86,7 +86,7 @@ class Site:
         self.poles = ["top", "bottom"] if topk["identity"]["poles"] == "both" else [topk["identity"]["poles"]]
         self.most_wins = most_wins_of_run(topk, sum(self.widths))
         self.silent = silent_neurons(self._read("neurons", None, columns=COLUMNS))
-        self.scores = self._heard(self._read("scores", None, not self.options["no_scores"]))
+        self.scores = heard(self._read("scores", None, not self.options["no_scores"]), self.silent)
         self.explained = self._explained()
         self._sample = lru_cache(LAYERS_KEPT)(self._sample_of)
 
@@ -94,13 +94,6 @@ class Site:
         self, table: str, where: pc.Expression | None, there: bool = True, columns: list[str] | None = None
     ) -> pa.Table:
         return self.tables.read(table, where, columns) if there else pa.table({})
-
-    def _heard(self, rows: pa.Table) -> pa.Table:
-        """Return the rows of a table of neurons without those of silent neurons."""
-        if not self.silent or not rows.num_rows:
-            return rows
-        pairs = zip(rows["layer"].to_pylist(), rows["unit"].to_pylist(), strict=True)
-        return rows.filter(pa.array([pair not in self.silent for pair in pairs]))
 
     def _explained(self) -> list[Row]:
         columns = ["layer", "unit", "pole", "text", "f1", "f1_low", "f1_high", *CONTROLS]
@@ -122,7 +115,7 @@ class Site:
         chosen = [self.parse(which) for which in named]
         ranked = [(s["layer"], s["unit"]) for s in (*self.explained, *worth)]
         if not self.scores.num_rows:
-            rows = self._heard(self._read("neurons", None, columns=["layer", "unit", "skew"])).to_pylist()
+            rows = heard(self._read("neurons", None, columns=["layer", "unit", "skew"]), self.silent).to_pylist()
             ranked += [(r["layer"], r["unit"]) for r in sorted(rows, key=lambda r: -abs(r["skew"] or 0.0))[:best]]
         return list(dict.fromkeys([*chosen, *list(dict.fromkeys(ranked))[:best]]))
 
@@ -161,7 +154,7 @@ class Site:
             "audit": self._read("audit/neurons", None, self.has_audit, [*pole, "ported", "verdict"]),
         }
         topk = self.complete["topk"]
-        found = {name: self._heard(rows) for name, rows in tables.items()}
+        found = {name: heard(rows, self.silent) for name, rows in tables.items()}
         across = {_key(row): row["verdict"].replace("_", " ") for row in found["audit"].to_pylist()}
         drawn = map_data(found, self.widths, self.poles, self.units.first)
         return {
@@ -310,7 +303,7 @@ class Site:
         """Return the audit's verdicts as terms, such as `verdict:global`, which differ from all words of sentences."""
         columns = ["layer", "unit", "pole", "verdict"]
         found = self._read("audit/neurons", pc.field("verdict") != "none", columns=columns)
-        terms = pc.binary_join_element_wise("verdict:", found["verdict"], "")
+        terms = pc.binary_join_element_wise(VERDICT, found["verdict"], "")
         return found.drop_columns("verdict").append_column("term", terms)
 
     def _terms(self, table: str, where: pc.Expression, term: str, count: str) -> pa.Table:

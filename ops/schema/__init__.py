@@ -1,6 +1,6 @@
 """Every table: its columns with types and meanings, what may be null, and its sort order."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from importlib import import_module
 from pkgutil import iter_modules
 
@@ -15,6 +15,7 @@ __all__ = [
     "Column",
     "TableSpec",
     "activations_schema",
+    "concatenate",
     "group_rows",
     "layer_columns",
     "layer_widths",
@@ -48,6 +49,24 @@ def schema(table: str, keys: Iterable[str] = ()) -> pa.Schema:
         return arrow
     fields = [pa.field(key, STRING) for key in sorted(keys)]
     return arrow.set(place, pa.field("meta", pa.struct(fields), False)) if fields else arrow.remove(place)
+
+
+def concatenate(table: str | pa.Schema, tables: Iterable[pa.Table], without: Container[str] = ()) -> pa.Table:
+    """Return tables one after another; if there are none, an empty table.
+
+    Args:
+        table: the name of the table to which the rows belong, or its schema if it is not in `TABLES`.
+        tables: the tables, all with the same columns.
+        without: names of columns of the table that these rows do not have yet.
+
+    >>> concatenate("topk", [], without=("layer", "unit", "pole")).column_names
+    ['rank', 'activation', 'sent_id']
+    """
+    found = list(tables)
+    if found:
+        return pa.concat_tables(found)
+    layout = schema(table) if isinstance(table, str) else table
+    return pa.schema([field for field in layout if field.name not in without]).empty_table()
 
 
 def meta_keys(found: pa.Schema) -> list[str]:

@@ -46,8 +46,7 @@ class OpenTables:
         """Return a table as a data set; the footers of its files are read only once."""
         with self._lock:
             if table not in self._sets:
-                files = [self.store.path(name) for name in self.store.table_files(table)]
-                self._sets[table] = ds.dataset(files, filesystem=self.store.filesystem, format="parquet")
+                self._sets[table] = self.store.dataset(table)
             return self._sets[table]
 
     def read(self, table: str, where: pc.Expression | None = None, columns: list[str] | None = None) -> pa.Table:

@@ -13,10 +13,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from pyarrow import fs as pafs
 
 from ops.errors import InputError, disk_full, one_line
+from ops.storage.layout import check_layout
 from ops.storage.streams import locate
 
 FINGERPRINT = b"atlas.fingerprint"
@@ -198,10 +200,27 @@ class Store:
         """Open a Parquet file for reading by row groups, with its checksums verified; close it, or use a `with`.
 
         On object storage, adjacent columns are read with one request.
+
+        Raises:
+            InputError: it is in a table's folder, and is not a part of this table.
         """
-        return pq.ParquetFile(
+        file = pq.ParquetFile(
             self.path(name), filesystem=self.filesystem, page_checksum_verification=True, pre_buffer=not self.local
         )
+        try:
+            check_layout(self.path(name), name, file.schema_arrow)
+        except InputError:
+            file.close()
+            raise
+        return file
+
+    def dataset(self, table: str) -> ds.Dataset:
+        """Return a table as a data set, whose first file was checked as `parquet` checks it."""
+        names = self.table_files(table)
+        found = ds.dataset([self.path(name) for name in names], filesystem=self.filesystem, format="parquet")
+        for name in names[:1]:
+            check_layout(self.path(name), name, found.schema)
+        return found
 
     def delete(self, name: str) -> None:
         """Remove a file, or a folder with all its content; do nothing if it does not exist."""
@@ -275,7 +294,7 @@ def is_whole(store: Store, name: str, fingerprint: str, shard: str) -> bool:
             return is_marked(file, fingerprint, shard)
     except FileNotFoundError:
         return False
-    except (OSError, pa.ArrowException) as error:
+    except (OSError, pa.ArrowException, InputError) as error:
         if isinstance(error, OSError) and error.errno in (errno.EACCES, errno.EPERM):
             raise
         return False

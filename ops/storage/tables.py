@@ -5,7 +5,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from ops.schema import SCHEMA_VERSION, group_rows
@@ -87,9 +86,7 @@ def read_table(
     store: Store, table: str, where: pc.Expression | None = None, columns: list[str] | None = None
 ) -> pa.Table:
     """Return the rows of a table that satisfy `where` (None: all rows), in the table's order."""
-    files = [store.path(name) for name in store.table_files(table)]
-    found = ds.dataset(files, filesystem=store.filesystem, format="parquet")
-    return found.to_table(filter=where, columns=columns)
+    return store.dataset(table).to_table(filter=where, columns=columns)
 
 
 def read_rows(store: Store, table: str, where: pc.Expression, columns: list[str] | None = None) -> list[dict[str, Any]]:

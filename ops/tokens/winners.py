@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ops.arrays import Float32s, Int64s
+from ops.schema import concatenate
 from ops.storage.store import Store
 from ops.storage.tables import read_parts
 from ops.topk.neurons import POLES, Neurons, neuron_and_pole, set_number
@@ -43,8 +44,7 @@ def first_winners(store: Store, neurons: Neurons, top: int) -> pa.Table:
         pole = pc.index_in(own["pole"], pa.array(POLES)).to_numpy().astype(np.int64)
         columns = [own["sent_id"], set_number(neuron, pole), own["rank"], own["activation"]]
         found.append(pa.table(columns, names=SCHEMA.names).cast(SCHEMA))
-    whole = pa.concat_tables(found) if found else SCHEMA.empty_table()
-    return whole.sort_by([("sent_id", "ascending"), ("set", "ascending")])
+    return concatenate(SCHEMA, found).sort_by([("sent_id", "ascending"), ("set", "ascending")])
 
 
 def place_winners(wanted: pa.Table, sent_ids: Int64s, neurons: Neurons) -> Winners:

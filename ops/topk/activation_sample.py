@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from ops.arrays import Float32s, Int64s
-from ops.schema import layer_columns, layer_widths
+from ops.schema import concatenate, layer_columns, layer_widths
 from ops.storage.store import Store
 from ops.storage.tables import part_name, read_parts
 from ops.topk.neurons import Neurons, read_neurons
@@ -71,7 +71,8 @@ def read_layer(store: Store, layer: int, neurons: Neurons | None = None) -> Laye
     width = (neurons or read_neurons(store)).width(layer)
     with store.parquet(part_name("activations", 0)) as file:
         names = layer_columns(layer, file.schema_arrow.names)
-    return sample_of_layer(pa.concat_tables(read_parts(store, "activations", names)), layer, width)
+        layout = pa.schema([file.schema_arrow.field(name) for name in names])
+    return sample_of_layer(concatenate(layout, read_parts(store, "activations", names)), layer, width)
 
 
 def is_sparse(store: Store) -> bool:

@@ -1,7 +1,13 @@
-"""Silent units: a weight close to zero silences them, so that their variation is only rounding."""
+"""Silent units: a weight close to zero silences them, so that their variation is only rounding.
+
+Every measure over units excludes them, by `read_silent` for arrays of neurons and by `read_heard` for rows of tables.
+"""
+
+from collections.abc import Collection
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ops.arrays import Bools, Float64s, Floats, Integers
 from ops.storage.store import Store
@@ -58,6 +64,22 @@ def silent_neurons(neurons: pa.Table) -> set[tuple[int, int]]:
     there = Neurons.of_layers(dict(zip(*np.unique_counts(layer), strict=True)))
     silent = is_silent(layer, std, largest_by_layer(layer, low, high, there), there.first)
     return set(zip(layer[silent].tolist(), unit[silent].tolist(), strict=True))
+
+
+def heard(rows: pa.Table, silent: Collection[tuple[int, int]]) -> pa.Table:
+    """Return the rows of a table of units without those of these silent units, given as `silent_neurons` does."""
+    if not silent or not rows.num_rows:
+        return rows
+    layer, unit = (rows[name].to_numpy().astype(np.int64) for name in ("layer", "unit"))
+    return rows.filter(pa.array(~np.isin(layer << 32 | unit, [a << 32 | b for a, b in silent])))
+
+
+def read_heard(
+    store: Store, table: str, where: pc.Expression | None = None, columns: list[str] | None = None
+) -> pa.Table:
+    """Return what `read_table` returns, without the rows of silent units; `columns` include `layer` and `unit`."""
+    silent = silent_neurons(read_table(store, "neurons", columns=COLUMNS))
+    return heard(read_table(store, table, where, columns), silent)
 
 
 def read_silent(store: Store, neurons: Neurons) -> Bools:

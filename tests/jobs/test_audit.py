@@ -4,7 +4,6 @@ import json
 import shutil
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import duckdb
 import numpy as np
@@ -13,8 +12,9 @@ import pytest
 from bench.planted import EVERYWHERE, HERE_AND_THERE, THE_DATASET
 from jobs.audit import job as audit
 from jobs.audit.job import AuditConfig
-from jobs.audit.steps import RangeWorker, audited_datasets
+from jobs.audit.steps import audited_datasets
 from ops.errors import InputError
+from tests.jobs.test_explain import do_item_by_item
 
 TABLES = ("portability", "patterns", "neurons")
 DATASETS = ["first", "second", "third"]
@@ -122,31 +122,14 @@ def again(run: Path, **options: Any) -> None:
     audit.JOB.run(AuditConfig.model_validate({"out": str(run), "workers": 1, **options}))
 
 
-def test_cut_off_amid_the_ranges_it_goes_on_with_the_rest(planted: Path, tmp_path: Path) -> None:
+def test_cut_off_amid_the_ranges_it_goes_on_with_the_rest(
+    planted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As after kill -9: what was committed stays, and the tables are the same in the end."""
     run = tmp_path / "run"
     shutil.copytree(planted, run)
-    done = RangeWorker.__call__
-
-    def stop(self: RangeWorker, item: Any, prepared: Any) -> Any:
-        done(self, item, prepared)
-        raise KeyboardInterrupt
-
-    with (
-        patch("jobs.audit.steps.NEURONS_PER_RANGE", 16),
-        patch.object(RangeWorker, "__call__", stop),
-        pytest.raises(KeyboardInterrupt),
-    ):
-        again(run, redo=True)
-    calls: list[int] = []
-
-    def count(self: RangeWorker, item: Any, prepared: Any) -> Any:
-        calls.append(item["range"])
-        return done(self, item, prepared)
-
-    with patch("jobs.audit.steps.NEURONS_PER_RANGE", 16), patch.object(RangeWorker, "__call__", count):
-        again(run, redo=True)
-    assert calls == [1]
+    monkeypatch.setattr("jobs.audit.steps.NEURONS_PER_RANGE", 16)
+    do_item_by_item(monkeypatch, lambda: again(run, redo=True))
     for table in TABLES:
         assert rows(run, table) == rows(planted, table)
         assert rows(run, f"{table}_controls") == rows(planted, f"{table}_controls")

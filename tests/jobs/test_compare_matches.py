@@ -8,7 +8,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from jobs.compare import job as compare
-from jobs.stage.command_line import parse
 from jobs.stage.run import Run
 from ops.errors import InputError
 from tests.jobs.finished_runs.compare import compare_config
@@ -61,10 +60,3 @@ def test_a_run_that_cannot_be_matched_is_refused_in_one_line(
     for i, (message, change) in enumerate(wrong.items()):
         with pytest.raises(InputError, match=f"^--with .*{message}"):
             compare.JOB.run(config(small_run[0], changed(control_run, tmp_path / str(i), change)))
-
-
-def test_the_option_is_called_with_on_the_command_line_and_in_a_file(tmp_path: Path) -> None:
-    file = tmp_path / "options.yaml"
-    file.write_text("with: runs/b\n")
-    for words in (["--with", "runs/b"], ["--config", str(file)]):
-        assert parse(compare.CompareConfig, "compare", "", ["--out", "runs/a", *words]).with_ == "runs/b"

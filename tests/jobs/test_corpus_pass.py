@@ -14,7 +14,7 @@ from jobs.ingest.job import IngestConfig
 from jobs.stage import corpus_pass, placement, runner
 from jobs.stage.checks import check_pass
 from jobs.stage.corpus_pass import CorpusPass, part_rows, run_pass
-from jobs.stage.dry_run import DryRun, Plan
+from jobs.stage.dry_run import Plan
 from jobs.stage.files import shard_file, write_partial
 from jobs.stage.options import CorpusPassConfig, SampledPassConfig, part_of
 from jobs.stage.placement import Placement, choose_placement
@@ -51,10 +51,6 @@ def config(tmp_path: Path) -> CorpusPassConfig:
 
 class Begun(Exception):
     """Stops a pass once it is begun."""
-
-
-def no_plan(job: CorpusPass, record: DryRun) -> Plan:
-    return Plan([], None, None)
 
 
 def start(config: CorpusPassConfig, per_group: int = 1, **depends_on: Any) -> CorpusPass | None:
@@ -182,7 +178,6 @@ def test_what_does_not_fit_is_refused(
     ("options", "device", "workers", "said"),
     [
         ({"device": "cuda"}, "cuda", None, ""),
-        ({"device": "cuda", "gpus": 8}, "cuda", 8, ""),
         ({"device": "cuda", "gpus": 8, "workers": 2}, "cuda", 2, ""),
         ({"gpus": 3}, "cuda", 3, ""),
         ({}, "cpu", None, "ask for GPUs with --device cuda or --gpus N"),

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from jobs.show.job import ShowConfig
@@ -87,12 +86,6 @@ def test_what_is_no_record_is_refused(tmp_path: Path, text: str) -> None:
     assert (tmp_path / RECORD).read_text(errors="surrogatepass") == text
 
 
-def test_a_folder_in_its_place_is_refused(tmp_path: Path) -> None:
-    (tmp_path / RECORD).mkdir()
-    with pytest.raises(InputError, match=r"run\.json in it is a folder instead of a file"):
-        Run(str(tmp_path))
-
-
 @pytest.mark.parametrize(
     "name", ["../mine/part-00000.parquet", "/etc/part-00000.parquet", "topk/notes.txt", "part-1.parquet"]
 )
@@ -155,13 +148,3 @@ def test_a_column_is_looked_for_in_a_corpus_that_is_as_it_was_written(tmp_path: 
     said = r"corpus/part-00000\.parquet (is not as ingest wrote it|belongs to another run)"
     with pytest.raises(InputError, match=said):
         check_column(Run(str(tmp_path)), "--label", "topic")
-
-
-def test_what_no_damage_explains_is_raised(tmp_path: Path) -> None:
-    do(tmp_path, "ingest")
-
-    def fail(config: ShowConfig) -> None:
-        raise pa.ArrowInvalid("a mistake of ours")
-
-    with pytest.raises(pa.ArrowInvalid, match="a mistake of ours"):
-        main(ShowConfig, "show", "", fail, ["--out", str(tmp_path), "--neuron", "1:1"])

@@ -54,6 +54,20 @@ def features(
     return out, model, folder
 
 
+def test_a_dictionary_whose_features_are_mostly_dead_is_mined_and_explained(
+    features: tuple[Path, Path, Path], source: Path, tmp_path: Path
+) -> None:
+    own = weights("topk", WIDTH, 100)
+    own["b_enc"][:70] = -1e6  # more than a range of neurons
+    folder = write(tmp_path / "sae", "topk", own, f"blocks.{LAYER - 1}.hook_resid_post", k=3)
+    more = {"dictionary": (f"{LAYER}={folder}",), "no_explain": False, "null_sets": 4}
+    run_job.JOB.run(config(tmp_path / "out", source, model=str(features[1]), **more))
+    for table in ("patterns", "profiles", "means", "scores", "explanations"):
+        units = pq.read_table(tmp_path / "out" / table, columns=["unit"])["unit"].to_pylist()
+        assert units, table
+        assert min(units) >= 70, table
+
+
 def test_the_tables_are_of_the_features(features: tuple[Path, Path, Path]) -> None:
     out, _, folder = features
     run = json.loads((out / "run.json").read_text())["stages"]["topk"]

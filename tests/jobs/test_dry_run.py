@@ -123,10 +123,15 @@ def test_of_a_new_run_every_stage_is_described_and_nothing_is_made(
         assert f" {STAGES[stage].tables[0]}/" in said
 
 
-def test_of_a_limited_run_the_later_stages_are_told_by_the_limit(look: Callable[..., str]) -> None:
+def test_of_a_limited_run_the_later_stages_are_told_by_the_limit_and_room_is_required(
+    look: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     said = look("run", limit=70)
     assert "score 2 of 2 shards, 70 of 70 sentences" in said
     assert "about 70 of about 70 sentences in 2 of 2 shards" in said
+    monkeypatch.setattr("ops.storage.store.Store.free_bytes", lambda store: 1_000)
+    with pytest.raises(InputError, match=r"0\.0 GB are free there"):
+        look("topk")
 
 
 def test_of_a_stopped_run_what_is_missing_is_told(
@@ -201,12 +206,6 @@ def test_other_options_are_refused_in_the_same_words(
     assert "k (was 20, is 21)" in str(dry.value)
     assert state(tmp_path / "run") == before
     look("topk", k=21, redo=True, corpus=())
-
-
-def test_what_would_not_fit_is_refused(look: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ops.storage.store.Store.free_bytes", lambda store: 1_000)
-    with pytest.raises(InputError, match=r"0\.0 GB are free there"):
-        look("topk")
 
 
 @pytest.mark.parametrize("job", sorted(JOBS.keys() - {"ingest", "psi", "run"}))

@@ -6,9 +6,9 @@ import runpy
 import shutil
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import duckdb
 import numpy as np
@@ -19,11 +19,11 @@ from bench.planted import PLANTED, write_planted
 from jobs import run as run_job
 from jobs.explain import job as explain
 from jobs.explain.job import ExplainConfig
-from jobs.explain.steps import RangeWorker
 from jobs.run import RunConfig
 from ops.errors import InputError
 from tests.conftest import ROOT
 from tests.jobs.finished_runs.main import config
+from tests.jobs.in_process import InProcess, Stopped
 
 ON, SENTENCES = 60, 1_400
 TABLES = ("explanations", "explanation_terms", "families", "examples", "explain/controls")
@@ -180,31 +180,27 @@ def again(run: Path, **options: Any) -> None:
     explain.JOB.run(ExplainConfig.model_validate({"out": str(run), "workers": 1, **options}))
 
 
-def test_cut_off_amid_the_ranges_it_goes_on_with_the_rest(planted: Path, tmp_path: Path) -> None:
+def do_item_by_item(monkeypatch: pytest.MonkeyPatch, do: Callable[[], None]) -> None:
+    """Do one item of a job and stop it, again and again until the job is done; no item may be done twice."""
+    engine = InProcess()
+    monkeypatch.setattr("jobs.stage.runner.fan_out", engine)
+    for calls in range(60):
+        engine.most = 1
+        with suppress(Stopped):
+            do()
+            assert calls > 1
+            return
+    pytest.fail("finished items are done again")
+
+
+def test_cut_off_amid_the_ranges_it_goes_on_with_the_rest(
+    planted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As after kill -9: what was committed stays, and the tables are the same in the end."""
     run = tmp_path / "run"
     shutil.copytree(planted, run)
-    done = RangeWorker.__call__
-
-    def stop(self: RangeWorker, item: Any, prepared: Any) -> Any:
-        done(self, item, prepared)
-        raise KeyboardInterrupt
-
-    with (
-        patch("jobs.explain.steps.neuron_ranges", halves),
-        patch.object(RangeWorker, "__call__", stop),
-        pytest.raises(KeyboardInterrupt),
-    ):
-        again(run, redo=True)
-    calls: list[int] = []
-
-    def count(self: RangeWorker, item: Any, prepared: Any) -> Any:
-        calls.append(item["range"])
-        return done(self, item, prepared)
-
-    with patch("jobs.explain.steps.neuron_ranges", halves), patch.object(RangeWorker, "__call__", count):
-        again(run, redo=True)
-    assert calls == [1]
+    monkeypatch.setattr("jobs.explain.steps.neuron_ranges", halves)
+    do_item_by_item(monkeypatch, lambda: again(run, redo=True))
     for table in TABLES:
         assert rows(run, table) == rows(planted, table)
 

@@ -16,8 +16,7 @@ from jobs.export import job as export
 from jobs.export.job import ExportConfig
 from jobs.export.written import counts
 from ops.errors import InputError
-from ops.export.manifest import MANIFEST, UNDER_WAY, check_listed
-from ops.storage.store import Store
+from ops.export.manifest import MANIFEST, check_listed
 from tests.conftest import ROOT
 
 FORMATS = ("neuronpedia", "delphi")
@@ -124,34 +123,6 @@ def test_again_writes_nothing_and_other_units_replace_the_files(
     assert files(to) == before
 
 
-@pytest.mark.parametrize("form", FORMATS)
-def test_a_killed_export_is_not_taken_for_finished_and_goes_on(
-    folders: dict[str, Path], explain_run: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
-) -> None:
-    to, real, committed = tmp_path / "to", Store.commit, list[str]()
-
-    def fails(store: Store, name: str, write: Callable[[str], None]) -> None:
-        if name.startswith(UNDER_WAY) and not name.endswith(MANIFEST):
-            committed.append(name)
-            if len(committed) == 4:
-                raise KeyboardInterrupt
-        real(store, name, write)
-
-    monkeypatch.setattr(Store, "commit", fails)
-    with pytest.raises(KeyboardInterrupt):
-        run_export(explain_run[0], to, format=form)
-    assert [p.name for p in to.iterdir()] == [UNDER_WAY]
-    with pytest.raises(InputError, match="the export is not complete"):
-        check_listed(to, "--to to")
-    kept = {p.relative_to(to / UNDER_WAY): p.stat().st_mtime_ns for p in (to / UNDER_WAY).rglob("*") if p.is_file()}
-    del kept[Path(MANIFEST)]
-    assert len(kept) == 3
-    monkeypatch.setattr(Store, "commit", real)
-    run_export(explain_run[0], to, format=form)
-    assert files(to) == files(folders[form])
-    assert {name: (to / name).stat().st_mtime_ns for name in kept} == kept
-
-
 def test_wrong_calls_are_one_line_and_change_nothing(
     folders: dict[str, Path], explain_run: tuple[Path, Path], tmp_path: Path
 ) -> None:
@@ -164,14 +135,9 @@ def test_wrong_calls_are_one_line_and_change_nothing(
         ({"format": "neuronpedia", "context": 8}, "--context: is an option of --format delphi; leave it out"),
         ({"format": "delphi", "name": "mine"}, "--name: is an option of --format neuronpedia; leave it out"),
         ({"format": "neuronpedia", "units": ("9:0",)}, "--units 9:0: there is no such neuron"),
-        ({"format": "delphi", "units": ("one",)}, "--units"),
         ({"format": "neuronpedia", "model_id": "a/b"}, "--model-id a/b: expected up to 100 letters"),
-        ({"format": "neuronpedia", "creator_id": ""}, "--creator-id : expected up to 100 letters"),
         ({"format": "delphi", "to": str(tmp_path / "other")}, "holds other files"),
-        (
-            {"format": "delphi", "to": str(folders["neuronpedia"])},
-            "holds an export in the format neuronpedia, not delphi",
-        ),
+        ({"format": "delphi", "to": str(folders["neuronpedia"])}, "an export in the format neuronpedia, not delphi"),
         ({"format": "hub", "to": str(folders["delphi"])}, "holds an export in the format delphi, not hub"),
     ]
     before = {form: files(folder) for form, folder in folders.items()}
@@ -182,13 +148,6 @@ def test_wrong_calls_are_one_line_and_change_nothing(
     assert {form: files(folder) for form, folder in folders.items()} == before
     assert files(tmp_path) == {"other/mine.txt": b"kept"}
     assert not to.exists()
-
-
-def test_an_unknown_format_is_status_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert export.JOB.main(["--out", "runs/x", "--to", str(tmp_path / "to"), "--format", "parquet"]) == 2
-    [line] = capsys.readouterr().err.splitlines()
-    assert "--format" in line
-    assert "delphi" in line
 
 
 @pytest.fixture
@@ -203,18 +162,15 @@ def change(run: Path, edit: Callable[[dict[str, Any]], object]) -> None:
     (run / "run.json").write_text(json.dumps(record))
 
 
-@pytest.mark.parametrize("form", FORMATS)
-def test_a_run_without_tokens_names_the_job_that_is_missing(copy: Path, tmp_path: Path, form: str) -> None:
-    change(copy, lambda record: record["stages"].pop("tokens"))
-    with pytest.raises(InputError, match=r"token_activations/ is missing.*jobs.tokens"):
-        run_export(copy, tmp_path / "to", format=form)
-    assert not (tmp_path / "to").exists()
-
-
-def test_another_run_is_not_exported_to_the_same_folder(copy: Path, folders: dict[str, Path]) -> None:
+def test_another_run_and_one_without_tokens_are_refused(copy: Path, folders: dict[str, Path], tmp_path: Path) -> None:
     change(copy, lambda record: record["stages"]["topk"].update(fingerprint="0" * 64))
     with pytest.raises(InputError, match="holds an export of another run; name a new folder"):
         run_export(copy, folders["neuronpedia"], format="neuronpedia")
+    change(copy, lambda record: record["stages"].pop("tokens"))
+    for form in FORMATS:
+        with pytest.raises(InputError, match=r"token_activations/ is missing.*jobs.tokens"):
+            run_export(copy, tmp_path / "to", format=form)
+    assert not (tmp_path / "to").exists()
 
 
 @pytest.mark.parametrize("wrong", ["gone", "other", "no model"])

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from jobs.engine.item import Item
 from jobs.explain import job as explain
 from jobs.explain.job import ExplainConfig
 from jobs.show.read import neuron_facts
@@ -21,6 +19,7 @@ from jobs.tokens.job import NEGATIVES, TokensConfig
 from ops.report.site import Site
 from ops.schema import schema
 from ops.tokens.winners import SCHEMA
+from tests.jobs.in_process import InProcess, Stopped
 
 KEY = ("layer", "unit", "pole", "rank", "sent_id")
 
@@ -46,13 +45,8 @@ def test_each_hard_negative_is_read_as_the_model_reads_it(explain_run: tuple[Pat
     texts = {row["sent_id"]: row["text"] for row in read(run, "sentences")}
     model, tokenizer = AutoModel.from_pretrained(folder).eval(), AutoTokenizer.from_pretrained(folder)
     for row, example in zip(rows, chosen, strict=True):
-        given = tokenizer(
-            texts[row["sent_id"]],
-            return_tensors="pt",
-            return_offsets_mapping=True,
-            truncation=True,
-            max_length=40,
-        )
+        own = {"return_tensors": "pt", "return_offsets_mapping": True, "truncation": True, "max_length": 40}
+        given = tokenizer(texts[row["sent_id"]], **own)
         spans = given.pop("offset_mapping")[0].tolist()
         with torch.inference_mode():
             states = model(**given, output_hidden_states=True).hidden_states
@@ -65,10 +59,6 @@ def test_each_hard_negative_is_read_as_the_model_reads_it(explain_run: tuple[Pat
     assert counts["sentences"] == len({row["sent_id"] for row in rows})
 
 
-class Stopped(Exception):
-    """The user's."""
-
-
 def test_a_stopped_job_resumes_and_the_winners_stay(
     copy: Path, explain_run: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -76,21 +66,11 @@ def test_a_stopped_job_resumes_and_the_winners_stay(
     del record["stages"][NEGATIVES], record["tables"]["negative_tokens"]
     (copy / "run.json").write_text(json.dumps(record))
     shutil.rmtree(copy / "negative_tokens")
-    left = [1]
-
-    def few(items: list[Item], make: Any, args: Item, **_: Any) -> Iterator[Item]:
-        worker = make(**args)
-        for item in items:
-            if "piece" in item:
-                if not left[0]:
-                    raise Stopped
-                left[0] -= 1
-            yield worker(item, None)
-
-    monkeypatch.setattr("jobs.stage.runner.fan_out", few)
+    engine = InProcess(most=2)  # the choice of the pieces, and one of them
+    monkeypatch.setattr("jobs.stage.runner.fan_out", engine)
     with pytest.raises(Stopped):
         tokens.JOB.run(TokensConfig(out=str(copy), workers=1))
-    left[0] = 99
+    engine.most = None
     tokens.JOB.run(TokensConfig(out=str(copy), workers=1))
     said = capsys.readouterr().err
     assert "tokens: already done" in said
@@ -133,7 +113,7 @@ def test_without_explanations_or_with_older_ones_there_is_nothing_to_read(
     record["stages"]["explain"]["identity"]["method"] = 2
     (copy / "run.json").write_text(json.dumps(record))
     tokens.JOB.run(TokensConfig(out=str(copy), workers=1))
-    assert "which chose no hard negatives; jobs.explain --redo chooses them" in capsys.readouterr().err
+    assert "which chose no hard negatives; to choose them, run python -m jobs.explain --out" in capsys.readouterr().err
     assert NEGATIVES not in json.loads((copy / "run.json").read_text())["stages"]
 
 

@@ -12,25 +12,21 @@ from jobs.engine.machines import MachineWait, Resources, configured_kinds
 HEAD: Resources = {"memory": 1e9, "node:__internal_head__": 1.0}
 CPUS: Resources = {"CPU": 8.0, "memory": 1e9}
 GPU: Resources = {"CPU": 16.0, "GPU": 1.0}
+ONE_EACH: list[Resources] = [{"GPU": 1}, {"CPU": 1}]
 
 
 @pytest.mark.parametrize(
-    ("up", "said"),
+    ("wanted", "up", "said"),
     [
-        ([HEAD], "topk: waits for a machine with 1 GPU and for one with 1 CPU; none is up (0 s)"),
-        ([HEAD, CPUS], "topk: waits for a machine with 1 GPU; none is up (0 s)"),
-        ([HEAD, GPU], None),
-        ([], "topk: waits for a machine with 1 GPU and for one with 1 CPU; none is up (0 s)"),
+        (ONE_EACH, [HEAD], "topk: waits for a machine with 1 GPU and for one with 1 CPU; none is up (0 s)"),
+        (ONE_EACH, [HEAD, CPUS], "topk: waits for a machine with 1 GPU; none is up (0 s)"),
+        (ONE_EACH, [HEAD, GPU], None),
+        ([{"CPU": 4}], [{"CPU": 2.0}, {"CPU": 2.0}], "topk: waits for a machine with 4 CPUs; none is up (0 s)"),
+        ([{"CPU": 2}], [{"CPU": 2.0}, {"CPU": 2.0}], None),
     ],
 )
-def test_what_is_waited_for(up: list[Resources], said: str | None) -> None:
-    assert MachineWait("topk", [{"GPU": 1}, {"CPU": 1}], lambda: up).line(5.0) == said
-
-
-def test_a_machine_that_is_too_small_is_none() -> None:
-    wait = MachineWait("topk", [{"CPU": 4}], lambda: [{"CPU": 2.0}, {"CPU": 2.0}])
-    assert wait.line(0.0) == "topk: waits for a machine with 4 CPUs; none is up (0 s)"
-    assert MachineWait("topk", [{"CPU": 2}], wait.up).line(0.0) is None
+def test_what_is_waited_for(wanted: list[Resources], up: list[Resources], said: str | None) -> None:
+    assert MachineWait("topk", wanted, lambda: up).line(5.0) == said
 
 
 def test_for_how_long_it_waits() -> None:

@@ -9,7 +9,6 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -240,39 +239,20 @@ def test_show_prints_a_word(whole: Path, capsys: pytest.CaptureFixture[str]) -> 
         show.JOB.run(ShowConfig(out=str(whole), word=word, neuron="1:1"))
 
 
-def test_what_the_corpus_does_not_have_is_told_and_nothing_is_lost(
-    tmp_path: Path, source: Path, meaning_run: tuple[Path, Path]
-) -> None:
-    words = tmp_path / "words.txt"
+def test_what_the_corpus_does_not_have_is_told_and_nothing_is_lost(tmp_path: Path) -> None:
+    words, source = tmp_path / "words.txt", tmp_path / "rows.csv"
     words.write_text("the\nzebra\n")
-    own = meaning_options(tmp_path / "run", source, meaning_run[1], shard_size=400, parts="counts")
+    source.write_text("text\nThe cat sat on the mat.\nA dog ran over the hill.\nIt rained on the cat.\n")
+    own = meaning_options(tmp_path / "run", source, Path("sample"), parts="counts", workers=1)
     for wrong, named in (
         ({"context_words": str(words)}, "'zebra' never occurs"),
         ({"min_count": 9_999}, "--min-count"),
+        ({"parts": "sentences"}, "--parts sentences: no document of the corpus has three sentences"),
     ):
         with pytest.raises(InputError, match=named):
             meaning.JOB.run(MeaningConfig.model_validate({**own, **wrong}))
     meaning.JOB.run(MeaningConfig.model_validate(own))
     assert Run(str(tmp_path / "run")).complete("meaning/counts")
-
-
-def test_documents_of_one_sentence_have_no_next_one(tmp_path: Path, meaning_run: tuple[Path, Path]) -> None:
-    source = tmp_path / "rows.csv"
-    source.write_text("text\nThe cat sat on the mat.\nA dog ran over the hill.\nIt rained all day.\n")
-    own = meaning_options(tmp_path / "run", source, Path("sample"), parts="sentences")
-    with pytest.raises(InputError, match="--parts sentences: no document of the corpus has three sentences"):
-        meaning.JOB.run(MeaningConfig.model_validate(own))
-
-
-def test_a_part_of_the_corpus_that_was_replaced_is_named(tmp_path: Path, meaning_run: tuple[Path, Path]) -> None:
-    run, model = meaning_run
-    out = tmp_path / "run"
-    shutil.copytree(run, out)
-    columns = {"sent_id": [1], "dataset": pa.array([2], pa.int32()), "doc_id": ["a"]}
-    pq.write_table(pa.table(columns), out / "corpus/part-00001.parquet")
-    config = MeaningConfig.model_validate({"out": str(out), "model": str(model), "parts": "hashing", "workers": 1})
-    with pytest.raises(InputError, match=r"corpus/part-00001\.parquet"):
-        meaning.JOB.run(config)
 
 
 def test_a_column_that_does_not_fit_is_refused_before_the_first_part(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from jobs.stage.files import commit_partial, shard_file, write_partial
@@ -73,39 +72,6 @@ def test_one_opening_of_a_file_serves_several_ranges(
     assert (opened, opened_for_some, opened_for_every) == (3 * SHARDS, 2 * SHARDS, SHARDS)
     assert len(each) == 6
     assert each == some == every
-
-
-def test_the_merged_winners_are_those_of_all_shards(
-    shards: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    merged(tmp_path / "run", shards, 3, monkeypatch)
-    files = [pq.read_table(shards / shard_file("topk", shard).path) for shard in range(SHARDS)]
-    found = pq.read_table(tmp_path / "run" / "topk").to_pandas()
-    for neuron, (layer, unit) in {0: (1, 0), 299: (1, 299), 300: (2, 0), 699: (2, 399)}.items():
-        pairs = [
-            (-value, sent_id)
-            for table in files
-            for value, sent_id in zip(
-                *(table[f"top_{c}"][neuron].as_py() for c in ("activation", "sent_id")), strict=True
-            )
-        ]
-        own = found[(found.layer == layer) & (found.unit == unit)]
-        assert own.sent_id.tolist() == [sent_id for _, sent_id in sorted(pairs)[:K]]
-
-
-def test_a_damaged_file_is_named_and_nothing_of_its_ranges_written(
-    shards: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = tmp_path / "run" / "_partials" / "topk"
-    run.mkdir(parents=True)
-    for path in (shards / "_partials" / "topk").iterdir():
-        (run / path.name).write_bytes(path.read_bytes())
-    path = run / "shard-00003.parquet"
-    path.write_bytes(path.read_bytes()[:-20])
-    worker = RangeMerger(Store(str(tmp_path / "run")), Neurons(WIDTHS), SHARDS, K, ("top",), "f", np.ones(len(WIDTHS)))
-    row = worker(merge_step(NEURONS, {}, together=3).items[0], None)
-    assert list(row["damaged"]) == [3]
-    assert not (tmp_path / "run" / "topk").exists()
 
 
 def test_every_worker_has_something_to_merge_and_none_more_than_its_memory() -> None:

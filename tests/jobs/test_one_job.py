@@ -30,7 +30,7 @@ def finish(process: "subprocess.Popen[str]") -> tuple[int, list[str]]:
     return process.returncode, said.splitlines()
 
 
-@pytest.mark.parametrize("later", [0.0, 0.3, 0.6, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 9.0])
+@pytest.mark.parametrize("later", [0.0, 0.6, 1.5, 3.0, 6.0])
 def test_of_two_jobs_started_at_once_one_does_it(tmp_path: Path, later: float) -> None:
     out = tmp_path / "run"
     first = start(out)

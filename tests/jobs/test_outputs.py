@@ -189,8 +189,3 @@ def test_a_dry_run_starts_nothing(copy: Path, capsys: pytest.CaptureFixture[str]
 def test_a_model_without_a_head_is_refused(finished: Path) -> None:
     with pytest.raises(InputError, match=r"--model sample: has no head that scores tokens.* decoders such as gpt2"):
         outputs.JOB.run(config(finished))
-
-
-def test_a_run_without_winners_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"jobs\.(ingest|run)"):
-        outputs.JOB.run(config(tmp_path))

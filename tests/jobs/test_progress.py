@@ -69,16 +69,6 @@ def test_on_a_terminal_a_bar_goes_and_one_line_stays(monkeypatch: pytest.MonkeyP
     assert re.fullmatch(r"topk: 5 of 5 shards \(2 already done\), 300 sentences, [\d,]+ a second, \d+ s", line)
 
 
-def test_two_steps_leave_two_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal = Terminal()
-    shown(monkeypatch, terminal)
-    for name in ("first", "second"):
-        with Progress(name, 2, "ranges") as progress:
-            progress.add()
-            progress.add()
-    assert terminal.screen() == ["first: 2 of 2 ranges, 0 s", "second: 2 of 2 ranges, 0 s"]
-
-
 def test_a_line_beside_the_bar_does_not_break_it(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Terminal()
     shown(monkeypatch, terminal)
@@ -160,23 +150,6 @@ def test_the_time_left_is_estimated_after_a_tenth_of_the_work_or_twenty_seconds(
         assert "left" not in add(progress)
         progress.started -= 20
         assert ", about 16 min left" in add(progress)
-
-
-def test_a_terminal_s_bar_counts_them_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal = Terminal()
-    shown(monkeypatch, terminal)
-    with Progress("topk", 2, "shards", work=("sentences", 200), under_way=lambda: 50) as progress:
-        wait_for(lambda: "50 sentences, " in terminal.screen()[0])
-        progress.add(100)
-        progress.add(100)
-
-
-def test_a_step_that_fails_says_no_last_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    log = Log()
-    shown(monkeypatch, log)
-    with pytest.raises(ArithmeticError), Progress("topk", 3, "shards"):
-        raise ArithmeticError
-    assert log.getvalue() == ""
 
 
 def test_times_for_people() -> None:

@@ -27,17 +27,8 @@ Make = Callable[..., Path]
 POOLED = {"mean": lambda s: s.mean(0), "max": lambda s: s.amax(0), "cls": lambda s: s[0], "last": lambda s: s[-1]}
 STRING = 5164  # the token "string"
 EVERY = (
-    "corpus",
-    "rejects",
-    "topk",
-    "topk_by_dataset",
-    "neurons",
-    "activations",
-    "sentences",
-    "patterns",
-    "profiles",
-    "means",
-    "scores",
+    *("corpus", "rejects", "topk", "topk_by_dataset", "neurons", "activations"),
+    *("sentences", "patterns", "profiles", "means", "scores"),
 )
 
 
@@ -137,10 +128,12 @@ def test_where_padding_leaks_each_sentence_is_scored_as_if_alone(
             np.testing.assert_allclose(table[f"layer_{layer}"][row].as_py(), alone, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("site", ["hidden", "mlp", "attention"])
 @pytest.mark.parametrize(
-    ("pool", "special"),
-    [("mean", "include"), ("mean", "exclude"), ("max", "exclude"), ("cls", "include"), ("last", "exclude")],
+    ("site", "pool", "special"),
+    [
+        *(("hidden", "mean", "include"), ("hidden", "max", "exclude"), ("hidden", "cls", "include")),
+        *(("hidden", "last", "exclude"), ("mlp", "mean", "exclude"), ("attention", "mean", "include")),
+    ],
 )
 def test_sites_and_pools_are_those_of_each_sentence_alone(
     one_shard: tuple[Path, Path], tmp_path: Path, site: str, pool: str, special: str
@@ -210,28 +203,17 @@ def test_a_model_that_scores_nothing_says_so(
         run_job.JOB.run(config(tmp_path / "g", source, model=str(make_model(small_bert, change=poison)), workers=1))
 
 
-def test_a_decoder(source: Path, make_model: Make, tmp_path: Path) -> None:
-    from transformers import AutoModel, GPT2Config
+def test_a_decoder(source: Path, make_model: Make, small_gpt2: object, tmp_path: Path) -> None:
+    from transformers import AutoModel, AutoTokenizer
 
-    settings = GPT2Config(
-        vocab_size=30522, n_embd=12, n_layer=2, n_head=2, n_positions=40, bos_token_id=101, eos_token_id=102
-    )
-    model = make_model(settings)
-    given = {
-        "out": str(tmp_path / "h"),
-        "corpus": (str(source),),
-        "split": "none",
-        "model": str(model),
-        "k": 7,
-        "workers": 1,
-    }
+    model = make_model(small_gpt2)
+    given = {"out": str(tmp_path / "h"), "corpus": (str(source),), "split": "none", "model": str(model), "k": 7}
+    given["workers"] = 1
     with pytest.raises(InputError, match="decoder"):
         topk.JOB.run(TopkConfig.model_validate({**given, "pool": "cls"}))
     topk.JOB.run(TopkConfig.model_validate({**given, "pool": "last", "activation_sample": 400}))
     corpus, table = pq.read_table(tmp_path / "h" / "corpus"), pq.read_table(tmp_path / "h" / "activations")
     reference = AutoModel.from_pretrained(model).eval()
-    from transformers import AutoTokenizer
-
     tokenizer = AutoTokenizer.from_pretrained(model)
     for row in (3, 99, 250):
         inputs = tokenizer(corpus["text"][row].as_py(), return_tensors="pt", truncation=True, max_length=40)

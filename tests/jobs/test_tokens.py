@@ -3,7 +3,7 @@
 import json
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from jobs.engine.item import Item
 from jobs.stage.files import shard_file
 from jobs.stage.run import Run
 from jobs.tokens import job as tokens
@@ -25,6 +24,7 @@ from ops.schema import schema
 from ops.shards import Shards
 from ops.topk.neurons import Neurons
 from tests.jobs.finished_runs.main import K
+from tests.jobs.in_process import InProcess, Stopped
 
 TABLES = ("token_activations", "peaks")
 TOP = 20
@@ -124,36 +124,22 @@ def test_peaks_are_counted_against_a_peak_at_any_word_of_each_sentence(
         assert row["baseline_share"] == pytest.approx(share)
 
 
-class Stopped(Exception):
-    """The user's."""
-
-
 def test_a_stopped_job_goes_on_and_other_options_are_refused(
     small_run: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out, left = tmp_path / "copy", [2]
+    out, engine = tmp_path / "copy", InProcess()
     shutil.copytree(small_run[0], out)
-
-    def few(items: list[Item], make: Callable[..., Any], args: Item, **_: Any) -> Iterator[Item]:
-        worker = make(**args)
-        for item in items:
-            if "piece" in item:
-                if not left[0]:
-                    raise Stopped
-                left[0] -= 1
-            yield worker(item, None)
-
-    monkeypatch.setattr("jobs.stage.runner.fan_out", few)
+    monkeypatch.setattr("jobs.stage.runner.fan_out", engine)
     with pytest.raises(InputError, match=r"tokens was run with other options: top \(was 20, is 3\)"):
         tokens.JOB.run(TokensConfig(out=str(out), top=3))
+    engine.most = 3  # the choice of the pieces, and two of them
     with pytest.raises(Stopped):
         tokens.JOB.run(TokensConfig(out=str(out), redo=True, workers=1))
     assert same(out, small_run[0]), "the results of before stay until the new ones are whole"
-    left[0] = 99
+    engine.most = None
     capsys.readouterr()
     tokens.JOB.run(TokensConfig(out=str(out), redo=True, workers=1))
     assert "tokens: read: 2 of 4 pieces were already done" in capsys.readouterr().err
-    assert left[0] == 99 - 2
     assert same(out, small_run[0])
     assert not (out / "_partials" / "tokens").exists()
     tokens.JOB.run(TokensConfig(out=str(out)))

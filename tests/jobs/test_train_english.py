@@ -68,13 +68,6 @@ def test_evaluate_only_scores_what_is_there(files, command):
     assert "pass" not in done.stdout
 
 
-def test_a_missing_file_is_named(command, tmp_path):
-    done = command("train_english", "--train-trees", tmp_path / "none.mrg", "--out", tmp_path / "out")
-    assert done.returncode == 2
-    assert "none.mrg" in done.stderr.splitlines()[-1]
-    assert not (tmp_path / "out").exists()
-
-
 def test_wrong_calls_are_refused(files, tmp_path):
     with pytest.raises(InputError, match="train-trees"):
         train(TrainEnglishConfig(out=tmp_path))

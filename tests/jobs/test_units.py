@@ -11,7 +11,6 @@ from jobs.compare import job as compare
 from jobs.compare.job import CompareConfig
 from jobs.mine import job as mine
 from jobs.mine.job import MineConfig
-from jobs.stage.again import command
 from jobs.stage.options import MOST_UNITS
 from jobs.stage.run import Run
 from jobs.stage.stages import STAGES
@@ -76,9 +75,3 @@ def test_parts_that_compare_all_neurons_refuse_a_run_of_which_some_were_mined(tm
             compare.check(config, run, ("neighbours", part))
         assert str(e.value).endswith(f"run python -m jobs.mine --out {tmp_path} --redo")
     compare.check(config, run, ("neighbours", "diversity"))
-
-
-def test_a_stage_is_repeated_with_the_same_neurons() -> None:
-    config = MineConfig.model_validate({"out": "x", "units": ("1:2", "3:4")})
-    again = command("x", "mine", config.model_dump(mode="json"), redo=True)
-    assert again == "python -m jobs.mine --out x --redo --units 1:2 --units 3:4"

@@ -20,7 +20,6 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "empty.txt").write_text("")
     (folder / "short.txt").write_text("Hm\n\n")
     (folder / "no_text.csv").write_text("body,author\nhello there my friend,me\n")
-    (folder / "case.csv").write_text("text,Topic,topic\nhello there my friend,a,b\n")
     (folder / "wide.jsonl").write_text(
         json.dumps({"text": "hello there my friend"} | {f"k{i:03d}": i for i in range(201)}) + "\n"
     )
@@ -46,7 +45,6 @@ CASES = {
     "no text column": ("run", ["--corpus", "{f}/no_text.csv"], "text-column"),
     "truncated parquet": ("run", ["--corpus", "{f}/cut.parquet"], "cut.parquet"),
     "text is no text": ("run", ["--corpus", "{f}/ints.parquet"], "int64"),
-    "keys that differ in case": ("run", ["--corpus", "{f}/case.csv"], "case.csv: the metadata keys 'Topic' and"),
     "over 200 keys": ("run", ["--corpus", "{f}/wide.jsonl"], "wide.jsonl: has more than 200 metadata keys (k000, "),
     "no sentence": ("run", ["--corpus", "{f}/short.txt"], "short.txt"),
     "empty source": ("run", ["--corpus", "{f}/empty.txt"], "empty.txt"),
@@ -55,20 +53,14 @@ CASES = {
     "no form of the hub": ("run", ["--corpus", "hf:imdb"], "hf:ORG/NAME"),
     "no corpus": ("topk", [], "corpus"),
     "unknown flag": ("run", ["--corpus", "{f}/good.txt", "--kk", "3"], "--kk"),
-    "flag of another job": ("annotate", ["--k", "3"], "--k"),
     "unknown key": ("run", ["--corpus", "{f}/good.txt", "--config", "{f}/bad.yaml"], "kk"),
     "wrong value in the file": ("run", ["--corpus", "{f}/good.txt", "--config", "{f}/wrong.yaml"], "k 'many'"),
-    "missing config": ("run", ["--corpus", "{f}/good.txt", "--config", "{f}/none.yaml"], "none.yaml"),
-    "k = 0": ("run", ["--corpus", "{f}/good.txt", "--k", "0"], "--k"),
-    "no number": ("run", ["--corpus", "{f}/good.txt", "--k", "ten"], "--k"),
-    "no similarity": ("run", ["--corpus", "{f}/good.txt", "--near-dedup", "1.5"], "--near-dedup"),
     "no such choice": ("run", ["--corpus", "{f}/good.txt", "--site", "heads"], "--site"),
     "more neighbours than a table counts": (
         "meaning",
         ["--corpus", "{f}/good.txt", "--hash-neighbours", "100000000000000"],
         "--hash-neighbours",
     ),
-    "no workers": ("run", ["--corpus", "{f}/good.txt", "--workers", "0"], "--workers"),
     "model not available": ("run", ["--corpus", "{f}/good.txt", "--model", "nobody/nothing"], "sample"),
     "model directory missing": ("run", ["--corpus", "{f}/good.txt", "--model", "./no/such/model"], "./no/such/model"),
     "model without weights": ("run", ["--corpus", "{f}/good.txt", "--model", "{f}/nomodel"], "nomodel"),
@@ -77,22 +69,6 @@ CASES = {
         ["--corpus", "{f}/good.txt", "--model", "random:"],
         "--model random:: names no model",
     ),
-    "random weights twice": (
-        "ingest",
-        ["--corpus", "{f}/good.txt", "--model", "random:random:sample"],
-        "--model random:random:sample: has random: more than once",
-    ),
-    "random weights of a model that is not there": (
-        "topk",
-        ["--corpus", "{f}/good.txt", "--model", "random:./no/such"],
-        "--model random:./no/such: there is no such directory",
-    ),
-    "a seed for trained weights": (
-        "psi",
-        ["--model-seed", "3"],
-        "--model-seed 3: is the seed of random weights",
-    ),
-    "no seed": ("psi", ["--model", "random:sample", "--model-seed", "-1"], "--model-seed"),
     "cls without special tokens": (
         "run",
         ["--corpus", "{f}/good.txt", "--pool", "cls", "--special-tokens", "exclude"],

@@ -54,6 +54,14 @@ def test_a_property_of_units_fades_under_rotation_and_what_the_stream_carries_do
     for _ in range(9):
         q = random_rotation(units, RNG)
         turned.append(agreement([layer @ q for layer in own], "neurons:std"))
+    # Units that are left out do not count.
+    (row,) = (
+        row
+        for row in basis_agreement(own, ["x"], words, [np.arange(units) % 2 == i for i in (1, 1)]).to_pylist()
+        if row["property"] == "neurons:std"
+    )
+    kept = [layer[:, ::2].std(0) for layer in own]
+    assert row["correlation"] == pytest.approx(np.corrcoef(*kept)[0, 1])
     assert agreement(own, "neurons:std") > 0.9 > 0.7 > max(turned)
     # Two layers of the same content: any axis has the same winners in both.
     shared = [own[0], 3 * own[0] + 0.1 * RNG.normal(size=own[0].shape)]

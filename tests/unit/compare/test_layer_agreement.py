@@ -3,7 +3,7 @@ import pyarrow as pa
 import pytest
 from scipy.stats import false_discovery_control
 
-from ops.compare.layer_agreement import dimension_rows, layer_pairs, rotated_rows
+from ops.compare.layer_agreement import dimension_rows, rotated_rows
 from ops.schema import TABLES
 
 RNG = np.random.default_rng(0)
@@ -36,9 +36,22 @@ def test_layers_in_which_nothing_varies_or_of_other_widths_have_no_row() -> None
     values = RNG.normal(size=(3, UNITS))
     values[1] = 0.1
     assert set(rows_of(values)) == {(1, 3)}
-    assert layer_pairs((4, 5, 4, 1, 1)) == [(1, 3)]
+    assert not dimension_rows({"p": RNG.normal(size=2)}, (1, 1), 10, (0,)).num_rows
     table = dimension_rows({"p": RNG.normal(size=13)}, (4, 5, 4), 10, (0,))
     assert [(r["layer_a"], r["layer_b"]) for r in table.to_pylist()] == [(1, 3)]
+
+
+def test_units_without_a_value_are_left_out_of_every_pair_and_its_null() -> None:
+    values = RNG.normal(size=(3, UNITS))
+    gaps = values.copy()
+    gaps[0, :2], gaps[2, 1:5] = np.nan, np.nan
+    found = rows_of(gaps)
+    for pair, units in (((1, 2), slice(2, None)), ((1, 3), slice(5, None)), ((2, 3), np.r_[0, 5:UNITS])):
+        kept = np.full((3, len(values[0, units])), 0.0)
+        kept[[layer - 1 for layer in pair]] = values[:, units][[layer - 1 for layer in pair]]
+        expected = rows_of(kept)[pair]
+        names = ("correlation", "null_low", "null_high", "p_value")
+        assert [found[pair][name] for name in names] == pytest.approx([expected[name] for name in names])
 
 
 def test_rates_are_over_all_properties_and_pairs_of_layers() -> None:

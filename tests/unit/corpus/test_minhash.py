@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 from datasketch import MinHash
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,21 +29,18 @@ def shingle_hash(shingle: str) -> int:
     return x >> 32
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("Hello,  WORLD_wide!", "hello world wide"),
-        ("  it's 3.5 %", "it s 3 5"),
-        ("Straße", "strasse"),
-        ("हिन्दी की!", "हिन्दी की"),
-        ("love \u2764\ufe0f it", "love it"),
-        ("?!", "?!"),
-        ("a", "a"),
-        ("", ""),
-    ],
-)
-def test_what_a_text_folds_to(text: str, expected: str) -> None:
-    assert fold(text) == expected
+def test_what_a_text_folds_to() -> None:
+    known = {
+        "Hello,  WORLD_wide!": "hello world wide",
+        "  it's 3.5 %": "it s 3 5",
+        "Straße": "strasse",
+        "हिन्दी की!": "हिन्दी की",
+        "love \u2764\ufe0f it": "love it",
+        "?!": "?!",
+        "a": "a",
+        "": "",
+    }
+    assert {text: fold(text) for text in known} == known
 
 
 @given(st.lists(TEXT, max_size=6), st.integers(0, 3))
@@ -56,15 +52,6 @@ def test_signatures_are_those_of_datasketch(texts: list[str], seed: int) -> None
         own = MinHash(hashfunc=int, permutations=signer.permutations, scheme="affine32")
         own.update_batch(map(shingle_hash, shingles(text)))
         assert signature.tolist() == own.hashvalues.tolist()
-
-
-@given(TEXT, st.integers(0, 9))
-def test_texts_that_fold_to_the_same_are_one(text: str, seed: int) -> None:
-    if any(c.isalnum() for c in fold(text)):
-        one, other = MinHasher(seed)([text, f"..{fold(text).upper()} !"])
-        # Upper case may fold differently from the text itself, as that of a lone mark does.
-        if fold(text) == fold(f"..{fold(text).upper()} !"):
-            assert one.tolist() == other.tolist()
 
 
 def test_short_texts_and_symbols_are_like_nothing_but_themselves() -> None:
@@ -96,29 +83,12 @@ def test_the_estimate_is_near_the_similarity_whatever_the_seed() -> None:
     assert (MinHasher(0)(["a stone"]) != MinHasher(1)(["a stone"])).any()
 
 
-def test_texts_of_one_shingle_agree_by_chance_alone() -> None:
-    texts = [f"{i:04d}" for i in range(700)]
-    signed = short_signatures(MinHasher(0)(texts))
-    agreed = (signed[:, None, :] == signed[None, :, :]).mean(2)[np.triu_indices(len(texts), 1)]
-    assert abs(agreed.mean() - 1 / 256) < 1e-4
-    assert agreed.max() < 0.1
-
-
-@given(SENTENCES, SENTENCES)
-def test_sentences_that_share_nothing_are_never_alike(one: str, other: str) -> None:
-    signed = short_signatures(MinHasher(0)([one, other]))
-    found = similarity(signed[:1], signed[1:])[0]
-    if not shingles(one) & shingles(other):
-        assert found < 0.1
-    assert abs(found - jaccard(one, other)) < 0.3
-
-
-@pytest.mark.parametrize("threshold", [0.05, 0.3, 0.5, 0.7, 0.8, 0.9, 0.96, 1.0])
-def test_bands_fit_and_miss_few(threshold: float) -> None:
-    bands, rows = banding(threshold)
-    assert bands >= 2
-    assert bands * rows <= 128
-    assert 1 - (1 - threshold**rows) ** bands > 0.95
+def test_bands_fit_and_miss_few() -> None:
+    for threshold in (0.05, 0.3, 0.5, 0.7, 0.8, 0.9, 0.96, 1.0):
+        bands, rows = banding(threshold)
+        assert bands >= 2
+        assert bands * rows <= 128
+        assert 1 - (1 - threshold**rows) ** bands > 0.95
 
 
 def test_a_band_s_hash_tells_its_rows_and_its_number() -> None:

@@ -4,21 +4,19 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 from ops.dictionaries import directions, saelens
+from ops.dictionaries.compiled_pooling import take_largest
 from ops.dictionaries.description import Asked
-from ops.dictionaries.encoder import PANEL, Encoder
+from ops.dictionaries.encoder import PANEL, Encoder, merge_largest
 from tests.unit.dictionaries.made import ARCHITECTURES, configuration, decode, encode, weights, write
 
 WIDTH, FEATURES, TOKENS = 12, 2 * PANEL + 77, 9
 HOOK = "blocks.1.hook_resid_post"
 STATES = (np.random.default_rng(1).normal(size=(TOKENS, WIDTH)) * 3).astype(np.float32)
-OPTIONS: list[dict[str, Any]] = [
-    {},
-    {"apply_b_dec_to_input": False},
-    {"normalize_activations": "constant_norm_rescale"},
-    {"normalize_activations": "layer_norm"},
-]
 
 
 def encoder(folder: Path, block: int = PANEL) -> Encoder:
@@ -26,8 +24,17 @@ def encoder(folder: Path, block: int = PANEL) -> Encoder:
     return Encoder(found, saelens.load(found, folder), block)
 
 
-@pytest.mark.parametrize("more", OPTIONS, ids=str)
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize(
+    ("architecture", "more"),
+    [
+        *((architecture, {}) for architecture in ARCHITECTURES),
+        ("standard", {"apply_b_dec_to_input": False}),
+        ("jumprelu", {"normalize_activations": "constant_norm_rescale"}),
+        ("gated", {"normalize_activations": "layer_norm"}),
+        ("topk", {"k": 30, "rescale_acts_by_decoder_norm": True}),
+    ],
+    ids=str,
+)
 def test_activations_and_reconstructions_are_what_the_formulas_give(
     tmp_path: Path, architecture: str, more: dict[str, Any]
 ) -> None:
@@ -40,21 +47,34 @@ def test_activations_and_reconstructions_are_what_the_formulas_give(
     assert np.abs(found - expected).max() <= 1e-5 * expected.max()
     again, right = made.reconstruct(torch.from_numpy(STATES)).numpy(), decode(own, expected, STATES, cfg)
     np.testing.assert_allclose(again, right, atol=1e-5 * np.abs(right).max())
+    states = torch.from_numpy(STATES).clone()
+    states[3, 5] = torch.nan
+    bad = torch.isnan(made.encode(states)).any(1)
+    assert bad.tolist() == [token == 3 for token in range(TOKENS)], "a token that is no number stays none"
 
 
-def test_a_topk_dictionary_may_choose_by_the_norms_of_its_decoder(tmp_path: Path) -> None:
-    more = {"k": 30, "rescale_acts_by_decoder_norm": True}
-    own = weights("topk", WIDTH, FEATURES)
-    made = encoder(write(tmp_path, "topk", own, HOOK, **more))
-    cfg = configuration("topk", own, HOOK, **more)
-    expected = encode("topk", own, STATES, cfg)
-    found = made.encode(torch.from_numpy(STATES)).numpy()
-    np.testing.assert_allclose(found, expected, atol=1e-5 * expected.max())
-    again, right = made.reconstruct(torch.from_numpy(STATES)).numpy(), decode(own, expected, STATES, cfg)
-    np.testing.assert_allclose(again, right, atol=1e-5 * np.abs(right).max())
+@given(
+    arrays(np.float32, st.tuples(st.integers(1, 4), st.integers(1, 30)), elements=st.integers(-2, 3)),
+    st.integers(1, 30),
+    st.data(),
+)
+def test_of_equal_products_the_earlier_features_are_kept_on_every_device(
+    products: np.ndarray, k: int, data: st.DataObject
+) -> None:
+    tokens, features = products.shape
+    k, cut = min(k, features), data.draw(st.integers(0, features))
+    values, places = np.full((tokens, k), -np.inf, np.float32), np.zeros((tokens, k), np.int32)
+    merged = torch.from_numpy(values.copy()), torch.from_numpy(places.astype(np.int64))
+    for first, panel in ((0, products[:, :cut]), (cut, products[:, cut:])):
+        take_largest(np.ascontiguousarray(panel), first, values, places)
+        merged = merge_largest(torch.from_numpy(panel), first, *merged)
+    expected = np.sort(np.argsort(-products, axis=1, kind="stable")[:, :k], axis=1)
+    for kept, found in ((values, places), (each.numpy() for each in merged)):
+        np.testing.assert_array_equal(np.sort(found, axis=1), expected)
+        np.testing.assert_array_equal(np.take_along_axis(products, found.astype(np.int64), 1), kept)
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("architecture", ["standard", "topk"])
 def test_the_size_of_a_block_changes_no_bit(tmp_path: Path, architecture: str) -> None:
     folder = write(tmp_path, architecture, weights(architecture, WIDTH, FEATURES), HOOK)
     states = torch.from_numpy(STATES)
@@ -62,15 +82,6 @@ def test_the_size_of_a_block_changes_no_bit(tmp_path: Path, architecture: str) -
     assert [len(list(e.blocks(states))) for e in (one, *others)] == [3, 2, 1]
     for other in others:
         assert torch.equal(one.encode(states), other.encode(states))
-
-
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_a_token_that_is_no_number_stays_none(tmp_path: Path, architecture: str) -> None:
-    made = encoder(write(tmp_path, architecture, weights(architecture, WIDTH, FEATURES), HOOK))
-    states = torch.from_numpy(STATES).clone()
-    states[3, 5] = torch.nan
-    bad = torch.isnan(made.encode(states)).any(1)
-    assert bad.tolist() == [token == 3 for token in range(TOKENS)]
 
 
 def test_a_transcoder_predicts_its_target_and_skips(tmp_path: Path) -> None:

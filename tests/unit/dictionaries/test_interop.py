@@ -27,14 +27,10 @@ WIDTH, FEATURES = 24, 1500
 STATES = torch.from_numpy((np.random.default_rng(4).normal(size=(50, WIDTH)) * 2).astype(np.float32))
 HOOK = "blocks.1.hook_resid_post"
 CASES: list[tuple[str, dict[str, Any]]] = [
-    ("standard", {}),
     ("standard", {"normalize_activations": "constant_norm_rescale", "apply_b_dec_to_input": False}),
-    ("standard", {"normalize_activations": "layer_norm"}),
-    ("gated", {}),
+    ("standard", {}),
     ("gated", {"normalize_activations": "layer_norm"}),
-    ("jumprelu", {}),
     ("jumprelu", {"normalize_activations": "constant_norm_rescale"}),
-    ("topk", {"k": 40}),
     ("topk", {"k": 40, "rescale_acts_by_decoder_norm": True}),
     ("topk", {"k": 40, "normalize_activations": "layer_norm", "apply_b_dec_to_input": False}),
     ("transcoder", {}),
@@ -72,18 +68,13 @@ def test_a_dictionary_of_ours_encodes_as_sae_lens_does(tmp_path: Path, architect
         assert float((found.reconstruct(STATES) - decoded).abs().max()) <= 1e-5 * float(decoded.abs().max())
 
 
-@pytest.mark.parametrize("kind", ["standard", "gated", "jumprelu", "topk", "batchtopk", "matryoshka_batchtopk"])
+@pytest.mark.parametrize("kind", ["standard", "gated", "jumprelu", "topk", "matryoshka_batchtopk"])
 def test_a_dictionary_that_sae_lens_saves_for_inference_is_read(tmp_path: Path, kind: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import sae_lens
 
-        names = {
-            "batchtopk": "BatchTopK",
-            "topk": "TopK",
-            "jumprelu": "JumpReLU",
-            "matryoshka_batchtopk": "MatryoshkaBatchTopK",
-        }
+        names = {"topk": "TopK", "jumprelu": "JumpReLU", "matryoshka_batchtopk": "MatryoshkaBatchTopK"}
         name = names.get(kind, kind.title())
         sizes: dict[str, Any] = {"matryoshka_widths": [300, FEATURES]} if kind.startswith("matryoshka") else {}
         cfg = getattr(sae_lens, f"{name}TrainingSAEConfig")(d_in=WIDTH, d_sae=FEATURES, **sizes)
@@ -128,18 +119,17 @@ def test_a_dictionary_of_sparsify_encodes_as_its_own_code_does(tmp_path: Path) -
     assert float((found.reconstruct(STATES) - decoded).abs().max()) <= 1e-5 * float(decoded.abs().max())
 
 
-@pytest.mark.parametrize("name", ["layers.1.mlp", "embed_tokens"])
-def test_a_folder_of_sparsify_names_what_it_reads(tmp_path: Path, name: str) -> None:
-    folder, _ = sparsify_folder(tmp_path / name)
-    point = saelens.describe(Asked(0 if name == "embed_tokens" else 2, str(folder)), folder).point
-    assert point == ((0, "residual") if name == "embed_tokens" else (2, "mlp_output"))
+def test_a_folder_of_sparsify_names_what_it_reads(tmp_path: Path) -> None:
+    for name, layer, place in (("layers.1.mlp", 2, "mlp_output"), ("embed_tokens", 0, "residual")):
+        folder, _ = sparsify_folder(tmp_path / name)
+        assert saelens.describe(Asked(layer, str(folder)), folder).point == (layer, place)
 
 
-@pytest.mark.parametrize("more", [{"transcode": True}, {"activation": "groupmax"}, {"skip_connection": True}], ids=str)
-def test_what_sae_lens_would_read_wrongly_is_refused(tmp_path: Path, more: dict[str, Any]) -> None:
-    folder, _ = sparsify_folder(tmp_path / "layers.1", **more)
-    with pytest.raises(InputError, match="sparsify"):
-        saelens.describe(Asked(2, str(folder)), folder)
+def test_what_sae_lens_would_read_wrongly_is_refused(tmp_path: Path) -> None:
+    for more in ({"transcode": True}, {"activation": "groupmax"}, {"skip_connection": True}):
+        folder, _ = sparsify_folder(tmp_path / next(iter(more)) / "layers.1", **more)
+        with pytest.raises(InputError, match="sparsify"):
+            saelens.describe(Asked(2, str(folder)), folder)
 
 
 def right_by_sae_lens(described: Any, folder: Path) -> Any:

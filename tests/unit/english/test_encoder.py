@@ -24,15 +24,10 @@ def expected(reader, words):
         return reader.words(torch.from_numpy(reader.inventory.rows(words)))
 
 
-def test_kinds_met_before_keep_their_vectors(vocab):
-    cache, reader = WordVectorCache(), small.network().reader
-    for words in (["the", "dog", "the"], ["dog", "never-seen", "the"]):
-        assert torch.allclose(vectors(cache, reader, vocab, words), expected(reader, words), atol=1e-6)
-
-
-def test_a_full_cache_starts_anew(vocab):
-    cache, reader = WordVectorCache(most_words=3), small.network().reader
-    for words in (["a", "b"], ["b", "c", "d"], ["a", "b", "c", "d", "e"]):
+@pytest.mark.parametrize("cache", [WordVectorCache(), WordVectorCache(most_words=3)], ids=["large", "soon full"])
+def test_words_have_the_reader_s_vectors_whatever_was_met_before(vocab, cache):
+    reader = small.network().reader
+    for words in (["a", "b", "a"], ["b", "never-seen", "d"], ["a", "b", "c", "d", "e"]):
         assert torch.allclose(vectors(cache, reader, vocab, words), expected(reader, words), atol=1e-6)
 
 
@@ -56,9 +51,5 @@ def test_white_space_is_marked_and_not_read(vocab):
     assert with_space[:, -1].tolist() == [0, 1, 0]
     assert not with_space[1, :-1].any()
     assert np.allclose(with_space[[0, 2]], without, atol=1e-6)
-
-
-def test_nothing_to_read(vocab):
-    model = english_reader(8)
     assert model.predict([]) == []
     assert model.predict([Doc(vocab, words=[" "])])[0][:, -1].tolist() == [1]

@@ -18,15 +18,6 @@ def restored():
         Span.set_extension(NAME, getter=before[2], force=True)
 
 
-def test_a_stored_tree_is_read_and_saved(restored):
-    register_extension()
-    doc = Doc(VOCAB, words=["a", "b"])
-    store_tree(doc, 0, 1, "(ROOT (NN a))")
-    assert doc[0:1]._.parse_string == "(ROOT (NN a))"
-    assert doc[1:2]._.parse_string == ""
-    assert Doc(VOCAB).from_bytes(doc.to_bytes())[0:1]._.parse_string == "(ROOT (NN a))"
-
-
 def test_another_pipes_trees_stay_readable(restored):
     Span.set_extension(NAME, getter=lambda span: f"theirs {span.text}", force=True)
     register_extension()

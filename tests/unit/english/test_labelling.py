@@ -30,21 +30,16 @@ def test_the_places_of_a_phrase_choose_its_name_together():
     (found,) = best_labels(scores, [3], ["A", "B"], [""])
     assert found.depths == [2, 2]
     assert found.phrases == ["B", "B"]
-
-
-def test_single_words_alone():
     found = best_labels(np.zeros((2, CHANGES + DEPTHS + 2), np.float32), [1, 1], ["A"], [""])
     assert [(labels.depths, labels.unaries) for labels in found] == [([], [""]), ([], [""])]
-
-
-def test_places_of_one_phrase():
-    depths = np.array([2, 3, 2, 1, 2, 2, 0, 0, 2, 0])
-    assert first_places(depths).tolist() == [0, 1, 0, 3, 4, 4, 6, 7, 8, 9]
 
 
 @given(st.lists(st.integers(0, 5), max_size=30), st.integers(0, 2**32))
 def test_names_are_those_of_the_greatest_sums(depths, seed):
     owners = first_places(np.array(depths, np.int64))
+    for place, owner in enumerate(owners):
+        same = [i for i in range(place + 1) if depths[i] and depths[i] == min(depths[i : place + 1]) == depths[place]]
+        assert owner == min(same, default=place)
     scores = np.random.default_rng(seed).integers(0, 4, (len(depths), 3)).astype(np.float32)
     expected = [scores[owners == owner].sum(0).argmax() for owner in owners]
     assert common_names(scores, owners).tolist() == expected

@@ -18,13 +18,8 @@ DATA = os.environ.get("ATLAS_TEST_DATA")
 def again(tree):
     labels = encode(tree)
     found = leaves(tree)
-    return decode(
-        [leaf.word for leaf in found],
-        [leaf.label for leaf in found],
-        labels.depths,
-        labels.phrases,
-        labels.unaries,
-    )
+    words, tags = [leaf.word for leaf in found], [leaf.label for leaf in found]
+    return decode(words, tags, labels.depths, labels.phrases, labels.unaries)
 
 
 def test_labels_of_a_tree():
@@ -32,21 +27,12 @@ def test_labels_of_a_tree():
     assert labels.depths == [3, 2, 3, 2]
     assert labels.phrases == ["NP", "S", "VP+VP", "S"]
     assert labels.unaries == ["", "", "", "ADVP", ""]
-
-
-def test_one_word_has_a_unary_chain_alone():
     labels = encode(read("(ROOT (S (NP (NN a))))"))
     assert (labels.depths, labels.phrases, labels.unaries) == ([], [], ["S+NP"])
-
-
-def test_two_trees_under_one_root_meet_at_depth_one():
     assert encode(read("(ROOT (NP (NN a)) (NP (NN b)))")).depths == [1]
-
-
-@pytest.mark.parametrize("line", ["(S (NN a))", "(ROOT (S+X (NN a)))", "(ROOT (ROOT (NN a)))"])
-def test_trees_beyond_the_limits_are_refused(line):
-    with pytest.raises(InputError):
-        encode(read(line))
+    for line in ("(S (NN a))", "(ROOT (S+X (NN a)))", "(ROOT (ROOT (NN a)))"):
+        with pytest.raises(InputError):
+            encode(read(line))
 
 
 def test_a_depth_that_is_skipped_makes_no_phrase():

@@ -3,7 +3,7 @@ import time
 
 import pytest
 import spacy
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from spacy.tokens import Doc
 
@@ -32,9 +32,8 @@ def check(doc):
     assert found == [(token.tag_, token.text) for token in doc if not token.is_space]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_any_text_has_a_tree(nlp):
+    texts = [
         "",
         " ",
         "\n\n",
@@ -47,25 +46,20 @@ def check(doc):
         " a  b ",
         "@jack i love u #fun http://t.co/x",
         "日本語",
-        "-LRB-x",
-    ],
-)
-def test_any_text_has_a_tree(nlp, text):
-    doc = nlp(text)
-    if "-LRB-" not in text:
+    ]
+    for text in (*texts, "-LRB-x"):
+        doc = nlp(text)
+        if "-LRB-" not in text:
+            check(doc)
+        assert len(trees(doc)) == (1 if len(doc) else 0)
+        assert all(trees(doc)) == bool(text.strip() or not doc)
+    for words in (1, 2, 2000):
+        doc = nlp(Doc(nlp.vocab, words=["buffalo", "ran", "."] * (words // 3) + ["x"] * (words % 3)))
+        assert len(doc) == words
         check(doc)
-    assert len(trees(doc)) == (1 if len(doc) else 0)
-    assert all(trees(doc)) == bool(text.strip() or not doc)
+    assert [token.tag_ for token in nlp("\n The  dog")] == ["_SP", "DT", "_SP", "NN"]
 
 
-@pytest.mark.parametrize("words", [1, 2, 2000])
-def test_short_and_long_docs(nlp, words):
-    doc = nlp(Doc(nlp.vocab, words=["buffalo", "ran", "."] * (words // 3) + ["x"] * (words % 3)))
-    assert len(doc) == words
-    check(doc)
-
-
-@settings(max_examples=50)
 @given(text=st.text(max_size=40))
 def test_arbitrary_text(nlp, text):
     check(nlp(text.replace("-LRB-", "").replace("-RRB-", "")))
@@ -93,26 +87,17 @@ def test_a_sentencizer_may_come_first():
     check(doc)
 
 
-def test_white_space_is_tagged_and_left_out_of_trees(nlp):
-    doc = nlp("\n The  dog")
-    assert [token.tag_ for token in doc] == ["_SP", "DT", "_SP", "NN"]
-    assert len(leaves(read(trees(doc)[0]))) == 2
-
-
 def test_batches_change_nothing(nlp):
     texts = ["The dog sat.", "", "I sleep because the old man reads.", " ", "Yes!"] * 3
     together = [trees(doc) for doc in nlp.pipe(texts, batch_size=4)]
     assert together == [trees(nlp(text)) for text in texts]
 
 
-def test_trees_are_saved_with_the_doc(nlp):
+def test_trees_are_saved_with_the_doc_and_the_pipeline_as_any_other(nlp, tmp_path):
     doc = nlp("I sleep.")
     again = Doc(nlp.vocab).from_bytes(doc.to_bytes())
     assert trees(again) == trees(doc)
     assert trees(pickle.loads(pickle.dumps(doc))) == trees(doc)
-
-
-def test_the_pipeline_is_saved_and_loaded_as_any_other(nlp, tmp_path):
     nlp.to_disk(tmp_path / "copy")
     again = spacy.load(tmp_path / "copy")
     text = "The cat that I saw is in the garden."

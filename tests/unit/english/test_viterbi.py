@@ -47,17 +47,6 @@ def test_no_other_depths_score_higher(seed, lengths):
         start += length
 
 
-def test_sentences_do_not_touch_each_other():
-    lengths = [7, 1, 30, 2, 12]
-    absolute, change = scores(0, sum(lengths))
-    together = best_depths(absolute, change, lengths)
-    start = 0
-    for length in lengths:
-        own = slice(start, start + length)
-        assert best_depths(absolute[own], change[own], [length]).tolist() == together[own].tolist()
-        start += length
-
-
 def test_of_equal_sums_the_lowest_depths_are_taken():
     found = best_depths(np.zeros((4, DEPTHS), np.float32), np.zeros((4, CHANGES), np.float32), [4])
     assert found.tolist() == [1, 1, 1, 0]

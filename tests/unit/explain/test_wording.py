@@ -94,7 +94,7 @@ def term(kind: str, items: list[str], weight: float = 1.0, share: float = 0.5, o
          "from the data set *imdb* and whose topic is not *space*"),
         ([term("subtree", ["(ROOT", "(NP))"], -1.0), term("word", ["a"])], 1.0,
          "with *a* or that are not only a noun phrase (ROOT (NP))"),
-        ([Term("topic", "exam, school", ["exam", "school", "work"], False, 1.0, 0.5, 0.1)], 1.0,
+        ([Term("word_class", "exam, school", ["exam", "school", "work"], False, 1.0, 0.5, 0.1)], 1.0,
          "with a word like *exam/school*"),
         ([term("hub", ["hub"])], 1.0, "that many neurons share"),
     ],

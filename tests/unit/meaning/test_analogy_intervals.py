@@ -134,15 +134,7 @@ def test_a_pair_and_its_reverse_are_one_and_a_pair_with_itself_counts_as_often_a
     assert row["high"] == 1.0
 
 
-def test_without_a_known_question_there_is_no_interval() -> None:
-    none = judge("s", TWO, 0, 0, ("p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7", "p8", *(f"o{i}" for i in range(6))))
-    for row in AnalogyBootstrap([none], TWO, SAME, 0).rows():
-        assert (row["n_known"], row["pairs"], row["accuracy"], row["low"], row["high"]) == (0, 0, None, None, None)
-    rows = AnalogyBootstrap([none, judge("t", TWO, 0, 0)], TWO, SAME, 0).differences()
-    assert {(r["n_known"], r["difference"], r["low"], r["high"]) for r in rows} == {(0, None, None, None)}
-
-
-def test_all_right_is_as_sure_as_the_pairs_are_many() -> None:
+def test_all_right_is_as_sure_as_the_pairs_are_many_and_nothing_known_has_no_interval() -> None:
     sure = {}
     for pairs in (3, 12):
         analogies = Analogies({"x": all_of("x", pairs)})
@@ -151,3 +143,8 @@ def test_all_right_is_as_sure_as_the_pairs_are_many() -> None:
         sure[pairs] = AnalogyBootstrap([own], analogies, SAME, 0).rows()[0]
         assert sure[pairs]["high"] == 1
     assert sure[3]["low"] < sure[12]["low"] == pytest.approx(0.757, abs=1e-3)
+    none = judge("s", TWO, 0, 0, (*(f"p{i}" for i in range(9)), *(f"o{i}" for i in range(6))))
+    for row in AnalogyBootstrap([none], TWO, SAME, 0).rows():
+        assert (row["n_known"], row["pairs"], row["accuracy"], row["low"], row["high"]) == (0, 0, None, None, None)
+    rows = AnalogyBootstrap([none, judge("t", TWO, 0, 0)], TWO, SAME, 0).differences()
+    assert {(r["n_known"], r["difference"], r["low"], r["high"]) for r in rows} == {(0, None, None, None)}

@@ -41,18 +41,11 @@ def test_states_are_those_of_the_mask_in_every_layer(encoder: ModelFacts) -> Non
         at = given["input_ids"][0].tolist().index(tokenizer.mask_token_id)
         expected = [layer[0, at].numpy() for layer in model(**given, output_hidden_states=True).hidden_states[1:]]
         np.testing.assert_allclose(states, expected, atol=2e-6)
-
-
-def test_a_mask_that_the_text_has_itself_is_text(encoder: ModelFacts) -> None:
-    own = reader(encoder)
+    # A mask of the text itself is text, and a blank that is cut off is none.
     (blank,) = there(own.blanks(["A [MASK] is unbelievably late."], [(12, 24)]))
     assert own.tokenizer.decode(blank.tokens.ids)[1:-1] == ["a", "[", "mask", "]", "is", "[MASK]", "late", "."]
     assert (blank.place, len(blank.tokens.added)) == (6, 10)
-
-
-def test_a_blank_that_is_cut_off_is_none(encoder: ModelFacts) -> None:
-    text = "dog " * 60 + "to"
-    assert reader(encoder).blanks([text], [(240, 242)]) == [None]
+    assert own.blanks(["dog " * 60 + "to"], [(240, 242)]) == [None]
 
 
 @torch.inference_mode()

@@ -19,37 +19,25 @@ def hashed(tested: np.ndarray | None = None) -> HashedStates:
     return HashedStates(drawn, states, 0)
 
 
-def test_every_method_and_size_below_the_width_and_whole_states_last() -> None:
-    assert methods_and_sizes(6) == [
-        ("autoencoder", 2), ("pca", 2), ("autoencoder", 4), ("pca", 4), ("states", 6),
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize(("method", "size"), methods_and_sizes(WIDTH))
-def test_codes_are_measured_on_held_out_sentences(method: str, size: int) -> None:
+def test_codes_are_measured_on_held_out_sentences() -> None:
     own = hashed()
     assert len(own.states) == N - 1
-    codes = own.codes(method, size, 2)
-    rows = own.rows(codes, method, size, 5).to_pylist()
-    assert {(row["label"], row["size"], row["n"]) for row in rows} == {("topic", size, N // 5)}
-    if method != "states":
-        assert {row["code"] for row in rows} == {"real", "bits"}
-        return
+    ways = methods_and_sizes(WIDTH)
+    assert ways == [("autoencoder", 2), ("pca", 2), ("autoencoder", 4), ("pca", 4), ("states", 6)]
+    for method, size in ways:
+        codes = own.codes(method, size, 2)
+        rows = own.rows(codes, method, size, 5).to_pylist()
+        assert {(row["label"], row["size"], row["n"]) for row in rows} == {("topic", size, N // 5)}
+        if method != "states":
+            assert {row["code"] for row in rows} == {"real", "bits"}
     found = {row["method"]: row for row in rows}
     assert found["states"]["precision"] > 0.9
     assert found["states"]["error"] == 0
     assert found["shuffled"]["precision"] < 0.7
     assert found["shuffled"]["error"] is None
-
-
-def test_the_plane_has_the_held_out_sentences() -> None:
-    own = hashed()
     plane = own.plane(own.codes("pca", 2, 1), "pca")
     assert plane["sent_id"].to_pylist() == list(range(0, N, 5))
     assert set(plane["method"].to_pylist()) == {"pca"}
-
-
-@pytest.mark.parametrize("held_out", [False, True])
-def test_one_side_without_sentences_is_refused(held_out: bool) -> None:
-    with pytest.raises(InputError, match="--hashed-sentences: too few documents"):
-        hashed(np.full(N, held_out)).codes("pca", 2, 1)
+    for held_out in (False, True):
+        with pytest.raises(InputError, match="--hashed-sentences: too few documents"):
+            hashed(np.full(N, held_out)).codes("pca", 2, 1)

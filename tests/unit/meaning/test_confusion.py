@@ -94,12 +94,9 @@ def test_accuracy_grows_with_the_examples_and_all_are_tested_on_the_same() -> No
     assert words[-1][0] > 1_900
     assert words[-1][1] >= words[0][1]
     assert max(r["n"] for r in rows if r["features"] == "layer:1") < 1_000
-
-
-def test_too_few_examples_and_one_word_alone_give_no_rows() -> None:
-    assert measure_set("a b", examples(30), 0) == ([], 0)
     alone = examples(900)._replace(label=np.zeros(900, np.int64))
-    assert measure_set("a b", alone, 0) == ([], 0)
+    for few in (examples(30), alone):
+        assert measure_set("a b", few, 0) == ([], 0)
 
 
 @pytest.mark.parametrize(("category", "counted"), [(ConvergenceWarning, True), (FutureWarning, False)])
@@ -119,13 +116,10 @@ def test_classifiers_that_do_not_converge_are_counted_and_other_warnings_pass(
     assert not_converged == (sum(row["features"] != "majority" for row in rows) if counted else 0)
 
 
-def test_no_layer_beats_words_where_the_last_does_not() -> None:
+def test_no_layer_beats_words_where_the_last_does_not_or_words_win_by_more_examples_alone() -> None:
     rows = [{"features": f, "accuracy": a, "n": 9} for f, a in (("words", 0.8), ("layer:1", 0.9), ("layer:2", 0.7))]
     assert from_which_layer(rows, 2) is None
     assert from_which_layer(rows[:2], 1) == 1
-
-
-def test_words_that_have_more_examples_may_win_by_these_alone() -> None:
     known = (("words", 100, 0.7), ("words", 900, 0.9), ("layer:1", 100, 0.8), ("layer:1", 300, 0.85))
     rows = [{"features": f, "accuracy": a, "n": n} for f, n, a in known]
     assert from_which_layer(rows, 1) is None
@@ -137,10 +131,7 @@ def test_words_are_found_whatever_their_case_and_with_curly_apostrophes() -> Non
     text = "It\u2019s TO its; into"
     found = [(o.set, o.label, text[o.start : o.stop]) for o in find_occurrences(text, places)]
     assert found == [(0, 1, "It\u2019s"), (1, 0, "TO"), (0, 0, "its")]
-
-
-def test_the_blanked_word_is_no_feature() -> None:
-    assert words_around("a b to c", 4, 6, 1) == ["b", "c", "-1 b", "+1 c"]
+    assert words_around("a b to c", 4, 6, 1) == ["b", "c", "-1 b", "+1 c"], "the blanked word is no feature"
     assert words_around("to", 0, 2, 5) == []
 
 
@@ -154,22 +145,15 @@ def test_a_fifth_of_the_documents_is_held_out_and_the_order_is_seeded() -> None:
     assert (priority(ids, start, 0) != priority(ids, start, 1)).all()
 
 
-@pytest.mark.parametrize("text", ["to", "to two,", "to two, to too", "to two-", ","])
-def test_what_is_no_set_is_refused(text: str) -> None:
-    with pytest.raises(InputError, match="--confusion"):
-        read_sets(text)
-
-
-def test_the_default_sets_are_sets() -> None:
+def test_what_is_no_set_is_refused() -> None:
     assert ("to", "two", "too") in read_sets(DEFAULT)
-    assert len(read_sets(DEFAULT)) == 12
+    for text in ("to", "to two,", "to two, to too", "to two-", ","):
+        with pytest.raises(InputError, match="--confusion"):
+            read_sets(text)
 
 
-def test_the_figure_shows_every_set_and_is_the_same_each_time(tmp_path: Path) -> None:
+def test_the_figure_shows_every_set(tmp_path: Path) -> None:
     rows = measure_set("a b", examples(300), 0)[0] + measure_set("c d", examples(300), 1)[0]
-    for folder in "ab":
-        names = draw_confusion(Store(str(tmp_path / folder)), rows, "m")
+    names = draw_confusion(Store(str(tmp_path)), rows, "m")
     assert names == [f"meaning/confusion_figures/confusion_accuracy.{kind}" for kind in ("png", "pdf", "svg")]
-    for name in names:
-        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
-    assert b"a / b" in (tmp_path / "a" / names[2]).read_bytes()
+    assert b"a / b" in (tmp_path / names[2]).read_bytes()

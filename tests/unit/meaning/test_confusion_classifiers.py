@@ -30,8 +30,7 @@ def test_documents_stay_together_and_folds_are_seeded() -> None:
     np.testing.assert_array_equal(folds_of(documents, 0), folds)
 
 
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("told", [0.3, 3.0])
+@pytest.mark.parametrize(("sparse", "told"), [(False, 0.3), (True, 3.0)])
 def test_the_penalty_is_that_of_the_lowest_loss_in_cross_validation(sparse: bool, told: float) -> None:
     labels = RNG.integers(0, 3, 300)
     given: Any = RNG.normal(size=(300, 20)) + told * np.eye(20)[labels]
@@ -46,19 +45,15 @@ def test_the_penalty_is_that_of_the_lowest_loss_in_cross_validation(sparse: bool
     assert choose_penalty(given, labels, folds) == PENALTIES[int(np.argmin(loss))]
 
 
-def test_what_tells_documents_alone_is_not_trusted() -> None:
+def test_what_tells_documents_alone_is_not_trusted_and_one_fold_or_label_gives_the_usual_penalty() -> None:
     """Each document has one label and its own unit: only folds by document show that this is no help."""
     document = np.repeat(np.arange(30), 10)
     labels = RNG.integers(0, 2, 30)[document]
     given = np.eye(30)[document] * 5 + RNG.normal(size=(300, 30)) * 0.1
     assert choose_penalty(given, labels, document % FOLDS) == min(PENALTIES)
     assert choose_penalty(given, labels, np.arange(300) % FOLDS) == max(PENALTIES)
-
-
-def test_one_fold_or_one_label_gives_the_usual_penalty() -> None:
-    given, labels = RNG.normal(size=(40, 3)), RNG.integers(0, 2, 40)
-    assert choose_penalty(given, labels, np.zeros(40, np.int64)) == USUAL_PENALTY
-    assert choose_penalty(given, np.zeros(40, np.int64), np.arange(40) % FOLDS) == USUAL_PENALTY
+    assert choose_penalty(given, labels, np.zeros(300, np.int64)) == USUAL_PENALTY
+    assert choose_penalty(given, np.zeros(300, np.int64), document % FOLDS) == USUAL_PENALTY
 
 
 def test_features_that_no_example_has_change_nothing() -> None:

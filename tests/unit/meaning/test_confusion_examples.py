@@ -54,12 +54,6 @@ def test_every_occurrence_is_found_with_its_words_and_its_state() -> None:
     assert all(row["tested"] == is_tested(row["document"]) for row in rows)
 
 
-def test_a_shard_without_any_of_the_words_has_no_examples() -> None:
-    table, notes = find(range(1, 2))
-    assert table.num_rows == 0
-    assert notes == {"found": [0, 0], "not_finite": 0}
-
-
 def test_a_quota_keeps_the_first_of_each_set_and_gives_fewer_a_state() -> None:
     table, notes = find(range(8), 4, 2)
     assert notes["found"] == [10, 6]
@@ -79,3 +73,5 @@ def test_examples_are_the_same_however_the_corpus_is_cut() -> None:
         np.testing.assert_array_equal(getattr(together, name), getattr(apart, name))
     assert together.states.shape == (together.has_state.sum(), LAYERS, WIDTH)
     assert len(together.label) == 10
+    table, notes = find(range(1, 2))
+    assert (table.num_rows, notes) == (0, {"found": [0, 0], "not_finite": 0})

@@ -45,22 +45,17 @@ def test_pairs_are_neighbours_with_a_distant_one_of_their_document_and_one_of_an
         assert abs(first - same) >= 3
 
 
-def test_a_document_without_a_distant_sentence_has_null_in_its_place() -> None:
+def test_what_a_document_lacks_is_null() -> None:
     short = shard(0, SIZE).drop_columns(["meta"])
     short = short.set_column(4, "sent_in_doc", pa.array(np.arange(SIZE) % 3, pa.int32()))
     short = short.set_column(3, "doc_id", pa.array([f"d{i // 3}" for i in range(SIZE)]))
     wanted = Wanted(9, 0, 0, None, None, SIZE, 0)
     rows = choose_sentences([draw_from_shard(short, wanted)], wanted).to_pylist()
-    assert [row["texts"][2] for row in rows] == [None] * 9
+    assert [row["texts"][2] for row in rows] == [None] * 9, "no sentence is distant"
     assert all(row["texts"][3] for row in rows)
-    alone = of_kind(chosen(240, Wanted(5, 0, 0, None, None, SIZE, 0)), PAIR)
-    assert len(alone) == 5
-
-
-def test_one_document_has_no_other_sentence() -> None:
     wanted = Wanted(3, 0, 0, None, None, DOCUMENT, 0)
     table = choose_sentences([draw_from_shard(shard(0, DOCUMENT).drop_columns(["meta"]), wanted)], wanted)
-    assert [row["texts"][3] for row in table.to_pylist()] == [None] * 3
+    assert [row["texts"][3] for row in table.to_pylist()] == [None] * 3, "there is no other document"
 
 
 def test_masked_sentences_are_the_uniform_sample_however_the_corpus_is_cut() -> None:
@@ -80,7 +75,4 @@ def test_all_shards_choose_translations_of_the_same_keys() -> None:
             languages.setdefault(row["document"], []).append(row["language"])
         assert list(languages.values()) == [["en", "xx"]] * wanted.translations
         assert rows == of_kind(chosen(240, wanted), TRANSLATION)
-
-
-def test_without_a_language_there_are_no_translations() -> None:
     assert of_kind(chosen(60, Wanted(20, 30, 7, None, None, SIZE, 0)), TRANSLATION) == []

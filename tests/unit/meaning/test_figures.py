@@ -21,21 +21,13 @@ def rows_of(spaces: list[Space], analogies: Analogies) -> list[dict[str, Any]]:
     return AnalogyBootstrap([judge(space, analogies, "keep") for space in spaces], analogies, "keep", 0).rows()
 
 
-def test_every_figure_is_the_same_each_time_and_one_without_pairs_is_left_out(tmp_path: Path) -> None:
+def test_a_figure_without_pairs_is_left_out(tmp_path: Path) -> None:
     spaces = [a_space("counts"), a_space("layer:1")]
     asked = Analogies({"x": [("man", "woman", "king", "queen")], "none": [("a", "b", "c", "d")]})
-    rows = rows_of(spaces, asked)
     shown = {name: [(s.name, *known_pairs(s, name, "keep")) for s in spaces] for name in PAIRS}
-    for folder in "ab":
-        found = draw_all(Store(str(tmp_path / folder)), shown, rows, ["counts", "layer:1"], "m")
-    names = [
-        f"meaning/figures/{name}.{kind}"
-        for name in ("offsets_people", "analogy_accuracy")
-        for kind in ("png", "pdf", "svg")
-    ]
-    assert found == names
-    for name in found:
-        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+    found = draw_all(Store(str(tmp_path)), shown, rows_of(spaces, asked), ["counts", "layer:1"], "m")
+    figures = ("offsets_people", "analogy_accuracy")
+    assert found == [f"meaning/figures/{name}.{kind}" for name in figures for kind in ("png", "pdf", "svg")]
 
 
 def test_arrows_lead_from_the_first_word_of_a_pair_to_the_second() -> None:

@@ -41,7 +41,7 @@ def test_a_table_gives_them_back_and_some_of_them_keep_their_classes() -> None:
     assert len(no_sentences().sent_ids) == 0
 
 
-@pytest.mark.parametrize(("label", "why"), [("same", "has only the value 'x'"), ("own", "has 90 values")])
-def test_a_label_of_one_class_is_refused(label: str, why: str) -> None:
-    with pytest.raises(InputError, match=f"--label {label}: {why}"):
-        label_drawn(IDS, [corpus()], label, 0)
+def test_a_label_of_one_class_is_refused() -> None:
+    for label, why in (("same", "has only the value 'x'"), ("own", "has 90 values")):
+        with pytest.raises(InputError, match=f"--label {label}: {why}"):
+            label_drawn(IDS, [corpus()], label, 0)

@@ -38,13 +38,13 @@ def test_principal_codes_are_those_of_scikit_learn() -> None:
     assert found[REAL].error == pytest.approx(((centred - rebuilt) ** 2).sum() / (centred**2).sum(), rel=1e-3)
     assert (found[BITS].given == np.sign(found[REAL].given)).all()
     assert found[REAL].error < found[BITS].error < 1
-
-
-def test_more_dimensions_lose_less() -> None:
     states, _ = planted()
     errors = [principal_codes(states[:1_000], states[1_000:], size)[REAL].error for size in (1, 2, 4, 24)]
     assert errors == sorted(errors, reverse=True)
     assert errors[-1] < 1e-10
+    alike = np.ones((5, 4), np.float32)
+    for codes in (principal_codes(alike[:3], alike[3:], 2), autoencoder_codes(alike[:3], alike[3:], 2, 1, 0)):
+        assert {own.error for own in codes.values()} == {None}, "there is no variance to lose"
 
 
 def test_an_autoencoder_learns_the_same_codes_each_time_and_about_as_much_as_pca() -> None:
@@ -117,12 +117,6 @@ def test_codes_of_few_or_equal_states_are_finite(n: int, asked: int, width: int,
         assert np.isfinite(codes.given).all()
         assert np.isfinite(codes.asked).all()
         assert codes.error is None or np.isfinite(codes.error)
-
-
-def test_states_that_are_all_alike_have_no_variance_to_lose() -> None:
-    states = np.ones((5, 4), np.float32)
-    assert {codes.error for codes in principal_codes(states[:3], states[3:], 2).values()} == {None}
-    assert {codes.error for codes in autoencoder_codes(states[:3], states[3:], 2, 1, 0).values()} == {None}
 
 
 def test_queries_of_one_document_have_no_interval() -> None:

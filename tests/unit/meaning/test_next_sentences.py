@@ -38,17 +38,13 @@ def test_all_pairs_of_a_plain_document_are_found_and_each_distant_sentence_is_as
         assert counts[far].min() > 0.6 * 750 / len(far)
 
 
-def test_a_sentence_is_as_far_away_as_its_place_says_and_not_its_row() -> None:
-    """Sentences between two kept ones may be missing, for example because they were duplicates."""
-    found = find_pairs(np.arange(4), np.zeros(4, np.int64), np.array([0, 1, 2, 7]), 0)
-    by_first = dict(zip(found.first.tolist(), found.same.tolist(), strict=True))
-    assert by_first == {0: 3, 1: 3}
-
-
 def test_short_documents_have_no_distant_sentence_and_gaps_are_no_pairs() -> None:
     found = find_pairs(np.arange(7), np.array([0, 0, 0, 1, 1, 1, 1]), np.array([0, 1, 2, 0, 1, 2, 3]), 0)
     by_first = dict(zip(found.first.tolist(), found.same.tolist(), strict=True))
     assert by_first == {0: -1, 1: -1, 3: 6, 4: -1, 5: -1}
+    # Sentences between two kept ones may be missing, for example because they were duplicates.
+    found = find_pairs(np.arange(4), np.zeros(4, np.int64), np.array([0, 1, 2, 7]), 0)
+    assert dict(zip(found.first.tolist(), found.same.tolist(), strict=True)) == {0: 3, 1: 3}
     assert len(find_pairs(np.arange(4), np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), 0).first) == 0
     assert len(find_pairs(np.arange(3), np.zeros(3, np.int64), np.array([0, 2, 4]), 0).first) == 0
     assert len(find_pairs(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64), 0).first) == 0
@@ -81,9 +77,6 @@ def test_areas_tell_what_was_planted_and_shuffled_is_at_chance() -> None:
     assert rows["layer:1", SAME]["documents"] == n // 4
     assert best_layer(list(rows.values()), SAME) == 2
     assert best_layer([], SAME) is None
-
-
-def test_one_document_or_few_pairs_have_no_rows() -> None:
-    scores = {"layer:1": RNG.normal(size=(30, 3)).astype(np.float32)}
-    assert next_rows(scores, ["a"] * 30, 0) == []
-    assert next_rows({"layer:1": scores["layer:1"][:5]}, list("abcde"), 0) == []
+    few = {"layer:1": RNG.normal(size=(30, 3)).astype(np.float32)}
+    assert next_rows(few, ["a"] * 30, 0) == []
+    assert next_rows({"layer:1": few["layer:1"][:5]}, list("abcde"), 0) == []

@@ -26,6 +26,7 @@ MASKED = masked_rows(
 )
 STATES = RNG.normal(size=(2 * N, 4)).astype(np.float32)
 TRANSLATED = translation_rows(lambda _: STATES, 3, [f"k{i % N}" for i in range(2 * N)], ["en"] * N + ["de"] * N, 0)
+SPACES = ["counts", "embedding", *(f"layer:{i}" for i in range(1, 13))]
 HASHED = [
     {
         "label": label, "method": m, "code": c, "size": s, "classes": 4, "neighbours": 10, "precision": 0.4, "low": 0.3,
@@ -40,19 +41,22 @@ PLANE = [{"method": m, "sent_id": i, "x": 0.1 * i, "y": 1.0} for m in ("autoenco
 CLASSES = [None if i % 5 == 4 else f"class {i % 9}" for i in range(60)]
 
 
-@pytest.mark.parametrize(
-    "figure",
-    [
-        lambda: draw_next(FOLLOWING, MODEL),
-        lambda: draw_masked(MASKED, MODEL),
-        lambda: draw_translations(TRANSLATED, MODEL),
-        lambda: draw_precision(HASHED, MODEL),
-        lambda: draw_plane(PLANE, CLASSES, "topic", MODEL),
-    ],
-    ids=["next", "masked", "translations", "precision", "plane"],
-)
-def test_figures_can_be_printed(figure) -> None:
-    check_print(figure(), MODEL)
+ACCURACY = [
+    {"space": s, "category": "all", "rule": r, "excluded": True, "accuracy": 0.5, "low": 0.4, "high": 0.6}
+    for s in SPACES for r in ("add", "mul", "nearest_c")
+]  # fmt: skip
+
+
+def test_figures_can_be_printed() -> None:
+    for figure in (
+        draw_next(FOLLOWING, MODEL),
+        draw_masked(MASKED, MODEL),
+        draw_translations(TRANSLATED, MODEL),
+        draw_precision(HASHED, MODEL),
+        draw_plane(PLANE, CLASSES, "topic", MODEL),
+        draw_accuracy(ACCURACY, SPACES, f"Analogies by space, {MODEL}"),
+    ):
+        check_print(figure, MODEL)
 
 
 def test_figures_are_drawn_where_there_is_data_and_named_apart(tmp_path: Path) -> None:
@@ -94,12 +98,3 @@ def test_the_ticks_of_confusion_do_not_overlap_and_the_legend_covers_no_line(tmp
         boxes = [t.get_window_extent() for t in axes.get_xticklabels() if t.get_visible() and t.get_text()]
         boxes = sorted((b for b in boxes if b.width), key=lambda b: b.x0)
         assert all(a.x1 <= b.x0 for a, b in pairwise(boxes))
-
-
-def test_the_accuracy_of_analogies_can_be_printed() -> None:
-    names = ["counts", "embedding", *(f"layer:{i}" for i in range(1, 13))]
-    rows = [
-        {"space": s, "category": "all", "rule": r, "excluded": True, "accuracy": 0.5, "low": 0.4, "high": 0.6}
-        for s in names for r in ("add", "mul", "nearest_c")
-    ]  # fmt: skip
-    check_print(draw_accuracy(rows, names, f"Analogies by space, {MODEL}"), MODEL)

@@ -23,12 +23,6 @@ def test_ppmi_equals_the_formula(smoothing: float) -> None:
     assert (found == 0).any()
 
 
-def test_a_context_word_that_no_word_has_counts_nothing() -> None:
-    zero, one = np.array([0]), np.array([1])
-    assert ppmi(np.array([4]), zero, zero, np.array([4]), np.array([4, 0]), 0.75).tolist() == [0.0]
-    assert ppmi(np.array([4]), zero, one, np.array([4]), np.array([0, 4]), 0.75).tolist() == [0.0]
-
-
 def test_vectors_are_those_of_the_svd_and_the_same_each_time() -> None:
     matrix = RNG.random((30, 12)) * (RNG.random((30, 12)) < 0.5)
     left, values, _ = np.linalg.svd(matrix, full_matrices=False)
@@ -40,14 +34,13 @@ def test_vectors_are_those_of_the_svd_and_the_same_each_time() -> None:
     np.testing.assert_array_equal(found, factorise(sp.csr_matrix(matrix), 5, 1.0, 7))
 
 
-def test_a_small_matrix_gives_as_many_dimensions_as_it_has() -> None:
-    matrix = RNG.random((6, 3))
-    assert factorise(sp.csr_matrix(matrix), 100, 1.0, 0).shape == (6, 3)
-    found = factorise(sp.csr_matrix(matrix), 100, 1.0, 0)
-    np.testing.assert_allclose(found @ found.T, matrix @ matrix.T, atol=1e-5)
-
-
-def test_a_corpus_without_a_context_has_no_information_and_vectors_of_zeros() -> None:
-    none = np.zeros(0, np.int64)
+def test_small_and_empty_matrices() -> None:
+    zero, one, none = np.array([0]), np.array([1]), np.zeros(0, np.int64)
+    assert ppmi(np.array([4]), zero, zero, np.array([4]), np.array([4, 0]), 0.75).tolist() == [0.0]
+    assert ppmi(np.array([4]), zero, one, np.array([4]), np.array([0, 4]), 0.75).tolist() == [0.0]
     assert len(ppmi(none, none, none, np.zeros(3, np.int64), np.zeros(2, np.int64), 0.75)) == 0
+    matrix = RNG.random((6, 3))
+    found = factorise(sp.csr_matrix(matrix), 100, 1.0, 0)
+    assert found.shape == (6, 3)
+    np.testing.assert_allclose(found @ found.T, matrix @ matrix.T, atol=1e-5)
     assert not factorise(sp.csr_matrix((3, 2)), 5, 0.5, 0).any()

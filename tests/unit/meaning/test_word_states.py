@@ -72,14 +72,9 @@ def test_any_batches_and_shards_give_the_same_to_rounding(facts: ModelFacts) -> 
         merged.merge_table(read(facts, [text], 16).to_table())
     np.testing.assert_array_equal(merged.count, whole.count)
     np.testing.assert_allclose(merged.total, whole.total, atol=1e-5)
-
-
-def test_a_word_that_is_cut_off_is_left_out(facts: ModelFacts) -> None:
-    tokenizer = Tokenizer(facts)
-    long = " ".join(["dog"] * (facts.position_limit - 3)) + " unfathomable cat"
-    tokens = tokenizer.encode([long])[0]
-    assert tokens.cut
-    assert read(facts, [long]).count.tolist() == [0] * len(WORDS)
+    cut_off = " ".join(["dog"] * (facts.position_limit - 3)) + " unfathomable cat"
+    assert Tokenizer(facts).encode([cut_off])[0].cut
+    assert read(facts, [cut_off]).count.tolist() == [0] * len(WORDS)
 
 
 def test_a_sentence_whose_states_are_not_finite_is_named(facts: ModelFacts) -> None:

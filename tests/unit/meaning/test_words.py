@@ -17,12 +17,9 @@ def test_spans_are_those_of_the_words(text: str) -> None:
     assert [fold(text[start:stop], "lower") for start, stop in word_spans(text)] == split_words(text, "lower")
 
 
-def test_punctuation_is_no_word_and_apostrophes_are_one() -> None:
+def test_punctuation_is_no_word_apostrophes_are_one_and_underscores_part_words() -> None:
     assert split_words("Don\u2019t -- stop!", "lower") == ["don't", "stop"]
     assert split_words("... !? --") == []
-
-
-def test_words_are_of_letters_and_digits_and_underscores_part_them() -> None:
     assert split_words("snake_case, __init__ and _ but 1_000 or re-run_it's") == [
         *("snake", "case", "init", "and", "but", "1", "000", "or", "re-run", "it's")
     ]

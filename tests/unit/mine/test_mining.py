@@ -92,6 +92,21 @@ def test_neurons_that_are_named_alone_have_the_rows_that_they_have_among_all(
         assert alone[name].num_rows >= len(names) * len(POLES)
 
 
+def test_a_range_without_a_winner_has_empty_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Store(str(tmp_path))
+    write_part(store, "topk", 0, schema("topk"), [], "f")
+    write_part(store, "topk", 1, schema("topk"), [], "f")
+    mining = open_mining(tmp_path, monkeypatch)
+    number, winners = mining.winners(store, 0, 30)
+    candidates = mining.candidates(number, winners)
+    counted = baseline_table(
+        counters(unite([candidates]), mining.kinds), Profiler(mining.text), mining.baseline_rows(0, SENTENCES)
+    )
+    tables = dict(RangeTables(mining, add_up([counted])).of(candidates, number, winners))
+    assert tables.keys() == {"patterns", "profiles", "means", "scores"}
+    assert [list(groups) for groups in tables.values()] == [[]] * 4
+
+
 def test_intervals_are_multiplied_by_one_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, drawn: Drawn) -> None:
     """Several threads round otherwise, so that a range done in the driver's process had other last digits."""
     threads: set[int] = set()

@@ -11,8 +11,9 @@ SIZE = WIDTH // HEADS
 
 @pytest.mark.parametrize("kind", CONFIGS)
 @torch.inference_mode()
-def test_a_projection_gives_what_its_module_gives(kind: str) -> None:
-    layers = head_projections(*make(kind))
+def test_projections_give_what_their_modules_give_and_embeddings_are_the_table_alone(kind: str) -> None:
+    model, known = make(kind)
+    layers = head_projections(model, known)
     assert len(layers) == LAYERS
     x = torch.randn(5, WIDTH)
     for layer in layers:
@@ -22,6 +23,9 @@ def test_a_projection_gives_what_its_module_gives(kind: str) -> None:
         found = torch.einsum("phsw,tw->tphs", layer.weight, x) + layer.bias
         torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
     assert not torch.equal(layers[0].weight, layers[1].weight)
+    table = dict(model.named_parameters())["wte.weight" if kind == "gpt2" else "embeddings.word_embeddings.weight"]
+    assert table.shape == (VOCABULARY, WIDTH)
+    assert torch.equal(word_embeddings(model, known), table)
 
 
 def test_the_modules_are_query_key_and_value_in_turn() -> None:
@@ -29,16 +33,6 @@ def test_the_modules_are_query_key_and_value_in_turn() -> None:
     modules = head_projections(model, known)[1].modules
     own = dict(model.named_modules())
     assert [own[f"transformer.layer.1.attention.{n}_lin"] for n in "qkv"] == list(modules)
-
-
-@pytest.mark.parametrize("kind", CONFIGS)
-def test_word_embeddings_are_the_table_alone(kind: str) -> None:
-    model, known = make(kind)
-    found = word_embeddings(model, known)
-    assert found.shape == (VOCABULARY, WIDTH)
-    assert torch.equal(
-        found, dict(model.named_parameters())["wte.weight" if kind == "gpt2" else "embeddings.word_embeddings.weight"]
-    )
 
 
 def test_other_architectures_are_refused_by_name() -> None:
@@ -55,13 +49,7 @@ def test_a_factorised_or_broken_table_is_refused() -> None:
     with pytest.raises(InputError, match="are 8 wide and its layers 16"):
         word_embeddings(model, facts("electra", width=16))
     model, known = make("bert")
-    torch.nn.init.constant_(model.embeddings.word_embeddings.weight, torch.inf)  # type: ignore[union-attr, arg-type]
-    with pytest.raises(InputError, match="not all finite"):
-        word_embeddings(model, known)
-
-
-def test_a_table_of_zeros_is_refused() -> None:
-    model, known = make("bert")
-    torch.nn.init.zeros_(model.embeddings.word_embeddings.weight)  # type: ignore[union-attr, arg-type]
-    with pytest.raises(InputError, match="its word embeddings are all zero"):
-        word_embeddings(model, known)
+    for value, message in ((torch.inf, "not all finite"), (0.0, "its word embeddings are all zero")):
+        torch.nn.init.constant_(model.embeddings.word_embeddings.weight, value)  # type: ignore[union-attr, arg-type]
+        with pytest.raises(InputError, match=message):
+            word_embeddings(model, known)

@@ -2,18 +2,16 @@
 
 from collections.abc import Callable
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from transformers import BertConfig, DistilBertConfig, GPT2Config, MistralConfig, RobertaConfig
+from transformers import GPT2Config, MistralConfig, RobertaConfig
 
 from ops.model.activations import ScoreOptions, Scorer
-from ops.model.batches import batch_lengths, length_batches
+from ops.model.batches import length_batches
 from ops.model.known_padding import NAME
-from ops.model.load import read_facts
 from ops.model.pooling import POOLS
 from ops.model.sites import SITES, SiteReader
 from ops.model.token_block import TokenBlock
@@ -22,9 +20,7 @@ from tests.unit.waits import counted_waits
 
 SIZE: dict[str, Any] = {"vocab_size": 60, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
 CONFIGS: dict[str, Any] = {
-    "bert": BertConfig(**SIZE, intermediate_size=20),
     "roberta": RobertaConfig(**SIZE, intermediate_size=20, max_position_embeddings=60),
-    "distilbert": DistilBertConfig(vocab_size=60, dim=16, n_layers=2, n_heads=2, hidden_dim=20),
     "gpt2": GPT2Config(vocab_size=60, n_embd=16, n_layer=2, n_head=2, bos_token_id=1, eos_token_id=1),
 }
 # Tokens beyond a window are hidden whether there is padding or not.
@@ -35,14 +31,6 @@ LENGTHS = [5, 9, 5, 12, 9, 5, 3, 31, 9]
 def sentences() -> list[Tokens]:
     draw = np.random.default_rng(0)
     return [Tokens(draw.integers(6, 60, n).tolist(), [1, *[0] * (n - 2), 1], False) for n in LENGTHS]
-
-
-@pytest.fixture
-def scorer(make_model: Callable[..., Path]) -> Callable[..., Scorer]:
-    def make(config: Any, **options: Any) -> Scorer:
-        return Scorer(read_facts(str(make_model(config))), ScoreOptions(**options))
-
-    return make
 
 
 def by_length() -> list[list[int]]:
@@ -94,8 +82,7 @@ def test_no_batch_waits_and_only_a_padded_one_has_a_mask(scorer: Callable[..., S
     assert waits["__bool__"] > 0
 
 
-@pytest.mark.parametrize("inside", [torch.inference_mode, torch.no_grad])
-def test_what_waits_is_counted(inside: Callable[..., Any]) -> None:
+def test_what_waits_is_counted() -> None:
     x, y = torch.arange(3), torch.zeros(3)
 
     def put() -> None:
@@ -107,10 +94,10 @@ def test_what_waits_is_counted(inside: Callable[..., Any]) -> None:
         lambda: torch.unique(x), lambda: torch.equal(x, x), lambda: torch.repeat_interleave(y, x), lambda: float(y[0]),
     ]  # fmt: skip
     for work in waiting:
-        with inside(), counted_waits() as waits:
+        with torch.inference_mode(), counted_waits() as waits:
             work()
         assert waits, work
-    with inside(), counted_waits() as waits:
+    with torch.inference_mode(), counted_waits() as waits:
         x[x], x.cumsum(0), torch.where(x > 1, x, 0), y.scatter_(0, x, 1.0), x.long(), y[:2]
     assert not waits
 
@@ -119,4 +106,3 @@ def test_the_queue_is_chosen_apart_from_the_device() -> None:
     assert [ScoreOptions(device=d, queued=q).never_waits for d in ("cpu", "cuda") for q in (None, False, True)] == [
         False, False, True, True, False, True,
     ]  # fmt: skip
-    assert batch_lengths("cuda") == "common"

@@ -33,14 +33,7 @@ def test_threads_are_set_on_a_cpu_alone() -> None:
         assert torch.get_num_threads() == expected
 
 
-def test_tf32_is_off() -> None:
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
-    set_numerics("cpu", 1)
-    assert not torch.backends.cuda.matmul.allow_tf32
-    assert not torch.backends.cudnn.allow_tf32
-
-
-def test_tf32_is_on_where_it_is_named_and_cudnn_has_no_attention() -> None:
+def test_tf32_is_on_only_where_it_is_named_and_cudnn_has_no_attention() -> None:
     torch.backends.cuda.enable_cudnn_sdp(True)
     set_numerics("cuda", None, "tf32")
     assert torch.backends.cuda.matmul.allow_tf32
@@ -48,6 +41,7 @@ def test_tf32_is_on_where_it_is_named_and_cudnn_has_no_attention() -> None:
     assert not torch.backends.cuda.cudnn_sdp_enabled()
     set_numerics("cuda", None, "bfloat16")
     assert not torch.backends.cuda.matmul.allow_tf32
+    assert not torch.backends.cudnn.allow_tf32
     assert [torch_dtype(name) for name in ("tf32", "float32", "bfloat16")] == [
         torch.float32, torch.float32, torch.bfloat16,
     ]  # fmt: skip

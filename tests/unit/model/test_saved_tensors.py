@@ -1,7 +1,6 @@
 """A configuration that does not fit the weights is refused by their headers; all that can be loaded is taken."""
 
 import json
-import time
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from transformers import (
     AutoModelForCausalLM,
     AutoModelForMaskedLM,
     BertConfig,
-    DistilBertConfig,
     GPT2Config,
     LlamaConfig,
     PreTrainedConfig,
@@ -41,19 +39,19 @@ def change(folder: Path, **values: Any) -> None:
     path.write_text(json.dumps(json.loads(path.read_text()) | values))
 
 
-@pytest.mark.parametrize("kind", [AutoModel, AutoModelForMaskedLM])
 @pytest.mark.parametrize("how", [{}, {"max_shard_size": 2000}], ids=["one", "shards"])
-def test_another_number_of_layers_is_refused(tmp_path: Path, kind: Any, how: dict[str, Any]) -> None:
-    name = save(tmp_path, BERT, kind, **how)
+def test_another_number_of_layers_is_refused(tmp_path: Path, how: dict[str, Any]) -> None:
+    name = save(tmp_path, BERT, AutoModelForMaskedLM, **how)
     assert (tmp_path / "model.safetensors").is_file() == (not how)
     read_facts(name)
-    change(tmp_path, num_hidden_layers=2)
-    with pytest.raises(InputError, match=r"says 2 layers, but its weights have 3 \(encoder\.layer\.2\.") as error:
-        read_facts(name)
-    assert str(error.value).startswith(f"--model {name}: ")
-    change(tmp_path, num_hidden_layers=5)
-    with pytest.raises(InputError, match=r"says 5 layers, but its weights have only 3 \(encoder\.layer\.3\."):
-        read_facts(name)
+    for layers, said in (
+        (2, r"says 2 layers, but its weights have 3 \(encoder\.layer\.2\."),
+        (5, r"says 5 layers, but its weights have only 3 \(encoder\.layer\.3\."),
+        (1_000_000, r"says 1,000,000 layers, but its weights are only \d+ tensors"),
+    ):
+        change(tmp_path, num_hidden_layers=layers)
+        with pytest.raises(InputError, match=f"^--model {name}: .*{said}"):
+            read_facts(name)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +60,6 @@ def test_another_number_of_layers_is_refused(tmp_path: Path, kind: Any, how: dic
         (GPT2, AutoModelForCausalLM, "n_layer", r"h\.2\."),
         (LLAMA, AutoModelForCausalLM, "num_hidden_layers", r"layers\.2\."),
         (XLMConfig(vocab_size=30, emb_dim=8, n_layers=3, n_heads=2), AutoModel, "n_layers", r"attentions\.2\."),
-        (DistilBertConfig(vocab_size=30, dim=8, n_layers=3, n_heads=2, hidden_dim=12), AutoModel, "n_layers", "layer"),
     ],
     ids=lambda value: getattr(value, "model_type", ""),
 )
@@ -76,28 +73,18 @@ def test_layers_are_known_in_every_architecture(
         read_facts(name)
 
 
-def test_a_million_layers_are_refused_before_they_are_built(tmp_path: Path) -> None:
-    name = save(tmp_path, BERT)
-    change(tmp_path, num_hidden_layers=1_000_000)
-    started = time.monotonic()
-    with pytest.raises(InputError, match=r"says 1,000,000 layers, but its weights are only 55 tensors"):
-        read_facts(name)
-    assert time.monotonic() - started < 5
-
-
-@pytest.mark.parametrize(
-    ("size", "value", "tensor"),
-    [
+def test_another_size_is_refused_and_the_tensor_is_named(tmp_path: Path) -> None:
+    name = save(tmp_path, BERT, AutoModelForMaskedLM)
+    for size, value, tensor in (
         ("hidden_size", 16, r"embeddings\.LayerNorm\.bias has the shape \[8\] in the weights and \[16\] in the"),
         ("intermediate_size", 16, r"encoder\.layer\.0\.intermediate\.dense\.bias has the shape \[12\] .* and \[16\]"),
         ("vocab_size", 31, r"word_embeddings\.weight has the shape \[30, 8\] .* and \[31, 8\] in the configuration; "),
-    ],
-)
-def test_another_size_is_refused_and_the_tensor_is_named(tmp_path: Path, size: str, value: int, tensor: str) -> None:
-    name = save(tmp_path, BERT, AutoModelForMaskedLM)
-    change(tmp_path, **{size: value})
-    with pytest.raises(InputError, match=tensor):
-        read_facts(name)
+    ):
+        before = (tmp_path / "config.json").read_text()
+        change(tmp_path, **{size: value})
+        with pytest.raises(InputError, match=tensor):
+            read_facts(name)
+        (tmp_path / "config.json").write_text(before)
 
 
 def test_what_can_be_loaded_is_taken(tmp_path: Path) -> None:

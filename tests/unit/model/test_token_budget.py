@@ -1,5 +1,3 @@
-import pytest
-
 from ops.model.token_budget import ON_CPU, token_budget
 
 # What torch shows of GPUs (`torch.cuda.get_device_properties(0).total_memory`).
@@ -18,15 +16,9 @@ KNOWN = {
 }
 
 
-@pytest.mark.parametrize("name", KNOWN)
-def test_a_gpu_gets_the_batches_of_its_class(name: str) -> None:
-    found, expected = KNOWN[name]
-    assert token_budget(found) == expected
-
-
-def test_a_cpu_and_the_smallest_gpus_get_the_smallest_batches() -> None:
-    assert token_budget(None) == 2_048
-    assert token_budget(0) == ON_CPU
+def test_a_gpu_gets_the_batches_of_its_class_and_a_cpu_the_smallest() -> None:
+    assert {name: (memory, token_budget(memory)) for name, (memory, _) in KNOWN.items()} == KNOWN
+    assert token_budget(None) == token_budget(0) == ON_CPU == 2_048
 
 
 def test_more_memory_never_means_smaller_batches() -> None:

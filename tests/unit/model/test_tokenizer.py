@@ -128,12 +128,6 @@ def test_a_tokenizer_without_cls(facts: ModelFacts, tmp_path: Path) -> None:
     assert found.unknown_id == 0
 
 
-def test_a_model_without_a_tokenizer_is_named(facts: ModelFacts, tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_bytes((Path(facts.path) / "config.json").read_bytes())
-    with pytest.raises(InputError, match="--model mine: its tokenizer cannot be loaded"):
-        Tokenizer(replace(facts, name="mine", path=str(tmp_path)))
-
-
 def test_a_tokenizer_s_own_code_is_never_run_and_nobody_is_asked(
     facts: ModelFacts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

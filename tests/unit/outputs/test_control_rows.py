@@ -49,3 +49,10 @@ def test_the_check_is_said_with_its_control_where_there_is_one() -> None:
     assert said_checked([{"correlation": None, "shuffled": None}]) == []
     (alone,) = said_checked([{"correlation": 0.5, "shuffled": None}])
     assert alone.endswith("correlation of 0.50 with the direct effect.")
+
+
+def test_layers_with_the_same_share_are_not_told_apart() -> None:
+    rows = [row for layer in (1, 2) for row in control_rows(layer, "kurtosis", np.zeros(40), np.arange(40.0))]
+    said = said_peaked(rows)
+    assert len(said) == 1
+    assert "0.0 % of 80 units" in said[0]

@@ -102,7 +102,7 @@ def test_words_are_whole_words_and_a_neuron_stands_once() -> None:
     ("query", "expected"),
     [
         (Query("any", "END"), [(2, 0), (1, 0)]),
-        (Query("any", "dt"), [(2, 2), (2, 1)]),
+        (Query("any", "dt"), [(2, 1), (2, 2)]),
         (Query("any", "np"), [(2, 2)]),
         (Query("any", "(np"), [(2, 2)]),
         (Query("any", "wee"), []),
@@ -120,7 +120,7 @@ def test_words_are_whole_words_and_a_neuron_stands_once() -> None:
         (Query("explanation", "lesson"), [(1, 1)]),
         (Query("explanation", "sentences", layer=1), [(1, 0), (1, 1)]),
         (Query("explanation", "sentences", least=0.8), [(1, 0)]),
-        (Query("audit", "Local"), [(1, 1), (2, 5), (1, 0)]),
+        (Query("audit", "Local"), [(1, 0), (1, 1), (2, 5)]),
         (Query("audit", "dataset detector"), [(2, 0)]),
         (Query("audit", "dataset_detector", layer=1), []),
         (Query("audit", "local", least=0.7), [(1, 0)]),
@@ -223,5 +223,8 @@ def test_a_form_becomes_a_query_and_what_does_not_fit_is_named() -> None:
     assert parse_query({}) is None
     assert parse_query({"q": "x"}) == Query("any", "x")
     assert parse_query({"what": "score"}) == Query("score")
+    for text in ("verdict:local", "Verdict: Dataset detector"):
+        found = parse_query({"q": text, "layer": "1"})
+        assert found == Query("audit", text.partition(":")[2].strip(), layer=1)
     asked = {"what": "value", "q": " a  b ", "property": "author", "pole": "top", "layer": "3", "least": "0.5"}
     assert parse_query(asked) == Query("value", "a b", "author", "top", 3, 0.5)

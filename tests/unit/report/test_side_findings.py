@@ -15,7 +15,11 @@ RATIO = {"n": 10, "std": 0.1}
 AGAIN = {"low": 0.5, "high": 0.7}
 GIVEN: dict[str, dict[str, list[dict[str, Any]]]] = {
     "explain": {
-        "explanations": [{"verdict": v} for v in ("explained", "explained", "nuisance", "none", "weak")],
+        "neurons": [{"layer": 1, "unit": i, "std": 0.0 if i == 5 else 1.0, "min": -3.0, "max": 3.0} for i in range(6)],
+        "explanations": [
+            {"layer": 1, "unit": i, "verdict": v}
+            for i, v in enumerate(("explained", "explained", "nuisance", "none", "weak", "explained"))
+        ],
         "explain/controls": [
             {"layer": layer, "basis": basis, "model": model, "measure": measure, "q50": q50}
             for layer, basis, model, measure, q50 in [

@@ -18,25 +18,13 @@ SENTENCES = [
 ]
 
 
-def test_rows_of_the_sentence_table() -> None:
+def test_codes_stand_for_what_was_annotated() -> None:
     table = to_table(SENTENCES)
     assert table.schema.equals(schema("sentences", ["a"]))
     assert to_table(SENTENCES[1:]).schema.equals(schema("sentences"))
-    rows = table.to_pylist()
-    assert [r["words"] for r in rows] == [s.words for s in SENTENCES]
-    assert [r["tags"] for r in rows] == [s.tags for s in SENTENCES]
-    assert [r["tree"] for r in rows] == [s.tree for s in SENTENCES]
-    assert [(r["is_baseline"], r["is_winner"]) for r in rows] == [(s.baseline, s.winner) for s in SENTENCES]
-    assert [r["wins"] for r in rows] == [0, 3, 0, 0]
-    assert [r["sent_id"] for r in rows] == [0, 2, 4, 6]
-
-
-@pytest.mark.parametrize("chunked", [False, True])
-def test_codes_stand_for_what_was_annotated(chunked: bool) -> None:
-    table = to_table(SENTENCES)
-    if chunked:
-        table = pa.concat_tables([table.slice(0, 1), table.slice(1)])
     codes, names = coded(table)
+    chunked = coded(pa.concat_tables([table.slice(0, 1), table.slice(1)]))
+    assert all(one.equals(other) for one, other in zip(chunked, (codes, names), strict=True))
     rows = codes.to_pylist()
     word, tag, label, dataset, key = (
         names_of(names, k).to_pylist() for k in ("word", "tag", "label", "dataset", "meta:a")
@@ -65,14 +53,11 @@ def test_a_document_s_code_depends_on_nothing_but_its_name() -> None:
     assert len(set(coded(to_table(other)).codes["document"].to_pylist())) == 2
 
 
-def test_a_slice_of_the_sentences_is_coded_as_well() -> None:
+def test_a_slice_of_the_sentences_is_coded_as_well_and_a_tree_that_is_none_is_an_error() -> None:
     codes, names = coded(to_table(SENTENCES).slice(1, 2))
     word = names_of(names, "word").to_pylist()
     assert [[word[c] for c in r] for r in codes["words"].to_pylist()] == [["Grüße", "😀"], []]
     codes, names = coded(to_table(SENTENCES).slice(0, 0))
     assert codes.num_rows == names.num_rows == 0
-
-
-def test_a_tree_that_is_none_is_an_error() -> None:
     with pytest.raises(InputError, match="brackets are left open"):
         coded(to_table([Sentence(["a"], ["DT"], "(ROOT (DT a)")]))

@@ -28,7 +28,4 @@ def test_a_half_follows_from_seed_data_set_and_document_alone() -> None:
     assert held_out(codes(names), 3).tolist() == whole.tolist()
     assert held_out(codes(names, "news"), 3).tolist() != whole.tolist()
     assert held_out(codes(names), 4).tolist() != whole.tolist()
-
-
-def test_there_may_be_no_documents() -> None:
     assert held_out(codes([]), 0).tolist() == []

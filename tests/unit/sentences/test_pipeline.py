@@ -39,33 +39,25 @@ def doc(words: list[str], tags: list[str] | None = None, starts: list[bool] | No
     return Doc(VOCAB, words, [True] * (len(words) - 1) + [False] * bool(words), tags=tags, sent_starts=starts)
 
 
-def test_words_and_tags_without_white_space() -> None:
+def test_words_and_tags_without_white_space(trees: dict[str, str | None]) -> None:
     found = read_annotation(doc(["I", " ", "sleep", "\n"], ["PRP", "_SP", "VBP", ""]))
     assert found == Annotation(["I", "sleep"], ["PRP", "VBP"], None)
+    for tags in (None, ["PRP", ""]):
+        assert read_annotation(doc(["I", "sleep"], tags)) == Annotation(["I", "sleep"], None, None)
+    words: list[str]
+    for words in ([], [" "], ["\n", "  "]):
+        assert read_annotation(doc(words)) == Annotation([], None, None)
 
 
-@pytest.mark.parametrize("tags", [None, ["PRP", ""]])
-def test_a_word_without_a_tag_leaves_no_tags(tags: list[str] | None) -> None:
-    assert read_annotation(doc(["I", "sleep"], tags)) == Annotation(["I", "sleep"], None, None)
-
-
-@pytest.mark.parametrize("words", [[], [" "], ["\n", "  "]])
-def test_nothing_but_white_space(words: list[str], trees: dict[str, str | None]) -> None:
-    assert read_annotation(doc(words)) == Annotation([], None, None)
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        "(S (PRP I) (VBP sleep))",
-        "(ROOT (S (PRP I) (VBP sleep)))",
-        "(TOP (S (PRP I) (VBP sleep)))",
-        " (S (PRP I) (VBP sleep)) ",
-    ],
-)
-def test_one_tree_stands_under_root(trees: dict[str, str | None], given: str) -> None:
-    trees["I sleep"] = given
-    assert read_annotation(doc(["I", "sleep"])).tree == "(ROOT (S (PRP I) (VBP sleep)))"
+def test_one_tree_stands_under_root(trees: dict[str, str | None]) -> None:
+    tree = "(S (PRP I) (VBP sleep))"
+    for given in (tree, f"(ROOT {tree})", f"(TOP {tree})", f" {tree} "):
+        trees["I sleep"] = given
+        assert read_annotation(doc(["I", "sleep"])).tree == f"(ROOT {tree})"
+    trees["( a )"] = "(PRN (-LRB- -LRB-) (NN a) (-RRB- -RRB-))"
+    assert read_annotation(doc(["(", "a", ")"])).tree == "(ROOT (PRN (-LRB- -LRB-) (NN a) (-RRB- -RRB-)))"
+    trees["No"] = "(INTJ (UH No))"
+    assert read_annotation(doc(["No", "\n"], None, [True, True])).tree == "(ROOT (INTJ (UH No)))"
 
 
 def test_trees_of_several_sentences_stand_side_by_side(trees: dict[str, str | None]) -> None:
@@ -74,35 +66,13 @@ def test_trees_of_several_sentences_stand_side_by_side(trees: dict[str, str | No
     assert found.tree == "(ROOT (S (PRP I) (VBP sleep)) (INTJ (UH No)))"
 
 
-def test_a_sentence_of_white_space_needs_no_tree(trees: dict[str, str | None]) -> None:
-    trees["No"] = "(INTJ (UH No))"
-    assert read_annotation(doc(["No", "\n"], None, [True, True])).tree == "(ROOT (INTJ (UH No)))"
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        "(INTJ (UH No) (UH no))",
-        "",
-        None,
-        "(INTJ)",
-        "(INTJ (UH No)",
-        "(INTJ No)) (X",
-    ],
-)
-def test_a_tree_that_does_not_fit_is_left_out(trees: dict[str, str | None], other: str | None) -> None:
-    trees |= {"I sleep": "(S (PRP I) (VBP sleep))", "No": other}
-    found = read_annotation(doc(["I", "sleep", "No"], ["PRP", "VBP", "UH"], [True, False, True]))
-    assert found == Annotation(["I", "sleep", "No"], ["PRP", "VBP", "UH"], None)
-
-
-def test_a_getter_that_fails_gives_no_tree(trees: dict[str, str | None]) -> None:
-    assert read_annotation(doc(["I"])).tree is None
-
-
-def test_brackets_as_words(trees: dict[str, str | None]) -> None:
-    trees["( a )"] = "(PRN (-LRB- -LRB-) (NN a) (-RRB- -RRB-))"
-    assert read_annotation(doc(["(", "a", ")"])).tree == "(ROOT (PRN (-LRB- -LRB-) (NN a) (-RRB- -RRB-)))"
+def test_a_tree_that_does_not_fit_is_left_out(trees: dict[str, str | None]) -> None:
+    trees["I sleep"] = "(S (PRP I) (VBP sleep))"
+    for other in ("(INTJ (UH No) (UH no))", "", None, "(INTJ)", "(INTJ (UH No)", "(INTJ No)) (X"):
+        trees["No"] = other
+        found = read_annotation(doc(["I", "sleep", "No"], ["PRP", "VBP", "UH"], [True, False, True]))
+        assert found == Annotation(["I", "sleep", "No"], ["PRP", "VBP", "UH"], None)
+    assert read_annotation(doc(["I"])).tree is None, "the getter fails"
 
 
 def test_a_tree_that_the_shipped_parser_keeps_is_the_one_that_reading_it_gives() -> None:
@@ -141,10 +111,10 @@ def test_the_blank_pipeline_gives_words_alone() -> None:
     assert pipeline.max_length > 10**9
 
 
-@pytest.mark.parametrize("name", ["no_such_pipeline", "/tmp"])
-def test_a_missing_pipeline_is_named(name: str) -> None:
-    with pytest.raises(InputError, match=f"--pipeline {name}: cannot be loaded .* which is included"):
-        load_pipeline(name)
+def test_a_missing_pipeline_is_named() -> None:
+    for name in ("no_such_pipeline", "/tmp"):
+        with pytest.raises(InputError, match=f"--pipeline {name}: cannot be loaded .* which is included"):
+            load_pipeline(name)
 
 
 def test_a_folder_of_our_own_pipeline_is_loaded_in_a_process_that_knows_nothing_of_it() -> None:
@@ -163,24 +133,21 @@ def long_text(words: int) -> str:
     return " ".join(some[(i * i) % 10] for i in range(words))
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_a_long_text_is_cut_at_spaces_and_nothing_is_lost() -> None:
+    for text in (
         long_text(MOST_WORDS),
         long_text(MOST_WORDS + 1),
         long_text(2_500),
         "x" * (2 * MOST_LETTERS + 5),
         "a " * 7_000 + "x" * 30_000 + " b",
         ("y" * 7_000 + " ") * 3,
-    ],
-)
-def test_a_long_text_is_cut_at_spaces_and_nothing_is_lost(text: str) -> None:
-    pieces = in_pieces(text)
-    assert all(len(p) <= MOST_LETTERS and len(p.split()) <= MOST_WORDS for p in pieces)
-    assert "".join(pieces).replace(" ", "") == text.replace(" ", "")
-    if max(map(len, text.split())) <= MOST_LETTERS:
-        assert [word for p in pieces for word in p.split()] == text.split()
-    assert len(pieces) <= 2 + len(text) // (MOST_LETTERS // 2) + len(text.split()) // MOST_WORDS
+    ):
+        pieces = in_pieces(text)
+        assert all(len(p) <= MOST_LETTERS and len(p.split()) <= MOST_WORDS for p in pieces)
+        assert "".join(pieces).replace(" ", "") == text.replace(" ", "")
+        if max(map(len, text.split())) <= MOST_LETTERS:
+            assert [word for p in pieces for word in p.split()] == text.split()
+        assert len(pieces) <= 2 + len(text) // (MOST_LETTERS // 2) + len(text.split()) // MOST_WORDS
 
 
 def test_a_long_sentence_is_annotated_in_pieces_side_by_side() -> None:

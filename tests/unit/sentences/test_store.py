@@ -71,56 +71,40 @@ def check(store: SentenceStore, expected: list[Sentence]) -> None:
 
 
 @given(st.lists(st.lists(sentences(), max_size=4), min_size=1, max_size=3))
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_round_trip(tmp_path_factory: pytest.TempPathFactory, shards: list[list[Sentence]]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         store = open_corpus(tmp_path_factory.mktemp("s"), patch, *shards)
     check(store, [s for shard in shards for s in shard])
 
 
-def test_unicode_empty_lists_and_nulls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unicode_line_ends_nulls_and_many_shards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = [
         Sentence(["Grüße", "😀", "a\u2028b"], ["NN", "NFP", "NN"], TREES[2], "ü", "\n", {"k\n": "v\u0085", "e": ""}),
         Sentence([], None),
     ]
     second = [Sentence(["zz", "Grüße"], None, None, "a", "b", {"e": "x"}, False, 1)]
-    check(open_corpus(tmp_path, monkeypatch, first, [], second), first + second)
+    returns = [Sentence(["a"], doc_id="x\r\ny", meta={"address": "1\r2"}), Sentence(["a"], meta={"address": "1\n2"})]
+    many = [[Sentence([f"w{i}", f"w{40 - i}"])] * (i % 3) for i in range(40)]
+    shards = [first, [], second, returns, *many]
+    check(open_corpus(tmp_path, monkeypatch, *shards), [s for shard in shards for s in shard])
 
 
-def test_carriage_returns_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = [Sentence(["a"], doc_id="x\r\ny", meta={"address": "1\r2"}), Sentence(["a"], meta={"address": "1\n2"})]
-    check(open_corpus(tmp_path, monkeypatch, expected), expected)
-
-
-def test_rows_are_found_by_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_are_found_by_id_and_come_in_the_order_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = open_corpus(tmp_path, monkeypatch, [Sentence(["a"])] * 5)
     assert store.rows(np.array([8, 0, 4, 4])).tolist() == [4, 0, 2, 2]
     assert store.rows(np.zeros(0, np.int64)).tolist() == []
     for bad in (3, 10, -1):
         with pytest.raises(KeyError, match=f"sentence {bad} is not in sentences/"):
             store.rows(np.array([2, bad]))
-
-
-def test_rows_come_in_the_order_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = open_corpus(tmp_path, monkeypatch, [Sentence([w], ["NN"], f"(ROOT (NN {w}))") for w in "abc"])
+    store = open_corpus(tmp_path / "trees", monkeypatch, [Sentence([w], ["NN"], f"(ROOT (NN {w}))") for w in "abc"])
     assert store.words(np.array([2, 0, 2])).to_lists() == [[2], [0], [2]]
     assert len(store.forest(np.array([1, 1]))) == 2
 
 
-@pytest.mark.parametrize(
-    ("sentence", "has"),
-    [
-        (Sentence(["a"]), {"words": True, "tags": False, "labels": False}),
-        (Sentence(["a"], ["DT"]), {"words": True, "tags": True, "labels": False}),
-        (Sentence(["a"], ["DT"], "(ROOT (DT a))"), {"words": True, "tags": True, "labels": True}),
-    ],
-)
-def test_what_there_is_at_all(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sentence: Sentence, has: dict[str, bool]
-) -> None:
-    assert open_corpus(tmp_path, monkeypatch, [sentence]).has == has
-
-
-def test_many_shards_each_have_their_own_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shards = [[Sentence([f"w{i}", f"w{40 - i}"])] * (i % 3) for i in range(40)]
-    check(open_corpus(tmp_path, monkeypatch, *shards), [s for own in shards for s in own])
+def test_what_there_is_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number, sentence in enumerate(
+        (Sentence(["a"]), Sentence(["a"], ["DT"]), Sentence(["a"], ["DT"], "(ROOT (DT a))"))
+    ):
+        has = open_corpus(tmp_path / str(number), monkeypatch, [sentence]).has
+        assert has == {"words": True, "tags": number > 0, "labels": number > 1}

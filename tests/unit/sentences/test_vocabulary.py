@@ -20,8 +20,7 @@ def parts(of: int) -> list[pa.Table]:
     return [coded(to_table(shard, keys={"author", "topic"})).names for shard in ([], *shards)]
 
 
-@pytest.mark.parametrize("together", [1 << 21, 10, 0])
-@pytest.mark.parametrize("of", [1, 7, 60])
+@pytest.mark.parametrize(("of", "together"), [(1, 10), (7, 0), (60, 1 << 21)])
 def test_the_vocabulary_is_sorted_and_the_same_for_any_split(of: int, together: int) -> None:
     found = vocabulary(reversed(parts(of)), KINDS, together)
     assert found["word"].to_pylist() == sorted({w for s in SENTENCES for w in s.words})
@@ -55,9 +54,6 @@ def test_groups_of_the_vocabulary_s_file_hold_one_kind_each(tmp_path: Path) -> N
     assert all(len(set(g["kind"].to_pylist())) == 1 and g.num_rows <= 2 for g in groups)
     whole = pa.concat_tables(groups)
     assert {kind: names_of(whole, kind).to_pylist() for kind in KINDS} == {k: v.to_pylist() for k, v in every.items()}
-
-
-def test_no_sentences_have_no_names(tmp_path: Path) -> None:
     every = vocabulary([], list(NAME_KINDS))
     assert [len(own) for own in every.values()] == [0] * len(NAME_KINDS)
     assert list(places([], every)) == []

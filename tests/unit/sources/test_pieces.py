@@ -27,13 +27,7 @@ from ops.sources.rows import Row
 from ops.sources.source_format import Piece
 from ops.sources.spec import parse_source
 from ops.sources.text_format import line_ranges
-
-
-def _touch(path: Path, content: bytes = b"text\na\n") -> str:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content)
-    return str(path)
-
+from tests.unit.sources.files import write
 
 NAMES = [
     *(
@@ -57,12 +51,11 @@ NAMES = [
 ]
 
 
-@pytest.mark.parametrize("suffix", [".txt", ".txt.gz", ".jsonl", ".csv", ".parquet"])
+@pytest.mark.parametrize("suffix", [".txt", ".parquet"])
 def test_a_file_of_any_name_is_read_named_directly_and_in_a_folder(tmp_path: Path, suffix: str) -> None:
-    content = {".csv": b"text\nOne.\n", ".jsonl": b'{"text": "One."}\n', ".txt.gz": gzip.compress(b"One.\n")}
     for number, name in enumerate(NAMES):
         path = tmp_path / str(number) / f"{name}{suffix}"
-        _touch(path, content.get(suffix, b"One.\n"))
+        write(path, b"One.\n")
         if suffix == ".parquet":
             pq.write_table(pa.table({"text": ["One."]}), str(path))
         for spec in (str(path), f"set={path}", f"{path.parent}/*{suffix}"):
@@ -81,7 +74,7 @@ def test_a_file_of_a_folder_whose_name_is_no_utf8_is_named(tmp_path: Path) -> No
 
 
 def test_a_file_is_a_piece(tmp_path: Path) -> None:
-    path = _touch(tmp_path / "a.csv")
+    path = write(tmp_path / "a.csv")
     (piece,) = pieces(parse_source(f"n={path}"))
     assert piece == Piece("n", "csv", path, "a.csv", 0)
     assert pickle.loads(pickle.dumps(piece)) == piece
@@ -90,14 +83,14 @@ def test_a_file_is_a_piece(tmp_path: Path) -> None:
 
 def test_files_of_one_name_have_documents_of_their_own(tmp_path: Path) -> None:
     for folder in ("x", "y/z"):
-        _touch(tmp_path / folder / "a.txt")
+        write(tmp_path / folder / "a.txt")
     found = pieces(parse_source(str(tmp_path / "**" / "a.txt")))
     assert [(piece.name, piece.index) for piece in found] == [("x/a.txt", 0), ("y/z/a.txt", 1)]
     assert next(iter(read_piece(found[1]))).doc_id == "y/z/a.txt:0"
 
 
 def test_a_uri_reads_like_its_path(tmp_path: Path) -> None:
-    path = Path(_touch(tmp_path / "a b.csv"))
+    path = Path(write(tmp_path / "a b.csv"))
     table = tmp_path / "t.parquet"
     pq.write_table(pa.table({"text": ["x"]}), table)
     for file, row in ((path, Row("a", "a b.csv:0", {})), (table, Row("x", "t.parquet:0", {}))):
@@ -137,7 +130,7 @@ def test_a_source_of_few_files_has_enough_pieces_for_all_to_end_together(
     for number in range(files):
         texts = [f"{number}-{row} ".ljust(30, "x") for row in range(200)]
         pq.write_table(pa.table({"text": texts}), tmp_path / f"{number:02}.parquet", row_group_size=5)
-        _touch(tmp_path / f"{number:02}.txt", "".join(f"{text}\n" for text in texts).encode())
+        write(tmp_path / f"{number:02}.txt", "".join(f"{text}\n" for text in texts).encode())
     for suffix in ("parquet", "txt"):
         found = pieces(parse_source(f"{tmp_path}/*.{suffix}"))
         of_each = Counter(piece.name for piece in found)
@@ -154,72 +147,52 @@ def test_columns_that_nobody_reads_do_not_cut_a_file(tmp_path: Path) -> None:
     assert len(pieces(parse_source(f"{tmp_path}/a.parquet"), size)) == 1
 
 
-def test_a_parquet_file_without_rows_is_a_piece(tmp_path: Path) -> None:
-    path = tmp_path / "a.parquet"
-    pq.write_table(pa.table({"text": pa.array([], pa.string())}), path)
-    (piece,) = pieces(parse_source(str(path)))
-    assert list(read_piece(piece)) == []
-
-
-def test_pydocs_has_a_piece_a_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = pieces(parse_source("d=pydocs"))
-    assert [piece.file for piece in found] == pydocs.pydocs_pieces()
+def test_pydocs_has_pieces_of_packages_and_a_fingerprint_of_their_versions(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = parse_source("d=pydocs")
+    found = pieces(source)
+    files = [piece.file for piece in found]
+    assert files == pydocs.pydocs_pieces()
+    assert files[:4] == ["stdlib:0", "stdlib:1", "stdlib:2", "datasets:0"]
     assert {piece.dataset for piece in found} == {"d"}
     monkeypatch.setattr(pydocs, "read_pydocs", lambda piece: iter([Row(piece, "", {})]))
     assert list(read_piece(found[0])) == [Row("stdlib:0", "", {})]
+    fingerprints = []
+    for version in ("3.11.7", "3.11.8"):
+        monkeypatch.setattr(pydocs, "package_versions", lambda version=version: {"stdlib": version})
+        fingerprints.append(source_fingerprint(source))
+        assert fingerprints[-1] == source_fingerprint(parse_source("pydocs"))
+    assert fingerprints[0] != fingerprints[1]
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
+def test_checks_before_the_work(tmp_path: Path) -> None:
+    for name, content, message in (
         ("a.csv", b"", "is empty"),
         ("a.csv", b"b\nc\n", "no column 'text'"),
         ("a.jsonl", b'{"b": 1}\n', "no column 'text'"),
         ("a.parquet", b"", "is empty"),
         ("a.parquet", b"PAR1xxxxPAR1", "not a complete Parquet file"),
         ("a.txt", "\ufefftext".encode("utf-16"), "UTF-16, expected UTF-8"),
-    ],
-)
-def test_checks_before_the_work(tmp_path: Path, name: str, content: bytes, message: str) -> None:
-    _touch(tmp_path / "0" / "a.txt")
-    source = parse_source(_touch(tmp_path / name, content))
-    with pytest.raises(InputError, match=rf"{name}: .*{message}"):
-        check_source(source)
-
-
-@pytest.mark.parametrize(
-    ("name", "content"), [("a.txt", b""), ("a.jsonl", b""), ("a.csv", b"text\n"), ("a.csv", b"text\na,b")]
-)
-def test_what_the_checks_let_through(tmp_path: Path, name: str, content: bytes) -> None:
-    check_source(parse_source(_touch(tmp_path / name, content)))
-
-
-def test_a_file_that_vanished_is_named(tmp_path: Path) -> None:
-    path = _touch(tmp_path / "a.txt")
-    source = parse_source(path)
-    Path(path).unlink()
-    with pytest.raises(InputError, match=r"a\.txt: no such file"):
-        check_source(source)
+    ):
+        source = parse_source(write(tmp_path / name, content))
+        with pytest.raises(InputError, match=rf"{name}: .*{message}"):
+            check_source(source)
+    for name, content in (("a.txt", b""), ("a.jsonl", b""), ("a.csv", b"text\n"), ("a.csv", b"text\na,b")):
+        check_source(parse_source(write(tmp_path / name, content)))
+    gone = parse_source(write(tmp_path / "gone.txt"))
+    (tmp_path / "gone.txt").unlink()
+    with pytest.raises(InputError, match=r"gone\.txt: no such file"):
+        check_source(gone)
 
 
 def test_the_fingerprint_is_one_of_names_and_bytes(tmp_path: Path) -> None:
     def digest(folder: str, **files: bytes) -> str:
         for name, content in files.items():
-            _touch(tmp_path / folder / f"{name}.txt", content)
+            write(tmp_path / folder / f"{name}.txt", content)
         return source_fingerprint(parse_source(str(tmp_path / folder / "*.txt")))
 
     first = digest("one", a=b"x", b=b"y")
     assert first == digest("two", a=b"x", b=b"y")
     assert len({first, digest("3", a=b"x", b=b"z"), digest("4", a=b"x", c=b"y"), digest("5", a=b"xy", b=b"")}) == 4
-
-
-def test_the_fingerprint_of_pydocs_is_one_of_versions(monkeypatch: pytest.MonkeyPatch) -> None:
-    source = parse_source("pydocs")
-    monkeypatch.setattr(pydocs, "package_versions", lambda: {"stdlib": "3.11.7"})
-    first = source_fingerprint(source)
-    assert first == source_fingerprint(parse_source("x=pydocs"))
-    monkeypatch.setattr(pydocs, "package_versions", lambda: {"stdlib": "3.11.8"})
-    assert source_fingerprint(source) != first
 
 
 def test_documents_of_sources_with_one_name_stay_apart(tmp_path: Path) -> None:
@@ -241,27 +214,21 @@ def test_documents_of_sources_with_one_name_stay_apart(tmp_path: Path) -> None:
 TEXT = "".join(f"Größe und Ärger über Satz {i} möchte gelten.\n" for i in range(30))
 
 
-@pytest.mark.parametrize(
-    ("name", "encoding", "found"),
-    [
+def test_an_encoding_of_several_bytes_a_letter_is_named_and_others_are_read_row_by_row(tmp_path: Path) -> None:
+    for name, encoding, found in (
         ("a.txt", "utf-16", "UTF-16"),
         ("a.txt", "utf-16-le", "UTF-16"),
         ("a.txt", "utf-16-be", "UTF-16"),
         ("a.csv", "utf-32", "UTF-32"),
         ("a.txt", "utf-32-be", "UTF-32"),
         ("a.txt.gz", "utf-16-le", "UTF-16"),
-    ],
-)
-def test_an_encoding_of_several_bytes_a_letter_is_named(tmp_path: Path, name: str, encoding: str, found: str) -> None:
-    data = ("text\n" + TEXT).encode(encoding)
-    path = _touch(tmp_path / name, gzip.compress(data) if name.endswith(".gz") else data)
-    with pytest.raises(InputError, match=rf"a\..*: the text is {found}, expected UTF-8; convert it, as with iconv"):
-        check_source(parse_source(path))
-
-
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1"])
-def test_other_encodings_are_read_row_by_row(tmp_path: Path, encoding: str) -> None:
-    check_source(parse_source(_touch(tmp_path / "a.txt", TEXT.encode(encoding))))
+    ):
+        data = ("text\n" + TEXT).encode(encoding)
+        path = write(tmp_path / name, gzip.compress(data) if name.endswith(".gz") else data)
+        with pytest.raises(InputError, match=rf"a\..*: the text is {found}, expected UTF-8"):
+            check_source(parse_source(path))
+    for encoding in ("utf-8", "utf-8-sig", "latin-1"):
+        check_source(parse_source(write(tmp_path / "a.txt", TEXT.encode(encoding))))
 
 
 def test_what_is_no_file_is_refused_and_not_waited_for(tmp_path: Path) -> None:
@@ -284,11 +251,10 @@ LINES = [
 
 
 @pytest.mark.parametrize("suffix", ["jsonl", "txt"])
-@pytest.mark.parametrize("bom", [b"", b"\xef\xbb\xbf"])
-@pytest.mark.parametrize("end", [b"", b"\n", b"\n\n"])
+@pytest.mark.parametrize(("bom", "end"), [(b"", b""), (b"\xef\xbb\xbf", b"\n"), (b"", b"\n\n")])
 def test_ranges_of_lines_give_the_rows_of_the_file(tmp_path: Path, suffix: str, bom: bytes, end: bytes) -> None:
     content = bom + b"".join(LINES * 3) + end
-    source = parse_source(_touch(tmp_path / f"a.{suffix}", content))
+    source = parse_source(write(tmp_path / f"a.{suffix}", content))
     (whole,) = pieces(source)
     rows = list(read_piece(whole, on_error="reject"))
     assert len(rows) > 20
@@ -307,7 +273,7 @@ def test_ranges_of_lines_give_the_rows_of_the_file(tmp_path: Path, suffix: str, 
 
 
 def test_ranges_by_a_uri_and_longer_lines_than_a_block(tmp_path: Path) -> None:
-    path = Path(_touch(tmp_path / "a b.txt", b"".join(b"%d" % i * (i % 30) + b"\n" for i in range(60))))
+    path = Path(write(tmp_path / "a b.txt", b"".join(b"%d" % i * (i % 30) + b"\n" for i in range(60))))
     source = parse_source(path.as_uri())
     rows = list(read_piece(pieces(source)[0]))
     for size in (1, 5, 50):
@@ -316,22 +282,22 @@ def test_ranges_by_a_uri_and_longer_lines_than_a_block(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_cut_is_one_piece(tmp_path: Path) -> None:
-    quoted = _touch(tmp_path / "a.csv", b'text\n"a\nb"\n' * 50)
-    packed = _touch(tmp_path / "b.jsonl.gz", gzip.compress(b'{"text": "a"}\n' * 500, 0))
+    quoted = write(tmp_path / "a.csv", b'text\n"a\nb"\n' * 50)
+    packed = write(tmp_path / "b.jsonl.gz", gzip.compress(b'{"text": "a"}\n' * 500, 0))
     for path in (quoted, packed):
         assert len(pieces(parse_source(path), 10)) == 1
 
 
 def test_a_key_that_is_missing_amid_a_file_is_no_missing_column(tmp_path: Path) -> None:
     lines = [b'{"text": "a"}\n', *[b'{"other": 1}\n'] * 400]
-    source = parse_source(_touch(tmp_path / "a.jsonl", b"".join(lines)))
+    source = parse_source(write(tmp_path / "a.jsonl", b"".join(lines)))
     (whole,) = pieces(source)
     assert [row for part in pieces(source, 500) for row in read_piece(part)] == list(read_piece(whole))
 
 
 def test_files_are_looked_into_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(6):
-        _touch(tmp_path / f"{number}.txt", b"one line\n" * (number + 1))
+        write(tmp_path / f"{number}.txt", b"one line\n" * (number + 1))
     source, pair = parse_source(f"{tmp_path}/*.txt"), threading.Barrier(2)
     for name in ("read_head", "file_size"):
         plain = getattr(text_format, name)

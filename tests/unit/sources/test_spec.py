@@ -5,59 +5,43 @@ import pytest
 from ops.errors import InputError
 from ops.sources.source_format import Source
 from ops.sources.spec import parse_source
+from tests.unit.sources.files import write
 
 
-def _touch(path: Path, content: str = "text\na\n") -> str:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(content)
-    return str(path)
-
-
-def test_pydocs_has_no_files() -> None:
+def test_what_is_not_read_from_files_has_none() -> None:
     assert parse_source("pydocs") == Source("pydocs", "pydocs", "pydocs", ())
-    assert parse_source("docs=pydocs").dataset == "docs"
+    source = parse_source("imdb")
+    assert (source.dataset, source.kind, source.files) == ("imdb", "hub", ())
+    assert parse_source("hf:org/some.set:config:test").dataset == "some.set"
+    for spec in ("pydocs", "imdb", "hf:org/set"):
+        assert parse_source(f"n={spec}").dataset == "n"
 
 
-@pytest.mark.parametrize(
-    ("file", "dataset", "kind"),
-    [
+def test_kind_and_dataset_come_from_the_file(tmp_path: Path) -> None:
+    for file, dataset, kind in (
         ("a.b.txt", "a.b", "txt"),
         ("x.CSV", "x", "csv"),
         ("x.jsonl.gz", "x", "jsonl"),
         ("x.ndjson.zst", "x", "jsonl"),
         ("x.parquet", "x", "parquet"),
-    ],
-)
-def test_kind_and_dataset_come_from_the_file(tmp_path: Path, file: str, dataset: str, kind: str) -> None:
-    path = _touch(tmp_path / file)
-    assert parse_source(path) == Source(path, dataset, kind, (path,))
-
-
-def test_presets_and_the_hub_have_no_files() -> None:
-    source = parse_source("imdb")
-    assert (source.dataset, source.kind, source.files) == ("imdb", "hub", ())
-    assert parse_source("films=imdb").dataset == "films"
-    assert parse_source("hf:org/some.set:config:test").dataset == "some.set"
-    assert parse_source("n=hf:org/set").dataset == "n"
-
-
-def test_a_name_stands_in_front(tmp_path: Path) -> None:
-    path = _touch(tmp_path / "x.txt")
+    ):
+        path = write(tmp_path / file)
+        assert parse_source(path) == Source(path, dataset, kind, (path,))
     assert parse_source(f"news={path}").dataset == "news"
 
 
 def test_a_path_with_an_equals_sign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = _touch(tmp_path / "year=2020" / "x.txt")
+    path = write(tmp_path / "year=2020" / "x.txt")
     assert parse_source(path).files == (path,)
     monkeypatch.chdir(tmp_path)
-    _touch(tmp_path / "a=b.txt")
+    write(tmp_path / "a=b.txt")
     assert parse_source("a=b.txt") == Source("a=b.txt", "a=b", "txt", (str(tmp_path / "a=b.txt"),))
     assert parse_source("n=year=2020/x.txt").dataset == "n"
     assert parse_source("year=2020/*.txt").files == (path,)
 
 
 def test_a_glob_is_sorted_and_named(tmp_path: Path) -> None:
-    paths = [_touch(tmp_path / "set" / f"part-{number}.txt") for number in (2, 10, 1)]
+    paths = [write(tmp_path / "set" / f"part-{number}.txt") for number in (2, 10, 1)]
     assert parse_source(str(tmp_path / "set" / "part-*.txt")).files == tuple(sorted(paths))
     assert parse_source(str(tmp_path / "set" / "part-*.txt")).dataset == "part"
     assert parse_source(str(tmp_path / "set" / "*.txt")).dataset == "set"
@@ -65,15 +49,9 @@ def test_a_glob_is_sorted_and_named(tmp_path: Path) -> None:
     assert parse_source(str(tmp_path / "**" / "*.txt")).files == tuple(sorted(paths))
 
 
-def test_a_literal_file_wins_over_a_glob(tmp_path: Path) -> None:
-    path = _touch(tmp_path / "a[1].txt")
-    _touch(tmp_path / "a1.txt")
-    assert parse_source(path).files == (path,)
-
-
 def test_file_uris(tmp_path: Path) -> None:
     for name in ("a 1.txt", "a2.txt", ".a3.txt", "b.csv", "deep/a4.txt"):
-        _touch(tmp_path / name)
+        write(tmp_path / name)
     uri = tmp_path.as_uri()
     assert parse_source(f"{uri}/a2.txt").files == (f"{uri}/a2.txt",)
     assert parse_source(f"{uri}/*.txt").files == (f"{uri}/a%201.txt", f"{uri}/a2.txt")
@@ -104,7 +82,7 @@ def test_file_uris(tmp_path: Path) -> None:
 )
 def test_wrong_values_are_named_in_one_line(tmp_path: Path, spec: str, words: list[str]) -> None:
     for name in ("x.doc", "x.parquet.gz", "m.txt", "m.csv"):
-        _touch(tmp_path / name)
+        write(tmp_path / name)
     (tmp_path / "m.txt").rename(tmp_path / "mm.txt")
     if spec == "{tmp}/*.txt":
         (tmp_path / "mm.txt").unlink()

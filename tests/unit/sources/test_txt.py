@@ -8,15 +8,11 @@ from ops.errors import InputError
 from ops.sources.lines import BrokenStream, read_lines
 from ops.sources.rows import Broken, Row
 from ops.sources.txt import read_txt
-
-
-def _write(path: Path, content: bytes) -> str:
-    path.write_bytes(content)
-    return str(path)
+from tests.unit.sources.files import write
 
 
 def test_lines_are_rows(tmp_path: Path) -> None:
-    path = _write(tmp_path / "a.txt", b"\xef\xbb\xbfone\r\ntwo\n\n\xff bad\nthree \xc3\xa9")
+    path = write(tmp_path / "a.txt", b"\xef\xbb\xbfone\r\ntwo\n\n\xff bad\nthree \xc3\xa9")
     assert list(read_txt(path)) == [
         Row("one", "a.txt:0", {}),
         Row("two", "a.txt:1", {}),
@@ -25,16 +21,10 @@ def test_lines_are_rows(tmp_path: Path) -> None:
         Row("three é", "a.txt:4", {}),
     ]
     assert next(iter(read_txt(path, name="x/a.txt"))).doc_id == "x/a.txt:0"
-
-
-@pytest.mark.parametrize("content", [b"", b"\xef\xbb\xbf"])
-def test_an_empty_file_has_no_rows(tmp_path: Path, content: bytes) -> None:
-    assert list(read_txt(_write(tmp_path / "a.txt", content))) == []
-
-
-def test_a_byte_order_mark_before_a_line_end(tmp_path: Path) -> None:
-    rows = list(read_txt(_write(tmp_path / "a.txt", b"\xef\xbb\xbf\nb\n")))
-    assert rows == [Broken("", "a.txt:0", "empty"), Row("b", "a.txt:1", {})]
+    for content in (b"", b"\xef\xbb\xbf"):
+        assert list(read_txt(write(tmp_path / "a.txt", content))) == []
+    marked = list(read_txt(write(tmp_path / "a.txt", b"\xef\xbb\xbf\nb\n")))
+    assert marked == [Broken("", "a.txt:0", "empty"), Row("b", "a.txt:1", {})]
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
@@ -51,32 +41,16 @@ def _compressed(suffix: str, content: bytes) -> bytes:
 
 @pytest.mark.parametrize("suffix", [".gz", ".zst"])
 def test_compressed_lines_also_in_several_frames(tmp_path: Path, suffix: str) -> None:
-    path = _write(tmp_path / f"a.txt{suffix}", _compressed(suffix, LINES) + _compressed(suffix, b"last"))
+    path = write(tmp_path / f"a.txt{suffix}", _compressed(suffix, LINES) + _compressed(suffix, b"last"))
     rows = list(read_txt(path))
     assert len(rows) == 50_001
     assert rows[-1] == Row("last", f"a.txt{suffix}:50000", {})
-
-
-@pytest.mark.parametrize("suffix", [".gz", ".zst"])
-def test_a_truncated_file_fails_or_gives_what_is_whole(tmp_path: Path, suffix: str) -> None:
-    whole = _compressed(suffix, LINES)
-    path = _write(tmp_path / f"a.txt{suffix}", whole[: len(whole) * 9 // 10])
-    with pytest.raises(InputError, match=r"a\.txt.*after line \d+: .*--on-error reject"):
-        list(read_txt(path))
-    *rows, last = read_txt(path, on_error="reject")
-    assert len(rows) > 10_000
-    assert rows == [Row(f"line {number}", f"a.txt{suffix}:{number}", {}) for number in range(len(rows))]
-    assert last == Broken("", f"a.txt{suffix}:{len(rows)}", "broken")
-
-
-@pytest.mark.parametrize("suffix", [".gz", ".zst"])
-def test_a_file_that_is_not_compressed_at_all(tmp_path: Path, suffix: str) -> None:
-    path = _write(tmp_path / f"a.txt{suffix}", b"plain text\n")
+    path = write(tmp_path / f"a.txt{suffix}", b"plain text\n")
     assert list(read_txt(path, on_error="reject")) == [Broken("", f"a.txt{suffix}:0", "broken")]
 
 
 def test_a_line_without_end_is_taken_for_damage(tmp_path: Path) -> None:
-    lines = read_lines(_write(tmp_path / "a.txt", b"short\n" + b"x" * 50), row_bytes=10)
+    lines = read_lines(write(tmp_path / "a.txt", b"short\n" + b"x" * 50), row_bytes=10)
     assert next(lines) == b"short\n"
     with pytest.raises(BrokenStream, match="a line of more than 10 bytes"):
         next(lines)

@@ -26,11 +26,11 @@ def tables(tmp_path: Path) -> OpenTables:
     return OpenTables(Store(str(tmp_path)))
 
 
-@pytest.mark.parametrize("wanted", [set(), {0}, {-5, 10**12}, set(range(3_000)), set(range(0, 3_000, 97))])
-def test_rows_by_key_are_all_that_are_there_in_order(tables: OpenTables, wanted: set[int]) -> None:
+def test_rows_by_key_are_all_that_are_there_in_order(tables: OpenTables) -> None:
     everything = tables.read("t", None, COLUMNS).to_pylist()
     assert len(everything) == 1_000
-    assert tables.rows_of_keys("t", "id", wanted, COLUMNS) == [row for row in everything if row["id"] in wanted]
+    for wanted in (set(), {0}, {-5, 10**12}, set(range(3_000)), set(range(0, 3_000, 97))):
+        assert tables.rows_of_keys("t", "id", wanted, COLUMNS) == [row for row in everything if row["id"] in wanted]
 
 
 def test_rows_by_key_read_the_groups_that_hold_them_alone(tables: OpenTables, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,14 +35,11 @@ def test_ranges_of_several_files_are_read_beside_each_other(folder: Path) -> Non
     ]
 
 
-def test_row_groups_of_several_files_come_in_order_and_ahead(folder: Path) -> None:
+def test_files_and_their_row_groups_come_in_order_and_ahead(folder: Path) -> None:
     ahead = list(read_groups_of_each(PairedStore(str(folder)), NAMES, ["copies"]))
     plain = list(read_groups_of_each(Store(str(folder)), NAMES, ["copies"]))
     assert len(plain) == 3 * FILES
     assert all(one.equals(other) for one, other in zip(ahead, plain, strict=True))
-
-
-def test_whole_files_come_in_order_and_ahead(folder: Path) -> None:
     ahead = list(read_each(PairedStore(str(folder)), NAMES, ["priority"]))
     plain = [pq.read_table(folder / name, columns=["priority"]) for name in NAMES]
     assert all(one.equals(other) for one, other in zip(ahead, plain, strict=True))

@@ -57,7 +57,4 @@ def test_what_is_raised_is_raised_at_its_item() -> None:
     assert [next(found) for _ in range(3)] == [0, 1, 2]
     with pytest.raises(OSError, match="lost"):
         next(found)
-
-
-def test_nothing_gives_nothing() -> None:
     assert list(side_by_side(str, [])) == []

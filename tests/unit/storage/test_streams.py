@@ -46,24 +46,21 @@ def test_globs_are_sorted_and_leave_hidden_names_out(tmp_path: Path) -> None:
         assert [name.rpartition("/")[2] for name in expand_glob(f"{root}/**/*.txt")] == ["a.txt", "b.txt", "d.txt"]
 
 
-@pytest.mark.parametrize(
-    ("uri", "seconds"),
-    [("gs://b/x.txt", 20), ("gs://anonymous@b/x?scheme=https", 20), ("gs://b/x?retry_limit_seconds=7", 7)],
-)
-def test_google_s_storage_is_not_waited_for_longer_than_its_uri_says(uri: str, seconds: int) -> None:
-    system, path = locate(uri)
-    assert path.startswith("b/x")
-    assert f"seconds={seconds}" in repr(system.__reduce__())
+def test_google_s_storage_is_not_waited_for_longer_than_its_uri_says() -> None:
+    for uri, seconds in (("gs://anonymous@b/x?scheme=https", 20), ("gs://b/x?retry_limit_seconds=7", 7)):
+        system, path = locate(uri)
+        assert path.startswith("b/x")
+        assert f"seconds={seconds}" in repr(system.__reduce__())
 
 
-@pytest.mark.parametrize("name", ["a b.txt", "50%.txt", "x.txt", "#1.txt", "..txt"])
-def test_a_file_s_uri_leads_to_it_however_it_is_written(tmp_path: Path, name: str) -> None:
+def test_a_file_s_uri_leads_to_it_however_it_is_written(tmp_path: Path) -> None:
     folder = tmp_path / "some folder"
     folder.mkdir()
-    (folder / name).write_text(name)
-    system, path = locate(f"file://{quote(str(folder))}/{quote(name)}")
-    assert path == str(folder / name)
-    assert system.open_input_stream(path).read() == name.encode()
+    for name in ("a b.txt", "50%.txt", "x.txt", "#1.txt", "..txt"):
+        (folder / name).write_text(name)
+        system, path = locate(f"file://{quote(str(folder))}/{quote(name)}")
+        assert path == str(folder / name)
+        assert system.open_input_stream(path).read() == name.encode()
 
 
 def test_files_of_a_folder_share_its_file_system_until_the_environment_says_otherwise(

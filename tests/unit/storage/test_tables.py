@@ -36,34 +36,26 @@ def test_a_part_keeps_what_the_table_promises(store: Store) -> None:
         assert file.read()["sent_id"].to_pylist() == list(range(limit + 6))
 
 
-@pytest.mark.parametrize("table", TABLES)
-def test_every_table_can_be_written_empty(store: Store, table: str) -> None:
-    assert write_part(store, table, 7, schema(table), [], "f") == 0
-    found = pq.read_table(store.path(f"{table}/part-00007.parquet"))
-    assert found.schema.remove_metadata().equals(schema(table))
-    assert found.num_rows == 0
-    assert footer("f").items() <= found.schema.metadata.items()
+def test_every_table_can_be_written_empty(store: Store) -> None:
+    for table in TABLES:
+        assert write_part(store, table, 7, schema(table), [], "f") == 0
+        found = pq.read_table(store.path(f"{table}/part-00007.parquet"))
+        assert found.schema.remove_metadata().equals(schema(table)), table
+        assert found.num_rows == 0
+        assert footer("f").items() <= found.schema.metadata.items()
 
 
-def test_types_are_cast_and_wrong_columns_refused(store: Store) -> None:
+def test_types_are_cast_and_what_cannot_be_written_leaves_nothing(store: Store) -> None:
     narrow = pa.table({"sent_id": pa.array([1], pa.int32()), "reason": ["r"]})
     assert write_part(store, "unscored", 0, UNSCORED, [narrow], "f") == 1
     with pytest.raises(ValueError, match="reason"):
         write_part(store, "unscored", 1, UNSCORED, [narrow.rename_columns(["sent_id", "why"])], "f")
-    assert store.files("unscored") == ["part-00000.parquet"]
-
-
-def test_a_null_where_none_may_be_is_refused(store: Store) -> None:
     null = pa.table({"sent_id": pa.array([None], pa.int64()), "reason": ["r"]})
     with pytest.raises((ValueError, pa.ArrowException)):
-        write_part(store, "unscored", 0, UNSCORED, [null], "f")
-    assert store.files("unscored") == []
-
-
-def test_a_batch_that_fails_leaves_nothing(store: Store) -> None:
+        write_part(store, "unscored", 1, UNSCORED, [null], "f")
     with pytest.raises(ZeroDivisionError):
-        write_part(store, "unscored", 0, UNSCORED, (rows(0, 1 // i) for i in (1, 0)), "f")
-    assert list(Path(store.root).rglob("*.parquet*")) == []
+        write_part(store, "unscored", 1, UNSCORED, (rows(0, 1 // i) for i in (1, 0)), "f")
+    assert [path.name for path in Path(store.root).rglob("*.parquet*")] == ["part-00000.parquet"]
 
 
 def test_parts_are_read_in_their_order(store: Store) -> None:

@@ -91,17 +91,6 @@ def test_it_is_what_counting_gives(found: list[tuple[int, list[str], int, bool, 
     assert by_rank == sorted(by_rank)
 
 
-def test_a_pipeline_without_tags_gives_words_alone() -> None:
-    words = pa.array([["a", "b"], ["a"]])
-    tags = pa.nulls(2, pa.list_(pa.string()))
-    peak, documents = np.array([1, 0], np.int32), np.array([7, 7])
-    rows = peak_rows(NEURONS, np.array([3, 3]), words, tags, peak, documents).to_pylist()
-    assert [(r["property"], r["value"], r["count"], r["baseline_share"]) for r in rows] == [
-        ("peak_word", "b", 1, pytest.approx(1 / 4)),
-        ("peak_word", "a", 1, pytest.approx(3 / 4)),
-    ]
-
-
 def test_peaks_at_any_word_alike_show_something_at_the_stated_rate() -> None:
     """Return sentences of a few recurring words, in documents with one subject each."""
     random, sets = np.random.default_rng(6), 300
@@ -121,14 +110,3 @@ def test_peaks_at_any_word_alike_show_something_at_the_stated_rate() -> None:
     )  # fmt: skip
     low = {(r["unit"], r["pole"]) for r in table.to_pylist() if r["q_value"] < 0.05}
     assert len(low) / sets <= 0.05 + 2.6 * np.sqrt(0.05 * 0.95 / sets)
-
-
-def test_a_word_of_one_document_is_no_evidence_and_one_of_many_is() -> None:
-    lists = [["it", "was", "snow", str(i)] for i in range(12)] + [["a", "b", "c", str(i)] for i in range(12)]
-    peak = np.array([2] * 12 + [0] * 12, np.int32)
-    documents = np.array([99] * 12 + list(range(12)))
-    words = pa.array(lists)
-    rows = peak_rows(NEURONS, np.zeros(24, np.int64), words, pa.nulls(24, words.type), peak, documents).to_pylist()
-    p = {row["value"]: (row["p_value"], row["design_effect"]) for row in rows}
-    assert p["snow"] == (1, None)
-    assert p["a"][0] < 1e-4

@@ -12,7 +12,6 @@ import torch
 from ops.model.activations import ScoreOptions, Scorer
 from ops.model.load import ModelFacts, read_facts
 from ops.model.pooling import POOLS
-from ops.model.sites import SITES
 from ops.model.tokenizer import PlacedTokens, Tokenizer
 from ops.sentences.token_words import words_of_tokens
 from ops.sentences.word_spans import word_spans
@@ -45,9 +44,12 @@ def make_winners(widths: tuple[int, ...], activation: np.ndarray) -> tuple[pa.Ta
     return wanted, place_winners(wanted, np.arange(len(TEXTS)) * 10, Neurons(widths))
 
 
-@pytest.mark.parametrize("site", SITES)
 @pytest.mark.parametrize(
-    ("pool", "special"), [*((p, "include") for p in POOLS), ("mean", "exclude"), ("max", "exclude")]
+    ("site", "pool", "special"),
+    [
+        *(("hidden", pool, "include") for pool in POOLS),
+        *(("mlp", "mean", "exclude"), ("hidden", "max", "exclude"), ("attention", "max", "include")),
+    ],
 )
 def test_tokens_and_their_pool(
     facts: ModelFacts, placed: list[PlacedTokens], site: str, pool: str, special: str

@@ -15,26 +15,19 @@ def test_the_pipeline_gives_what_the_network_gives():
         found = sentence_of_doc(nlp(Doc(nlp.vocab, words=sentence.words)))
         assert found.tags == expected.tags
         assert write(found.tree) == write(expected.tree)
-
-
-def test_it_is_saved_with_its_meta(tmp_path):
-    nlp = assemble(small.network(), {"name": "small", "sources": ["none"]})
-    nlp.to_disk(tmp_path)
-    again = spacy.load(tmp_path)
-    assert (again.meta["name"], again.meta["sources"]) == ("small", ["none"])
-    assert again.pipe_names == ["tok2vec", "tagger", "constituency"]
-    assert again.get_pipe("tagger").labels == nlp.get_pipe("tagger").labels
-
-
-def test_white_space_never_takes_a_tag_of_words_nor_words_its_tag():
-    nlp = assemble(small.network(), {})
     doc = nlp(Doc(nlp.vocab, words=["the", " ", "dog", "\n", "zzz"]))
     assert [token.tag_ == "_SP" for token in doc] == [False, True, False, True, False]
 
 
-def test_the_network_comes_back_out_of_the_pipeline():
+def test_it_is_saved_with_its_meta_and_the_network_comes_back_out_of_it(tmp_path):
     network = small.network()
-    again = disassemble(assemble(network, {}))
+    nlp = assemble(network, {"name": "small", "sources": ["none"]})
+    nlp.to_disk(tmp_path)
+    saved = spacy.load(tmp_path)
+    assert (saved.meta["name"], saved.meta["sources"]) == ("small", ["none"])
+    assert saved.pipe_names == ["tok2vec", "tagger", "constituency"]
+    assert saved.get_pipe("tagger").labels == nlp.get_pipe("tagger").labels
+    again = disassemble(nlp)
     assert again.labels == network.labels
     weights = again.state_dict()
     assert weights.keys() == network.state_dict().keys()

@@ -23,20 +23,14 @@ def test_the_full_stop_goes_with_its_leaf():
     assert without_stop(alone) is alone
 
 
-def test_two_sentences_stand_under_one_root():
-    first, second = small.sentences()[1:3]
+def test_two_sentences_a_name_before_one_and_another_case():
+    whole, first, second = small.sentences()[:3]
     assert write(joined(first, second).tree) == "(ROOT (S (NP (PRP I)) (VP (VBP sleep))) (INTJ (UH hello)))"
     assert joined(first, Sentence(["a"], ["NN"])).tree is None
-
-
-def test_a_name_stands_before():
-    assert write(addressed(small.sentences()[2]).tree) == "(ROOT (INTJ (NP (NNP @user)) (UH hello)))"
-
-
-def test_case_changes_words_alone():
-    found = recased(small.sentences()[0], str.upper)
+    assert write(addressed(second).tree) == "(ROOT (INTJ (NP (NNP @user)) (UH hello)))"
+    found = recased(whole, str.upper)
     assert found.words == ["THE", "DOG", "SAT", "DOWN", "."]
-    assert found.tags == small.sentences()[0].tags
+    assert found.tags == whole.tags
 
 
 @given(st.lists(TREES, min_size=1, max_size=4), st.integers(0, 1000))
@@ -46,8 +40,4 @@ def test_words_tags_and_leaves_stay_side_by_side(trees, seed):
         found = vary(one, sentences, Random(seed), 0.5)
         assert [leaf.label for leaf in leaves(found.tree)] == found.tags
         assert len(found.words) == len(found.tags)
-
-
-def test_without_a_rate_nothing_changes():
-    one = small.sentences()[0]
-    assert vary(one, [one], Random(0), 0) is one
+        assert vary(one, sentences, Random(seed), 0) is one

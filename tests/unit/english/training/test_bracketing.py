@@ -9,50 +9,42 @@ from tests.unit.english.strategies import TREES
 GOLD = "(ROOT (S (NP (DT The) (NN dog)) (VP (VBD sat) (PRT (RP down))) (. .)))"
 
 
-def agreed(gold, predicted):
-    found = agreement(read(gold), read(predicted))
-    return found.matched, found.gold, found.predicted
+CASES = {
+    "the same tree agrees in every bracket but ROOT": (GOLD, GOLD, (4, 4, 4)),
+    "PRT counts as ADVP": (GOLD, GOLD.replace("PRT", "ADVP"), (4, 4, 4)),
+    "another label and another span are wrong": (
+        GOLD,
+        "(ROOT (S (NP (DT The)) (NP (NN dog)) (NP (VBD sat) (PRT (RP down))) (. .)))",
+        (2, 4, 5),
+    ),
+    "punctuation does not move brackets": (
+        GOLD,
+        "(ROOT (S (NP (DT The) (NN dog)) (VP (VBD sat) (PRT (RP down)) (. .))))",
+        (4, 4, 4),
+    ),
+    "the gold tags say what is punctuation": (GOLD, GOLD.replace("(RP down)", "(. down)"), (4, 4, 4)),
+    "phrases over punctuation alone do not count": (
+        "(ROOT (S (NN a) (PRN (, ,))))",
+        "(ROOT (S (NN a) (, ,)))",
+        (1, 1, 1),
+    ),
+    "repeated brackets count as often as in both": (
+        "(ROOT (NP (NP (NP (NN a)))))",
+        "(ROOT (NP (NP (NN a))))",
+        (2, 3, 2),
+    ),
+    "other tokens over the same characters are compared": (
+        "(ROOT (S (NP (NN cannot)) (VP (VB go))))",
+        "(ROOT (S (NP (MD can) (RB not)) (VP (VB go))))",
+        (3, 3, 3),
+    ),
+}
 
 
-def test_the_same_tree_agrees_in_every_bracket_but_root():
-    assert agreed(GOLD, GOLD) == (4, 4, 4)
-
-
-def test_prt_counts_as_advp():
-    assert agreed(GOLD, GOLD.replace("PRT", "ADVP")) == (4, 4, 4)
-
-
-def test_another_label_and_another_span_are_wrong():
-    assert agreed(GOLD, "(ROOT (S (NP (DT The)) (NP (NN dog)) (NP (VBD sat) (PRT (RP down))) (. .)))") == (
-        2,
-        4,
-        5,
-    )
-
-
-def test_punctuation_does_not_move_brackets():
-    predicted = "(ROOT (S (NP (DT The) (NN dog)) (VP (VBD sat) (PRT (RP down)) (. .))))"
-    assert agreed(GOLD, predicted) == (4, 4, 4)
-
-
-def test_what_is_punctuation_is_decided_by_the_gold_tags():
-    assert agreed(GOLD, GOLD.replace("(RP down)", "(. down)")) == (4, 4, 4)
-
-
-def test_phrases_over_punctuation_alone_do_not_count():
-    assert agreed("(ROOT (S (NN a) (PRN (, ,))))", "(ROOT (S (NN a) (, ,)))") == (1, 1, 1)
-
-
-def test_repeated_brackets_count_as_often_as_in_both():
-    assert agreed("(ROOT (NP (NP (NP (NN a)))))", "(ROOT (NP (NP (NN a))))") == (2, 3, 2)
-
-
-def test_other_tokens_over_the_same_characters_are_compared():
-    gold = "(ROOT (S (NP (NN cannot)) (VP (VB go))))"
-    assert agreed(gold, "(ROOT (S (NP (MD can) (RB not)) (VP (VB go))))") == (3, 3, 3)
-
-
-def test_other_words_are_refused():
+def test_brackets_that_agree():
+    for name, (gold, predicted, expected) in CASES.items():
+        found = agreement(read(gold), read(predicted))
+        assert (found.matched, found.gold, found.predicted) == expected, name
     with pytest.raises(InputError, match="b"):
         agreement(read("(NN a)"), read("(NN b)"))
 

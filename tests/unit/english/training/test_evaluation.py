@@ -10,22 +10,15 @@ from ops.penn import read, write
 from tests.unit.english import small
 
 
-def test_the_same_sentences_score_full_marks():
+def test_words_and_brackets_are_counted_over_sentences():
     scores = compare(small.sentences(), small.sentences())
     assert scores.row() == {"tag_accuracy": 100, "precision": 100, "recall": 100, "f1": 100}
-
-
-def test_a_word_split_otherwise_counts_as_wrong():
     gold = [Sentence(["can", "not", "go"], ["MD", "RB", "VB"])]
     scores = compare(gold, [Sentence(["cannot", "go"], ["MD", "VB"])])
     assert (scores.words, scores.right, scores.brackets) == (3, 1, None)
     assert scores.row() == {"tag_accuracy": pytest.approx(33.33)}
-
-
-def test_brackets_add_up_over_sentences():
     gold = [sentence_of_tree(read("(ROOT (S (NN a)))")), sentence_of_tree(read("(ROOT (NP (NN a) (NN b)))"))]
-    predicted = [gold[0], sentence_of_tree(read("(ROOT (VP (NN a) (NN b)))"))]
-    brackets = compare(gold, predicted).brackets
+    brackets = compare(gold, [gold[0], sentence_of_tree(read("(ROOT (VP (NN a) (NN b)))"))]).brackets
     assert (brackets.matched, brackets.gold, brackets.predicted) == (1, 2, 2)
 
 

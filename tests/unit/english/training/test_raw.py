@@ -1,16 +1,11 @@
-import pytest
-
 from ops.english.training.raw import raw_text
 
 
-@pytest.mark.parametrize(
-    ("words", "tags", "text"),
-    [
+def test_text_is_spaced_as_written():
+    for words, tags, text in (
         ("I do n't know .", "PRP VBP RB VB .", "I don't know."),
         ("a well - known man", "DT RB HYPH VBN NN", "a well-known man"),
         ("he ( Tom ) 's 5 % , $ 3", "PRP -LRB- NNP -RRB- POS CD NN , $ CD", "he (Tom)'s 5%, $3"),
         ("yes - `` no '' ;", "UH : `` UH '' :", "yes - ``no'';"),
-    ],
-)
-def test_text_is_spaced_as_written(words, tags, text):
-    assert raw_text(words.split(), tags.split()) == text
+    ):
+        assert raw_text(words.split(), tags.split()) == text

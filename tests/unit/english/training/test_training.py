@@ -34,17 +34,11 @@ def test_training_learns_the_sentences():
 
 def test_the_average_is_exchanged_and_put_back():
     network = small.network()
-    training = trainer(network)
+    training = trainer(network, steps=1)
     training.run(small.sentences(), Random(0))
+    assert training._optimizer.param_groups[0]["lr"] <= 1e-5, "the rate of the last step is small"
     before = [weight.clone() for weight in network.parameters()]
     with training.averaged() as averaged:
         assert averaged is network
         assert not all(torch.equal(a, b) for a, b in zip(before, network.parameters(), strict=True))
     assert all(torch.equal(a, b) for a, b in zip(before, network.parameters(), strict=True))
-
-
-def test_after_the_last_step_the_rate_is_small():
-    network = small.network()
-    training = trainer(network, steps=1)
-    training.run(small.sentences(), Random(0))
-    assert training._optimizer.param_groups[0]["lr"] <= 1e-5

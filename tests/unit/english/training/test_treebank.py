@@ -25,22 +25,15 @@ def test_tags_are_read_by_sentence(tmp_path):
     assert second.words == ["yes"]
 
 
-@pytest.mark.parametrize(
-    ("reader", "content", "named"),
-    [
+def test_what_cannot_be_read_is_named(tmp_path):
+    path = tmp_path / "bad"
+    for reader, content, named in (
         (read_trees, "(NN a)\n(NN a", "line 2"),
         (read_tags, "a\tNN\na NN", "line 2"),
         (read_trees, "\n", "no sentence"),
-    ],
-)
-def test_what_cannot_be_read_is_named(tmp_path, reader, content, named):
-    path = tmp_path / "bad"
-    path.write_text(content)
-    with pytest.raises(InputError, match=named) as raised:
-        reader(path)
-    assert str(path) in str(raised.value)
-
-
-def test_a_missing_file_is_named(tmp_path):
+    ):
+        path.write_text(content)
+        with pytest.raises(InputError, match=rf"bad.*{named}"):
+            reader(path)
     with pytest.raises(InputError, match="no such treebank"):
         read_trees(tmp_path / "none")
