@@ -85,8 +85,8 @@ def _patiently(ask: Callable[[], Answer]) -> Answer:
 
 
 def _is_broken_connection(error: BaseException) -> bool:
-    import httpx  # which huggingface_hub requires
     from huggingface_hub.errors import LocalEntryNotFoundError, OfflineModeIsEnabled
+    from huggingface_hub.utils import httpx  # type: ignore[attr-defined]  # the hub's own: httpx or, since 2.4, httpx2
 
     # `datasets` reports a connection that breaks while it opens a dataset as one of the last two.
     broken = (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError, LocalEntryNotFoundError, ConnectionError)
