@@ -26,22 +26,9 @@ from ops.sources.txt import read_txt
 Reader = Callable[..., Iterator[Row | Broken]]
 BITS = st.sampled_from(
     [
-        *(
-            b"text",
-            b",",
-            b'"',
-            b"\n",
-            b"\r\n",
-            b"\r",
-            b"\0",
-            b"\xff",
-            b"\xc3\xa9",
-            b"\xef\xbb\xbf",
-            b"doc_id",
-            b" ",
-            b"a",
-        ),
-        *(b'{"text": "', b'"}', b"{", b"}", b"[", b"null", b"1e999", b"NaN", b"\\ud800", b"\\u0000", b":", b"\x1f\x8b"),
+        *(b"text", b",", b'"', b"\n", b"\r\n", b"\r", b"\0", b"\xff", b"\xc3\xa9", b"\xef\xbb\xbf"),
+        *(b"doc_id", b" ", b"a", b'{"text": "', b'"}', b"{", b"}", b"[", b"null", b"1e999", b"NaN"),
+        *(b"\\ud800", b"\\u0000", b":", b"\x1f\x8b"),
     ]
 )
 CONTENT = st.one_of(st.binary(max_size=200), st.lists(BITS, max_size=40).map(b"".join))
