@@ -84,10 +84,3 @@ def test_a_source_without_rows(write: Callable[..., Path], suffix: str) -> None:
     path = write(suffix, [])
     check_source(parse_source(str(path)))
     assert _read(path) == []
-
-
-@pytest.mark.parametrize("suffix", ["txt.zst", "jsonl.gz"])
-def test_a_compressed_file_of_no_bytes(write: Callable[..., Path], suffix: str) -> None:
-    path = write(suffix, [])
-    path.write_bytes(b"")
-    assert _read(path) == []

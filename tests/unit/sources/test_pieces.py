@@ -13,14 +13,7 @@ import pytest
 from ops.errors import InputError
 from ops.sources import file_format
 from ops.sources.docstrings import packages as pydocs
-from ops.sources.pieces import (
-    check_source,
-    named_apart,
-    piece_extent,
-    pieces,
-    read_piece,
-    source_fingerprint,
-)
+from ops.sources.pieces import check_source, named_apart, piece_extent, pieces, read_piece, source_fingerprint
 from ops.sources.rows import Row
 from ops.sources.source_format import Piece
 from ops.sources.spec import parse_source
