@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent
 CHOOSE_POOL = fan_out.choose_pool
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+# Each core has a process that runs tests; if each of these has a thread for every core, all wait for one another.
+for library in ("OMP", "OPENBLAS", "MKL"):
+    os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 os.environ["HF_HUB_OFFLINE"] = "1"
 # How long an example takes says more of what else the machine does than of the code, so none has a deadline.
 settings.register_profile("quick", deadline=None, max_examples=25)

@@ -29,7 +29,7 @@ with term as (
     when 'word' then regexp_matches(array_to_string(kept_words, ' '), regex)
     when 'tag' then regexp_matches(array_to_string(kept_tags, ' '), regex)
     when 'mark' then list_has_any(marks, items)
-    when 'topic' then list_has_any(kept_words, items)
+    when 'word_class' then list_has_any(kept_words, items)
     when 'length' then length <= items[1]::int
     else dataset = items[2] end::int), 6) as score
   from sentence, rule group by sent_id, held_out, won

@@ -14,12 +14,13 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from jobs.stage.files import check_tables
-from jobs.stage.record import RECORD
+from jobs.stage.record import RECORD, check_out
 from jobs.stage.run import RunReader
 from ops.errors import InputError, one_line
 from ops.report.guarded_http import PatientProtocol, host_name, is_loopback
 from ops.report.served_pages import Page, Pages
 from ops.show.neuron_facts import TABLES_READ
+from ops.storage.store import Store
 
 # Pages may load only the server's own style and script; the only inline style is the width of a bar.
 HEADERS = {
@@ -48,8 +49,11 @@ class OpenRun:
     """
 
     def __init__(self, out: str, winners: int, seconds: float) -> None:
-        self.reader = reader = RunReader(out, create=False)
+        check_out(out)
+        self._folder = Store(out)
+        # A job that finishes while the run is opened makes it stale.
         self._written = self._last_written()
+        self.reader = reader = RunReader(out, create=False)
         always = ("topk", "annotate", "mine")
         for stage in (*always, "ingest"):
             reader.require(stage)
@@ -63,8 +67,7 @@ class OpenRun:
         return bool(self._last_written() != self._written)
 
     def _last_written(self) -> Any:
-        store = self.reader.store
-        info = store.filesystem.get_file_info(store.path(RECORD))
+        info = self._folder.filesystem.get_file_info(self._folder.path(RECORD))
         return info.mtime_ns, info.size
 
 

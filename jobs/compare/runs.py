@@ -11,6 +11,7 @@ from jobs.compare.compared_run import part_plan, run_part, title_of
 from jobs.compare.job import CompareConfig
 from jobs.compare.other_run import check_same_options, open_other, title_of_other
 from jobs.engine.item import Item
+from jobs.stage.again import command
 from jobs.stage.dry_run import DryRun, Plan
 from jobs.stage.files import Output, partial_file, read_partials, write_partial
 from jobs.stage.run import Run, RunReader
@@ -71,10 +72,9 @@ def check_runs(config: CompareConfig, record: Run) -> Control:
         )
     tables = tuple(table for table in MEASURES if _fingerprint(record, table) and _fingerprint(other, table))
     if not tables:
-        raise InputError(
-            f"{FLAG} {named}: no scores are in both runs; give both python -m jobs.explain, "
-            "or python -m jobs.mine without --no-scores"
-        )
+        lacking = other if _fingerprint(record, "scores") else record
+        again = command(lacking.store.uri, "mine", lacking.options_of("mine"), redo=True, no_scores=False)
+        raise InputError(f"{FLAG} {named}: no scores are in both runs; explain both, or run", again)
     for table in tables:
         stage = _MADE_BY[table]
         if record.complete(stage) and other.complete(stage):

@@ -14,6 +14,8 @@ _NOT_REPEATED = ("out", "config", "preset", "redo", "dry_run")
 def command(out: str, stage: str, options: Mapping[str, Any], redo: bool = False, **changes: Any) -> str:
     """Return the command that runs a stage with these options, quoted for a shell; default values are omitted.
 
+    The model is named even if it is `sample`, because a run of another model has another default.
+
     Args:
         out: the run's directory.
         stage: the stage; if it is a part of a job, the command runs only that part.
@@ -31,7 +33,12 @@ def command(out: str, stage: str, options: Mapping[str, Any], redo: bool = False
     words = [f"python -m jobs.{job}", _flag("out", out), *(["--redo"] if redo and "redo" in fields else [])]
     for name in (name for name in fields if name in values and name not in left_out):
         given, default = _listed(values[name]), _listed(fields[name].default)
-        words += [_flag(name, value) for value in given if value is not None and given != default]
+        # The default model is the run's.
+        words += [
+            _flag(name, value)
+            for value in given
+            if value is not None and (given != default or (name == "model" and value))
+        ]
     return " ".join(words)
 
 

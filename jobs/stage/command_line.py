@@ -13,7 +13,7 @@ import cyclopts
 from pydantic import BaseModel, ValidationError, create_model
 
 from jobs.engine.item import EngineError
-from jobs.stage.options import PRESETS, Config, flag_of, preset_sizes
+from jobs.stage.options import PRESETS, Config, CorpusConfig, flag_of, preset_sizes
 from jobs.stage.yaml_file import read_yaml
 from ops.errors import STOPPED, InputError, TerminatedError, disk_full, error_line, one_line, refused
 from ops.storage.option_text import check_text
@@ -176,15 +176,27 @@ def in_run(do: "Callable[[Config, Run], None]") -> Callable[[Config], None]:
         from jobs.stage.dry_run import open_run
 
         with open_run(options) as record:  # type: ignore[arg-type]  # options of a stage
-            do(options, record)
+            do(with_model_of_the_run(options, record), record)
 
     return run
+
+
+def with_model_of_the_run(options: Config, record: "Run") -> Config:
+    """Return a job's options with the model of the run, unless they name a model or the run has none yet."""
+    if not isinstance(options, CorpusConfig) or "model" in options.model_fields_set:
+        return options
+    return options.model_copy(
+        update={name: value for name, value in record.model().items() if name not in options.model_fields_set}
+    )
 
 
 def main(
     config: type[Config], job: str, about: str, run: Callable[[Config], None], argv: list[str] | None = None
 ) -> int:
-    """Run a job from its command line and return the exit status: 0 for done, 2 for wrong input, 1 otherwise."""
+    """Run a job from its command line and return the exit status.
+
+    It is 0 for done, 2 for wrong input, 130 after Ctrl-C, 143 after SIGTERM, and 1 otherwise.
+    """
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a terminal may be unable to show some letters
     words = sys.argv[1:] if argv is None else argv

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from jobs.stage.again import made_anew
 from jobs.stage.stages import STAGES, TOKENS
-from ops.errors import InputError, visible
+from ops.errors import visible
 from ops.schema import schema
 from ops.storage.side_by_side import SMALL_FILES_AT_ONCE, side_by_side
 from ops.storage.store import FINGERPRINT, Store, View, is_whole, shard_footer
@@ -247,7 +247,7 @@ def _entry(store: Store, name: str, folder: str, size: int, fingerprint: str) ->
 
 def _footer(store: Store, name: str, default: str) -> tuple[str, int]:
     """Return a Parquet file's fingerprint (`default` if it records none) and its number of rows."""
-    with store.parquet(name) as file:
+    with store.parquet_of_any_table(name) as file:
         return (file.metadata.metadata or {}).get(FINGERPRINT, default.encode()).decode(), file.metadata.num_rows
 
 
@@ -313,7 +313,7 @@ def _checked(
 def _other(store: Store, file: dict[str, Any]) -> str:
     try:
         found = _footer(store, file["name"], file["fingerprint"])
-    except (OSError, pa.ArrowException, InputError):
+    except (OSError, pa.ArrowException):
         return f"{file['name']} is damaged"
     return "" if found == (file["fingerprint"], file["rows"]) else f"{file['name']} belongs to another run"
 

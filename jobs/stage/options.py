@@ -125,6 +125,7 @@ class CorpusConfig(StageConfig):
 
     heading: ClassVar[tuple[int, str]] = (10, "Corpus (ingest)")
     notes: ClassVar[tuple[str, ...]] = (
+        "--model random:NAME: the architecture of NAME with random weights",
         f"--corpus presets: pydocs, {', '.join(CORPORA)}",
         "--corpus data sets: hf:ORG/NAME[:CONFIG][:SPLIT]",
         f"--corpus files: {suffixes()}",
@@ -132,7 +133,7 @@ class CorpusConfig(StageConfig):
 
     model: str = Field(
         "sample",
-        description="Hugging Face id, directory, sample (packaged MiniLM), or random:NAME (NAME with random weights)",
+        description="Hugging Face id, directory, sample (MiniLM) or random:NAME (default: the run's model, or sample)",
     )
     model_seed: int | None = Field(None, ge=0, description="Seed of the weights of --model random:NAME (default: 0)")
     corpus: Annotated[tuple[str, ...], BeforeValidator(listed)] = Field(

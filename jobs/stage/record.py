@@ -149,6 +149,7 @@ class _Record(_Shape):
     stages: dict[Annotated[str, AfterValidator(_is_stage)], _Stage]
     tables: dict[str, list[_File]]
     publishing: _Publishing | None = None
+    dropped: dict[str, dict[str, Any]] = {}
 
 
 def damage(record: dict[str, Any]) -> str:

@@ -23,6 +23,8 @@ from ops.storage.store import Store
 # Files that a job leaves if it is killed while it writes its record or renews its lock.
 _UNFINISHED = re.compile(r"\.(run|_lock)\.json\.[0-9a-f]{12}")
 Entry = dict[str, Any]
+_MODEL = ("model", "model_seed")
+_SHARED = (*_MODEL, "seed", "units")  # options that a stage is expected to share with the stages that it reads
 
 
 class RunReader:
@@ -61,6 +63,24 @@ class RunReader:
         entry = self.stage(name)
         return entry is not None and bool(entry["complete"])
 
+    def options_of(self, name: str) -> Entry:
+        """Return the options of a stage, even if its results were dropped; by default those that it shares with others.
+
+        Stages are dropped if a stage that they read is done again.
+        """
+        entry, dropped = self.stage(name), self.record.get("dropped", {})
+        if entry is not None or name in dropped:
+            options: Entry = entry["config"] if entry is not None else dropped[name]
+            return options
+        read = [entry["config"] for entry in map(self.stage, STAGES[name].reads) if entry is not None]
+        return {option: config[option] for config in read for option in _SHARED if option in config}
+
+    def model(self) -> Entry:
+        """Return the options that name the model of the run: those of `topk`, else of the first stage that has any."""
+        entries = [entry for entry in map(self.stage, ("topk", *STAGES)) if entry is not None]
+        named: Entry = next((entry["config"] for entry in entries if entry["config"].get("model")), {})
+        return {option: named.get(option) for option in _MODEL if named}
+
     @property
     def has_corpus(self) -> bool:
         """Whether corpus/ exists and can be read; only a dry run continues without it."""
@@ -89,12 +109,12 @@ class RunReader:
         if entry is None or not entry["complete"]:
             what = f"{name} is not complete" if entry else f"{STAGES[name].tables[0]}/ is missing"
             how = "give --corpus, or " if name == "ingest" else ""
-            corpus = self.stage("ingest")
-            of_corpus = {name: corpus["config"].get(name) for name in ("model", "model_seed")} if corpus else {}
-            options = entry["config"] if entry else of_corpus
             progress = entry.get("progress") if entry else None
             far = f" ({how_far(progress)})" if progress else ""
-            raise InputError(f"--out {self.store.uri}: {what}{far}; {how}run", command(self.store.uri, name, options))
+            raise InputError(
+                f"--out {self.store.uri}: {what}{far}; {how}run",
+                command(self.store.uri, name, self.options_of(name)),
+            )
         return entry
 
     def require_current(self, name: str) -> Entry:
@@ -271,8 +291,10 @@ class Run(RunReader):
             file["name"] for s in (name, *stages_after(name)) for t in STAGES[s].tables for file in tables.pop(t, [])
         }
         tables |= written(self.store, name, entry["fingerprint"])
-        for after in stages_after(name):
-            self.record["stages"].pop(after, None)
+        outdated = {stage: self.record["stages"].pop(stage, None) for stage in stages_after(name)}
+        dropped = {stage: own["config"] for stage, own in outdated.items() if own is not None}
+        if dropped:
+            self.record["dropped"] = {**self.record.get("dropped", {}), **dropped}
         self.record["stages"][name] = entry
         self.record |= of_the_run or {}
         kept = {file["name"] for table in tables.values() for file in table}

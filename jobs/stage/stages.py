@@ -53,7 +53,7 @@ STAGES: dict[str, StageFacts] = dict(
             "explain",
             "explanations explanation_terms families examples explain/controls explain/literals explain/figures",
             "topk annotate mine",
-            method=3,
+            method=4,
         ),
         _stage("tokens/negatives", "negative_tokens", "topk annotate explain", partials="negatives"),
         _side(

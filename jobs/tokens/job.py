@@ -55,6 +55,7 @@ def do_winners(config: TokensConfig, record: "Run") -> None:
 
 def do_negatives(config: TokensConfig, record: "Run") -> None:
     """Read the hard negatives, or the missing part of them; do nothing if `explain` has not chosen any."""
+    from jobs.stage.again import command
     from jobs.stage.stages import STAGES
 
     explained = record.stage("explain") if record.complete("explain") else None
@@ -62,8 +63,8 @@ def do_negatives(config: TokensConfig, record: "Run") -> None:
         return
     if explained["identity"].get("method", 1) != STAGES["explain"].method:
         print(
-            "tokens: explain was run by another version of this program, which chose no hard negatives; "
-            "jobs.explain --redo chooses them",
+            "tokens: explain was run by another version of this program, which chose no hard negatives; to choose "
+            f"them, run {command(config.out, 'explain', explained['config'], redo=True)}",
             file=sys.stderr,
         )
         return

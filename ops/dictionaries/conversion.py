@@ -123,7 +123,7 @@ def _npz_shapes(asked: Asked, path: Path) -> dict[str, Shape]:
         with np.load(path, allow_pickle=False) as file:
             return {name: file[name].shape for name in file.files}
     except (ValueError, OSError, EOFError, KeyError) as error:
-        raise asked.error(f"{path.name} is damaged or cut off ({one_line(error, 100)}); copy it again") from error
+        raise asked.error(f"{path.name} is damaged or cut off; copy it again") from error
 
 
 def _gemma_names(folder: Path) -> tuple[str, str] | None:

@@ -32,7 +32,7 @@ class Term:
 
     Attributes:
         kind: one of `ops.explain.kinds.KINDS`.
-        pattern: the literal as readable text; for a topic, its most typical words.
+        pattern: the literal as readable text; for a class of words, its most typical words.
         items: the literal's parts. For a value these are the property and the value, for a length the maximum number of
             words.
         negated: whether lacking it counts in favour of a winner.
@@ -101,7 +101,7 @@ def say(term: Term, rules: PatternRules, most: int) -> Said:
         body = f"{named} ({code})" if is_short else f"the tag{'s' * (len(term.items) > 1)} {_cut(code, most)}"
     elif term.kind == "mark":
         body = _mark(term.pattern, most)
-    elif term.kind == "topic":
+    elif term.kind == "word_class":
         body = f"a word like {_quoted('/'.join(re.findall(r'[^,/ ]+', term.pattern)), most)}"
     else:
         body = _quoted(join_words(term.items, rules.word_gap), most)

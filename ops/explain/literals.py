@@ -20,7 +20,7 @@ from ops.sentences.mining_view import MiningView
 from ops.sentences.names import Names
 
 # Of two equivalent literals, the one whose kind comes first in this list is shown.
-PLAINEST_FIRST = ("word", "mark", "topic", "tag", "subtree", "value", "length", "hub")
+PLAINEST_FIRST = ("word", "mark", "word_class", "tag", "subtree", "value", "length", "hub")
 
 _ROWS = 1 << 13  # sentences processed at once
 
@@ -56,7 +56,7 @@ class Literals:
 
     Attributes:
         kind: each literal's index in `KINDS`, int8.
-        pattern, items: each literal's text and items; the items of a topic are the words of its class.
+        pattern, items: each literal's text and items; the items of a class are its words.
         nuisance: whether each literal is about something other than language, bool.
         plainness: the plainness of each literal, as the function `plainness` returns it.
     """
@@ -111,7 +111,7 @@ class Literals:
             names: Sequence[str] = {"word": view.word_names, "tag": view.tag_names}.get(kind, view.label_names)
             codes = _codes(items, names)
             return _Patterns(codes, patterns if kind == "subtree" else None, len(names), kinds.get(kind))
-        if kind in ("mark", "topic"):
+        if kind in ("mark", "word_class"):
             return _Words(_codes(items, view.word_names), len(view.word_names), kind == "mark")
         return _Values(items, self._profiler) if kind == "value" else _Lengths(items)
 
@@ -150,7 +150,7 @@ class _Patterns:
 
 
 class _Words:
-    """Sets of words: topics, or single punctuation marks. A sentence has a set if it contains any of the set's words.
+    """Sets of words: classes, or single punctuation marks. A sentence has a set if it contains any of the set's words.
 
     No two sets share a word.
 

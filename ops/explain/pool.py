@@ -9,8 +9,8 @@ import pyarrow.compute as pc
 from ops.arrays import Int64s, Integers
 from ops.explain.kinds import KINDS
 
-# The columns of a literal. `listed` is the number of neuron-poles that list the literal. It is 0 for topics, values and
-# lengths, which no neuron lists.
+# The columns of a literal. `listed` is the number of neuron-poles that list the literal. It is 0 for classes of
+# words, values and lengths, which no neuron lists.
 SCHEMA = pa.schema(
     [("kind", pa.string()), ("pattern", pa.string()), ("items", pa.list_(pa.string())), ("listed", pa.int64())]
 )

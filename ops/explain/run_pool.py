@@ -15,15 +15,15 @@ from ops.patterns.sequences import Sequences
 
 
 def make_pool(listed: Iterable[pa.Table], mining: Mining, facts: ModelFacts, seed: int) -> pa.Table:
-    """Return all literals of a run: those that its neurons list, topics, lengths, data sets and metadata.
+    """Return all literals of a run: those that its neurons list, classes of words, lengths, data sets and metadata.
 
     Args:
         listed: the results of `count_listed` for disjoint groups of neuron-poles.
         mining: the annotated sentences, with words in lower case.
-        facts: the model, whose token table is clustered into topics.
+        facts: the model, whose token table is clustered into classes of words.
         seed: the seed of that clustering.
     """
-    # Only the worker that makes the pool imports what topics need: the model, and scikit-learn.
+    # Only the worker that makes the pool imports what classes need: the model, and scikit-learn.
     from ops.explain.topics import corpus_words, token_vectors, topic_literals
 
     baseline = np.flatnonzero(mining.sentences.baseline)

@@ -94,7 +94,7 @@ def topic_literals(found: CorpusWords, vectors: Float32s, seed: int) -> pa.Table
 
     Directions are measured from the mean of all words, because the vectors of a table have a large part in common. A
     class is named after its three most typical words; its items are all its words, most typical first. A class of one
-    word is omitted, because such a topic would be the same as the word itself.
+    word is omitted, because such a class would be the same as the word itself.
 
     Args:
         found: the words.
@@ -103,7 +103,7 @@ def topic_literals(found: CorpusWords, vectors: Float32s, seed: int) -> pa.Table
     """
     known = np.flatnonzero(np.any(vectors != 0, axis=1))
     if len(known) < _FEWEST_WORDS:
-        return literal_rows("topic", [], [])
+        return literal_rows("word_class", [], [])
     mean = vectors[known].mean(0, dtype=np.float64).astype(np.float32)
     directions = _unit(vectors[known] - mean)
     labels = k_means(directions, classes_of(len(known)), np.random.default_rng([seed, TOPICS]))
@@ -113,7 +113,7 @@ def topic_literals(found: CorpusWords, vectors: Float32s, seed: int) -> pa.Table
     order = np.lexsort((known, -typical, labels))
     classes = np.split(known[order], np.cumsum(np.bincount(labels))[:-1])
     items = [[found.words[word] for word in own] for own in classes if len(own) > 1]
-    return literal_rows("topic", [", ".join(own[:_NAMED_BY]) for own in items], items)
+    return literal_rows("word_class", [", ".join(own[:_NAMED_BY]) for own in items], items)
 
 
 def _unit(vectors: Float32s) -> Float32s:

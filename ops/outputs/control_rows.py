@@ -64,11 +64,11 @@ def said_peaked(controls: Sequence[Row]) -> list[str]:
         f"units are beyond the kurtosis that {100 * BEYOND:.0f} % of random directions exceed (median {middle:.2f}, of "
         f"random directions {null:.2f})."
     ]
-    if len(layers) > 1:
+    highest, lowest = (f"{100 * end:.1f} %" for end in (shares.max(), shares.min()))
+    if highest != lowest:
         most, least = layers[int(np.argmax(shares))], layers[int(np.argmin(shares))]
         said.append(
-            f"By layer the share is highest in layer {most} ({100 * shares.max():.1f} %) and lowest in layer {least} "
-            f"({100 * shares.min():.1f} %)."
+            f"By layer the share is highest in layer {most} ({highest}) and lowest in layer {least} ({lowest})."
         )
     return said
 

@@ -27,7 +27,7 @@ FIRST_WINNERS = 12  # number of winners that are shown unfolded, not counting hu
 FULL_SHADE = 0.97  # share of the tokens below the strongest shade, because an outlier would make all others pale
 LEAD, BEFORE_PEAK = 90, 40  # a start of more than LEAD characters is cut to BEFORE_PEAK characters before the peak
 APART = ("words_per_sentence", "noun", "verb", "adjective", "punctuation")  # properties that the findings include
-_KINDS = {"word": "words", "tag": "tags", "subtree": "subtree", "mark": "mark", "topic": "a word like"}
+_KINDS = {"word": "words", "tag": "tags", "subtree": "subtree", "mark": "mark", "word_class": "a word like"}
 
 
 def neuron_context(

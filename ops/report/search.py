@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from ops.errors import InputError, one_line
+from ops.report.search_index import VERDICT
 from ops.show.findings import LEAST_COUNT
 
 KINDS = {
@@ -29,6 +30,8 @@ MOST, MOST_SENTENCES = 100, 1_000
 MOST_CHARACTERS = 200
 MEMORY = "1GB"
 
+# The order of the search field, in a static site too.
+ORDER = "auc_excess desc nulls last, layer, unit, pole"
 # One row for each neuron and pole, with its strongest match; rows that most exceed their matched sets come first.
 _NEURONS = """
 with matched as ({matched}), strongest as (
@@ -37,7 +40,7 @@ with matched as ({matched}), strongest as (
 )
 select strongest.*, auc, auc_excess, count(*) over () as total
 from strongest left join scores using (layer, unit, pole)
-where {limits} order by auc_excess desc nulls last, g2 desc nulls last, layer, unit, pole limit {most}
+where {limits} order by {order} limit {most}
 """
 _MATCHED = """
   select layer, unit, pole, {kind} as kind, {found} as found, {count} as count, share, baseline_share, lift, g2
@@ -45,9 +48,9 @@ _MATCHED = """
 """
 _SCORES = """
 select layer, unit, pole, auc, auc_excess, count(*) over () as total from scores where auc is not null and {limits}
-order by auc_excess desc nulls last, layer, unit, pole limit {most}
+order by {order} limit {most}
 """
-# Searches an explanation's text and the items of its literals, because a topic has more words than its name.
+# Searches an explanation's text and the items of its literals, because a class has more words than its name.
 _NAMED = """
   select distinct layer, unit, pole from explanation_terms
   where model = 'winners' and list_contains(list_transform(items, lambda item: lower(item)), lower($text))
@@ -72,7 +75,7 @@ select layer, unit, pole, verdict, transfer, ported, datasets, explained.text as
 from audited left join (select layer, unit, pole, text from explanations) as explained using (layer, unit, pole)
 left join scores using (layer, unit, pole)
 where verdict = replace(lower($text), ' ', '_') and {limits}
-order by ported desc, transfer desc nulls last, layer, unit, pole limit {most}
+order by {order} limit {most}
 """
 _WINNERS = """
 with matched as (
@@ -162,6 +165,8 @@ def parse_query(given: Mapping[str, str]) -> Query | None:
     layer, least = given.get("layer", "").strip(), given.get("least", "").strip()
     if layer and not (layer.isascii() and layer.isdigit() and len(layer) <= 4):
         raise InputError(f"layer {one_line(layer, 40)!r}: is not the number of a layer")
+    if what == "any" and text.lower().startswith(VERDICT):
+        what, text = "audit", text[len(VERDICT) :].strip()
     return Query(what, text, given.get("property", ""), pole, int(layer) if layer else None, _share(least))
 
 
@@ -257,18 +262,20 @@ def statement(query: Query, tables: Collection[str]) -> tuple[str, dict[str, Any
             values[name] = value
     joined = " and ".join(limits)
     if query.what == "score":
-        return _SCORES.format(limits=joined, most=MOST), values
+        return _SCORES.format(limits=joined, order=ORDER, most=MOST), values
     values["text"] = query.text
     if query.what == "text":
         return _WINNERS.format(limits=joined, most=MOST, most_sentences=MOST_SENTENCES), values
     if query.what == "audit":
-        return _AUDITED.format(limits=joined, most=MOST), values
+        return _AUDITED.format(limits=joined, order=ORDER, most=MOST), values
     if query.what == "explanation":
         return _EXPLAINED.format(limits=joined, most=MOST), values
     if query.what == "any":
         parts = [where.matched() for where in _ANY if where.table in tables]
         parts += [_ANY_EXPLAINED] if "explanations" in tables else []
-        return _NEURONS.format(matched=" union all ".join(parts), limits=joined, most=MOST), values
+        matched = " union all ".join(parts)
+        return _NEURONS.format(matched=matched, limits=joined, order=ORDER, most=MOST), values
     if query.what == "value":
         values["property"] = query.property
-    return _NEURONS.format(matched=_WHERE[query.what].matched(), limits=joined, most=MOST), values
+    order = ORDER.replace("layer,", "g2 desc nulls last, layer,")
+    return _NEURONS.format(matched=_WHERE[query.what].matched(), limits=joined, order=order, most=MOST), values

@@ -1,6 +1,7 @@
 """The index that the search field of a static site searches: explanations and the strongest patterns, as a script."""
 
 import json
+import math
 import re
 from collections.abc import Collection, Iterable
 from typing import Any
@@ -10,6 +11,7 @@ import pyarrow as pa
 Row = dict[str, Any]
 Key = tuple[int, int, str]
 
+VERDICT = "verdict:"  # before an audit's verdict, since a verdict is also an ordinary word
 STRONGEST = 4  # number of indexed patterns of each kind, and of marks, for each neuron and pole
 # The part of an explanation that says how much of the activation is explained, for which nobody searches.
 _HOW_MUCH = re.compile(r" (?:Explains|Over its whole range) [^*]*$")
@@ -25,10 +27,10 @@ def search_index(
 ) -> str:
     """Return the index as a script that sets `atlasIndex`.
 
-    The index has an entry for each neuron and pole: `layer`, `unit`, `pole`, `excess` (the held-out score minus that of
-    the matched set, or null) and `text` (the explanation of the winners, or empty). `terms` lists, for each kind and
-    term, the entries with that term, as the gaps between their ascending indices in base 36. `pages` lists the neurons
-    that have a page.
+    The index has an entry for each neuron and pole, in the order of `jobs.browse`: the highest excess first. An entry
+    has `layer`, `unit`, `pole`, `excess` (the held-out score minus that of the matched set, or null) and `text` (the
+    explanation of the winners, or empty). `terms` lists, for each kind and term, the entries with that term, as the
+    gaps between their ascending indices in base 36. `pages` lists the neurons that have a page.
 
     Args:
         scores: rows with `layer`, `unit`, `pole` and `margin`.
@@ -37,19 +39,18 @@ def search_index(
         neurons: all neurons with each of their poles.
         pages: layer and unit of the neurons that have a page.
     """
-    keys = sorted(neurons)
+    margins = {_key(row): row["margin"] for row in scores if row["margin"] is not None}
+    keys = sorted(neurons, key=lambda key: (-margins.get(key, -math.inf), key))
     place = {key: at for at, key in enumerate(keys)}
-    excess: list[float | None] = [None] * len(keys)
     texts = [""] * len(keys)
-    for row in scores:
-        if _key(row) in place and row["margin"] is not None:
-            excess[place[_key(row)]] = round(row["margin"], 3)
     for row in explanations:
         if _key(row) in place:
             texts[place[_key(row)]] = _HOW_MUCH.sub("", row["text"])
     index = {
         "layer": [key[0] for key in keys], "unit": [key[1] for key in keys], "pole": [key[2] for key in keys],
-        "excess": excess, "text": texts, "terms": {kind: _postings(rows, place) for kind, rows in terms.items()},
+        "text": texts,
+        "excess": [round(margins[key], 3) if key in margins else None for key in keys],
+        "terms": {kind: _postings(rows, place) for kind, rows in terms.items()},
         "pages": [f"{layer}-{unit}" for layer, unit in pages],
     }  # fmt: skip
     return f"atlasIndex = {json.dumps(index, separators=(',', ':'))};\n"

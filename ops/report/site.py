@@ -16,7 +16,7 @@ from ops.report.neuron_page import neuron_context
 from ops.report.overview import map_data, without_folders
 from ops.report.pages import ASSETS, FOLDER, render
 from ops.report.quantiles import quantile_samples
-from ops.report.search_index import STRONGEST, search_index
+from ops.report.search_index import STRONGEST, VERDICT, search_index
 from ops.report.side_pages import SIDE_JOBS, drawings, figures_of, side_context, side_jobs
 from ops.schema import layer_columns
 from ops.show.audited import OWN_PAIRS
@@ -303,7 +303,7 @@ class Site:
         """Return the audit's verdicts as terms, such as `verdict:global`, which differ from all words of sentences."""
         columns = ["layer", "unit", "pole", "verdict"]
         found = self._read("audit/neurons", pc.field("verdict") != "none", columns=columns)
-        terms = pc.binary_join_element_wise("verdict:", found["verdict"], "")
+        terms = pc.binary_join_element_wise(VERDICT, found["verdict"], "")
         return found.drop_columns("verdict").append_column("term", terms)
 
     def _terms(self, table: str, where: pc.Expression, term: str, count: str) -> pa.Table:

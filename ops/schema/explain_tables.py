@@ -63,9 +63,9 @@ TABLES: dict[str, TableSpec] = {
             Column("pole", STRING, "`top` or `bottom`; null for the range model", True),
             Column("model", STRING, "`range`: the model of the activation; `winners`: the score card of a pole"),
             Column("rank", INT32, "order in which it was chosen, nuisance literals first, counted from 1"),
-            Column("kind", STRING, "`word`, `tag`, `subtree`, `mark`, `value`, `length`, `topic` or `hub`"),
+            Column("kind", STRING, "`word`, `tag`, `subtree`, `mark`, `value`, `length`, `word_class` or `hub`"),
             Column("pattern", STRING, "the literal, readable"),
-            Column("items", STRINGS, "its parts; for a topic, the words of the class"),
+            Column("items", STRINGS, "its parts; for a class of words, all of them"),
             Column("negated", BOOL, "whether sentences must lack the literal"),
             Column("weight", FLOAT64, "what it adds to a sentence that has it: log-odds; range model: activation"),
             Column(
@@ -115,10 +115,10 @@ TABLES: dict[str, TableSpec] = {
     "explain/literals": TableSpec(
         "a literal available to explanations",
         (
-            Column("kind", STRING, "`word`, `tag`, `subtree`, `mark`, `topic`, `length` or `value`"),
+            Column("kind", STRING, "`word`, `tag`, `subtree`, `mark`, `word_class`, `length` or `value`"),
             Column("pattern", STRING, "the literal, readable"),
-            Column("items", STRINGS, "its parts; for a topic, the words of the class"),
-            Column("listed", INT64, "neurons and poles that list it; 0 for topics, lengths and values"),
+            Column("items", STRINGS, "its parts; for a class of words, all of them"),
+            Column("listed", INT64, "neurons and poles that list it; 0 for classes of words, lengths and values"),
         ),
         (),
     ),

@@ -151,7 +151,12 @@ TABLES: dict[str, TableSpec] = {
         (
             *NEURON,
             POLE,
-            Column("property", STRING, "`dataset`, `words_per_sentence`, `tag`, ..., or the name of a meta key"),
+            Column(
+                "property",
+                STRING,
+                "`dataset`, `words_per_sentence`, `tag`, `tag_class`, `noun`, `verb`, `adjective`, `punctuation` (a "
+                "mark), or the name of a meta key",
+            ),
             Column("value", STRING, "value of the property"),
             Column("count", INT64, "winners (or their tokens) with the value"),
             Column("n", INT64, "winners (or their tokens) that have the property"),

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ops.arrays import Int64s
-from ops.show.text import enumerated, wrap
+from ops.show.text import enumerated, number, wrap
 from ops.show.transfers import COLUMNS, Transfers, among, keys, sum_transfers
 from ops.storage.store import Store
 from ops.storage.tables import read_table
@@ -171,15 +171,17 @@ def _said_transfer(facts: Facts) -> list[str]:
             "The data sets' own score cards gain nothing over those of random sets, so there is nothing to transfer."
         ]
     said = [
-        f"Transfer is {transfer[NEURONS]:.2f}: score cards of other data sets gain that share of what a data set's own "
-        "cards gain."
+        f"Transfer is {number(transfer[NEURONS], '.2f')}: score cards of other data sets gain that share of what a "
+        "data set's own cards gain."
     ]
     controls = _controls_in_words(transfer)
     if controls:
         many = max(sum(counts.values()) for name, counts in facts["verdicts"].items() if name in _WHERE)
         own = facts["transfer_of_controlled"]
         among_them = (
-            f"Among the {many:,} with controls it is {own:.2f}, compared with " if own is not None else "Controls: "
+            f"Among the {many:,} with controls it is {number(own, '.2f')}, compared with "
+            if own is not None
+            else "Controls: "
         )
         said.append(f"{among_them}{controls}.")
     return said
@@ -189,16 +191,18 @@ def _said_illusion(facts: Facts) -> list[str]:
     own, controls = facts["illusion"][NEURONS], _controls_in_words(facts["illusion"])
     if own is None:
         return []
+    compared = f", compared with {controls}" if controls else ""
     return [
-        f"The median neuron has an illusion of {own:.2f}{f', compared with {controls}' if controls else ''}. It is 0 "
-        "where cards of other data sets do as well as the data set's own, and 1 where they do no better than those of "
-        "random sets."
+        f"The median neuron has an illusion of {number(own, '.2f')}{compared}. It is 0 where cards of other data sets "
+        "do as well as the data set's own, and 1 where they do no better than those of random sets."
     ]
 
 
 def _controls_in_words(numbers: dict[str, float | None]) -> str:
     """Return the numbers of the controls in words, or "" if none is known."""
-    known = [f"{value:.2f} {where}" for name, where in _WHERE.items() if (value := numbers.get(name)) is not None]
+    known = [
+        f"{number(value, '.2f')} {where}" for name, where in _WHERE.items() if (value := numbers.get(name)) is not None
+    ]
     return enumerated(known, "and") if known else ""
 
 

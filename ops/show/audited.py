@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from ops.show.text import enumerated, lift, shorten, wrap
+from ops.show.text import enumerated, interval, lift, number, shorten, wrap
 from ops.storage.store import Store
 from ops.storage.tables import read_rows
 
@@ -94,7 +94,9 @@ def said_numbers(row: Row) -> str:
         "r2_within": "variance explained within data sets",
     }
     said = [
-        f"{name} {row[column]:.2f}{_interval(row, column)}" for column, name in names.items() if row[column] is not None
+        f"{name} {number(row[column], '.2f')}{_interval(row, column)}"
+        for column, name in names.items()
+        if row[column] is not None
     ]
     return "; ".join(said)
 
@@ -119,15 +121,15 @@ def said_lifts(literal: Row) -> str:
 
 def lay_out_where(row: Row) -> str:
     """Return the line about data sets at the top of a neuron."""
-    numbers = [f"transfer {row['transfer']:.2f}{_interval(row, 'transfer')}"] if row["transfer"] is not None else []
-    return f"Across data sets: {'; '.join([row['said'], *numbers])}"
+    transfer = f"; transfer {number(row['transfer'], '.2f')}{_interval(row, 'transfer')}"
+    return f"Across data sets: {row['said']}{transfer if row['transfer'] is not None else ''}"
 
 
 def lay_out_lifts(row: Row, width: int) -> list[str]:
     """Return lines with the verdict of each literal and its lift in each data set, or [] without literals."""
     lines = ["", "Lift of its literals within each data set"] if row["literals"] else []
     for own in row["literals"]:
-        head = f"  {own['kind']}: {'not ' * own['negated']}{own['pattern']}"
+        head = f"  {own['kind'].replace('_', ' ')}: {'not ' * own['negated']}{own['pattern']}"
         lines.append(f"{shorten(head, width - len(own['verdict']) - 4)} ({own['verdict']})")
         lines += [f"      {line}" for line in wrap(said_lifts(own), width - 6).split("\n")]
     return lines
@@ -142,5 +144,4 @@ def _times(log_lift: float) -> str:
 
 
 def _interval(row: Row, column: str) -> str:
-    low, high = row[f"{column}_low"], row[f"{column}_high"]
-    return "" if low is None or high is None else f" ({low:.2f} to {high:.2f})"
+    return interval(row[f"{column}_low"], row[f"{column}_high"], ".2f")

@@ -148,7 +148,7 @@ def lay_out_best(rows: list[Row], total: int, width: int, names: UnitNames = NEU
     room = max(width - 18 - 9 * len(columns), 16)
     for row in rows:
         own = [row["f1"], row["beyond"]] if families else [row["auc"], row["auc_excess"]]
-        cells = "".join(number(value, 9, 3) for value in own) + (f"{row['members']:>9,}" if families else "")
+        cells = "".join(number(value, ".3f", 9) for value in own) + (f"{row['members']:>9,}" if families else "")
         lines.append(f"  {name_of(row):<14}{cells}  {shorten(_short(row['text']), room)}")
     return "\n".join(lines)
 

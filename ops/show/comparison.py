@@ -6,7 +6,7 @@ from typing import Any
 from ops.compare.property_names import in_words, measure_in_words
 from ops.compare.run_scores import BY_CHANCE
 from ops.compare.unit_matches import UNIVERSAL_FROM
-from ops.show.text import number, shorten, wrap
+from ops.show.text import interval, number, percent, shorten, wrap
 from ops.storage.store import Store
 from ops.storage.tables import read_table
 from ops.topk.silent import read_heard
@@ -83,12 +83,13 @@ def _runs(found: dict[str, Rows], rows: int) -> list[str]:
     for key in shown[: max(rows, len(_MEASURED_FIRST))]:
         row = measured[key]
         widths = {"median": 8, "control_median": 8, "control_q95": 7}
-        cells = [number(row[name], width, 3) for name, width in widths.items()]
-        share = f"{row['share_above']:.1%} ".replace("%", " %")
-        ends = f"{100 * row['share_low']:.3g} to {100 * row['share_high']:.3g} %"
-        lines.append(f"  {measure_in_words(*key):<25}{row['n']:>7,}{''.join(cells)}{share:>9} {ends}")
+        cells = [number(row[name], ".3f", width) for name, width in widths.items()]
+        low, high = (percent(row[name], ".3g") for name in ("share_low", "share_high"))
+        share, ends = percent(row["share_above"], ".1f"), f"{low.removesuffix(' %')} to {high}"
+        lines.append(f"  {measure_in_words(*key):<25}{row['n']:>7,}{''.join(cells)}{share:>8}  {ends}")
     shares = [
-        f"{row['measure'].removeprefix('verdict ')} {row['mean']:.0%} ({row['control_mean']:.0%})".replace("%", " %")
+        f"{row['measure'].removeprefix('verdict ')} {percent(row['mean'], '.0f')} "
+        f"({percent(row['control_mean'], '.0f')})"
         for row in table
         if row["table"] == "explanations" and row["measure"].startswith("verdict ")
     ]
@@ -99,10 +100,10 @@ def _runs(found: dict[str, Rows], rows: int) -> list[str]:
 
 def _above_control(key: tuple[str, str], row: dict[str, Any]) -> str:
     """Say in words whether a run's scores exceed its control's."""
-    share, low, high = (f"{100 * row[name]:.3g}" for name in ("share_above", "share_low", "share_high"))
+    share, low, high = (percent(row[name], ".3g") for name in ("share_above", "share_low", "share_high"))
     said = (
-        f"Of {row['n']:,} neurons and poles, {share} % ({low} to {high} %) are above the control's 95 % quantile of "
-        f"{measure_in_words(*key)}. If the run were no different from the control, 5 % would be."
+        f"Of {row['n']:,} neurons and poles, {share} ({low.removesuffix(' %')} to {high}) are above the control's 95 % "
+        f"quantile of {measure_in_words(*key)}. If the run were no different from the control, 5 % would be."
     )
     if row["share_high"] < BY_CHANCE:
         return f"Worse than the control: {said[0].lower()}{said[1:]}"
@@ -117,14 +118,14 @@ def _matches(found: dict[str, Rows], rows: int) -> list[str]:
     above, units = whole[UNIVERSAL_FROM], f"{whole[UNIVERSAL_FROM]['n']:,} units"
     if above["share"] is None:
         lines = [
-            f"Of {units}, {_percent(above['correlated'])} have a match in the other run with an absolute correlation "
-            f"above {UNIVERSAL_FROM}. Features have no rotated layers to compare this with."
+            f"Of {units}, {percent(above['correlated'], '.3g')} have a match in the other run with an absolute "
+            f"correlation above {UNIVERSAL_FROM}. Features have no rotated layers to compare this with."
         ]
     else:
         lines = [
-            f"Of {units}, {_percent(above['share'])} have a match in the other run whose absolute correlation exceeds "
-            f"that of the best axis of rotated layers by more than {UNIVERSAL_FROM}. For "
-            f"{_percent(whole[0.0]['share'])} it is higher by any amount (about half by chance)."
+            f"Of {units}, {percent(above['share'], '.3g')} have a match in the other run whose absolute correlation "
+            f"exceeds that of the best axis of rotated layers by more than {UNIVERSAL_FROM}. For "
+            f"{percent(whole[0.0]['share'], '.3g')} it is higher by any amount (about half by chance)."
         ]
     lines.append(
         "Share of units whose best match exceeds a threshold: by its excess over rotated layers, by its |correlation|, "
@@ -133,13 +134,9 @@ def _matches(found: dict[str, Rows], rows: int) -> list[str]:
     lines.append(f"  {'above':<8}{'excess':>9}{'|correlation|':>15}{'rotated':>9}")
     for threshold in (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9):
         row = whole[threshold]
-        cells = [number(row[name], width, 3) for name, width in (("share", 9), ("correlated", 15), ("rotated", 9))]
+        cells = [number(row[name], ".3f", width) for name, width in (("share", 9), ("correlated", 15), ("rotated", 9))]
         lines.append(f"  {threshold:<8}{''.join(cells)}")
     return lines
-
-
-def _percent(share: float | None) -> str:
-    return "-" if share is None else f"{100 * share:.3g} %"
 
 
 def _dimensions(found: dict[str, Rows], rows: int) -> list[str]:
@@ -158,8 +155,13 @@ def _dimensions(found: dict[str, Rows], rows: int) -> list[str]:
         far = [row for row in own if (row["layer_a"], row["layer_b"]) == (1, last)]
         cells = [_mean(some, column) for some in (near, far) for column in ("correlation", "rotated_mean")]
         widths = (11, 9, 13, 9)
-        lines.append(f"  {in_words(name):<34}" + "".join(number(c, w, 2) for c, w in zip(cells, widths, strict=True)))
-    lines.append(f"  Above every rotated basis: {beyond:,} of {len(table):,} correlations ({by_chance:.1f} by chance).")
+        lines.append(
+            f"  {in_words(name):<34}" + "".join(number(c, ".2f", w) for c, w in zip(cells, widths, strict=True))
+        )
+    lines.append(
+        f"  Above every rotated basis: {beyond:,} of {len(table):,} correlations "
+        f"({number(by_chance, '.1f')} by chance)."
+    )
     for against, own in (("rotated bases", table), ("permuted units", found.get("compare/dimensions", []))):
         clear = sum(row["q_value"] < 0.05 for row in own)
         lines.append(f"  Against {against}: {clear:,} of {len(own):,} have q < 0.05, corrected for all tests.")
@@ -175,7 +177,7 @@ def _neighbours(found: dict[str, Rows], rows: int) -> list[str]:
     for reach in ("within", "across"):
         own = [row for row in found["compare/nearest"] if row["reach"] == reach]
         if own:
-            cells = [number(_mean(own, c), w, 3) for c, w in zip(columns, (13, 9, 10, 10, 16), strict=True)]
+            cells = [number(_mean(own, c), ".3f", w) for c, w in zip(columns, (13, 9, 10, 10, 16), strict=True)]
             lines.append(f"  {reach:<10}{''.join(cells)}")
     return lines
 
@@ -192,13 +194,13 @@ def _groups(found: dict[str, Rows], rows: int) -> list[str]:
     for grouped in ("neurons", "sentences"):
         for groups in sorted({row["groups"] for row in table if row["grouped"] == grouped})[:rows]:
             own = [row for row in table if (row["grouped"], row["groups"]) == (grouped, groups)]
-            cells = [number(_mean(own, c), w, 3) for c, w in zip(columns, (12, 10, 11, 10), strict=True)]
+            cells = [number(_mean(own, c), ".3f", w) for c, w in zip(columns, (12, 10, 11, 10), strict=True)]
             lines.append(f"  {grouped:<14}{groups:>7}{''.join(cells)}")
     traits = [row for row in found.get("compare/group_traits", []) if row["layer"] == 0 and row["rank"] == 1]
     if traits:
         lines.append("What most distinguishes groups of neurons from all layers (share in the group and outside it)")
         for row in sorted(traits, key=lambda row: -row["g2"])[:rows]:
-            shares = f"{row['share']:.0%} and {row['other_share']:.0%}"
+            shares = f"{percent(row['share'], '.0f')} and {percent(row['other_share'], '.0f')}"
             lines.append(f"  group {row['group']:<3}{row['n']:>6,} neurons  {shares:<14} {row['kind']} {row['trait']}")
     return lines
 
@@ -214,7 +216,9 @@ def _diversity(found: dict[str, Rows], rows: int) -> list[str]:
         for n in shown:
             own = [row for row in table if (row["layer"], row["clusters"]) == (layer, n)]
             ratio = [row["sse"] / row["sse_of_uniform"] for row in own if row["sse_of_uniform"]]
-            cells.append(f"{own[0]['sse_per_point']:.3f} ({ratio[0]:.2f})" if own and ratio else "-")
+            cells.append(
+                f"{number(own[0]['sse_per_point'], '.3f')} ({number(ratio[0], '.2f')})" if own and ratio else "-"
+            )
         lines.append(f"  {layer:>5}" + "".join(f"{cell:>20}" for cell in cells))
     return lines
 
@@ -225,15 +229,19 @@ def _shift(found: dict[str, Rows], rows: int) -> list[str]:
     whole = [row for row in found["compare/shift_layers"] if not row["layer"]]
     for row in sorted(whole, key=lambda row: -row["manhattan"])[: max(rows, 10)]:
         cells = [
-            f"{row[d]:.4g} ({row[f'{d}_low']:.4g} to {row[f'{d}_high']:.4g})" for d in ("manhattan", "euclidean")
-        ]  # fmt: skip
+            number(row[d], ".4g") + interval(row[f"{d}_low"], row[f"{d}_high"], ".4g")
+            for d in ("manhattan", "euclidean")
+        ]
         lines.append(f"  {row['text_set']:<20}{row['n']:>10,}  {cells[0]:<23}{cells[1]}")
     neurons = found.get("compare/shift_neurons", [])
     if neurons:
-        lines.append("  moved most: " + ", ".join(f"{r['layer']}:{r['unit']} {r['shift']:.3g}" for r in neurons[:rows]))
+        lines.append(
+            "  moved most: "
+            + ", ".join(f"{r['layer']}:{r['unit']} {number(r['shift'], '.3g')}" for r in neurons[:rows])
+        )
         same = _mean(neurons, "jaccard")
         if same is not None:
-            lines.append(f"  winners in common with the other run: mean Jaccard index {same:.3f}")
+            lines.append(f"  winners in common with the other run: mean Jaccard index {number(same, '.3f')}")
     return lines
 
 
@@ -251,23 +259,23 @@ def _ablation(found: dict[str, Rows], rows: int) -> list[str]:
         seen.setdefault((row["layer"], row["unit"]), row)
     for (layer, unit), row in list(seen.items())[:rows]:
         widths = {"moved": 7, "random": 8, "own_moved": 10, "moved_b": 7}
-        cells = [number(row[c], w, 3) for c, w in widths.items()]
+        cells = [number(row[c], ".3f", w) for c, w in widths.items()]
         lines.append(f"  {f'{layer}:{unit}':<8}{''.join(cells)}  {row['property']}")
     tested = [row for row in seen.values() if row["p_value"] is not None]
     beyond = sum(row["moved"] > row["random_high"] for row in tested)
     by_chance = sum(1 / (1 + row["n_random"]) for row in tested)
     lines.append(
-        f"  Above all of their random neurons: {beyond:,} of {len(tested):,} neurons ({by_chance:.1f} by chance)."
+        f"  Above all of their random neurons: {beyond:,} of {len(tested):,} neurons "
+        f"({number(by_chance, '.1f')} by chance)."
     )
     own = sum(row["own_moved"] is not None and row["own_moved"] > row["moved_b"] for row in seen.values())
     lines.append(f"  The same unit of a later layer moves furthest for {own:,} of {len(seen):,} neurons.")
     output = [row for row in found["compare/ablation"] if row["output"] is not None]
     if output:
         most = max(output, key=lambda row: row["output"])
-        random = "-" if most["output_random"] is None else f"{most['output_random']:.3g}"
         lines.append(
             f"  {most['layer']}:{most['unit']} moves the classifier's output most: total variation "
-            f"{most['output']:.3g} (random: {random})."
+            f"{number(most['output'], '.3g')} (random: {number(most['output_random'], '.3g')})."
         )
     return lines
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from ops.show.text import enumerated, number, shorten, wrap
+from ops.show.text import cell, enumerated, interval, number, wrap
 from ops.storage.store import Store
 from ops.storage.tables import read_rows
 
@@ -83,12 +83,12 @@ def lay_out_terms(explanation: Row, width: int) -> list[str]:
             continue
         titles = f"{'weight':>10}{had_by:>10}{'others':>10}{'gain':>9}"
         room = max(width - len(titles) - 2, 16)
-        lines += ["", f"{shorten(title, room + 2):<{room + 2}}{titles}"]
+        lines += ["", f"{cell(title, room + 2)}{titles}"]
         for term in own:
-            said = f"{term['kind']}: {'not ' * term['negated']}{term['pattern']}"
+            said = f"{term['kind'].replace('_', ' ')}: {'not ' * term['negated']}{term['pattern']}"
             lines.append(
-                f"  {shorten(said, room):<{room}}{term['weight']:>10.3f}{term['share']:>10.3f}"
-                f"{number(term['baseline_share'], 10, 4)}{number(term['gain'], 9, 3)}"
+                f"  {cell(said, room)}{number(term['weight'], '.3f', 10)}{number(term['share'], '.3f', 10)}"
+                f"{number(term['baseline_share'], '.4f', 10)}{number(term['gain'], '.3f', 9)}"
             )
     return lines
 
@@ -103,10 +103,11 @@ def evidence(explanation: Row) -> str:
     f1, low, high = (explanation[f"f1{end}"] for end in ("", "_low", "_high"))
     if f1 is None:
         return str(explanation["verdict"])
-    interval = "" if low is None else f" ({low:.3f} to {high:.3f})"
-    controls = [f"{name} {explanation[key]:.3f}" for key, name in _SHORT.items() if explanation[key] is not None]
+    controls = [
+        f"{name} {number(explanation[key], '.3f')}" for key, name in _SHORT.items() if explanation[key] is not None
+    ]
     compared = f" vs {', '.join(controls)}" if controls else ""
-    return f"{explanation['verdict']}. Held-out F1 {f1:.3f}{interval}{compared}"
+    return f"{explanation['verdict']}. Held-out F1 {number(f1, '.3f')}{interval(low, high, '.3f')}{compared}"
 
 
 def said_verdict(explanation: Row) -> str:
@@ -122,12 +123,14 @@ def said_verdict(explanation: Row) -> str:
         said += ": nothing was found that sets them apart"
     if f1 is None:
         return said
-    interval = "" if low is None else f" ({low:.3f} to {high:.3f})"
     known = {name: explanation[key] for key, name in _CONTROLS.items() if explanation[key] is not None}
     above = {name for name, control in known.items() if low is not None and low > control}
-    beaten, others = ([f"{n} ({known[n]:.3f})" for n in known if (n in above) is wanted] for wanted in (True, False))
+    beaten, others = (
+        [f"{n} ({number(known[n], '.3f')})" for n in known if (n in above) is wanted] for wanted in (True, False)
+    )
     compared = [f"above {enumerated(beaten, 'and')}"] if beaten else []
     compared += [f"not surely above {enumerated(others, 'or')}"] if others else []
     single = explanation["single_f1"]
-    alone = "" if single is None else f"; its best literal alone has {single:.3f}"
-    return f"{said}. Held-out F1 {f1:.3f}{interval}{': ' * bool(compared)}{', but '.join(compared)}{alone}"
+    alone = "" if single is None else f"; its best literal alone has {number(single, '.3f')}"
+    own = number(f1, ".3f") + interval(low, high, ".3f")
+    return f"{said}. Held-out F1 {own}{': ' * bool(compared)}{', but '.join(compared)}{alone}"

@@ -17,7 +17,7 @@ Holds = Callable[[Row], frozenset[int]]
 LEAST_COUNT = 3  # with fewer winners there is no finding, however rare it is elsewhere
 SAME = 0.9  # two findings are near-copies if this share of the winners that have either has both
 CLEARLY_MORE = 2.0  # a longer form is a finding of its own if its lift is clearly this many times the shorter one's
-PLAINEST_FIRST = ("word", "mark", "topic", "tag", "subtree", "value")
+PLAINEST_FIRST = ("word", "mark", "word_class", "tag", "subtree", "value")
 _LOOKED_AT = 100  # only this many rows of each kind are considered, the strongest ones
 _COMPARED = 24  # the winners of only this many findings are compared, the strongest ones of all kinds
 _KIND_OF_PROPERTY = {"punctuation": "mark", "noun": "word", "verb": "word", "adjective": "word"}
@@ -26,30 +26,30 @@ _KIND_OF_PROPERTY = {"punctuation": "mark", "noun": "word", "verb": "word", "adj
 def findings(patterns: Rows, profiles: Rows, terms: Sequence[Row] = (), holds: Holds | None = None) -> Rows:
     """Return what winners have more often than the corpus (q below 0.05, at least 3 winners), the strongest first.
 
-    One list has all words, tags, subtrees, marks, values and topics, sorted by G2. A finding is folded into an earlier
-    one that says the same:
+    One list has all words, tags, subtrees, marks, values and classes of words, sorted by G2. A finding is folded into
+    an earlier one that says the same:
 
     - a pattern that contains another of its kind or is contained in it, ignoring case; a longer one stays if its lift
       is clearly higher;
     - a finding other than a value that holds for nearly the same winners, if the intervals of the lifts overlap;
     - a tag or subtree that holds only within another finding's winners, without a clearly higher lift.
 
-    Of near-copies the plainest is shown: a word before a mark, topic, tag or subtree, then the shorter one.
+    Of near-copies the plainest is shown: a word before a mark, class, tag or subtree, then the shorter one.
 
     Args:
         patterns, profiles: one neuron and pole's rows of these tables.
-        terms: its rows of explanation_terms/, the only table that has topics.
+        terms: its rows of explanation_terms/, the only table that has classes of words.
         holds: returns the winners that have a finding (see `winners_with`). Without it winners are not compared.
 
     Returns:
         Rows with `kind` (one of `PLAINEST_FIRST`), `name` (the property of a value, else the kind), `text`, `items`,
         `count` of `n` winners, `share`, `baseline_share`, `lift` with `lift_low` and `lift_high`, `g2`, `q_value` (null
-        for a topic), `docs` (null for a topic), `same_as` (other properties with the value for the same sentences) and
+        for a class), `docs` (null for a class), `same_as` (other properties with the value for the same sentences) and
         `variants` (the rows that are folded into it, the strongest first).
     """
     found = _one_list(preferred(patterns, profiles), _winners(patterns, profiles))
     found = [row for row in found if row["count"] >= LEAST_COUNT]
-    return _fold(found + _topics(terms, profiles, _winners(patterns, profiles)), holds)
+    return _fold(found + _word_classes(terms, profiles, _winners(patterns, profiles)), holds)
 
 
 def avoidances(patterns: Rows, profiles: Rows) -> Rows:
@@ -93,7 +93,7 @@ def _has(row: Row, sentence: Row, options: Row) -> bool:
         if len(tags) != len(words):  # without tags, a mark is recognised by its characters
             return row["text"] in words
         return any(word == row["text"] and tag in PUNCTUATION_TAGS for word, tag in zip(words, tags, strict=True))
-    if kind == "topic":
+    if kind == "word_class":
         return not {word.lower() for word in words}.isdisjoint(row["items"])
     if "pattern" in row:
         return matched_words(sentence, row, options) is not None
@@ -116,16 +116,23 @@ def _one_list(by_kind: dict[str, Rows], winners: int) -> Rows:
     return found
 
 
-def _topics(terms: Sequence[Row], profiles: Rows, winners: int) -> Rows:
-    """Return the topics in the winners' score card as findings, with the same measures as the others."""
+def _word_classes(terms: Sequence[Row], profiles: Rows, winners: int) -> Rows:
+    """Return the classes of words in the winners' score card as findings, with the same measures as the others."""
     others = max((row["baseline_n"] for row in profiles if row["property"] == "dataset"), default=0)
     found: Rows = []
     for term in terms:
-        if (term["model"], term["kind"], term["negated"]) != ("winners", "topic", False) or not (winners and others):
+        if (term["model"], term["kind"], term["negated"]) != ("winners", "word_class", False) or not (
+            winners and others
+        ):
             continue
         count, elsewhere = round(term["share"] * winners), round((term["baseline_share"] or 0.0) * others)
         own = measures(count, winners, elsewhere, others)
-        row = {"kind": "topic", "name": "topic", "text": term["pattern"].replace(", ", "/"), "items": term["items"]}
+        row = {
+            "kind": "word_class",
+            "name": "word_class",
+            "text": term["pattern"].replace(", ", "/"),
+            "items": term["items"],
+        }
         row |= {"count": count, "n": winners, "q_value": None, "docs": None, "same_as": []}
         row |= {name: float(getattr(own, name)[0]) for name in ("share", "baseline_share", "lift", "lift_low", "g2")}
         row["lift_high"] = row["lift"] ** 2 / row["lift_low"]
@@ -217,7 +224,7 @@ def _is_nested(row: Row, folded: list[str], other: Row, others: list[str]) -> bo
         row, other: two findings of one kind, the stronger one last.
         folded, others: their items in lower case.
     """
-    if row["kind"] in ("mark", "value", "topic"):
+    if row["kind"] in ("mark", "value", "word_class"):
         return row["name"] == other["name"] and folded == others
     if len(folded) <= len(others) and _contains(other, others, row, folded):
         return True

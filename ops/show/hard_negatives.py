@@ -44,6 +44,6 @@ def lay_out_hard_negatives(rows: Rows, width: int) -> list[str]:
     lines = ["", TITLE] if rows else []
     for row in rows:
         head = f"{row['rank']:>5}  {activation(row['activation']):>8}  "
-        source = f"  [{row['dataset']}]"
+        source = f"  [{shorten(row['dataset'], width // 3)}]"
         lines.append(head + shorten(row["text"], width - len(head) - len(source)) + source)
     return lines

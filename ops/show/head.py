@@ -56,8 +56,9 @@ def lay_out_head(layer: int, head: int, clusters: Rows, contextual: Rows, rows: 
     ]
     for c in clusters[:rows]:
         numbers = (
-            f"{c['rank']:>6}{number(c['psi_qkv'], 9, 2)}{number(c['z_qkv'], 8, 1)}{number(c['relative_qkv'], 10, 2)}"
-            f"{number(c['psi_q'], 7, 2)}{number(c['psi_k'], 7, 2)}{number(c['psi_v'], 7, 2)}{c['n']:>7,}"
+            f"{c['rank']:>6}{number(c['psi_qkv'], '.2f', 9)}{number(c['z_qkv'], '.1f', 8)}"
+            f"{number(c['relative_qkv'], '.2f', 10)}{number(c['psi_q'], '.2f', 7)}"
+            f"{number(c['psi_k'], '.2f', 7)}{number(c['psi_v'], '.2f', 7)}{c['n']:>7,}"
         )
         lines.append(f"{numbers}  {c['type']:<9}{shorten(' '.join(c['tokens']), room)}")
     lines += [
@@ -68,5 +69,7 @@ def lay_out_head(layer: int, head: int, clusters: Rows, contextual: Rows, rows: 
     if contextual:
         lines += ["", f"{'psi_qkv':>9}{'std':>8}{'n':>9}  tokens, sorted by their mean over the corpus"]
         for t in contextual[:rows]:
-            lines.append(f"{t['psi_qkv_mean']:>9.2f}{t['psi_qkv_std']:>8.2f}{t['n']:>9,}  {t['token']}")
+            lines.append(
+                f"{number(t['psi_qkv_mean'], '.2f', 9)}{number(t['psi_qkv_std'], '.2f', 8)}{t['n']:>9,}  {t['token']}"
+            )
     return "\n".join(lines)

@@ -13,7 +13,7 @@ from ops.show.hard_negatives import lay_out_hard_negatives
 from ops.show.hub_sentences import said_wins
 from ops.show.outputs import lay_out_outputs
 from ops.show.shared_words import lay_out_shared
-from ops.show.text import activation, lift, number, q_value, shorten, wrap
+from ops.show.text import activation, cell, interval, lift, number, percent, q_value, shorten, wrap
 from ops.show.winner_lines import LEGEND, line_head, marked, winner_line
 from ops.topk.silent import SAID
 
@@ -28,7 +28,7 @@ HEIGHT = 45  # lines of a screen; fewer winners are shown to fit
 LEAST = 10  # at least this many winners are shown
 EXAMPLES = 3  # this many findings have an example below them where everything is listed
 FEW_HUBS = 2  # this many hubs have a line each; the rest are counted in one line
-SAID_FIRST = ("word", "topic", "mark", "value")  # kinds that a person would name before tags and subtrees
+SAID_FIRST = ("word", "word_class", "mark", "value")  # kinds that a person would name before tags and subtrees
 ABOUT_AS_STRONG = 1.3  # these kinds come first unless another kind's G2 is more than this many times theirs
 # Titles of the properties that --all prints in addition. Properties without a title are printed by name.
 _PROPERTIES = {
@@ -92,11 +92,13 @@ def _head(facts: dict[str, Any], width: int) -> list[str]:
     about, strongest = [], facts["dataset"]
     if strongest is not None and strongest["baseline_share"] != 1:  # a corpus with one data set says nothing
         share = (
-            "" if strongest["baseline_share"] is None else f" ({_percent(strongest['baseline_share'])} of the corpus)"
+            ""
+            if strongest["baseline_share"] is None
+            else f" ({percent(strongest['baseline_share'], '.0f')} of the corpus)"
         )
-        about.append(f"{_percent(strongest['share'])} are from {strongest['value']}{share}")
+        about.append(f"{percent(strongest['share'], '.0f')} are from {strongest['value']}{share}")
     about += [
-        f"{mean['mean']:.1f} words a sentence (corpus {_value(mean['baseline_mean'])})"
+        f"{number(mean['mean'], '.1f')} words a sentence (corpus {_value(mean['baseline_mean'])})"
         for mean in facts["means"]
         if mean["property"] == "words_per_sentence"
     ]
@@ -174,21 +176,17 @@ def _score(score: dict[str, Any] | None, width: int) -> list[str]:
 
 def _area(score: dict[str, Any], *columns: str) -> str:
     area, low, high = (score[column] for column in columns)
-    return "not known (no test documents)" if area is None else f"{area:.3f} ({low:.3f} to {high:.3f})"
+    return "not known (no test documents)" if area is None else number(area, ".3f") + interval(low, high, ".3f")
 
 
 def _excess(score: dict[str, Any]) -> str:
     excess, low, high = (score[column] for column in ("auc_excess", "auc_excess_low", "auc_excess_high"))
     few = "not known (fewer than 10 test documents)"
-    return few if excess is None else f"{excess:+.3f} ({low:+.3f} to {high:+.3f})"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
+    return few if excess is None else number(excess, "+.3f") + interval(low, high, "+.3f")
 
 
 def _value(value: float | None) -> str:
-    return "not known" if value is None else f"{value:.1f}"
+    return "not known" if value is None else number(value, ".1f")
 
 
 def _peaks(peaks: Rows, rows: int, width: int) -> list[str]:
@@ -200,7 +198,7 @@ def _peaks(peaks: Rows, rows: int, width: int) -> list[str]:
             continue
         said = [
             f"{_plain_tag(p['value']) if name == 'peak_tag' else p['value']} ({p['count']:,} of {p['n']:,}; "
-            f"{100 * p['baseline_share']:.2g} % of their words)"
+            f"{percent(p['baseline_share'], '.2g')} of their words)"
             for p in own
         ]
         lines.append(shorten(f"{title}: {', '.join(said)}", width))
@@ -212,7 +210,7 @@ def _plain_tag(tag: str) -> str:
 
 
 def _said_first(rows: Rows) -> Rows:
-    """Return findings, the strongest first. Words, topics, marks and values precede syntax that is about as strong."""
+    """Return findings, the strongest first. Words, their classes, marks and values precede syntax about as strong."""
     return sorted(rows, key=lambda row: -row["g2"] * (ABOUT_AS_STRONG if row["kind"] in SAID_FIRST else 1.0))
 
 
@@ -234,7 +232,7 @@ def _short(title: str, rows: Rows, winners: int, width: int) -> list[str]:
 
 
 def _share(share: float | None) -> str:
-    return "-" if share is None else _percent(share) if share >= 0.1 or not share else f"{100 * share:.2g} %"
+    return percent(share, ".0f" if not share or share >= 0.1 else ".2g")
 
 
 def _plain(row: dict[str, Any]) -> str:
@@ -246,7 +244,7 @@ def _plain(row: dict[str, Any]) -> str:
         codes = [code for code in dict.fromkeys(items) if code in TAGS | PHRASES]
         named = ", ".join(f"{code} {name_of_code(code)}" for code in codes)
         return f"{kind}: {row['text']}" + (f" ({named})" if named else "")
-    return f"{kind}: {row['text']}"
+    return f"{kind.replace('_', ' ')}: {row['text']}"
 
 
 def _measured(title: str, rows: Rows, winners: int, width: int) -> list[str]:
@@ -258,17 +256,19 @@ def _measured(title: str, rows: Rows, winners: int, width: int) -> list[str]:
     wide = max(LIFT, *map(len, lifts))
     titles = f"{'winners':>9}{'share':>7}{'corpus':>9}  {'lift (95 %)':<{wide}}{'q':>8}{'docs':>6}"
     room = max(width - len(titles) - 2, 16)
-    lines = ["", f"{shorten(title, room + 2):<{room + 2}}{titles}"]
+    lines = ["", f"{cell(title, room + 2)}{titles}"]
     for row, measured in zip(rows, lifts, strict=True):
-        label = f"{', '.join([row['name'], *row['same_as']]) if row['kind'] == 'value' else row['kind']}: {row['text']}"
+        kind = ", ".join([row["name"], *row["same_as"]]) if row["kind"] == "value" else row["kind"].replace("_", " ")
+        label = f"{kind}: {row['text']}"
         few = row["docs"] is not None and row["docs"] * 4 <= row["count"]
         marks = f" (of {row['n']:,})" if row["n"] < winners else ""
         marks += f" +{counted(len(row['variants']), 'variant')}" if row["variants"] else ""
         marks += " *" if few else ""
         docs = "-" if row["docs"] is None else f"{row['docs']:,}"
         lines.append(
-            f"  {shorten(label, room - len(marks) - 1) + marks:<{room}}{row['count']:>9,}{row['share']:>7.3f}"
-            f"{number(row['baseline_share'], 9, 4)}  {measured:<{wide}}{q_value(row['q_value']):>8}{docs:>6}"
+            f"  {shorten(label, room - len(marks) - 1) + marks:<{room}}{row['count']:>9,}"
+            f"{number(row['share'], '.3f', 7)}{number(row['baseline_share'], '.4f', 9)}  "
+            f"{measured:<{wide}}{q_value(row['q_value']):>8}{docs:>6}"
         )
         if row.get("example"):
             spans = row["example"]["spans"]
@@ -303,7 +303,7 @@ def _everything(facts: dict[str, Any], rows: int, width: int) -> list[str]:
         lines += ["", f"{'Means':<40}{'winners':>12}{'corpus':>12}"]
         for mean in facts["means"]:
             name = mean["property"].replace("_", " ")
-            lines.append(f"  {name:<38}{mean['mean']:>12.2f}{number(mean['baseline_mean'], 12, 2)}")
+            lines.append(f"  {name:<38}{number(mean['mean'], '.2f', 12)}{number(mean['baseline_mean'], '.2f', 12)}")
     return lines
 
 
@@ -320,11 +320,11 @@ def _table(title: str, rows: Rows, name: str, count: str, width: int) -> list[st
         return []
     titles = f"{'winners':>9}{'share':>8}{'corpus':>9}{'lift':>8}{'G2':>10}{'q':>8}{'docs':>7}"
     room = max(width - len(titles) - 2, 16)
-    lines = ["", f"{shorten(title, room + 2):<{room + 2}}{titles}"]
+    lines = ["", f"{cell(title, room + 2)}{titles}"]
     for row in rows:
         lines.append(
-            f"  {shorten(row[name], room):<{room}}{row[count]:>9,}{row['share']:>8.3f}"
-            f"{number(row['baseline_share'], 9, 4)}{number(row['lift'], 8, 2)}{number(row['g2'], 10, 1)}"
+            f"  {cell(row[name], room)}{row[count]:>9,}{number(row['share'], '.3f', 8)}"
+            f"{number(row['baseline_share'], '.4f', 9)}{number(row['lift'], '.2f', 8)}{number(row['g2'], '.1f', 10)}"
             f"{q_value(row['q_value']):>8}{row['docs']:>7,}"
         )
     return lines

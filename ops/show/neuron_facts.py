@@ -160,7 +160,7 @@ def read_neuron(
         "peaks": peaks,
         "findings": found,
         "shared_words": shared_words(
-            profiles, [row for row in found if row["kind"] == "topic"], sentences, len(winners)
+            profiles, [row for row in found if row["kind"] == "word_class"], sentences, len(winners)
         ),
         "outputs": read_outputs(store, layer, unit) if run.has_outputs else None,
         "prefers": prefers,

@@ -2,12 +2,13 @@
 
 from typing import Any
 
-from ops.show.text import number
+from ops.show.text import interval, number
 from ops.storage.store import Store
 from ops.storage.tables import read_table
 
 Rows = list[dict[str, Any]]
 COLUMNS = ("default", "default_centred", "random_pair", "random_pair_centred", "gaussian")
+_SHARES = ("accuracy", "low", "high", "std", "difference", "difference_low", "difference_high")  # of positions/labels
 HEADINGS = ("default", "centred", "random", "centred", "gaussian")
 
 
@@ -44,7 +45,7 @@ def lay_out_positions(similarity: Rows, perplexity: Rows, labels: Rows, order: l
             own = [found.get((variant, layer, c)) for c in COLUMNS]
             if own[0] is None and variant != "default":
                 continue
-            values = "".join(f"{'-':>10}" if r is None else number(r["mean"], 10, 4) for r in own)
+            values = "".join(f"{'-':>10}" if r is None else number(r["mean"], ".4f", 10) for r in own)
             n = own[0]["n"] if own[0] else 0
             lines.append(f"{variant:<{width}}{layer:>6}{values}{n or '-':>12{',' if n else ''}}")
     lines += [
@@ -57,20 +58,18 @@ def lay_out_positions(similarity: Rows, perplexity: Rows, labels: Rows, order: l
         lines += ["", f"{'perplexity':<{width}}{'all tokens':>14}{'mean of texts':>16}{'mean of 1/p':>16}{'texts':>10}"]
         for variant in (v for v in order if v in rows):
             r = rows[variant]
-            values = "".join(f"{r[c]:>{w},.4g}" for c, w in (("corpus", 14), ("mean", 16), ("token_mean", 16)))
+            values = "".join(number(r[c], ",.4g", w) for c, w in (("corpus", 14), ("mean", 16), ("token_mean", 16)))
             lines.append(f"{variant:<{width}}{values}{r['n']:>10,}")
     if labels:
         held_out = f"{labels[0]['splits']} splits by document, each with about {labels[0]['n']:,} held-out texts"
         lines += ["", f"accuracy of a linear classifier of {labels[0]['label']}: {held_out} (95 % interval)"]
         lines.append(f"{'':<{width}}{'mean, %':>10}{'':<19}{'spread':>6}  minus default, points")
         for r in sorted(labels, key=lambda row: -row["accuracy"]):
-            cells = f"{r['accuracy'] * 100:>10.1f}  {_interval(r['low'], r['high']):<17}{r['std'] * 100:>6.1f}"
+            points = {name: None if value is None else value * 100 for name, value in r.items() if name in _SHARES}
+            ends = interval(points["low"], points["high"], ".1f")
+            cells = f"{number(points['accuracy'], '.1f', 10)} {ends:<18}{number(points['std'], '.1f', 6)}"
             if r["difference"] is not None:
-                ends = _interval(r["difference_low"], r["difference_high"])
-                cells += f"  {r['difference'] * 100:+.1f}  {ends}"
+                ends = interval(points["difference_low"], points["difference_high"], ".1f")
+                cells += f"  {number(points['difference'], '+.1f')} {ends}"
             lines.append(f"{r['features']:<{width}}{cells}")
     return "\n".join(lines)
-
-
-def _interval(low: float, high: float) -> str:
-    return f"({low * 100:.1f} to {high * 100:.1f})"

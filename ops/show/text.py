@@ -3,10 +3,32 @@
 import textwrap
 from collections.abc import Sequence
 
+LEAST = 8  # a cell of text has room for at least this many characters
 
-def number(value: float | None, width: int, digits: int) -> str:
-    """Return a number in a column of this width, or a dash for null."""
-    return f"{'-':>{width}}" if value is None else f"{value:>{width}.{digits}f}"
+
+def number(value: float | None, form: str, width: int = 0) -> str:
+    """Return a number, or a dash for null, right-aligned in a column of this width.
+
+    >>> number(0.25, ".3f"), number(None, ".3f", 5), number(3, ",d", 5)
+    ('0.250', '    -', '    3')
+    """
+    return f"{'-' if value is None else format(value, form):>{width}}"
+
+
+def percent(share: float | None, form: str) -> str:
+    """Return a share in percent, or a dash for null."""
+    return "-" if share is None else f"{100 * share:{form}} %"
+
+
+def interval(low: float | None, high: float | None, form: str) -> str:
+    """Return an interval in parentheses after a space, or nothing if an end is null."""
+    return "" if low is None or high is None else f" ({low:{form}} to {high:{form}})"
+
+
+def cell(text: str, width: int) -> str:
+    """Return a text cut or filled to this width; a terminal that is too narrow gets `LEAST` characters."""
+    width = max(width, LEAST)
+    return f"{shorten(text, width):<{width}}"
 
 
 def lift(value: float | None) -> str:
@@ -23,12 +45,14 @@ def q_value(value: float | None) -> str:
     return f"{value:.3f}" if value >= 0.001 else "<1e-99" if value < 1e-99 else f"{value:.0e}"
 
 
-def activation(value: float) -> str:
-    """Return an activation with four decimal places, or with three digits if these would show it as 0.
+def activation(value: float | None) -> str:
+    """Return an activation with four decimal places, with three digits if these would show it as 0, a dash for null.
 
     >>> activation(-0.58664), activation(3.14159e-8), activation(0.0)
     ('-0.5866', '3.14e-08', '0.0000')
     """
+    if value is None:
+        return "-"
     return f"{value:.4f}" if abs(value) >= 1e-3 or not value else f"{value:.2e}"
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from ops.sentences.word_spans import Span
 from ops.show.examples import matched_words, spans_of_words
-from ops.show.text import activation, shorten
+from ops.show.text import activation, cell, shorten
 
 Row = dict[str, Any]
 Rows = list[Row]
@@ -38,13 +38,14 @@ def winner_line(winner: Row, source: int, width: int) -> str:
     Args:
         winner: `rank`, `activation`, `text`, `dataset`, and optionally `peak` and `matches` (see
             `ops.show.neuron_facts`).
-        source: the length of the longest data set name.
+        source: the length of the longest data set name. Names are cut to a third of the line.
         width: characters per line.
     """
-    head = line_head(winner)
+    head, source = line_head(winner), min(source, width // 3)
     room = width - len(head) - source - 2
     peak = winner["peak"]["span"] if winner.get("peak") else None
-    return f"{head}{marked(winner['text'], peak, winner.get('matches') or [], room):<{room}}  {winner['dataset']}"
+    text = marked(winner["text"], peak, winner.get("matches") or [], room)
+    return f"{head}{cell(text, room)}  {shorten(winner['dataset'], source)}"
 
 
 def line_head(winner: Row) -> str:
@@ -104,7 +105,7 @@ def _with_marks(text: str, spans: list[tuple[int, int, str, str]], begin: int, e
 def _places(sentence: Row, row: Row, options: Row) -> list[int]:
     words, tags, kind = sentence["words"] or [], sentence["tags"] or [], row["kind"]
     items = row["items"]
-    if kind == "topic":
+    if kind == "word_class":
         wanted = set(items)
         return [i for i, word in enumerate(words) if word.lower() in wanted]
     if kind == "mark":

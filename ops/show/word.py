@@ -6,7 +6,7 @@ import pyarrow.compute as pc
 
 from ops.errors import InputError, one_line
 from ops.meaning.words import fold, split_words
-from ops.show.text import shorten
+from ops.show.text import number, shorten
 from ops.storage.store import Store
 from ops.storage.tables import read_rows
 
@@ -73,13 +73,15 @@ def lay_out_word(facts: dict[str, Any], rows: int, width: int) -> str:
         f"{'ppmi':>8}{'count':>9}  context word",
     ]
     lines += [
-        f"{c['ppmi']:>8.2f}{c['count']:>9,}  {shorten(c['context'], max(width - 19, 8))}" for c in contexts[:rows]
+        f"{number(c['ppmi'], '.2f', 8)}{c['count']:>9,}  {shorten(c['context'], max(width - 19, 8))}"
+        for c in contexts[:rows]
     ]
     if not contexts:
         lines.append("       -        -  none")
     for space, found in facts["neighbours"].items():
         lines += ["", f"{'cosine':>8}{'inner':>9}  nearest in {space}"]
         lines += [
-            f"{n['cosine']:>8.3f}{n['inner']:>9.3g}  {shorten(n['other'], max(width - 19, 8))}" for n in found[:rows]
+            f"{number(n['cosine'], '.3f', 8)}{number(n['inner'], '.3g', 9)}  {shorten(n['other'], max(width - 19, 8))}"
+            for n in found[:rows]
         ]
     return "\n".join(lines)

@@ -2,7 +2,13 @@
 
 import hashlib
 import json
+import re
 from typing import Any
+
+# The options that decide a part of an identity of another name. The tokenizer belongs to the model.
+_OPTIONS = {"tokenizer": "model", "dictionaries": "dictionary", "against_run": "against"}
+_FINGERPRINT = re.compile(r"\b[0-9a-f]{32,}\b")
+_OTHER = "other contents"
 
 
 def fingerprint(identity: dict[str, Any]) -> str:
@@ -33,16 +39,17 @@ def differences(
     'model (was random:sample, is random:sample with --model-seed 1)'
     >>> differences({"corpus": ["9a4b"]}, {"corpus": ["77d0"]}, {"corpus": ["a.txt"]}, {"corpus": ["a.txt"]})
     'corpus (a.txt has changed)'
+    >>> differences({"topk stage": "9a4b" * 16}, {"topk stage": "77d0" * 16})
+    'topk stage (has changed)'
     """
     said = []
     for key in sorted(k for k in was.keys() | now.keys() if was.get(k) != now.get(k)):
-        # The tokenizer belongs to the model, so it has no option of its own.
-        option = "model" if key == "tokenizer" else key
+        option = _OPTIONS.get(key, key)
         one, other = (
             _chosen(given or {}, option, values.get(key)) for given, values in ((chosen_was, was), (chosen, now))
         )
-        changed = f"{one} has changed" if one == other else f"was {one}, is {other}"
-        said.append(f"{key} ({changed})")
+        changed = f"{one} has changed".strip() if one == other else f"was {one or _OTHER}, is {other or _OTHER}"
+        said.append(f"{key if key == 'tokenizer' else option} ({changed})")
     return ", ".join(said)
 
 
@@ -54,5 +61,8 @@ def _chosen(given: dict[str, Any], option: str, value: Any) -> str:
 
 
 def _short(value: Any) -> str:
+    """Return a short text of a value; nothing if it holds a fingerprint, which tells the user nothing."""
+    if _FINGERPRINT.search(str(value)):
+        return ""
     text = ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
     return text if len(text) <= 60 else text[:40] + "..."

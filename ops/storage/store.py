@@ -196,6 +196,12 @@ class Store:
         except ValueError as error:
             raise InputError(f"{self.path(name)}: is not JSON ({one_line(error)})") from error
 
+    def parquet_of_any_table(self, name: str) -> pq.ParquetFile:
+        """Open a Parquet file whose footer the caller checks; otherwise as `parquet`."""
+        return pq.ParquetFile(
+            self.path(name), filesystem=self.filesystem, page_checksum_verification=True, pre_buffer=not self.local
+        )
+
     def parquet(self, name: str) -> pq.ParquetFile:
         """Open a Parquet file for reading by row groups, with its checksums verified; close it, or use a `with`.
 
@@ -204,9 +210,7 @@ class Store:
         Raises:
             InputError: it is in a table's folder, and is not a part of this table.
         """
-        file = pq.ParquetFile(
-            self.path(name), filesystem=self.filesystem, page_checksum_verification=True, pre_buffer=not self.local
-        )
+        file = self.parquet_of_any_table(name)
         try:
             check_layout(self.path(name), name, file.schema_arrow)
         except InputError:
@@ -290,11 +294,11 @@ def is_marked(file: pq.ParquetFile, fingerprint: str, shard: str) -> bool:
 def is_whole(store: Store, name: str, fingerprint: str, shard: str) -> bool:
     """Return whether a partial file can be read and its footer has this fingerprint, this shard and its row count."""
     try:
-        with store.parquet(name) as file:
+        with store.parquet_of_any_table(name) as file:
             return is_marked(file, fingerprint, shard)
     except FileNotFoundError:
         return False
-    except (OSError, pa.ArrowException, InputError) as error:
+    except (OSError, pa.ArrowException) as error:
         if isinstance(error, OSError) and error.errno in (errno.EACCES, errno.EPERM):
             raise
         return False

@@ -44,12 +44,9 @@ RUNS: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 # Variables of a command, and whether a new Python must start with them.
 ENVIRONMENTS: tuple[tuple[dict[str, str], bool], ...] = (
-    ({"LC_ALL": "C", "LANG": "C"}, False),
     ({"LC_ALL": "C", "LANG": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}, True),
     ({"RAY_ADDRESS": "127.0.0.1:1"}, True),
-    ({"COLUMNS": "x"}, False),
-    ({"ATLAS_CACHE": "/proc/none"}, False),
-    ({"HOME": "/nowhere"}, False),
+    ({"ATLAS_CACHE": "/proc/none", "HOME": "/nowhere", "COLUMNS": "x"}, False),
 )
 
 

@@ -78,9 +78,8 @@ def _become(job: Job[Any], command: Command, out: BinaryIO, err: BinaryIO) -> No
             signal.alarm(2 * LIMIT_S)
             words = [sys.executable, "-m", f"jobs.{command.job}", *command.argv]
             os.execve(sys.executable, [os.fsencode(word) for word in words], {**os.environ, "PYTHONPATH": str(ROOT)})
-        encoding, errors = ("ascii", "surrogateescape") if command.env.get("LC_ALL") == "C" else ("utf-8", "strict")
-        sys.stdout = os.fdopen(1, "w", 1, encoding, errors)
-        sys.stderr = os.fdopen(2, "w", 1, encoding, "backslashreplace")
+        sys.stdout = os.fdopen(1, "w", 1, "utf-8")
+        sys.stderr = os.fdopen(2, "w", 1, "utf-8", "backslashreplace")
         faulthandler.dump_traceback_later(LIMIT_S, exit=True, file=sys.stderr)
         sys.argv = [f"jobs/{command.job}/__main__.py", *command.argv]
         tempfile.tempdir = None

@@ -118,17 +118,6 @@ def check_counts(stage: str, entry: Counts, record: Counts, tables: dict[str, pa
         winners = Counter(zip(*(tables["topk"][name].to_pylist() for name in ("layer", "unit", "pole")), strict=True))
         most = min(entry["identity"]["k"], counts["scored"])
         pairs += [("winners of a neuron", most, number) for number in {*winners.values()}]
-    elif stage == "annotate":
-        for column, count in (
-            ("wins", rows["topk"]),
-            ("is_baseline", counts["baseline"]),
-            ("is_winner", counts["winners"]),
-        ):
-            pairs += [(f"{column} of sentences/", pc.sum(tables["sentences"][column]).as_py() or 0, count)]
-    elif stage == "tokens":
-        pairs += [("winners of token_activations/", rows["token_activations"], counts["winners"])]
-    elif stage == "tokens/negatives":
-        pairs += [("rows of negative_tokens/", rows["negative_tokens"], counts["negatives"])]
     return wrong + [f"{what}: {one} and {other}" for what, one, other in pairs if one != other]
 
 

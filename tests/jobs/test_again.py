@@ -1,6 +1,7 @@
 """The command that a message gives to repeat a stage leads to the previous options."""
 
 import shlex
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from jobs.annotate.job import AnnotateConfig
 from jobs.compare.job import CompareConfig, check
 from jobs.finetune.job import FinetuneConfig
+from jobs.ingest import job as ingest
 from jobs.ingest.job import IngestConfig
 from jobs.meaning.job import MeaningConfig
 from jobs.mine.job import MineConfig
@@ -62,7 +64,9 @@ def test_a_part_is_repeated_alone_and_a_report_has_no_redo() -> None:
 
 def test_the_options_of_ingest_are_of_ingest_alone() -> None:
     config = FinetuneConfig.model_validate({"out": "x", "corpus": ("a.txt",), "limit": 5, "label": "y"})
-    assert command("x", "finetune", config.model_dump(mode="json")) == "python -m jobs.finetune --out x --label y"
+    assert command("x", "finetune", config.model_dump(mode="json")) == (
+        "python -m jobs.finetune --out x --model sample --label y"
+    )
     assert "limit" not in without_ingest(config)
 
 
@@ -86,3 +90,32 @@ def test_hints_name_the_options_of_the_run(small_run: tuple[Path, Path], monkeyp
     with pytest.raises(ValueError, match="topk/ is missing") as found:
         record.require("topk")
     assert str(found.value).endswith(f"run python -m jobs.topk --out {out} --model {model}")
+
+
+def test_hints_name_the_options_of_results_that_were_dropped(
+    small_run: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A corpus that is read again drops everything made from it, but not how it was made."""
+    out = shutil.copytree(small_run[0], tmp_path / "run")
+    record = Run(str(out))
+    before = {name: command(str(out), name, record.require(name)["config"]) for name in ("topk", "annotate", "mine")}
+    assert "--k 40" in before["topk"]
+    corpus = record.require("ingest")["config"]
+    ingest.JOB.run(IngestConfig.model_validate({**corpus, "out": str(out), "limit": 200, "redo": True}))
+    record = Run(str(out))
+    for name, expected in before.items():
+        with pytest.raises(ValueError, match="is missing; run python -m") as found:
+            record.require(name)
+        assert str(found.value).endswith(f"run {expected}")
+
+
+def test_hints_of_stages_that_never_ran_name_the_options_of_those_that_they_read(
+    small_run: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = Run(str(small_run[0]))
+    mine = record.require("mine")
+    config = {**mine["config"], "units": ["1:2", "2:0"], "seed": 7}
+    monkeypatch.setitem(record.record["stages"], "mine", {**mine, "config": config})
+    with pytest.raises(ValueError, match="explanations/ is missing") as found:
+        record.require("explain")
+    assert "--seed 7 --units 1:2 --units 2:0" in str(found.value)

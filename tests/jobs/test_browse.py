@@ -12,6 +12,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from starlette.requests import Request
@@ -19,7 +20,7 @@ from starlette.responses import Response
 
 import bench.browse
 from jobs.browse.server import WAITING, OpenRun, make_server, serve
-from jobs.stage.run import Run
+from jobs.stage.run import Run, RunReader
 from ops.errors import InputError
 from ops.report.guarded_http import PatientProtocol
 from tests.conftest import ROOT
@@ -174,6 +175,25 @@ def test_a_run_that_is_made_anew_is_served_as_it_is(out: Path, tmp_path: Path) -
     anew.finish("mine", {}, 0.0)
     anew.release()
     assert opened.is_stale()
+
+
+def test_a_run_that_changes_while_it_is_opened_is_opened_again(
+    out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tables that were finished in between would otherwise stay unseen until the next job."""
+    shutil.copytree(out, tmp_path / "run")
+    read = RunReader.__init__
+
+    def read_and_finish(self: RunReader, *given: Any, **options: Any) -> None:
+        read(self, *given, **options)
+        record = tmp_path / "run" / "run.json"
+        record.write_text(record.read_text() + "\n")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RunReader, "__init__", read_and_finish)
+        opened = OpenRun(str(tmp_path / "run"), 5, 10)
+    assert opened.is_stale()
+    assert not OpenRun(str(tmp_path / "run"), 5, 10).is_stale()
 
 
 def test_wrong_calls_are_one_line(out: Path, tmp_path: Path) -> None:

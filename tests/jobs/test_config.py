@@ -19,7 +19,7 @@ from jobs.show.job import ShowConfig
 from jobs.stage.command_line import Job, in_run, main, parse
 from jobs.topk.tables import warn_of_many
 from jobs.train_english.job import JOB as TRAIN_ENGLISH
-from ops.errors import InputError
+from ops.errors import InputError, TerminatedError
 from ops.meaning.analogies import read_analogies
 from ops.meaning.vocabulary import read_context_words
 from tests.conftest import ROOT
@@ -208,6 +208,18 @@ def test_a_job_s_name_without_its_dot_is_told(capsys: pytest.CaptureFixture[str]
     assert list_jobs(["topk"]) == 2
     assert "error: python -m jobs topk: write python -m jobs.topk, with a dot" in capsys.readouterr().err
     assert list_jobs([]) == 0
+
+
+@pytest.mark.parametrize(("stop", "status"), [(KeyboardInterrupt, 130), (TerminatedError, 143)])
+def test_a_job_that_is_stopped_ends_with_the_documented_status(
+    stop: type[BaseException], status: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(config: IngestConfig) -> None:
+        raise stop
+
+    assert main(IngestConfig, "ingest", "", run, ["--out", "x", "--corpus", "pydocs"]) == status
+    assert capsys.readouterr().err == "\nstopped; give the same command again to resume\n"
+    assert "status 130 (SIGTERM: 143)" in (ROOT / "docs" / "cluster.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(("number", "statuses"), [(signal.SIGINT, (-signal.SIGINT, 130)), (signal.SIGTERM, (143,))])

@@ -113,7 +113,7 @@ def test_without_explanations_or_with_older_ones_there_is_nothing_to_read(
     record["stages"]["explain"]["identity"]["method"] = 2
     (copy / "run.json").write_text(json.dumps(record))
     tokens.JOB.run(TokensConfig(out=str(copy), workers=1))
-    assert "which chose no hard negatives; jobs.explain --redo chooses them" in capsys.readouterr().err
+    assert "which chose no hard negatives; to choose them, run python -m jobs.explain --out" in capsys.readouterr().err
     assert NEGATIVES not in json.loads((copy / "run.json").read_text())["stages"]
 
 
@@ -155,11 +155,3 @@ def test_pages_and_show_list_them_with_the_tokens_that_the_run_has(copy: Path) -
     without = shown()
     assert [row["sent_id"] for row in without] == [row["sent_id"] for row in own]
     assert {piece.value for row in without for piece in row["pieces"]} == {None}
-    # As an earlier version wrote them.
-    for path in (copy / "examples").iterdir():
-        table = pq.read_table(path)
-        pq.write_table(table.filter(table["quantile"].is_valid()).drop_columns(["pole", "rank"]), path)
-    for file in record["tables"]["examples"]:
-        file["bytes"] = (copy / file["name"]).stat().st_size
-    (copy / "run.json").write_text(json.dumps(record))
-    assert shown() == []

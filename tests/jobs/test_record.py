@@ -19,6 +19,7 @@ from jobs.stage.options import StageConfig
 from jobs.stage.run import Run
 from jobs.stage.stages import STAGES, stages_after, stages_read
 from ops.errors import InputError
+from ops.schema import TABLES
 from ops.storage import lock
 from ops.storage.store import Store, attempt_name
 from ops.storage.tables import part_name, write_part
@@ -56,13 +57,12 @@ def test_no_stage_has_its_files_among_another_s() -> None:
     ]
 
 
-TABLE = pa.table({"a": [1, 2, 3]})
-
-
 def write(run: Run, stage: str, fingerprint: str, parts: int = 1) -> None:
     """What a stage writes: parts of its first table, and a partial file."""
+    table = STAGES[stage].tables[0]
+    rows = pa.table({name: [1, 2, 3] for name in TABLES[table].order})
     for part in range(parts):
-        write_part(run.store_of(stage), STAGES[stage].tables[0], part, TABLE.schema, [TABLE], fingerprint)
+        write_part(run.store_of(stage), table, part, rows.schema, [rows], fingerprint)
     run.store.commit(shard_file(stage, 0).path, lambda local: Path(local).touch())
 
 

@@ -36,8 +36,7 @@
         if (fits) for (const at of places(packed)) if (!best.has(at)) best.set(at, kind + ": " + term);
       }
     }
-    const excess = at => index.excess[at] === null ? -Infinity : index.excess[at];
-    return [...best].sort((a, b) => excess(b[0]) - excess(a[0]) || a[0] - b[0]);
+    return [...best].sort((a, b) => a[0] - b[0]);
   }
   function neuron(index, layer, unit) {
     const own = [];

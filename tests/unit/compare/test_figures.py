@@ -186,14 +186,6 @@ def test_scores_stand_next_to_the_control_s_layer_by_layer() -> None:
         check_inside(one)
 
 
-def test_many_layers_have_room() -> None:
-    pairs = {SHOWN[0]: (scored(1, range(1, 49)), scored(0, range(1, 49)))}
-    figure = distributions_figure(pairs, "some-model", "its random weights")
-    assert len(figure.axes[0].get_xticks()) <= 8
-    check_print(figure, "some-model")
-    check_inside(figure)
-
-
 @pytest.mark.parametrize("rotated", [True, False])
 def test_matches_are_drawn_next_to_rotated_layers(rotated: bool) -> None:
     rows: list[dict[str, object]] = [

@@ -42,18 +42,6 @@ def test_quality_is_scikit_learn_s_and_is_lost_by_shuffling() -> None:
     assert grouping_quality(np.ones((5, 3)), 2, [0, 1]).silhouette is None
 
 
-def test_shuffling_keeps_each_neuron_s_values() -> None:
-    shuffled = shuffled_sentences(VALUES, RNG)
-    np.testing.assert_array_equal(np.sort(shuffled, 0), np.sort(VALUES, 0))
-    assert not np.array_equal(shuffled, VALUES)
-
-
-def test_planted_groups_are_apart_on_the_map() -> None:
-    places = project(VALUES.T, 0)
-    assert places.shape == (GROUPS * EACH, 2)
-    assert silhouette_score(places, TRUTH) > 0.5
-
-
 def test_a_planted_trait_comes_first() -> None:
     owner, names = [], []
     for neuron, of in enumerate(TRUTH):
@@ -85,9 +73,3 @@ def test_a_group_that_the_sample_misses_has_no_silhouette() -> None:
     assert grouping_quality(points, 2, [0]).silhouette is None
     points[MAX_SILHOUETTE * 15 :] = 1
     assert grouping_quality(points, 2, [0]).silhouette == pytest.approx(1)
-
-
-def test_a_seed_may_be_larger_than_those_of_scikit_learn() -> None:
-    assert group(VALUES.T, GROUPS, 10**14).max() == GROUPS - 1
-    assert project(VALUES.T, 10**14).shape == (GROUPS * EACH, 2)
-    assert grouping_quality(VALUES.T, GROUPS, [2**32 - 1, 2**32]).silhouette is not None

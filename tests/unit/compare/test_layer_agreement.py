@@ -32,12 +32,6 @@ def test_planted_equal_dimensions_are_found_and_others_are_not() -> None:
     assert other["p_value"] > 0.05
 
 
-def test_p_values_of_independent_layers_are_uniform() -> None:
-    rng = np.random.default_rng(2)
-    p = [rows_of(rng.normal(size=(2, 30)), 200)[1, 2]["p_value"] for _ in range(200)]
-    assert 0.02 < np.mean(np.array(p) <= 0.1) < 0.19
-
-
 def test_layers_in_which_nothing_varies_or_of_other_widths_have_no_row() -> None:
     values = RNG.normal(size=(3, UNITS))
     values[1] = 0.1

@@ -28,10 +28,6 @@ def test_distances_are_scipy_s_of_all_neurons_and_of_each_layer() -> None:
             np.testing.assert_allclose(found[:, i, place], expected, rtol=1e-6)
 
 
-def test_equal_vectors_are_exactly_at_zero() -> None:
-    assert not with_whole(*layer_distances(A, A)).any()
-
-
 def test_intervals_are_scipy_s() -> None:
     values = RNG.exponential(size=400)
     low, high = bootstrap_intervals(values[:, None], 4_000, RNG)

@@ -127,18 +127,6 @@ def test_a_model_matches_itself_and_a_permuted_one_is_matched_back(tmp_path: Pat
         assert row["overlap"] == 1, "a unit that is turned around shares its top with the other's bottom"
 
 
-def test_units_of_independent_noise_have_no_excess(tmp_path: Path) -> None:
-    """Two seeds of one random architecture: rotated axes are matched as well as units are."""
-    neurons, excess = Neurons((40, 40)), []
-    for seed in range(4):
-        rng = np.random.default_rng(seed)
-        own, others = ([rng.normal(size=(200, w)) for w in neurons.widths] for _ in range(2))
-        store, other = run_of(tmp_path / f"a{seed}", own), run_of(tmp_path / f"b{seed}", others)
-        excess += [row["excess"] for row in matches(store, other, neurons, neurons)]
-    assert abs(np.mean(excess)) < 3 * np.std(excess) / np.sqrt(len(excess)) + 0.002
-    assert 0.4 < np.mean(np.array(excess) > 0) < 0.6
-
-
 def test_constant_and_silent_units_have_no_match_and_are_none(tmp_path: Path) -> None:
     own, others = values(), values()
     own[0][:, 2] = 0.25
@@ -172,11 +160,6 @@ def test_sentences_are_the_same_by_their_text_where_they_are_numbered_differentl
     found = matches(store, other, ids=ids)
     assert all((row["layer_b"], row["unit_b"]) == (row["layer"], row["unit"]) for row in found)
     assert all(0 < row["overlap"] <= 1 for row in found)
-
-
-def test_runs_without_a_sentence_in_common_are_told(tmp_path: Path) -> None:
-    a, b = run_of(tmp_path / "a", values()), run_of(tmp_path / "b", values(), ids=np.arange(SENTENCES) + 100)
-    assert [len(rows) for rows in common_rows(a, b, None)] == [0, 0]
 
 
 def test_features_have_no_rotated_null_and_one_pole(tmp_path: Path) -> None:

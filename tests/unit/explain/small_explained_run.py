@@ -23,7 +23,7 @@ WEIGHTS: list[tuple[str, list[str], float]] = [
     ("word", ["see", "for"], 2.0),
     ("tag", ["VB", "DT"], 0.25),
     ("mark", ["?"], 1.5),
-    ("topic", ["exam", "a.b"], 2.25),
+    ("word_class", ["exam", "a.b"], 2.25),
 ]
 SUBTREE = ("subtree", ["NP", "DT"], 1.0)
 
@@ -40,7 +40,7 @@ def has(kind: str, items: list[str], sentence: Row) -> bool:
         return bool(sentence["dataset"] == items[1])
     if kind == "subtree":
         return "DT" in tags  # all words are right below the one NP
-    if kind in ("mark", "topic"):
+    if kind in ("mark", "word_class"):
         return bool(set(items) & set(marks if kind == "mark" else words))
     looked_at = words if kind == "word" else tags
     places = [i for i, item in enumerate(looked_at) if item == items[0]]

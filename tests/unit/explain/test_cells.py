@@ -8,18 +8,6 @@ from ops.explain.cells import Cells, fit_cells
 from tests.unit.labelled_sentences import occurrences
 
 
-@given(st.integers(0, 30), st.integers(0, 5), st.integers(0, 2**16))
-def test_cells_are_the_distinct_rows(n: int, literals: int, seed: int) -> None:
-    has = np.random.default_rng(seed).random((n, literals)) < 0.4
-    order = np.random.default_rng(seed).permutation(literals)
-    cells = Cells.by(occurrences(has), order, n)
-    assert len(np.unique(has, axis=0)) == len(cells.has)
-    assert (cells.has[cells.of] == has[:, order]).all()
-    kind = np.random.default_rng(seed).integers(0, 3, n).astype(np.uint8)
-    expected = [[(kind[cells.of == cell] == k).sum() for k in range(3)] for cell in range(len(cells.has))]
-    assert cells.counts(kind, 3).tolist() == expected
-
-
 @given(st.integers(1, 5), st.integers(0, 2**16), st.sampled_from([1.0, 30.0, 800.0]))
 def test_the_fit_is_that_of_expanded_rows(literals: int, seed: int, each: float) -> None:
     rng = np.random.default_rng(seed)

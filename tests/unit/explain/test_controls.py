@@ -74,14 +74,11 @@ def test_the_figure_shows_the_quantiles_of_each_basis_by_layer() -> None:
     np.testing.assert_allclose(whiskers[2][:, 1], [rows[3, "neurons"]["q05"], rows[3, "neurons"]["q95"]])
 
 
-def test_the_figure_can_be_printed() -> None:
+def test_the_figure_can_be_printed_and_there_is_none_without_a_range_model(tmp_path: Path) -> None:
     for controls in (table(1), table(2, ("neurons", "shuffled")), table(48)):
         figure = control_figure(controls, "some-model")
         check_print(figure, "some-model")
         check_inside(figure)
-
-
-def test_there_are_files_and_none_without_a_range_model(tmp_path: Path) -> None:
     found = draw_controls(Store(str(tmp_path)), table(3), "m")
     assert found == [f"explain/figures/controls.{kind}" for kind in ("png", "pdf", "svg")]
     assert all((tmp_path / file).stat().st_size for file in found)

@@ -55,18 +55,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_card_says_something_and_not_everything() -> None:
-    for weights in (WEIGHTS, [*WEIGHTS, SUBTREE]):
-        assert all(0.01 < value < 0.99 for value in measured(weights).values())
-
-
 @pytest.mark.parametrize("query", QUERIES)
 def test_every_query_finds_something(run: Path, query: str) -> None:
     assert duckdb.sql(query.replace("runs/small", str(run))).fetchall()
-
-
-def test_the_page_has_a_query_for_each_table() -> None:
-    assert len(QUERIES) == 6
 
 
 def test_a_row_is_recomputed_in_sql(run: Path) -> None:

@@ -1,5 +1,4 @@
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -7,7 +6,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, f1_score, precision_score, recall_score, roc_auc_score
 
-from ops.arrays import Bools
 from ops.explain.cells import Cells, fit_cells
 from ops.explain.held_out_scores import MEASURES, CardScores, evaluate, resampling
 from ops.explain.score_card import Labelled, ScoreCard
@@ -122,41 +120,6 @@ def test_gains_are_what_is_lost_without_a_literal_and_the_others_fitted_again() 
     assert scores.gains[0] > scores.gains[2]
 
 
-def chance_scores(called: Bools, wins: Bools, weight: np.ndarray) -> tuple[float, float]:
-    """Return F1 and precision over the complete corpus."""
-    hits = weight[called & wins].sum()
-    return 2 * hits / (weight[called].sum() + weight[wins].sum()), hits / weight[called].sum()
-
-
-def test_intervals_hold_the_truth_where_documents_are_of_many_sentences() -> None:
-    """Documents differ in how often they have the literal, and in how often a sentence with it wins."""
-    rng = np.random.default_rng(2)
-    size, held, naive, trials, drawn_documents = 40, 0, 0, 100, resampling(4_800, 0)
-    card = ScoreCard(np.array([0]), np.array([3.0]), -4.0, -2.0, NONE, 0, False)
-
-    def world(documents: int) -> tuple[Bools, Bools, np.ndarray]:
-        odds = rng.normal(-2, 1.0, documents)
-        share, chance = 1 / (1 + np.exp(-odds)), 1 / (1 + np.exp(-rng.normal(0, 1.5, documents)))
-        document = np.repeat(np.arange(documents), size)
-        has = rng.random(len(document)) < share[document]
-        wins = (has & (rng.random(len(document)) < chance[document])) | (rng.random(len(document)) < 0.03)
-        return has, wins, document
-
-    has, wins, _ = world(5_000)
-    truth = chance_scores(has, wins, np.ones(len(has)))[0]
-    for _ in range(trials):
-        has, wins, document = world(120)
-        keep = wins | (rng.random(len(has)) < 0.5)
-        weight = np.where(wins, 1.0, (~wins).sum() / (keep & ~wins).sum())
-        labels = Labelled(wins[keep], weight[keep], document[keep], np.ones(keep.sum(), np.bool_))
-        for documents in (labels.document, np.arange(keep.sum())):
-            scores = evaluate(card, occurrences(has[keep, None]), replace(labels, document=documents), drawn_documents)
-            inside = scores.f1_low <= truth <= scores.f1_high
-            held, naive = (held + inside, naive) if documents is labels.document else (held, naive + inside)
-    assert held / trials >= 0.88
-    assert naive / trials < 0.8
-
-
 def scored(found: Sample) -> CardScores:
     documents = int(found.labelled.document.max()) + 1
     return evaluate(found.learn(candidates=200), found.found, found.labelled, resampling(documents, 0))
@@ -199,15 +162,6 @@ def test_scores_that_are_undefined_are_nan(case: str) -> None:
     assert math.isnan(scores.gains[0]) == (case != "one document")
     assert math.isnan(scores.share) == (n == 0)
     assert (scores.n_test == 0) == (case in ("empty", "no test winners", "no test half"))
-
-
-def test_perfect_scores_have_an_interval_too() -> None:
-    rng = np.random.default_rng(6)
-    has, document = literals_of_documents(rng, [0.1], 100, 10)
-    found = sample(rng, has, document, has[:, 0], 800)
-    scores = scored(found)
-    assert scores.f1 == scores.average_precision == scores.f1_high == 1.0
-    assert 0.9 < scores.f1_low < 1.0
 
 
 def test_resamples_are_seeded_and_of_one_mean() -> None:

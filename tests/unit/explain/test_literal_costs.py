@@ -1,8 +1,6 @@
 import numpy as np
-import pytest
 
 from ops.explain.literal_costs import LEAST, WEIGHT, costs, costs_of_more
-from tests.unit.labelled_sentences import literals_of_documents, occurrences, sample
 
 
 def test_the_names_of_a_pool_can_be_told_apart() -> None:
@@ -23,19 +21,3 @@ def test_nuisance_and_language_are_ranked_apart_and_one_s_own_come_last() -> Non
     assert costs_of_more(np.array([False, True]), many).tolist() == [np.log(1_001) + WEIGHT, LEAST]
     assert not costs_of_more(nuisance[:0], many).size
     assert not costs(np.zeros(0, np.int64), nuisance[:0]).size
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("baseline", [2_000, 10_000])
-def test_random_sets_seldom_get_a_literal(baseline: int) -> None:
-    """About one in ten on the training half, of a thousand literals; the test half tells these from findings."""
-    rng, wrong = np.random.default_rng(3), 0
-    shares = np.geomspace(0.0025, 0.5, 1_000)
-    has, document = literals_of_documents(rng, shares.tolist(), 1_000, 10)
-    for _ in range(40):
-        wins = np.zeros(len(has), np.bool_)
-        wins[rng.choice(len(has), 100, replace=False)] = True
-        found = sample(rng, has, document, wins, baseline)
-        own = costs(occurrences(found.has[found.training[0]]).support(), np.zeros(1_000, np.bool_))
-        wrong += len(found.learn(cost=own).literals) > 0
-    assert wrong <= 8

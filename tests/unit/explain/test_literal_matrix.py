@@ -1,10 +1,8 @@
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ops.explain.literal_matrix import LiteralMatrix
-from ops.patterns.occurrences import Occurrences
 from tests.unit.labelled_sentences import occurrences
 
 
@@ -26,9 +24,3 @@ def test_counts_are_those_of_a_dense_matrix(n: int, literals: int, rate: float, 
         np.testing.assert_array_equal(matrix.sentences(literal), np.flatnonzero(row))
         np.testing.assert_array_equal(matrix.column(literal), row)
         np.testing.assert_array_equal(matrix.together(literal, first, stop), (dense & row)[:, first:stop].sum(1))
-
-
-def test_a_sentence_beyond_the_last_is_refused() -> None:
-    found = Occurrences(np.array([0, 5], np.int32), np.array([0, 2]))
-    with pytest.raises(ValueError, match="in sentence 5 of 5"):
-        LiteralMatrix(found, np.arange(5))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.explain.own_words import OwnWords, WordIndex, _most_at
+from ops.explain.own_words import OwnWords, WordIndex
 from ops.mine.pattern_kinds import SequenceKind
 from ops.patterns import count_sequences
 from ops.patterns.mine_sequences import mine
@@ -39,13 +39,6 @@ def test_what_the_index_finds_is_what_the_search_of_all_sentences_finds(
     counts, exact = index.count(wanted, counted, most), expected.support_within(counted)
     assert counts[exact <= most].tolist() == exact[exact <= most].tolist()
     assert (counts[exact > most] > most[exact > most]).all()
-
-
-@given(st.lists(st.integers(1, 30), min_size=1, max_size=9), st.integers(0, 200), st.floats(0, 40))
-def test_the_most_that_leave_a_pattern_good_enough(support: list[int], rest: int, bar: float) -> None:
-    a = np.array([s for s in support if signed_g2(s, 30, 0, rest) >= bar], np.int64)
-    expected = [max(c for c in range(rest + 1) if signed_g2(s, 30, c, rest) >= bar) for s in a]
-    assert _most_at(bar, a, 30, rest).tolist() == expected
 
 
 def language(seed: int, n: int) -> list[list[str]]:

@@ -172,17 +172,6 @@ def test_random_sets_get_no_literal() -> None:
     assert wrong <= 3
 
 
-def test_sets_of_few_documents_get_no_literal() -> None:
-    """Winners come in documents, and so do literals: what tells these documents from others tells nothing of others."""
-    rng, wrong = np.random.default_rng(9), 0
-    for _ in range(20):
-        has, document = literals_of_documents(rng, np.geomspace(0.01, 0.5, 100).tolist(), 300, 40, apart=1.0)
-        chosen = rng.normal(size=300)[document] * 2 + rng.normal(size=len(document))
-        wins = chosen >= np.sort(chosen)[-400]
-        wrong += len(sample(rng, has, document, wins, 4_000).learn().literals) > 0
-    assert wrong <= 1
-
-
 def test_what_one_document_shows_is_seen_once() -> None:
     """A literal that 60 winners have, all of them in one document, is no finding; in 60 documents it is."""
     has = np.zeros((6_000, 1), np.bool_)
@@ -217,28 +206,6 @@ def test_nothing_to_learn_from(case: str) -> None:
         assert card.single == -1
         assert card.threshold < card.intercept
     assert chances(card, occurrences(has), n).shape == (n,)
-
-
-def test_chances_add_up_to_the_winners_at_hand() -> None:
-    has = corpus(10)
-    found = planted(has[:, 0] | (has[:, 1] & has[:, 3]), has, 10)
-    card, labels = found.learn(), found.labelled
-    expected = (chances(card, found.found, len(labels.winner)) * labels.weight)[~labels.held_out].sum()
-    assert expected == pytest.approx(labels.winner[~labels.held_out].sum(), rel=0.01)
-
-
-def test_the_choice_does_not_depend_on_the_order_of_sentences() -> None:
-    has = corpus(11)
-    found = planted(has[:, 0] | has[:, 1] & ~has[:, 3], has, 11)
-    order, labels = np.random.default_rng(1).permutation(len(found.has)), found.labelled
-    turned = Sample(
-        found.has[order],
-        Labelled(labels.winner[order], labels.weight[order], labels.document[order], labels.held_out[order]),
-    )
-    one, other = found.learn(), turned.learn()
-    assert one.literals.tolist() == other.literals.tolist()
-    np.testing.assert_allclose(one.weights, other.weights, atol=2e-6)
-    assert math.isclose(one.threshold, other.threshold, abs_tol=1e-5)
 
 
 def test_no_more_literals_than_asked_for() -> None:

@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 
 from ops.errors import InputError
-from ops.export import folder as dataset_folder
 from ops.export.folder import Export, check_folder, provenance
 from ops.export.manifest import CARD, MANIFEST, PROVENANCE, UNDER_WAY, check_listed
 from ops.storage.lock import LOCK, Lock
-from ops.storage.store import Store, attempt_name
+from ops.storage.store import Store
 from tests.unit.export.small_export import CORPUS, TOPK, SmallRun, export, files, write_export
 
 
@@ -105,17 +104,6 @@ def test_an_edited_card_stays(run: SmallRun, to: Path) -> None:
     assert (to / CARD).read_text() == "a card"
 
 
-def test_a_card_that_is_edited_while_tables_are_copied_stays(run: SmallRun, to: Path) -> None:
-    export(run, to)
-    run.write("patterns", b"new")
-    made = Export(Store(str(to)), str(to), run.contents("another card"))
-    made.copy(run.store, lambda size: (to / CARD).write_text("mine"))
-    made.finish()
-    assert made.edited
-    assert (to / CARD).read_text() == "mine"
-    check_listed(to, "--to to")
-
-
 def test_a_changed_file_is_named_and_stays(run: SmallRun, to: Path) -> None:
     run.write("patterns", b"one", b"two", b"three", b"four")
     export(run, to)
@@ -175,7 +163,7 @@ def test_what_export_did_not_write_is_named_and_stays(run: SmallRun, to: Path, n
             check_listed(to, "--to to")
 
 
-@pytest.mark.parametrize("held", ["{", "[]", "null", '{"tool": "other", "files": []}', "[" * 100_000, "\x00", "a pipe"])
+@pytest.mark.parametrize("held", ["{", "[]", '{"tool": "other", "files": []}', "[" * 100_000, "a pipe"])
 def test_a_list_of_others_is_theirs(run: SmallRun, to: Path, held: str) -> None:
     to.mkdir()
     if held == "a pipe":
@@ -191,13 +179,8 @@ def test_a_list_of_others_is_theirs(run: SmallRun, to: Path, held: str) -> None:
         {"name": "../victim", "bytes": 4, "sha256": hashlib.sha256(b"mine").hexdigest()},
         {"name": "/victim", "bytes": 4},
         {"name": ".env", "bytes": 4},
-        {"name": "a/../../victim", "bytes": 4},
-        {"name": "a//b", "bytes": 4},
-        {"name": "", "bytes": 4},
         {"name": MANIFEST, "bytes": 4},
         {"name": "a", "bytes": "4"},
-        {"name": "a", "bytes": 4, "sha256": "*"},
-        {"name": 3, "bytes": 4},
         "a",
     ],
 )
@@ -353,56 +336,12 @@ def test_a_killed_export_is_never_taken_for_complete_and_is_resumed(
     assert step > 15
 
 
-def test_what_a_killed_export_copied_is_used(run: SmallRun, to: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run.write("patterns", b"one", b"two")
-    real, copied, most = dataset_folder.copy_file, list[str](), 2
-
-    def fails(store: Store, name: str, *rest: Any) -> str:
-        if len(copied) == most:
-            raise KeyboardInterrupt
-        copied.append(name)
-        return real(store, name, *rest)
-
-    monkeypatch.setattr(dataset_folder, "copy_file", fails)
-    with pytest.raises(KeyboardInterrupt):
-        export(run, to)
-    assert files(to).keys() == {f"{UNDER_WAY}/{name}" for name in (MANIFEST, *copied)}
-    # Of another stage's file with its name nothing is used, and what a write left of itself is removed.
-    (to / attempt_name(f"{UNDER_WAY}/{TOPK}")).write_text("half")
-    run.write("corpus", b"a Corpus", fingerprint="another")
-    first, copied, most = copied, [], 4
-    export(run, to)
-    assert {*run.files()} - {*copied} == {*first} - {CORPUS}
-    check_listed(to, "--to to")
-
-
-def test_a_file_that_changed_while_it_waited_is_copied_again(
-    run: SmallRun, to: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fails(source: Path, target: Path) -> None:
-        raise Killed
-
-    with monkeypatch.context() as patch:
-        patch.setattr(dataset_folder, "_move", fails)
-        with pytest.raises(Killed):
-            export(run, to)
-    (to / UNDER_WAY / TOPK).write_bytes(b"the tip")
-    export(run, to)
-    assert (to / TOPK).read_bytes() == b"the top"
-    check_listed(to, "--to to")
-
-
 def test_the_provenance_has_tables_with_rows_and_no_place() -> None:
     file = {"name": "topk/part-00000.parquet", "rows": 2, "bytes": 5, "fingerprint": "f"}
     stage = {"started": "a", "finished": "b", "seconds": 1.0, "fingerprint": "f", "counts": {}, "config": {"out": "/x"}}
-    run = {
-        "tool": "neuron-atlas",
-        "schema_version": "1",
-        "versions": {},
-        "model": {"name": "/home/me/model"},
-        "stages": {"topk": {**stage, "identity": {"corpus": "/home/me/a.csv"}}},
-        "tables": {"topk": [file, file], "psi/figures": [file]},
-    }
+    run = {"tool": "neuron-atlas", "schema_version": "1", "versions": {}, "model": {"name": "/home/me/model"}}
+    run |= {"stages": {"topk": {**stage, "identity": {"corpus": "/home/me/a.csv"}}}}
+    run |= {"tables": {"topk": [file, file], "psi/figures": [file]}}
     found = provenance(run, ["topk"], ["topk", "neurons", "psi/figures"])
     assert found["tables"] == {"topk": {"rows": 4, "bytes": 10, "fingerprint": "f"}}
     assert "/home" not in json.dumps(found)
@@ -429,30 +368,6 @@ def test_other_options_replace_the_files_and_remove_those_that_are_no_more(run: 
         "a/one": b"other"
     }
     assert check_listed(to, "--to to")
-
-
-def test_a_kill_while_a_file_is_written_leaves_nothing_that_is_complete(
-    run: SmallRun, to: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fails(path: str) -> None:
-        Path(path).write_text("half")
-        raise KeyboardInterrupt
-
-    real = dataset_folder.written_contents
-
-    def contents_that_fail(form: str, found: Any, writers: Any, *rest: Any) -> Any:
-        return real(form, found, {**writers, "three": fails}, *rest)
-
-    monkeypatch.setattr("tests.unit.export.small_export.written_contents", contents_that_fail)
-    with pytest.raises(KeyboardInterrupt):
-        write_export(run, to, TEXTS)
-    assert [p.name for p in to.iterdir()] == [UNDER_WAY]
-    with pytest.raises(InputError, match="the export is not complete"):
-        check_listed(to, "--to to")
-    monkeypatch.undo()
-    write_export(run, to, TEXTS)
-    assert {name: (to / name).read_text() for name in TEXTS} == TEXTS
-    assert {*check_listed(to, "--to to")} == files(to).keys()
 
 
 def test_another_format_and_another_run_are_refused(run: SmallRun, to: Path) -> None:

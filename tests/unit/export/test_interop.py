@@ -73,14 +73,6 @@ def test_delphi_s_dataset_gives_the_winners_of_each_unit(latents: Path, tables: 
     assert seen == {(row["layer"], row["unit"], row["pole"]) for row in tables.rows}
 
 
-def test_delphi_s_dataset_reads_chosen_latents_over_several_files(latents: Path, tables: SmallTables) -> None:
-    import torch
-
-    chosen = {"layers.2": torch.tensor([0, 7, 255, 256, 299])}
-    records = list(opened(latents, tables, modules=["layers.2"], latents=chosen))
-    assert sorted(record.latent.latent_index for record in records) == [0, 7, 255, 256, 299]
-
-
 def test_delphi_s_dataset_can_draw_a_hard_negative_as_non_activating(tables: SmallTables, tmp_path: Path) -> None:
     """The one sentence that wins nowhere is in the cache only as a hard negative."""
     written(made(tables, 64, negatives=True), tmp_path)

@@ -163,6 +163,13 @@ def test_the_share_of_tokens_at_which_a_feature_is_active(tables: SmallTables) -
     assert [line["frac_nonzero"] for line in lines] == [7 * unit / 10_000 for unit in side.units.tolist()]
 
 
+@pytest.mark.parametrize(("added", "first", "less"), [(True, True, 0), (False, True, 2), (False, False, 2)])
+def test_tokens_that_count_are_those_of_all_sentences(tables: SmallTables, added: bool, first: bool, less: int) -> None:
+    """Without the first one nothing more is lost here: it is [CLS], which does not count already."""
+    n = sum(len(p.strings) for p in tables.tokenizer.encode_with_spans(list(TEXTS)))
+    assert tables.reader(added, first).tokens_that_count() == n - less * len(TEXTS)
+
+
 def test_explanations_are_those_for_which_a_rule_was_found(tables: SmallTables, tmp_path: Path) -> None:
     found = written(tables.neuronpedia(), tmp_path)
     lines = [line for name, lines in found.items() if "/explanations/" in name for line in lines]
@@ -182,14 +189,6 @@ def test_chosen_units_alone_and_no_file_without_lines(tables: SmallTables, tmp_p
     assert {line["index"] for line in found["2-atlas-hidden/activations/batch-0.jsonl.gz"]} == {"7"}
     # Of 3:7 no rule was found, and 3:8 has no explanation.
     assert not any("/explanations/" in name for name in found)
-
-
-def test_the_same_run_gives_the_same_bytes(tables: SmallTables, tmp_path: Path) -> None:
-    [first, second] = (tables.neuronpedia().writers() for _ in range(2))
-    for i, name in enumerate(first):
-        first[name](str(tmp_path / f"a{i}"))
-        second[name](str(tmp_path / f"b{i}"))
-        assert (tmp_path / f"a{i}").read_bytes() == (tmp_path / f"b{i}").read_bytes()
 
 
 def test_tokens_show_the_text_with_the_space_before_each() -> None:

@@ -1,8 +1,6 @@
 """What other programs call the places of our units."""
 
-import pytest
-
-from ops.export.places import hub_name, module_name, place_of, source_name
+from ops.export.places import module_name, place_of, source_name
 from ops.model.hook_points import PLACES
 from ops.model.sites import SITES
 
@@ -24,9 +22,3 @@ def test_every_place_has_names_of_its_own() -> None:
         keys = [(place, layer, pole) for place in places for layer in (1, 2) for pole in ("top", "bottom")]
         assert len({source_name("a", *key) for key in keys}) == len(keys)
         assert len({module_name(*key) for key in keys}) == len(keys)
-
-
-@pytest.mark.parametrize("name", ["/home/me/models/small", "random:/home/me/models/small"])
-def test_no_path_of_the_machine_is_in_a_model_s_name(name: str) -> None:
-    assert hub_name({"name": name, "fingerprint": "9a4b"}) == "small"
-    assert hub_name({"name": "org/model", "fingerprint": "org/model@0a1b"}) == "org/model"

@@ -67,27 +67,3 @@ def test_runs_add_up_to_the_whole(profiler: Profiler) -> None:
     assert both.counts["word"].tolist() == [30, 0, 60]
     same(both, profiler, np.arange(30))
     same(first, profiler, np.array([*range(7), 11]))
-
-
-def test_what_documents_hold_is_added_up_where_every_value_has_a_row(profiler: Profiler) -> None:
-    parts = np.arange(0, 30, 3), np.setdiff1d(np.arange(30), np.arange(0, 30, 3))
-    both, first = read_baselines(baseline_table({}, profiler, parts), profiler)
-    counted = [profiler.count(rows) for rows in parts]
-    for number, own in enumerate(profiler.properties):
-        for found, some in ((first, counted[:1]), (both, counted)):
-            assert found.values[number].n_squares == sum(part[number].n_squares for part in some)
-            for name in ("squares", "products"):
-                known = np.zeros(0 if own.rare_left_out else len(own.values), np.int64)
-                for part in some:
-                    known[part[number].value[: len(known)]] += getattr(part[number], name)
-                np.testing.assert_array_equal(getattr(found.values[number], name), known)
-    left_out = {own.name for own in profiler.properties if own.rare_left_out}
-    assert left_out == {"noun", "verb", "adjective", "punctuation", "author", "topic"}
-
-
-def test_an_empty_baseline(profiler: Profiler) -> None:
-    none = np.zeros(0, np.int64)
-    for found in read_baselines(baseline_table({"word": (KEYS, counting(1, 1, 1))}, profiler, (none, none)), profiler):
-        assert found.sentences == 0
-        assert not any(v.n for v in found.values)
-        assert np.isnan(found.sums["words_per_sentence"].mean)

@@ -1,4 +1,3 @@
-import tracemalloc
 from collections import Counter
 from pathlib import Path
 
@@ -83,20 +82,6 @@ def test_all_rows_of_a_bucket_are_drawn_alike() -> None:
         # Chi-square: its mean is the degrees of freedom, its variance twice as much.
         freedom = len(own) - 1
         assert abs(((own - each) ** 2 / each).sum() - freedom) < 5 * np.sqrt(2 * freedom)
-
-
-def test_drawing_takes_no_longer_in_a_large_baseline() -> None:
-    """By what it looks at: the memory of a draw."""
-    lengths, peaks = np.arange(1_000_000) % 30, []
-    for size in (10_000, 1_000_000):
-        cells = Cells(np.arange(0, size, 2), np.zeros(size, np.int32), lengths.__getitem__, 30)
-        drawing = MatchedSets(cells, size, 0)
-        drawing.draw(np.arange(1, 201), 0)
-        tracemalloc.start()
-        drawing.draw(np.arange(1, 201), 1)
-        peaks.append(tracemalloc.get_traced_memory()[1])
-        tracemalloc.stop()
-    assert peaks[1] < 2 * peaks[0]
 
 
 def test_each_winners_set_comes_with_a_matched_and_a_random_one(

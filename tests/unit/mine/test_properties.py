@@ -74,19 +74,6 @@ def test_without_tags_there_are_no_tag_properties(tmp_path: Path, monkeypatch: p
     assert [c.n for c in profiler.count(np.zeros(0, np.int64))] == [0, 0, 0, 0]
 
 
-def test_a_meta_key_with_the_name_of_a_property_gets_a_prefix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    profiler = Profiler(MiningView(open_corpus(tmp_path, monkeypatch, [Sentence(["a"], meta={"dataset": "x"})])))
-    assert profiler.properties[-1].name == "meta:dataset"
-
-
-def test_some_sentences_without_tags(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    sentences = [Sentence(["cat", "runs"], ["NN", "VBZ"]), Sentence(["dog"])]
-    profiler = Profiler(MiningView(open_corpus(tmp_path, monkeypatch, sentences)))
-    found = dict(zip((p.name for p in profiler.properties), profiler.count(np.arange(2)), strict=True))
-    assert found["noun"].count.sum() == 1
-    assert found["tag"].n == 2
-
-
 @pytest.mark.parametrize("tagged", [True, False])
 def test_each_mark_counts_once_a_sentence_and_repeated_ones_are_their_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tagged: bool

@@ -170,9 +170,3 @@ def test_sets_are_weighed_the_same_alone_and_beside_others(tmp_path: Path, monke
         assert np.allclose(
             evidence(alone, np.arange(400)), found.evidence(i, np.arange(400), Sequences.of_all(400)), rtol=1e-12
         )
-
-
-def test_without_features_there_is_no_evidence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found, _ = built(tmp_path, monkeypatch, [np.zeros(0, np.int64)], 10)
-    assert not any(len(features.weights) for features in found.features)
-    assert evidence(found, np.arange(5)).tolist() == [0.0] * 5

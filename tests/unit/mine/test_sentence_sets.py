@@ -1,13 +1,10 @@
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.mine.sentence_sets import SentenceSets, spans_within
+from ops.mine.sentence_sets import SentenceSets
 from ops.patterns.sequences import Sequences
-from tests.unit.small_corpus import open_corpus, random_sentences
 
 SETS = st.lists(st.lists(st.integers(0, 19), max_size=6, unique=True).map(sorted), max_size=7)
 
@@ -41,23 +38,3 @@ def test_parts_hold_what_the_whole_does(marks, sets, most, data):
     assert [s for part in parts for s in unfolded(part)] == given_sets
     assert all(part.sizes.sum() <= most or len(part) == 1 for part in parts)
     assert all(len(np.unique(part.rows)) == len(part.rows) for part in parts)
-
-
-def test_sets_are_gathered_from_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    sentences = random_sentences(1, 12)
-    store = open_corpus(tmp_path, monkeypatch, sentences)
-    found = SentenceSets.gather(np.array([4, 6]), Sequences.from_lists([[0, 7, 11], [7]]), store)
-    assert found.rows.tolist() == [0, 7, 11]
-    assert found.members.to_lists() == [[0, 1, 2], [1]]
-    assert found.in_baseline.tolist() == [sentences[r].baseline for r in (0, 7, 11)]
-    assert found.documents.tolist() == store.doc[[0, 7, 11]].tolist()
-
-
-@given(st.lists(st.integers(0, 9), max_size=12), st.integers(1, 15))
-def test_spans_are_as_long_as_can_be(sizes, most):
-    offsets = np.cumsum([0, *sizes])
-    spans = list(spans_within(offsets, most))
-    assert [i for first, stop in spans for i in range(first, stop)] == list(range(len(sizes)))
-    for first, stop in spans:
-        assert sum(sizes[first:stop]) <= most or stop - first == 1
-        assert stop == len(sizes) or sum(sizes[first : stop + 1]) > most

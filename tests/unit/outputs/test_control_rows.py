@@ -43,3 +43,10 @@ def test_units_that_differ_are_said_to() -> None:
         (text,) = said_peaked(rows)
         assert words in text
         assert f"{100 * rows[0]['beyond']:.1f} % of 1,000 units" in text
+
+
+def test_layers_with_the_same_share_are_not_told_apart() -> None:
+    rows = [row for layer in (1, 2) for row in control_rows(layer, "kurtosis", np.zeros(40), np.arange(40.0))]
+    said = said_peaked(rows)
+    assert len(said) == 1
+    assert "0.0 % of 80 units" in said[0]

@@ -50,16 +50,7 @@ def neuron_tables() -> tuple[dict[str, list[dict[str, Any]]], dict[int, dict[str
             tokens.append({**here, "pole": pole, "rank": i + 1, "sent_id": i, **spans})
     pattern = {**here, **MEASURES, "pole": "top", "kind": "word", "items": ["was", "written"], "size": 2, "support": 3}
     tree = {**pattern, "kind": "subtree", "pattern": "(S (NP (DT) (NN)) (VP))", "items": ["S", "NP", "DT", "NN", "VP"]}
-    profile = {
-        **here,
-        **MEASURES,
-        "pole": "top",
-        "property": "dataset",
-        "value": DATASET,
-        "count": 4,
-        "n": 4,
-        "rank": 1,
-    }
+    profile = {**here, **MEASURES, "pole": "top", "property": "dataset", "value": DATASET, "count": 4, "n": 4}
     neuron = {**here, "n": 50, "mean": 0.0, "std": 1.0, "skew": None, "kurtosis": None, "min": -2.0, "max": 2.0}
     neuron |= {"histogram_edges": [-1.0, 0.0, 1.0], "histogram_counts": [10, 15, 20, 5]}
     neuron |= {"top_threshold": 0.25, "bottom_threshold": 0.25, "top_mean": 0.5, "bottom_mean": 0.5}
@@ -68,7 +59,7 @@ def neuron_tables() -> tuple[dict[str, list[dict[str, Any]]], dict[int, dict[str
         "neurons": [neuron],
         "topk": topk,
         "patterns": [{**pattern, "pattern": "was written", "rank": 1}, {**tree, "rank": 1}],
-        "profiles": [{**profile, "baseline_n": 40}],
+        "profiles": [{**profile, "rank": 1, "baseline_n": 40}],
         "means": [],
         "scores": [],
         "peaks": [{**peak, "baseline_share": 0.1, "lift": 6.0, "g2": 9.0, "rank": 1}],

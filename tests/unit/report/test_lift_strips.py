@@ -37,9 +37,3 @@ def test_the_axis_has_room_for_1_and_for_any_lift(value: float) -> None:
     assert found.left < found.one < found.left + PLOT
     assert len(found.ticks) >= 2
     assert all(found.left <= x <= found.left + PLOT for x, _ in found.ticks)
-
-
-def test_long_names_are_shortened_and_there_whole() -> None:
-    names = ["a very long name of a data set", "b", "c"]
-    (mark, *_) = lift_strips([literal(1, 0, 1, [0.0, 0.0, 0.0], dataset_names=names)]).strips[0].marks
-    assert (len(mark.name), mark.whole) == (14, names[0])

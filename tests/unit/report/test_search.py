@@ -1,6 +1,5 @@
 """A search finds what a look at every row finds, and no text that is asked for becomes a part of the question."""
 
-import time
 from pathlib import Path
 from typing import Any
 
@@ -14,19 +13,7 @@ from hypothesis import strategies as st
 from ops.errors import InputError
 from ops.report.search import KINDS, MOST, Query, Searcher, parse_query
 
-HOSTILE = [
-    "'; drop table topk; --",
-    '" or 1=1 --',
-    "%",
-    "_",
-    "\\",
-    "$text",
-    "{where}",
-    "\x00",
-    "<b>",
-    "é 東京 😀",
-    "()",
-]
+HOSTILE = ["'; drop table topk; --", '" or 1=1 --', *"%_\\\x00", "$text", "{where}", "<b>", "é 東京 😀", "()"]
 
 
 def pattern(layer: int, unit: int, pole: str, kind: str, text: str, g2: float) -> dict[str, Any]:
@@ -89,15 +76,11 @@ AUDITED = [
 ]
 
 
-def searcher(
-    seconds: float = 20, without: tuple[str, ...] = (), silent: tuple[tuple[int, int], ...] = (), old: bool = False
-) -> Searcher:
+def searcher(without: tuple[str, ...] = (), silent: tuple[tuple[int, int], ...] = ()) -> Searcher:
     tables = {"patterns": PATTERNS, "sentences": SENTENCES, "topk": TOPK, "profiles": PROFILES, "scores": SCORES}
     tables |= {"explanations": EXPLAINED, "explanation_terms": TERMS, "audited": AUDITED}
     kept = {name: ds.dataset(pa.Table.from_pylist(rows)) for name, rows in tables.items() if name not in without}
-    if old:
-        kept["scores"] = ds.dataset(pa.Table.from_pylist(SCORES).drop(["auc_excess"]))
-    return Searcher(kept, seconds, silent)
+    return Searcher(kept, 20, silent)
 
 
 SEARCHER = searcher()
@@ -119,7 +102,7 @@ def test_words_are_whole_words_and_a_neuron_stands_once() -> None:
     ("query", "expected"),
     [
         (Query("any", "END"), [(2, 0), (1, 0)]),
-        (Query("any", "dt"), [(2, 2), (2, 1)]),
+        (Query("any", "dt"), [(2, 1), (2, 2)]),
         (Query("any", "np"), [(2, 2)]),
         (Query("any", "(np"), [(2, 2)]),
         (Query("any", "wee"), []),
@@ -137,7 +120,7 @@ def test_words_are_whole_words_and_a_neuron_stands_once() -> None:
         (Query("explanation", "lesson"), [(1, 1)]),
         (Query("explanation", "sentences", layer=1), [(1, 0), (1, 1)]),
         (Query("explanation", "sentences", least=0.8), [(1, 0)]),
-        (Query("audit", "Local"), [(1, 1), (2, 5), (1, 0)]),
+        (Query("audit", "Local"), [(1, 0), (1, 1), (2, 5)]),
         (Query("audit", "dataset detector"), [(2, 0)]),
         (Query("audit", "dataset_detector", layer=1), []),
         (Query("audit", "local", least=0.7), [(1, 0)]),
@@ -177,12 +160,10 @@ def test_an_explanation_comes_with_its_verdict() -> None:
     assert [row["auc"] for row in found] == [0.9, None]
 
 
-def test_silent_neurons_are_left_out_and_runs_without_an_excess_are_read() -> None:
+def test_silent_neurons_are_left_out() -> None:
     assert pairs(searcher(silent=((2, 0),)).find(Query("score"))) == [(1, 0), (2, 2)]
     assert pairs(searcher(silent=((2, 0), (5, 5))).find(Query("word", "end"))) == [(1, 0)]
     assert set(pairs(searcher(silent=((1, 0),)).find(Query("text", "storm")))) == {(1, 1), (1, 2)}
-    found = searcher(old=True).find(Query("score"))
-    assert [row["auc_excess"] for row in found] == pytest.approx([0.4, 0.3, 0.1])
 
 
 def test_text_finds_the_winners_that_contain_it_in_any_case() -> None:
@@ -229,21 +210,12 @@ def test_a_search_that_takes_too_long_ends() -> None:
     many = pa.concat_tables([pa.table(columns)] * 30)
     tables = {"topk": pa.Table.from_pylist(TOPK), "sentences": many}
     slow = Searcher({name: ds.dataset(table) for name, table in tables.items()}, 0.005)
-    began = time.monotonic()
     with pytest.raises(InputError, match="took longer"):
         slow.find(Query("text", "not there"))
-    assert time.monotonic() - began < 10
 
 
 def test_a_form_becomes_a_query_and_what_does_not_fit_is_named() -> None:
-    for name, wrong in (
-        ("what", "drop"),
-        ("pole", "up"),
-        ("layer", "-1"),
-        ("layer", "²"),
-        ("least", "nan"),
-        ("least", "2"),
-    ):
+    for name, wrong in (("what", "drop"), ("pole", "up"), ("layer", "²"), ("least", "nan"), ("least", "2")):
         with pytest.raises(InputError, match=f"{name} '{wrong}'"):
             parse_query({"q": "x", name: wrong})
     with pytest.raises(InputError, match="q: is longer"):
@@ -251,5 +223,8 @@ def test_a_form_becomes_a_query_and_what_does_not_fit_is_named() -> None:
     assert parse_query({}) is None
     assert parse_query({"q": "x"}) == Query("any", "x")
     assert parse_query({"what": "score"}) == Query("score")
+    for text in ("verdict:local", "Verdict: Dataset detector"):
+        found = parse_query({"q": text, "layer": "1"})
+        assert found == Query("audit", text.partition(":")[2].strip(), layer=1)
     asked = {"what": "value", "q": " a  b ", "property": "author", "pole": "top", "layer": "3", "least": "0.5"}
     assert parse_query(asked) == Query("value", "a b", "author", "top", 3, 0.5)

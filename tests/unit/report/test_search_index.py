@@ -4,8 +4,10 @@ import json
 import random
 from itertools import accumulate
 
+import duckdb
 import pyarrow as pa
 
+from ops.report.search import ORDER
 from ops.report.search_index import search_index
 
 
@@ -27,10 +29,24 @@ def test_the_terms_of_each_neuron_can_be_read_back() -> None:
         for at in accumulate(int(gap, 36) for gap in gaps.split())
     }
     assert found == {tuple(row.values()) for row in rows}
-    at = keys.index((2, 5, "top"))
+    order = list(zip(index["layer"], index["unit"], index["pole"], strict=True))
+    at = order.index((2, 5, "top"))
     assert index["text"][at] == "With *a*: 9 %."
     assert sum(map(bool, index["text"])) == 1
     assert index["excess"][0] == 0.123
     assert index["pages"] == ["2-5"]
     # Neurons that are left out are not found.
     assert '"terms":{"word":{}}' in search_index(scores, told, {"word": pa.Table.from_pylist(rows)}, [], [])
+
+
+def test_the_highest_excess_comes_first_as_in_browse() -> None:
+    """The order is that of the exact values, not of those that the index shows."""
+    keys = [(1, unit, "top") for unit in range(5)]
+    margins = [0.1, None, 0.20001, 0.20004, 0.1]
+    scores = [{"layer": 1, "unit": unit, "pole": "top", "margin": margin} for unit, margin in enumerate(margins)]
+    index = json.loads(search_index(scores, [], {}, keys, []).removeprefix("atlasIndex = ").removesuffix(";\n"))
+    assert index["unit"] == [3, 2, 0, 4, 1]
+    table = pa.table({"layer": [1] * 5, "unit": range(5), "pole": ["top"] * 5, "auc_excess": margins})
+    con = duckdb.connect()
+    con.register("scores", table)
+    assert [row[0] for row in con.execute(f"select unit from scores order by {ORDER}").fetchall()] == index["unit"]

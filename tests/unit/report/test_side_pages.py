@@ -1,43 +1,18 @@
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from ops.report.side_pages import drawings, figure_files, side_context, side_jobs
-from ops.storage.store import Store
 from tests.unit.show.made_up_audit import audited, literal, pairs
 from tests.unit.show.made_up_rows import write_tables
 
 
 def test_side_jobs_are_those_with_a_complete_stage_and_their_figures_those_recorded() -> None:
     names = ["mixing/ratios/part-00000.parquet", "mixing/figures/a.svg", "mixing/figures/a.png", "mixing/figures/a.pdf"]
-    run = {
-        "stages": {
-            "mixing": {"complete": True},
-            "compare/groups": {"complete": True},
-            "psi": {"complete": False},
-            "topk": {"complete": True},
-        },
-        "tables": {"mixing/figures": [{"name": name} for name in names]},
-    }
+    stages = {name: {"complete": name != "psi"} for name in ("mixing", "compare/groups", "psi", "topk")}
+    run = {"stages": stages, "tables": {"mixing/figures": [{"name": name} for name in names]}}
     assert side_jobs(run) == ["mixing", "compare"]
     assert figure_files(run) == {"mixing": ["mixing/figures/a.svg", "mixing/figures/a.png"]}
     assert drawings(run, "mixing") == ["mixing/figures/a.svg"]
     assert drawings(run, "compare") == []
-
-
-def test_a_table_that_an_earlier_version_wrote_is_shown_with_the_columns_that_it_has(tmp_path: Path) -> None:
-    name = "meaning/analogies/part-00000.parquet"
-    (tmp_path / name).parent.mkdir(parents=True)
-    known = {"space": "counts", "category": "all", "rule": "add", "excluded": True, "n": 9, "n_known": 4}
-    row = {**known, "correct": 3, "accuracy": 0.75, "low": 0.5, "high": 0.9}
-    pq.write_table(pa.Table.from_pylist([row]), tmp_path / name)
-    run = {"stages": {"meaning/offsets": {"complete": True}}, "tables": {"meaning/analogies": [{"name": name}]}}
-    (found,) = side_context(Store(str(tmp_path)), run, "meaning")["tables"]
-    assert [head["name"] for head in found["heads"]] == [
-        *("space", "category", "rule", "excluded", "n", "n known", "accuracy", "low", "high")
-    ]
-    assert [cell["text"] for cell in found["rows"][0]][:3] == ["counts", "all", "add"]
 
 
 def test_the_page_of_an_audit_opens_with_its_findings_and_has_the_verdicts(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ OPTIONS = {
 
 
 def topic(count: int, **more: Any) -> dict[str, Any]:
-    row = {"model": "winners", "kind": "topic", "pattern": "exam, school, work", "negated": False}
+    row = {"model": "winners", "kind": "word_class", "pattern": "exam, school, work", "negated": False}
     return row | {"items": ["exam", "school", "work", "lesson"], "share": count / 100, "baseline_share": 0.01, **more}
 
 
@@ -34,8 +34,8 @@ def test_all_kinds_are_in_one_list_the_strongest_first() -> None:
     profiles = [value("punctuation", "?", 60), value("dataset", "faq", 20), value("author", "Doe", 10)]
     found = findings(patterns, profiles, [topic(25)])
     assert texts(found) == [
-        ("mark", "?"), ("subtree", "(SBARQ (WHNP))"), ("tag", "WP VBZ"), ("word", "see"), ("topic", "exam/school/work"),
-        ("value", "faq"), ("value", "Doe"),
+        ("mark", "?"), ("subtree", "(SBARQ (WHNP))"), ("tag", "WP VBZ"), ("word", "see"),
+        ("word_class", "exam/school/work"), ("value", "faq"), ("value", "Doe"),
     ]  # fmt: skip
     assert [row["name"] for row in found[-2:]] == ["dataset", "author"]
     assert {row["n"] for row in found} == {WINNERS}
@@ -50,7 +50,7 @@ def test_one_or_two_winners_are_no_finding_and_topics_are_those_of_the_winners_s
     assert texts(found) == [("word", "w3")]
     others = [topic(25, negated=True), topic(25, model="range"), topic(25, kind="word")]
     found = findings([], [value("dataset", "faq", 20)], [*others, topic(25, pole="top")])
-    assert texts(found) == [("topic", "exam/school/work"), ("value", "faq")]
+    assert texts(found) == [("word_class", "exam/school/work"), ("value", "faq")]
 
 
 def test_what_contains_an_earlier_one_or_is_contained_in_it_is_a_variant() -> None:

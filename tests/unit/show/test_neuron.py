@@ -23,7 +23,7 @@ WINNERS = [
 
 
 def found(name: str, text: str, **more: Any) -> dict[str, Any]:
-    kind = name if name in ("word", "tag", "subtree", "mark", "topic") else "value"
+    kind = name if name in ("word", "tag", "subtree", "mark", "word_class") else "value"
     row = {**MEASURES, "kind": kind, "name": name, "text": text, "count": 20, "n": 100, "example": None}
     return {**row, "variants": [], "same_as": [], "items": [text], **more}
 
@@ -132,7 +132,7 @@ def test_one_list_says_what_sets_winners_apart_and_another_what_they_avoid() -> 
         findings=[
             found("mark", "?", docs=3),
             found("word", "a b", variants=variants),
-            found("topic", "exam/school", q_value=None, docs=None),
+            found("word_class", "exam/school", q_value=None, docs=None),
             found("subtree", "(S (NP))", items=["S", "NP"]),
             found("dataset", "books", same_as=["domain"]),
         ],
@@ -143,7 +143,7 @@ def test_one_list_says_what_sets_winners_apart_and_another_what_they_avoid() -> 
     assert line(lines, "What sets").split()[4:] == ["winners", "corpus", "lift"]
     measured = ["20", "%", "1", "%", "20.5"]
     assert line(lines, "word: a b").split() == ["word:", "a", "b", *measured]
-    assert line(lines, "topic:").split() == ["topic:", "exam/school", *measured]
+    assert line(lines, "word class:").split() == ["word", "class:", "exam/school", *measured]
     assert line(lines, "mark: ?").split() == ["mark:", "?", "(from", "few", "documents)", *measured]
     assert line(lines, "tag: NN NN").startswith("  tag: NN NN (NN a singular noun)  ")
     assert line(lines, "subtree:").startswith("  subtree: (S (NP)) (S a clause, NP a noun phrase)  ")
@@ -151,18 +151,20 @@ def test_one_list_says_what_sets_winners_apart_and_another_what_they_avoid() -> 
     rows = [found("tag", "NN", g2=120.0), found("word", "a", g2=100.0), found("word", "b", g2=80.0)]
     order = [text.split()[1] for text in shown(findings=rows) if text.startswith(("  word:", "  tag:"))]
     assert order == ["a", "NN", "b"], "words come before syntax that is about as strong"
-    assert lines.index(line(lines, "mark:")) < lines.index(line(lines, "word:")) < lines.index(line(lines, "topic:"))
+    assert (
+        lines.index(line(lines, "mark:")) < lines.index(line(lines, "word:")) < lines.index(line(lines, "word class:"))
+    )
 
 
 def test_with_everything_findings_have_all_their_measures() -> None:
     variants = [found("word", "a b c")] * 9
-    rows = [found("mark", "?", docs=3), found("word", "a b", variants=variants), found("topic", "x", docs=None)]
+    rows = [found("mark", "?", docs=3), found("word", "a b", variants=variants), found("word_class", "x", docs=None)]
     rows[2]["q_value"] = None
     lines = shown(findings=rows, patterns=[], profiles=[])
     assert line(lines, "What sets").split()[4:] == ["winners", "share", "corpus", "lift", "(95", "%)", "q", "docs"]
     measured = ["20", "0.200", "0.0100", "20.5", "(9.04", "to", "46.5)"]
     assert line(lines, "word: a b").split() == ["word:", "a", "b", "+9", "variants", *measured, "1e-09", "15"]
-    assert line(lines, "topic:").split() == ["topic:", "x", *measured, "-", "-"]
+    assert line(lines, "word class:").split() == ["word", "class:", "x", *measured, "-", "-"]
     assert line(lines, "mark: ? *").split()[-1] == "3"
     assert line(lines, "* most of these").strip() == "* most of these come from few documents"
 
@@ -256,6 +258,25 @@ def test_peaks_are_marked_and_listed_where_there_are_any() -> None:
     assert "As parts of speech: a singular noun (12 of 20; 3.2 % of their words)" in lines
     assert not any("twice" in text for text in lines)
     assert not any("They peak" in text for text in shown())
+
+
+@pytest.mark.parametrize("known", ["auc", "matched_auc", "auc_excess"])
+def test_a_score_without_an_interval_is_shown_alone(known: str) -> None:
+    """Intervals are null where the corpus has too few test documents."""
+    score = {**dict.fromkeys((*SCORE, "auc_excess", "auc_excess_low", "auc_excess_high")), known: 0.5}
+    line = next(text for text in shown(score=score) if text.startswith("Held-out score"))
+    assert "0.500" in line
+    assert "(0" not in line
+
+
+@pytest.mark.parametrize("width", [60, 110])
+def test_a_long_name_of_a_data_set_is_cut_and_leaves_room_for_the_text(width: int) -> None:
+    winners = [{**WINNERS[0], "dataset": "d" * 200}]
+    lines = shown(width=width, winners=winners)
+    own = next(text for text in lines if text.strip().startswith("1 "))
+    assert "sentence" in own
+    assert "ddd..." in own
+    assert len(own) <= width
 
 
 def test_very_small_activations_are_not_shown_as_nothing() -> None:

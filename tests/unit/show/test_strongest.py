@@ -1,8 +1,5 @@
-import pytest
-
 from ops.show.strongest import avoided, preferred
-from ops.statistics.association import measures
-from tests.unit.show.made_up_rows import OTHERS, WINNERS, pattern, value
+from tests.unit.show.made_up_rows import pattern, value
 
 
 def test_only_what_is_significant_and_preferred_is_listed() -> None:
@@ -28,13 +25,6 @@ def test_the_strongest_comes_first() -> None:
     assert [row["text"] for row in preferred(rows, [])["word"]] == ["a", "b"]
     more = [pattern("word", "d", g2=-9.0), value("topic", "e", g2=-8.0)]
     assert [row["text"] for row in avoided([*rows, more[0]], [more[1]])] == ["d", "e", "c"]
-
-
-def test_the_interval_of_a_lift_has_the_lift_in_its_middle() -> None:
-    found = preferred([pattern("word", "a", lift=2.0, lift_low=1.25)], [value("topic", "space", 30, 100)])
-    assert found["word"][0]["lift_high"] == pytest.approx(2.0 * 2.0 / 1.25)
-    expected = measures(30, WINNERS, 100, OTHERS)
-    assert found["value"][0]["lift_low"] == pytest.approx(expected.lift_low[0])
 
 
 def test_values_that_count_tokens_or_are_shown_as_words_are_left_out() -> None:

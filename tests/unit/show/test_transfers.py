@@ -5,10 +5,9 @@ from collections import defaultdict
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
-from ops.show.transfers import among, keys, sum_transfers
+from ops.show.transfers import sum_transfers
 from tests.unit.show.made_up_audit import halves, pairs, table
 
 NAMES = ["books", "news", "tweets"]
@@ -69,15 +68,3 @@ def test_between_halves_both_ways_count() -> None:
         both = [expected[f"{name}, half {a}", f"{name}, half {3 - a}"] for a in (1, 2)]
         assert ratio == pytest.approx(sum(a for a, _ in both) / sum(b for _, b in both))
     assert np.isnan(found.between_halves(["elsewhere"])).all()
-
-
-def test_each_neuron_and_pole_has_its_own_key() -> None:
-    rows = pa.table(
-        {
-            "layer": pa.array([1, 1, 1, 2], pa.int16()),
-            "unit": pa.array([0, 0, 1, 0], pa.int32()),
-            "pole": ["top", "bottom", "top", "top"],
-        }
-    )
-    assert len(set(keys(rows).tolist())) == 4
-    assert among(rows, keys(rows)[1:3]).tolist() == [False, True, True, False]

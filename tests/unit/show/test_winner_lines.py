@@ -36,7 +36,7 @@ def test_words_of_the_first_findings_are_marked_wherever_they_are() -> None:
     spans = spans_of_findings(SENTENCE, [finding("tag", "CD"), finding("word", "by")], OPTIONS)
     assert [SENTENCE["text"][start:end] for start, end in spans] == ["by 10", "8"]
     assert spans_of_findings(SENTENCE, [finding("tag", "CD", share=0.9), finding("value", "news")], OPTIONS) == []
-    topic = spans_of_findings(SENTENCE, [finding("topic", "pct", "fell")], OPTIONS)
+    topic = spans_of_findings(SENTENCE, [finding("word_class", "pct", "fell")], OPTIONS)
     assert [SENTENCE["text"][start:end] for start, end in topic] == ["fell", "pct", "pct"]
 
 

@@ -20,3 +20,16 @@ def test_a_long_name_of_a_model_does_not_hide_the_seed_of_its_weights() -> None:
         f"model (was {name}, is {name} with --model-seed 2)"
     )
     assert differences({"model": "a"}, {"model": "b"}, now, now).endswith("--model-seed 2 has changed)")
+
+
+def test_a_fingerprint_is_never_shown_and_the_option_that_decides_it_is_named() -> None:
+    own, other = fingerprint({}), fingerprint({"k": 1})
+    was, now = {"dictionary": ["1=a"]}, {"dictionary": ["1=b"]}
+    changed = {"dictionaries": {"1": own}}, {"dictionaries": {"1": other}}
+    assert differences(*changed, was, now) == "dictionary (was 1=a, is 1=b)"
+    assert differences(*changed, was, was) == "dictionary (1=a has changed)"
+    assert differences(*changed) == "dictionary (has changed)"
+    assert differences({"against_run": own}, {"against_run": other}, {"against": "x"}, {"against": "y"}) == (
+        "against (was x, is y)"
+    )
+    assert differences({"scores": None}, {"scores": own}) == "scores (was None, is other contents)"
