@@ -85,11 +85,6 @@ def _flip(store: Store) -> None:
     path.write_bytes(data)
 
 
-def _cut(store: Store) -> None:
-    path = Path(store.path(part_name("kept", 3)))
-    path.write_bytes(path.read_bytes()[:-30])
-
-
 def _relabel(store: Store, footer: dict[bytes, bytes]) -> None:
     path = store.path(part_name("kept", 3))
     write_kept(pq.read_table(path).replace_schema_metadata(footer), path)
@@ -97,7 +92,6 @@ def _relabel(store: Store, footer: dict[bytes, bytes]) -> None:
 
 LOST: dict[str, Callable[[Store], object]] = {
     "gone": lambda store: store.delete("kept"),
-    "cut off": _cut,
     "damaged": _flip,
     "of another shard": lambda store: _relabel(store, shard_footer("f", shard_name(4), COUNT)),
     "of another ingest": lambda store: _relabel(store, shard_footer("another", shard_name(3), COUNT)),

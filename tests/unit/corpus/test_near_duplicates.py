@@ -36,11 +36,6 @@ def test_candidate_pairs_are_each_bucket_s_first_and_neighbours(texts: list[list
 
 
 @given(PAIRS)
-def test_pairs_are_given_once_by_the_later(pairs: list[tuple[int, int]]) -> None:
-    assert list(map(tuple, sorted_pairs(pairs).tolist())) == sorted(set(pairs), key=lambda p: (p[1], p[0]))
-
-
-@given(PAIRS)
 def test_each_is_dropped_for_the_first_kept_one_that_it_is_similar_to(pairs: list[tuple[int, int]]) -> None:
     found = representatives(15, sorted_pairs(pairs)).tolist()
     expected: list[int] = []

@@ -52,18 +52,6 @@ def test_a_trained_dictionary_is_not_taken_with_random_weights(tmp_path: Path) -
         assert describe_all([f"2={path}"], random) == describe_all([f"2={path}"], BERT)
 
 
-def test_hooks_of_layers_that_count_from_zero_are_ours(tmp_path: Path) -> None:
-    for hook, layer, place in (
-        ("blocks.0.hook_resid_pre", 0, "residual"),
-        (f"blocks.{LAYERS - 1}.hook_resid_post", LAYERS, "residual"),
-        ("blocks.1.hook_mlp_out", 2, "mlp_output"),
-        ("blocks.1.hook_attn_out", 2, "attention"),
-        ("blocks.1.attn.hook_z", 2, "heads"),
-    ):
-        (found,) = describe_all([f"{layer}={standard(tmp_path / hook, hook)}"], GPT2)
-        assert found.point == (layer, place)
-
-
 def test_an_older_flat_configuration_is_read(tmp_path: Path) -> None:
     own = weights("topk", WIDTH, 30)
     folder = write(tmp_path, "topk", own, HOOK)
@@ -200,15 +188,6 @@ def test_a_dictionary_of_the_hub_is_named_by_its_folder(hub: tuple[dict[str, str
     for said in found[5:]:
         assert said.endswith(": there is no such file or folder")
     assert not any("huge.bin" in path for path in asked), "more was downloaded than the dictionary"
-
-
-def test_a_hub_that_is_not_reached_is_one_line(tmp_path: Path) -> None:
-    variables = {"HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path)}
-    (said,) = read_by_name(variables, "2=org/saes/blocks.1")
-    assert said.startswith(
-        "--dictionary 2=org/saes/blocks.1: there is no such file or folder, and the Hugging Face hub"
-    )
-    assert "\n" not in said
 
 
 def test_what_does_not_fit_the_model_is_refused(tmp_path: Path) -> None:

@@ -22,18 +22,6 @@ def test_certain_scores_give_the_gold_labels():
     assert found == [encode(sentence.tree) for sentence in gold]
 
 
-def test_the_places_of_a_phrase_choose_its_name_together():
-    scores = np.zeros((3, CHANGES + DEPTHS + 2 + 1), np.float32)
-    scores[:, CHANGES + 1] = 5
-    names = slice(CHANGES + DEPTHS, CHANGES + DEPTHS + 2)
-    scores[0, names], scores[1, names], scores[2, names] = (1, 0), (0, 3), (9, 0)
-    (found,) = best_labels(scores, [3], ["A", "B"], [""])
-    assert found.depths == [2, 2]
-    assert found.phrases == ["B", "B"]
-    found = best_labels(np.zeros((2, CHANGES + DEPTHS + 2), np.float32), [1, 1], ["A"], [""])
-    assert [(labels.depths, labels.unaries) for labels in found] == [([], [""]), ([], [""])]
-
-
 @given(st.lists(st.integers(0, 5), max_size=30), st.integers(0, 2**32))
 def test_names_are_those_of_the_greatest_sums(depths, seed):
     owners = first_places(np.array(depths, np.int64))

@@ -1,15 +1,6 @@
 import torch
 
-from ops.english.network import index_words
 from tests.unit.english import small
-
-
-def test_layout_of_two_sentences():
-    before, after, order, batch_sizes = index_words([2, 3])
-    assert before.tolist() == [5, 0, 5, 2, 3]
-    assert after.tolist() == [1, 5, 3, 4, 5]
-    assert order.tolist() == [2, 0, 3, 1, 4]
-    assert batch_sizes.tolist() == [2, 2, 1]
 
 
 def test_a_sentence_is_read_alike_alone_and_beside_others():

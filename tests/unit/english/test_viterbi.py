@@ -50,8 +50,3 @@ def test_no_other_depths_score_higher(seed, lengths):
 def test_of_equal_sums_the_lowest_depths_are_taken():
     found = best_depths(np.zeros((4, DEPTHS), np.float32), np.zeros((4, CHANGES), np.float32), [4])
     assert found.tolist() == [1, 1, 1, 0]
-
-
-def test_nothing_to_do():
-    assert best_depths(np.zeros((0, DEPTHS), np.float32), np.zeros((0, CHANGES), np.float32), []).tolist() == []
-    assert best_depths(*scores(0, 2), [1, 1]).tolist() == [0, 0]

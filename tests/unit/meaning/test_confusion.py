@@ -64,18 +64,6 @@ def test_classifiers_learn_what_is_there_and_the_shuffled_one_nothing() -> None:
     assert last["shuffled"]["c"] == last["words"]["c"]
 
 
-def test_intervals_take_a_document_as_one_observation() -> None:
-    """Ten identical examples of one document count as one: the interval is as wide as for a tenth of them."""
-    few = examples(300)
-    copies = np.repeat(np.arange(300), 10)
-    words = [few.words[i] for i in copies]
-    many = Examples(*(own[copies] for own in few[:2]), words, *(own[copies] for own in few[3:]))
-    wide, narrow = (by_features(measure_set("a b", own, 0)[0])["majority"] for own in (many, few))
-    assert wide["n_test"] == 10 * narrow["n_test"]
-    assert wide["documents"] == narrow["documents"] == narrow["n_test"]
-    assert (wide["low"], wide["high"]) == (narrow["low"], narrow["high"])
-
-
 def test_the_shuffled_control_is_at_chance() -> None:
     """With two equally frequent words, any uninformed answers are right half the time."""
     held = []

@@ -1,5 +1,4 @@
 from collections import Counter
-from itertools import islice
 
 import numpy as np
 import pyarrow as pa
@@ -7,13 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.corpus.split_sentences import SentenceSplitter
 from ops.errors import InputError
 from ops.meaning.contexts import ContextCounter, Counts, add_up
 from ops.meaning.vocabulary import Vocabulary, add_counts, choose, count_words, read_context_words
 from ops.meaning.words import split_words
-from ops.sources.docstrings.packages import read_pydocs
-from ops.sources.rows import Row
 
 
 def count(texts: list[str], window: int, min_count: int, contexts: int | list[str]) -> tuple[Vocabulary, Counts]:
@@ -36,21 +32,6 @@ def recount(texts: list[str], window: int, rows: set[str], columns: set[str]) ->
                 if j != i and word in rows and words[j] in columns:
                     found[word, words[j]] += 1
     return dict(found)
-
-
-def test_counts_equal_a_plain_recount_of_2000_real_sentences() -> None:
-    splitter = SentenceSplitter()
-    rows = (row for row in read_pydocs("stdlib:0") if isinstance(row, Row))
-    texts = list(islice((text for row in rows for text in splitter.split(row.text)), 2_000))
-    assert len(texts) == 2_000
-    vocabulary, counts = count(texts, 5, 3, 500)
-    expected = recount(texts, 5, set(vocabulary.rows), set(vocabulary.columns))
-    assert by_words(vocabulary, counts) == expected
-    assert len(expected) > 5_000
-    words = Counter(word for text in texts for word in split_words(text))
-    assert dict(zip(vocabulary.rows, vocabulary.row_counts.tolist(), strict=True)) == {
-        word: n for word, n in words.items() if n >= 3
-    }
 
 
 SENTENCES = st.lists(st.lists(st.sampled_from("abcdef"), max_size=9).map(" ".join), min_size=1, max_size=8)

@@ -5,7 +5,7 @@ import numpy as np
 
 from ops.meaning.analogies import Analogies
 from ops.meaning.analogy_intervals import AnalogyBootstrap
-from ops.meaning.figures import PAIRS, draw_accuracy, draw_all, draw_pairs, fill_panel, known_pairs, principal_plane
+from ops.meaning.figures import PAIRS, draw_accuracy, draw_all, known_pairs, principal_plane
 from ops.meaning.offsets import Space, judge
 from ops.storage.store import Store
 
@@ -28,19 +28,6 @@ def test_a_figure_without_pairs_is_left_out(tmp_path: Path) -> None:
     found = draw_all(Store(str(tmp_path)), shown, rows_of(spaces, asked), ["counts", "layer:1"], "m")
     figures = ("offsets_people", "analogy_accuracy")
     assert found == [f"meaning/figures/{name}.{kind}" for name in figures for kind in ("png", "pdf", "svg")]
-
-
-def test_arrows_lead_from_the_first_word_of_a_pair_to_the_second() -> None:
-    space = a_space("counts")
-    pairs, vectors = known_pairs(space, "people", "keep")
-    assert pairs == list(PAIRS["people"][:4])
-    figure = draw_pairs([("counts", pairs, vectors)], "title")
-    plane = fill_panel(principal_plane(vectors.reshape(8, 5)))
-    np.testing.assert_allclose((plane.min(0), plane.max(0)), ([-1, -1], [1, 1]))
-    notes = {t.get_text(): t.xy for t in figure.axes[0].texts if t.get_text()}
-    for number, word in enumerate(space.words):
-        np.testing.assert_allclose(notes[word], plane[number])
-    assert len(figure.axes[0].texts) == 4 * 3
 
 
 def test_the_plane_holds_most_of_what_differs() -> None:

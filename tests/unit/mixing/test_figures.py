@@ -39,9 +39,6 @@ def test_figures_can_be_printed_and_panels_have_one_scale() -> None:
         check_print(figure, "some-model")
         check_inside(figure)
     assert len({axes.images[0].get_clim() for axes in heat.axes if axes.images}) == 1
-    for figure in (lengths, norms):
-        assert len({axes.get_ylim() for axes in figure.axes}) == 1
-        assert all(axes.collections for axes in figure.axes), "spread is drawn where it was measured"
 
 
 @pytest.mark.parametrize("normalised", [True, False])
@@ -54,15 +51,11 @@ def test_the_heat_map_shows_the_table(normalised: bool) -> None:
     shown = np.asarray(panels[1].images[0].get_array())
     expected = [[values[layer, "attn_res", c] * 100 for c in ("all", "cls", "other")] for layer in (1, 2, 3)]
     np.testing.assert_allclose(shown, expected, rtol=1e-5)
-    labels = [label.get_text() for label in panels[0].get_xticklabels()]
-    assert labels == ["all, 2.0M", "[CLS], 70", "other, 12k"]
-    assert "some-model" in figure.get_suptitle()
 
 
 @pytest.mark.parametrize("normalised", [True, False])
 def test_the_lines_show_the_tables(normalised: bool) -> None:
-    found = tables(normalised)
-    norms = found["mixing/norms"]
+    norms = tables(normalised)["mixing/norms"]
     figure = draw_attention_norms(norms, "m")
     values = {(r["layer"], r["quantity"], r["token_class"]): r["mean"] for r in norms.to_pylist()}
     cls = figure.axes[1]
@@ -74,14 +67,6 @@ def test_the_lines_show_the_tables(normalised: bool) -> None:
     assert [len(panel.lines) for panel in figure.axes] == [2 if normalised else 1] * 3
     expected = [values[layer, "residual", "all"] for layer in (1, 2, 3)]
     np.testing.assert_allclose(np.asarray(figure.axes[0].lines[0].get_ydata()), expected, rtol=1e-6)
-    figure = draw_lengths(found["mixing/lengths"], "m")
-    line = figure.axes[0].lines[0]
-    lengths = np.asarray(line.get_xdata())
-    assert 6 <= len(lengths) <= 12
-    assert (np.diff(lengths) > 0).all()
-    rows = [r for r in found["mixing/lengths"].to_pylist() if (r["layer"], r["stage"]) == (1, "attn")]
-    overall = sum(r["n"] * r["mean"] for r in rows) / sum(r["n"] for r in rows)
-    assert np.asarray(line.get_ydata()).min() <= overall * 100 <= np.asarray(line.get_ydata()).max()
 
 
 def test_a_model_that_mixes_nothing_is_drawn_too() -> None:

@@ -22,10 +22,3 @@ def test_every_sentence_stands_in_one_sequence_of_its_document(rows: list[tuple[
         stop = first + count
         if stop < len(rows) and documents[stop] == documents[first]:
             assert length + n_tokens[stop] - ADDED > limit, "another one would have fitted"
-
-
-def test_no_limit_leaves_every_sentence_by_itself() -> None:
-    for limit in (0, 1):
-        packed = pack(np.arange(3), ["a", "b", "c"], np.full(3, 4), ["d"] * 3, limit, ADDED)
-        assert packed.texts == ["a", "b", "c"]
-        assert packed.sentences.tolist() == [1, 1, 1]

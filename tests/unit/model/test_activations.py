@@ -3,15 +3,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from transformers import (
-    AlbertConfig,
-    AutoModel,
-    BertConfig,
-    GPT2Config,
-    LlamaConfig,
-    MPNetConfig,
-    PreTrainedConfig,
-)
+from transformers import AutoModel, BertConfig, GPT2Config, LlamaConfig, MPNetConfig, PreTrainedConfig
 
 from ops.errors import InputError
 from ops.model import activations
@@ -73,16 +65,6 @@ def test_a_site_is_as_wide_as_what_is_scored_there_and_most_need_no_weights_for_
         (tmp_path / "model.safetensors").unlink()
         monkeypatch.delattr(activations, "load_model")
     assert {site: site_widths(facts, site) for site in SITES} == expected
-
-
-def test_a_model_without_the_site_is_refused_as_a_scorer_refuses_it(tmp_path: Path) -> None:
-    facts = saved(AlbertConfig(**SMALL, embedding_size=8), tmp_path)
-    said = []
-    for ask in (lambda: site_widths(facts, "mlp"), lambda: Scorer(facts, ScoreOptions("mlp"))):
-        with pytest.raises(InputError, match="--site mlp: its place in an albert is not known") as found:
-            ask()
-        said.append(str(found.value))
-    assert said[0] == said[1]
 
 
 def test_a_model_that_cannot_be_run_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

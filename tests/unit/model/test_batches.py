@@ -3,11 +3,10 @@ from math import inf
 from typing import cast
 
 import numpy as np
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.model.batches import batch_lengths, encode_batches, length_batches, pad
+from ops.model.batches import batch_lengths, encode_batches, length_batches
 from ops.model.tokenizer import Tokenizer, Tokens
 
 
@@ -90,11 +89,3 @@ def test_batches_are_tokenized_in_their_order() -> None:
     for ids, tokens in found:
         assert ["".join(map(chr, t.ids)) for t in tokens] == [texts[i - 10] for i in ids]
     assert list(encode_batches(np.arange(0), [], np.arange(0), cast(Tokenizer, Letters()), 6)) == []
-
-
-def test_padding_is_on_the_right() -> None:
-    batch = [Tokens([5, 6, 7, 8], [1, 0, 0, 1], False), Tokens([9, 10, 11], [1, 0, 1], False)]
-    ids, real, added = pad(batch, 3, torch.device("cpu"))
-    assert ids.tolist() == [[5, 6, 7, 8], [9, 10, 11, 3]]
-    assert real.tolist() == [[True] * 4, [True, True, True, False]]
-    assert added.tolist() == [[True, False, False, True], [True, False, True, False]]

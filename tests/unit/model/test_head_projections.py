@@ -28,13 +28,6 @@ def test_projections_give_what_their_modules_give_and_embeddings_are_the_table_a
     assert torch.equal(word_embeddings(model, known), table)
 
 
-def test_the_modules_are_query_key_and_value_in_turn() -> None:
-    model, known = make("distilbert")
-    modules = head_projections(model, known)[1].modules
-    own = dict(model.named_modules())
-    assert [own[f"transformer.layer.1.attention.{n}_lin"] for n in "qkv"] == list(modules)
-
-
 def test_other_architectures_are_refused_by_name() -> None:
     model = AutoModel.from_config(AlbertConfig(vocab_size=20, hidden_size=16, embedding_size=16, num_attention_heads=2))
     with pytest.raises(InputError, match=r"--model m: is an albert, .*; give one of bert, .*gpt2"):

@@ -82,26 +82,6 @@ def test_no_batch_waits_and_only_a_padded_one_has_a_mask(scorer: Callable[..., S
     assert waits["__bool__"] > 0
 
 
-def test_what_waits_is_counted() -> None:
-    x, y = torch.arange(3), torch.zeros(3)
-
-    def put() -> None:
-        y[x > 1] = 1
-
-    waiting: list[Callable[[], object]] = [
-        lambda: bool(x.any()), lambda: int(x[0]), x.sum().item, x.tolist, x.numpy, x.cpu, x.nonzero, put,
-        lambda: x[x > 1], lambda: torch.bincount(x), lambda: torch.where(x > 1), lambda: x.masked_select(x > 1),
-        lambda: torch.unique(x), lambda: torch.equal(x, x), lambda: torch.repeat_interleave(y, x), lambda: float(y[0]),
-    ]  # fmt: skip
-    for work in waiting:
-        with torch.inference_mode(), counted_waits() as waits:
-            work()
-        assert waits, work
-    with torch.inference_mode(), counted_waits() as waits:
-        x[x], x.cumsum(0), torch.where(x > 1, x, 0), y.scatter_(0, x, 1.0), x.long(), y[:2]
-    assert not waits
-
-
 def test_the_queue_is_chosen_apart_from_the_device() -> None:
     assert [ScoreOptions(device=d, queued=q).never_waits for d in ("cpu", "cuda") for q in (None, False, True)] == [
         False, False, True, True, False, True,

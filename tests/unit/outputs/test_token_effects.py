@@ -46,12 +46,6 @@ def test_they_are_those_of_the_whole_matrix(
         np.testing.assert_allclose(found.logits[side], np.take_along_axis(logits, places, 1), rtol=1e-4, atol=1e-5)
 
 
-def test_a_unit_that_writes_nothing_has_no_shape() -> None:
-    found = token_effects(linear(), torch.zeros(1, WIDTH), 3)
-    assert np.isnan([found.skew[0], found.kurtosis[0], found.extreme[0]]).all()
-    assert found.std[0] == 0
-
-
 def test_equal_logits_come_in_the_order_of_tokens() -> None:
     head = LinearHead(
         torch.ones(1, 1), torch.tensor([[1.0], [2.0], [1.0], [2.0], [0.0]]), torch.ones(5), torch.arange(5)

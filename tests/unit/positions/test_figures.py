@@ -5,7 +5,6 @@ import pyarrow as pa
 
 from ops.positions import figures
 from ops.positions.compare import REFERENCES
-from ops.positions.labels import MAJORITY, TOKENS
 from ops.positions.variants import DEFAULT, VARIANTS
 from tests.unit.figure_letters import check_inside, check_print
 
@@ -41,34 +40,5 @@ def test_figures_of_states_can_be_printed() -> None:
         f"{figures.in_words(v)}\n12,345 tokens" for v in SHOWN
     ]
     for figure in (layers, figures.draw_positions(by_position(), MODEL)):
-        check_print(figure, MODEL)
-        check_inside(figure)
-
-
-def test_figures_of_perplexity_norms_and_labels_can_be_printed() -> None:
-    whole = [
-        {"variant": v, "n": 1_000, "corpus": 3.0**i, "mean": 3.0**i * 1.5, "token_mean": 3.0**i * 9}
-        for i, v in enumerate(VARIANTS)
-    ]
-    places = [
-        {"variant": v, "position": p, "n": 99, "loss": i + 0.1, "perplexity": np.exp(i + 0.1)}
-        for i, v in enumerate(VARIANTS)
-        for p in range(1, POSITIONS)
-    ]
-    norms = [
-        {"position": p, "norm": 1.0, "n": 99 if p < 9 else 0, "input_norm": 2.0, "ratio": 0.5, "share": -0.1}
-        for p in range(POSITIONS)
-    ]
-    names = (TOKENS, MAJORITY, *VARIANTS)
-    labels = [
-        {"features": f, "label": "topic", "splits": 20, "n": 70, "accuracy": 0.5, "low": 0.4, "high": 0.6}
-        for f in names
-    ]
-    for figure in (
-        figures.draw_perplexity(pa.Table.from_pylist(whole), MODEL),
-        figures.draw_perplexity_positions(pa.Table.from_pylist(places), MODEL),
-        figures.draw_norms(pa.Table.from_pylist(norms), MODEL),
-        figures.draw_labels(pa.Table.from_pylist(labels), MODEL),
-    ):
         check_print(figure, MODEL)
         check_inside(figure)

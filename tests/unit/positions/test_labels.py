@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from ops.errors import InputError
-from ops.positions.labels import Labelled, bag, check_labels, interval, is_test, label_rows, usable_splits
+from ops.positions.labels import Labelled, check_labels, interval, is_test, label_rows, usable_splits
 from ops.positions.partial_file import Features
 
 
@@ -92,7 +92,3 @@ def test_labels_that_are_nearly_all_different_are_fitted_without_a_warning_of_th
         warnings.simplefilter("error")
         rows = label_rows("m", "x", labelled(labels), features, 0, 4)
     assert {row["features"] for row in rows} >= {"default", "tokens"}
-
-
-def test_the_bag_counts() -> None:
-    assert bag([[3, 1, 3], [0]]).toarray().tolist() == [[0, 1, 0, 2], [1, 0, 0, 0]]

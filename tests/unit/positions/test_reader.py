@@ -11,8 +11,8 @@ from transformers import AutoModelForCausalLM
 from ops.model.load import ModelFacts
 from ops.positions import masks
 from ops.positions.position_table import TABLES, check_positions, find_table
-from ops.positions.reader import Batch, VariantReader, predicted_tokens
-from ops.positions.variants import DECODER_DEFAULTS, VARIANTS
+from ops.positions.reader import Batch, VariantReader
+from ops.positions.variants import VARIANTS
 from tests.unit import small_models
 from tests.unit.small_models import CONFIGS, facts, make
 
@@ -76,12 +76,6 @@ def test_moved_positions_equal_those_given_to_the_model(kind: str) -> None:
             theirs = plain(input_ids=texts.ids, position_ids=given).last_hidden_state[0]
         torch.testing.assert_close(last(own, texts, variant), theirs, rtol=0, atol=1e-5)
     assert (order != np.arange(TOKENS)).any()
-
-
-def test_texts_beyond_the_last_position_are_told() -> None:
-    model, known = make("bert")
-    found = reader(model, known).read(batch((17, 16, 3)), "shifted")
-    assert found.measured.tolist() == [False, True, True]  # of 20 positions, moved on by 4
 
 
 def test_losses_equal_those_of_transformers() -> None:
@@ -171,22 +165,6 @@ def test_the_input_is_measured_before_the_norm() -> None:
     assert values is not None
     torch.testing.assert_close(values, expected, rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(own.positions.norms()[:TOKENS], added.norm(dim=1))
-
-
-def test_predicted_tokens_have_one_before_them() -> None:
-    assert predicted_tokens(torch.tensor([0, 0, 0, 1, 2, 2])).tolist() == [1, 2, 5]
-    assert predicted_tokens(torch.tensor([0])).tolist() == []
-
-
-def test_every_variant_of_a_decoder_differs_from_the_others() -> None:
-    model, known = decoder()
-    own, texts = reader(model, known), batch((TOKENS,))
-    found = {name: last(own, texts, name) for name in VARIANTS}
-    names = [name for name in VARIANTS if name != "none_additive_linear"]
-    for i, one in enumerate(names):
-        for other in names[i + 1 :]:
-            assert not torch.allclose(found[one], found[other], atol=1e-3), (one, other)
-    assert set(DECODER_DEFAULTS) < set(VARIANTS)
 
 
 def test_slopes_of_heads_that_are_no_power_of_two() -> None:

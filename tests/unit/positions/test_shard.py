@@ -12,7 +12,7 @@ import torch
 from torch import nn
 from transformers import AutoModelForCausalLM
 
-from ops.mixing.token_classes import CLASSES, TokenClasses
+from ops.mixing.token_classes import TokenClasses
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokens
 from ops.positions.figures import draw_layers
@@ -234,21 +234,6 @@ def test_a_table_of_zeros_gives_cosines_of_1_and_equal_perplexities(known: tuple
         assert [row["variant"] for row in found] == (["default", "none"] if known[0].decoder else [])
         for column in ("n", "mean", "corpus", "token_mean") if found else ():
             assert (found[0][column] == found[1][column]) == (zeros or column == "n")
-
-
-@ENCODER
-def test_shards_change_nothing_but_rounding(known: tuple[VariantReader, ModelFacts]) -> None:
-    one, _, _ = measure(known, 5, 1)
-    several, _, _ = measure(known, 5, 3)
-    for key, moments in one.moments.items():
-        assert np.array_equal(moments.ids, several.moments[key].ids)
-        assert np.array_equal(moments.count, several.moments[key].count)
-        np.testing.assert_allclose(several.moments[key].mean, moments.mean, rtol=1e-9, atol=1e-12)
-        np.testing.assert_allclose(several.moments[key].m2, moments.m2, rtol=1e-6, atol=1e-9)
-    for key, counts in one.counts.items():
-        assert np.array_equal(counts, several.counts[key])
-    assert all_groups(one.moments[CLASS, "none"]).count[0] == sum(len(t.ids) for t in texts())
-    assert len(CLASSES) == 5
 
 
 @ENCODER

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from ops.figures import BLUE, GREY, VERMILLION
 from ops.psi import embedding_plots, psi_plots
 from ops.psi.position_geometry import principal_plane
 from ops.psi.token_types import TYPES
@@ -31,14 +30,10 @@ def test_a_panel_a_layer_and_a_line_a_head(ranked: np.ndarray) -> None:
         np.testing.assert_array_equal(lines(figure, layer), ranked[layer])
 
 
-def test_heads_are_told_apart_and_the_figures_can_be_printed() -> None:
+def test_the_figures_can_be_printed() -> None:
     heads = -np.sort(-RNG.lognormal(size=(6, 12, 20)))
     figure = psi_plots.draw_by_cluster(heads, "some-model")
     check_print(figure, "some-model")
-    colours = [str(line.get_color()) for line in figure.axes[0].lines]
-    assert colours.index(VERMILLION) == heads[0, :, 0].argmax()
-    assert colours.index(BLUE) == heads[0, :, 0].argmin()
-    assert colours.count(GREY) == 10
     plane = principal_plane(RNG.normal(size=(TOKENS + POSITIONS, 4)))
     kinds = [TYPES[i % len(TYPES)] for i in range(TOKENS)]
     check_print(embedding_plots.draw_plane(plane, kinds, POSITIONS, "some-model"), "some-model")
@@ -54,34 +49,3 @@ def test_the_map_has_the_top_clusters_types_in_their_order() -> None:
     types = RNG.integers(0, len(TYPES), (LAYERS, HEADS, 3))
     (axes,) = psi_plots.draw_top_types(types).axes
     np.testing.assert_array_equal(axes.images[0].get_array(), types.reshape(LAYERS, -1))
-    assert [t.get_text() for t in axes.get_xticklabels()] == ["0", "1", "2"]
-    assert [t.get_text() for t in axes.get_yticklabels()] == ["1", "2", "3", "4", "5"]
-
-
-def test_the_plane_shows_every_word_and_position() -> None:
-    plane = principal_plane(RNG.normal(size=(TOKENS + POSITIONS, 4)))
-    types = [TYPES[i % len(TYPES)] for i in range(TOKENS)]
-    words, positions = embedding_plots.draw_plane(plane, types, POSITIONS).axes[:2]
-    by_type = {str(c.get_label()): len(c.get_offsets()) for c in words.collections}
-    assert by_type == {f"{t}, {types.count(t)}": types.count(t) for t in TYPES}
-    assert [len(c.get_offsets()) for c in positions.collections] == [TOKENS, POSITIONS]
-    assert len(embedding_plots.draw_plane(plane, types, 0).axes) == 1
-
-
-def test_cosines_and_the_marked_pair() -> None:
-    axes = embedding_plots.draw_cosines(np.array([0, 3, 10, 0]), {"[CLS] with position 0": 0.99}).axes[0]
-    assert "13 pairs" in axes.get_title()
-    assert axes.lines[1].get_xdata()[0] == 0.99
-    assert axes.get_xlim()[1] > 0.99
-
-
-def test_attention_panels_and_pairs() -> None:
-    attention = RNG.dirichlet(np.ones(6), size=(HEADS, 6))
-    figure = embedding_plots.draw_position_attention(attention)
-    np.testing.assert_allclose(figure.axes[1].images[0].get_array(), np.maximum(attention[1], 1e-4))
-    none = np.zeros(0, np.float32)
-    pairs = [(RNG.lognormal(size=50), RNG.lognormal(size=50)), (none, none)]
-    panels = psi_plots.draw_static_contextual(pairs, 10).axes
-    assert len(panels[0].collections) == 1
-    assert not panels[1].collections
-    assert psi_plots.draw_static_contextual([(none, none)], 10).axes[0].get_title() == "layer 1"

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ops.psi.token_types import TYPES, cluster_types, piece_text, token_type, vocabulary_mark
+from ops.psi.token_types import TYPES, cluster_types, token_type, vocabulary_mark
 
 BERT = {
     "Words": ("may", "January", "l'eau", "a", "é", "naïve", "km²"),
@@ -39,13 +39,6 @@ def test_sentence_pieces() -> None:
 def test_a_vocabulary_without_marks() -> None:
     assert vocabulary_mark(("may", "1990", None)) == ""
     assert [token_type(t, "") for t in ("may", "1990", ",")] == ["Words", "Numbers", "Symbols"]
-
-
-def test_bytes_become_characters() -> None:
-    assert piece_text("ĠcafÃ©", "Ġ") == "café"
-    assert piece_text("Ã", "Ġ") is None
-    assert piece_text("Ġ人", "Ġ") == "人"
-    assert piece_text("café", "##") == "café"
 
 
 def test_a_cluster_has_the_type_of_most_of_its_tokens() -> None:

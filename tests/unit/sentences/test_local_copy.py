@@ -66,16 +66,6 @@ def test_local_copies_lie_in_a_folder_that_is_the_user_s_alone(tmp_path: Path, m
         open_sentences(store, "codes", "a" * 64)
 
 
-def test_a_place_where_no_folder_can_be_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = write_store(tmp_path / "run", [[Sentence(["a"])]])
-    (tmp_path / "file").write_text("a file\n")
-    for below in ("file", "file/more"):
-        monkeypatch.setenv("ATLAS_CACHE", str(tmp_path / below))
-        with pytest.raises(InputError, match=r"file.*: no folder can be made there .* ATLAS_CACHE"):
-            open_sentences(store, "codes", "a" * 64)
-        drop_sentences("a" * 64)
-
-
 def test_the_local_copy_is_built_once_and_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ATLAS_CACHE", str(tmp_path / "deep" / "cache"))
     store = write_store(tmp_path / "run", [[Sentence(["a"])]])

@@ -7,7 +7,6 @@ import json
 import random
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -85,23 +84,3 @@ def test_a_source_without_rows(write: Callable[..., Path], suffix: str) -> None:
     path = write(suffix, [])
     check_source(parse_source(str(path)))
     assert _read(path) == []
-
-
-@pytest.mark.parametrize("suffix", ["txt.zst", "jsonl.gz"])
-def test_a_compressed_file_of_no_bytes(write: Callable[..., Path], suffix: str) -> None:
-    path = write(suffix, [])
-    path.write_bytes(b"")
-    assert _read(path) == []
-
-
-def test_a_column_whose_type_changes_from_row_to_row(tmp_path: Path) -> None:
-    values: list[Any] = ["x", 1, 1.5, True, None, [1], {"a": {"b": 1}}, "", 10**30]
-    path = tmp_path / "a.jsonl"
-    path.write_text("".join(json.dumps({"text": "A text.", "v": value}) + "\n" for value in values))
-    metas = [row.meta for row in _read(path) if isinstance(row, Row)]
-    assert metas == [{"v": v} for v in ("x", "1", "1.5", "true")] + [{}] * 3 + [{"v": ""}, {"v": str(10**30)}]
-    path.write_text("".join(json.dumps({"text": value}) + "\n" for value in values))
-    assert [row.reason if isinstance(row, Broken) else row.text for row in _read(path)] == [
-        *("x", "invalid_text", "invalid_text", "invalid_text", "empty"),
-        *("invalid_text", "invalid_text", "empty", "invalid_text"),
-    ]

@@ -56,13 +56,6 @@ def test_a_damaged_compressed_file_has_an_extent_and_is_refused_by_who_reads_it(
     assert piece_extent(piece) == len(data)
 
 
-def test_only_the_piece_s_own_row_groups_count(tmp_path: Path) -> None:
-    pq.write_table(pa.table({"text": TEXTS}), tmp_path / "a.parquet", row_group_size=100)
-    path = str(tmp_path / "a.parquet")
-    assert piece_extent(Piece("a", "parquet", path, "a", 0, {"first_group": 1, "stop_group": 3})) == 200
-    assert piece_extent(Piece("a", "parquet", path, "a", 0, {"first_group": 3, "stop_group": None})) == 100
-
-
 def test_modules_up_to_the_last_row_s() -> None:
     piece = Piece("pydocs", "pydocs", "pyarrow:0", "pyarrow:0", 0)
     rows = list(read_piece(piece))

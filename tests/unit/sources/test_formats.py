@@ -2,26 +2,17 @@
 
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from ops.sources import formats, spec
-from ops.sources.formats import FORMATS, format_of, suffixes
+from ops.sources.formats import FORMATS, suffixes
 from ops.sources.pieces import check_source, missing_column, piece_extent, pieces, read_piece, source_fingerprint
 from ops.sources.spec import parse_source
 from ops.sources.text_format import TextFormat
 from ops.sources.txt import read_txt
 from tests.conftest import ROOT
-
-
-def test_a_kind_and_a_suffix_belong_to_one_format() -> None:
-    assert [format_of(one.kind) for one in FORMATS] == list(FORMATS)
-    named = Counter(suffix for one in FORMATS for suffix in one.suffixes)
-    assert set(named.values()) == {1}
-    assert all(suffix.startswith(".") and suffix == suffix.lower() for suffix in named)
-    assert all(one.told_by for one in FORMATS)
 
 
 def test_a_new_format_needs_nothing_but_its_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,48 +39,30 @@ def test_text_that_is_not_utf8(tmp_path: Path) -> None:
 
 def test_scalars_become_metadata(tmp_path: Path) -> None:
     stamp = datetime(2020, 1, 2, 3, 4, 5)
+    columns: dict[str, tuple[Any, str | None]] = {
+        "b": ([True, None], "true"),
+        "i": (pa.array([3, None], pa.uint8()), "3"),
+        "f": ([0.1, None], "0.1"),
+        "f32": (pa.array([0.1, None], pa.float32()), "0.1"),
+        "d": ([Decimal("1.50"), None], "1.50"),
+        "day": ([date(2020, 1, 2), None], "2020-01-02"),
+        "s": (pa.array([stamp, None], pa.timestamp("s")), "2020-01-02T03:04:05.000"),
+        "ns": (pa.array([stamp, None], pa.timestamp("ns")), "2020-01-02T03:04:05.000000000"),
+        "z": (pa.array([stamp.replace(tzinfo=UTC), None], pa.timestamp("us", "UTC")), "2020-01-02T03:04:05.000000Z"),
+        "span": ([timedelta(days=1), None], "1 day, 0:00:00"),
+        "dict": (pa.array(["x", None]).dictionary_encode(), "x"),
+        "struct": ([{"a": 1}, None], None),
+        "bytes": ([b"a", None], None),
+        "map": (pa.array([[("k", 1)], None], pa.map_(pa.string(), pa.int64())), None),
+        "deep": ([[{"a": [{"b": "c"}]}], None], None),
+        "null": (pa.nulls(2), None),
+    }
     table = pa.table(
-        {
-            "text": ["a", "b"],
-            "doc_id": pa.array([7, None]),
-            "b": [True, None],
-            "i": pa.array([3, None], pa.uint8()),
-            "f": [0.1, None],
-            "f32": pa.array([0.1, None], pa.float32()),
-            "d": [Decimal("1.50"), None],
-            "day": [date(2020, 1, 2), None],
-            "s": pa.array([stamp, None], pa.timestamp("s")),
-            "ns": pa.array([stamp, None], pa.timestamp("ns")),
-            "z": pa.array([stamp.replace(tzinfo=UTC), None], pa.timestamp("us", "UTC")),
-            "span": [timedelta(days=1), None],
-            "dict": pa.array(["x", None]).dictionary_encode(),
-            "list": [[1], None],
-            "struct": [{"a": 1}, None],
-            "bytes": [b"a", None],
-            "map": pa.array([[("k", 1)], None], pa.map_(pa.string(), pa.int64())),
-            "deep": [[{"a": [{"b": "c"}]}], None],
-            "null": pa.nulls(2),
-        }
+        {"text": ["a", "b"], "doc_id": pa.array([7, None]), **{name: c for name, (c, _) in columns.items()}}
     )
     first, second = read_parquet(_write(tmp_path / "a.parquet", table))
     assert second == Row("b", "a.parquet:1", {})
-    assert first == Row(
-        "a",
-        "7",
-        {
-            "b": "true",
-            "i": "3",
-            "f": "0.1",
-            "f32": "0.1",
-            "d": "1.50",
-            "day": "2020-01-02",
-            "s": "2020-01-02T03:04:05.000",
-            "ns": "2020-01-02T03:04:05.000000000",
-            "z": "2020-01-02T03:04:05.000000Z",
-            "span": "1 day, 0:00:00",
-            "dict": "x",
-        },
-    )
+    assert first == Row("a", "7", {name: text for name, (_, text) in columns.items() if text is not None})
 
 
 def test_an_unusable_text_column(tmp_path: Path) -> None:

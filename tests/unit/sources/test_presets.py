@@ -1,4 +1,4 @@
-"""Read every preset through `datasets`, as in a run, from a fake with exactly its dataset's columns."""
+"""Read presets of every kind through `datasets`, as in a run, from a fake with exactly its dataset's columns."""
 
 import json
 from collections.abc import Callable
@@ -14,7 +14,6 @@ from ops.errors import InputError
 from ops.sources import hub_format
 from ops.sources import hub_spec as hub
 from ops.sources.hub import column_types
-from ops.sources.hub_spec import HubSpec, parse_hub
 from ops.sources.pieces import check_source, pieces, read_piece, source_fingerprint
 from ops.sources.presets import PRESETS
 from ops.sources.rows import Broken, Row
@@ -75,35 +74,13 @@ def _reviews(labels: list[int]) -> pa.Table:
     return pa.table({"text": [f"film {n}" for n in labels], "label": labels})
 
 
-def _posts(*topics: str) -> str:
-    posts = [{"text": f"On {topic}.", "label": n, "label_text": topic} for n, topic in enumerate(topics)]
-    return "".join(json.dumps(post) + "\n" for post in [*posts, {"text": "", "label": 0, "label_text": "x"}])
-
-
 def _articles(text: list[str], topics: list[list[str] | None], new_id: list[str]) -> pa.Table:
     nothing = pa.array([[]] * len(text), pa.list_(pa.string()))
     return pa.table({"text": text, "topics": topics, "places": nothing, "date": [""] * len(text), "new_id": new_id})
 
 
-SENTENCES = pa.table({"text": ["she closed the door .", "he said nothing ."]})
-# The files of each preset's dataset, by their paths with two underscores for a slash, and the rows that they give.
-FAKES: dict[str, tuple[dict[str, pa.Table | str], list[Row | Broken]]] = {
-    "bookcorpus": (
-        {"plain_text__train__0000": SENTENCES, "plain_text__train__0001": SENTENCES.slice(1)},
-        [
-            Row("she closed the door .", "bookcorpus:train:0:0", {}),
-            Row("he said nothing .", "bookcorpus:train:0:1", {}),
-            Row("he said nothing .", "bookcorpus:train:1:0", {}),
-        ],
-    ),
-    "wikipedia": (
-        {
-            "20231101.en__train-00000-of-00001": pa.table(
-                {"id": ["12"], "url": ["https://example.org/a"], "title": ["Ferry"], "text": ["A ferry crosses water."]}
-            )
-        },
-        [Row("A ferry crosses water.", "12", {"entity": "Ferry"})],
-    ),
+# The files of presets' datasets, by their paths with two underscores for a slash, and the rows that they give.
+FAKES: dict[str, tuple[dict[str, pa.Table], list[Row | Broken]]] = {
     "sentiment140": (
         {"sentiment140__train__0000": _tweets([0, 4]), "sentiment140__test__0000": _tweets([2])},
         [
@@ -122,16 +99,6 @@ FAKES: dict[str, tuple[dict[str, pa.Table | str], list[Row | Broken]]] = {
             Row("film 1", "imdb:train:0:1", {"sentiment": "positive"}),
             Row("film 1", "imdb:test:0:0", {"sentiment": "positive"}),
             Row("film -1", "imdb:unsupervised:0:0", {}),
-        ],
-    ),
-    "newsgroups": (
-        {"train": _posts("sci.space", "rec.autos"), "test": _posts("talk.misc")},
-        [
-            Row("On sci.space.", "newsgroups:train:0:0", {"topic": "sci.space"}),
-            Row("On rec.autos.", "newsgroups:train:0:1", {"topic": "rec.autos"}),
-            Broken("", "newsgroups:train:0:2", "empty"),
-            Row("On talk.misc.", "newsgroups:test:0:0", {"topic": "talk.misc"}),
-            Broken("", "newsgroups:test:0:1", "empty"),
         ],
     ),
     "reuters": (
@@ -168,7 +135,7 @@ FAKES: dict[str, tuple[dict[str, pa.Table | str], list[Row | Broken]]] = {
 }
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", FAKES)
 def test_a_preset_gives_the_rows_of_its_dataset(stand_in: StandIn, name: str) -> None:
     files, rows = FAKES[name]
     source = stand_in(name, **files)
@@ -180,15 +147,6 @@ def test_labels_may_have_names(stand_in: StandIn) -> None:
     files, rows = FAKES["imdb"]
     named = {path: _labelled(table, "label", ["neg", "pos"]) for path, table in files.items()}
     assert _read(stand_in("imdb", **named)) == rows
-
-
-def test_each_file_is_a_shard(stand_in: StandIn) -> None:
-    source = stand_in("b=bookcorpus", **FAKES["bookcorpus"][0])
-    assert source.dataset == "b"
-    assert [(piece.name, piece.part["shard"], piece.part["shards"]) for piece in pieces(source)] == [
-        ("bookcorpus:train:0", 0, 2),
-        ("bookcorpus:train:1", 1, 2),
-    ]
 
 
 def test_a_dataset_that_lost_a_column_is_refused(stand_in: StandIn) -> None:
@@ -306,33 +264,6 @@ def test_another_form_is_refused() -> None:
     for spec in ("hf:", "hf:imdb", "hf:a/b/c", "hf:a/b:c:d:e", "hf:a b/c", "n=hf:x/", "hf:/x"):
         with pytest.raises(InputError, match="is not of the form hf:ORG/NAME"):
             parse_source(spec)
-
-
-def test_forms() -> None:
-    assert parse_hub("", "hf:a/b") == HubSpec("a/b")
-    assert parse_hub("", "hf:a/b:c") == HubSpec("a/b", config="c")
-    assert parse_hub("", "hf:a/b::d") == HubSpec("a/b", split="d")
-    assert parse_hub("", "hf:a/b@refs/convert/parquet:c:d") == HubSpec("a/b", "refs/convert/parquet", "c", "d")
-    assert parse_hub("", "imdb.csv") is None
-
-
-def test_a_server_of_files_that_is_away_is_not_asked_for_minutes(
-    stand_in: StandIn, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from datasets import config
-
-    seen = []
-
-    def load(*_: Any, **__: Any) -> None:
-        seen.append((config.STREAMING_OPEN_MAX_RETRIES, config.STREAMING_READ_MAX_RETRIES))
-        raise ConnectionError("Server Disconnected")
-
-    monkeypatch.setattr(hub, "PAUSE_S", 0)
-    monkeypatch.setattr("datasets.load_dataset", load)
-    with pytest.raises(InputError, match=r"--corpus imdb: cannot be loaded \(Server Disconnected\)"):
-        check_source(stand_in("imdb"))
-    assert seen == [(1, 1)] * hub.TRIES
-    assert (config.STREAMING_OPEN_MAX_RETRIES, config.STREAMING_READ_MAX_RETRIES) == (hub.TRIES, hub.TRIES)
 
 
 def test_a_lost_connection_is_no_fault_of_the_data(stand_in: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -86,26 +86,6 @@ def test_a_living_job_is_named_and_a_dead_one_is_taken_over(store: Store, tmp_pa
     assert os.listdir(tmp_path) == []
 
 
-def test_a_folder_that_is_held_is_told_before_anything_is_written(store: Store, tmp_path: Path) -> None:
-    own = Lock(store, "export", "--to here", "folder")
-    own.check_free()
-    on_another_machine(store)
-    own.check_free()
-    (tmp_path / LOCK).unlink()
-    with start(tmp_path, 60) as process:
-        assert line(process) == "held"
-        before = (tmp_path / LOCK).read_bytes()
-        for look in (own.check_free, own.take):
-            with pytest.raises(
-                InputError, match=rf"^--to here: another job holds this folder: topk, process {process.pid}"
-            ):
-                look()
-        process.kill()
-        process.wait()
-    assert json.loads((tmp_path / LOCK).read_bytes())["token"] == json.loads(before)["token"]
-    own.check_free()
-
-
 def test_of_many_jobs_at_once_one_holds_the_run(tmp_path: Path) -> None:
     with ExitStack() as stack:
         processes = [stack.enter_context(start(tmp_path, 4)) for _ in range(6)]

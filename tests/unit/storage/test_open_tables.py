@@ -33,21 +33,6 @@ def test_rows_by_key_are_all_that_are_there_in_order(tables: OpenTables) -> None
         assert tables.rows_of_keys("t", "id", wanted, COLUMNS) == [row for row in everything if row["id"] in wanted]
 
 
-def test_rows_by_key_read_the_groups_that_hold_them_alone(tables: OpenTables, monkeypatch: pytest.MonkeyPatch) -> None:
-    everything = tables.read("t", None, ["id"])["id"].to_pylist()
-    read: list[int] = []
-    real = pq.ParquetFile.read_row_groups
-
-    def count(self: pq.ParquetFile, groups: list[int], **options: object) -> pa.Table:
-        read.extend(groups)
-        return real(self, groups, **options)
-
-    monkeypatch.setattr(pq.ParquetFile, "read_row_groups", count)
-    found = tables.rows_of_keys("t", "id", {everything[70], everything[75], everything[999]}, COLUMNS)
-    assert [row["id"] for row in found] == [everything[70], everything[75], everything[999]]
-    assert sorted(read) == [1, 9]
-
-
 def test_rows_are_those_for_which_a_condition_holds(tables: OpenTables) -> None:
     assert [row["n"] for row in tables.rows("t", pc.field("id") < 30, ["n"])] == [
         2 * row["id"] for row in tables.read("t").to_pylist() if row["id"] < 30

@@ -1,12 +1,10 @@
 """A store that is only read: it touches nothing, sees what was deleted as gone, and knows where it could not write."""
 
-import os
 from pathlib import Path
 
 import pytest
 
 from ops.errors import InputError
-from ops.storage import read_only
 from ops.storage.read_only import ReadOnlyStore
 from ops.storage.store import Store
 
@@ -55,11 +53,3 @@ def test_a_folder_that_cannot_be_made_is_refused_as_the_other_store_does(tmp_pat
                 kind(name).check_writable()
             said.append(str(found.value))
         assert said[0] == said[1]
-
-
-def test_without_unnamed_files_permissions_are_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(os, "O_TMPFILE", raising=False)
-    ReadOnlyStore(str(tmp_path)).check_writable()
-    monkeypatch.setattr(read_only.os, "access", lambda folder, mode: folder != str(tmp_path))
-    with pytest.raises(InputError, match="Permission denied"):
-        ReadOnlyStore(str(tmp_path / "a" / "b")).check_writable()

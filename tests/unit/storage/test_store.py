@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ops.errors import InputError, one_line
+from ops.errors import InputError
 from ops.storage.store import FINGERPRINT, ROWS, SHARD, Store, is_whole, shard_footer
 
 
@@ -143,12 +143,6 @@ def test_a_remote_commit_is_one_upload(tmp_path: Path) -> None:
     put(store, "p", shard_footer("f", "s", 3))
     assert is_whole(store, "p", "f", "s")
     assert store.entries() == ["p"]
-
-
-def test_messages_become_one_short_line() -> None:
-    assert one_line(ValueError("a\n  b\tc")) == "a b c"
-    assert one_line(KeyError()) == "KeyError"
-    assert len(one_line("x" * 1000)) == 300
 
 
 def test_the_room_of_a_folder_that_is_not_there_yet_is_that_of_the_one_it_will_lie_in(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ops.schema import SCHEMA_VERSION, TABLES, activations_schema, group_rows, schema
+from ops.schema import SCHEMA_VERSION, TABLES, group_rows, schema
 from ops.storage.store import Store, is_whole, shard_footer
 from ops.storage.tables import footer, part_name, read_parts, write_part
 
@@ -64,12 +64,3 @@ def test_parts_are_read_in_their_order(store: Store) -> None:
     found = [t.column_names + t["sent_id"].to_pylist() for t in read_parts(store, "unscored", ["sent_id"])]
     assert found == [["sent_id", 0, 1], ["sent_id", 2], ["sent_id", 5, 6], ["sent_id", 7]]
     assert list(read_parts(store, "nothing")) == []
-
-
-def test_vectors_of_the_activation_sample(store: Store) -> None:
-    layout = activations_schema({1: 2, 2: 3})
-    assert layout.names == ["sent_id", "layer_1", "layer_2"]
-    table = pa.table([[4], [[0.5, 1.0]], [[1.0, 2.0, 3.0]]], schema=layout)
-    write_part(store, "activations", 0, layout, [table], "f")
-    with store.parquet(part_name("activations", 0)) as file:
-        assert file.read().equals(table)

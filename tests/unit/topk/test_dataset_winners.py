@@ -8,7 +8,7 @@ import torch
 from ops.reducers.histogram import edges_from_pilot, edges_of_sparse
 from ops.schema import schema
 from ops.shards import Shards
-from ops.topk.datasets import NO_DATASETS, Datasets
+from ops.topk.datasets import Datasets
 from ops.topk.neurons import POLES, Neurons
 from ops.topk.partial_file import MERGED_COLUMNS, read_counts
 from ops.topk.range_sums import RangeSums
@@ -167,19 +167,6 @@ def test_a_data_set_smaller_than_k_has_all_its_sentences() -> None:
     assert rows == brute(values, k=60)
     sizes = [sum(row[3] == name for row in rows) for name in DATASETS.names]
     assert sizes == [2 * UNITS * min(60, size) for size in DATASETS.sizes]
-
-
-def test_without_data_sets_a_shard_has_no_such_columns() -> None:
-    values = activations(2, ())
-    edges = edges_from_pilot(torch.from_numpy(values), 16)
-    scorer = ShardScorer(fake_scorer(values, (UNITS,)), K, POLES, edges)
-    assert not [name for name in run(scorer, 0).table.column_names if "dataset" in name]
-    for datasets, tables in ((NO_DATASETS, {"neurons", "topk"}), (Datasets(2), {"neurons", "topk", "topk_by_dataset"})):
-        sums = RangeSums(0, UNITS, K, POLES, datasets)
-        sums.update(run(scorer, 1).table)
-        found = sums.tables(Neurons((UNITS,)), edges.numpy(), np.ones(1))
-        assert set(found) == tables
-        assert not found.get("topk_by_dataset")
 
 
 def test_the_order_of_the_data_sets_runs_is_that_of_ids() -> None:

@@ -64,12 +64,3 @@ def test_twenty_data_sets_and_no_more() -> None:
     assert said.endswith("give 3 or more, or 0 to turn it off")
     assert len(Datasets.chosen(3, many)) == 5
     assert len(Datasets.chosen(2, many[:MOST_DATASETS])) == MOST_DATASETS
-
-
-def test_hostile_names_are_said_in_one_line() -> None:
-    found = Datasets.chosen(1, sources(("", 20), ("a\nb\x1b[31m", 20), ("long" * 50, 20), ("few", 19)))
-    said = found.said(sources(("few", 19), ("", 20)))
-    assert "\n" not in said
-    assert "\x1b" not in said
-    assert said.startswith("the first 1 within 3 data sets: '', a b\\x1b[31m, longlong")
-    assert said.endswith("; fewer than 20 sentences: few")

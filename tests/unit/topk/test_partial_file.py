@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from ops.reducers.moments import Moments
-from ops.reducers.top_k import EMPTY, TopK, encode_keys
+from ops.reducers.top_k import EMPTY, TopK
 from ops.storage.store import Store
 from ops.topk import partial_file
 from ops.topk.neurons import NEURONS_PER_PART, parts
@@ -45,11 +45,6 @@ def winners(values: torch.Tensor, k: int = 7) -> torch.Tensor:
     reducer = TopK(NEURONS, k)
     reducer.update(values, IDS)
     return reducer.result()
-
-
-def test_empty_slots_are_no_winners() -> None:
-    keys = torch.tensor([[int(encode_keys(torch.tensor([2.0]), torch.tensor([0]))[0]), EMPTY], [EMPTY, EMPTY]])
-    assert [c.to_pylist() for c in winners_in_shard(keys, 0, 1 << 32)] == [[[2.0], []], [[0], []]]
 
 
 @pytest.mark.parametrize(("largest", "size"), [(65_535, 2), (65_536, 4), (2**32 - 1, 4), (2**32, 8)])

@@ -9,15 +9,7 @@ from ops.errors import InputError
 from ops.shards import Shards
 from ops.storage.store import Store
 from ops.topk.datasets import NO_DATASETS, Datasets
-from ops.topk.room import (
-    MOST_BEYOND,
-    check_room,
-    dataset_slots_of,
-    device_rooms,
-    needed_bytes,
-    slots_of,
-    state_bytes,
-)
+from ops.topk.room import MOST_BEYOND, check_room, dataset_slots_of, device_rooms, needed_bytes, slots_of, state_bytes
 
 SIZES = {"neurons": 100, "k": 10, "poles": 2, "sample": 5}
 
@@ -30,16 +22,6 @@ def test_no_room_is_refused_and_just_enough_is_not(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(Store, "free_bytes", lambda store: need - 1)
     with pytest.raises(InputError, match=r"are free there and about .* or lower --k$"):
         check_room(store, **SIZES, shards=shards)
-
-
-def test_a_large_activation_sample_is_the_option_to_lower_and_no_larger_than_the_corpus(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shards, store = Shards(1_000, 100), Store(str(tmp_path))
-    assert needed_bytes(100, 1, 1, 10**12, shards) == needed_bytes(100, 1, 1, 1_000, shards)
-    monkeypatch.setattr(Store, "free_bytes", lambda store: 800_000)
-    with pytest.raises(InputError, match=r"or lower --activation-sample$"):
-        check_room(store, 100, 1, 1, 10**12, shards)
 
 
 def test_more_sentences_than_there_are_need_no_room() -> None:

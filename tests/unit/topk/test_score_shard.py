@@ -99,14 +99,6 @@ def test_a_shard_that_broke_off_is_done_again_by_the_same_worker() -> None:
     assert sum(read_moments(r.table).n for r in results) == N
 
 
-def test_rows_of_a_shard_are_refused_once_the_next_one_has_begun() -> None:
-    scorer = scorer_of(activations(4))
-    result = scorer.run((0, 20), batches(0, 20), np.zeros(0, np.int64))
-    run(scorer, 1)
-    with pytest.raises(RuntimeError, match="before the next shard"):
-        result.rows.table()
-
-
 @pytest.mark.parametrize("queued", [False, True])
 def test_rows_that_are_held_are_those_of_their_shard_whatever_comes_next(queued: bool, tmp_path: Path) -> None:
     values = activations(4)
@@ -196,13 +188,6 @@ def test_a_shard_without_a_finite_sentence_is_neutral(queued: bool) -> None:
     assert merged(results, "top") == brute(values, "top")
     moments = read_moments(results[0].table).merge(read_moments(results[1].table))
     np.testing.assert_array_equal(moments.min, values[20:40].min(0))
-
-
-def test_one_pole_alone_leaves_the_other_empty() -> None:
-    values = activations(50)
-    result = run(scorer_of(values, ("bottom",)), 0)
-    assert len(read_keys(result.table, "top")[0]) == 0
-    assert len(read_keys(result.table, "bottom")[0]) == K * sum(WIDTHS)
 
 
 def test_negating_keeps_lists_and_leaves_no_minus_zero() -> None:

@@ -3,7 +3,6 @@
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -19,18 +18,6 @@ from ops.topk.shared_bounds import BoundPublisher, BoundReader, CorpusBounds, is
 
 NEURONS, BINS, K = 3, 8, 5
 PATH = "partial/bound.parquet"
-
-
-def test_every_one_of_the_first_shards_brings_new_bounds_and_then_one_in_twenty() -> None:
-    posted, due = 0, []
-    for counted in range(1, 821):
-        if is_due(counted, posted):
-            posted = counted
-            due.append(counted)
-    assert due[:20] == list(range(1, 21))
-    assert due[-1] > 780
-    assert max(b / a for a, b in pairwise(due[20:])) < 1.1
-    assert len(due) < 100
 
 
 @pytest.fixture

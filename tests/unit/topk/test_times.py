@@ -1,7 +1,3 @@
-import time
-
-import pytest
-
 from ops.topk.times import Times
 
 
@@ -24,22 +20,3 @@ def test_a_worker_that_is_loading_is_starting_up_while_another_scores() -> None:
     times.begun = 100.0
     times.count([row(112.0, 115.0, "b"), row(110.0, 113.0), row(113.0, 116.0), row(115.0, 118.0, "b")])
     assert (times.result()["start_up"], times.result()["score"]) == (11.0, 7.0)
-
-
-def test_a_second_round_adds_to_scoring_alone() -> None:
-    times = Times()
-    times.begun = 0.0
-    times.count([row(2.0, 6.0)])
-    times.count([row(9.0, 10.0)])
-    times.count([])
-    assert times.result()["start_up"] == 2.0
-    assert times.result()["score"] == 5.0
-
-
-def test_a_part_takes_what_was_spent_inside(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = iter([0.0, 5.0, 7.5])
-    monkeypatch.setattr(time, "time", lambda: next(clock))
-    times = Times()
-    with times.of("merge"):
-        pass
-    assert times.result()["merge"] == 2.5

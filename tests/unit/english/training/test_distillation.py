@@ -23,11 +23,6 @@ def scores(network):
         return torch.cat(network(batch()), 1)
 
 
-def test_with_all_units_the_network_is_the_teacher():
-    teacher = small.network()
-    assert torch.allclose(scores(narrowed(teacher, SIZES, [batch()])), scores(teacher), atol=0.02)
-
-
 def test_units_that_nothing_reads_are_left_out_first():
     teacher = small.network()
     idle = torch.tensor([1, 5, 8 + 0, 8 + 6])

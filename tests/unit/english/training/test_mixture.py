@@ -28,27 +28,7 @@ def test_a_pass_reads_the_whole_and_a_draw():
     assert mixture().words() == 7 + 15 * 3 // 4 + 4
 
 
-def test_words_of_capped_files_count_a_quarter():
-    counts = mixture().counts()
-    assert counts["dog"] == 1 + 1 + 0.25
-    assert counts["cat"] == 0.25
-
-
 def test_own_trees_keep_the_words_and_their_tags():
     for gold, found in zip(TAGGED, own_trees(small.network(), TAGGED, small.batcher()), strict=True):
         assert (found.words, found.tags) == (gold.words, gold.tags)
         assert [(leaf.word, leaf.label) for leaf in leaves(found.tree)] == list(zip(gold.words, gold.tags, strict=True))
-
-
-def test_parsed_sentences_come_in_their_share():
-    for share, expected in ((0.0, False), (1.0, True)):
-        drawing = mixture(own=share)
-        drawing.parse(small.network(), small.batcher())
-        assert [s.tree is not None for s in drawing.draw(Random(0))[-2:]] == [expected] * 2
-
-
-def test_variation_changes_whole_files_alone():
-    drawn = mixture(variation=1.0).draw(Random(0))
-    capped = {tuple(sentence.words) for sentence in small.sentences()}
-    assert all(tuple(sentence.words) in capped for sentence in drawn[2:5])
-    assert not any(tuple(sentence.words) in capped for sentence in drawn[:2])

@@ -21,17 +21,9 @@ NUMPY = """
     -------
     This is what comes out of it.
 
-    See Also
-    --------
-    mean : This is the mean of the array.
-
     Notes
     -----
     This is a note about the method.
-
-    References
-    ----------
-    .. [1] This is a book about sums.
 
     Examples
     --------
@@ -53,9 +45,6 @@ GOOGLE = """Loads the rows of a table.
 
             It has a second paragraph here.
 
-    Returns:
-        This is the table that was read.
-
     Raises: ValueError: This is raised if the file is empty.
 
     Example::
@@ -70,15 +59,10 @@ REST = """Sends a message to the server.
     :param name: This is the name of the server
         that gets the message.
     :type name: str
-    :returns: This is the answer of the server.
-    :raises ValueError: If this is not a name.
     @param other: This is in the style of Epytext.
 
     .. note:: This is a note of the server.
        It goes on in the next line.
-
-    .. versionadded:: 3.1
-       This is the version that added it.
 
     .. code-block:: python
 
