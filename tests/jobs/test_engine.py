@@ -65,7 +65,7 @@ class Reader:
         return {"n": item["n"]}
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_the_driver_hears_of_sentences_before_their_item_is_done(
     shared_ray: None, tmp_path: Path, workers: int
 ) -> None:
@@ -153,6 +153,7 @@ class Mortal:
         return {"n": item["n"], "prepared": prepared, "pid": os.getpid()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("actors", "prepare"), [(False, None), (True, None), (True, tripled)])
 def test_a_worker_that_dies_is_replaced_and_its_items_are_done_again(
     shared_ray: None, tmp_path: Path, actors: bool, prepare: Callable[[dict[str, Any]], int] | None
@@ -166,6 +167,7 @@ def test_a_worker_that_dies_is_replaced_and_its_items_are_done_again(
     assert not dead & {f["pid"] for f in found if f["n"] == 2}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("actors", [False, True])
 def test_work_that_kills_every_worker_is_given_up(shared_ray: None, tmp_path: Path, actors: bool) -> None:
     args = {"folder": str(tmp_path), "deaths": 9}
@@ -187,6 +189,7 @@ class OnBrokenGpu(Mortal):
         return super().__call__(item, prepared)
 
 
+@pytest.mark.slow
 def test_a_gpu_that_fails_is_a_worker_that_dies(shared_ray: None, tmp_path: Path) -> None:
     args = {"folder": str(tmp_path), "deaths": 0}
     found = list(fan_out([{"n": n} for n in range(4)], OnBrokenGpu, args, name="test", workers=2, cpus=0.5))

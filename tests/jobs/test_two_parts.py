@@ -202,6 +202,7 @@ class OnePart:
         return item
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("actors")
 @pytest.mark.parametrize("part", ["first", "last"])
 def test_items_of_an_actor_that_dies_are_done_again(shared_ray: None, tmp_path: Path, part: str) -> None:
@@ -211,6 +212,7 @@ def test_items_of_an_actor_that_dies_are_done_again(shared_ray: None, tmp_path: 
     assert len(list(tmp_path.iterdir())) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("actors")
 @pytest.mark.parametrize("part", ["first", "last"])
 def test_an_item_that_ends_every_actor_is_named_and_no_other(shared_ray: None, tmp_path: Path, part: str) -> None:

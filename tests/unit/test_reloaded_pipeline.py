@@ -2,6 +2,7 @@ import gc
 import weakref
 from typing import Any
 
+import pytest
 import spacy
 
 from ops.reloaded_pipeline import ReloadedPipeline
@@ -26,6 +27,7 @@ def test_a_pipeline_that_has_met_many_new_strings_is_replaced_and_freed() -> Non
     assert [pipeline() is not None for pipeline in loaded] == [False] * (len(loaded) - 1) + [True]
 
 
+@pytest.mark.slow
 def test_what_annotates_sentences_stays_bounded_with_the_same_annotations() -> None:
     annotator = Annotator("english", most_new=10)
     size = len(annotator.pipeline.vocab.strings)

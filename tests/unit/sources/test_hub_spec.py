@@ -92,6 +92,7 @@ hub_spec.PAUSE_S = 0
 """
 
 
+@pytest.mark.slow
 def test_broken_connections_are_made_again_while_a_dataset_is_opened(
     hub: tuple[dict[str, str], Path, list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -86,6 +86,7 @@ def test_a_living_job_is_named_and_a_dead_one_is_taken_over(store: Store, tmp_pa
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_of_many_jobs_at_once_one_holds_the_run(tmp_path: Path) -> None:
     with ExitStack() as stack:
         processes = [stack.enter_context(start(tmp_path, 4)) for _ in range(6)]
