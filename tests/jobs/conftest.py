@@ -64,19 +64,20 @@ def _faults_on_ray(request: pytest.FixtureRequest) -> None:
 
 
 @pytest.fixture
-def run_with(finished: Path, request: pytest.FixtureRequest) -> Callable[..., Path]:
+def run_with(request: pytest.FixtureRequest) -> Callable[..., Path]:
     """Find a finished run that holds some tables: that of the fixture `NAME_run` for those of a side job."""
 
     def find(*tables: str) -> Path:
-        if "meaning/translations" in tables:
-            run: Path = request.getfixturevalue("translations_run")
-            return run
         jobs = [table.partition("/")[0] for table in tables if "/" in table]
-        if not EXPLAINED.isdisjoint(tables) and "audit" not in jobs:
-            jobs = ["explain"]
-        if not jobs and {"scores", "chance", "token_activations", "peaks"}.isdisjoint(tables):
-            return finished
-        runs: tuple[Path, Path] = request.getfixturevalue(f"{jobs[0] if jobs else 'small'}_run")
-        return runs[0]
+        if "meaning/translations" in tables:
+            name = "translations_run"
+        elif not EXPLAINED.isdisjoint(tables) and "audit" not in jobs:
+            name = "explain_run"
+        elif not jobs and {"scores", "chance", "token_activations", "peaks"}.isdisjoint(tables):
+            name = "finished"
+        else:
+            name = f"{jobs[0] if jobs else 'small'}_run"
+        run: Path | tuple[Path, Path] = request.getfixturevalue(name)
+        return run if isinstance(run, Path) else run[0]
 
     return find

@@ -176,6 +176,7 @@ def test_of_a_finished_run_nothing_is_left_and_redo_drops_what_follows(
     assert "annotate 130 of 130 sentences in 4 of 4 shards" in annotated
 
 
+@pytest.mark.slow
 def test_side_jobs_tell_what_is_missing_and_what_is_done(
     look: Callable[..., str], do: Callable[..., None], engine: InProcess
 ) -> None:

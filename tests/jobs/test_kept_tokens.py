@@ -120,7 +120,12 @@ def test_a_shard_s_file_holds_what_the_tokenizer_says(runs: Runs, model: str) ->
 
 @pytest.mark.parametrize(
     ("jobs", "others"),
-    [([do_topk, do_diversity], 0), ([do_mixing], 0), ([do_positions], 0), ([do_hashing], 0)],
+    [
+        ([do_topk, do_diversity], 0),
+        ([do_mixing], 0),
+        pytest.param([do_positions], 0, marks=pytest.mark.slow),
+        pytest.param([do_hashing], 0, marks=pytest.mark.slow),
+    ],
     ids=["topk and diversity", "mixing", "positions", "hashing"],
 )
 def test_every_pass_finds_the_same_without_them(

@@ -161,6 +161,7 @@ def test_a_local_file_that_cannot_be_read_to_its_end_leaves_no_object(
     assert store.files("") == []
 
 
+@pytest.mark.slow
 def test_an_out_that_is_not_reached_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     own = {"AWS_ENDPOINT_URL": "http://127.0.0.1:9", "AWS_DEFAULT_REGION": "us-east-1"}
     for name, value in {**own, "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}.items():

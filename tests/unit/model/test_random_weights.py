@@ -67,6 +67,7 @@ def same(one: torch.nn.Module, other: torch.nn.Module) -> bool:
     return first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)
 
 
+@pytest.mark.slow
 def test_a_seed_gives_the_same_weights_in_every_process(folders: dict[str, Path]) -> None:
     program = [sys.executable, "-c", SHOW_DIGESTS, *map(str, folders.values())]
     found = subprocess.run(program, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
