@@ -58,7 +58,7 @@ test-all: venv-test
 
 # One job of each frame, killed and resumed.
 test-kills: venv-test
-	$(BIN)/python -m pytest -m kills
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope -m kills
 
 test-faults: venv-test
 	$(BIN)/python -m pytest -m faults
