@@ -42,7 +42,7 @@ from jobs.mine.steps import (
     sentence_runs,
     unite_step,
 )
-from jobs.stage.files import commit_partial, read_notes, shard_file, write_partial
+from jobs.stage.outputs import commit_partial, read_notes, shard_file, write_partial
 from jobs.stage.runner import Step
 from jobs.stage.stages import CODES
 from jobs.topk.merge import RangeMerger, merge_step

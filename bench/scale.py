@@ -28,7 +28,7 @@ from bench.memory import MemoryWatch
 from bench.projection import Measured, project
 from bench.running import load
 from bench.texts import draw
-from jobs.stage.files import commit_partial, shard_file, write_partial
+from jobs.stage.outputs import commit_partial, shard_file, write_partial
 from jobs.topk.merge import RangeMerger
 from jobs.topk.score import PILOT_FILE
 from ops.corpus.corpus_tokens import block_batches

@@ -22,7 +22,7 @@ import pyarrow as pa
 import torch
 
 from bench.texts import draw
-from jobs.stage.files import read_notes, read_partial, shard_file
+from jobs.stage.outputs import read_notes, read_partial, shard_file
 from jobs.tokens.steps import RangeWriter, Selector, TokensArgs, TokenWorker
 from ops.model.activations import ScoreOptions, Scorer
 from ops.model.batches import length_batches, pad

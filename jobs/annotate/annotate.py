@@ -15,7 +15,7 @@ from jobs.annotate.job import AnnotateConfig
 from jobs.engine.item import Item
 from jobs.stage.dry_run import DryRun, Plan
 from jobs.stage.estimate import by_workers, corpus_sample, of_all, spread_seconds
-from jobs.stage.files import Output, read_partials, shard_file, table_part, write_partial
+from jobs.stage.outputs import Output, read_partials, shard_file, table_part, write_partial
 from jobs.stage.runner import Stage, Step
 from jobs.stage.stages import CODES, STAGES
 from ops.arrays import Arrays, UInt8s

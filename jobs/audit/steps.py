@@ -14,7 +14,7 @@ from jobs.audit.job import AuditConfig
 from jobs.engine.item import Item
 from jobs.mine.job import MINE_OPTIONS
 from jobs.stage.again import command
-from jobs.stage.files import Output, TablePart, notes_of, partial_file, read_partials, table_part, write_partial
+from jobs.stage.outputs import Output, TablePart, notes_of, partial_file, read_partials, table_part, write_partial
 from jobs.stage.run import Run
 from jobs.stage.runner import Stage, Step
 from jobs.stage.stages import CODES

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from jobs.stage.files import check_tables
+from jobs.stage.publish import check_tables
 from jobs.stage.record import RECORD, check_out
 from jobs.stage.run import RunReader
 from ops.errors import InputError, one_line

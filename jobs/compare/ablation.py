@@ -12,7 +12,7 @@ from jobs.compare.compared_run import ModelArgs, model_of, part_args, part_plan,
 from jobs.compare.job import CompareConfig
 from jobs.engine.item import Item
 from jobs.stage.dry_run import DryRun, Plan
-from jobs.stage.files import partial_file, read_partials, write_partial
+from jobs.stage.outputs import partial_file, read_partials, write_partial
 from jobs.stage.placement import choose_placement, run_scoring
 from jobs.stage.run import Run
 from jobs.stage.runner import Stage, Step

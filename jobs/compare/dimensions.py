@@ -7,7 +7,7 @@ from jobs.compare.compared_run import PartArgs, neurons_of, part_args, part_plan
 from jobs.compare.job import CompareConfig, figure_units
 from jobs.engine.item import Item
 from jobs.stage.dry_run import DryRun, Plan
-from jobs.stage.files import partial_file, read_partials, write_partial
+from jobs.stage.outputs import partial_file, read_partials, write_partial
 from jobs.stage.run import Run
 from jobs.stage.runner import Stage, Step
 from ops import sampling

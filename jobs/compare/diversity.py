@@ -13,7 +13,7 @@ from jobs.compare.job import CompareConfig
 from jobs.engine.item import Item
 from jobs.stage.corpus_pass import describe, kept_tokens
 from jobs.stage.dry_run import DryRun, Plan
-from jobs.stage.files import partial_file, read_partial, read_partials, shard_file, write_partial
+from jobs.stage.outputs import partial_file, read_partial, read_partials, shard_file, write_partial
 from jobs.stage.placement import choose_placement
 from jobs.stage.run import Run
 from jobs.stage.runner import Stage, Step

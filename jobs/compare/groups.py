@@ -7,7 +7,7 @@ from jobs.compare.compared_run import PartArgs, neurons_of, part_args, part_plan
 from jobs.compare.job import CompareConfig
 from jobs.engine.item import Item
 from jobs.stage.dry_run import DryRun, Plan
-from jobs.stage.files import TablePart, table_part
+from jobs.stage.outputs import TablePart, table_part
 from jobs.stage.run import Run
 from jobs.stage.runner import Stage, Step
 from ops.compare.group_figures import draw_groups

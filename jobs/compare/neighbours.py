@@ -10,7 +10,7 @@ from jobs.compare.job import CompareConfig
 from jobs.engine.item import Item
 from jobs.stage.dictionaries import is_of_dictionaries
 from jobs.stage.dry_run import DryRun, Plan
-from jobs.stage.files import TablePart, table_part
+from jobs.stage.outputs import TablePart, table_part
 from jobs.stage.run import Run
 from jobs.stage.runner import Stage, Step
 from jobs.stage.units import chosen_units

@@ -4,7 +4,7 @@ from typing import Any
 
 from jobs.compare.compared_run import title_of
 from jobs.stage.dictionaries import is_of_dictionaries
-from jobs.stage.files import check_tables
+from jobs.stage.publish import check_tables
 from jobs.stage.run import RunReader
 from ops.errors import InputError
 from ops.storage.fingerprint import differences

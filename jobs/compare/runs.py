@@ -13,7 +13,7 @@ from jobs.compare.other_run import check_same_options, open_other, title_of_othe
 from jobs.engine.item import Item
 from jobs.stage.again import command
 from jobs.stage.dry_run import DryRun, Plan
-from jobs.stage.files import Output, partial_file, read_partials, write_partial
+from jobs.stage.outputs import Output, partial_file, read_partials, write_partial
 from jobs.stage.run import Run, RunReader
 from jobs.stage.runner import Stage, Step
 from ops import sampling

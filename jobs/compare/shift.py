@@ -12,7 +12,7 @@ from jobs.compare.job import CompareConfig
 from jobs.engine.item import Item
 from jobs.stage.corpus_pass import describe
 from jobs.stage.dry_run import DryRun, Plan
-from jobs.stage.files import Output, partial_file, read_partial, read_partials, write_partial
+from jobs.stage.outputs import Output, partial_file, read_partial, read_partials, write_partial
 from jobs.stage.placement import choose_placement, run_scoring
 from jobs.stage.run import Run
 from jobs.stage.runner import Stage, Step

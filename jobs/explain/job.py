@@ -7,16 +7,12 @@ Writes explanations/, explanation_terms/, families/, examples/ and explain/contr
 tables (topk/, sentences/, activations/, patterns/ and profiles/) and the token table of the model.
 """
 
-from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from pydantic import Field
 
-from jobs.stage.command_line import Job, in_run
+from jobs.stage.command_line import Job
 from jobs.stage.options import StageConfig, UnitsConfig
-
-if TYPE_CHECKING:
-    from jobs.stage.run import Run
 
 
 class ExplainConfig(UnitsConfig):
@@ -44,31 +40,4 @@ class ExplainConfig(UnitsConfig):
 EXPLAIN_OPTIONS = tuple(ExplainConfig.model_fields.keys() - StageConfig.model_fields.keys())
 
 
-def do(config: ExplainConfig, record: "Run") -> None:
-    """Run the stage, or the missing part of it."""
-    from jobs.explain.plan import plan
-    from jobs.explain.steps import explain, find_tokens
-    from jobs.stage.copies import drop_copies
-    from jobs.stage.runner import StageSpec, run_stage
-    from jobs.stage.units import chosen_units
-
-    record.require("topk")
-    record.require_current("annotate")
-    record.require("mine")
-    config = config.model_copy(update={"units": chosen_units(config, record, "explained")})
-    facts = find_tokens(record)
-    resolved = config.model_dump(mode="json")
-    depends_on = {name: resolved[name] for name in (*EXPLAIN_OPTIONS, "seed")}
-    spec = StageSpec(
-        "explain",
-        depends_on,
-        partial(explain, config, facts),
-        partial(plan, config, facts),
-        ("explanations", "explanations"),
-    )
-    stage = run_stage(spec, config, record)
-    if stage is not None and not (config.dry_run or config.keep_partials):
-        drop_copies(stage)
-
-
-JOB = Job("explain", ExplainConfig, in_run(do), __doc__)
+JOB = Job("explain", ExplainConfig, "jobs.explain.steps:explain", __doc__)

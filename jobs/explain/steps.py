@@ -1,4 +1,4 @@
-"""The steps of `explain`: a pool of literals, the sentences with each literal, neuron families and neuron models."""
+"""The stage `explain`: a pool of literals, the sentences with each literal, neuron families and neuron models."""
 
 import sys
 from dataclasses import dataclass
@@ -9,22 +9,19 @@ import pyarrow as pa
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from jobs.engine.item import Item
-from jobs.explain.job import ExplainConfig
+from jobs.explain.job import EXPLAIN_OPTIONS, ExplainConfig
 from jobs.mine.job import MINE_OPTIONS
-from jobs.stage.files import (
-    Output,
-    TablePart,
-    notes_of,
-    partial_file,
-    read_partial,
-    read_partials,
-    table_part,
-    write_partial,
-)
+from jobs.stage.checks import recorded_model
+from jobs.stage.copies import drop_copies
+from jobs.stage.outputs import Noted, Output, notes_of, partial_file, read_partial, read_partials, whole_table
+from jobs.stage.ranges import neuron_ranges, range_part, sentence_blocks, table_ranges
 from jobs.stage.run import Run
-from jobs.stage.runner import Stage, Step
+from jobs.stage.runner import Made, Stage, Step, Steps, begin_stage
+from jobs.stage.scored import Scored, StageArgs
 from jobs.stage.stages import CODES
+from jobs.stage.units import chosen_units
 from ops.compare.activation_vectors import neuron_vectors, sampled_sentences
+from ops.explain.control_figure import draw_controls
 from ops.explain.controlled_units import CARDED, Controls
 from ops.explain.explained_neurons import (
     ExplainedNeurons,
@@ -43,49 +40,67 @@ from ops.mine.mining import Mining
 from ops.model.facts import ModelFacts
 from ops.sentences.hubs import most_wins
 from ops.sentences.local_copy import open_sentences
-from ops.shards import spans
 from ops.storage.store import Store
 from ops.storage.tables import part_name
-from ops.topk.neurons import Neurons, parts, read_neurons, set_number
+from ops.topk.neurons import set_number
 from ops.topk.silent import read_silent
 
-RUN = 10_000  # number of sentences in which one item finds literals
-WINNERS_PER_RANGE, NEURONS_PER_RANGE = 160_000, (16, 64)
+SENTENCES_PER_BLOCK = 10_000  # number of sentences in which one item finds literals
 # Up to this number of neurons, and of winners of all neurons, lists and families take less time than the start of
 # workers.
 FEW_NEURONS, FEW_WINNERS = 4_000, 1_000_000
+TERMS_EACH, EXAMPLES_EACH = 8, 25  # rows of a neuron and pole, for --dry-run
 
 POOL = partial_file("explain", "pool")
 HUBS = partial_file("explain", "hubs")
-CONTROLS = table_part("explain/controls", 0, "controls")
-FAMILIES = table_part("families", 0, "families")
-EXPLANATIONS = table_part("explanations", 0, "explanations")
-LITERALS = table_part("explain/literals", 0, "literals")
+CONTROLS = whole_table("explain/controls")
+FAMILIES = whole_table("families")
+EXPLANATIONS = whole_table("explanations")
+LITERALS = whole_table("explain/literals")
 
 
-@dataclass(frozen=True)
-class ExplainArgs:
+def explain(config: ExplainConfig, run: Run) -> None:
+    """Run the stage, or the missing part of it."""
+    run.require("topk")
+    run.require_current("annotate")
+    run.require("mine")
+    config = config.model_copy(update={"units": chosen_units(config, run, "explained")})
+    # The model's token table is used to make the topics.
+    facts = recorded_model(run.require("topk"))
+    resolved = config.model_dump(mode="json")
+    depends_on = {name: resolved[name] for name in (*EXPLAIN_OPTIONS, "seed")}
+    stage = begin_stage("explain", config, run, depends_on, counted=("explanations", "explanations"))
+    if stage is None:
+        return
+    scored = Scored.of(run)
+    sets = scored.sets
+    rows = {
+        "explanations": sets, "explanation_terms": sets * TERMS_EACH, "families": len(scored.neurons),
+        "examples": sets * EXAMPLES_EACH,
+    }  # fmt: skip
+    stage.complete(explain_steps(config, facts, stage, scored), rows, {"explanations": sets})
+    if not (config.dry_run or config.keep_partials):
+        drop_copies(stage)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplainArgs(StageArgs):
     """The arguments of every worker.
 
     Attributes:
-        store, fingerprint: the run's folder, and the fingerprint of this stage.
         sentences: the fingerprint of the annotate stage, which identifies a machine's copy of the sentences.
-        neurons: the neurons of the run.
         units: the neurons to explain; empty for all.
         scored: the number of scored sentences of the corpus, N.
         mine: the options with which patterns were mined.
         facts: the model, for its token table.
         k, poles: the number of winners per neuron and pole, and the number of poles.
-        literals, card_literals, controls, seed: the options of these names.
+        literals, card_literals, controls: the options of these names.
         rotates: whether a random rotation of each layer is one of the controls. It is not if units are features, since
             rotated features would not be a basis of the layer.
         carded: the number of units per layer, and of axes, whose score cards are controls.
     """
 
-    store: Store
-    fingerprint: str
     sentences: str
-    neurons: Neurons
     units: tuple[str, ...]
     scored: int
     mine: dict[str, Any]
@@ -95,7 +110,6 @@ class ExplainArgs:
     literals: int
     card_literals: int
     controls: bool
-    seed: int
     rotates: bool = True
     carded: int = CARDED
 
@@ -105,59 +119,39 @@ class ExplainArgs:
         return Mining(sentences, self.neurons, {**self.mine, "word_case": "lower"}, self.seed, draws)
 
 
-def find_tokens(record: Run) -> ModelFacts:
-    """Return the facts of the run's model, whose token table is used to make the topics.
-
-    Raises:
-        InputError: the model is not found.
-    """
-    from jobs.stage.checks import recorded_model
-
-    return recorded_model(record.require("topk"))
-
-
-def explain_args(config: ExplainConfig, facts: ModelFacts, stage: Stage, neurons: Neurons) -> ExplainArgs:
-    """Return the arguments of the workers."""
-    record = stage.record
-    topk, mine = record.require("topk"), record.require("mine")["config"]
-    return ExplainArgs(
-        stage.store, stage.fingerprint, record.require("annotate")["fingerprint"], neurons, config.units,
-        topk["counts"]["scored"],
-        {name: mine[name] for name in MINE_OPTIONS} | {"no_scores": False}, facts,
-        min(topk["identity"]["k"], topk["counts"]["scored"]), 2 if topk["identity"]["poles"] == "both" else 1,
-        config.literals, config.card_literals,
-        not config.no_controls, config.seed, "dictionaries" not in topk["identity"],
+def explain_steps(config: ExplainConfig, facts: ModelFacts, stage: Stage, scored: Scored) -> Steps:
+    """Yield the steps, draw the controls and return the counts."""
+    annotate, mine = stage.run.require("annotate"), stage.run.require("mine")["config"]
+    args = ExplainArgs(
+        store=stage.store, neurons=scored.neurons, seed=config.seed, sentences=annotate["fingerprint"],
+        units=config.units, scored=scored.sentences,
+        mine={name: mine[name] for name in MINE_OPTIONS} | {"no_scores": False}, facts=facts, k=scored.k,
+        poles=scored.poles, literals=config.literals, card_literals=config.card_literals,
+        controls=not config.no_controls, rotates=not scored.of_features,
     )  # fmt: skip
-
-
-def explain(config: ExplainConfig, facts: ModelFacts, stage: Stage) -> dict[str, Any]:
-    """Do the missing items of all steps, and return the counts."""
-    neurons = read_neurons(stage.store)
-    args = explain_args(config, facts, stage, neurons)
     if 2 * args.k > args.scored:
-        print(
-            f"explain: K = {args.k:,} is more than half of the corpus's {args.scored:,} sentences, so winners "
-            "cannot differ from the rest; scores are null",
-            file=sys.stderr,
+        _say(
+            f"K = {args.k:,} is more than half of the corpus's {args.scored:,} sentences, so winners "
+            "cannot differ from the rest; scores are null"
         )
-    sampled = len(sampled_sentences(stage.store))
-    if not sampled:
-        print("explain: no activation sample (--activation-sample 0), so range models are skipped", file=sys.stderr)
-    for step in explain_steps(args, sampled, stage.record.require("annotate")["counts"]["sentences"]):
-        stage.do(step)
+    if not scored.sampled:
+        _say("no activation sample (--activation-sample 0), so range models are skipped")
+    yield steps_of(args, scored.sampled, annotate["counts"]["sentences"])
     with stage.store.parquet(EXPLANATIONS.path) as file:
         verdicts = file.read(columns=["verdict"])["verdict"].to_pylist()
     counts = {name: verdicts.count(name) for name in ("explained", "nuisance", "none", "weak")}
     figures: list[str] = []
-    if sampled and args.controls:
+    if scored.sampled and args.controls:
         # The plots are drawn here, so that no worker has to import Matplotlib.
-        from ops.explain.control_figure import draw_controls
-
         figures = draw_controls(stage.store, read_partial(stage.store, CONTROLS))
     return {"explanations": len(verdicts), **counts, "figures": figures}
 
 
-def explain_steps(args: ExplainArgs, sampled: int, sentences: int) -> list[Step]:
+def _say(text: str) -> None:
+    print(f"explain: {text}", file=sys.stderr)
+
+
+def steps_of(args: ExplainArgs, sampled: int, sentences: int) -> list[Step]:
     """Return the steps in the order in which they must be done.
 
     Args:
@@ -166,50 +160,55 @@ def explain_steps(args: ExplainArgs, sampled: int, sentences: int) -> list[Step]
         sentences: the number of annotated sentences.
     """
     given = {"args": args}
-    listed = [{"part": part} for part in range(len(args.store.table_files("patterns")))]
-    runs = [{"run": i, "first": first, "stop": stop} for i, (first, stop) in enumerate(spans(sentences, RUN))]
-    every = [{"part": part, "first": first, "stop": stop} for part, first, stop in parts(len(args.neurons))]
-    blocks = every if sampled else []
-    ranges = neuron_ranges(len(args.units) or len(args.neurons), args.k)
-    known = given | {"runs": runs, "blocks": blocks}
+    listed = [{"range": part} for part in range(len(args.store.table_files("patterns")))]
+    blocks = sentence_blocks(sentences, SENTENCES_PER_BLOCK)
+    pairs = table_ranges(len(args.neurons)) if sampled else []
+    chosen = len(args.units) or len(args.neurons)
+    ranges = neuron_ranges(chosen, args.k)
     ranged = "ranges of neurons"
     neurons = len(args.neurons)
     few = neurons <= FEW_NEURONS and neurons * args.poles * args.k <= FEW_WINNERS
     return [
-        Step("explain: lists", listed, lambda item: [listed_file(item)], ListCounter, given, ranged, here=few),
-        Step("explain: pool", [{}], lambda _: [HUBS, POOL], PoolMaker, given | {"listed": listed}),
-        Step("explain: literals", runs, lambda item: [run_file(item)], LiteralFinder, given, "runs of sentences"),
         Step(
-            "explain: families", blocks, lambda item: [pairs_file(item)], PairFinder, given, ranged, here=few,
-            workers=1 if few else None,
+            name="explain: lists", items=listed, outputs=lambda item: [listed_file(item)], worker=count_lists,
+            args={"store": args.store}, unit=ranged, here=few,
         ),
-        Step("explain: neurons", ranges, range_outputs, RangeWorker, known, ranged),
         Step(
-            "explain: tables", [{}], lambda _: [CONTROLS, FAMILIES, LITERALS, EXPLANATIONS], TableWriter,
-            given | {"ranges": ranges, "blocks": blocks}, here=True,
+            name="explain: pool", items=[{}], outputs=lambda _: [HUBS, POOL], worker=make_pools,
+            args=given | {"listed": listed},
+        ),
+        Step(
+            name="explain: literals", items=blocks, outputs=lambda item: [literals_file(item)], worker=LiteralFinder,
+            args=given, unit="blocks of sentences",
+        ),
+        Step(
+            name="explain: families", items=pairs, outputs=lambda item: [pairs_file(item)], worker=PairFinder,
+            args=given, unit=ranged, here=few, workers=1 if few else None,
+        ),
+        Step(
+            name="explain: neurons", items=ranges, outputs=range_outputs, worker=RangeExplainer,
+            args=given | {"blocks": blocks, "pairs": pairs}, unit=ranged, amount=chosen * args.poles,
+        ),
+        Step(
+            name="explain: tables", items=[{}], outputs=lambda _: [CONTROLS, FAMILIES, LITERALS, EXPLANATIONS],
+            worker=make_tables, args=given | {"ranges": ranges, "pairs": pairs}, here=True,
         ),
     ]  # fmt: skip
 
 
-def neuron_ranges(neurons: int, k: int) -> list[Item]:
-    """Return the ranges of the neurons as items; ranges are shorter if each neuron has many winners."""
-    size = min(max(WINNERS_PER_RANGE // max(k, 1), NEURONS_PER_RANGE[0]), NEURONS_PER_RANGE[1])
-    return [{"range": i, "first": first, "stop": stop} for i, (first, stop) in enumerate(spans(neurons, size))]
-
-
 def listed_file(item: Item) -> Output:
     """Return the file of the counts of one part of patterns/ and profiles/."""
-    return partial_file("explain", "listed", item["part"])
+    return partial_file("explain", "listed", item["range"])
 
 
-def run_file(item: Item) -> Output:
+def literals_file(item: Item) -> Output:
     """Return the file of the literals in a block of sentences."""
-    return partial_file("explain", "literals", item["run"])
+    return partial_file("explain", "literals", item["block"])
 
 
 def pairs_file(item: Item) -> Output:
     """Return the file of the pairs of correlated neurons whose first neuron is in a range."""
-    return partial_file("explain", "pairs", item["part"])
+    return partial_file("explain", "pairs", item["range"])
 
 
 def values_file(item: Item) -> Output:
@@ -222,136 +221,93 @@ def explained_file(item: Item) -> Output:
     return partial_file("explain", "explained", item["range"])
 
 
-def range_part(table: str, item: Item) -> TablePart:
-    """Return the part of a table for a range of neurons."""
-    return table_part(table, item["range"], f"neurons-{item['first']}-{item['stop']}")
-
-
 def range_outputs(item: Item) -> list[Output]:
     """Return all files that are written for a range of neurons."""
-    return [
-        range_part("examples", item), range_part("explanation_terms", item), values_file(item), explained_file(item)
-    ]  # fmt: skip
+    tables = [range_part(table, item) for table in ("examples", "explanation_terms")]
+    return [*tables, values_file(item), explained_file(item)]
 
 
-def read_pairs(store: Store, blocks: list[Item]) -> Pairs:
+def read_pairs(store: Store, ranges: list[Item]) -> Pairs:
     """Return all pairs of correlated neurons."""
-    tables = read_partials(store, [pairs_file(item) for item in blocks])
+    tables = read_partials(store, [pairs_file(item) for item in ranges])
     return Pairs.joined([Pairs(*(table[name].to_numpy() for name in table.column_names)) for table in tables])
 
 
-class ListCounter:
-    """Counts, for parts of the tables, how often neurons list each pattern and mark."""
-
-    def __init__(self, args: ExplainArgs) -> None:
-        self.args = args
-
-    def __call__(self, item: Item, prepared: Any) -> Item:
-        """Count the patterns and marks of one part."""
-        store, part = self.args.store, item["part"]
-        tables = []
-        for table, columns in (("patterns", PATTERN_COLUMNS), ("profiles", PROFILE_COLUMNS)):
-            with store.parquet(part_name(table, part)) as file:
-                tables.append(file.read(columns=columns))
-        found = count_listed(*tables)
-        write_partial(store, listed_file(item), found, self.args.fingerprint)
-        return {"part": part}
+def count_lists(item: Item, store: Store) -> Made:
+    """Count, for one part of the tables, how often neurons list each pattern and mark."""
+    tables = []
+    for table, columns in (("patterns", PATTERN_COLUMNS), ("profiles", PROFILE_COLUMNS)):
+        with store.parquet(part_name(table, item["range"])) as file:
+            tables.append(file.read(columns=columns))
+    return {listed_file(item): count_listed(*tables)}
 
 
-class PoolMaker:
-    """Makes the pool of literals, and finds the sentences that win for nearly all neurons."""
-
-    def __init__(self, args: ExplainArgs, listed: list[Item]) -> None:
-        self.args, self.listed = args, listed
-
-    def __call__(self, item: Item, prepared: Any) -> Item:
-        """Commit the pool of literals, and the hubs: the sentences that win for nearly all neurons."""
-        args, store = self.args, self.args.store
-        mining = args.mining()
-        sets = set_number(len(args.neurons), 0)
-        most = most_wins(args.k, args.scored, len(args.neurons) * args.poles)
-        wins = np.asarray(mining.sentences.wins)
-        found = Hubs.find(wins, read_sets(store, args.neurons, mining.sentences), sets, most)
-        write_partial(store, HUBS, hubs_table(found), args.fingerprint)
-        listed = read_partials(store, [listed_file(each) for each in self.listed])
-        pool = make_pool(listed, mining, args.facts, args.seed)
-        write_partial(store, POOL, pool, args.fingerprint)
-        return {"literals": pool.num_rows}
+def make_pools(item: Item, args: ExplainArgs, listed: list[Item]) -> Made:
+    """Make the pool of literals, and find the hubs: the sentences that win for nearly all neurons."""
+    mining = args.mining()
+    sets = set_number(len(args.neurons), 0)
+    most = most_wins(args.k, args.scored, len(args.neurons) * args.poles)
+    winners = read_sets(args.store, args.neurons, mining.sentences)
+    hubs = Hubs.find(np.asarray(mining.sentences.wins), winners, sets, most)
+    counts = read_partials(args.store, [listed_file(part) for part in listed])
+    return {HUBS: hubs_table(hubs), POOL: make_pool(counts, mining, args.facts, args.seed)}
 
 
 class LiteralFinder:
     """Finds the literals in blocks of the sentences with which all neurons are compared."""
 
     def __init__(self, args: ExplainArgs) -> None:
-        self.args, self.mining = args, args.mining()
-        self.literals = Literals(read_partial(args.store, POOL), self.mining.text, self.mining.kinds)
-        self.known = known_rows(self.mining.sentences, sampled_sentences(args.store))
+        mining = args.mining()
+        self.literals = Literals(read_partial(args.store, POOL), mining.text, mining.kinds)
+        self.known = known_rows(mining.sentences, sampled_sentences(args.store))
 
-    def __call__(self, item: Item, prepared: Any) -> Item:
-        """Find and commit the literals of one block."""
+    def __call__(self, item: Item) -> Made:
+        """Find the literals of one block."""
         rows = self.known[slice(*np.searchsorted(self.known, [item["first"], item["stop"]]))]
-        found = to_table(self.literals.find(rows))
-        write_partial(self.args.store, run_file(item), found, self.args.fingerprint, {"sentences": len(rows)})
-        return {"sentences": len(rows)}
+        return {literals_file(item): Noted(to_table(self.literals.find(rows)), {"sentences": len(rows)})}
 
 
 class PairFinder:
     """Finds the neurons whose activations correlate with the activations of the neurons of a range."""
 
     def __init__(self, args: ExplainArgs) -> None:
-        self.args = args
         self.vectors = neuron_vectors(args.store, args.neurons)
 
-    def __call__(self, item: Item, prepared: Any) -> Item:
-        """Find and commit the pairs of one range."""
+    def __call__(self, item: Item) -> Made:
+        """Find the pairs of one range."""
         with threadpool_limits(1):
             pairs = vector_pairs(self.vectors, item["first"], item["stop"])
-        write_partial(self.args.store, pairs_file(item), pa.table(vars(pairs)), self.args.fingerprint)
-        return {"part": item["part"]}
+        return {pairs_file(item): pa.table(vars(pairs))}
 
 
-class RangeWorker:
+class RangeExplainer:
     """Explains ranges of neurons."""
 
-    def __init__(self, args: ExplainArgs, runs: list[Item], blocks: list[Item]) -> None:
-        self.args, self.chosen, store = args, args.neurons.named(args.units), args.store
+    def __init__(self, args: ExplainArgs, blocks: list[Item], pairs: list[Item]) -> None:
+        self.chosen, store = args.neurons.named(args.units), args.store
         measured = self.chosen[~read_silent(store, args.neurons)[self.chosen]]
-        runs_found = (
+        literals = (
             (from_table(table), notes_of(table)["sentences"])
-            for table in read_partials(store, [run_file(item) for item in runs])
+            for table in read_partials(store, [literals_file(item) for item in blocks])
         )
         self.neurons = ExplainedNeurons(
-            store, args.mining(draws=True), read_partial(store, POOL), runs_found, read_hubs(read_partial(store, HUBS)),
-            read_pairs(store, blocks), args.scored, args.seed, args.literals, args.card_literals,
+            store, args.mining(draws=True), read_partial(store, POOL), literals, read_hubs(read_partial(store, HUBS)),
+            read_pairs(store, pairs), args.scored, args.seed, args.literals, args.card_literals,
             Controls.drawn(args.controls, args.neurons, measured, args.carded, args.seed), args.rotates,
         )  # fmt: skip
 
-    def __call__(self, item: Item, prepared: Any) -> Item:
-        """Explain one range and commit its tables."""
-        args, store = self.args, self.args.store
+    def __call__(self, item: Item) -> Made:
+        """Explain one range."""
         with threadpool_limits(1):
-            found = self.neurons.explain(self.chosen[item["first"] : item["stop"]])
-        for table in ("examples", "explanation_terms"):
-            range_part(table, item).write(store, [found[table]], args.fingerprint)
-        write_partial(store, values_file(item), found["values"], args.fingerprint)
-        write_partial(store, explained_file(item), found["explanations"], args.fingerprint)
-        return {"range": item["range"]}
+            tables = self.neurons.explain(self.chosen[item["first"] : item["stop"]])
+        made: Made = {range_part(table, item): tables[table] for table in ("examples", "explanation_terms")}
+        return {**made, values_file(item): tables["values"], explained_file(item): tables["explanations"]}
 
 
-class TableWriter:
-    """Groups the neurons into families, and writes the tables that need all neurons."""
-
-    def __init__(self, args: ExplainArgs, ranges: list[Item], blocks: list[Item]) -> None:
-        self.args, self.ranges, self.blocks = args, ranges, blocks
-
-    def __call__(self, item: Item, prepared: Any) -> Item:
-        """Write the tables."""
-        args, store = self.args, self.args.store
-        values = pa.concat_tables(read_partials(store, [values_file(each) for each in self.ranges]))
-        CONTROLS.write(store, [all_controls(values)], args.fingerprint)
-        rows = pa.concat_tables(read_partials(store, [explained_file(each) for each in self.ranges]))
-        rows, members = with_families(rows, args.neurons, read_pairs(store, self.blocks))
-        FAMILIES.write(store, [members], args.fingerprint)
-        LITERALS.write(store, [read_partial(store, POOL)], args.fingerprint)
-        EXPLANATIONS.write(store, [rows], args.fingerprint)
-        return {"explanations": rows.num_rows}
+def make_tables(item: Item, args: ExplainArgs, ranges: list[Item], pairs: list[Item]) -> Made:
+    """Group the neurons into families, and make the tables that need all neurons."""
+    values = pa.concat_tables(read_partials(args.store, [values_file(each) for each in ranges]))
+    rows = pa.concat_tables(read_partials(args.store, [explained_file(each) for each in ranges]))
+    rows, members = with_families(rows, args.neurons, read_pairs(args.store, pairs))
+    literals = read_partial(args.store, POOL)
+    return {CONTROLS: all_controls(values), FAMILIES: members, LITERALS: literals, EXPLANATIONS: rows}

@@ -5,7 +5,7 @@ from typing import Any
 
 from jobs.engine.item import Item
 from jobs.finetune.job import FinetuneConfig
-from jobs.stage.files import Output, write_partial
+from jobs.stage.outputs import Output, write_partial
 from jobs.stage.run import Run
 from jobs.stage.runner import Step
 from jobs.stage.stages import STAGES

@@ -16,7 +16,7 @@ from jobs.finetune.job import FinetuneConfig
 from jobs.stage.corpus_pass import describe
 from jobs.stage.dry_run import DryRun, Plan
 from jobs.stage.estimate import by_workers, of_all
-from jobs.stage.files import Output, partial_file, read_partial, read_partials, write_partial
+from jobs.stage.outputs import Output, partial_file, read_partial, read_partials, write_partial
 from jobs.stage.runner import Stage, StageSpec, Step
 from jobs.stage.stages import STAGES
 from ops.errors import counted

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from jobs.engine.item import Item
 from jobs.ingest.read import piece_file
-from jobs.stage.files import Output, partial_file, write_partial
+from jobs.stage.outputs import Output, partial_file, write_partial
 from jobs.stage.runner import Step
 from ops.arrays import Arrays, Int64s
 from ops.corpus.exact_duplicates import earlier_sentences, first_copies, hash_range

@@ -9,7 +9,7 @@ import pyarrow as pa
 from jobs.engine.item import Item
 from jobs.ingest.deduplicate import NEAR_DUPLICATES, open_first_copies
 from jobs.ingest.read import piece_file
-from jobs.stage.files import Output, partial_file, read_partial, read_partials, write_partial
+from jobs.stage.outputs import Output, partial_file, read_partial, read_partials, write_partial
 from jobs.stage.runner import Step
 from ops.arrays import Int64s
 from ops.corpus.exact_duplicates import hash_range

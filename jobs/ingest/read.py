@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from jobs.engine.item import Item
-from jobs.stage.files import Output
+from jobs.stage.outputs import Output
 from jobs.stage.runner import Step
 from jobs.stage.stages import STAGES
 from ops.corpus.exact_duplicates import DOCUMENT_HASHES, TEXT_HASHES

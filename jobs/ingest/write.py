@@ -11,7 +11,7 @@ import pyarrow as pa
 from jobs.engine.item import Item
 from jobs.ingest.deduplicate import distinct_file, open_first_copies
 from jobs.ingest.read import piece_file
-from jobs.stage.files import Output, TablePart, table_part, write_partial
+from jobs.stage.outputs import Output, TablePart, table_part, write_partial
 from jobs.stage.runner import Step
 from jobs.stage.stages import TOKENS
 from ops.arrays import Int64s

@@ -13,7 +13,7 @@ from jobs.meaning.job import MeaningConfig, say
 from jobs.stage.corpus_pass import CorpusPass, PassArgs, run_pass
 from jobs.stage.dry_run import DryRun, Plan
 from jobs.stage.estimate import PassEstimate, spread_seconds
-from jobs.stage.files import partial_file, read_notes, read_partials, shard_file, with_notes, write_partial
+from jobs.stage.outputs import partial_file, read_notes, read_partials, shard_file, with_notes, write_partial
 from jobs.stage.run import Run
 from jobs.stage.runner import Step
 from ops.errors import InputError, counted

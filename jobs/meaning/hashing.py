@@ -15,7 +15,7 @@ from jobs.meaning.sentences import sentence_reader
 from jobs.stage.corpus_pass import CorpusPass, PassArgs, run_pass
 from jobs.stage.dry_run import DryRun, Plan
 from jobs.stage.estimate import PassEstimate, spread_seconds
-from jobs.stage.files import Output, partial_file, read_partial, read_partials, shard_file, write_partial
+from jobs.stage.outputs import Output, partial_file, read_partial, read_partials, shard_file, write_partial
 from jobs.stage.run import Run
 from jobs.stage.runner import Step
 from ops.corpus.read_shard import read_rows

@@ -15,7 +15,7 @@ from jobs.meaning.job import MeaningConfig, say
 from jobs.stage.corpus_pass import CorpusPass, PassArgs, run_pass
 from jobs.stage.dry_run import DryRun, Plan
 from jobs.stage.estimate import PassEstimate
-from jobs.stage.files import notes_of, read_partial, shard_file, write_partial
+from jobs.stage.outputs import notes_of, read_partial, shard_file, write_partial
 from jobs.stage.run import Run
 from ops import sampling
 from ops.corpus.read_shard import read_shard

@@ -13,16 +13,12 @@ start of the workers included. 9,216 neurons take 0.1 core-hours with 100 winner
 while it wrote the tables; it now processes 16 such neurons at a time.
 """
 
-from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from jobs.stage.command_line import Job, in_run
+from jobs.stage.command_line import Job
 from jobs.stage.options import StageConfig, UnitsConfig
-
-if TYPE_CHECKING:
-    from jobs.stage.run import Run
 
 
 class MineConfig(UnitsConfig):
@@ -79,42 +75,4 @@ class MineConfig(UnitsConfig):
 MINE_OPTIONS = tuple(MineConfig.model_fields.keys() - StageConfig.model_fields.keys())
 
 
-def do(config: MineConfig, record: "Run") -> None:
-    """Run the stage, or the missing part of it."""
-    from jobs.mine.plan import plan
-    from jobs.mine.steps import mine
-    from jobs.stage.copies import drop_copies
-    from jobs.stage.runner import StageSpec, run_stage
-    from jobs.stage.units import chosen_units
-
-    check(config)
-    if config.engine == "prefixspan":
-        config = config.model_copy(update={"word_max_gap": -1, "tag_max_gap": -1})
-    record.require_current("annotate")
-    config = config.model_copy(update={"units": chosen_units(config, record, "mined")})
-    depends_on = {
-        name: value for name, value in config.model_dump(mode="json").items() if name in (*MINE_OPTIONS, "seed")
-    }
-    spec = StageSpec("mine", depends_on, partial(mine, config), partial(plan, config), ("patterns", "patterns"))
-    stage = run_stage(spec, config, record)
-    if stage is not None and not (config.dry_run or config.keep_partials):
-        drop_copies(stage)
-
-
-def check(config: MineConfig) -> None:
-    """Refuse a gap limit for the prefixspan package, which does not support one.
-
-    Raises:
-        InputError: a gap limit was requested.
-    """
-    from ops.errors import InputError
-
-    for name in ("word_max_gap", "tag_max_gap"):
-        given = name in config.model_fields_set and getattr(config, name) != MineConfig.model_fields[name].default
-        if config.engine == "prefixspan" and given and getattr(config, name) >= 0:
-            raise InputError(
-                f"--{name.replace('_', '-')}: the prefixspan engine has no gap limit; give -1 or leave it out"
-            )
-
-
-JOB = Job("mine", MineConfig, in_run(do), __doc__)
+JOB = Job("mine", MineConfig, "jobs.mine.steps:mine", __doc__)

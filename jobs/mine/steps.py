@@ -1,7 +1,7 @@
-"""The steps of `mine`, which mine ranges of neurons, count their patterns over the baseline and write the tables."""
+"""The stage `mine`: ranges of neurons are mined, their patterns are counted over the baseline, and tables are written."""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,9 +10,15 @@ import pyarrow as pa
 
 from jobs.engine.item import Item
 from jobs.mine.job import MINE_OPTIONS, MineConfig
-from jobs.stage.files import Output, TablePart, partial_file, read_partial, read_partials, table_part, write_partial
-from jobs.stage.runner import Stage, Step
+from jobs.stage.copies import drop_copies
+from jobs.stage.outputs import Output, partial_file, read_partial, read_partials, whole_table
+from jobs.stage.ranges import neuron_ranges, range_name, range_part, sentence_blocks
+from jobs.stage.run import Run
+from jobs.stage.runner import Made, Stage, Step, Steps, begin_stage
+from jobs.stage.scored import Scored, StageArgs
 from jobs.stage.stages import CODES
+from jobs.stage.units import chosen_units
+from ops.errors import InputError
 from ops.mine.baseline_counts import add_up, baseline_table, counters, few_counts
 from ops.mine.candidates import unite
 from ops.mine.chance import FAMILIES, chance_rows, count_findings, summary
@@ -20,30 +26,66 @@ from ops.mine.mining import Mining
 from ops.mine.properties import Profiler
 from ops.mine.range_tables import RangeTables
 from ops.sentences.local_copy import open_sentences
-from ops.shards import spans
-from ops.storage.side_by_side import LARGE_FILES_AT_ONCE, side_by_side
+from ops.storage.side_by_side import LARGE_FILES_AT_ONCE
 from ops.storage.store import Store
-from ops.topk.neurons import Neurons, neuron_and_pole, read_neurons
+from ops.topk.neurons import neuron_and_pole
 from ops.topk.silent import read_silent
 
-# winners of one pole in a range; the fewest and most neurons in a range
-WINNERS_PER_RANGE, NEURONS_PER_RANGE = 160_000, (16, 64)
-SENTENCES_PER_COUNT, RUNS, MOST_PER_COUNT = 50_000, 160, 200_000
+SENTENCES_PER_BLOCK, BLOCKS, MOST_PER_BLOCK = 50_000, 160, 200_000
+PATTERNS_EACH, PROFILES_EACH = 60, 40  # rows of a neuron and pole in a small run, for --dry-run
 
-CHANCE = table_part("chance", 0, "chance")
+CHANCE = whole_table("chance")
 UNION = partial_file("mine", "union")  # the distinct candidates of all ranges
 TOTALS = partial_file("mine", "totals")  # the counts over the complete baseline
 
 
-@dataclass(frozen=True)
-class MineArgs:
-    """The arguments of every mining worker; `sentences` is the fingerprint of the annotate stage."""
+def mine(config: MineConfig, run: Run) -> None:
+    """Run the stage, or the missing part of it."""
+    check_engine(config)
+    if config.engine == "prefixspan":
+        config = config.model_copy(update={"word_max_gap": -1, "tag_max_gap": -1})
+    run.require_current("annotate")
+    config = config.model_copy(update={"units": chosen_units(config, run, "mined")})
+    resolved = config.model_dump(mode="json")
+    depends_on = {name: value for name, value in resolved.items() if name in (*MINE_OPTIONS, "seed")}
+    stage = begin_stage("mine", config, run, depends_on, counted=("patterns", "patterns"))
+    if stage is None:
+        return
+    scored = Scored.of(run)
+    sets = scored.sets * (len(config.units) or len(scored.neurons)) // max(len(scored.neurons), 1)
+    rows = {
+        "patterns": sets * PATTERNS_EACH, "profiles": sets * PROFILES_EACH, "means": sets,
+        "scores": 0 if config.no_scores else sets, "chance": 0 if not config.null_sets else sets,
+    }  # fmt: skip
+    stage.complete(mine_steps(config, stage, scored), rows)
+    if not (config.dry_run or config.keep_partials):
+        drop_copies(stage)
 
-    store: Store
+
+def check_engine(config: MineConfig) -> None:
+    """Refuse a gap limit for the prefixspan package, which does not support one.
+
+    Raises:
+        InputError: a gap limit was requested.
+    """
+    for name in ("word_max_gap", "tag_max_gap"):
+        given = name in config.model_fields_set and getattr(config, name) != MineConfig.model_fields[name].default
+        if config.engine == "prefixspan" and given and getattr(config, name) >= 0:
+            raise InputError(
+                f"--{name.replace('_', '-')}: the prefixspan engine has no gap limit; give -1 or leave it out"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MineArgs(StageArgs):
+    """The arguments of every mining worker.
+
+    Attributes:
+        sentences: the fingerprint of the annotate stage, which identifies a machine's copy of the sentences.
+        options: the options of `mine`.
+    """
+
     sentences: str
-    fingerprint: str
-    neurons: Neurons
-    seed: int
     options: dict[str, Any]
 
     @property
@@ -56,201 +98,133 @@ class MineArgs:
         sentences = open_sentences(self.store, CODES, self.sentences)
         return Mining(sentences, self.neurons, self.options, self.seed, draws)
 
+    def is_random(self, item: Item) -> bool:
+        """Tell whether a range consists of random sets."""
+        return bool(item["first"] >= self.mined)
 
-def mine_args(config: MineConfig, stage: Stage, neurons: Neurons) -> MineArgs:
-    """Return the arguments of the workers."""
-    options = {name: value for name, value in config.model_dump(mode="json").items() if name in MINE_OPTIONS}
-    annotate = stage.record.require("annotate")["fingerprint"]
-    return MineArgs(stage.store, annotate, stage.fingerprint, neurons, config.seed, options)
-
-
-def neuron_ranges(neurons: int, k: int, null_sets: int = 0) -> list[Item]:
-    """Return the ranges of the neurons as items, by position, followed by the ranges of random sets.
-
-    If each neuron has many winners (`k`), ranges are shorter. Otherwise a range would take minutes, and so would the
-    last round of the workers.
-    """
-    size = min(max(WINNERS_PER_RANGE // k, NEURONS_PER_RANGE[0]), NEURONS_PER_RANGE[1])
-    every = [*spans(neurons, size), *((neurons + first, neurons + stop) for first, stop in spans(null_sets, size))]
-    return [{"range": i, "first": first, "stop": stop} for i, (first, stop) in enumerate(every)]
+    def tables(self, item: Item) -> tuple[str, ...]:
+        """Return the tables that have a part for a range, in the order in which the parts are committed."""
+        if self.is_random(item):
+            return ()
+        return ("patterns", "profiles", "means", *(() if self.options["no_scores"] else ("scores",)))
 
 
-def sentence_runs(sentences: int) -> list[Item]:
-    """Return the blocks of the annotated sentences as items.
-
-    A large corpus has longer blocks, because each block takes some time for every pattern that was mined.
-    """
-    size = max(SENTENCES_PER_COUNT, min(sentences // RUNS, MOST_PER_COUNT))
-    return [{"run": i, "first": first, "stop": stop} for i, (first, stop) in enumerate(spans(sentences, size))]
-
-
-def range_file(item: Item) -> Output:
+def candidates_file(item: Item) -> Output:
     """Return the file of the candidates of a range of neurons."""
-    return replace(partial_file("mine", "range", item["range"]), name=_name(item))
+    return replace(partial_file("mine", "range", item["range"]), name=range_name(item))
 
 
 def findings_file(item: Item) -> Output:
     """Return the file that says how many sets of a range have a finding."""
-    return replace(partial_file("mine", "findings", item["range"]), name=f"findings-{_name(item)}")
+    return replace(partial_file("mine", "findings", item["range"]), name=f"findings-{range_name(item)}")
 
 
-def run_file(number: int) -> Output:
+def counts_file(item: Item) -> Output:
     """Return the file of the counts over a block of baseline sentences."""
-    return partial_file("mine", "run", number)
+    return partial_file("mine", "block", item["block"])
 
 
-def tables(no_scores: bool, null_sets: int = 0) -> tuple[str, ...]:
-    """Return the tables that are written, in the order in which they are committed."""
-    found = ("patterns", "profiles", "means", *(() if no_scores else ("scores",)))
-    return (*found, "chance") if null_sets else found
-
-
-def range_part(table: str, item: Item) -> TablePart:
-    """Return the part of a table for a range of neurons."""
-    return table_part(table, item["range"], _name(item))
-
-
-def _name(item: Item) -> str:
-    """Return a name for a range that states its neurons, so that ranges of different sizes are never confused."""
-    return f"neurons-{item['first']}-{item['stop']}"
-
-
-def mine(config: MineConfig, stage: Stage) -> dict[str, Any]:
-    """Do the missing items of all steps, and return the number of rows of each table."""
-    args = mine_args(config, stage, read_neurons(stage.store))
-    k = stage.record.require("topk")["identity"]["k"]
-    ranges = neuron_ranges(args.mined, k, config.null_sets)
-    for step in mine_steps(args, ranges, sentence_runs(stage.record.require("annotate")["counts"]["sentences"])):
-        stage.do(step)
-    own = [item for item in ranges if not is_random(args, item)]
-    counts = {table: count_rows(stage.store, table, own) for table in tables(config.no_scores)}
+def mine_steps(config: MineConfig, stage: Stage, scored: Scored) -> Steps:
+    """Yield the steps, and return the number of rows of each table."""
+    options = {name: value for name, value in config.model_dump(mode="json").items() if name in MINE_OPTIONS}
+    annotate = stage.run.require("annotate")
+    args = MineArgs(
+        store=stage.store, neurons=scored.neurons, seed=config.seed, sentences=annotate["fingerprint"], options=options
+    )
+    ranges = neuron_ranges(args.mined, scored.k, config.null_sets)
+    sentences = annotate["counts"]["sentences"]
+    # A large corpus has longer blocks, because each block takes some time for every pattern that was mined.
+    size = max(SENTENCES_PER_BLOCK, min(sentences // BLOCKS, MOST_PER_BLOCK))
+    yield steps_of(args, ranges, sentence_blocks(sentences, size), scored)
+    counts = dict.fromkeys(args.tables(ranges[0]), 0)
+    for item in ranges:
+        for table in args.tables(item):
+            with stage.store.parquet(range_part(table, item).path) as file:
+                counts[table] += file.metadata.num_rows
     if config.null_sets:
         with stage.store.parquet(CHANCE.path) as file:
-            found = file.read()
-        counts["chance"] = found.num_rows
-        print(f"mine: {summary(found)}", file=sys.stderr)
+            chance = file.read()
+        counts["chance"] = chance.num_rows
+        print(f"mine: {summary(chance)}", file=sys.stderr)
     return counts
 
 
-def mine_steps(args: MineArgs, ranges: list[Item], runs: list[Item]) -> list[Step]:
+def steps_of(args: MineArgs, ranges: list[Item], blocks: list[Item], scored: Scored) -> list[Step]:
     """Return the steps in the order in which they must be done.
 
     Args:
         args: the arguments of the workers.
-        ranges: the ranges of neurons, as `neuron_ranges` returns them.
-        runs: the blocks of sentences, as `sentence_runs` returns them.
+        ranges: the ranges of neurons, followed by the ranges of random sets.
+        blocks: the blocks of the annotated sentences.
+        scored: what `topk` left behind.
     """
+    winners = (args.mined + args.options["null_sets"]) * scored.poles * scored.k
+    given, kept = {"args": args}, bool(args.options["null_sets"])
+
+    def finished(item: Item) -> list[Output]:
+        return [*(range_part(table, item) for table in args.tables(item)), *([findings_file(item)] if kept else [])]
+
     steps = [
-        mine_step(args, ranges),
-        unite_step(args, ranges),
-        count_step(args, runs),
-        add_up_step(args, runs),
-        tables_step(args, ranges),
-    ]
-    return [*steps, chance_step(args, ranges)] if any(is_random(args, item) for item in ranges) else steps
+        Step(
+            name="mine: patterns", items=ranges, outputs=lambda item: [candidates_file(item)], worker=RangeMiner,
+            args=given, unit="ranges of neurons", amount=winners,
+        ),
+        _joined(args, [candidates_file(item) for item in ranges], UNION, unite),
+        Step(
+            name="mine: baseline", items=blocks, outputs=lambda item: [counts_file(item)], worker=BaselineCounter,
+            args=given, unit="blocks of sentences", amount=winners * len(blocks),
+        ),
+        _joined(args, [counts_file(item) for item in blocks], TOTALS, add_up),
+        Step(
+            name="mine: tables", items=ranges, outputs=finished, worker=RangeFinisher, args=given,
+            unit="ranges of neurons", amount=winners,
+        ),
+    ]  # fmt: skip
+    return [*steps, _joined(args, [findings_file(item) for item in ranges], CHANCE, chance_rows)] if kept else steps
 
 
-def is_random(args: MineArgs, item: Item) -> bool:
-    """Tell whether a range consists of random sets."""
-    return bool(item["first"] >= args.mined)
+def _joined(
+    args: MineArgs, files: list[Output], output: Output, join: Callable[[Iterable[pa.Table]], pa.Table]
+) -> Step:
+    """Return a step, done in this process, that makes one table from the files of all items of another step."""
+    given = {"store": args.store, "files": files, "output": output, "join": join}
+    return Step(
+        name=f"mine: {output.name}", items=[{}], outputs=lambda _: [output], worker=joined, args=given, here=True
+    )
 
 
-def mine_step(args: MineArgs, ranges: list[Item]) -> Step:
-    """Return the step that mines the winners of each range of neurons, and the training halves of its sets."""
-
-    def outputs(item: Item) -> list[Output]:
-        return [range_file(item)]
-
-    return Step("mine: patterns", ranges, outputs, RangeMiner, {"args": args}, "ranges of neurons")
-
-
-def unite_step(args: MineArgs, ranges: list[Item]) -> Step:
-    """Return the step, done in this process, that combines the distinct candidates of all ranges."""
-    return _joined(args, [range_file(item) for item in ranges], UNION, unite)
-
-
-def count_step(args: MineArgs, runs: list[Item]) -> Step:
-    """Return the step that counts all candidates over each block of baseline sentences."""
-
-    def outputs(item: Item) -> list[Output]:
-        return [run_file(item["run"])]
-
-    return Step("mine: baseline", runs, outputs, BaselineCounter, {"args": args}, "runs of sentences")
-
-
-def add_up_step(args: MineArgs, runs: list[Item]) -> Step:
-    """Return the step, done in this process, that adds up the counts of all blocks."""
-    return _joined(args, [run_file(item["run"]) for item in runs], TOTALS, add_up)
-
-
-def tables_step(args: MineArgs, ranges: list[Item]) -> Step:
-    """Return the step that writes all tables."""
-
-    def outputs(item: Item) -> list[Output]:
-        written: list[Output] = []
-        if not is_random(args, item):
-            written += [range_part(table, item) for table in tables(args.options["no_scores"])]
-        return [*written, findings_file(item)] if args.options["null_sets"] else written
-
-    return Step("mine: tables", ranges, outputs, RangeFinisher, {"args": args}, "ranges of neurons")
-
-
-def chance_step(args: MineArgs, ranges: list[Item]) -> Step:
-    """Return the step, done in this process, that finds how many neurons would have a finding by chance."""
-    files = [findings_file(item) for item in ranges]
-    return Step("mine: chance", [{}], lambda _: [CHANCE], ChanceWriter, {"args": args, "files": files}, here=True)
-
-
-Join = Callable[[Iterator[pa.Table]], pa.Table]
-
-
-def _joined(args: MineArgs, files: Sequence[Output], output: Output, join: Join) -> Step:
-    given = {"args": args, "files": files, "output": output, "join": join}
-    return Step(f"mine: {output.name}", [{}], lambda _: [output], Joiner, given, here=True)
+def joined(
+    item: Item, store: Store, files: list[Output], output: Output, join: Callable[[Iterable[pa.Table]], pa.Table]
+) -> Made:
+    """Make one table from these files."""
+    return {output: join(read_partials(store, files, at_once=LARGE_FILES_AT_ONCE))}
 
 
 class RangeMiner:
-    """Mines ranges of neurons."""
+    """Mines the winners of ranges of neurons, and the training halves of their sets."""
 
     def __init__(self, args: MineArgs) -> None:
         self.args, self.mining = args, args.open()
 
-    def __call__(self, item: Item, prepared: Any) -> Item:
-        """Mine one range and commit its candidates."""
-        table = self.mining.candidates(*self.mining.winners(self.args.store, item["first"], item["stop"]))
-        write_partial(self.args.store, range_file(item), table, self.args.fingerprint)
-        return {"patterns": table.num_rows}
-
-
-class Joiner:
-    """Combines the files of all items of a step into one table, and commits it."""
-
-    def __init__(self, args: MineArgs, files: Sequence[Output], output: Output, join: Join) -> None:
-        self.args, self.files, self.output, self.join = args, files, output, join
-
-    def __call__(self, item: Item, prepared: Any) -> Item:
-        """Combine the files and commit the table."""
-        table = self.join(read_partials(self.args.store, self.files, at_once=LARGE_FILES_AT_ONCE))
-        write_partial(self.args.store, self.output, table, self.args.fingerprint)
-        return {}
+    def __call__(self, item: Item) -> Made:
+        """Mine one range."""
+        winners = self.mining.winners(self.args.store, item["first"], item["stop"])
+        return {candidates_file(item): self.mining.candidates(*winners)}
 
 
 class BaselineCounter:
     """Counts candidates and properties over blocks of baseline sentences, with training and test documents apart."""
 
     def __init__(self, args: MineArgs) -> None:
-        self.args, self.mining = args, args.open(draws=False)
+        self.mining = args.open(draws=False)
         self.patterns = counters(read_partial(args.store, UNION), self.mining.kinds)
         self.profiler = Profiler(self.mining.text)
 
-    def __call__(self, item: Item, prepared: Any) -> Item:
-        """Count over one block of annotated sentences and commit the counts."""
+    def __call__(self, item: Item) -> Made:
+        """Count over one block of annotated sentences; the first block also records what each line counts."""
         rows = self.mining.baseline_rows(item["first"], item["stop"])
-        # The first block also records what each line counts.
-        count = few_counts if item["run"] else baseline_table
-        table = count(self.patterns, self.profiler, rows)
-        write_partial(self.args.store, run_file(item["run"]), table, self.args.fingerprint)
-        return {"sentences": sum(map(len, rows))}
+        count = few_counts if item["block"] else baseline_table
+        return {counts_file(item): count(self.patterns, self.profiler, rows)}
 
 
 class RangeFinisher:
@@ -262,44 +236,16 @@ class RangeFinisher:
         # Random sets are numbered as if they belonged to further neurons, none of them silent.
         self.silent = np.append(read_silent(args.store, args.neurons), False)
 
-    def __call__(self, item: Item, prepared: Any) -> Item:
-        """Write the part of every table for one range."""
+    def __call__(self, item: Item) -> Made:
+        """Return the part of every table for one range."""
         store = self.args.store
-        candidates = read_partial(store, range_file(item)).unify_dictionaries()
+        candidates = read_partial(store, candidates_file(item)).unify_dictionaries()
         winners = self.mining.winners(store, item["first"], item["stop"])
-        kept: dict[str, list[pa.Table]] = {}
-        for table, groups in self.tables.of(candidates, *winners):
-            rows = list(groups)
-            if self.args.options["null_sets"] and table in FAMILIES:
-                kept[table] = rows
-            if not is_random(self.args, item):
-                range_part(table, item).write(store, rows, self.args.fingerprint)
+        rows = {table: list(groups) for table, groups in self.tables.of(candidates, *winners)}
+        made: dict[Output, Any] = {range_part(table, item): rows[table] for table in self.args.tables(item)}
         if self.args.options["null_sets"]:
             neuron, _ = neuron_and_pole(winners[0])
             measured = winners[0][~self.silent[np.minimum(neuron, len(self.mining.neurons))]]
-            found = count_findings(kept, self.mining.neurons, measured)
-            write_partial(store, findings_file(item), found, self.args.fingerprint)
-        return {"range": item["range"]}
-
-
-class ChanceWriter:
-    """Writes the findings of all ranges, next to the findings of random sets."""
-
-    def __init__(self, args: MineArgs, files: Sequence[Output]) -> None:
-        self.args, self.files = args, files
-
-    def __call__(self, item: Item, prepared: Any) -> Item:
-        """Write the table."""
-        rows = chance_rows(read_partials(self.args.store, self.files))
-        CHANCE.write(self.args.store, [rows], self.args.fingerprint)
-        return {}
-
-
-def count_rows(store: Store, table: str, ranges: list[Item]) -> int:
-    """Return the number of rows in all parts of a table."""
-
-    def rows(item: Item) -> int:
-        with store.parquet(range_part(table, item).path) as file:
-            return int(file.metadata.num_rows)
-
-    return sum(side_by_side(rows, ranges))
+            families = {table: rows[table] for table in FAMILIES if table in rows}
+            made[findings_file(item)] = count_findings(families, self.mining.neurons, measured)
+        return made

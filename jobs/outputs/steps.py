@@ -11,7 +11,7 @@ import torch
 from jobs.engine.item import Item
 from jobs.outputs.job import OutputsConfig
 from jobs.stage.corpus_pass import kept_tokens
-from jobs.stage.files import (
+from jobs.stage.outputs import (
     TablePart,
     partial_file,
     read_notes,

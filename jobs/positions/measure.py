@@ -14,7 +14,7 @@ from jobs.positions.job import PositionsConfig
 from jobs.stage.corpus_pass import CorpusPass, PassArgs, measured_sentences, part_rows
 from jobs.stage.dry_run import DryRun, Plan
 from jobs.stage.estimate import PassEstimate
-from jobs.stage.files import (
+from jobs.stage.outputs import (
     notes_of,
     partial_file,
     read_partial,

@@ -13,7 +13,7 @@ from jobs.psi.job import PsiConfig
 from jobs.stage.corpus_pass import describe
 from jobs.stage.dry_run import DryRun, Plan
 from jobs.stage.estimate import by_workers, of_all, spread_seconds
-from jobs.stage.files import Output, TablePart, partial_file, read_partials, table_part, write_partial
+from jobs.stage.outputs import Output, TablePart, partial_file, read_partials, table_part, write_partial
 from jobs.stage.options import without_ingest
 from jobs.stage.runner import Stage, StageSpec, Step
 from ops import sampling

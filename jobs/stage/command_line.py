@@ -7,13 +7,14 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Annotated, Any, Generic
 
 import cyclopts
 from pydantic import BaseModel, ValidationError, create_model
 
 from jobs.engine.item import EngineError
-from jobs.stage.options import PRESETS, Config, CorpusConfig, flag_of, preset_sizes
+from jobs.stage.options import PRESETS, Config, CorpusConfig, StageConfig, flag_of, preset_sizes
 from jobs.stage.yaml_file import read_yaml
 from ops.errors import STOPPED, InputError, TerminatedError, disk_full, error_line, one_line, refused
 from ops.storage.option_text import check_text
@@ -155,30 +156,30 @@ class Job(Generic[Config]):
     Attributes:
         name: the name of the job and of its folder.
         options: the class of its options.
-        run: the function that does the work.
+        entry: the function that does the work, `module:function`; it is imported when the job runs, so that `--help`
+            answers at once. Given options of a stage, it is called with the options and the run, else with the options.
         about: the docstring of its module; the help begins with its first line.
     """
 
     name: str
     options: type[Config]
-    run: Callable[[Config], None]
+    entry: str
     about: str | None
 
     def main(self, argv: list[str] | None = None) -> int:
         """Run the job from its command line and return the exit status."""
         return main(self.options, self.name, str(self.about).splitlines()[0], self.run, argv)
 
-
-def in_run(do: "Callable[[Config, Run], None]") -> Callable[[Config], None]:
-    """Return a function that opens the run named by a job's options, does the job in it, and releases the run."""
-
-    def run(options: Config) -> None:
+    def run(self, options: Config) -> None:
+        """Do the work; a stage's run is opened first, and released at the end."""
+        do = resolve_name(self.entry)
+        if not isinstance(options, StageConfig):
+            do(options)
+            return
         from jobs.stage.dry_run import open_run
 
-        with open_run(options) as record:  # type: ignore[arg-type]  # options of a stage
-            do(with_model_of_the_run(options, record), record)
-
-    return run
+        with open_run(options) as run:
+            do(with_model_of_the_run(options, run), run)
 
 
 def with_model_of_the_run(options: Config, record: "Run") -> Config:

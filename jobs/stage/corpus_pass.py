@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 from jobs.engine.fan_out import ITEMS_AHEAD
-from jobs.engine.item import Item, Worker
-from jobs.engine.machines import asked_for_gpus
+from jobs.engine.item import Item
 from jobs.stage.checks import require_corpus
-from jobs.stage.dry_run import DryRun, Plan
-from jobs.stage.files import Output, shard_file
+from jobs.stage.dry_run import DryRun
 from jobs.stage.options import CorpusPassConfig, SampledPassConfig, without_ingest
+from jobs.stage.outputs import Output, shard_file
 from jobs.stage.placement import Placement, choose_placement
+from jobs.stage.plan import forward_seconds
 from jobs.stage.run import Run, RunReader
-from jobs.stage.runner import Stage, StageSpec, Step, run_stage
+from jobs.stage.runner import Stage, Step, begin_stage
 from jobs.stage.stages import TOKENS
 from ops.corpus.corpus_tokens import CorpusTokens, KeptTokens
 from ops.errors import InputError, counted
@@ -27,14 +27,13 @@ from ops.shards import Ids, Shards
 from ops.storage.store import Store
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PassArgs:
     """The arguments from which the workers of a pass are made; the args of each job add its own options.
 
     Attributes:
         store: the run's folder.
         facts: the model.
-        fingerprint: the fingerprint of the stage.
         device, dtype, threads, token_budget: how the model computes.
         seed: the seed of every random draw.
         kept: where ingest stored the tokens of corpus/, made by this model's tokenizer; None if they were not stored.
@@ -42,7 +41,6 @@ class PassArgs:
 
     store: Store
     facts: ModelFacts
-    fingerprint: str
     device: str
     dtype: str
     threads: int | None
@@ -96,7 +94,12 @@ class CorpusPass:
         return [shard_file(self.stage.name, i) for i in self.numbers]
 
     def shard_step(
-        self, worker: Callable[..., Worker], args: Item, prepare: Callable[[Item], Any] | None = None
+        self,
+        worker: Callable[..., Any],
+        args: Item,
+        prepare: Callable[[Item], Any] | None = None,
+        more: Callable[[Item], Item] = dict,
+        **changes: Any,
     ) -> Step:
         """Return the step whose items are the shards, or groups of them, in an order that depends on the seed.
 
@@ -109,30 +112,43 @@ class CorpusPass:
         - `rows`: the ids of the sentences of each part, or None for all; `part_rows` returns parts and rows together;
         - `sentences`: the number of sentences.
 
-        `prepare` is used if shards are read ahead of GPUs. The worker commits `shard_file(stage, shard)` and returns a
-        row that holds `sentences`.
+        The worker makes `shard_file(stage, shard)`.
+
+        Args:
+            worker, args: the worker and its arguments.
+            prepare: reads a shard on other cores, ahead of workers that hold GPUs. The worker is called with its result
+                too, or with None where shards are not read ahead.
+            more: returns further entries for an item.
+            changes: other attributes of the step.
         """
         places = {number: place for place, number in enumerate(self.numbers)}
         items = [{"place": places[i], **self._item(i)} for i in self.shards.order(self.args.seed) if i in places]
-        name = self.stage.name
-        return Step(
-            name,
-            items,
-            lambda item: [shard_file(name, item["shard"])],
-            worker,
-            args,
-            "shards",
-            ("sentences", self.sentences),
-            prepare if self.placement.reads_ahead else None,
-            self.placement.holds,
-            self.placement.workers,
-            actors=True,
-            ahead=self.prefetch if self.placement.reads_ahead else ITEMS_AHEAD,
-        )
+        name, place = self.stage.name, self.placement
+        if self.placement.workers and len(items) < self.placement.workers and not self.stage.is_planned:
+            few = f"{counted(len(items), 'shard')} for {self.placement.workers} workers"
+            print(f"{name}: {few}; a smaller --shard-size would use them all", file=sys.stderr)
+        step: dict[str, Any] = {
+            "name": name, "items": [{**item, **more(item)} for item in items],
+            "outputs": lambda item: [shard_file(name, item["shard"])], "worker": worker, "args": args,
+            "unit": "shards" if self.per_group == 1 else "groups", "work": ("sentences", self.sentences),
+            "prepare": prepare, "reads_ahead": place.reads_ahead, "holds": place.holds, "workers": place.workers,
+            "actors": True, "ahead": self.prefetch if place.reads_ahead else ITEMS_AHEAD, "estimate": self.seconds,
+        }  # fmt: skip
+        return Step(**{**step, **changes})
+
+    def seconds(self, run: DryRun, passes: float | None = None) -> float | None:
+        """Return the seconds that one worker needs for all sentences, for `--dry-run`; None if they are unknown.
+
+        `passes` is what a sentence costs, as a multiple of the forward pass; by default that of the stage.
+        """
+        args = self.args
+        each = forward_seconds(run, args.facts, args.device, args.dtype, args.threads, args.token_budget)
+        cost = PASSES[self.stage.name] if passes is None else passes
+        return None if each is None else each * self.sentences * cost
 
     def _item(self, number: int) -> Item:
         first, stop = self.shards.span(number)
-        corpus = self.stage.record.shards()
+        corpus = self.stage.run.shards()
         parts = list(range(number * self.per_group, min((number + 1) * self.per_group, len(corpus))))
         item = {"shard": number, "span": (first, stop), "parts": parts, "rows": None, "sentences": stop - first}
         if self.sample is None:
@@ -140,21 +156,6 @@ class CorpusPass:
         own = self.sample[slice(*np.searchsorted(self.sample, (first, stop)))]
         cuts = np.searchsorted(own, [corpus.span(part)[0] for part in parts[1:]])
         return {**item, "rows": [ids.tolist() for ids in np.split(own, cuts)], "sentences": len(own)}
-
-    def do_first(self, step: Step) -> None:
-        """Do a step of one item that the shards wait for, and let a cluster start its GPU machines in the meantime."""
-        if todo := self.stage.missing(step):
-            workers = min(self.placement.workers or 1, len(self.numbers))
-            with asked_for_gpus(workers - 1 if self.placement.reads_ahead else 0):
-                self.stage.do(step, todo=todo)
-
-    def do(self, step: Step, each: Callable[[Item], None] | None = None, todo: list[Item] | None = None) -> list[Item]:
-        """Do the step of the shards as `Stage.do` does, and print a hint if there are fewer shards than workers."""
-        if self.placement.workers and len(step.items) < self.placement.workers:
-            few = f"{counted(len(step.items), 'shard')} for {self.placement.workers} workers"
-            hint = f"{few}; a smaller --shard-size would use them all"
-            print(f"{self.stage.name}: {hint}", file=sys.stderr)
-        return self.stage.do(step, each, todo)
 
     def accounted(self, scored: int, unscored: int, counts: dict[str, Any]) -> dict[str, Any]:
         """Return the counts of the stage, after checking that every sentence was counted as scored or unscored.
@@ -172,28 +173,25 @@ class CorpusPass:
         return {"scored": scored, "unscored": unscored, **counts}
 
 
-def run_pass(
+def begin_pass(
     name: str,
     config: CorpusPassConfig,
-    record: Run,
+    run: Run,
     facts: ModelFacts,
     tokenizer: Tokenizer,
     depends_on: dict[str, Any],
-    do: Callable[[CorpusPass], dict[str, Any]],
-    plan: Callable[[CorpusPass, DryRun], Plan],
+    *,
     per_group: int = 1,
     model_of_the_run: bool = False,
-) -> Stage | None:
-    """Run a stage that is a pass of the model over the corpus, as `run_stage` does; the corpus must exist.
+) -> CorpusPass | None:
+    """Start or resume a stage that is a pass of the model over the corpus, which must exist; None if it was done.
 
     Args:
         name: the stage.
         config: the options.
-        record: the run.
+        run: the run.
         facts, tokenizer: the model and its tokenizer, as `checks.check_pass` returned them.
         depends_on: the job's own options that its results depend on; model, placement, dtype and seed are added here.
-        do: does the pass, writes its tables and returns the counts; `CorpusPass.accounted` checks them.
-        plan: returns what the pass would do, for `--dry-run`.
         per_group: the number of shards that share one partial file; it is above 1 if a worker's state is large. The
             results depend on it.
         model_of_the_run: whether the model is recorded as the model of the complete run, as for `topk`. Otherwise it is
@@ -202,48 +200,40 @@ def run_pass(
     Raises:
         InputError: the tokenizer is not the tokenizer of the corpus, or results of other options exist.
     """
-    corpus = require_corpus(config, tokenizer, record)
-    placement = choose_placement(config, record, name)
+    corpus = require_corpus(config, tokenizer, run)
+    placement = choose_placement(config, run, name)
     depends_on = {**depends_on, "dtype": config.dtype, "seed": config.seed}
     if per_group > 1:
         depends_on["per_group"] = per_group
-    if (sample := measured_sentences(config, record)) is not None:
+    if (sample := measured_sentences(config, run)) is not None:
         depends_on["sentences"] = len(sample)
     depends_on |= {"model": facts.fingerprint, **placement.identity}
     options = without_ingest(config)
     options |= {"device": placement.device, "token_budget": placement.token_budget}
     model = {"model": describe(facts)}
-
-    def begun(stage: Stage) -> CorpusPass:
-        args = PassArgs(
-            stage.store, facts, stage.fingerprint, placement.device, config.dtype, placement.threads,
-            placement.token_budget, config.seed, kept_tokens(record),
-        )  # fmt: skip
-        shards = record.shards(per_group)
-        return CorpusPass(stage, corpus, shards, per_group, placement, args, config.prefetch, sample)
-
-    spec = StageSpec(
-        name,
-        depends_on,
-        lambda stage: do(begun(stage)),
-        lambda stage, dry_run: plan(begun(stage), dry_run),
-        ("scored", "sentences scored"),
-        options,
-        about={} if model_of_the_run else model,
-        of_the_run=(lambda *_: model) if model_of_the_run else None,
-    )
-    return run_stage(spec, config, record)
+    about = {} if model_of_the_run else model
+    counted = ("scored", "sentences scored")
+    stage = begin_stage(name, config, run, depends_on, counted=counted, options=options, about=about)
+    if stage is None:
+        return None
+    if model_of_the_run:
+        stage.of_the_run = model
+    args = PassArgs(
+        store=stage.store, facts=facts, device=placement.device, dtype=config.dtype, threads=placement.threads,
+        token_budget=placement.token_budget, seed=config.seed, kept=kept_tokens(run),
+    )  # fmt: skip
+    return CorpusPass(stage, corpus, run.shards(per_group), per_group, placement, args, config.prefetch, sample)
 
 
-def measured_sentences(config: CorpusPassConfig, record: RunReader) -> Ids | None:
+def measured_sentences(config: CorpusPassConfig, run: RunReader) -> Ids | None:
     """Return the ids of the sentences that `--sentences` draws from the finished corpus, ascending; None for all.
 
     Raises:
         InputError: there is no corpus.
     """
     size = config.sentences if isinstance(config, SampledPassConfig) else None
-    there = record.shards().sentences
-    return None if size is None or size >= there else draw(there, size, config.seed, MEASURED)
+    sentences = run.shards().sentences
+    return None if size is None or size >= sentences else draw(sentences, size, config.seed, MEASURED)
 
 
 def part_rows(item: Item) -> list[tuple[int, Ids | None]]:
@@ -254,14 +244,14 @@ def part_rows(item: Item) -> list[tuple[int, Ids | None]]:
     ]
 
 
-def kept_tokens(record: RunReader) -> KeptTokens | None:
+def kept_tokens(run: RunReader) -> KeptTokens | None:
     """Return where ingest stored the tokens of the finished corpus; None if an earlier version stored no tokens.
 
     Raises:
         InputError: there is no corpus.
     """
-    corpus = record.require("ingest")
-    return KeptTokens(TOKENS, corpus["fingerprint"]) if TOKENS in record.record["tables"] else None
+    corpus = run.require("ingest")
+    return KeptTokens(TOKENS, corpus["fingerprint"]) if TOKENS in run.record["tables"] else None
 
 
 def describe(facts: ModelFacts) -> dict[str, Any]:

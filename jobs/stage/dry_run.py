@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from jobs.stage.options import StageConfig
 from jobs.stage.run import Run
-from jobs.stage.stages import STAGES, stages_after
+from jobs.stage.stages import stages_after
 from ops.clock import duration
 from ops.errors import InputError, visible
 from ops.storage.read_only import ReadOnlyStore
@@ -18,34 +18,10 @@ if TYPE_CHECKING:
 _BYTES = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 
-@dataclass(frozen=True)
-class Plan:
-    """What a stage would do, estimated before it runs.
-
-    Attributes:
-        work: descriptions of the work, one line for each part.
-        seconds: the approximate duration in seconds; None if it cannot be known.
-        kept: the approximate size in bytes of the tables that the stage would write; None if it cannot be known.
-        passing: the maximum number of additional bytes while it runs.
-        basis: descriptions of what the estimates are based on.
-        tables: the tables that it would write; by default all tables of the stage.
-        counts: the counts that run.json would hold for the stage, as far as later stages read them.
-    """
-
-    work: Sequence[str]
-    seconds: float | None
-    kept: int | None
-    passing: int = 0
-    basis: Sequence[str] = ()
-    tables: Sequence[str] | None = None
-    counts: Mapping[str, Any] = field(default_factory=dict)
-
-
 @dataclass
 class _Total:
     seconds: float = 0.0
     kept: int = 0
-    passing: int = 0
     stages: int = 0
     unknown: list[str] = field(default_factory=list)
 
@@ -55,6 +31,7 @@ class DryRun(Run):
 
     Attributes:
         sample: sentences of the planned corpus, if the corpus does not exist yet.
+        forward_s: the seconds of a forward pass for a sentence, by model and placement, as far as they were timed.
         assumed: a note on the number of sentences, if it cannot be found from the sources.
         timed_s: the number of seconds for which a stage times some of its work.
     """
@@ -66,6 +43,7 @@ class DryRun(Run):
         super().__init__(out)
         self.sample: Sentences | None = None
         self.assumed = ""
+        self.forward_s: dict[Any, float] = {}
         self._total = _Total()
         self._dropped: list[str] = []
         self._spreads = False
@@ -126,31 +104,43 @@ class DryRun(Run):
         """Whether corpus/ exists and can be read, rather than only being planned."""
         return self.sample is None
 
-    def plan(self, name: str, plan: Plan) -> None:
-        """Print what a stage would do, and treat it as complete."""
+    def plan(
+        self,
+        name: str,
+        work: Sequence[str],
+        seconds: float | None,
+        kept: int,
+        tables: Sequence[str],
+        counts: Mapping[str, Any],
+    ) -> None:
+        """Print what a stage would do, and treat it as complete.
+
+        Args:
+            name: the stage.
+            work: descriptions of the work, one line for each part.
+            seconds: the approximate duration in seconds; None if it cannot be known.
+            kept: the approximate size in bytes of its tables.
+            tables: the tables that it would write.
+            counts: the counts that run.json would hold for it, as far as later stages read them.
+        """
         lines = [name]
         if self._dropped:
             lines.append(f"  drop    existing tables of {', '.join(self._dropped)}")
             self._dropped = []
-        lines += [f"  {'do' if i == 0 else '':<8}{work}" for i, work in enumerate(plan.work)]
-        tables = STAGES[name].tables if plan.tables is None else plan.tables
+        lines += [f"  {'do' if i == 0 else '':<8}{line}" for i, line in enumerate(work)]
         lines.append(f"  write   {' '.join(f'{t}/' for t in tables if not t.startswith('_'))}")
-        lines.append(f"  time    {'not known' if plan.seconds is None else f'about {duration(plan.seconds)}'}")
-        kept = "not known" if plan.kept is None else f"about {size(plan.kept)}"
-        under_way = f", and at most {size(plan.passing)} more while it runs" if plan.passing else ""
-        lines.append(f"  disk    {kept}{under_way}")
-        basis = [*([self.assumed] if self.assumed else []), *plan.basis]
-        lines += [f"  {'by' if i == 0 else '':<8}{line}" for i, line in enumerate(basis)]
+        lines.append(f"  time    {'not known' if seconds is None else f'about {duration(seconds)}'}")
+        lines.append(f"  disk    about {size(kept)}")
+        if self.assumed:
+            lines.append(f"  by      {self.assumed}")
         print("\n".join(map(visible, lines)), flush=True)
         total = self._total
         total.stages += 1
-        total.seconds += plan.seconds or 0.0
-        total.passing = max(total.passing, total.kept + plan.passing)
-        total.kept += plan.kept or 0
-        if plan.seconds is None or plan.kept is None:
+        total.seconds += seconds or 0.0
+        total.kept += kept
+        if seconds is None:
             total.unknown.append(name)
-        entry = self.under_way(name)
-        entry.update(complete=True, expected=True, counts=dict(plan.counts))
+        self.under_way(name).update(complete=True, expected=True, counts=dict(counts))
 
     def print_total(self) -> None:
         """Print the total time and size of all stages, and the free space."""
@@ -158,12 +148,8 @@ class DryRun(Run):
         if not total.stages:
             print("in all: nothing to do")
         else:
-            but = f", plus an unknown amount for {', '.join(total.unknown)}" if total.unknown else ""
-            most = max(total.passing, total.kept)
-            print(
-                f"in all: about {duration(total.seconds)}; about {size(total.kept)} of tables, "
-                f"at most {size(most)} at a time{but}"
-            )
+            but = f", plus an unknown time for {', '.join(total.unknown)}" if total.unknown else ""
+            print(f"in all: about {duration(total.seconds)}; about {size(total.kept)} of tables{but}")
         free = self.store.free_bytes()
         if free is not None:
             print(f"free at {self.store.uri}: {size(free)}")

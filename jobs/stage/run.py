@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from jobs.stage.again import command, made_anew
-from jobs.stage.files import added, check_tables, clear, finished_view, put_in_place, view_of, written
+from jobs.stage.publish import added, check_tables, clear, finished_view, put_in_place, view_of, written
 from jobs.stage.record import RECORD, check_out, how_far, read_record, versions
 from jobs.stage.stages import PARTIALS, STAGES, TOKENS, stages_after, stages_read
 from ops.clock import utc_now

@@ -14,7 +14,7 @@ from jobs.engine.item import Item
 from jobs.stage.dictionaries import block_of, dictionaries_of
 from jobs.stage.dry_run import DryRun, Plan
 from jobs.stage.estimate import by_workers, corpus_sample, of_all, spread_seconds
-from jobs.stage.files import Output, TablePart, partial_file, read_notes, shard_file, table_part, write_partial
+from jobs.stage.outputs import Output, TablePart, partial_file, read_notes, shard_file, table_part, write_partial
 from jobs.stage.placement import Placement, run_scoring
 from jobs.stage.runner import Stage, Step
 from jobs.stage.stages import STAGES

@@ -10,7 +10,7 @@ import torch
 
 from jobs.engine.item import Item
 from jobs.stage.corpus_pass import CorpusPass
-from jobs.stage.files import TablePart, shard_file, table_part
+from jobs.stage.outputs import TablePart, shard_file, table_part
 from jobs.stage.runner import Step
 from jobs.stage.stages import STAGES
 from jobs.topk.score import PILOT_FILE

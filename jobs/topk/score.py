@@ -16,7 +16,7 @@ from jobs.engine.item import Item
 from jobs.engine.progress import say
 from jobs.engine.under_way import counting
 from jobs.stage.corpus_pass import CorpusPass
-from jobs.stage.files import commit_partial, partial_file, shard_file
+from jobs.stage.outputs import commit_partial, partial_file, shard_file
 from jobs.stage.runner import Step
 from ops.arrays import Float32s
 from ops.corpus.corpus_tokens import CorpusTokens, KeptTokens, block_batches

@@ -13,7 +13,7 @@ import torch
 from jobs.stage.corpus_pass import CorpusPass
 from jobs.stage.dry_run import DryRun, Plan, size
 from jobs.stage.estimate import PassEstimate, of_all
-from jobs.stage.files import read_notes, shard_file
+from jobs.stage.outputs import read_notes, shard_file
 from jobs.stage.stages import STAGES
 from jobs.topk.dictionaries import report_pilot
 from jobs.topk.job import Prepared, TopkConfig

@@ -15,12 +15,11 @@ _TOGETHER = 4  # number of batches that are tokenized at once
 
 
 class Sentences(NamedTuple):
-    """Some sentences: ids `[sentences]`, texts, numbers of model tokens `[sentences]`, and document identifiers."""
+    """Some sentences: ids `[sentences]`, texts, and numbers of model tokens `[sentences]`."""
 
     sent_ids: Ids
     texts: list[str]
     n_tokens: Ids
-    documents: list[tuple[str, str]]
 
 
 class TimedBatches:

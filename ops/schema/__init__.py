@@ -20,12 +20,14 @@ __all__ = [
     "layer_columns",
     "layer_widths",
     "meta_keys",
+    "row_bytes",
     "schema",
 ]
 
 SCHEMA_VERSION = "4"
 _UNITS, _VALUES = "_units", "_values"  # end the names of a layer's columns in activations/ if it is sparse
 _WIDTH = b"atlas.width"
+_STRING_BYTES, _VALUES_IN_A_LIST = 16, 8  # typical lengths, for estimates
 TOOL = "neuron-atlas"  # the program that writes the tables, as run.json and exports name it
 # Each module of this package whose name ends in `_tables` describes the tables of one job.
 TABLES: dict[str, TableSpec] = {
@@ -72,6 +74,19 @@ def concatenate(table: str | pa.Schema, tables: Iterable[pa.Table], without: Con
 def meta_keys(found: pa.Schema) -> list[str]:
     """Return the fields of the column `meta`, or an empty list if there is no such column."""
     return [field.name for field in found.field("meta").type] if "meta" in found.names else []
+
+
+def row_bytes(table: str) -> float:
+    """Return the approximate bytes that a row of the table takes before compression."""
+    return sum(map(_value_bytes, TABLES[table].arrow.types)) if table in TABLES else 0.0
+
+
+def _value_bytes(kind: pa.DataType) -> float:
+    if pa.types.is_list(kind):
+        return _VALUES_IN_A_LIST * _value_bytes(kind.value_type)
+    if pa.types.is_struct(kind):
+        return sum(_value_bytes(field.type) for field in kind)
+    return _STRING_BYTES if pa.types.is_string(kind) else kind.bit_width / 8
 
 
 def group_rows(table: str) -> int:

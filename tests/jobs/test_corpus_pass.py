@@ -15,7 +15,7 @@ from jobs.stage import corpus_pass, placement, runner
 from jobs.stage.checks import check_pass
 from jobs.stage.corpus_pass import CorpusPass, part_rows, run_pass
 from jobs.stage.dry_run import Plan
-from jobs.stage.files import shard_file, write_partial
+from jobs.stage.outputs import shard_file, write_partial
 from jobs.stage.options import CorpusPassConfig, SampledPassConfig, part_of
 from jobs.stage.placement import Placement, choose_placement
 from jobs.stage.run import Run

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from bench.memory import descendants
-from jobs.stage.files import shard_file
+from jobs.stage.outputs import shard_file
 from tests.conftest import ROOT
 from tests.jobs.broken_site import broken_site
 from tests.jobs.processes import Process, committed, start_job, wait_until

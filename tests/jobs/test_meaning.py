@@ -18,7 +18,7 @@ from jobs.meaning.offsets import group_size
 from jobs.show import job as show
 from jobs.show.job import ShowConfig
 from jobs.show.read import word_facts
-from jobs.stage.files import under
+from jobs.stage.publish import under
 from jobs.stage.run import Run
 from ops.errors import InputError
 from ops.meaning.words import split_words

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from jobs.stage.files import commit_partial, shard_file, write_partial
+from jobs.stage.outputs import commit_partial, shard_file, write_partial
 from jobs.topk.merge import RangeMerger, merge_step, ranges_together
 from jobs.topk.score import PILOT_FILE
 from ops.reducers.moments import Moments

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from jobs.mine.steps import neuron_ranges, range_file, range_part
-from jobs.stage.files import write_partial
+from jobs.stage.outputs import write_partial
 from ops.storage.store import Store
 
 

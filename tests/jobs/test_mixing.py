@@ -18,7 +18,8 @@ from jobs.mixing import job as mixing
 from jobs.mixing.job import MixingConfig
 from jobs.mixing.measure import MixingArgs, MixingWorker, prepare_shard
 from jobs.stage.corpus_pass import kept_tokens
-from jobs.stage.files import shard_file, under
+from jobs.stage.outputs import shard_file
+from jobs.stage.publish import under
 from jobs.stage.run import Run
 from ops.errors import InputError
 from ops.model.load import read_facts

@@ -12,7 +12,7 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from jobs.outputs import job as outputs
-from jobs.stage.files import under
+from jobs.stage.publish import under
 from jobs.stage.run import Run
 from jobs.topk import job as topk
 from jobs.topk.job import TopkConfig

@@ -19,7 +19,7 @@ from jobs.positions.measure import PositionsArgs, PositionsWorker, prepare_shard
 from jobs.show import job as show
 from jobs.show.job import ShowConfig
 from jobs.stage.corpus_pass import kept_tokens
-from jobs.stage.files import shard_file
+from jobs.stage.outputs import shard_file
 from jobs.stage.run import Run
 from ops.errors import InputError
 from ops.figures import figure_files

@@ -19,7 +19,7 @@ from jobs.psi import job as psi
 from jobs.psi.contextual import GroupReader, fitting_group_size, prepare_group
 from jobs.psi.job import PsiConfig
 from jobs.stage.corpus_pass import PassArgs
-from jobs.stage.files import shard_file
+from jobs.stage.outputs import shard_file
 from ops.errors import InputError
 from ops.model.head_projections import head_projections, word_embeddings
 from ops.model.load import load_model, read_facts

@@ -14,7 +14,7 @@ import pytest
 from jobs.mine import job as mine
 from jobs.stage import run
 from jobs.stage.dry_run import open_run
-from jobs.stage.files import is_ours, is_published, partial_file, shard_file, write_partial
+from jobs.stage.outputs import partial_file, shard_file, write_partial
 from jobs.stage.options import StageConfig
 from jobs.stage.run import Run
 from jobs.stage.stages import STAGES, stages_after, stages_read

@@ -226,7 +226,7 @@ def test_a_decoder(source: Path, make_model: Make, small_gpt2: object, tmp_path:
 
 def test_reading_apart_as_with_gpus_gives_the_same_partial_files(small_run: tuple[Path, Path], tmp_path: Path) -> None:
     """With GPUs shards are read and tokenized on cores of their own: the same batches, so the same rows."""
-    from jobs.stage.files import shard_file
+    from jobs.stage.outputs import shard_file
     from jobs.topk.score import ScoreArgs, ShardWorker, prepare_shard
     from ops.model.activations import ScoreOptions
     from ops.model.load import read_facts

@@ -13,7 +13,7 @@ from jobs.psi.job import PsiConfig
 from jobs.show import job as show
 from jobs.show.job import ShowConfig
 from jobs.stage.command_line import main
-from jobs.stage.files import check_tables
+from jobs.stage.publish import check_tables
 from jobs.stage.options import Config
 from jobs.stage.run import Run
 from ops.corpus.accounts import account_lines

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from jobs.stage.files import shard_file
+from jobs.stage.outputs import shard_file
 from jobs.stage.run import Run
 from jobs.tokens import job as tokens
 from jobs.tokens.job import TokensConfig

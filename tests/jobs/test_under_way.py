@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from jobs.engine.item import Item
-from jobs.stage.files import shard_file
+from jobs.stage.outputs import shard_file
 from jobs.stage.record import how_far
 from jobs.stage.run import Run
 from jobs.stage.runner import Stage, Step

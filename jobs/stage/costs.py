@@ -1,0 +1,31 @@
+"""What work costs, for `--dry-run`: seconds of one core, as measured, and how steps are spread over workers.
+
+All figures are from two cores of an Intel Xeon, with the packaged model, November 2026; `python -m bench` measures them
+again with the benchmark named beside each.
+"""
+
+import math
+
+# The seconds of a step per unit of its `amount`.
+SECONDS: dict[str, float] = {
+    "mine: patterns": 119e-6,  # a winner (bench mine)
+    "mine: tables": 71e-6,  # a winner, held-out scores included (bench mine)
+}
+# What a sentence costs a stage, as a multiple of the forward pass that `--dry-run` times.
+PASSES: dict[str, float] = {
+    "topk": 1.1,  # bench end_to_end
+    "mixing": 1.3,  # bench mixing
+    "psi/contextual": 1.06,  # bench psi
+}
+# The time from a job's start to its first item, and the start of more actors or tasks (docs/scale.md).
+FIRST_START_S, ACTORS_START_S, TASKS_START_S = 10.6, 3.5, 0.2
+
+
+def seconds_together(items: int, workers: int | None, worker_s: float, start: float) -> float:
+    """Return the seconds of a step whose items, assumed to be of equal length, would take one worker `worker_s`.
+
+    >>> seconds_together(3, 2, 30.0, 1.0)
+    21.0
+    """
+    rounds = math.ceil(items / min(workers or 1, items))
+    return start + worker_s * rounds / items

@@ -1,0 +1,187 @@
+"""The files that an item of a step gives: their names, how they are committed, and how they are read."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from jobs.stage.stages import STAGES
+from ops.schema import meta_keys, schema
+from ops.storage.side_by_side import SMALL_FILES_AT_ONCE, side_by_side
+from ops.storage.store import Store, is_whole, shard_footer
+from ops.storage.tables import part_name, write_part
+
+NOTES = b"atlas.notes"  # what a partial file records in addition to its table, as JSON
+
+
+@dataclass(frozen=True)
+class Noted:
+    """A table, and what its file records in addition.
+
+    Attributes:
+        table: the table.
+        notes: JSON-able data; `read_notes` returns it.
+        footer: further footer entries.
+    """
+
+    table: pa.Table
+    notes: Any = None
+    footer: Mapping[bytes, bytes] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Written:
+    """A file that is not made from one table.
+
+    Attributes:
+        rows: its number of rows.
+        write: writes it to a local path, with the footer that it is given.
+        notes: JSON-able data; `read_notes` returns it.
+    """
+
+    rows: int
+    write: Callable[[str, dict[bytes, bytes]], None]
+    notes: Any = None
+
+
+Contents = pa.Table | Iterable[pa.Table] | Noted | Written
+
+
+def _write_compressed(table: pa.Table, path: str) -> None:
+    pq.write_table(table, path, compression="zstd")
+
+
+@dataclass(frozen=True)
+class Output:
+    """A file that is committed for an item.
+
+    Attributes:
+        path: the path of the file below the run's folder.
+        name: the description of its contents in its footer, so that no file is mistaken for another.
+        writer: writes a table, its footer included, to a local path.
+    """
+
+    path: str
+    name: str
+    writer: Callable[[pa.Table, str], None] = field(default=_write_compressed, compare=False, kw_only=True)
+
+    def footer(self, fingerprint: str, rows: int) -> dict[bytes, bytes]:
+        """Return the footer entries by which `is_whole` recognizes the file."""
+        return shard_footer(fingerprint, self.name, rows)
+
+    def is_whole(self, store: Store, fingerprint: str) -> bool:
+        """Tell whether the file exists, is complete, and belongs to this stage."""
+        return is_whole(store, self.path, fingerprint, self.name)
+
+    def commit(self, store: Store, contents: Contents, fingerprint: str) -> None:
+        """Put the file with these contents in place in one step."""
+        if isinstance(contents, Written):
+            noted, rows, write = Noted(pa.table({}), contents.notes), contents.rows, contents.write
+        else:
+            noted = contents if isinstance(contents, Noted) else Noted(_one_table(contents))
+            rows, write = noted.table.num_rows, self._write_described(noted.table)
+        footer = {**self.footer(fingerprint, rows), **noted.footer}
+        if noted.notes is not None:
+            footer[NOTES] = json.dumps(noted.notes).encode()
+        store.commit(self.path, lambda path: write(path, footer))
+
+    def _write_described(self, table: pa.Table) -> Callable[[str, dict[bytes, bytes]], None]:
+        return lambda path, footer: self.writer(table.replace_schema_metadata(footer), path)
+
+
+def _one_table(contents: pa.Table | Iterable[pa.Table]) -> pa.Table:
+    return contents if isinstance(contents, pa.Table) else pa.concat_tables(contents)
+
+
+@dataclass(frozen=True)
+class TablePart(Output):
+    """A part of a published table.
+
+    Attributes:
+        table: the name of the table.
+        part: the index of the part, from 0.
+    """
+
+    table: str
+    part: int
+
+    def commit(self, store: Store, contents: Contents, fingerprint: str) -> None:
+        """Put the part in place; each of several tables becomes a row group."""
+        noted = contents if isinstance(contents, Noted) else None
+        tables = [noted.table] if noted else [contents] if isinstance(contents, pa.Table) else list(contents)
+        keys = meta_keys(tables[0].schema) if tables else []
+        footer = self.footer(fingerprint, sum(table.num_rows for table in tables))
+        extra = {**footer, **(noted.footer if noted else {})}
+        write_part(store, self.table, self.part, schema(self.table, keys), tables, fingerprint, extra)
+
+    def write(self, store: Store, groups: Contents, fingerprint: str, layout: Any = None) -> int:
+        tables = list(groups)
+        self.commit(store, tables or ([layout.empty_table()] if layout is not None else []), fingerprint)
+        return sum(table.num_rows for table in tables)
+
+
+def write_partial(store, output, table, fingerprint, notes=None, write=None, extra=None) -> None:  # type: ignore
+    replace(output, writer=write or output.writer).commit(store, Noted(table, notes, extra or {}), fingerprint)
+
+
+def commit_partial(store, output, rows, fingerprint, write, notes=None, extra=None) -> None:  # type: ignore
+    output.commit(store, Written(rows, write, notes), fingerprint)
+
+
+def table_part(table: str, part: int, name: str) -> TablePart:
+    """Return a part of a published table; `name` describes its contents."""
+    return TablePart(part_name(table, part), name, table, part)
+
+
+def whole_table(table: str) -> TablePart:
+    """Return the only part of a published table."""
+    return table_part(table, 0, table)
+
+
+def partial_file(stage: str, name: str, number: int | None = None, digits: int = 5) -> Output:
+    """Return a partial file of a stage, named after its contents, such as `vocabulary`, or `range` and its index."""
+    stem = name if number is None else f"{name}-{number:0{digits}d}"
+    return Output(f"{STAGES[stage].partials}/{stem}.parquet", name if number is None else f"{name}-{number}")
+
+
+def shard_file(stage: str, shard: int) -> Output:
+    """Return the partial file of a shard, or of a group of shards."""
+    return partial_file(stage, "shard", shard)
+
+
+def read_partial(store: Store, output: Output, columns: list[str] | None = None) -> pa.Table:
+    """Return the table of a partial file; `notes_of` returns the notes of the file from this table."""
+    with store.parquet(output.path) as file:
+        return file.read(columns=columns)
+
+
+def read_partials(
+    store: Store, outputs: Iterable[Output], columns: list[str] | None = None, at_once: int = SMALL_FILES_AT_ONCE
+) -> Iterator[pa.Table]:
+    """Yield the tables of partial files in their order; at most `at_once` tables are in memory."""
+    return side_by_side(lambda output: read_partial(store, output, columns), outputs, at_once)
+
+
+def notes_of(table: pa.Table) -> Any:
+    """Return the notes that are recorded in the partial file from which a table was read."""
+    return json.loads((table.schema.metadata or {})[NOTES])
+
+
+def with_notes(tables: Iterable[pa.Table], notes: list[Any]) -> Iterator[pa.Table]:
+    """Yield the tables of partial files in their order, and append the notes of each file to `notes`."""
+    for table in tables:
+        notes.append(notes_of(table))
+        yield table
+
+
+def read_notes(store: Store, outputs: Iterable[Output]) -> list[Any]:
+    """Return the notes that partial files record in addition to their tables, in the order of the files."""
+
+    def of_file(output: Output) -> Any:
+        with store.parquet(output.path) as file:
+            return json.loads((file.schema_arrow.metadata or {})[NOTES])
+
+    return list(side_by_side(of_file, outputs))

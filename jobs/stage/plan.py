@@ -1,0 +1,122 @@
+"""`--dry-run` of a stage: what its steps lack, how long that takes and how large its tables are."""
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from jobs.engine.connect import stays_here
+from jobs.engine.item import Item
+from jobs.stage.costs import ACTORS_START_S, FIRST_START_S, SECONDS, TASKS_START_S, seconds_together
+from jobs.stage.dry_run import DryRun
+from jobs.stage.stages import STAGES
+from ops.estimate.spread import spread
+from ops.estimate.timed_batches import Sentences, TimedBatches
+from ops.model.activations import ScoreOptions, Scorer
+from ops.model.batches import batch_lengths
+from ops.model.load import ModelFacts
+from ops.model.tokenizer import Tokenizer
+from ops.schema import row_bytes
+from ops.storage.tables import part_name
+
+if TYPE_CHECKING:
+    from jobs.stage.runner import Stage, Step, Steps
+
+WARM_UP = 8  # number of sentences that are read before the timing starts
+MOST_PARTS, MOST_ROWS = 4, 5_000  # most parts of corpus/, and most rows of a part
+
+
+def print_plan(
+    run: DryRun,
+    stage: "Stage",
+    steps: "Steps",
+    rows: Mapping[str, int],
+    counts: Mapping[str, Any],
+    notes: Sequence[str],
+) -> None:
+    """Print what a stage would do, and treat it as complete; the arguments are those of `Stage.complete`."""
+    lines: list[str] = []
+    seconds: float | None = 0.0
+    for group in steps:
+        missing = [stage.missing(step) for step in group]
+        for step, items in zip(group, missing, strict=True):
+            if step.unit:
+                lines.append(_line(stage.name, step, items))
+            took = _seconds(run, stage, step, len(items))
+            seconds = None if took is None or seconds is None else seconds + took
+        if any(missing):
+            break  # what follows depends on what these steps make
+    steps.close()
+    size = round(sum(number * row_bytes(table) for table, number in rows.items()))
+    tables = [table for table in STAGES[stage.name].tables if rows.get(table, 1)]
+    run.plan(stage.name, [*lines, *notes], seconds, size, tables, counts)
+
+
+def _line(stage: str, step: "Step", missing: list[Item]) -> str:
+    name = step.name.rpartition(": ")[2]
+    label = "" if name == stage else f"{name}: "
+    line = f"{label}{len(missing):,} of {len(step.items):,} {step.unit}"
+    if step.work is None or step.work[1] is None:
+        return line
+    what, whole = step.work
+    left = sum(item["sentences"] for item in missing)
+    return f"{line}, {left:,} of {whole:,} {what}"
+
+
+def _seconds(run: DryRun, stage: "Stage", step: "Step", missing: int) -> float | None:
+    """Return the seconds of a step's missing items, its start included; None if nothing is known about them."""
+    if not missing or not step.unit:
+        return 0.0
+    every = step.estimate(run) if step.estimate is not None else _by_cost(step)
+    if every is None:
+        return None
+    worker_s, workers = every * missing / len(step.items), step.workers or stage.workers
+    if step.here or stays_here(missing, workers):
+        return worker_s
+    start = FIRST_START_S if run.first_spread() else ACTORS_START_S if step.actors else TASKS_START_S
+    return seconds_together(missing, workers, worker_s, start)
+
+
+def _by_cost(step: "Step") -> float | None:
+    return step.amount * SECONDS[step.name] if step.name in SECONDS else None
+
+
+def corpus_sample(run: DryRun) -> Sentences:
+    """Return blocks of sentences from parts spread over the corpus; without a corpus, the sample of its sources."""
+    if run.sample is not None:
+        return run.sample
+    parts = sorted(spread(len(run.shards()))[:MOST_PARTS])
+    tables = []
+    for part in parts:
+        with run.store.parquet(part_name("corpus", part)) as file:
+            tables.append(file.read(columns=["sent_id", "text", "n_tokens"])[:MOST_ROWS])
+    return Sentences(
+        np.concatenate([table["sent_id"].to_numpy() for table in tables]),
+        [text for table in tables for text in table["text"].to_pylist()],
+        np.concatenate([table["n_tokens"].to_numpy() for table in tables]),
+    )
+
+
+def forward_seconds(
+    run: DryRun, facts: ModelFacts, device: str, dtype: str, threads: int | None, budget: int
+) -> float | None:
+    """Return the seconds that a model's forward pass takes for a sentence of the corpus, from a few timed batches.
+
+    None if the device is not available in this process.
+    """
+    if device == "cuda" and not torch.cuda.is_available():
+        return None
+    known = (facts.fingerprint, device, dtype, threads, budget)
+    if known not in run.forward_s:
+        tokenizer, sample = Tokenizer(facts), corpus_sample(run)
+        scorer = Scorer(facts, ScoreOptions("hidden", "mean", "include", device, dtype, threads or 1), tokenizer.pad_id)
+        batches = TimedBatches(*sample, tokenizer, budget, run.timed_s, batch_lengths(device))
+        scorer.score(tokenizer.encode(sample.texts[:WARM_UP]))
+        started = time.perf_counter()
+        for _, tokens in batches:
+            scorer.score(tokens)
+        batches.seconds = time.perf_counter() - started
+        run.forward_s[known] = batches.seconds_for(1)
+    return run.forward_s[known]
