@@ -1,4 +1,4 @@
-"""The stage `mine`: ranges of neurons are mined, their patterns are counted over the baseline, and tables are written."""
+"""The stage `mine`: ranges of neurons are mined, their patterns are counted over the baseline, and tables written."""
 
 import sys
 from collections.abc import Callable, Iterable

@@ -9,4 +9,4 @@ from ops.sentences.local_copy import drop_sentences
 
 def drop_copies(stage: Stage) -> None:
     """Remove every machine's copy of the annotated sentences; call this once the stage's tables are in place."""
-    on_every_machine(partial(drop_sentences, stage.record.require("annotate")["fingerprint"]))
+    on_every_machine(partial(drop_sentences, stage.run.require("annotate")["fingerprint"]))

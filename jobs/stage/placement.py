@@ -46,7 +46,7 @@ class Placement:
         return "gpus" in self.holds
 
 
-def choose_placement(config: PlacementConfig, record: RunReader, stage: str) -> Placement:
+def choose_placement(config: PlacementConfig, run: RunReader, stage: str) -> Placement:
     """Choose the device, the batch size and the number of workers of a stage.
 
     Results depend on the batch size. So if the option is `auto`, a stage that was begun keeps its batch size, and a new
@@ -58,7 +58,7 @@ def choose_placement(config: PlacementConfig, record: RunReader, stage: str) -> 
     check_device(config)
     gpu = on_gpus(config)
     device = "cuda" if gpu else "cpu"
-    budget = config.token_budget if config.token_budget != "auto" else begun_with(record, stage, config.redo, device)
+    budget = config.token_budget if config.token_budget != "auto" else begun_with(run, stage, config.redo, device)
     if not gpu:
         if on_cluster() and config.device == "auto":
             print(
@@ -78,16 +78,16 @@ def choose_placement(config: PlacementConfig, record: RunReader, stage: str) -> 
     return Placement(device, budget, None, workers, {"gpus": 1}, own)
 
 
-def begun_with(record: RunReader, stage: str, redo: bool, device: str) -> int | None:
+def begun_with(run: RunReader, stage: str, redo: bool, device: str) -> int | None:
     """Return the batch size in tokens with which a stage was begun on such a device; None if it begins now.
 
     Args:
-        record: the run.
+        run: the run.
         stage: the stage.
         redo: whether the stage is done again; then only the unfinished work of an earlier `--redo` counts.
         device: the kind of device on which the stage will run now.
     """
-    entry = record.stage(stage) or {}
+    entry = run.stage(stage) or {}
     at_work = entry.get("redo", {} if redo and not entry.get("redone") else entry)
     identity = at_work.get("identity", {})
     return identity.get("token_budget") if identity.get("device") == device else None

@@ -7,22 +7,22 @@ from ops.topk.neuron_names import in_order
 from ops.topk.neurons import Neurons, read_neurons
 
 
-def chosen_units(config: UnitsConfig, record: Run, done: str) -> tuple[str, ...]:
+def chosen_units(config: UnitsConfig, run: Run, done: str) -> tuple[str, ...]:
     """Return the neurons that a stage must process, in order and without repeats; an empty tuple means all of the run.
 
     Args:
         config: the options.
-        record: the run, whose `topk` is complete.
+        run: the run, whose `topk` is complete.
         done: what is done with them, such as `mined`.
 
     Raises:
         InputError: `check_units` raises this error.
     """
-    if record.is_expected("topk"):
+    if run.is_expected("topk"):
         # The number of layers is not known yet.
-        check_number(config.units, record.require("topk")["counts"]["neurons"], done)
+        check_number(config.units, run.require("topk")["counts"]["neurons"], done)
     else:
-        check_units(config.units, read_neurons(record.store), done)
+        check_units(config.units, read_neurons(run.store), done)
     return in_order("--units", config.units)
 
 

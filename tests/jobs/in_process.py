@@ -54,7 +54,8 @@ class InProcess:
 def do_in_reverse(step: Step, out: str, fingerprint: str = "f") -> None:
     """Do each item once, and check when it counts as done: only then, only for this fingerprint, files in order."""
     store, commit_several = Store(out), Store.commit_several
-    worker = step.worker(**step.args)
+    make, args = step.committing(store, fingerprint)
+    worker = make(**args)
     for item in reversed(step.items):
         committed: list[str] = []
 
