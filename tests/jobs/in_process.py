@@ -51,9 +51,9 @@ class InProcess:
                 yield pool[place % len(pool)](item, prepare(item) if prepare else None)
 
 
-def do_in_reverse(step: Step, out: str, fingerprint: str = "f") -> None:
+def do_in_reverse(step: Step, out: str | Store, fingerprint: str = "f") -> None:
     """Do each item once, and check when it counts as done: only then, only for this fingerprint, files in order."""
-    store, commit_several = Store(out), Store.commit_several
+    store, commit_several = out if isinstance(out, Store) else Store(out), Store.commit_several
     make, args = step.committing(store, fingerprint)
     worker = make(**args)
     for item in reversed(step.items):

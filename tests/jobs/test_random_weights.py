@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from jobs.compare.compared_run import model_of, title_of
+from jobs.compare.parts import model_of, title_of
 from jobs.finetune import job as finetune
 from jobs.stage.run import Run
 from jobs.tokens.job import find_model
