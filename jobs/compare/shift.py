@@ -16,7 +16,7 @@ from jobs.stage.files import Output, partial_file, read_partial, read_partials, 
 from jobs.stage.placement import choose_placement, run_scoring
 from jobs.stage.run import Run
 from jobs.stage.runner import Stage, Step
-from ops import sampling
+from ops import sampling, schema
 from ops.arrays import Float64s
 from ops.compare.model_shift import shift_rows, shift_tables, with_whole
 from ops.compare.sentence_distances import TwoModels, common_sentences, compare_runs, from_table, to_table
@@ -26,7 +26,6 @@ from ops.errors import InputError
 from ops.model.load import ModelFacts, read_facts
 from ops.model.names import FINE_TUNED
 from ops.model.tokenizer import Tokenizer
-from ops.schema import schema
 from ops.shards import spans
 from ops.sources.pieces import source_fingerprint
 from ops.sources.source_format import Source
@@ -192,9 +191,9 @@ def measure(compared: Compared, config: CompareConfig, stage: Stage, args: Shift
     number, unit = neurons.layer_and_unit(np.arange(len(neurons)))
     columns = {"layer": number, "unit": unit, "shift": shift}
     found = pa.table({**columns, **{name: alike[name] for name in ("jaccard", "rank_correlation")}})
-    tables = {**shift_tables(rows), "compare/shift_neurons": found.cast(schema("compare/shift_neurons"))}
+    tables = {**shift_tables(rows), "compare/shift_neurons": schema.table("compare/shift_neurons", found)}
     for name, table in tables.items():
-        write_part(store, name, 0, schema(name), [table], stage.fingerprint)
+        write_part(store, name, 0, table.schema, [table], stage.fingerprint)
     figures = draw_shift(store, tables, args.facts.title, args.against.title)
     counts = {"rows": tables["compare/shift"].num_rows, "sentences": sum(sizes), "neurons": len(neurons)}
     return {**counts, "figures": figures}

@@ -18,6 +18,7 @@ from jobs.stage.estimate import PassEstimate, spread_seconds
 from jobs.stage.files import Output, partial_file, read_partial, read_partials, shard_file, write_partial
 from jobs.stage.run import Run
 from jobs.stage.runner import Step
+from ops import schema
 from ops.corpus.read_shard import read_rows
 from ops.errors import InputError, counted
 from ops.meaning.codes import IN_THE_PLANE, HashedStates, methods_and_sizes
@@ -26,7 +27,7 @@ from ops.meaning.hashing_figures import draw_hashing
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
 from ops.sampling import HASHED, draw
-from ops.schema import TABLES, concatenate, meta_keys, schema
+from ops.schema import meta_keys
 from ops.storage.side_by_side import LARGE_FILES_AT_ONCE
 from ops.storage.tables import part_name, write_part
 
@@ -166,8 +167,8 @@ def hash_all(config: MeaningConfig, layer: int, drawn: Drawn, job: CorpusPass) -
     places = _together(PLANE, args, [own[0] for own in outputs if len(own) > 1])
     if not rows.num_rows:
         raise InputError("--label: no two classes are in the documents on both sides; raise --hashed-sentences")
-    write_part(args.store, HASHING, 0, schema(HASHING), [rows], args.fingerprint)
-    write_part(args.store, PLANE, 0, schema(PLANE), [places], args.fingerprint)
+    write_part(args.store, HASHING, 0, rows.schema, [rows], args.fingerprint)
+    write_part(args.store, PLANE, 0, places.schema, [places], args.fingerprint)
     coloured = min(drawn.labels, key=lambda label: len(label.classes))
     by_id = dict(zip(drawn.sent_ids.tolist(), names_of(coloured), strict=True))
     shown = places.to_pylist()
@@ -183,8 +184,8 @@ def hash_all(config: MeaningConfig, layer: int, drawn: Drawn, job: CorpusPass) -
 
 def _together(name: str, args: HashArgs, outputs: list[Output]) -> pa.Table:
     # A model with at most two units has no codes of two dimensions.
-    tables = (table.cast(schema(name)) for table in read_partials(args.store, outputs))
-    return concatenate(name, tables).sort_by([(column, "ascending") for column in TABLES[name].order])
+    tables = (table.replace_schema_metadata(None) for table in read_partials(args.store, outputs))
+    return schema.table(name, schema.concatenate(name, tables))
 
 
 def plan(config: MeaningConfig, layer: int, job: CorpusPass, record: DryRun) -> Plan:
