@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import torch
 
 from jobs.engine.item import Item
@@ -28,6 +27,7 @@ from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
 from ops.sampling import HASHED, draw
 from ops.schema import meta_keys
+from ops.storage.arrays import read_arrays, write_arrays
 from ops.storage.side_by_side import LARGE_FILES_AT_ONCE
 from ops.storage.tables import part_name, write_part
 
@@ -103,19 +103,15 @@ class SentenceStateReader:
         args, rows = self.args, np.array(item["rows"], np.int64)
         _, tokens = self.tokens.read(item["shard"], rows)
         states = self.reader.read(tokens, [args.layer])[:, 0]
-        flat = pa.FixedSizeListArray.from_arrays(pa.array(states.ravel()), states.shape[1])
-        found, write = pa.table({"sent_id": rows, "state": flat}), partial(pq.write_table, use_dictionary=False)
-        write_partial(args.store, shard_file(HASHING, item["shard"]), found, args.fingerprint, write=write)
+        write_partial(args.store, shard_file(HASHING, item["shard"]), write_arrays(states=states), args.fingerprint)
         return {"sentences": len(rows)}
 
 
 def read_states(args: HashArgs) -> np.ndarray:
     """Return the states of all drawn sentences in the order of the sentences, `[sentences, width]` float32."""
     outputs = [shard_file(HASHING, shard) for shard in range(args.shards)]
-    chunks = (
-        chunk for t in read_partials(args.store, outputs, ["state"], LARGE_FILES_AT_ONCE) for chunk in t["state"].chunks
-    )
-    return np.concatenate([chunk.flatten().to_numpy().reshape(len(chunk), args.facts.width) for chunk in chunks])
+    tables = read_partials(args.store, outputs, at_once=LARGE_FILES_AT_ONCE)
+    return np.concatenate([read_arrays(table)["states"] for table in tables])
 
 
 def codes_step(args: HashArgs) -> Step:

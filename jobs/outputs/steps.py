@@ -41,6 +41,7 @@ from ops.outputs.token_effects import random_effects, token_effects
 from ops.outputs.token_head import ENTRIES, Entry, LinearHead, TokenHead
 from ops.outputs.written import Written, written_by
 from ops.shards import Shards, spans
+from ops.storage.arrays import read_arrays, write_arrays
 from ops.storage.store import Store
 from ops.storage.tables import write_part
 from ops.topk.neurons import NEURONS_PER_PART, Neurons, read_neurons
@@ -259,7 +260,7 @@ def mean_state(args: OutputsArgs, entry: Entry) -> torch.Tensor:
     files = [states_file(shard) for shard in args.drawn(args.sentences, sampling.OUTPUT_SENTENCES)]
     total, tokens = torch.zeros(0, dtype=torch.float64), 0
     for table, note in zip(read_partials(args.store, files), read_notes(args.store, files), strict=True):
-        own = torch.tensor(table["sum"].to_numpy()[table["entry"].to_numpy() == ENTRIES.index(entry)])
+        own = torch.from_numpy(read_arrays(table)[entry])
         total = own if not len(total) else total + own
         tokens += note["tokens"]
     return total / tokens
@@ -276,8 +277,7 @@ class StateSummer(HeadWorker):
             own, count = self.head.state_sums(batch, self.tokenizer.pad_id)
             sums = {entry: own[entry] + sums[entry] if entry in sums else own[entry] for entry in ENTRIES}
             tokens += count
-        entries = np.repeat(np.arange(len(ENTRIES), dtype=np.int8), [len(sums[entry]) for entry in ENTRIES])
-        table = pa.table({"entry": entries, "sum": torch.cat([sums[entry] for entry in ENTRIES]).numpy()})
+        table = write_arrays(**{entry: sums[entry].numpy() for entry in ENTRIES})
         notes = {"tokens": tokens, "sentences": item["sentences"]}
         write_partial(args.store, states_file(item["shard"]), table, args.fingerprint, notes)
         return {"sentences": item["sentences"]}
