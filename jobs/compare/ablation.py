@@ -8,13 +8,13 @@ import numpy as np
 import pyarrow as pa
 
 from jobs.compare.job import CompareConfig
-from jobs.compare.parts import ModelArgs, begin_part, model_of
+from jobs.compare.parts import ModelArgs, begin_part
 from jobs.engine.item import Item
-from jobs.stage.costs import PASSES
+from jobs.stage.checks import model_of_topk
 from jobs.stage.outputs import partial_file, read_partials, whole_table
 from jobs.stage.placement import choose_placement, run_scoring
 from jobs.stage.run import Run
-from jobs.stage.runner import Made, Stage, Step, Steps
+from jobs.stage.runner import Made, Stage, Steps
 from jobs.stage.scored import Scored
 from ops import sampling
 from ops.arrays import Float64s
@@ -65,7 +65,7 @@ class Chosen:
 
 def ablation(config: CompareConfig, run: Run) -> None:
     """Write compare/ablation and its figure, or the missing part of them."""
-    facts, placement = model_of(run), choose_placement(config, run, TABLE)
+    facts, placement = model_of_topk(run), choose_placement(config, run, TABLE)
     names = ("ablate", "ablate_most", "ablate_random", "ablate_sentences", "dtype")
     depends_on = {**{name: getattr(config, name) for name in names}, **placement.identity}
     stage = begin_part("ablation", config, run, depends_on)
@@ -115,12 +115,10 @@ def ablation_steps(args: AblationArgs, stage: Stage, chosen: Chosen) -> Steps:
         {"block": i, "neurons": neurons[first:stop]}
         for i, (first, stop) in enumerate(spans(len(neurons), NEURONS_PER_BLOCK))
     ]
-    readings = round(PASSES[TABLE] * len(neurons) * args.sentences)
     yield [
-        Step(
-            name="compare: ablation", items=blocks, outputs=lambda item: [block_file(item["block"])],
-            worker=AblationWorker, args={"args": args}, unit="blocks of neurons", holds=args.placement.holds,
-            workers=args.placement.workers, actors=True, estimate=lambda run: args.seconds(run, readings),
+        args.model_step(
+            TABLE, len(neurons) * args.sentences, name="compare: ablation", items=blocks, worker=AblationWorker,
+            outputs=lambda item: [block_file(item["block"])], unit="blocks of neurons",
         )
     ]  # fmt: skip
     effects = {

@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from jobs.compare.job import CompareConfig
-from jobs.compare.parts import ModelArgs, begin_part, model_of
+from jobs.compare.parts import ModelArgs, begin_part
 from jobs.engine.item import Item
+from jobs.stage.checks import model_of_topk
 from jobs.stage.corpus_pass import describe, kept_tokens
 from jobs.stage.outputs import Output, partial_file, read_partial, read_partials, shard_file, whole_table
 from jobs.stage.placement import choose_placement
@@ -51,7 +52,7 @@ class DiversityArgs(ModelArgs):
 
 def diversity(config: CompareConfig, run: Run) -> None:
     """Write compare/diversity and its figure, or the missing part of them."""
-    facts, placement = model_of(run), choose_placement(config, run, PART)
+    facts, placement = model_of_topk(run), choose_placement(config, run, PART)
     pool = "cls" if Tokenizer(facts).has_cls and not facts.decoder else "mean"
     clusters = tuple(sorted(set(config.diversity_clusters)))
     depends_on = {
@@ -94,11 +95,9 @@ def diversity_steps(args: DiversityArgs, stage: Stage) -> Steps:
     ]
     files = [shard_file(PART, item["shard"]) for item in shards]
     yield [
-        Step(
-            name="compare: embed", items=shards, outputs=lambda item: [shard_file(PART, item["shard"])],
-            worker=EmbeddingWorker, args=given, unit="shards", work=("sentences", len(sentences)),
-            holds=args.placement.holds, workers=args.placement.workers, actors=True,
-            estimate=lambda run: args.seconds(run, len(sentences)),
+        args.model_step(
+            PART, len(sentences), name="compare: embed", items=shards, worker=EmbeddingWorker,
+            outputs=lambda item: [shard_file(PART, item["shard"])], unit="shards", work=("sentences", len(sentences)),
         ),
         Step(
             name="compare: clusters", items=[{"layer": layer} for layer in layers],

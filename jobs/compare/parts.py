@@ -1,4 +1,4 @@
-"""Code that the parts of `compare` share: beginning a part, the run's model, and drawing figures again."""
+"""Code that the parts of `compare` share: beginning a part, the title of a run, and drawing figures again."""
 
 import sys
 from collections.abc import Callable
@@ -6,15 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from jobs.compare.job import CompareConfig
-from jobs.stage.again import command
-from jobs.stage.checks import recorded_model
-from jobs.stage.dry_run import DryRun
+from jobs.stage.costs import PASSES
 from jobs.stage.placement import Placement
-from jobs.stage.plan import forward_seconds
+from jobs.stage.plan import pass_seconds
 from jobs.stage.run import Run, RunReader
-from jobs.stage.runner import Stage, begin_stage
+from jobs.stage.runner import Stage, Step, begin_stage
 from jobs.stage.scored import StageArgs
-from ops.errors import InputError
 from ops.model.activations import ScoreOptions
 from ops.model.load import ModelFacts
 from ops.model.names import model_title
@@ -34,11 +31,14 @@ class ModelArgs(StageArgs):
     scoring: ScoreOptions
     placement: Placement
 
-    def seconds(self, run: DryRun, readings: int) -> float | None:
-        """Return the seconds that a worker needs to read a sentence this many times; None if they are unknown."""
-        place, scoring = self.placement, self.scoring
-        each = forward_seconds(run, self.facts, place.device, scoring.dtype, place.threads, place.token_budget)
-        return None if each is None else each * readings
+    def model_step(self, part: str, sentences: int, **attributes: Any) -> Step:
+        """Return a step of a part whose workers run the model; `sentences` is how often they read one in all."""
+        place, cost = self.placement, PASSES[part]
+        return Step(
+            args={"args": self}, holds=place.holds, workers=place.workers, actors=True,
+            estimate=lambda run: pass_seconds(run, self.facts, place, self.scoring.dtype, sentences, cost),
+            **attributes,
+        )  # fmt: skip
 
 
 def begin_part(
@@ -70,19 +70,3 @@ def title_of(run: RunReader) -> str:
     """Return the title of the run's model for figures."""
     model = run.record["model"]
     return model_title(model["name"], model["fingerprint"], model.get("seed"))
-
-
-def model_of(run: RunReader) -> ModelFacts:
-    """Return the facts of the model of a run.
-
-    Raises:
-        InputError: the model is missing or has changed.
-    """
-    topk = run.require("topk")
-    facts = recorded_model(topk)
-    if facts.fingerprint != topk["identity"]["model"]:
-        raise InputError(
-            f"--out {run.store.uri}: was made with a model that has changed since ({facts.name}); restore it, or run",
-            command(run.store.uri, "topk", topk["config"], redo=True),
-        )
-    return facts

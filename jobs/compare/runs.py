@@ -15,10 +15,9 @@ from jobs.stage.outputs import Output, partial_file, read_partials, whole_table
 from jobs.stage.run import Run, RunReader
 from jobs.stage.runner import Made, Stage, Step, Steps
 from jobs.stage.scored import BOTH, Scored
-from ops import sampling
+from ops import sampling, schema
 from ops.compare.run_score_figures import SHOWN, draw_runs
 from ops.compare.run_scores import MEASURES, TABLE, Values, compared_rows, read_values, with_missing_verdicts
-from ops.schema import TABLES, schema
 from ops.storage.store import Store
 from ops.topk.neurons import POLES
 
@@ -66,7 +65,7 @@ def check_runs(config: CompareConfig, run: Run) -> Control:
             f"has layers {_listed(control.neurons.layers)}, this run {_listed(scored.neurons.layers)}; "
             "give a run of the same"
         )
-    missing = [table for table in MEASURES if table in TABLES and table not in tables]
+    missing = [table for table in MEASURES if table in schema.TABLES and table not in tables]
     if missing:
         print(f"compare/runs: skipped, because only one run has it: {', '.join(missing)}", file=sys.stderr)
     if layers != scored.neurons.layers:
@@ -149,8 +148,7 @@ def run_steps(config: CompareConfig, stage: Stage, control: Control) -> Steps:
             args={"args": args}, unit="tables", here=True, amount=len(items) * 2 * neurons * config.resamples,
         )
     ]  # fmt: skip
-    rows = pa.concat_tables(read_partials(stage.store, map(table_file, items)))
-    rows = rows.cast(schema(TABLE)).sort_by([("table", "ascending")])
+    rows = schema.table(TABLE, pa.concat_tables(read_partials(stage.store, map(table_file, items))))
     whole_table(TABLE).commit(stage.store, rows, stage.fingerprint)
     pairs: dict[tuple[str, str], tuple[Values, Values]] = {}
     for table in control.tables:

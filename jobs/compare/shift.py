@@ -9,28 +9,29 @@ import pyarrow as pa
 
 from jobs.compare.job import CompareConfig
 from jobs.compare.other_run import RunPair
-from jobs.compare.parts import ModelArgs, begin_part, model_of
+from jobs.compare.parts import ModelArgs, begin_part
 from jobs.engine.item import Item
+from jobs.stage.checks import model_of_topk
 from jobs.stage.corpus_pass import describe
 from jobs.stage.outputs import Output, partial_file, read_partial, read_partials, whole_table
 from jobs.stage.placement import choose_placement, run_scoring
 from jobs.stage.run import Run, RunReader
 from jobs.stage.runner import Made, Stage, Step, Steps
 from jobs.stage.scored import Scored
-from ops import sampling
+from ops import sampling, schema
 from ops.arrays import Float64s
 from ops.compare.model_shift import shift_rows, shift_tables, with_whole
-from ops.compare.sentence_distances import TwoModels, common_sentences, compare_runs, from_table, to_table
+from ops.compare.sentence_distances import TwoModels, common_sentences, compare_runs
 from ops.compare.shift_figures import draw_shift
 from ops.compare.text_set import parse_text_sets, read_text_set
 from ops.errors import InputError
 from ops.model.load import ModelFacts, read_facts
 from ops.model.names import FINE_TUNED
 from ops.model.tokenizer import Tokenizer
-from ops.schema import schema
 from ops.shards import spans
 from ops.sources.pieces import source_fingerprint
 from ops.sources.source_format import Source
+from ops.storage.arrays import read_arrays, write_arrays
 from ops.storage.store import Store
 from ops.topk.neurons import read_neurons
 
@@ -73,7 +74,7 @@ def check_shift(config: CompareConfig, run: Run) -> Compared:
     """
     names, sources = parse_text_sets(config.text_set, config.text_column)
     pair, against = other_model(config, run)
-    facts = model_of(run)
+    facts = model_of_topk(run)
     other = pair.other if pair is not None else None
     if (against.layers, against.width) != (facts.layers, facts.width) or (
         other is not None and read_neurons(other.store).widths != read_neurons(run.store).widths
@@ -107,7 +108,7 @@ def other_model(config: CompareConfig, run: Run) -> tuple[RunPair | None, ModelF
         return None, read_facts(other.store.path("/".join(FINE_TUNED)), config.model_seed)
     pair = RunPair.open(FLAG, config.against, run, ("topk",))
     pair.check_same_options("topk", _SAME_OF_TOPK.__contains__)
-    return pair, model_of(pair.other)
+    return pair, model_of_topk(pair.other)
 
 
 def is_run(name: str) -> bool:
@@ -176,10 +177,10 @@ def shift_steps(config: CompareConfig, args: ShiftArgs, stage: Stage, compared: 
         raise InputError(f"--text-set {config.text_set[sizes.index(0)]}: gives no usable sentence; name another source")
     blocks = blocks_of(sizes)
     yield [
-        Step(
-            name="compare: shift", items=blocks, outputs=lambda item: block_files(item["block"]), worker=Distancer,
-            args=given, unit="blocks of sentences", work=("sentences", sum(sizes)), holds=args.placement.holds,
-            workers=args.placement.workers, actors=True, estimate=lambda run: args.seconds(run, 2 * sum(sizes)),
+        args.model_step(
+            PART, sum(sizes), name="compare: shift", items=blocks, worker=Distancer,
+            outputs=lambda item: block_files(item["block"]), unit="blocks of sentences",
+            work=("sentences", sum(sizes)),
         )
     ]  # fmt: skip
     rows, moved = merge(args, names, blocks, config.resamples)
@@ -194,11 +195,11 @@ def shift_steps(config: CompareConfig, args: ShiftArgs, stage: Stage, compared: 
         distances, alike = read_partials(store, RUNS)
         if not names:
             rng = np.random.default_rng([config.seed, sampling.BOOTSTRAP])
-            rows = shift_rows(SAMPLE, with_whole(*from_table(distances)), config.resamples, rng)
+            rows = shift_rows(SAMPLE, with_whole(*read_arrays(distances)["distances"]), config.resamples, rng)
             moved = alike["shift"].to_numpy()
     layer, unit = neurons.layer_and_unit(np.arange(len(neurons)))
     columns = {name: alike[name] for name in ("jaccard", "rank_correlation")}
-    by_neuron = pa.table({"layer": layer, "unit": unit, "shift": moved, **columns}).cast(schema(NEURONS))
+    by_neuron = schema.table(NEURONS, {"layer": layer, "unit": unit, "shift": moved, **columns})
     tables = {**shift_tables(rows), NEURONS: by_neuron}
     for name, table in tables.items():
         whole_table(name).commit(store, table, stage.fingerprint)
@@ -245,14 +246,14 @@ class Distancer:
         """Measure the neurons' shifts and the sentences' distances in one block of sentences."""
         texts = read_partial(self.store, text_set_file(item["text_set"])).slice(item["first"], item["sentences"])
         moved, distances = self.models.distances(texts["text"].to_pylist(), texts["n_tokens"].to_numpy())
-        tables = pa.table({"shift": moved}), to_table(distances)
+        tables = pa.table({"shift": moved}), write_arrays(distances=distances)
         return dict(zip(block_files(item["block"]), tables, strict=True))
 
 
 def compare_samples(item: Item, args: ShiftArgs, other: Store) -> Made:
     """Compare two runs: the sample's distances by layer, and each neuron's shift, Jaccard index and correlation."""
     by_neuron, distances = compare_runs(args.store, other, args.neurons)
-    return dict(zip(RUNS, (to_table(distances), by_neuron), strict=True))
+    return dict(zip(RUNS, (write_arrays(distances=distances), by_neuron), strict=True))
 
 
 def merge(
@@ -266,7 +267,7 @@ def merge(
         for table in read_partials(args.store, [by_neuron for by_neuron, _ in files]):
             total += table["shift"].to_numpy()
         parts = read_partials(args.store, [distances for _, distances in files])
-        joined = np.concatenate([from_table(table) for table in parts], 1)
+        joined = np.concatenate([read_arrays(table)["distances"] for table in parts], 1)
         if not joined.shape[1]:
             raise InputError(f"--text-set {name}: no sentence of it has finite activations in both models")
         count += joined.shape[1]

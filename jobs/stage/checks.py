@@ -3,9 +3,10 @@
 from typing import Any
 
 from jobs.engine.connect import on_cluster
+from jobs.stage.again import command
 from jobs.stage.options import INGEST_ONLY, PRESETS, CorpusConfig, CorpusModelConfig, CorpusPassConfig
 from jobs.stage.placement import check_device, on_gpus
-from jobs.stage.run import Run
+from jobs.stage.run import Run, RunReader
 from ops.errors import InputError, counted
 from ops.model.load import ModelFacts, read_facts
 from ops.model.names import RANDOM
@@ -99,6 +100,29 @@ def recorded_model(topk: dict[str, Any], name: str = "") -> ModelFacts:
     options = topk["config"]
     named = name or options["model"]
     return read_facts(named, options.get("model_seed") if named.startswith(RANDOM) else None)
+
+
+def model_of_topk(run: RunReader, name: str = "") -> ModelFacts:
+    """Return the facts of the model of a run, which must be the model that scored it.
+
+    Args:
+        run: the run.
+        name: the current name or place of the model; empty if it has not changed.
+
+    Raises:
+        InputError: the model is not found, or is not the model of the run.
+    """
+    topk = run.require("topk")
+    facts = recorded_model(topk, name)
+    if facts.fingerprint != topk["identity"]["model"]:
+        scored_by = topk["config"]["model"]
+        if name:
+            raise InputError(f"--model {name}: is not the model of topk/ ({scored_by}); name that one")
+        raise InputError(
+            f"--out {run.store.uri}: was made with a model that has changed since ({scored_by}); restore it, or run",
+            command(run.store.uri, "topk", topk["config"], redo=True),
+        )
+    return facts
 
 
 def check_ingest_options(config: CorpusModelConfig) -> None:

@@ -22,6 +22,8 @@ SECONDS: dict[str, float] = {
 # What a sentence costs a stage, as a multiple of the forward pass that `--dry-run` times.
 PASSES: dict[str, float] = {
     "compare/ablation": 1.0,  # for each neuron
+    "compare/diversity": 1.0,
+    "compare/shift": 2.0,  # two models
     "topk": 1.1,  # bench end_to_end
     "mixing": 1.3,  # bench mixing
     "psi/contextual": 1.06,  # bench psi

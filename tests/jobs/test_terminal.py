@@ -13,8 +13,8 @@ from jobs.psi.job import PsiConfig
 from jobs.show import job as show
 from jobs.show.job import ShowConfig
 from jobs.stage.command_line import main
-from jobs.stage.publish import check_tables
 from jobs.stage.options import Config
+from jobs.stage.publish import check_tables
 from jobs.stage.run import Run
 from ops.corpus.accounts import account_lines
 from tests.conftest import ROOT
