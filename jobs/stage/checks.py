@@ -101,6 +101,19 @@ def recorded_model(topk: dict[str, Any], name: str = "") -> ModelFacts:
     return read_facts(named, options.get("model_seed") if named.startswith(RANDOM) else None)
 
 
+def find_model(name: str, topk: dict[str, Any]) -> ModelFacts:
+    """Return the facts of the model of a run.
+
+    Raises:
+        InputError: the model is not found, or is not the model of the run.
+    """
+    recorded = topk["config"]["model"]
+    facts = recorded_model(topk, name)
+    if facts.fingerprint != topk["identity"]["model"]:
+        raise InputError(f"--model {name or recorded}: is not the model of topk/ ({recorded}); name that one")
+    return facts
+
+
 def check_ingest_options(config: CorpusModelConfig) -> None:
     """Refuse options of `ingest` if no source is named.
 
