@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from jobs.stage.estimate import PassEstimate
 
 from jobs.engine.item import Item
 from jobs.engine.under_way import counting
 from jobs.positions.job import PositionsConfig
 from jobs.stage.corpus_pass import CorpusPass, PassArgs, measured_sentences, part_rows
 from jobs.stage.dry_run import DryRun, Plan
-from jobs.stage.estimate import PassEstimate
 from jobs.stage.outputs import (
     notes_of,
     partial_file,

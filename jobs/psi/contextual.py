@@ -5,12 +5,12 @@ from functools import partial
 from typing import Any
 
 import torch
+from jobs.stage.estimate import PassEstimate
 
 from jobs.engine.item import Item
 from jobs.engine.under_way import counting
 from jobs.stage.corpus_pass import CorpusPass, PassArgs, part_rows
 from jobs.stage.dry_run import DryRun, Plan
-from jobs.stage.estimate import PassEstimate
 from jobs.stage.outputs import read_partials, shard_file, with_notes, write_partial
 from jobs.stage.run import Run
 from jobs.stage.runner import Step

@@ -6,15 +6,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import torch
+from jobs.stage.estimate import by_workers, of_all, spread_seconds
 from torch import nn
 
 from jobs.engine.item import Item
 from jobs.psi.job import PsiConfig
 from jobs.stage.corpus_pass import describe
 from jobs.stage.dry_run import DryRun, Plan
-from jobs.stage.estimate import by_workers, of_all, spread_seconds
-from jobs.stage.outputs import Output, TablePart, partial_file, read_partials, table_part, write_partial
 from jobs.stage.options import without_ingest
+from jobs.stage.outputs import Output, TablePart, partial_file, read_partials, table_part, write_partial
 from jobs.stage.runner import Stage, StageSpec, Step
 from ops import sampling
 from ops.errors import counted

@@ -8,6 +8,7 @@ from jobs.engine.connect import one_thread_a_worker
 from jobs.engine.item import Item, Worker
 from jobs.engine.under_way import item_here
 from jobs.stage.runner import Step
+from ops.storage.lock import LOCK
 from ops.storage.store import Store
 
 
@@ -62,7 +63,7 @@ def do_in_reverse(step: Step, out: str | Store, fingerprint: str = "f") -> None:
         def watched(self: Store, names: dict[str, str], write: object, seen: list[str] = committed) -> None:
             commit_several(self, names, write)  # type: ignore[arg-type]
             if self.root == store.root:
-                seen.extend(names.values())
+                seen.extend(name for name in names.values() if name != LOCK)
 
         assert not step.is_done(item, store, fingerprint)
         with patch.object(Store, "commit_several", watched):
