@@ -9,6 +9,7 @@ import math
 # The seconds of a step per unit of its `amount`.
 SECONDS: dict[str, float] = {
     "mine: patterns": 119e-6,  # a winner (bench mine)
+    "topk: merge": 0.24e-6,  # a candidate, its share of the tables included (docs/scale.md)
     "mine: tables": 71e-6,  # a winner, held-out scores included (bench mine)
     "audit: neurons": 8e-3,  # a neuron, pole and data set (bench audit)
     # A direction and a token of a model of width 768: 50 GFLOP/s, and 22 ns besides (no benchmark).
@@ -18,6 +19,7 @@ SECONDS: dict[str, float] = {
 # What a sentence costs a stage, as a multiple of the forward pass that `--dry-run` times.
 PASSES: dict[str, float] = {
     "topk": 1.1,  # bench end_to_end
+    "tokens": 1.1,  # bench tokens
     "mixing": 1.3,  # bench mixing
     "psi/contextual": 1.06,  # bench psi
 }
