@@ -17,6 +17,7 @@ SECONDS: dict[str, float] = {
     "compare: scores": 1.2e-6,  # a resample, neuron and table
     "compare: shared winners": 1e-7,  # a winner
     "mine: patterns": 119e-6,  # a winner (bench mine)
+    "topk: merge": 0.24e-6,  # a candidate, its share of the tables included (docs/scale.md)
     "mine: tables": 71e-6,  # a winner, held-out scores included (bench mine)
     "audit: neurons": 8e-3,  # a neuron, pole and data set (bench audit)
     # A direction and a token of a model of width 768: 50 GFLOP/s, and 22 ns besides (no benchmark).
@@ -29,6 +30,7 @@ PASSES: dict[str, float] = {
     "compare/diversity": 1.0,
     "compare/shift": 2.0,  # two models
     "topk": 1.1,  # bench end_to_end
+    "tokens": 1.1,  # bench tokens
     "mixing": 1.3,  # bench mixing
     "psi/contextual": 1.06,  # bench psi
 }
