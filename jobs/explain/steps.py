@@ -30,7 +30,6 @@ from ops.explain.explained_neurons import (
     ExplainedNeurons,
     all_controls,
     known_rows,
-    read_sets,
     with_families,
 )
 from ops.explain.families import Pairs, vector_pairs
@@ -43,6 +42,7 @@ from ops.model.facts import ModelFacts
 from ops.patterns.occurrences import Occurrences
 from ops.sentences.hubs import most_wins
 from ops.sentences.local_copy import open_sentences
+from ops.sentences.winner_sets import winner_rows
 from ops.shards import spans
 from ops.storage.arrays import read_arrays, write_arrays
 from ops.storage.store import Store
@@ -272,7 +272,7 @@ class PoolMaker:
         sets = set_number(len(args.neurons), 0)
         most = most_wins(args.k, args.scored, len(args.neurons) * args.poles)
         wins = np.asarray(mining.sentences.wins)
-        found = Hubs.find(wins, read_sets(store, args.neurons, mining.sentences), sets, most)
+        found = Hubs.find(wins, winner_rows(store, args.neurons, mining.sentences), sets, most)
         write_partial(store, HUBS, hubs_table(found), args.fingerprint)
         listed = read_partials(store, [listed_file(each) for each in self.listed])
         pool = make_pool(listed, mining, args.facts, args.seed)
