@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from ops.arrays import Bools, Float64s, Int64s
 from ops.schema import schema
 from ops.statistics.cluster_bootstrap import draw_clusters, percentile_interval
+from ops.statistics.interval import Interval
 from ops.storage.store import Store
 from ops.topk.silent import read_heard
 
@@ -163,8 +164,7 @@ def compared_rows(
             if name in ends:
                 limit = float(np.quantile(theirs.value, QUANTILE))
                 row |= {"median": float(np.median(mine.value)), "control_median": float(np.median(theirs.value))}
-                row |= {"control_q95": limit, "share_above": float((mine.value > limit).mean())}
-                row |= dict(zip(("share_low", "share_high"), ends[name], strict=True))
+                row |= {"control_q95": limit, **ends[name].columns("share_above", "share")}
             rows.append(row)
     rows.sort(key=lambda row: (row["measure"], row["layer"] is None, row["layer"] or 0))
     return pa.Table.from_pylist(rows, schema(TABLE))
@@ -172,8 +172,8 @@ def compared_rows(
 
 def share_intervals(
     measured: Mapping[str, tuple[Values, Values]], resamples: int, rng: np.random.Generator
-) -> dict[str, tuple[float, float]]:
-    """Return the 95 % interval of each measure's share above the control's 95 % quantile, by a bootstrap over neurons.
+) -> dict[str, Interval]:
+    """Return each measure's share above the control's 95 % quantile, with its interval by a bootstrap over neurons.
 
     Args:
         measured: the values of a run and of its control, by measure.

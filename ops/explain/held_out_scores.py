@@ -247,8 +247,8 @@ def _intervals(values: Float64s, again: Float64s, documents: int) -> Float64s:
     """Return the ends of the measures' intervals, `[5, 2]`; `documents` is the number of documents of the test half."""
     intervals = np.full((len(values), 2), np.nan)
     for number, value in enumerate(values.tolist()):
-        if math.isfinite(value) and np.isfinite(again[number]).any():
-            intervals[number] = percentile_interval(value, again[number], documents)
+        if math.isfinite(value):
+            intervals[number] = percentile_interval(value, again[number], documents)[1:]
     return intervals
 
 

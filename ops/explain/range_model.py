@@ -329,7 +329,7 @@ class RangeFitter:
         ends = np.full((2, len(r2)), np.nan)
         for unit in np.flatnonzero(np.isfinite(r2) & np.isfinite(drawn).any(0)):
             own = percentile_interval(float(r2[unit]), drawn[:, unit], self._draws.shape[1], least=-np.inf)
-            ends[:, unit] = own
+            ends[:, unit] = own.low, own.high
         return ends[0], ends[1]
 
 

@@ -15,6 +15,7 @@ from ops.meaning.offsets import ANSWERS, Judged
 from ops.meaning.words import fold
 from ops.sampling import ANALOGY_PAIRS
 from ops.statistics.cluster_bootstrap import RESAMPLES, draw_clusters, percentile_interval
+from ops.statistics.interval import UNDEFINED, Interval
 
 _AT_ONCE = 1 << 22  # number of question weights computed at once
 
@@ -68,12 +69,11 @@ class AnalogyBootstrap:
                 asked = sum(len(self.pairs[name]) for name in names)
                 for i, (rule, excluded) in enumerate(ANSWERS):
                     right = int(found.right[0, i])
-                    accuracy, low, high = _share(found, right, found.drawn_right[0, :, i], 0.0)
+                    measured = _share(found, right, found.drawn_right[0, :, i], 0.0).columns("accuracy", "")
                     rows.append(
                         {
                             "space": own.space, "category": category, "rule": rule, "excluded": excluded, "n": asked,
-                            "n_known": found.questions, "pairs": found.pairs, "correct": right, "accuracy": accuracy,
-                            "low": low, "high": high,
+                            "n_known": found.questions, "pairs": found.pairs, "correct": right, **measured,
                         }
                     )  # fmt: skip
         return rows
@@ -90,12 +90,12 @@ class AnalogyBootstrap:
                 for i, (rule, excluded) in enumerate(ANSWERS):
                     more = int(found.right[0, i] - found.right[1, i])
                     drawn = found.drawn_right[0, :, i] - found.drawn_right[1, :, i]
-                    difference, low, high = _share(found, more, drawn, -1.0)
+                    measured = _share(found, more, drawn, -1.0).columns("difference", "")
                     rows.append(
                         {
                             "space": own.space, "other": before.space, "category": category, "rule": rule,
                             "excluded": excluded, "n_known": found.questions, "pairs": found.pairs,
-                            "difference": difference, "low": low, "high": high,
+                            **measured,
                         }
                     )  # fmt: skip
         return sorted(rows, key=lambda row: (row["space"], row["other"]))
@@ -148,11 +148,9 @@ def _resample(known: Bools, pairs: Int64s, right: list[Bools], rng: np.random.Ge
     )  # fmt: skip
 
 
-def _share(
-    found: _Resampled, right: int, drawn: Float64s, least: float
-) -> tuple[float | None, float | None, float | None]:
-    """Return a share of the questions with its interval; all three are None if there are no questions."""
+def _share(found: _Resampled, right: int, drawn: Float64s, least: float) -> Interval:
+    """Return a share of the questions with its interval; undefined if there are no questions."""
     if not found.questions:
-        return None, None, None
-    share, there = right / found.questions, found.drawn > 0
-    return share, *percentile_interval(share, drawn[there] / found.drawn[there], found.pairs, least)
+        return UNDEFINED
+    known = found.drawn > 0
+    return percentile_interval(right / found.questions, drawn[known] / found.drawn[known], found.pairs, least)

@@ -44,10 +44,8 @@ class AnswerScores:
         there = drawn_asked > 0
         shares = drawn_right / np.where(there, drawn_asked, 1)
         of_draws = drawn_right.sum(1) / drawn_asked.sum(1), shares.sum(1) / there.sum(1)
-        low, high = percentile_interval(accuracy, of_draws[0], self.documents)
-        balanced_low, balanced_high = percentile_interval(balanced, of_draws[1], self.documents)
         return {
-            "n_test": len(truth), "documents": self.documents, "correct": int(right.sum()), "accuracy": accuracy,
-            "low": low, "high": high, "balanced_accuracy": balanced, "balanced_low": balanced_low,
-            "balanced_high": balanced_high,
+            "n_test": len(truth), "documents": self.documents, "correct": int(right.sum()),
+            **percentile_interval(accuracy, of_draws[0], self.documents).columns("accuracy", ""),
+            **percentile_interval(balanced, of_draws[1], self.documents).columns("balanced_accuracy", "balanced"),
         }  # fmt: skip

@@ -15,14 +15,15 @@ def test_draws_are_seeded_and_hold_as_many_clusters_as_there_are() -> None:
 
 def test_intervals_are_percentiles_and_undefined_resamples_are_left_out() -> None:
     drawn = np.random.default_rng(1).normal(size=3_000)
-    expected = tuple(np.percentile(drawn, (2.5, 97.5)))
+    expected = (0.0, *np.percentile(drawn, (2.5, 97.5)))
     assert percentile_interval(0.0, drawn, 9, -1, 1) == expected
     assert percentile_interval(0.0, np.append(drawn, np.nan), 9, -1, 1) == expected
+    assert np.isnan(percentile_interval(0.0, np.full(3, np.nan), 9)[1:]).all()
 
 
 @pytest.mark.parametrize(("value", "least", "expected"), [(1.0, 0.0, (0.757, 1.0)), (0.0, -1.0, (-0.243, 0.243))])
 def test_a_sample_without_spread_is_no_proof(value: float, least: float, expected: tuple[float, float]) -> None:
     found = percentile_interval(value, np.full(50, value), 12, least)
-    assert found == pytest.approx(expected, abs=1e-3)
+    assert found == pytest.approx((value, *expected), abs=1e-3)
     wider = percentile_interval(value, np.full(50, value), 2, least)
-    assert wider[1] - wider[0] > found[1] - found[0]
+    assert wider.high - wider.low > found.high - found.low
