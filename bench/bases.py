@@ -21,8 +21,8 @@ from matplotlib.figure import Figure
 
 from ops.arrays import Float64s
 from ops.figures import COLOURS, PAGE, for_print, save_figure
-from ops.statistics.cluster_bootstrap import percentile_interval
 from ops.statistics.interval import Interval
+from ops.statistics.resampling import percentile_interval
 from ops.storage.store import Store
 from ops.storage.tables import read_rows
 
@@ -59,8 +59,8 @@ def measure(name: str, columns: dict[str, Float64s], seed: int, resamples: int =
     found: dict[str, Interval] = {}
     for key, values in columns.items():
         middle = np.nanmedian if key == "r2_beyond" else np.nanmean
-        value = float(middle(values))
-        found[key] = percentile_interval(value, middle(values[drawn], axis=1), units, least=-1.0)
+        measured = np.append(middle(values), middle(values[drawn], axis=1))
+        found[key] = percentile_interval(measured, units, least=-1.0)
     return Basis(name, units, **found)
 
 

@@ -7,9 +7,9 @@ import numpy as np
 from scipy.stats import norm  # type: ignore[import-untyped]
 
 from ops.arrays import Bools, Float64s, Int32s, Int64s
-from ops.statistics.cluster_bootstrap import percentile_interval
 from ops.statistics.false_discovery import q_values
 from ops.statistics.interval import UNDEFINED, Interval
+from ops.statistics.resampling import percentile_interval
 
 HOLDS = 0.5  # minimum transfer into a data set at which the other data sets' cards hold there
 RATE = 0.05  # false discovery rate over a neuron's data sets
@@ -103,4 +103,4 @@ def interval(drawn: Float64s, clusters: int) -> Interval:
         drawn: the statistic of the sample, followed by its value in each bootstrap sample, `[1 + samples]`.
         clusters: number of documents that were resampled.
     """
-    return percentile_interval(float(drawn[0]), drawn[1:], max(clusters, 1), -math.inf, math.inf)
+    return percentile_interval(drawn, max(clusters, 1), -math.inf, math.inf)

@@ -10,8 +10,9 @@ import pyarrow.compute as pc
 
 from ops.arrays import Bools, Float64s, Int64s
 from ops.schema import schema
-from ops.statistics.cluster_bootstrap import draw_clusters, percentile_interval
+from ops.shards import spans
 from ops.statistics.interval import Interval
+from ops.statistics.resampling import Resampling, percentile_interval
 from ops.storage.store import Store
 from ops.topk.silent import read_heard
 
@@ -181,18 +182,15 @@ def share_intervals(
         rng: the random generator that makes the draws.
     """
     sides = [_Drawn([pair[i] for pair in measured.values()]) for i in (0, 1)]
-    shares = np.empty((len(measured), resamples))
-    for first in range(0, resamples, DRAWN_AT_ONCE):
-        count = min(DRAWN_AT_ONCE, resamples - first)
-        own, control = (draw_clusters(side.neurons, rng, count) for side in sides)
-        for i in range(count):
-            limits = list(sides[1].quantiles(control[i]))
-            shares[:, first + i] = [*sides[0].shares_above(own[i], limits)]
-    found = {}
-    for (name, (mine, theirs)), drawn in zip(measured.items(), shares, strict=True):
-        share = float((mine.value > np.quantile(theirs.value, QUANTILE)).mean())
-        found[name] = percentile_interval(share, drawn, len(np.unique(mine.neuron)))
-    return found
+    shares: list[list[float]] = []
+    for first, stop in spans(resamples, DRAWN_AT_ONCE):
+        own, control = (Resampling.multinomial(side.neurons, rng, stop - first).times for side in sides)
+        for mine, theirs in zip(own[min(first, 1) :], control[min(first, 1) :], strict=True):
+            shares.append([*sides[0].shares_above(mine, list(sides[1].quantiles(theirs)))])
+    return {
+        name: percentile_interval(drawn, len(np.unique(values.neuron)))
+        for (name, (values, _)), drawn in zip(measured.items(), np.array(shares).T, strict=True)
+    }
 
 
 class _Drawn:
