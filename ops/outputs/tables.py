@@ -9,10 +9,11 @@ import pyarrow as pa
 from ops.arrays import Float64s, Int64s
 from ops.outputs.check_effects import agreement, direct_effect
 from ops.outputs.names import MEASURES, SIDES
-from ops.outputs.token_effects import Effects, p_values
+from ops.outputs.token_effects import Effects
 from ops.outputs.token_head import LinearHead
 from ops.outputs.written import Written
 from ops.schema import schema
+from ops.statistics.empirical_p import empirical_p
 
 Row = dict[str, Any]
 
@@ -72,7 +73,7 @@ def neuron_rows(
     }
     columns |= {name: pa.array(getattr(effects, name), from_pandas=True) for name in MEASURES}
     for name in MEASURES:
-        columns[f"{name}_p"] = pa.array(p_values(getattr(effects, name), random[name]), from_pandas=True)
+        columns[f"{name}_p"] = pa.array(empirical_p(getattr(effects, name), random[name]), from_pandas=True)
     columns["norm"] = norms.astype(np.float32)
     known = np.full(len(units), np.nan) if cosines is None else cosines
     columns["cosine"] = pa.array(known.astype(np.float32), from_pandas=True)
