@@ -20,6 +20,7 @@ from ops.model.load import ModelFacts
 from ops.model.numerics import set_numerics
 from ops.model.tokenizer import Tokenizer
 from ops.sampling import RANDOM_NEURONS
+from ops.statistics.empirical_p import empirical_p
 from ops.topk.neurons import Neurons
 
 TABLE = "compare/ablation"
@@ -271,15 +272,12 @@ def _place(neurons: Neurons, neuron: int) -> tuple[int | None, int | None]:
 
 
 def null_of(own: float, others: Sequence[float], name: str) -> dict[str, float | None]:
-    """Return the mean and maximum of random neurons' effects, and the share of effects at least as large as `own`.
-
-    The share includes the neuron's own effect.
-    """
+    """Return the mean and maximum of random neurons' effects, and the `empirical_p` of the effect `own`."""
     if not (np.isfinite(own) and others):
         return {name: None, f"{name}_high": None, "p_value": None}
     values = np.array(others)
-    share = (1 + (values >= own).sum()) / (1 + len(values))
-    return {name: float(values.mean()), f"{name}_high": float(values.max()), "p_value": float(share)}
+    p_value = float(empirical_p(own, values))
+    return {name: float(values.mean()), f"{name}_high": float(values.max()), "p_value": p_value}
 
 
 def _number(value: float) -> float | None:

@@ -16,7 +16,7 @@ from ops.arrays import Bools, Float64s, Floats
 from ops.compare.activation_vectors import layer_activations, sampled_sentences
 from ops.compare.layer_agreement import comparable, correlations
 from ops.penn import tag_class
-from ops.sampling import random_rotation
+from ops.sampling import random_rotations
 from ops.shards import Ids
 from ops.storage.store import Store
 from ops.storage.tables import read_parts
@@ -132,8 +132,7 @@ class Bases:
         layers: list[Floats] = list(self.layers)
         if number:
             rng = np.random.default_rng([self.seed, sampling.ROTATIONS, number])
-            # One rotation for all layers of the same width, since they share the residual stream's basis.
-            turns = {width: random_rotation(width, rng) for width in sorted(set(self.widths))}
+            turns = random_rotations(self.widths, rng)
             layers = [layer @ turns[layer.shape[1]] for layer in layers]
         # No axis of a rotated basis is silent.
         return basis_agreement(layers, self.names, self.features, () if number else self.silent)

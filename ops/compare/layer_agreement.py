@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from ops import schema
 from ops.arrays import Float64s, Int64s
+from ops.statistics.empirical_p import empirical_p
 from ops.statistics.false_discovery import q_values
 
 Pairs = list[tuple[int, int]]
@@ -101,12 +102,12 @@ def dimension_rows(
                 found = correlations(values)
                 null = permuted_correlations(values, permutations, np.random.default_rng(seed))
                 low, high = np.quantile(null, (0.025, 0.975), axis=0)  # NaN if a property does not vary in a layer
-                beyond = (np.abs(null) >= np.abs(found) - 1e-12).sum(0)
                 for a, b in pairs:
                     if np.isnan(found[a, b]):
                         continue
                     pair = (layers[own[a]] + 1, layers[own[b]] + 1)
-                    measured = (found[a, b], low[a, b], high[a, b], (1 + beyond[a, b]) / (1 + permutations))
+                    p_value = float(empirical_p(abs(found[a, b]) - 1e-12, np.abs(null[:, a, b])))
+                    measured = (found[a, b], low[a, b], high[a, b], p_value)
                     for column, value in zip(rows, (name, *pair, *measured), strict=True):
                         rows[column].append(value)
     rows["q_value"] = q_values(rows["p_value"]).tolist()
@@ -127,7 +128,7 @@ def rotated_rows(own: pa.Table, rotated: list[pa.Table]) -> pa.Table:
         null = np.array([table[key] for table in held if key in table])
         if not len(null):
             continue
-        p_value = (1 + int((null >= row["correlation"]).sum())) / (1 + len(null))
+        p_value = float(empirical_p(row["correlation"], null))
         measured = {"rotated_mean": null.mean(), "rotated_low": null.min(), "rotated_high": null.max()}
         rows.append({**row, **measured, "rotations": len(null), "p_value": p_value})
     for row, q_value in zip(rows, q_values([row["p_value"] for row in rows]).tolist(), strict=True):

@@ -1,6 +1,5 @@
 """Short codes of sentences (principal components or bits), and how often neighbours in code share a class."""
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -111,9 +110,8 @@ def precision_row(retrieved: Float64s, classes: Int64s, documents: Int64s) -> di
     """
     own = retrieved[np.arange(len(classes)), classes]
     share = np.bincount(classes, minlength=retrieved.shape[1]) / len(classes)
-    mean, *ends = share_by_document(own, documents)
-    low, high = (None if math.isnan(end) else end for end in ends)
-    return {"precision": mean, "low": low, "high": high, "chance": float(share @ retrieved.mean(0))}
+    measured = share_by_document(own, documents).columns("precision", "")
+    return {**measured, "chance": float(share @ retrieved.mean(0))}
 
 
 class Labelled(NamedTuple):

@@ -5,36 +5,33 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from ops.mixing.shard import Group, MixingResult
-from ops.reducers.moments import Moments
+from ops.mixing.shard import MixingResult
+from ops.reducers.grouped_moments import GroupedMoments
 from ops.schema import group_rows, schema
 
 TOKENS = "mixing/tokens"
-_NUMBERS = ("mean", "m2", "m3", "m4", "min", "max")
 
-Totals = dict[Group, Moments]
+Totals = dict[str, GroupedMoments]  # by kind of group, for each kind that has tokens
 
 
 def to_table(result: MixingResult) -> pa.Table:
     """Return a shard's moments as a table with one row for each group."""
-    groups = sorted(result.moments)
-    found = [result.moments[g] for g in groups]
-    columns = {"kind": [g[0] for g in groups], "key": [g[1] for g in groups], "n": [m.n for m in found]}
-    lists = {name: pa.array([getattr(m, name) for m in found]) for name in _NUMBERS}
-    return pa.table({**columns, **lists})
+    tables = [
+        moments.to_table().append_column("kind", pa.array([kind] * len(moments.ids)))
+        for kind, moments in result.moments.items()
+    ]
+    return pa.concat_tables(tables) if tables else pa.table({"kind": pa.array([], pa.string())})
 
 
 def merge(tables: Iterable[pa.Table]) -> Totals:
     """Merge the tables of shards in the order given, so that rounding is the same in every run."""
     totals: Totals = {}
     for table in tables:
-        lists = {column: table[column].to_pylist() for column in _NUMBERS}
-        for i, group in enumerate(zip(table["kind"].to_pylist(), table["key"].to_pylist(), strict=True)):
-            wide = [np.array(lists[c][i]) for c in _NUMBERS[:4]]
-            ends = [np.array(lists[c][i], np.float32) for c in _NUMBERS[4:]]
-            own = Moments(table["n"][i].as_py(), *wide, *ends)
-            totals[group] = totals[group].merge(own) if group in totals else own
+        for kind in table["kind"].unique().to_pylist():
+            own = GroupedMoments.from_table(table.filter(pc.equal(table["kind"], kind)))
+            totals[kind] = totals[kind].merge(own) if kind in totals else own
     return totals
 
 

@@ -10,7 +10,7 @@ from ops import schema
 from ops.arrays import Float32s, Float64s
 from ops.positions.shard import PositionsResult
 from ops.positions.sums import Totals
-from ops.reducers.token_moments import TokenMoments
+from ops.reducers.grouped_moments import GroupedMoments
 
 _HISTOGRAM, _SUM, _FEATURE = "histogram/", "sum/", "feature"
 _SCHEMA = pa.schema(
@@ -90,7 +90,7 @@ def read_totals(table: pa.Table, features: Features) -> Totals:
         else:
             moments.setdefault((kind, variant), []).append(row)
     joined = {
-        key: TokenMoments(
+        key: GroupedMoments(
             np.array([r["key"] for r in rows]),
             np.array([r["n"] for r in rows]),
             np.array([r["mean"] for r in rows]),

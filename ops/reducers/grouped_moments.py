@@ -1,4 +1,4 @@
-"""Count, mean and standard deviation of many values for each token of a vocabulary, summed batch by batch."""
+"""Count, mean and standard deviation of many values for each group of tokens, such as each token of a vocabulary."""
 
 from dataclasses import dataclass
 
@@ -9,8 +9,8 @@ import torch
 from ops.arrays import Float64s, Int64s
 
 
-class TokenSums:
-    """The sums of values and of their squares for each token: float64, of fixed size, the same bits on any device kind.
+class GroupedSums:
+    """The sums of values and of their squares for each group: float64, of fixed size, the same bits on any device kind.
 
     Values of psi are float32 of the order of one, so their squares are exact in float64. The relative rounding error of
     a sum of n values is about sqrt(n) 1e-16. For up to n = 10^8 values in one group, the error of a standard deviation
@@ -18,19 +18,20 @@ class TokenSums:
     instead, because they can be merged without this loss of precision.
 
     Args:
-        vocabulary: number of tokens in the vocabulary.
-        columns: number of values of each token; the sums take 16 bytes for each token and column.
+        groups: number of groups.
+        columns: number of values of each token; the sums take 16 bytes for each group and column.
         device: the device that stores the sums.
     """
 
-    def __init__(self, vocabulary: int, columns: int, device: torch.device | str = "cpu") -> None:
-        self.count = torch.zeros(vocabulary, dtype=torch.int64, device=device)
-        self.sums = torch.zeros(vocabulary, 2, columns, dtype=torch.float64, device=device)
+    def __init__(self, groups: int, columns: int, device: torch.device | str = "cpu") -> None:
+        self.count = torch.zeros(groups, dtype=torch.int64, device=device)
+        self.sums = torch.zeros(groups, 2, columns, dtype=torch.float64, device=device)
 
     def update(self, ids: torch.Tensor, values: torch.Tensor) -> None:
-        """Add the values `[tokens, columns]` of tokens with these ids `[tokens]`.
+        """Add the values `[tokens, columns]` of tokens of these groups `[tokens]`.
 
-        The values of equal ids are first grouped and summed in order, so that no two updates write to the same place.
+        The values of equal groups are first grouped and summed in order, so that no two updates write to the same
+        place.
         """
         if not len(ids):
             return
@@ -42,21 +43,22 @@ class TokenSums:
         self.count[distinct] += counts
         self.sums[distinct] += added.view(-1, *self.sums.shape[1:])
 
-    def result(self) -> "TokenMoments":
-        """Return the moments of the tokens seen so far."""
+    def result(self) -> "GroupedMoments":
+        """Return the moments of the groups seen so far."""
         seen = self.count.nonzero()[:, 0]
         count = self.count[seen].cpu().numpy()
         total, squares = (self.sums[seen, i].cpu().numpy() for i in (0, 1))
         mean = total / count[:, None]
-        return TokenMoments(seen.cpu().numpy(), count, mean, np.maximum(squares - mean * total, 0))
+        return GroupedMoments(seen.cpu().numpy(), count, mean, np.maximum(squares - mean * total, 0))
 
 
 @dataclass(frozen=True)
-class TokenMoments:
-    """The count `[tokens]`, mean and central sum of squares `[tokens, columns]` of the tokens `ids` (ascending).
+class GroupedMoments:
+    """The count `[groups]`, mean and central sum of squares `[groups, columns]` of the groups `ids` (ascending).
 
     It is a reducer over disjoint sets of sentences: `merge` joins two sets (Chan, Golub and LeVeque 1979), `empty` is
-    neutral, and the result is the attributes. `TokenSums` is its update for batches. In exact arithmetic `merge` is
+    neutral, and the result is the attributes. A batch is added as its moments `of` the values. If there are many groups
+    or the values are on a GPU, `GroupedSums` collects batches faster and less precisely. In exact arithmetic `merge` is
     associative and commutative. Rounding depends on the order, so the same bits require the same order of merging.
     """
 
@@ -66,12 +68,25 @@ class TokenMoments:
     m2: Float64s
 
     @classmethod
-    def empty(cls, columns: int) -> "TokenMoments":
+    def empty(cls, columns: int) -> "GroupedMoments":
         """Return the moments of no sentence."""
         none, nothing = np.zeros(0, np.int64), np.zeros((0, columns))
         return cls(none, none, nothing, nothing)
 
-    def merge(self, other: "TokenMoments") -> "TokenMoments":
+    @classmethod
+    def of(cls, ids: Int64s, values: torch.Tensor) -> "GroupedMoments":
+        """Return the moments of the values `[tokens, columns]` of tokens of these groups `[tokens]`."""
+        if not len(ids):
+            return cls.empty(values.shape[1])
+        groups, place, count = np.unique(ids, return_inverse=True, return_counts=True)
+        order = torch.from_numpy(np.argsort(place, kind="stable"))
+        wide, lengths = values[order].double(), torch.from_numpy(count)
+        mean = torch.segment_reduce(wide, "sum", lengths=lengths, axis=0) / lengths[:, None]
+        squares = (wide - mean.repeat_interleave(lengths, 0)) ** 2
+        m2 = torch.segment_reduce(squares, "sum", lengths=lengths, axis=0)
+        return cls(groups.astype(np.int64), count.astype(np.int64), mean.numpy(), m2.numpy())
+
+    def merge(self, other: "GroupedMoments") -> "GroupedMoments":
         """Return the moments of the union of two disjoint sets of sentences."""
         ids = np.union1d(self.ids, other.ids)
         count = np.zeros(len(ids), np.int64)
@@ -83,25 +98,33 @@ class TokenMoments:
         m2[place] += other.m2 + difference**2 * (before * (other.count[:, None] / total))
         mean[place] += difference * (other.count[:, None] / total)
         count[place] += other.count
-        return TokenMoments(ids, count, mean, m2)
+        return GroupedMoments(ids, count, mean, m2)
+
+    def joined(self) -> "GroupedMoments":
+        """Return the moments over all groups, as a single group with the id 0."""
+        found = GroupedMoments.empty(self.mean.shape[1])
+        for i in range(len(self.ids)):
+            own = slice(i, i + 1)
+            found = found.merge(GroupedMoments(np.zeros(1, np.int64), self.count[own], self.mean[own], self.m2[own]))
+        return found
 
     @property
     def std(self) -> Float64s:
-        """Standard deviation, ddof 0, `[tokens, columns]`."""
+        """Standard deviation, ddof 0, `[groups, columns]`."""
         return np.asarray(np.sqrt(self.m2 / self.count[:, None]))
 
     def to_table(self) -> pa.Table:
-        """Return the moments as a table with one row for each token."""
+        """Return the moments as a table with one row for each group."""
         columns = self.mean.shape[1]
         matrices = {"mean": self.mean, "m2": self.m2}
         listed = {n: pa.FixedSizeListArray.from_arrays(v.ravel(), columns) for n, v in matrices.items()}
-        return pa.table({"token_id": pa.array(self.ids), "n": pa.array(self.count), **listed})
+        return pa.table({"group": pa.array(self.ids), "n": pa.array(self.count), **listed})
 
     @classmethod
-    def from_table(cls, table: pa.Table) -> "TokenMoments":
+    def from_table(cls, table: pa.Table) -> "GroupedMoments":
         """Return the moments in a table that `to_table` created."""
         columns = table.schema.field("mean").type.list_size
-        ids, count = (table[name].to_numpy() for name in ("token_id", "n"))
+        ids, count = (table[name].to_numpy() for name in ("group", "n"))
         mean, m2 = (
             np.asarray(table[n].combine_chunks().flatten().to_numpy()).reshape(len(ids), columns)
             for n in ("mean", "m2")
