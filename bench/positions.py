@@ -46,7 +46,7 @@ def main() -> int:
     pad_id = encoder.tokenizer.pad_id
     texts = draw(options.sentences, options.seed)
     batches = list(encoder.batches(np.arange(len(texts)), texts, 2_048))
-    reader = VariantReader(facts, "cpu", "float32", 16, options.seed)
+    reader = VariantReader.load(facts, "cpu", "float32", 16, options.seed)
     torch.set_num_threads(1)
     pilot = mean_states(reader, variants, iter(batches[::4]), pad_id, "cpu")
     classes = TokenClasses(encoder.tokenizer)
