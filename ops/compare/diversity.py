@@ -6,9 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ops import sampling
+from ops import sampling, schema
 from ops.arrays import Floats, Int64s
-from ops.schema import schema
 from ops.statistics.k_means import fit_k_means
 from ops.storage.store import Store
 from ops.storage.tables import read_parts
@@ -89,4 +88,4 @@ def curve_rows(
                 "sse_of_uniform": squared_error(uniform, times, count, seed),
             }
         )
-    return pa.Table.from_pylist(rows, schema("compare/diversity"))
+    return schema.table("compare/diversity", rows)

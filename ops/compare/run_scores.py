@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ops import schema
 from ops.arrays import Bools, Float64s, Int64s
-from ops.schema import schema
 from ops.shards import spans
 from ops.statistics.interval import Interval
 from ops.statistics.resampling import Resampling, percentile_interval
@@ -167,8 +167,7 @@ def compared_rows(
                 row |= {"median": float(np.median(mine.value)), "control_median": float(np.median(theirs.value))}
                 row |= {"control_q95": limit, **ends[name].columns("share_above", "share")}
             rows.append(row)
-    rows.sort(key=lambda row: (row["measure"], row["layer"] is None, row["layer"] or 0))
-    return pa.Table.from_pylist(rows, schema(TABLE))
+    return schema.table(TABLE, rows)
 
 
 def share_intervals(

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ops import schema
 from ops.arrays import Int64s
-from ops.schema import schema
 from ops.statistics.false_discovery import description_rates
 from ops.statistics.interval import Interval
 from ops.statistics.wilson import wilson
@@ -71,7 +71,7 @@ def chance_rows(parts: Iterable[pa.Table]) -> pa.Table:
             sets = {"drawn": drawn, "n_sets": n[drawn], "found_sets": random}
             row = {"source": source, "family": family, "n": n[REAL], "found": own, **sets}
             rows.append(row | expected.columns("expected"))
-    return pa.Table.from_pylist(rows, schema=schema("chance"))
+    return schema.table("chance", rows)
 
 
 def summary(rows: pa.Table) -> str:

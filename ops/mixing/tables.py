@@ -5,12 +5,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from ops import schema
 from ops.arrays import Float64s
 from ops.mixing.decomposition import LAYER_STAGES
 from ops.mixing.partial_file import Totals
 from ops.mixing.shard import CLASS, LENGTH
 from ops.mixing.token_classes import ALL, CLASSES
-from ops.schema import TABLES, schema
 
 
 def ratio_rows(totals: Totals, layers: int, names: tuple[str, ...]) -> pa.Table:
@@ -30,7 +30,7 @@ def norm_rows(totals: Totals, layers: int, names: tuple[str, ...]) -> pa.Table:
 
 def _rows(table: str, totals: Totals, layers: int, names: tuple[str, ...], kind: str, wanted: list[str]) -> pa.Table:
     """Return the moments as rows of a table; the moments' values are ordered by layer and then by `names`."""
-    first, second, third = TABLES[table].order
+    first, second, third = schema.TABLES[table].order
     rows: list[dict[str, Any]] = []
     for group, n, mean, std in _groups(totals, kind):
         for layer in range(layers):
@@ -38,8 +38,7 @@ def _rows(table: str, totals: Totals, layers: int, names: tuple[str, ...], kind:
                 place = layer * len(names) + names.index(name)
                 key = {first: layer + 1, second: name, third: group}
                 rows.append({**key, "n": n, "mean": mean[place], "std": std[place]})
-    rows.sort(key=lambda row: (row[first], row[second], row[third]))
-    return pa.Table.from_pylist(rows, schema(table))
+    return schema.table(table, rows)
 
 
 def _groups(totals: Totals, kind: str) -> Iterator[tuple[str | int, int, Float64s, Float64s]]:
