@@ -29,6 +29,7 @@ from ops.psi.tables import contextual_rows
 from ops.reducers.grouped_moments import GroupedMoments, GroupedSums
 from ops.schema import schema
 from ops.shards import Ids
+from ops.storage.arrays import read_arrays, write_arrays
 from ops.storage.tables import write_part
 
 CONTEXTUAL = "psi/contextual"
@@ -91,7 +92,9 @@ class GroupReader:
         sums, unscored = self.read(counting(batches))
         moments, sentences = sums.result(), item["sentences"]
         notes = {"sentences": sentences, "unscored": sorted(unscored), "tokens": int(moments.count.sum())}
-        write_partial(args.store, shard_file(CONTEXTUAL, number), moments.to_table(), args.fingerprint, notes)
+        write_partial(
+            args.store, shard_file(CONTEXTUAL, number), write_arrays(**vars(moments)), args.fingerprint, notes
+        )
         return {"shard": number, "sentences": sentences}
 
     def read(self, batches: Batches) -> tuple[GroupedSums, list[int]]:
@@ -109,7 +112,7 @@ def measure_corpus(heads: int, job: CorpusPass) -> dict[str, Any]:
     moments = GroupedMoments.empty(layers * len(VALUES) * heads)
     notes: list[dict[str, Any]] = []
     for table in with_notes(read_partials(store, job.partials, at_once=MERGED_AHEAD), notes):
-        moments = moments.merge(GroupedMoments.from_table(table))
+        moments = moments.merge(GroupedMoments(**read_arrays(table)))
     rows = contextual_rows(moments, layers, heads)
     write_part(store, CONTEXTUAL, 0, schema(CONTEXTUAL), rows, job.stage.fingerprint)
     store.delete(FIGURE)

@@ -1,15 +1,16 @@
-"""One shard's part of the mixing tables: a row for each group of tokens."""
+"""One shard's part of the mixing tables: the moments of groups of tokens, and the rows of all tokens."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from ops.arrays import Arrays
 from ops.mixing.shard import MixingResult
 from ops.reducers.grouped_moments import GroupedMoments
 from ops.schema import group_rows, schema
+from ops.storage.arrays import read_arrays, write_arrays
 
 TOKENS = "mixing/tokens"
 
@@ -17,20 +18,21 @@ Totals = dict[str, GroupedMoments]  # by kind of group, for each kind that has t
 
 
 def to_table(result: MixingResult) -> pa.Table:
-    """Return a shard's moments as a table with one row for each group."""
-    tables = [
-        moments.to_table().append_column("kind", pa.array([kind] * len(moments.ids)))
-        for kind, moments in result.moments.items()
-    ]
-    return pa.concat_tables(tables) if tables else pa.table({"kind": pa.array([], pa.string())})
+    """Return a shard's moments as a table of arrays."""
+    found = result.moments.items()
+    return write_arrays(**{f"{kind}/{name}": values for kind, own in found for name, values in vars(own).items()})
 
 
 def merge(tables: Iterable[pa.Table]) -> Totals:
     """Merge the tables of shards in the order given, so that rounding is the same in every run."""
     totals: Totals = {}
     for table in tables:
-        for kind in table["kind"].unique().to_pylist():
-            own = GroupedMoments.from_table(table.filter(pc.equal(table["kind"], kind)))
+        arrays: dict[str, dict[str, Arrays]] = {}
+        for name, values in read_arrays(table).items():
+            kind, attribute = name.split("/")
+            arrays.setdefault(kind, {})[attribute] = values
+        for kind, found in arrays.items():
+            own = GroupedMoments(**found)
             totals[kind] = totals[kind].merge(own) if kind in totals else own
     return totals
 

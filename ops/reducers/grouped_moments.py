@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 import torch
 
 from ops.arrays import Float64s, Int64s
@@ -112,21 +111,3 @@ class GroupedMoments:
     def std(self) -> Float64s:
         """Standard deviation, ddof 0, `[groups, columns]`."""
         return np.asarray(np.sqrt(self.m2 / self.count[:, None]))
-
-    def to_table(self) -> pa.Table:
-        """Return the moments as a table with one row for each group."""
-        columns = self.mean.shape[1]
-        matrices = {"mean": self.mean, "m2": self.m2}
-        listed = {n: pa.FixedSizeListArray.from_arrays(v.ravel(), columns) for n, v in matrices.items()}
-        return pa.table({"group": pa.array(self.ids), "n": pa.array(self.count), **listed})
-
-    @classmethod
-    def from_table(cls, table: pa.Table) -> "GroupedMoments":
-        """Return the moments in a table that `to_table` created."""
-        columns = table.schema.field("mean").type.list_size
-        ids, count = (table[name].to_numpy() for name in ("group", "n"))
-        mean, m2 = (
-            np.asarray(table[n].combine_chunks().flatten().to_numpy()).reshape(len(ids), columns)
-            for n in ("mean", "m2")
-        )
-        return cls(ids, count, mean, m2)

@@ -47,12 +47,12 @@ def known(request: pytest.FixtureRequest) -> tuple[VariantReader, ModelFacts]:
     kind: str = request.param
     if kind == "bert":
         model, found = make(kind)
-        return VariantReader.of(model, found, 4, 0), found
+        return VariantReader(model, found, 4, 0), found
     torch.manual_seed(0)
     decoder: Any = AutoModelForCausalLM.from_config(CONFIGS["gpt2"]()).eval()
     for weight in decoder.parameters():
         nn.init.normal_(weight, std=0.2)
-    return VariantReader.of(decoder, facts(kind), 4, 0), facts(kind)
+    return VariantReader(decoder, facts(kind), 4, 0), facts(kind)
 
 
 def texts() -> list[Tokens]:

@@ -1,5 +1,4 @@
 import numpy as np
-import pyarrow as pa
 import pytest
 import torch
 from hypothesis import given
@@ -64,14 +63,3 @@ def test_a_million_equal_values_have_no_spread() -> None:
     assert found.count.tolist() == [1_000_000]
     assert found.mean[0, 0] == pytest.approx(float(np.float32(1.2345678)), rel=1e-12)
     assert found.std[0, 0] < 1e-6
-
-
-def test_the_table_gives_the_same_bits_back() -> None:
-    found = measure(*draw(3, 40))
-    table = found.to_table()
-    assert table.schema.field("mean").type == pa.list_(pa.float64(), COLUMNS)
-    back = GroupedMoments.from_table(pa.concat_tables([table.slice(0, 3), table.slice(3)]))
-    assert np.array_equal(back.ids, found.ids)
-    assert np.array_equal(back.count, found.count)
-    assert np.array_equal(back.mean, found.mean)
-    assert np.array_equal(back.m2, found.m2)
