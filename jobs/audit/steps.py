@@ -32,14 +32,16 @@ from ops.compare.activation_vectors import layer_activations, sampled_sentences
 from ops.errors import InputError, counted
 from ops.explain.controlled_units import Controls
 from ops.explain.explained_neurons import known_rows
-from ops.explain.known_literals import KnownLiterals, from_table, one_after_another, to_table
+from ops.explain.known_literals import KnownLiterals, one_after_another
 from ops.explain.literals import Literals
 from ops.mine.mining import Mining
 from ops.model.names import model_title
+from ops.patterns.occurrences import Occurrences
 from ops.sentences.local_copy import open_sentences
 from ops.shards import spans
 from ops.show.audit_findings import NEURON_COLUMNS, audited_run
 from ops.show.transfers import COLUMNS as PAIR_COLUMNS
+from ops.storage.arrays import read_arrays, write_arrays
 from ops.topk.datasets import LEAST_SENTENCES, MOST_DATASETS, Datasets
 from ops.topk.silent import read_heard, read_silent
 
@@ -255,7 +257,7 @@ class LiteralFinder:
         rows = self.known[slice(*np.searchsorted(self.known, [item["first"], item["stop"]]))]
         sentences = self.mining.sentences
         notes = {"sentences": len(rows), "alone": sentences.documents == len(sentences.sent_id)}
-        return {literals_file(item): Noted(to_table(self.literals.find(rows)), notes)}
+        return {literals_file(item): Noted(write_arrays(**vars(self.literals.find(rows))), notes)}
 
 
 class RangeAuditor:
@@ -267,7 +269,7 @@ class RangeAuditor:
         sentences, sampled = mining.sentences, sampled_sentences(store)
         rows = known_rows(sentences, sampled)
         literals = (
-            (from_table(table), notes_of(table)["sentences"])
+            (Occurrences(**read_arrays(table)), notes_of(table)["sentences"])
             for table in read_partials(store, [literals_file(item) for item in blocks])
         )
         division = Division.by_dataset(

@@ -21,6 +21,7 @@ from jobs.stage.outputs import Output, partial_file, read_partial, read_partials
 from jobs.stage.run import Run, RunReader
 from jobs.stage.runner import Made, Stage, Step, Steps, begin_stage
 from jobs.stage.stages import STAGES
+from ops import schema
 from ops.errors import InputError, counted
 from ops.finetune.checkpoint import commit_classifier, pack, unpack
 from ops.finetune.classifier import new_classifier
@@ -43,7 +44,6 @@ from ops.finetune.training import ClassifierTraining, Example, TrainingOptions, 
 from ops.model.load import ModelFacts
 from ops.model.numerics import set_numerics
 from ops.model.tokenizer import Tokenizer
-from ops.schema import schema
 from ops.storage.store import Store
 
 DEPENDS_ON = (
@@ -203,7 +203,7 @@ def finetune_steps(stage: Stage, args: TrainingArgs, left_out: dict[str, int]) -
             last = quality(np.array(segment["scores"], np.float32).reshape(-1, len(args.names)), test)
             rows.append(epoch_row(epoch, stop, losses, last, majority))
             losses = []
-    epochs = pa.Table.from_pylist(rows, schema(EPOCHS.table))
+    epochs = schema.table(EPOCHS.table, rows)
     EPOCHS.commit(stage.store, epochs, stage.fingerprint)
     LABELS.commit(stage.store, label_table(args.names, train, last), stage.fingerprint)
     what = "shuffled labels" if args.shuffle_labels else stage.entry["config"]["label"]

@@ -10,10 +10,9 @@ import torch
 
 from jobs.engine.item import Item
 from jobs.outputs.job import OutputsConfig
-from jobs.stage.checks import find_model
+from jobs.stage.checks import model_of_topk
 from jobs.stage.corpus_pass import kept_tokens
 from jobs.stage.dictionaries import dictionaries_of
-from jobs.stage.dry_run import DryRun
 from jobs.stage.outputs import (
     Noted,
     partial_file,
@@ -24,13 +23,13 @@ from jobs.stage.outputs import (
     whole_table,
 )
 from jobs.stage.placement import Placement, choose_placement
-from jobs.stage.plan import forward_seconds
+from jobs.stage.plan import pass_seconds
 from jobs.stage.ranges import range_part
 from jobs.stage.run import Run
 from jobs.stage.runner import Made, Stage, Step, Steps, begin_stage
 from jobs.stage.scored import Scored, StageArgs
 from jobs.stage.units import chosen_units
-from ops import sampling
+from ops import sampling, schema
 from ops.arrays import Float64s, Int64s
 from ops.compare.scalar_properties import neuron_columns
 from ops.corpus.corpus_tokens import CorpusTokens, KeptTokens
@@ -47,8 +46,8 @@ from ops.outputs.tables import check_row, neuron_rows, token_rows
 from ops.outputs.token_effects import random_effects, token_effects
 from ops.outputs.token_head import ENTRIES, Entry, LinearHead, TokenHead
 from ops.outputs.written import Written, check_written, written_by
-from ops.schema import concatenate, schema
 from ops.shards import Shards, spans
+from ops.storage.arrays import read_arrays, write_arrays
 from ops.topk.neurons import NEURONS_PER_PART
 from ops.topk.silent import read_heard
 
@@ -64,7 +63,7 @@ def outputs(config: OutputsConfig, run: Run) -> None:
     """Run the stage, or the missing part of it, and print how peaked the outputs are, and the result of the check."""
     run.require("ingest")
     topk = run.require("topk")
-    facts = find_model("", topk)
+    facts = model_of_topk(run)
     dictionaries = dictionaries_of(topk, facts)
     config = config.model_copy(update={"units": chosen_units(config, run, "put through the head")})
     placement = choose_placement(config, run, "outputs")
@@ -138,12 +137,6 @@ class OutputsArgs(StageArgs):
         ((_, std),) = neuron_columns(self.store, "neurons", ("std",), self.neurons)
         return std
 
-    def pass_seconds(self, run: DryRun, sentences: int) -> float | None:
-        """Return the seconds that the model takes for this number of sentences, for `--dry-run`."""
-        place = self.placement
-        each = forward_seconds(run, self.facts, place.device, "float32", place.threads, place.token_budget)
-        return None if each is None else each * sentences
-
 
 def outputs_steps(stage: Stage, args: OutputsArgs, check: int, vocabulary: int) -> Steps:
     """Yield the steps, write the tables that need all items and the figure, and return the counts.
@@ -166,7 +159,7 @@ def outputs_steps(stage: Stage, args: OutputsArgs, check: int, vocabulary: int) 
     }  # fmt: skip
     for step in checks:
         tables = read_partials(stage.store, [check_file(item["block"]) for item in step.items])
-        table = concatenate(CHECKS.table, tables)
+        table = schema.concatenate(CHECKS.table, tables)
         CHECKS.commit(stage.store, table, stage.fingerprint)
         counts |= {"checked": table.num_rows, "said": [*counts["said"], *said_checked(table.to_pylist())]}
     return {**counts, "figures": draw_controls(stage.store, controls, args.facts.title)}
@@ -182,8 +175,7 @@ def controls_table(args: OutputsArgs) -> pa.Table:
         for name in MEASURES:
             values = measured[name].to_numpy(zero_copy_only=False)[layers == layer].astype(np.float64)
             rows += control_rows(layer, name, values, random[name].to_numpy())
-    rows.sort(key=lambda row: (row["layer"], row["basis"], row["measure"]))
-    return pa.Table.from_pylist(rows, schema(CONTROLS.table))
+    return schema.table(CONTROLS.table, rows)
 
 
 def model_step(args: OutputsArgs, **attributes: Any) -> Step:
@@ -200,7 +192,7 @@ def states_step(args: OutputsArgs) -> Step:
     return model_step(
         args, name="outputs: mean state", items=items, outputs=lambda item: [states_file(item["shard"])],
         worker=StateSummer, unit="shards", work=("sentences", sentences),
-        estimate=lambda run: args.pass_seconds(run, sentences),
+        estimate=lambda run: pass_seconds(run, args.facts, args.placement, "float32", sentences, 1.0),
     )  # fmt: skip
 
 
@@ -241,7 +233,9 @@ def check_step(args: OutputsArgs, units: int) -> Step:
         args, name="outputs: check",
         items=[{"block": i, "units": drawn[a:b]} for i, (a, b) in enumerate(spans(len(drawn), UNITS_PER_CHECK))],
         outputs=lambda item: [check_file(item["block"])], worker=UnitChecker, unit="blocks",
-        estimate=lambda run: args.pass_seconds(run, args.check_sentences * len(drawn)),
+        estimate=lambda run: pass_seconds(
+            run, args.facts, args.placement, "float32", args.check_sentences * len(drawn), 1.0
+        ),
     )  # fmt: skip
 
 
@@ -289,7 +283,7 @@ def mean_state(args: OutputsArgs, entry: Entry) -> torch.Tensor:
         raise InputError("--sentences: none of the drawn sentences has a token that counts; draw more")
     total = torch.zeros(0, dtype=torch.float64)
     for table in read_partials(args.store, files):
-        sums = torch.tensor(table["sum"].to_numpy()[table["entry"].to_numpy() == ENTRIES.index(entry)])
+        sums = torch.from_numpy(read_arrays(table)[entry])
         total = sums if not len(total) else total + sums
     return total / tokens
 
@@ -305,8 +299,7 @@ class StateSummer(HeadWorker):
             of_batch, count = self.head.state_sums(batch, self.tokenizer.pad_id)
             sums = {entry: of_batch[entry] + sums[entry] if entry in sums else of_batch[entry] for entry in ENTRIES}
             tokens += count
-        entries = np.repeat(np.arange(len(ENTRIES), dtype=np.int8), [len(sums[entry]) for entry in ENTRIES])
-        table = pa.table({"entry": entries, "sum": torch.cat([sums[entry] for entry in ENTRIES]).numpy()})
+        table = write_arrays(**{entry: sums[entry].numpy() for entry in ENTRIES})
         return {states_file(item["shard"]): Noted(table, {"tokens": tokens, "sentences": item["sentences"]})}
 
 
@@ -368,4 +361,4 @@ class UnitChecker(HeadWorker):
             rows.append(
                 check_row(self.linear(written.entry), written, (unit, other), amount, change, self.checker.positions)
             )
-        return {check_file(item["block"]): pa.Table.from_pylist(rows, schema(CHECKS.table))}
+        return {check_file(item["block"]): schema.table(CHECKS.table, rows)}
