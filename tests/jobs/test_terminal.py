@@ -14,8 +14,8 @@ from jobs.show import printing
 from jobs.show.job import JOB as SHOW
 from jobs.show.job import ShowConfig
 from jobs.stage.command_line import main
-from jobs.stage.publish import check_tables
 from jobs.stage.options import Config
+from jobs.stage.publish import check_tables
 from jobs.stage.run import Run
 from ops.corpus.accounts import account_lines
 from tests.conftest import ROOT
