@@ -1,6 +1,5 @@
 """The frame of the side jobs: what is missing is done, once, in the seeded order, and options are refused by name."""
 
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -9,36 +8,26 @@ import pytest
 from ray.data import ActorPoolStrategy
 
 from jobs.engine.fan_out import fan_out
+from jobs.engine.item import Item
 from jobs.ingest import job as ingest
 from jobs.ingest.job import IngestConfig
 from jobs.stage import corpus_pass, placement, runner
 from jobs.stage.checks import check_pass
-from jobs.stage.corpus_pass import CorpusPass, part_rows, run_pass
-from jobs.stage.dry_run import Plan
-from jobs.stage.outputs import shard_file, write_partial
+from jobs.stage.corpus_pass import CorpusPass, begin_pass, group_size, part_rows
 from jobs.stage.options import CorpusPassConfig, SampledPassConfig, part_of
+from jobs.stage.outputs import shard_file
 from jobs.stage.placement import Placement, choose_placement
 from jobs.stage.run import Run
+from jobs.stage.runner import Made
 from ops.errors import InputError
 from ops.sampling import MEASURED, draw
-from ops.storage.store import Store
 
 STAGE = "mixing"
 
 
-class Counter:
-    """Commits the ids of its item."""
-
-    def __init__(self, out: str, fingerprint: str) -> None:
-        self.store, self.fingerprint = Store(out), fingerprint
-
-    def __call__(self, item: dict[str, Any], prepared: Any) -> dict[str, Any]:
-        first, stop = item["span"]
-        number = item["shard"]
-        write_partial(
-            self.store, shard_file(STAGE, number), pa.table({"sent_id": range(first, stop)}), self.fingerprint
-        )
-        return {"sentences": stop - first, "parts": item["parts"]}
+def count(item: Item) -> Made:
+    """Return the ids of an item."""
+    return {shard_file(STAGE, item["shard"]): pa.table({"sent_id": range(*item["span"])})}
 
 
 @pytest.fixture
@@ -49,39 +38,24 @@ def config(tmp_path: Path) -> CorpusPassConfig:
     return CorpusPassConfig.model_validate(options)
 
 
-class Begun(Exception):
-    """Stops a pass once it is begun."""
-
-
 def start(config: CorpusPassConfig, per_group: int = 1, **depends_on: Any) -> CorpusPass | None:
-    """Begin a pass and stop it there; None where it was done before."""
-    begun: list[CorpusPass] = []
-
-    def do(job: CorpusPass) -> dict[str, Any]:
-        begun.append(job)
-        raise Begun
-
+    """Begin a pass; None where it was done before."""
     facts, tokenizer = check_pass(config, Run(config.out))
     ingest.JOB.run(part_of(config, IngestConfig, redo=False))
-    with suppress(Begun):
-        run_pass(
-            STAGE, config, Run(config.out), facts, tokenizer, depends_on, do, lambda *_: Plan([], None, None), per_group
-        )
-    return begun[0] if begun else None
+    return begin_pass(STAGE, config, Run(config.out), facts, tokenizer, depends_on, per_group=per_group)
 
 
 def test_only_what_is_missing_is_done(config: CorpusPassConfig) -> None:
     job = start(config)
     assert job is not None
-    args = {"out": config.out, "fingerprint": job.stage.fingerprint}
-    job.do(job.shard_step(Counter, args))
+    job.stage.do(job.shard_step(count, {}))
     assert [output.is_whole(job.stage.store, job.stage.fingerprint) for output in job.partials] == [True] * 5
     paths = [output.path for output in job.partials]
     times = {p: (Path(config.out) / p).stat().st_mtime_ns for p in paths}
     (Path(config.out) / paths[3]).unlink()
     again = start(config)
     assert again is not None
-    assert [row["sentences"] for row in again.do(again.shard_step(Counter, args))] == [10]
+    assert [row["sentences"] for row in again.stage.do(again.shard_step(count, {}))] == [10]
     after = {p: (Path(config.out) / p).stat().st_mtime_ns for p in paths}
     assert [p for p in paths if times[p] != after[p]] == [paths[3]]
     with pytest.raises(RuntimeError, match="mixing: of 45 sentences 40 were scored and 4 not"):
@@ -97,7 +71,7 @@ def test_groups_of_shards_share_a_partial_file(config: CorpusPassConfig, capsys:
     job = start(config, per_group=5)
     assert job is not None
     assert len(job.shards) == 1
-    job.do(job.shard_step(Counter, {"out": config.out, "fingerprint": job.stage.fingerprint}))
+    job.stage.do(job.shard_step(count, {}))
     assert "1 shard for 2 workers" in capsys.readouterr().err
     with job.stage.store.parquet(job.partials[0].path) as file:
         assert file.read()["sent_id"].to_pylist() == list(range(45))
@@ -107,12 +81,18 @@ def test_groups_of_shards_share_a_partial_file(config: CorpusPassConfig, capsys:
         job.accounted(0, 45, {})
 
 
+def test_groups_keep_the_partial_files_small() -> None:
+    assert group_size(10, 140_000_000) == 1
+    assert group_size(820, 281_000_000) == 15
+    assert group_size(3, 10**12) == 3
+
+
 def test_a_sample_is_spread_over_the_parts_that_hold_it(config: CorpusPassConfig) -> None:
     sampled = SampledPassConfig.model_validate({**config.model_dump(), "sentences": 5})
     for per_group in (1, 2):
         job = start(sampled, per_group)
         assert job is not None
-        items = sorted(job.shard_step(Counter, {}).items, key=lambda item: item["shard"])
+        items = sorted(job.shard_step(count, {}).items, key=lambda item: item["shard"])
         read = [(part, ids) for item in items for part, ids in part_rows(item) if ids is not None]
         assert [i for _, ids in read for i in ids.tolist()] == job.sample.tolist() == draw(45, 5, 0, MEASURED).tolist()
         assert all(i // 10 == part for part, ids in read for i in ids.tolist())
@@ -153,7 +133,7 @@ def test_workers_on_gpus_have_the_shards_with_them_that_were_asked_for(
     monkeypatch.setattr("jobs.engine.stream.planned", planned)
     monkeypatch.setattr("jobs.engine.stream.stream", lambda *given: iter(()))
     monkeypatch.setattr("jobs.engine.fan_out.connect", lambda cpus: None)
-    job.do(job.shard_step(Counter, {}, lambda item: None))
+    job.stage.do(job.shard_step(count, {}, lambda item: None))
     assert [pool.max_tasks_in_flight_per_actor for pool in pools] == [ahead]
 
 
