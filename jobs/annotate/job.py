@@ -9,15 +9,12 @@ What to expect (two cores, November 2026): the included pipeline annotates 20,30
 processor time (`python -m bench english`, without tables and codes).
 """
 
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from jobs.stage.command_line import Job, in_run
+from jobs.stage.command_line import Job
 from jobs.stage.options import StageConfig
-
-if TYPE_CHECKING:
-    from jobs.stage.run import Run
 
 
 class AnnotateConfig(StageConfig):
@@ -37,23 +34,4 @@ class AnnotateConfig(StageConfig):
     )
 
 
-def do(config: AnnotateConfig, record: "Run") -> None:
-    """Run the stage, or the missing part of it."""
-    from functools import partial
-
-    from jobs.annotate.annotate import annotate, plan
-    from jobs.stage.runner import StageSpec, run_stage
-    from ops.sentences.pipeline import describe, load_pipeline
-
-    record.require("ingest")
-    record.require("topk")
-    depends_on = {
-        "pipeline": describe(load_pipeline(config.pipeline)),
-        "scope": config.scope,
-        "baseline_size": config.baseline_size,
-        "seed": config.seed,
-    }
-    run_stage(StageSpec("annotate", depends_on, partial(annotate, config), partial(plan, config)), config, record)
-
-
-JOB = Job("annotate", AnnotateConfig, in_run(do), __doc__)
+JOB = Job("annotate", AnnotateConfig, "jobs.annotate.steps:annotate", __doc__)

@@ -32,14 +32,15 @@ from ops.explain.explained_neurons import (
 )
 from ops.explain.families import Pairs, vector_pairs
 from ops.explain.hubs import Hubs
-from ops.explain.known_literals import from_table, to_table
 from ops.explain.literals import Literals
 from ops.explain.pool import PATTERN_COLUMNS, PROFILE_COLUMNS, count_listed
 from ops.explain.run_pool import hubs_table, make_pool, read_hubs
 from ops.mine.mining import Mining
 from ops.model.facts import ModelFacts
+from ops.patterns.occurrences import Occurrences
 from ops.sentences.hubs import most_wins
 from ops.sentences.local_copy import open_sentences
+from ops.storage.arrays import read_arrays, write_arrays
 from ops.storage.store import Store
 from ops.storage.tables import part_name
 from ops.topk.neurons import set_number
@@ -230,7 +231,7 @@ def range_outputs(item: Item) -> list[Output]:
 def read_pairs(store: Store, ranges: list[Item]) -> Pairs:
     """Return all pairs of correlated neurons."""
     tables = read_partials(store, [pairs_file(item) for item in ranges])
-    return Pairs.joined([Pairs(*(table[name].to_numpy() for name in table.column_names)) for table in tables])
+    return Pairs.joined([Pairs(**read_arrays(table)) for table in tables])
 
 
 def count_lists(item: Item, store: Store) -> Made:
@@ -264,7 +265,8 @@ class LiteralFinder:
     def __call__(self, item: Item) -> Made:
         """Find the literals of one block."""
         rows = self.known[slice(*np.searchsorted(self.known, [item["first"], item["stop"]]))]
-        return {literals_file(item): Noted(to_table(self.literals.find(rows)), {"sentences": len(rows)})}
+        literals = write_arrays(**vars(self.literals.find(rows)))
+        return {literals_file(item): Noted(literals, {"sentences": len(rows)})}
 
 
 class PairFinder:
@@ -277,7 +279,7 @@ class PairFinder:
         """Find the pairs of one range."""
         with threadpool_limits(1):
             pairs = vector_pairs(self.vectors, item["first"], item["stop"])
-        return {pairs_file(item): pa.table(vars(pairs))}
+        return {pairs_file(item): write_arrays(**vars(pairs))}
 
 
 class RangeExplainer:
@@ -287,7 +289,7 @@ class RangeExplainer:
         self.chosen, store = args.neurons.named(args.units), args.store
         measured = self.chosen[~read_silent(store, args.neurons)[self.chosen]]
         literals = (
-            (from_table(table), notes_of(table)["sentences"])
+            (Occurrences(**read_arrays(table)), notes_of(table)["sentences"])
             for table in read_partials(store, [literals_file(item) for item in blocks])
         )
         self.neurons = ExplainedNeurons(

@@ -1,14 +1,14 @@
 """The second step of `ingest`, which finds the first copy of each text and continued documents, by ranges of hashes."""
 
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
 from jobs.engine.item import Item
 from jobs.ingest.read import piece_file
-from jobs.stage.outputs import Output, partial_file, write_partial
-from jobs.stage.runner import Step
+from jobs.stage.outputs import Output, partial_file
+from jobs.stage.runner import Made, Step
 from ops.arrays import Arrays, Int64s
 from ops.corpus.exact_duplicates import earlier_sentences, first_copies, hash_range
 from ops.corpus.first_copies import FirstCopies
@@ -19,27 +19,31 @@ from ops.storage.store import Store
 
 RANGE_FILES = ("texts", "documents")
 PARTITION = 1 << 21  # approximate number of hashes in a range
-NEAR_DUPLICATES = partial_file("ingest", "near")  # which near-duplicates are kept, if --near-dedup is given
+# which near-duplicates are kept, if --near-dedup is given
+NEAR_DUPLICATES = replace(partial_file("ingest", "near"), writer=write_numbers)
 
 
 def distinct_file(item: Item, kind: str) -> Output:
     """Return the file of a range of hashes of one kind: `texts` or `documents`."""
-    return partial_file("ingest", f"distinct-{kind}-{item['part']:05d}-of-{item['parts']:05d}")
+    name = f"distinct-{kind}-{item['part']:05d}-of-{item['parts']:05d}"
+    return replace(partial_file("ingest", name), writer=write_numbers)
 
 
-def first_copies_step(pieces: Pieces, seed: int | None, args: Item, partition: int = PARTITION) -> Step:
+def first_copies_step(pieces: Pieces, seed: int | None, store: Store, partition: int = PARTITION) -> Step:
     """Return the step that finds the first copies; its items depend only on the counts.
 
     Args:
         pieces: the pieces that were read.
         seed: the seed of the sample to draw; None if all sentences are kept.
-        args: the run's folder and the stage's fingerprint.
+        store: the run's folder.
         partition: the approximate number of hashes in a range.
     """
     parts = max(-(-int(max(pieces.sentences.sum(), pieces.documents.sum())) // partition), 1)
     items = [{"part": part, "parts": parts} for part in range(parts)]
-    given = {**args, "pieces": pieces, "seed": seed}
-    return Step("ingest: first copies", items, range_outputs, HashRange, given, "ranges")
+    given = {"store": store, "pieces": pieces, "seed": seed}
+    return Step(
+        name="ingest: first copies", items=items, outputs=range_outputs, worker=HashRange, args=given, unit="ranges"
+    )
 
 
 def range_outputs(item: Item) -> list[Output]:
@@ -56,21 +60,19 @@ def open_first_copies(store: Store, ranges: list[Item], near: bool) -> FirstCopi
 class HashRange:
     """Finds the first copies of texts, and continued documents, in ranges of hashes.
 
-    Two files are committed for each range, each sorted by its first column. The file of texts has `position` (the
+    There are two files for each range, each sorted by its first column. The file of texts has `position` (the
     position of the first copy among all usable sentences), `copies` and, if a sample will be drawn, `priority`. The
     file of documents has `run` (the index of a block of consecutive sentences of one document) and `before` (the number
     of sentences in earlier blocks of that document); it lists only blocks with earlier sentences.
     """
 
-    def __init__(self, store: Store, pieces: Pieces, seed: int | None, fingerprint: str) -> None:
-        self.store, self.pieces, self.seed, self.fingerprint = store, pieces, seed, fingerprint
+    def __init__(self, store: Store, pieces: Pieces, seed: int | None) -> None:
+        self.store, self.pieces, self.seed = store, pieces, seed
 
-    def __call__(self, item: Item, prepared: Any) -> Item:
+    def __call__(self, item: Item) -> Made:
         """Process one range of hashes."""
-        for kind, find in (("texts", self._texts), ("documents", self._documents)):
-            output = distinct_file(item, kind)
-            write_partial(self.store, output, pa.table(find(item)), self.fingerprint, write=write_numbers)
-        return {}
+        columns = {"texts": self._texts, "documents": self._documents}
+        return {distinct_file(item, kind): pa.table(find(item)) for kind, find in columns.items()}
 
     def _texts(self, item: Item) -> dict[str, Arrays]:
         position, high, low = self._read(item, "texts", "place", self.pieces.first_positions())

@@ -36,7 +36,10 @@ def piece_file(piece: int, kind: str) -> Output:
 def read_step(plan: list[Piece], args: Item) -> Step:
     """Return the step that reads these pieces; `args` are the arguments of `PieceReader`."""
     items = [{"number": number, "piece": asdict(piece)} for number, piece in enumerate(plan)]
-    return Step("ingest", items, piece_outputs, PieceReader, args, "pieces", ("sentences", None))
+    return Step(
+        name="ingest", items=items, outputs=piece_outputs, worker=PieceReader, args=args, unit="pieces",
+        work=("sentences", None), estimate=lambda run: run.reading_s,
+    )  # fmt: skip
 
 
 def piece_outputs(item: Item) -> list[Output]:
@@ -57,7 +60,7 @@ class PieceReader:
         self.tokenizer = Tokenizer(facts)
         self.splitter = SentenceSplitter() if options["split"] == "sentences" else None
 
-    def __call__(self, item: Item, prepared: Any) -> Item:
+    def __call__(self, item: Item) -> Item:
         """Read one piece and commit its files; the file of the sentences is committed last."""
         sentence_filter = SentenceFilter(self.tokenizer, self.splitter)
         rows = read_piece(Piece(**item["piece"]), self.options["text_column"], self.options["on_error"])

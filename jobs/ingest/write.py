@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator
 from itertools import zip_longest
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +10,7 @@ import pyarrow as pa
 from jobs.engine.item import Item
 from jobs.ingest.deduplicate import distinct_file, open_first_copies
 from jobs.ingest.read import piece_file
-from jobs.stage.outputs import Output, TablePart, table_part, write_partial
+from jobs.stage.outputs import Output, TablePart, table_part
 from jobs.stage.runner import Step
 from jobs.stage.stages import TOKENS
 from ops.arrays import Int64s
@@ -43,7 +42,10 @@ def corpus_tables_step(
     pairs = zip_longest(corpus_parts(numbering, size, together), reject_parts(pieces, together))
     items = [{"corpus": corpus, "rejects": rejects} for corpus, rejects in pairs]
     given = {**args, "pieces": pieces, "last": numbering.last, "size": size}
-    return Step("ingest: tables", items, lambda item: table_outputs(item, size), TableWriter, given, "parts")
+    return Step(
+        name="ingest: tables", items=items, outputs=lambda item: table_outputs(item, size), worker=TableWriter,
+        args=given, unit="parts",
+    )  # fmt: skip
 
 
 def table_outputs(item: Item, size: int) -> list[Output]:
@@ -59,7 +61,7 @@ def _part(table: str, part: int) -> TablePart:
 
 def tokens_file(shard: int) -> Output:
     """Return the file in which the tokens of a shard are stored."""
-    return Output(part_name(TOKENS, shard), shard_name(shard))
+    return Output(part_name(TOKENS, shard), shard_name(shard), writer=write_kept)
 
 
 class TableWriter:
@@ -97,7 +99,7 @@ class TableWriter:
         self.kept = KeptSentences(store, pieces, names, open_first_copies(store, ranges, near), files, last)
         self.layout = schema("corpus", self.kept.keys)
 
-    def __call__(self, item: Item, prepared: Any) -> Item:
+    def __call__(self, item: Item) -> Item:
         """Write the parts of rejects/ and corpus/ of one item, with their tokens."""
         if found := item["rejects"]:
             own = self.kept.rejects(found["pieces"])
@@ -115,8 +117,7 @@ class TableWriter:
             np.bincount(shard["source"].to_numpy(), weights=weights, minlength=len(self.datasets)).astype(int).tolist()
             for weights in (n_tokens, cut > 0, cut)
         ]
-        tokens = kept_table(shard, self.highest_id)
-        write_partial(self.store, tokens_file(part), tokens, self.fingerprint, write=write_kept)
+        tokens_file(part).commit(self.store, kept_table(shard, self.highest_id), self.fingerprint)
         named, limit = shard.select(self.layout.names), group_rows("corpus")
         batches = (named.slice(at, limit) for at in range(0, shard.num_rows, limit))
         extra = {LENGTHS: json.dumps(counts).encode()}

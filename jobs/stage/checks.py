@@ -101,6 +101,24 @@ def recorded_model(topk: dict[str, Any], name: str = "") -> ModelFacts:
     return read_facts(named, options.get("model_seed") if named.startswith(RANDOM) else None)
 
 
+def model_of_topk(run: Run, name: str = "") -> ModelFacts:
+    """Return the facts of the model of a run, which must be the model that scored it.
+
+    Args:
+        run: the run.
+        name: the current name or place of the model; empty if it has not changed.
+
+    Raises:
+        InputError: the model is not found, or is not the model of the run.
+    """
+    topk = run.require("topk")
+    facts = recorded_model(topk, name)
+    if facts.fingerprint != topk["identity"]["model"]:
+        scored_by = topk["config"]["model"]
+        raise InputError(f"--model {name or scored_by}: is not the model of topk/ ({scored_by}); name that one")
+    return facts
+
+
 def check_ingest_options(config: CorpusModelConfig) -> None:
     """Refuse options of `ingest` if no source is named.
 

@@ -15,7 +15,7 @@ from jobs.stage.dry_run import DryRun
 from jobs.stage.options import CorpusPassConfig, SampledPassConfig, without_ingest
 from jobs.stage.outputs import Output, shard_file
 from jobs.stage.placement import Placement, choose_placement
-from jobs.stage.plan import forward_seconds
+from jobs.stage.plan import pass_seconds
 from jobs.stage.run import Run, RunReader
 from jobs.stage.runner import Stage, Step, begin_stage
 from jobs.stage.stages import TOKENS
@@ -144,10 +144,9 @@ class CorpusPass:
 
         `passes` is what a sentence costs, as a multiple of the forward pass; by default that of the stage.
         """
-        args = self.args
-        each = forward_seconds(run, args.facts, args.device, args.dtype, args.threads, args.token_budget)
         cost = PASSES[self.stage.name] if passes is None else passes
-        return None if each is None else each * self.sentences * cost
+        args = self.args
+        return pass_seconds(run, args.facts, self.placement, args.dtype, self.sentences, cost)
 
     def _item(self, number: int) -> Item:
         first, stop = self.shards.span(number)

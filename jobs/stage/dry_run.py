@@ -31,6 +31,7 @@ class DryRun(Run):
 
     Attributes:
         sample: sentences of the planned corpus, if the corpus does not exist yet.
+        reading_s: the seconds that one worker would take to read the sources.
         forward_s: the seconds of a forward pass for a sentence, by model and placement, as far as they were timed.
         assumed: a note on the number of sentences, if it cannot be found from the sources.
         timed_s: the number of seconds for which a stage times some of its work.
@@ -43,6 +44,7 @@ class DryRun(Run):
         super().__init__(out)
         self.sample: Sentences | None = None
         self.assumed = ""
+        self.reading_s = 0.0
         self.forward_s: dict[Any, float] = {}
         self._total = _Total()
         self._dropped: list[str] = []

@@ -22,6 +22,7 @@ from ops.schema import row_bytes
 from ops.storage.tables import part_name
 
 if TYPE_CHECKING:
+    from jobs.stage.placement import Placement
     from jobs.stage.runner import Stage, Step, Steps
 
 WARM_UP = 8  # number of sentences that are read before the timing starts
@@ -99,24 +100,29 @@ def corpus_sample(run: DryRun) -> Sentences:
     )
 
 
-def forward_seconds(
-    run: DryRun, facts: ModelFacts, device: str, dtype: str, threads: int | None, budget: int
+def pass_seconds(
+    run: DryRun, facts: ModelFacts, place: "Placement", dtype: str, sentences: int, passes: float
 ) -> float | None:
-    """Return the seconds that a model's forward pass takes for a sentence of the corpus, from a few timed batches.
+    """Return the seconds that one worker needs to have a model read sentences; None if the device is not here.
 
-    None if the device is not available in this process.
+    Args:
+        run: the run; a few batches of its corpus are timed once for each model and placement.
+        facts, place, dtype: the model, where it runs, and its arithmetic.
+        sentences: the number of sentences.
+        passes: what a sentence costs, as a multiple of the forward pass.
     """
-    if device == "cuda" and not torch.cuda.is_available():
+    if place.device == "cuda" and not torch.cuda.is_available():
         return None
-    known = (facts.fingerprint, device, dtype, threads, budget)
-    if known not in run.forward_s:
+    timed = (facts.fingerprint, place.device, dtype, place.threads, place.token_budget)
+    if timed not in run.forward_s:
         tokenizer, sample = Tokenizer(facts), corpus_sample(run)
-        scorer = Scorer(facts, ScoreOptions("hidden", "mean", "include", device, dtype, threads or 1), tokenizer.pad_id)
-        batches = TimedBatches(*sample, tokenizer, budget, run.timed_s, batch_lengths(device))
+        options = ScoreOptions("hidden", "mean", "include", place.device, dtype, place.threads or 1)
+        scorer = Scorer(facts, options, tokenizer.pad_id)
+        batches = TimedBatches(*sample, tokenizer, place.token_budget, run.timed_s, batch_lengths(place.device))
         scorer.score(tokenizer.encode(sample.texts[:WARM_UP]))
         started = time.perf_counter()
         for _, tokens in batches:
             scorer.score(tokens)
         batches.seconds = time.perf_counter() - started
-        run.forward_s[known] = batches.seconds_for(1)
-    return run.forward_s[known]
+        run.forward_s[timed] = batches.seconds_for(1)
+    return run.forward_s[timed] * sentences * passes

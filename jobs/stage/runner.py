@@ -198,8 +198,12 @@ class Stage:
             except StopIteration as end:
                 counts_now: dict[str, Any] = end.value
                 break
-            for step in group:
-                done = self.do(step)
+            try:
+                for step in group:
+                    done = self.do(step)
+            except BaseException as error:
+                steps.throw(error)  # ends what the steps began beside their yields
+                raise
         self.finish(counts_now)
         return counts_now
 

@@ -12,23 +12,14 @@ and tables included (`python -m bench end_to_end`, docs/scale.md). For the packa
 second with AVX2 and 360 with AVX-512. The start takes 11 s.
 """
 
-from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
-from jobs.ingest import job as ingest
-from jobs.stage.command_line import Job, in_run
+from jobs.stage.command_line import Job
 from jobs.stage.options import CorpusPassConfig, listed
 from ops.model.pooling import Pool
 from ops.model.sites import Site
-
-if TYPE_CHECKING:
-    from jobs.stage.run import Run
-    from ops.dictionaries.description import Description
-    from ops.model.load import ModelFacts
-    from ops.model.tokenizer import Tokenizer
-    from ops.topk.neurons import Neurons
 
 
 class TopkConfig(CorpusPassConfig):
@@ -73,70 +64,4 @@ class TopkConfig(CorpusPassConfig):
     )
 
 
-class Prepared(NamedTuple):
-    """The checked inputs, known before the pass begins.
-
-    Attributes:
-        facts, tokenizer: the model and its tokenizer.
-        neurons: the units of each layer.
-        dictionaries: the sparse dictionaries whose features are the units, by layer; empty if the units are neurons.
-        chosen: options whose defaults depend on the sparse dictionaries.
-    """
-
-    facts: "ModelFacts"
-    tokenizer: "Tokenizer"
-    neurons: "Neurons"
-    dictionaries: "tuple[Description, ...]"
-    chosen: dict[str, Any]
-
-
-def do(config: TopkConfig, record: "Run") -> None:
-    """Run the stage, or the missing part of it, after `ingest` if sources are named."""
-    known = prepare(config, record)
-    ingest.do_where_named(config, record)
-    do_stage(config, record, known)
-
-
-def prepare(config: TopkConfig, record: "Run") -> Prepared:
-    """Check options, sources, model and dictionaries, cheapest first.
-
-    Raises:
-        InputError: an input is missing or invalid.
-    """
-    from jobs.stage.checks import check_pass
-    from jobs.topk.dictionaries import check_options, options_of
-    from ops.dictionaries.read import describe_all, parse
-    from ops.model.activations import site_widths
-    from ops.model.pooling import check_pool
-    from ops.topk.neurons import Neurons
-
-    if config.dictionary:
-        parse(config.dictionary)
-        check_options(config)
-    facts, tokenizer = check_pass(config, record)
-    if config.dictionary:
-        dictionaries = describe_all(config.dictionary, facts)
-        neurons = Neurons.of_layers({own.layer: own.features for own in dictionaries})
-        return Prepared(facts, tokenizer, neurons, dictionaries, options_of(config, dictionaries, facts.decoder))
-    check_pool(config.pool, config.special_tokens, facts, tokenizer.has_cls)
-    return Prepared(facts, tokenizer, Neurons(site_widths(facts, config.site)), (), {})
-
-
-def do_stage(config: TopkConfig, record: "Run", known: Prepared) -> None:
-    """Run the stage, or the missing part of it, with the result of `prepare`; the corpus must exist."""
-    from jobs.stage.corpus_pass import run_pass
-    from jobs.topk.dictionaries import identity_of
-    from jobs.topk.tables import find_winners, plan
-    from ops.topk.datasets import Datasets
-
-    config = config.model_copy(update=known.chosen)
-    names = ("k", "poles", "site", "pool", "special_tokens", "activation_sample", "pilot")
-    depends_on = {name: getattr(config, name) for name in names} | identity_of(known.dictionaries)
-    if config.k_per_dataset:
-        depends_on["k_per_dataset"] = config.k_per_dataset
-    datasets = Datasets.chosen(config.k_per_dataset, record.require("ingest")["counts"]["sources"])
-    find, planned = partial(find_winners, config, known, datasets), partial(plan, config, known, datasets)
-    run_pass("topk", config, record, known.facts, known.tokenizer, depends_on, find, planned, model_of_the_run=True)
-
-
-JOB = Job("topk", TopkConfig, in_run(do), __doc__)
+JOB = Job("topk", TopkConfig, "jobs.topk.steps:topk", __doc__)

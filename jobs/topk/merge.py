@@ -1,7 +1,6 @@
-"""The second pass of `topk`, which merges the partial files of the shards into tables, by ranges of neurons."""
+"""The worker of `topk` that merges the partial files of the shards into tables, by ranges of neurons."""
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -9,55 +8,22 @@ import pyarrow.parquet as pq
 import torch
 
 from jobs.engine.item import Item
-from jobs.stage.corpus_pass import CorpusPass
 from jobs.stage.outputs import TablePart, shard_file, table_part
-from jobs.stage.runner import Step
-from jobs.stage.stages import STAGES
 from jobs.topk.score import PILOT_FILE
 from ops.arrays import Float64s
 from ops.errors import one_line
 from ops.storage.side_by_side import side_by_side
 from ops.storage.store import Store
 from ops.topk.datasets import NO_DATASETS, Datasets
-from ops.topk.neurons import NEURONS_PER_PART, Neurons, parts
+from ops.topk.neurons import NEURONS_PER_PART, Neurons
 from ops.topk.partial_file import DAMAGE, MERGED_COLUMNS, read_matrix
 from ops.topk.range_sums import RangeSums
-from ops.topk.sentences import Notes
 
 TABLES, BY_DATASET = ("neurons", "topk"), "topk_by_dataset"
-LITTLE = 1 << 27  # bytes of partial files that are merged in this process
 # Of a worker that merges: the shards it reads ahead, the bytes of a slot for a winner, and the bytes of a pair that is
 # read.
 SHARDS_AHEAD, KEY_BYTES, PAIR_BYTES = 2, 12, 12
 MERGER_BYTES = 1 << 30
-
-
-def merge_ranges(
-    job: CorpusPass, neurons: Neurons, k: int, poles: tuple[str, ...], notes: Notes, datasets: Datasets = NO_DATASETS
-) -> dict[int, str]:
-    """Write topk/, neurons/ and, if winners are kept within data sets, topk_by_dataset/.
-
-    Each table has one part per range of neurons; parts that exist already are not written again.
-
-    Returns:
-        The shards whose partial files are damaged, each with the error. If a range reads a damaged file, its parts are
-        not written.
-    """
-    store, shards = job.stage.store, len(job.shards)
-    args = {
-        "store": store, "neurons": neurons, "shards": shards, "k": k, "poles": poles,
-        "fingerprint": job.stage.fingerprint, "datasets": datasets,
-        # Shards scored by an earlier version lack this note; the largest activations then come from the other shards.
-        "largest": np.max([np.zeros(len(neurons.widths)), *(n["largest"] for n in notes if "largest" in n)], axis=0),
-    }  # fmt: skip
-    # Merging this much data (the activation sample aside) takes less time than the start of a pool.
-    sampled = sum(len(note["sampled"]) for note in notes)
-    little = store.size(STAGES["topk"].partials) - 4 * sampled * len(neurons) < LITTLE
-    together = ranges_together(len(list(parts(len(neurons)))), job.stage.workers, k + datasets.winners, len(poles))
-    damaged: dict[int, str] = {}
-    for row in job.stage.do(merge_step(len(neurons), args, little, together, tables_of(datasets))):
-        damaged |= {int(shard): why for shard, why in row["damaged"].items()}
-    return damaged
 
 
 def ranges_together(ranges: int, workers: int | None, k: int, poles: int) -> int:
@@ -77,19 +43,6 @@ def ranges_together(ranges: int, workers: int | None, k: int, poles: int) -> int
 def tables_of(datasets: Datasets) -> tuple[str, ...]:
     """Return the tables that are written in parts, one for each range of neurons."""
     return (*TABLES, BY_DATASET) if datasets.k else TABLES
-
-
-def merge_step(
-    neurons: int, args: Item, here: bool = False, together: int = 1, tables: tuple[str, ...] = TABLES
-) -> Step:
-    """Return the step that merges the shards into these tables for `neurons` neurons, some ranges at a time.
-
-    `args` are the arguments of `RangeMerger`.
-    """
-    every = [{"part": part, "first": first, "stop": stop, "tables": tables} for part, first, stop in parts(neurons)]
-    items = [{"ranges": every[start : start + together]} for start in range(0, len(every), together)]
-    unit = "ranges of neurons" if together == 1 else f"runs of {together} ranges of neurons"
-    return Step("topk: merge", items, merged_outputs, RangeMerger, args, unit, here=here)
 
 
 def merged_outputs(item: Item) -> list[TablePart]:
@@ -121,7 +74,7 @@ class RangeMerger:
         self.k, self.poles, self.fingerprint = k, poles, fingerprint
         torch.set_num_threads(1)
 
-    def __call__(self, item: Item, prepared: Any) -> Item:
+    def __call__(self, item: Item) -> Item:
         """Merge an item's ranges in the order of the shards, so that rounding is always the same."""
         ranges = item["ranges"]
         sums = [RangeSums(own["first"], own["stop"], self.k, self.poles, self.datasets) for own in ranges]
@@ -140,7 +93,7 @@ class RangeMerger:
         for own, found, own_edges in zip(ranges, sums, edges, strict=True):
             own_tables = found.tables(self.neurons, own_edges, self.largest)
             for output in range_outputs(own):
-                output.write(self.store, own_tables[output.table], self.fingerprint)
+                output.commit(self.store, own_tables[output.table], self.fingerprint)
         return {"damaged": {}}
 
     def _open(self, shard: int) -> pq.ParquetFile | str:

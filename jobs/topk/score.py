@@ -1,23 +1,19 @@
-"""Two steps of `topk`: the pilot, which fixes what all shards share, and the scoring of the shards."""
+"""The workers of `topk` that run the model: on the pilot, which fixes what all shards share, and on the shards."""
 
 import time
 import uuid
-from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 import torch
 
 from jobs.engine.item import Item
-from jobs.engine.progress import say
 from jobs.engine.under_way import counting
-from jobs.stage.corpus_pass import CorpusPass
-from jobs.stage.outputs import commit_partial, partial_file, shard_file
-from jobs.stage.runner import Step
+from jobs.stage.outputs import Written, partial_file, shard_file
+from jobs.stage.runner import Made
+from jobs.stage.scored import StageArgs
 from ops.arrays import Float32s
 from ops.corpus.corpus_tokens import CorpusTokens, KeptTokens, block_batches
 from ops.dictionaries.description import Description
@@ -36,12 +32,10 @@ from ops.reducers.histogram import edges_from_pilot, edges_of_sparse
 from ops.sampling import PILOT, draw, pilot_size
 from ops.shards import Ids, Shards
 from ops.storage.side_by_side import side_by_side
-from ops.storage.store import Store
 from ops.topk.datasets import NO_DATASETS, Datasets
-from ops.topk.neurons import Neurons
 from ops.topk.pilot import Pilot
 from ops.topk.score_shard import ShardScorer, score_batch
-from ops.topk.shared_bounds import BoundPublisher, BoundReader, CorpusBounds
+from ops.topk.shared_bounds import BoundReader
 from ops.topk.silent import largest_by_layer
 
 PILOT_FILE = partial_file("topk", "pilot")
@@ -57,8 +51,8 @@ EXPLAINED_BATCHES = 16  # number of batches of the pilot, from long sentences to
 Batches = Iterator[tuple[Ids, TokenBlock]]
 
 
-@dataclass(frozen=True)
-class ScoreArgs:
+@dataclass(frozen=True, kw_only=True)
+class ScoreArgs(StageArgs):
     """The arguments of every scoring worker; `equal_lengths` is known once the pilot is scored.
 
     Attributes:
@@ -68,14 +62,12 @@ class ScoreArgs:
         datasets: the data sets within which winners are also kept.
     """
 
-    store: Store
+    fingerprint: str
     facts: ModelFacts
     options: ScoreOptions
-    neurons: Neurons
     k: int
     poles: tuple[str, ...]
     token_budget: int
-    fingerprint: str
     kept: KeptTokens | None = None
     sharing: bool = True
     equal_lengths: bool = False
@@ -98,15 +90,8 @@ class ScoreArgs:
         return batch_lengths(self.options.device, self.equal_lengths)
 
 
-def pilot_step(job: CorpusPass, args: ScoreArgs, at_most: int) -> Step:
-    """Return the step that scores a sample of at most `at_most` sentences and fixes the edges of the histograms."""
-    item = {"sentences": job.shards.sentences, "size": job.shards.size, "seed": job.args.seed, "pilot": at_most}
-    holds = job.placement.holds
-    return Step("topk: pilot", [item], lambda _: [PILOT_FILE], PilotScorer, {"args": args}, holds=holds, actors=True)
-
-
 class PilotScorer:
-    """Scores the pilot and commits the histogram edges of every neuron."""
+    """Scores the pilot, which gives the histogram edges of every neuron."""
 
     def __init__(self, args: ScoreArgs) -> None:
         self.args, self.store = args, args.store
@@ -114,7 +99,7 @@ class PilotScorer:
         self.tokens = CorpusTokens(args.store, args.kept, lambda: tokenizer)
         self.scorer = args.scorer(tokenizer.pad_id)
 
-    def __call__(self, item: Item, prepared: Any) -> Item:
+    def __call__(self, item: Item) -> Made:
         """Score a seeded sample and fix the edges of the histograms."""
         shards = Shards(item["sentences"], item["size"])
         ids = draw(shards.sentences, pilot_size(shards.sentences, item["pilot"]), item["seed"], PILOT)
@@ -141,8 +126,7 @@ class PilotScorer:
         edges = (edges_of_sparse(scored.amax(0)) if self.args.sparse else edges_from_pilot(scored)).numpy()
         explained = self._explained(block_batches(sent_ids, tokens, budget, lengths))
         pilot = Pilot(edges, self.args.neurons, equal_lengths, gpu_kind(), explained, excess)
-        pilot.write(self.store, PILOT_FILE.path, PILOT_FILE.footer(self.args.fingerprint, len(pilot.edges)))
-        return {"sentences": len(ids)}
+        return {PILOT_FILE: Written(len(pilot.edges), pilot.write)}
 
     def _explained(self, batches: Batches) -> tuple[float | None, ...]:
         """Return the share of its target's variance that each sparse dictionary explains, on some pilot batches."""
@@ -169,44 +153,6 @@ class PilotScorer:
         """Reject a model whose states fail the checks; tell whether it needs batches of equal length."""
         check_layers(self.scorer, tokens)
         return padding_leaks(self.scorer, tokens)
-
-
-def shard_step(job: CorpusPass, args: ScoreArgs, sampled: list[Ids]) -> Step:
-    """Return the step that scores the shards; `sampled` lists the sentences of the activation sample in each shard."""
-    step = job.shard_step(ShardWorker, {"args": args}, partial(prepare_shard, args=args))
-    return replace(step, items=[{**item, "sample": sampled[item["shard"]].tolist()} for item in step.items])
-
-
-def score_shards(job: CorpusPass, args: ScoreArgs, pilot: Pilot, sampled: list[Ids]) -> list[Item]:
-    """Score the shards whose partial files are missing or incomplete, and return their workers' rows.
-
-    Args:
-        job: the pass.
-        args: the arguments of the workers.
-        pilot: the results of the pilot.
-        sampled: the sentences of the activation sample in each shard.
-    """
-    step = shard_step(job, args, sampled)
-    todo = job.stage.missing(step)
-    if not args.sharing or min(job.placement.workers or len(todo), len(todo)) < 2:
-        return job.do(replace(step, args={"args": replace(args, sharing=False)}), todo=todo)
-    bound = CorpusBounds(pilot.edges, args.k, args.datasets, job.shards)
-    publisher = BoundPublisher(
-        job.stage.store, BOUNDS, args.fingerprint, bound, lambda shard: shard_file("topk", shard).path, say
-    )
-    with ThreadPoolExecutor(1) as beside:
-        # Late bounds only make files larger, so no worker's row waits for them.
-        waiting = deque(set(range(len(job.shards))) - {item["shard"] for item in todo})
-
-        def publish(row: Item) -> None:
-            waiting.append(row["shard"])
-            beside.submit(publisher.add_all, waiting)
-
-        beside.submit(publisher.add_all, waiting)
-        try:
-            return job.do(step, todo=todo, each=publish)
-        finally:
-            beside.shutdown(cancel_futures=True)
 
 
 def prepare_shard(item: Item, args: ScoreArgs) -> list[tuple[Ids, TokenBlock]]:
@@ -265,7 +211,7 @@ class ShardWorker:
         rows = result.rows
 
         def commit() -> Item:
-            commit_partial(self.store, output, rows.in_file, self.args.fingerprint, rows.write, notes)
+            output.commit(self.store, Written(rows.in_file, rows.write, notes), self.args.fingerprint)
             # Processor time of this process since the last row, because parts of two shards overlap.
             cpu, self.cpu_counted = time.process_time() - self.cpu_counted, time.process_time()
             took = {"worker": self.name, "began": began, "ended": time.time(), "cpu": cpu}

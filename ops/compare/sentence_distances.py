@@ -111,15 +111,3 @@ def _winners(store: Store, name: str, neurons: Neurons) -> tuple[Int64s, Int64s]
     pole = pc.index_in(table["pole"], pa.array(POLES)).to_numpy().astype(np.int64)
     owner = neurons.number(table["layer"].to_numpy(), table["unit"].to_numpy())
     return owner, set_number(table["sent_id"].to_numpy(), pole)
-
-
-def to_table(distances: Float64s) -> pa.Table:
-    """Return sentences' distances by layer, `[2, sentences, layers]`, as a table."""
-    lists = zip(("manhattan", "squares"), distances, strict=True)
-    return pa.table({n: pa.FixedSizeListArray.from_arrays(pa.array(v.ravel()), v.shape[1]) for n, v in lists})
-
-
-def from_table(table: pa.Table) -> Float64s:
-    """Return the distances that `to_table` stored."""
-    columns = [table[name].combine_chunks() for name in ("manhattan", "squares")]
-    return np.stack([c.flatten().to_numpy().reshape(table.num_rows, c.type.list_size) for c in columns])

@@ -150,11 +150,9 @@ def check_samples(specs: Sequence[str], samples: Sequence[SourceSample]) -> None
     check_found([specs[i] for i in whole], pieces)
 
 
-def sampled_sentences(samples: Sequence[SourceSample], datasets: Sequence[str]) -> Sentences:
+def sampled_sentences(samples: Sequence[SourceSample]) -> Sentences:
     """Return the sentences that were read from all sources, in the form that they would have in the corpus."""
     tables = [pa.concat_tables(sample.tables) for sample in samples]
     texts = [text for table in tables for text in table["text"].to_pylist()]
     tokens = np.concatenate([table["n_tokens"].to_numpy().astype(np.int64) for table in tables])
-    pairs = zip(datasets, tables, strict=True)
-    documents = [(dataset, doc_id) for dataset, table in pairs for doc_id in table["doc_id"].to_pylist()]
-    return Sentences(np.arange(len(texts)), texts, tokens, documents)
+    return Sentences(np.arange(len(texts)), texts, tokens)

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ops import schema
 from ops.arrays import Bools, Int64s
 from ops.compare.activation_vectors import layer_activations, sampled_sentences
 from ops.explain.control_rows import BASES, MODELS, control_rows
@@ -26,7 +27,6 @@ from ops.mine.mining import Mining
 from ops.mine.pattern_kinds import SequenceKind
 from ops.patterns.occurrences import Occurrences
 from ops.patterns.sequences import Sequences
-from ops.schema import TABLES, concatenate, schema
 from ops.sentences.store import SentenceStore
 from ops.storage.store import Store
 from ops.topk.activation_sample import is_sparse
@@ -125,7 +125,7 @@ class ExplainedNeurons:
         assert self.mining.held_out is not None
         tables = self.explainer.explain(numbers, list(self._found(numbers)), self.mining.held_out)
         examples = pa.concat_tables([self._examples(numbers), tables.pop("negatives")])
-        return tables | {"examples": examples.sort_by([(name, "ascending") for name in TABLES["examples"].order])}
+        return tables | {"examples": schema.table("examples", examples)}
 
     def _known(self, rows: Int64s, weighs: Bools, matrix: KnownLiterals) -> Known:
         return Known(rows, weighs, self.document[rows], self.held_out[rows], matrix)
@@ -170,10 +170,10 @@ class ExplainedNeurons:
         return np.append(set_number(self.pairs.other[own], other), number)
 
     def _examples(self, numbers: Int64s) -> pa.Table:
-        layout, sample = schema("examples"), self.explainer.sample
+        sample = self.explainer.sample
         tables: list[pa.Table] = []
         if sample is None:
-            return layout.empty_table()
+            return schema.table("examples", [])
         for layer, _, units in self.explainer.layers(numbers):
             found = examples(sample.layer(layer)[:, units], self.sampled, self.seed)
             rows = len(found.unit)
@@ -186,8 +186,8 @@ class ExplainedNeurons:
                 "sent_id": found.sent_id,
                 "activation": found.activation,
             }
-            tables.append(pa.table(columns).cast(layout))
-        return concatenate("examples", tables)
+            tables.append(schema.table("examples", columns))
+        return schema.concatenate("examples", tables)
 
 
 def _found_at(places: Int64s) -> Occurrences:
@@ -200,12 +200,9 @@ def with_families(rows: pa.Table, neurons: Neurons, pairs: Pairs) -> tuple[pa.Ta
     pole = pc.index_in(rows["pole"], pa.array(POLES)).to_numpy().astype(np.int64)
     f1 = rows["f1"].to_numpy(zero_copy_only=False).astype(np.float64)
     found = families(number, pole, f1, pairs)
-    layout = schema("explanations")
     columns = {name: rows[name] for name in rows.column_names} | {"family": pa.array(found.family)}
-    whole = pa.table([columns[field.name] for field in layout], names=layout.names).cast(layout)
     members = {**columns, "correlation": pa.array(found.correlation), "is_leader": pa.array(found.is_leader)}
-    layout = schema("families")
-    return whole, pa.table([members[field.name] for field in layout], names=layout.names).cast(layout)
+    return schema.table("explanations", columns), schema.table("families", members)
 
 
 def all_controls(values: pa.Table) -> pa.Table:
@@ -221,4 +218,4 @@ def all_controls(values: pa.Table) -> pa.Table:
                     for name in some["measure"].unique().to_pylist()
                 }
                 tables.append(control_rows(layer, basis, model, measures))
-    return concatenate("explain/controls", tables)
+    return schema.concatenate("explain/controls", tables)

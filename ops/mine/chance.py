@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ops import schema
 from ops.arrays import Int64s
-from ops.schema import schema
 from ops.statistics.false_discovery import description_rates
 from ops.statistics.wilson import wilson
 from ops.topk.neurons import POLES, Neurons, neuron_and_pole, set_number
@@ -73,7 +73,7 @@ def chance_rows(parts: Iterable[pa.Table]) -> pa.Table:
                 {"source": source, "family": family, "n": n[REAL], "found": own, **sets, **expected}
                 | {"expected_high": high * n[REAL]}
             )
-    return pa.Table.from_pylist(rows, schema=schema("chance"))
+    return schema.table("chance", rows)
 
 
 def summary(rows: pa.Table) -> str:

@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -38,8 +37,8 @@ class Pilot:
     explained: tuple[float | None, ...] = ()
     excess: float = 1.0
 
-    def write(self, store: Store, path: str, footer: dict[bytes, bytes]) -> None:
-        """Commit the pilot's file, with `footer` added to its metadata."""
+    def write(self, path: str, footer: dict[bytes, bytes]) -> None:
+        """Write the pilot to a local file, with `footer` added to its metadata."""
         facts: dict[bytes, Any] = {_WIDTHS: self.neurons.widths, _EQUAL_LENGTHS: self.equal_lengths, _GPU: self.gpu}
         if self.neurons.first != 1:
             facts[_FIRST] = self.neurons.first
@@ -49,7 +48,7 @@ class Pilot:
             facts[_EXCESS] = self.excess
         own = {key: json.dumps(value).encode() for key, value in facts.items()}
         table = pa.table({"edges": by_neuron(self.edges)}).replace_schema_metadata(footer | own)
-        store.commit(path, partial(write_table, table))
+        write_table(table, path)
 
     @classmethod
     def read(cls, store: Store, path: str) -> "Pilot":

@@ -13,8 +13,8 @@ import pytest
 from jobs.__main__ import main as list_jobs
 from jobs.browse.job import JOB as BROWSE
 from jobs.ingest.job import IngestConfig
-from jobs.run import JOB as RUN
-from jobs.run import RunConfig
+from jobs.run.job import JOB as RUN
+from jobs.run.job import RunConfig
 from jobs.show.job import ShowConfig
 from jobs.stage.command_line import Job, in_run, main, parse
 from jobs.topk.tables import warn_of_many

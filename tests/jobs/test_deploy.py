@@ -332,7 +332,7 @@ def test_rays_autoscaler_reads_the_job_as_meant() -> None:
 
 
 def test_documented_jobs_name_their_gpus_since_none_is_up_at_first() -> None:
-    from jobs.run import RunConfig
+    from jobs.run.job import RunConfig
     from jobs.stage.command_line import parse
 
     text = (ROOT / "docs/cluster.md").read_text(encoding="utf-8").replace("\\\n", " ")

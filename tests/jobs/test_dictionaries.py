@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from safetensors.numpy import save_file
 
-from jobs import run as run_job
+from jobs.run import job as run_job
 from jobs.compare import job as compare
 from jobs.export import job as export
 from jobs.report import job as report

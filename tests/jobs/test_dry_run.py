@@ -231,7 +231,7 @@ def test_where_no_source_tells_its_length_estimates_are_for_a_million(
 
 
 def test_the_command_starts_no_ray(source: Path, model: Path, tmp_path: Path) -> None:
-    program = "import sys; from jobs.run import *; status = JOB.main(); print(status, 'ray' in sys.modules)"
+    program = "import sys; from jobs.run.job import *; status = JOB.main(); print(status, 'ray' in sys.modules)"
     options = ["--out", tmp_path / "run", "--corpus", source, "--model", model, "--shard-size", "40"]
     options += ["--k", "5", "--dry-run"]
     done = subprocess.run(

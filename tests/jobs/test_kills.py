@@ -127,7 +127,7 @@ def stage_of(pattern: str) -> str:
 
 def write_options(file: Path, job: str, whole: Path, stages: list[str], **changes: Any) -> None:
     """Write the options with which a job did these stages of a run, with some of them changed."""
-    kind = import_module("jobs.run" if job == "run" else f"jobs.{job}.job").JOB.options
+    kind = import_module(f"jobs.{job}.job").JOB.options
     options: dict[str, Any] = {}
     for stage in stages:
         options |= Run(str(whole)).require(stage)["config"]

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from jobs import run as run_job
+from jobs.run import job as run_job
 from ops.model.load import read_facts
 from ops.penn import PUNCTUATION_TAGS
 from tests.jobs.finished_runs.main import K, config

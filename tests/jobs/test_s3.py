@@ -14,7 +14,7 @@ import pytest
 from pyarrow import fs
 
 from bench.storage_server import CountingProxy
-from jobs import run as run_job
+from jobs.run import job as run_job
 from jobs.stage.run import Run
 from ops.errors import InputError
 from ops.reducers.moments import Moments

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from jobs import run as run_job
+from jobs.run import job as run_job
 from jobs.annotate import job as annotate
 from jobs.ingest import job as ingest
 from jobs.mine import job as mine

@@ -10,7 +10,7 @@ import pytest
 import torch
 from transformers import AutoModel
 
-from jobs import run as run_job
+from jobs.run import job as run_job
 from jobs.compare import job as compare
 from jobs.explain import job as explain
 from jobs.explain.job import ExplainConfig

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from jobs import run as run_job
+from jobs.run import job as run_job
 from jobs.annotate import job as annotate
 from jobs.annotate.job import AnnotateConfig
 from jobs.topk import job as topk

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from bench.planted import write_planted_datasets
-from jobs import run as run_job
+from jobs.run import job as run_job
 from jobs.audit import job as audit
 from jobs.audit.job import AuditConfig
-from jobs.run import RunConfig
+from jobs.run.job import RunConfig
 from tests.jobs.finished_runs.published import published
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs import run as run_job
-from jobs.run import RunConfig
+from jobs.run import job as run_job
+from jobs.run.job import RunConfig
 from ops.corpus.split_sentences import SentenceSplitter
 from ops.sources.docstrings.packages import read_pydocs
 from ops.sources.rows import Row

@@ -1,0 +1,197 @@
+"""The stage `annotate`, which adds words, tags and parses to the selected sentences, and codes for mining."""
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import torch
+
+from jobs.annotate.job import AnnotateConfig
+from jobs.engine.item import Item
+from jobs.stage.outputs import Noted, Output, Written, read_partials, shard_file, table_part
+from jobs.stage.run import Run
+from jobs.stage.runner import Made, Stage, Step, Steps, begin_stage
+from jobs.stage.scored import Scored
+from jobs.stage.stages import CODES, STAGES
+from ops.arrays import Arrays, UInt8s
+from ops.estimate.selection import expected_selected
+from ops.sentences.codes import coded, meta_kinds, name_kinds, sentence_table
+from ops.sentences.pipeline import Annotator, describe, load_pipeline
+from ops.sentences.selection import IN_BASELINE, mark_sentences
+from ops.sentences.vocabulary import vocabulary, write_places, write_vocabulary
+from ops.shards import Shards
+from ops.storage.store import Store
+from ops.storage.tables import part_name
+
+# Files with a value for each sentence of the corpus: what it is annotated as (one byte), and its wins (four bytes).
+MARKS, WINS = (f"{STAGES['annotate'].partials}/{name}.bin" for name in ("wanted", "wins"))
+COUNTS = b"atlas.counts"
+COUNTED = ("sentences", "baseline", "winners", "tagged", "trees")
+
+
+def annotate(config: AnnotateConfig, run: Run) -> None:
+    """Run the stage, or the missing part of it."""
+    run.require("ingest")
+    run.require("topk")
+    depends_on = {
+        "pipeline": describe(load_pipeline(config.pipeline)),
+        "scope": config.scope,
+        "baseline_size": config.baseline_size,
+        "seed": config.seed,
+    }
+    stage = begin_stage("annotate", config, run, depends_on)
+    if stage is None:
+        return
+    sentences, scored = run.shards().sentences, Scored.of(run)
+    baseline = sentences if config.scope == "all" else min(config.baseline_size or sentences, sentences)
+    expected = expected_sentences(scored, sentences, baseline)
+    counts = {"sentences": expected, "baseline": baseline}
+    stage.complete(annotate_steps(config, stage, scored, expected), {"sentences": expected}, counts)
+
+
+def expected_sentences(scored: Scored, sentences: int, baseline: int) -> int:
+    """Return the number of sentences to annotate, if winners of different neurons overlap only by chance."""
+    draws = [(scored.k, scored.sets), (scored.sampled, 1), (baseline, 1)]
+    within = scored.counts.get("datasets", {}).values(), scored.counts.get("k_per_dataset", 0), scored.sets
+    return expected_selected(sentences, draws, *within)
+
+
+def annotate_steps(config: AnnotateConfig, stage: Stage, scored: Scored, expected: int) -> Steps:
+    """Select and annotate the sentences shard by shard, list the names of their codes, and return the counts.
+
+    Args:
+        config, stage: the options and the stage.
+        scored: what `topk` left behind.
+        expected: the number of sentences to annotate, for a plan without winners.
+
+    Raises:
+        RuntimeError: the number of annotated sentences is not the number of selected ones.
+    """
+    store, shards = stage.store, stage.run.shards()
+    selected = [expected // len(shards)] * len(shards)
+    if not stage.run.is_expected("topk"):
+        by_dataset = bool(scored.identity.get("k_per_dataset"))
+        marked = mark_sentences(store, shards, config.scope == "all", config.baseline_size, config.seed, by_dataset)
+        selected = selected_of(marked.marks, shards)
+        if not stage.is_planned:
+            store.commit(MARKS, marked.marks.tofile)
+            store.commit(WINS, marked.wins.tofile)
+        del marked
+    items = [{"shard": i, "span": shards.span(i), "sentences": number} for i, number in enumerate(selected)]
+    yield [
+        Step(
+            name="annotate", items=items, outputs=shard_outputs, worker=ShardAnnotator,
+            args={"store": store, "pipeline": config.pipeline, "seed": config.seed}, unit="shards",
+            work=("sentences", sum(selected)), actors=True, amount=sum(selected),
+        ),
+        Step(
+            name="annotate: vocabulary", items=[{}], outputs=lambda _: [PLACES, VOCABULARY], worker=list_names,
+            args={"store": store, "shards": len(shards)}, here=True,
+        ),
+    ]  # fmt: skip
+    with store.parquet(VOCABULARY.path) as file:
+        counts: dict[str, int] = json.loads(file.metadata.metadata[COUNTS])
+    if counts["sentences"] != sum(selected):
+        raise RuntimeError(f"annotate: expected {sum(selected)} annotated sentences, found {counts['sentences']}")
+    if counts["sentences"] and not counts["trees"]:
+        print(
+            f"annotate: {config.pipeline} gives no constituency trees, so tree is null and no subtrees are mined",
+            file=sys.stderr,
+        )
+    return {**counts, "scored": scored.sentences}
+
+
+def selected_of(marks: UInt8s, shards: Shards) -> list[int]:
+    """Return the number of marked sentences in each shard."""
+    return [int(np.count_nonzero(marks[slice(*shards.span(i))])) for i in range(len(shards))]
+
+
+def _in_one_group(table: pa.Table, path: str) -> None:
+    pq.write_table(table, path, compression="zstd", row_group_size=max(table.num_rows, 1))
+
+
+def codes_file(shard: int) -> Output:
+    """Return the file of a shard's codes, which mining reads."""
+    return Output(f"{CODES}/shard-{shard:05d}.parquet", f"shard-{shard}", writer=_in_one_group)
+
+
+# The names of the codes of all shards, and where the names of each shard are among them.
+VOCABULARY, PLACES = (Output(f"{CODES}/{name}.parquet", name) for name in ("vocabulary", "vocabulary-places"))
+
+
+def names_file(shard: int) -> Output:
+    """Return the file of the names of a shard's codes."""
+    return replace(shard_file("annotate", shard), writer=_in_one_group)
+
+
+def shard_outputs(item: Item) -> list[Output]:
+    """Return the files of a shard: its codes, its part of sentences/, and the names of its codes."""
+    shard = item["shard"]
+    return [codes_file(shard), table_part("sentences", shard, f"shard-{shard}"), names_file(shard)]
+
+
+class ShardAnnotator:
+    """Annotates the selected sentences of shards."""
+
+    def __init__(self, store: Store, pipeline: str, seed: int) -> None:
+        torch.set_num_threads(1)
+        self.store, self.seed = store, seed
+        self.annotator = Annotator(pipeline)
+
+    def __call__(self, item: Item) -> Made:
+        """Annotate the selected sentences of one shard."""
+        marks, wins = self._span(MARKS, np.uint8, *item["span"]), self._span(WINS, np.int32, *item["span"])
+        selected = np.flatnonzero(marks)
+        baseline, wins = marks[selected] & IN_BASELINE > 0, wins[selected]
+        with self.store.parquet(part_name("corpus", item["shard"])) as file:
+            corpus = file.read().take(pa.array(selected))
+        annotations = self.annotator.annotate(corpus["text"].to_pylist())
+        return shard_files(item, sentence_table(corpus, annotations, baseline, wins, self.seed))
+
+    def _span(self, name: str, kind: type[np.generic], first: int, stop: int) -> Arrays:
+        """Return the values of the sentences `first` to `stop` - 1 from a file with one value per sentence."""
+        size = np.dtype(kind).itemsize
+        with self.store.filesystem.open_input_file(self.store.path(name)) as file:
+            return np.frombuffer(file.read_at(size * (stop - first), size * first), kind)
+
+
+def shard_files(item: Item, table: pa.Table) -> Made:
+    """Return the files of a shard, which `shard_outputs` lists, from its rows of `sentences/`."""
+    numbers, names = coded(table)
+    counts = {
+        "sentences": table.num_rows,
+        "baseline": table["is_baseline"].to_numpy().sum().item(),
+        "winners": table["is_winner"].to_numpy().sum().item(),
+        "tagged": table.num_rows - table["tags"].null_count,
+        "trees": table.num_rows - table["tree"].null_count,
+    }
+    counted = Noted(names, footer={COUNTS: json.dumps(counts).encode()})
+    return dict(zip(shard_outputs(item), (numbers, table, counted), strict=True))
+
+
+def list_names(item: Item, store: Store, shards: int) -> Made:
+    """Combine the names of the codes of all shards, and add up their counts; memory holds the distinct names."""
+    with store.parquet(codes_file(0).path) as file:
+        kinds = name_kinds(meta_kinds(file.schema_arrow.names))
+    counts: Counter[str] = Counter(dict.fromkeys(COUNTED, 0))
+
+    def tables() -> Iterator[pa.Table]:
+        return read_partials(store, map(names_file, range(shards)))
+
+    def counted() -> Iterator[pa.Table]:
+        for table in tables():
+            counts.update(json.loads(table.schema.metadata[COUNTS]))
+            yield table
+
+    names = vocabulary(counted(), kinds)
+    footer = {COUNTS: json.dumps(counts).encode()}
+    distinct = sum(map(len, names.values()))
+    return {
+        PLACES: Written(shards, lambda path, own: write_places(tables(), names, path, own)),
+        VOCABULARY: Written(distinct, lambda path, own: write_vocabulary(names, path, {**own, **footer})),
+    }

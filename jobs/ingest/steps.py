@@ -1,0 +1,183 @@
+"""The stage `ingest`: sources are read in pieces, copies are dropped, and the other sentences are numbered."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import accumulate
+from typing import Any
+
+from jobs.ingest.deduplicate import first_copies_step, open_first_copies
+from jobs.ingest.job import IngestConfig
+from jobs.ingest.near_duplicates import near_duplicate_steps
+from jobs.ingest.read import open_pieces, read_step
+from jobs.ingest.write import corpus_tables_step, lengths
+from jobs.stage.checks import check_sources
+from jobs.stage.dry_run import DryRun
+from jobs.stage.options import CorpusConfig, part_of
+from jobs.stage.run import Run
+from jobs.stage.runner import Stage, Steps, begin_stage
+from ops.corpus.accounts import account, account_lines, check_found
+from ops.corpus.meta import check_keys
+from ops.corpus.numbering import number
+from ops.corpus.split_sentences import SentenceSplitter
+from ops.errors import InputError
+from ops.estimate.source_sample import SourceSample, check_samples, sample_source, sampled_sentences
+from ops.model.load import ModelFacts, read_facts
+from ops.model.tokenizer import Tokenizer
+from ops.shards import shard_size
+from ops.sources.pieces import named_apart, pieces, source_fingerprint
+from ops.sources.source_format import Piece, Source
+
+ASSUMED = 1_000_000  # number of sentences for a plan, if it cannot be found from the sources
+
+Pieces = list[tuple[int, Piece]]  # each with the index of its source
+
+
+def ingest_where_named(config: CorpusConfig, run: Run) -> None:
+    """Run the stage if sources were given to a job that may start with it."""
+    if config.corpus:
+        ingest(part_of(config, IngestConfig, redo=False), run)
+
+
+def ingest(config: IngestConfig, run: Run) -> None:
+    """Run the stage, or the missing part of it."""
+    config = with_recorded_shard_size(config, run)
+    sources = check_sources(config)
+    facts = read_facts(config.model, config.model_seed)
+    tokenizer = Tokenizer(facts)
+    names = ("text_column", "split", "limit", "near_dedup", "shard_size", "on_error", "seed")
+    depends_on = {
+        "corpus": [f"{s.dataset}:{s.kind}:{source_fingerprint(s)}" for s in sources],
+        "tokenizer": tokenizer.fingerprint,
+        **{name: getattr(config, name) for name in names},
+    }
+    stage = begin_stage("ingest", config, run, depends_on)
+    if stage is None:
+        return
+    documents = named_apart([source.dataset for source in sources])
+    plan = [(i, replace(piece, documents=documents[i])) for i, source in enumerate(sources) for piece in pieces(source)]
+    expected = expect(config, stage, run, facts, sources, plan) if isinstance(run, DryRun) else {}
+    steps = ingest_steps(config, stage, tokenizer.highest_id, facts, sources, plan)
+    notes = [f"number {expected['about']}{expected['sentences']:,} sentences"] if expected else []
+    counts = stage.complete(steps, {"corpus": expected.get("sentences", 0)}, expected, notes)
+    if counts is not None:
+        print("\n".join(account_lines(counts["sources"])), file=sys.stderr)
+
+
+def with_recorded_shard_size(config: IngestConfig, run: Run) -> IngestConfig:
+    """Return the options with the shard size of the existing or begun corpus, unless they set a different size.
+
+    So a run that was made with a fixed size is resumed and read with this size. The number that `auto` chose may also
+    be given as --shard-size.
+    """
+    entry = run.stage("ingest")
+    if entry is None or config.redo:
+        return config
+    recorded = entry.get("redo", entry)
+    if config.shard_size not in ("auto", recorded["config"].get("shard_size")):
+        return config
+    return config.model_copy(update={"shard_size": recorded["identity"].get("shard_size", config.shard_size)})
+
+
+def settle_shard_size(config: IngestConfig, stage: Stage, sentences: int) -> int:
+    """Return the number of sentences in a shard, once the corpus's number is known, and record it for later stages."""
+    size = shard_size(sentences) if config.shard_size == "auto" else config.shard_size
+    stage.entry["config"] = {**stage.entry["config"], "shard_size": size}
+    return size
+
+
+def ingest_steps(
+    config: IngestConfig, stage: Stage, highest_id: int, facts: ModelFacts, sources: list[Source], plan: Pieces
+) -> Steps:
+    """Read all pieces, drop copies, number the other sentences, write corpus/ and rejects/, and return the counts.
+
+    Args:
+        config, stage: the options, and the stage, which was begun.
+        highest_id, facts: the highest token id of the tokenizer, and the model that it belongs to.
+        sources: the sources that --corpus names.
+        plan: all pieces.
+
+    Raises:
+        InputError: a source is broken or empty; everything that was read so far is removed.
+    """
+    store, given = stage.store, {"store": stage.store, "fingerprint": stage.fingerprint}
+    options = {"text_column": config.text_column, "on_error": config.on_error, "split": config.split}
+    try:
+        yield [read_step([piece for _, piece in plan], {**given, "facts": facts, "options": options})]
+        found = open_pieces(store, [source for source, _ in plan])
+        check_found(config.corpus, found)
+        check_keys(found.all_keys(), f"--corpus {' '.join(config.corpus)}")
+    except InputError:
+        # The user will change a source or an option, so the pieces read so far are of no use.
+        stage.run.forget("ingest")
+        raise
+    copies = first_copies_step(found, config.seed if config.limit else None, store)
+    yield [copies]
+    ranges, near = list(copies.items), config.near_dedup is not None
+    if config.near_dedup is not None:
+        yield near_duplicate_steps(found, ranges, config.near_dedup, config.seed, store, stage.fingerprint)
+    numbering = number(found, open_first_copies(store, ranges, near), len(sources), config.limit)
+    datasets = [source.dataset for source in sources]
+    writing = {**given, "names": datasets, "ranges": ranges, "near": near, "highest_id": highest_id}
+    total = int(numbering.before[-1])
+    size = settle_shard_size(config, stage, total)
+    yield [corpus_tables_step(found, numbering, size, writing)]
+    shards = -(-total // size)
+    accounts = account(config.corpus, datasets, found, numbering, lengths(store, shards, len(sources)), near)
+    stage.of_the_run = {"corpus": {"fingerprint": stage.fingerprint, "sentences": total}}
+    return {"sentences": total, "shards": shards, "sources": accounts}
+
+
+def expect(
+    config: IngestConfig, stage: Stage, run: DryRun, facts: ModelFacts, sources: Sequence[Source], plan: Pieces
+) -> dict[str, Any]:
+    """Return the counts to expect, from the beginnings of some pieces of each source, which later plans read too.
+
+    Raises:
+        InputError: a source is empty, or the part of it that was read is broken.
+    """
+    tokenizer, splitter = Tokenizer(facts), SentenceSplitter() if config.split == "sentences" else None
+    samples = []
+    for source in range(len(sources)):
+        some = [piece for i, piece in plan if i == source]
+        seconds = run.timed_s / len(sources)
+        samples.append(sample_source(some, tokenizer, splitter, seconds, config.text_column, config.on_error))
+    check_samples(config.corpus, samples)
+    check_keys(set().union(*(sample.keys for sample in samples)), f"--corpus {' '.join(config.corpus)}")
+    kept = _expected(run, config, samples)
+    size = settle_shard_size(config, stage, kept)
+    run.sample = sampled_sentences(samples)
+    about = "" if all(sample.whole for sample in samples) else "about "
+    shares = _kept_of_each(kept, samples, sources)
+    return {"sentences": kept, "shards": -(-kept // size), "sources": shares, "about": about}
+
+
+def _expected(run: DryRun, config: IngestConfig, samples: Sequence[SourceSample]) -> int:
+    """Return the number of sentences that would be kept, and note the seconds that one worker would take to read."""
+    sampled = max(sum(sample.sentences for sample in samples), 1)
+    sentences = [sample.scaled(sample.sentences) for sample in samples]
+    seconds = [sample.scaled(sample.seconds) for sample in samples]
+    if any(number is None for number in sentences):
+        usable = config.limit or ASSUMED
+        run.reading_s = sum(sample.seconds for sample in samples) / sampled * usable
+        assumed = f"for --limit {usable:,}" if config.limit else f"for each {usable:,}"
+        run.assumed = f"{assumed} sentences: how many there are is known once ingest is done"
+        return usable
+    run.reading_s = sum(number or 0.0 for number in seconds)
+    distinct = len(set().union(*(sample.hashes for sample in samples))) / sampled
+    usable = round(sum(number or 0.0 for number in sentences) * distinct)
+    return min(usable, config.limit or usable)
+
+
+def _kept_of_each(kept: int, samples: Sequence[SourceSample], sources: Sequence[Source]) -> list[dict[str, Any]]:
+    """Return each source's counts that `topk` needs: its share of the kept sentences, and its first sentence id."""
+    scaled = [sample.scaled(sample.sentences) for sample in samples]
+    weights = [
+        float(sample.sentences) if None in scaled else number or 0.0
+        for sample, number in zip(samples, scaled, strict=True)
+    ]
+    stops = [round(kept * stop / max(sum(weights), 1.0)) for stop in accumulate(weights)]
+    return [
+        {"dataset": source.dataset, "first_sent_id": first, "kept": stop - first}
+        for source, first, stop in zip(sources, [0, *stops], stops, strict=False)
+    ]

@@ -1,0 +1,33 @@
+"""Run the main job: ingest, topk, annotate, mine, tokens and explain; skip what is already done.
+
+    python -m jobs.run --out runs/docs --preset small --model sample --corpus pydocs --limit 5000
+    ray job submit --working-dir . -- python -m jobs.run --out s3://bucket/run --preset paper --gpus 8 --corpus 's3://bucket/*.parquet'
+
+Writes every table of the main job. Repeat the command to resume an interrupted run.
+
+What to expect: 5,000 packaged docstrings with the packaged model take three minutes on two cores (November 2026):
+ingest 20 s, topk 30 s, annotate 6 s, mine 30 s, tokens 25 s, explain 50 s, plus the start of each step.
+"""
+
+from typing import ClassVar
+
+from pydantic import Field
+
+from jobs.annotate.job import AnnotateConfig
+from jobs.explain.job import ExplainConfig
+from jobs.mine.job import MineConfig
+from jobs.stage.command_line import Job
+from jobs.tokens.job import TokenOptions
+from jobs.topk.job import TopkConfig
+
+
+class RunConfig(TopkConfig, AnnotateConfig, MineConfig, TokenOptions, ExplainConfig):
+    """Options of all stages of the main job."""
+
+    heading: ClassVar[tuple[int, str]] = (70, "Steps to skip")
+
+    no_tokens: bool = Field(False, description="Skip the tokens stage, a second pass over the first winners")
+    no_explain: bool = Field(False, description="Skip the explanations")
+
+
+JOB = Job("run", RunConfig, "jobs.run.steps:run_all", __doc__)
