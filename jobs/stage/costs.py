@@ -19,6 +19,7 @@ PASSES: dict[str, float] = {
     "topk": 1.1,  # bench end_to_end
     "mixing": 1.3,  # bench mixing
     "psi/contextual": 1.06,  # bench psi
+    "positions": 1.08,  # for each variant (bench positions)
 }
 # The time from a job's start to its first item, and the start of more actors or tasks (docs/scale.md).
 FIRST_START_S, ACTORS_START_S, TASKS_START_S = 10.6, 3.5, 0.2
