@@ -25,10 +25,15 @@ import pyarrow.parquet as pq
 from bench import explain, mine
 from bench.mine import PRINT, WIDTHS, Likeness
 from bench.running import load, resident
-from jobs.audit.steps import CONTROLLED, AuditArgs, AuditedDatasets, RangeWorker, audit_steps
-from jobs.explain.steps import ExplainArgs, explain_steps
+from jobs.audit import steps as audit_steps
+from jobs.audit.steps import CONTROLLED, AuditArgs, AuditedDatasets
+from jobs.explain import steps as explain_steps
+from jobs.explain.steps import ExplainArgs
+from jobs.mine import steps as mine_steps
 from jobs.mine.job import MINE_OPTIONS, MineConfig
-from jobs.mine.steps import MineArgs, mine_steps, sentence_runs
+from jobs.mine.steps import SENTENCES_PER_BLOCK, MineArgs
+from jobs.stage.ranges import sentence_blocks
+from jobs.stage.scored import Scored
 from jobs.stage.stages import CODES
 from ops import schema
 from ops.model.load import read_facts
@@ -67,34 +72,35 @@ def measure(folder: str, options: argparse.Namespace) -> tuple[dict[str, Any], b
     explain.write_activations(store, options.sample, options.neurons, options.seed)
     every = MineConfig.model_validate({"out": store.root}).model_dump(mode="json")
     mined = {name: every[name] for name in MINE_OPTIONS} | {"no_scores": True}
+    given: dict[str, Any] = {"store": store, "neurons": neurons, "seed": options.seed, "sentences": PRINT}
+    scored = Scored({"k": options.k, "poles": "both"}, {"scored": explain.SCORED}, {}, neurons)
     ranges = [{"range": 0, "first": 0, "stop": options.neurons}]
-    for step in mine_steps(
-        MineArgs(store, PRINT, PRINT, neurons, options.seed, mined), ranges, sentence_runs(options.sentences)
-    ):
+    blocks = sentence_blocks(options.sentences, SENTENCES_PER_BLOCK)
+    for step in mine_steps.steps_of(MineArgs(**given, options=mined), ranges, blocks, scored):
         mine.seconds(step, warm=False)
     units = tuple(f"1:{unit}" for unit in range(options.neurons))
     explained = ExplainArgs(
-        store, PRINT, PRINT, neurons, units, explain.SCORED, mined | {"no_scores": False}, read_facts("sample"),
-        options.k, len(POLES), 8, 6, False, options.seed,
+        **given, units=units, scored=explain.SCORED, mine=mined | {"no_scores": False}, facts=read_facts("sample"),
+        k=options.k, poles=len(POLES), literals=8, card_literals=6, controls=False,
     )  # fmt: skip
-    for step in explain_steps(explained, options.sample, options.sentences):
+    for step in explain_steps.steps_of(explained, options.sample, options.sentences):
         explain.timed(step, 1 if step.name == "explain: families" else None)
         if step.name == "explain: families":
             for item in step.items[1:]:
                 explain.empty_pairs(store, step, item)
     datasets = AuditedDatasets("topk_by_dataset", DATASETS, (explain.SCORED // len(DATASETS),) * len(DATASETS))
     args = AuditArgs(
-        store, PRINT, PRINT, neurons, units, datasets, mined, options.winners, 6, True, options.seed
-    )  # fmt: skip
-    literals, last = audit_steps(args, options.sentences)
+        **given, units=units, datasets=datasets, mine=mined, winners=options.winners, card_literals=6, controls=True
+    )
+    literals, last = audit_steps.steps_of(args, options.sentences, len(POLES))
     took = {"literals": explain.timed(literals, None)}
     controlled = max(round(options.neurons * CONTROLLED / WIDTHS[0]), 1)
-    worker = RangeWorker(**last.args)
+    worker = last.worker(**last.args)
     worker.neurons.controlled = worker.neurons.controlled[:controlled]
-    worker(last.items[0], None)
+    worker(last.items[0])
     started = time.process_time()
     for item in last.items:
-        worker(item, None)
+        worker(item)
     took["neurons"] = (time.process_time() - started) / options.neurons * len(neurons)
     hours = sum(took.values()) / 3600
     result = {

@@ -10,16 +10,12 @@ audit/neurons/ (a neuron's illusion and verdict), the controls of each table, an
 2021.
 """
 
-from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from pydantic import Field
 
-from jobs.stage.command_line import Job, in_run
+from jobs.stage.command_line import Job
 from jobs.stage.options import StageConfig, UnitsConfig
-
-if TYPE_CHECKING:
-    from jobs.stage.run import Run
 
 
 class AuditConfig(UnitsConfig):
@@ -36,31 +32,4 @@ class AuditConfig(UnitsConfig):
 AUDIT_OPTIONS = tuple(AuditConfig.model_fields.keys() - StageConfig.model_fields.keys())
 
 
-def do(config: AuditConfig, record: "Run") -> None:
-    """Run the stage, or the missing part of it."""
-    from jobs.audit.plan import plan
-    from jobs.audit.steps import audit, audited_datasets
-    from jobs.stage.copies import drop_copies
-    from jobs.stage.runner import StageSpec, run_stage
-    from jobs.stage.units import chosen_units
-
-    record.require("topk")
-    record.require_current("annotate")
-    record.require("mine")
-    record.require_current("explain")
-    config = config.model_copy(update={"units": chosen_units(config, record, "audited")})
-    datasets = audited_datasets(config.out, record)
-    resolved = config.model_dump(mode="json")
-    spec = StageSpec(
-        "audit",
-        {name: resolved[name] for name in (*AUDIT_OPTIONS, "seed")},
-        partial(audit, config, datasets),
-        partial(plan, config, datasets),
-        ("neurons", "neurons and poles"),
-    )
-    stage = run_stage(spec, config, record)
-    if stage is not None and not (config.dry_run or config.keep_partials):
-        drop_copies(stage)
-
-
-JOB = Job("audit", AuditConfig, in_run(do), __doc__)
+JOB = Job("audit", AuditConfig, "jobs.audit.steps:audit", __doc__)

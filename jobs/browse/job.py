@@ -33,11 +33,4 @@ class BrowseConfig(JobConfig):
     seconds: float = Field(30.0, gt=0, description="Stop a search after this many seconds")
 
 
-def run(config: BrowseConfig) -> None:
-    """Serve the run until Ctrl-C is pressed."""
-    from jobs.browse.server import serve
-
-    serve(config.out, config.host, config.port, config.winners, config.seconds, config.allow_host)
-
-
-JOB = Job("browse", BrowseConfig, run, __doc__)
+JOB = Job("browse", BrowseConfig, "jobs.browse.server:browse", __doc__)

@@ -1,7 +1,7 @@
 """The server of `browse`, which answers a few paths, each with a page, and only reads the run."""
 
 import socket
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from threading import Lock
 from typing import Any
 
@@ -13,11 +13,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from jobs.browse.job import BrowseConfig
 from jobs.stage.publish import check_tables
 from jobs.stage.record import RECORD, check_out
 from jobs.stage.run import RunReader
 from ops.errors import InputError, one_line
-from ops.report.guarded_http import PatientProtocol, host_name, is_loopback
+from ops.report.host_names import host_name, is_loopback
 from ops.report.served_pages import Page, Pages
 from ops.show.neuron_facts import TABLES_READ
 from ops.storage.store import Store
@@ -30,8 +31,7 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-cache",
 }
-WAITING = 64  # most requests at a time; further requests are told to try again
-THREADS = 4
+THREADS = 4  # most pages that are made at a time
 
 Answer = tuple[Page | None, int]
 
@@ -83,7 +83,7 @@ class Browser:
         self._opening = out, winners, seconds
         self._run, self.names = OpenRun(*self._opening), names
         self._lock = Lock()
-        self._limit: CapacityLimiter | None = None
+        self._threads: CapacityLimiter | None = None
 
     @property
     def pages(self) -> Pages:
@@ -137,46 +137,30 @@ class Browser:
 
     async def respond(self, request: Request) -> Response:
         """Answer one request; pages are made in a few threads."""
-        self._limit = self._limit or CapacityLimiter(THREADS)
-        page, status = await to_thread.run_sync(self.guarded, request, limiter=self._limit)
+        self._threads = self._threads or CapacityLimiter(THREADS)
+        page, status = await to_thread.run_sync(self.guarded, request, limiter=self._threads)
         headers = HEADERS | ({"Location": page.instead} if page.instead else {})
         return Response(page.body, status, headers, page.kind)
 
 
-def make_app(respond: Callable[[Request], Awaitable[Response]]) -> Starlette:
-    """Return the application, which allows only reading (GET and HEAD) on every path."""
-    return Starlette(routes=[Route("/{path:path}", respond, methods=["GET"])])
-
-
 def make_server(respond: Callable[[Request], Awaitable[Response]]) -> uvicorn.Server:
-    """Return a web server for the application."""
-    config = uvicorn.Config(
-        make_app(respond),
-        http=PatientProtocol,
-        log_level="error",
-        access_log=False,
-        limit_concurrency=WAITING,
-        server_header=False,
-        proxy_headers=False,
-    )
-    return uvicorn.Server(config)
+    """Return a web server that answers requests on every path, and allows only reading (GET and HEAD)."""
+    app = Starlette(routes=[Route("/{path:path}", respond, methods=["GET"])])
+    options: dict[str, Any] = {"log_level": "error", "access_log": False, "server_header": False}
+    return uvicorn.Server(uvicorn.Config(app, http="h11", proxy_headers=False, **options))
 
 
-def serve(out: str, host: str, port: int, winners: int, seconds: float, allowed: Sequence[str] = ()) -> None:
+def browse(config: BrowseConfig) -> None:
     """Serve a run until the process is told to end.
 
-    Args:
-        out, winners, seconds: the arguments of `OpenRun`.
-        host, port: the address to listen on.
-        allowed: further host names that requests may use.
-
     Raises:
-        InputError: tables are missing, a name is not a host name, or the server cannot listen on that address.
+        InputError: tables are missing, a name is not a host name, or the server cannot listen on the address.
     """
-    for name in allowed:
+    host, port = config.host, config.port
+    for name in config.allow_host:
         if not host_name(name):
             raise InputError(f"--allow-host {name}: is not a host name; give one such as atlas.example.org")
-    browser = Browser(out, winners, seconds, frozenset())
+    browser = Browser(config.out, config.winners, config.seconds, frozenset())
     browser.pages.neuron("1-0")  # opens the tables that the first page needs
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -187,9 +171,10 @@ def serve(out: str, host: str, port: int, winners: int, seconds: float, allowed:
     address = str(listening.getsockname()[0])
     local = is_loopback(address)
     if local:
-        browser.names = frozenset({"127.0.0.1", "localhost", "::1", host.lower(), address, *map(host_name, allowed)})
+        names = {"127.0.0.1", "localhost", "::1", host.lower(), address}
+        browser.names = frozenset(names | set(map(host_name, config.allow_host)))
     at = f"[{host}]" if ":" in host else host
-    print(f"http://{at}:{listening.getsockname()[1]}/ serves {out}; Ctrl-C ends it", flush=True)
+    print(f"http://{at}:{listening.getsockname()[1]}/ serves {config.out}; Ctrl-C ends it", flush=True)
     if not local:
         print("note: anyone who can reach this address can read the run, without a password", flush=True)
     try:

@@ -5,11 +5,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from jobs.stage.estimate import by_workers, of_all, spread_seconds
+
 from jobs.compare.job import CompareConfig
 from jobs.stage.again import command
 from jobs.stage.checks import recorded_model
 from jobs.stage.dry_run import DryRun, Plan
-from jobs.stage.estimate import by_workers, of_all, spread_seconds
 from jobs.stage.placement import Placement
 from jobs.stage.run import Run, RunReader
 from jobs.stage.runner import Stage, StageSpec, Step, run_stage

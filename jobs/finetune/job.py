@@ -16,18 +16,12 @@ such steps, the accuracy on 289 test documents in 19 categories of news is 0.78;
 category gives 0.37. docs/compare.md lists the shifts, next to the shifts for shuffled labels and for another seed.
 """
 
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import BeforeValidator, Field
 
-from jobs.ingest import job as ingest
-from jobs.stage.command_line import Job, in_run
+from jobs.stage.command_line import Job
 from jobs.stage.options import CorpusModelConfig, listed
-from ops.errors import InputError
-
-if TYPE_CHECKING:
-    from jobs.stage.run import Run
-    from ops.model.load import ModelFacts
 
 
 class FinetuneConfig(CorpusModelConfig):
@@ -59,35 +53,4 @@ class FinetuneConfig(CorpusModelConfig):
     checkpoint_steps: int = Field(200, ge=1, description="Steps between two checkpoints")
 
 
-def do(config: FinetuneConfig, record: "Run") -> None:
-    """Run the stage, or the missing part of it, after `ingest` if sources are named."""
-    from jobs.finetune.documents import choose
-    from jobs.finetune.train import training_spec
-    from jobs.stage.checks import check_column, check_pass, check_source_column, require_corpus
-    from jobs.stage.runner import run_stage
-
-    facts, tokenizer = check_pass(config, record)
-    check(config, facts)
-    check_source_column(config, "--label", config.label)
-    ingest.do_where_named(config, record)
-    require_corpus(config, tokenizer, record)
-    check_column(record, "--label", config.label)
-    run_stage(training_spec(config, facts, choose(config, record)), config, record)
-
-
-def check(config: FinetuneConfig, facts: "ModelFacts") -> None:
-    """Reject invalid options before anything heavy starts.
-
-    Raises:
-        InputError: no column of labels is named, or --max-tokens exceeds the model's limit.
-    """
-    if not config.label:
-        raise InputError("--label is missing: name the column of the sources that holds a document's label")
-    if config.max_tokens is not None and config.max_tokens > facts.position_limit:
-        raise InputError(
-            f"--max-tokens {config.max_tokens}: {config.model} takes {facts.position_limit} tokens at most; "
-            "give a smaller number"
-        )
-
-
-JOB = Job("finetune", FinetuneConfig, in_run(do), __doc__)
+JOB = Job("finetune", FinetuneConfig, "jobs.finetune.steps:finetune", __doc__)

@@ -10,17 +10,12 @@ as linear around the mean state of the corpus's tokens, and the layers between a
 control is random directions in each layer.
 """
 
-from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from pydantic import Field
 
-from jobs.stage.command_line import Job, in_run
+from jobs.stage.command_line import Job
 from jobs.stage.options import PlacementConfig, UnitsConfig
-from jobs.tokens.job import find_model
-
-if TYPE_CHECKING:
-    from jobs.stage.run import Run
 
 
 class OutputsConfig(UnitsConfig, PlacementConfig):
@@ -40,38 +35,4 @@ class OutputsConfig(UnitsConfig, PlacementConfig):
     check_sentences: int = Field(32, ge=1, description="Raise them in this many sentences of the corpus")
 
 
-def do(config: OutputsConfig, record: "Run") -> None:
-    """Run the stage, or the missing part of it."""
-    from jobs.outputs.plan import plan
-    from jobs.outputs.steps import measure, outputs_args, say_found
-    from jobs.stage.dictionaries import dictionaries_of
-    from jobs.stage.placement import choose_placement
-    from jobs.stage.runner import StageSpec, run_stage
-    from jobs.stage.units import chosen_units
-    from ops.outputs.written import check_written
-
-    record.require("ingest")
-    topk = record.require("topk")
-    facts = find_model("", topk)
-    dictionaries = dictionaries_of(topk, facts)
-    config = config.model_copy(update={"units": chosen_units(config, record, "put through the head")})
-    place = choose_placement(config, record, "outputs")
-    layers = tuple(own.layer for own in dictionaries) or tuple(range(1, facts.layers + 1))
-    vocabulary = check_written(facts, topk["identity"]["site"], layers, dictionaries)
-    names = ("sentences", "random", "check", "check_sentences", "seed")
-    resolved = config.model_dump(mode="json")
-    depends_on = {**{name: resolved[name] for name in (*names, "units")}, **place.identity}
-    args = partial(outputs_args, config, facts, dictionaries, place)
-    spec = StageSpec(
-        "outputs",
-        depends_on,
-        lambda stage: measure(stage, args(stage)),
-        lambda stage, dry_run: plan(stage, args(stage), vocabulary, dry_run),
-        ("neurons", "units"),
-        resolved | {"device": place.device, "token_budget": place.token_budget},
-        say=say_found,
-    )
-    run_stage(spec, config, record)
-
-
-JOB = Job("outputs", OutputsConfig, in_run(do), __doc__)
+JOB = Job("outputs", OutputsConfig, "jobs.outputs.steps:outputs", __doc__)

@@ -1,4 +1,4 @@
-"""The steps of `outputs`: the mean state, random directions per layer, ranges of units, and the check."""
+"""The stage `outputs`: the mean state, random directions per layer, ranges of units, and the check."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -10,19 +10,26 @@ import torch
 
 from jobs.engine.item import Item
 from jobs.outputs.job import OutputsConfig
+from jobs.stage.checks import model_of_topk
 from jobs.stage.corpus_pass import kept_tokens
+from jobs.stage.dictionaries import dictionaries_of
+from jobs.stage.dry_run import DryRun
 from jobs.stage.outputs import (
-    TablePart,
+    Noted,
     partial_file,
     read_notes,
     read_partial,
     read_partials,
     shard_file,
-    table_part,
-    write_partial,
+    whole_table,
 )
-from jobs.stage.placement import Placement
-from jobs.stage.runner import Stage, Step
+from jobs.stage.placement import Placement, choose_placement
+from jobs.stage.plan import pass_seconds
+from jobs.stage.ranges import range_part
+from jobs.stage.run import Run
+from jobs.stage.runner import Made, Stage, Step, Steps, begin_stage
+from jobs.stage.scored import Scored, StageArgs
+from jobs.stage.units import chosen_units
 from ops import sampling, schema
 from ops.arrays import Float64s, Int64s
 from ops.compare.scalar_properties import neuron_columns
@@ -35,56 +42,85 @@ from ops.model.tokenizer import Tokenizer
 from ops.outputs.check_effects import Checker, batch_budget, drawn_units
 from ops.outputs.control_rows import control_rows, said_checked, said_peaked
 from ops.outputs.figures import draw_controls
-from ops.outputs.names import MEASURES, SHOWN
+from ops.outputs.names import MEASURES, SHOWN, SIDES
 from ops.outputs.tables import check_row, neuron_rows, token_rows
 from ops.outputs.token_effects import random_effects, token_effects
 from ops.outputs.token_head import ENTRIES, Entry, LinearHead, TokenHead
-from ops.outputs.written import Written, written_by
+from ops.outputs.written import Written, check_written, written_by
 from ops.shards import Shards, spans
 from ops.storage.arrays import read_arrays, write_arrays
-from ops.storage.store import Store
-from ops.storage.tables import write_part
-from ops.topk.neurons import NEURONS_PER_PART, Neurons, read_neurons
+from ops.topk.neurons import NEURONS_PER_PART
 from ops.topk.silent import read_heard
 
 UNITS_PER_CHECK = 4  # units in one item
-TABLES = ("outputs/tokens", "outputs/neurons")
+TOKENS, NEURONS = "outputs/tokens", "outputs/neurons"
+CHECKS, CONTROLS = whole_table("outputs/checks"), whole_table("outputs/controls")
 states_file = partial(shard_file, "outputs")
 random_file = partial(partial_file, "outputs", "random")
 check_file = partial(partial_file, "outputs", "check")
 
 
-@dataclass(frozen=True)
-class OutputsArgs:
+def outputs(config: OutputsConfig, run: Run) -> None:
+    """Run the stage, or the missing part of it, and print how peaked the outputs are, and the result of the check."""
+    run.require("ingest")
+    topk = run.require("topk")
+    facts = model_of_topk(run)
+    dictionaries = dictionaries_of(topk, facts)
+    config = config.model_copy(update={"units": chosen_units(config, run, "put through the head")})
+    placement = choose_placement(config, run, "outputs")
+    layers = tuple(each.layer for each in dictionaries) or tuple(range(1, facts.layers + 1))
+    vocabulary = check_written(facts, topk["identity"]["site"], layers, dictionaries)
+    resolved = config.model_dump(mode="json")
+    names = ("sentences", "random", "check", "check_sentences", "seed", "units")
+    stage = begin_stage(
+        "outputs", config, run, {**{name: resolved[name] for name in names}, **placement.identity},
+        counted=("neurons", "units"),
+        options=resolved | {"device": placement.device, "token_budget": placement.token_budget},
+    )  # fmt: skip
+    if stage is None:
+        return
+    scored = Scored.of(run)
+    args = OutputsArgs(
+        store=stage.store, neurons=scored.neurons, seed=config.seed, facts=facts, site=scored.site,
+        dictionaries=dictionaries, placement=placement, units=np.sort(scored.neurons.named(config.units)),
+        shards=run.shards(), kept=kept_tokens(run),
+        lengths=batch_lengths(placement.device, scored.counts.get("equal_lengths", True)),
+        sentences=config.sentences, random=config.random, check_sentences=config.check_sentences,
+    )  # fmt: skip
+    n = len(args.units)
+    rows = {
+        TOKENS: n * len(SIDES) * SHOWN, NEURONS: n, CHECKS.table: config.check,
+        CONTROLS.table: 2 * len(args.layers) * len(MEASURES),
+    }  # fmt: skip
+    counts = stage.complete(outputs_steps(stage, args, config.check, vocabulary), rows, {"neurons": n})
+    if counts is not None:
+        print("\n".join(counts["said"]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputsArgs(StageArgs):
     """The arguments of every worker.
 
     Attributes:
-        store, fingerprint: the run's folder, and the fingerprint of this stage.
         facts, site, dictionaries: the model, and the site or sparse dictionaries that define its units.
-        place: where the model runs.
-        neurons: the neurons of the run.
+        placement: where the model runs.
         units: the indices of the units to measure, ascending.
         shards, kept, lengths: how corpus/ is read: its shards, its stored tokens, and the lengths that a batch may
             hold.
-        sentences, random, check, check_sentences, seed: the options of these names.
+        sentences, random, check_sentences: the options of these names.
     """
 
-    store: Store
-    fingerprint: str
     facts: ModelFacts
     site: str
     dictionaries: tuple[Description, ...]
-    place: Placement
-    neurons: Neurons
+    placement: Placement
     units: Int64s
     shards: Shards
     kept: KeptTokens | None
     lengths: Lengths
     sentences: int
     random: int
-    check: int
     check_sentences: int
-    seed: int
 
     @property
     def layers(self) -> dict[int, Int64s]:
@@ -95,132 +131,115 @@ class OutputsArgs:
     def drawn(self, count: int, purpose: int) -> dict[int, list[int]]:
         """Return the ids of sentences drawn for a purpose, by the shard that holds them."""
         ids = sampling.draw(self.shards.sentences, count, self.seed, purpose)
-        return {shard: own.tolist() for shard, own in enumerate(self.shards.split(ids)) if len(own)}
+        return {shard: rows.tolist() for shard, rows in enumerate(self.shards.split(ids)) if len(rows)}
+
+    def spread(self) -> Float64s:
+        """Return the standard deviation of every unit's activations over the corpus, `[neurons]`."""
+        ((_, std),) = neuron_columns(self.store, "neurons", ("std",), self.neurons)
+        return std
+
+    def pass_seconds(self, run: DryRun, sentences: int) -> float | None:
+        """Return the seconds that the model takes for this number of sentences, for `--dry-run`."""
+        return pass_seconds(run, self.facts, self.placement, "float32", sentences, 1.0)
 
 
-def outputs_args(
-    config: OutputsConfig,
-    facts: ModelFacts,
-    dictionaries: tuple[Description, ...],
-    place: Placement,
-    stage: Stage,
-) -> OutputsArgs:
-    """Return the arguments of the workers."""
-    record, store = stage.record, stage.store
-    topk, neurons = record.require("topk"), read_neurons(store)
-    lengths = batch_lengths(place.device, topk["counts"].get("equal_lengths", True))
-    return OutputsArgs(
-        store, stage.fingerprint, facts, topk["identity"]["site"], dictionaries, place, neurons,
-        np.sort(neurons.named(config.units)), record.shards(), kept_tokens(record), lengths, config.sentences,
-        config.random, config.check, config.check_sentences, config.seed,
-    )  # fmt: skip
+def outputs_steps(stage: Stage, args: OutputsArgs, check: int, vocabulary: int) -> Steps:
+    """Yield the steps, write the tables that need all items and the figure, and return the counts.
 
-
-def measure(stage: Stage, args: OutputsArgs) -> dict[str, Any]:
-    """Do the missing items of all steps, write the tables that need all items and the figure; return the counts."""
-    states = states_step(args)
-    stage.do(states)
-    notes = read_notes(stage.store, [states_file(item["shard"]) for item in states.items])
-    positions = sum(note["tokens"] for note in notes)
-    if not positions:
-        raise InputError("--sentences: none of the drawn sentences has a token that counts; draw more")
-    random = random_step(args)
-    stage.do(random)
-    units = units_step(args)
-    stage.do(units)
+    Args:
+        stage, args: the stage, and the arguments of the workers.
+        check: the number of units whose activations are increased.
+        vocabulary: the number of rows of the unembedding.
+    """
+    steps = [states_step(args), random_step(args, vocabulary), units_step(args, vocabulary)]
+    checks = [check_step(args, check)] if check else []
+    yield [*steps, *checks]
+    notes = read_notes(stage.store, [states_file(item["shard"]) for item in steps[0].items])
+    controls = controls_table(args)
+    CONTROLS.commit(stage.store, controls, stage.fingerprint)
     counts = {
-        "neurons": len(args.units), "sentences": sum(note["sentences"] for note in notes), "positions": positions,
-        "random": args.random, "checked": 0,
+        "neurons": len(args.units), "sentences": sum(note["sentences"] for note in notes),
+        "positions": sum(note["tokens"] for note in notes), "random": args.random, "checked": 0,
+        "said": said_peaked(controls.to_pylist()),
     }  # fmt: skip
-    checked: list[str] = []
-    if args.check:
-        checks = check_step(args)
-        stage.do(checks)
-        tables = read_partials(stage.store, [check_file(item["block"]) for item in checks.items])
-        table = schema.table("outputs/checks", schema.concatenate("outputs/checks", tables))
-        write_part(stage.store, "outputs/checks", 0, table.schema, [table], stage.fingerprint)
-        counts["checked"], checked = table.num_rows, said_checked(table.to_pylist())
-    controls = write_controls(stage, args)
-    counts["figures"] = draw_controls(stage.store, controls, args.facts.title)
-    return counts | {"said": said_peaked(controls.to_pylist()) + checked}
+    for step in checks:
+        tables = read_partials(stage.store, [check_file(item["block"]) for item in step.items])
+        table = schema.concatenate(CHECKS.table, tables)
+        CHECKS.commit(stage.store, table, stage.fingerprint)
+        counts |= {"checked": table.num_rows, "said": [*counts["said"], *said_checked(table.to_pylist())]}
+    return {**counts, "figures": draw_controls(stage.store, controls, args.facts.title)}
 
 
-def write_controls(stage: Stage, args: OutputsArgs) -> pa.Table:
-    """Write outputs/controls, which says per layer how peaked the outputs of units and of random directions are."""
+def controls_table(args: OutputsArgs) -> pa.Table:
+    """Return outputs/controls, which says per layer how peaked the outputs of units and of random directions are."""
     rows: list[dict[str, Any]] = []
-    own = read_heard(stage.store, "outputs/neurons", columns=["layer", "unit", *MEASURES])
-    of = own["layer"].to_numpy()
+    measured = read_heard(args.store, NEURONS, columns=["layer", "unit", *MEASURES])
+    layers = measured["layer"].to_numpy()
     for layer in args.layers:
-        random = read_partial(stage.store, random_file(layer + 1))
+        random = read_partial(args.store, random_file(layer + 1))
         for name in MEASURES:
-            values = own[name].to_numpy(zero_copy_only=False)[of == layer].astype(np.float64)
+            values = measured[name].to_numpy(zero_copy_only=False)[layers == layer].astype(np.float64)
             rows += control_rows(layer, name, values, random[name].to_numpy())
-    table = schema.table("outputs/controls", rows)
-    write_part(stage.store, "outputs/controls", 0, table.schema, [table], stage.fingerprint)
-    return table
+    return schema.table(CONTROLS.table, rows)
 
 
-def say_found(counts: dict[str, Any]) -> None:
-    """Print the findings: how peaked the outputs are, and the result of the check."""
-    print("\n".join(counts["said"]))
+def model_step(args: OutputsArgs, **attributes: Any) -> Step:
+    """Return a step whose workers load the model."""
+    place = args.placement
+    return Step(args={"args": args}, holds=place.holds, workers=place.workers, actors=True, **attributes)
 
 
 def states_step(args: OutputsArgs) -> Step:
     """Return the step that sums the states of a sample of the corpus, shard by shard."""
     drawn = args.drawn(args.sentences, sampling.OUTPUT_SENTENCES)
     items = [{"shard": shard, "rows": rows, "sentences": len(rows)} for shard, rows in drawn.items()]
-    return Step(
-        "outputs: mean state", items, lambda item: [states_file(item["shard"])], StateSummer, {"args": args}, "shards",
-        ("sentences", sum(map(len, drawn.values()))), holds=args.place.holds, workers=args.place.workers,
-        actors=True,
+    sentences = sum(item["sentences"] for item in items)
+    return model_step(
+        args, name="outputs: mean state", items=items, outputs=lambda item: [states_file(item["shard"])],
+        worker=StateSummer, unit="shards", work=("sentences", sentences),
+        estimate=lambda run: args.pass_seconds(run, sentences),
     )  # fmt: skip
 
 
-def random_step(args: OutputsArgs) -> Step:
+def random_step(args: OutputsArgs, vocabulary: int) -> Step:
     """Return the step that applies the head to random directions, layer by layer."""
-    # The file of layer 0, the embeddings, has index 1.
-    items = [{"layer": layer} for layer in args.layers]
-    return Step(
-        "outputs: random directions", items, lambda item: [random_file(item["layer"] + 1)], RandomMeasurer,
-        {"args": args}, "layers", holds=args.place.holds, workers=args.place.workers, actors=True,
+    return model_step(
+        args, name="outputs: random directions", items=[{"layer": layer} for layer in args.layers],
+        # The file of layer 0, the embeddings, has index 1.
+        outputs=lambda item: [random_file(item["layer"] + 1)], worker=RandomMeasurer, unit="layers",
+        amount=args.random * len(args.layers) * vocabulary,
     )  # fmt: skip
 
 
-def units_step(args: OutputsArgs) -> Step:
+def units_step(args: OutputsArgs, vocabulary: int) -> Step:
     """Return the step that applies the head to the units, one range of a layer's units at a time."""
     items: list[Item] = []
-    for layer, units in args.layers.items():
+    start = 0
+    for units in args.layers.values():
         for first, stop in spans(len(units), NEURONS_PER_PART):
-            items.append({"part": len(items), "layer": layer, "units": units[first:stop].tolist()})
-    return Step(
-        "outputs: units", items, lambda item: [unit_part(table, item) for table in TABLES], UnitMeasurer,
-        {"args": args}, "ranges", holds=args.place.holds, workers=args.place.workers, actors=True,
+            items.append({"range": len(items), "first": start + first, "stop": start + stop})
+        start += len(units)
+    return model_step(
+        args, name="outputs: units", items=items,
+        outputs=lambda item: [range_part(table, item) for table in (TOKENS, NEURONS)], worker=UnitMeasurer,
+        unit="ranges", amount=len(args.units) * vocabulary,
     )  # fmt: skip
 
 
-def unit_part(table: str, item: Item) -> TablePart:
-    """Return the part of a table for a range of units."""
-    units = item["units"]
-    return table_part(table, item["part"], f"layer-{item['layer']}-units-{units[0]}-{units[-1]}")
-
-
-def check_step(args: OutputsArgs) -> Step:
-    """Return the step that increases the activations of units and runs the model."""
-    std = unit_spread(args)
-    layers, start = args.layers, {layer: args.neurons.span(layer)[0] for layer in args.layers}
-    allowed = {layer: own[np.greater(std[start[layer] + own], 0)] for layer, own in layers.items()}
-    drawn = drawn_units(allowed, args.check, args.seed)
-    items = [{"block": i, "units": drawn[a:b]} for i, (a, b) in enumerate(spans(len(drawn), UNITS_PER_CHECK))]
-    return Step(
-        "outputs: check", items, lambda item: [check_file(item["block"])], UnitChecker, {"args": args}, "blocks",
-        holds=args.place.holds, workers=args.place.workers, actors=True,
+def check_step(args: OutputsArgs, units: int) -> Step:
+    """Return the step that increases the activations of this number of units and runs the model."""
+    std = args.spread()
+    allowed = {
+        layer: numbers[np.greater(std[args.neurons.number(np.array(layer), numbers)], 0)]
+        for layer, numbers in args.layers.items()
+    }
+    drawn = drawn_units(allowed, units, args.seed)
+    return model_step(
+        args, name="outputs: check",
+        items=[{"block": i, "units": drawn[a:b]} for i, (a, b) in enumerate(spans(len(drawn), UNITS_PER_CHECK))],
+        outputs=lambda item: [check_file(item["block"])], worker=UnitChecker, unit="blocks",
+        estimate=lambda run: args.pass_seconds(run, args.check_sentences * len(drawn)),
     )  # fmt: skip
-
-
-def unit_spread(args: OutputsArgs) -> Float64s:
-    """Return the standard deviation of every unit's activations over the corpus, `[neurons]`."""
-    ((_, std),) = neuron_columns(args.store, "neurons", ("std",), args.neurons)
-    return std
 
 
 class HeadWorker:
@@ -228,7 +247,7 @@ class HeadWorker:
 
     def __init__(self, args: OutputsArgs) -> None:
         self.args = args
-        self.head = TokenHead(args.facts, args.place.device, args.place.threads)
+        self.head = TokenHead(args.facts, args.placement.device, args.placement.threads)
         self.tokenizer = Tokenizer(args.facts)
         rows = self.head.unembedding.out_features
         self.strings = self.tokenizer.vocabulary()[:rows]
@@ -256,78 +275,72 @@ class HeadWorker:
 
 
 def mean_state(args: OutputsArgs, entry: Entry) -> torch.Tensor:
-    """Return the mean state at one entry of the head, `[width]` float64."""
+    """Return the mean state at one entry of the head, `[width]` float64.
+
+    Raises:
+        InputError: the drawn sentences have no token that counts.
+    """
     files = [states_file(shard) for shard in args.drawn(args.sentences, sampling.OUTPUT_SENTENCES)]
-    total, tokens = torch.zeros(0, dtype=torch.float64), 0
-    for table, note in zip(read_partials(args.store, files), read_notes(args.store, files), strict=True):
-        own = torch.from_numpy(read_arrays(table)[entry])
-        total = own if not len(total) else total + own
-        tokens += note["tokens"]
+    tokens = sum(note["tokens"] for note in read_notes(args.store, files))
+    if not tokens:
+        raise InputError("--sentences: none of the drawn sentences has a token that counts; draw more")
+    total = torch.zeros(0, dtype=torch.float64)
+    for table in read_partials(args.store, files):
+        sums = torch.from_numpy(read_arrays(table)[entry])
+        total = sums if not len(total) else total + sums
     return total / tokens
 
 
 class StateSummer(HeadWorker):
     """Sums the states of a shard's drawn sentences at the entries of the head."""
 
-    def __call__(self, item: Item, prepared: Any) -> Item:
-        """Read one shard's sentences and commit the sums."""
-        args, tokens = self.args, 0
+    def __call__(self, item: Item) -> Made:
+        """Sum the states of one shard's sentences."""
+        tokens = 0
         sums: dict[Entry, torch.Tensor] = {}
-        for _, batch in self.batches(item["shard"], item["rows"], args.place.token_budget):
-            own, count = self.head.state_sums(batch, self.tokenizer.pad_id)
-            sums = {entry: own[entry] + sums[entry] if entry in sums else own[entry] for entry in ENTRIES}
+        for _, batch in self.batches(item["shard"], item["rows"], self.args.placement.token_budget):
+            of_batch, count = self.head.state_sums(batch, self.tokenizer.pad_id)
+            sums = {entry: of_batch[entry] + sums[entry] if entry in sums else of_batch[entry] for entry in ENTRIES}
             tokens += count
         table = write_arrays(**{entry: sums[entry].numpy() for entry in ENTRIES})
-        notes = {"tokens": tokens, "sentences": item["sentences"]}
-        write_partial(args.store, states_file(item["shard"]), table, args.fingerprint, notes)
-        return {"sentences": item["sentences"]}
+        return {states_file(item["shard"]): Noted(table, {"tokens": tokens, "sentences": item["sentences"]})}
 
 
 class RandomMeasurer(HeadWorker):
     """Applies the head to the random directions of a layer."""
 
-    def __call__(self, item: Item, prepared: Any) -> Item:
-        """Measure the random directions of one layer and commit how peaked their outputs are."""
+    def __call__(self, item: Item) -> Made:
+        """Measure how peaked the outputs of one layer's random directions are."""
         args, written = self.args, self.written(item["layer"])
-        found = random_effects(self.linear(written.entry), written, args.random, args.seed)
-        table = pa.table({name: getattr(found, name) for name in MEASURES})
-        write_partial(args.store, random_file(item["layer"] + 1), table, args.fingerprint)
-        return {"layer": item["layer"]}
+        effects = random_effects(self.linear(written.entry), written, args.random, args.seed)
+        table = pa.table({name: getattr(effects, name) for name in MEASURES})
+        return {random_file(item["layer"] + 1): table}
 
 
 class UnitMeasurer(HeadWorker):
-    """Applies the head to ranges of units, and writes the parts of the tables."""
+    """Applies the head to ranges of units."""
 
     def __init__(self, args: OutputsArgs) -> None:
         super().__init__(args)
-        self.std = unit_spread(args)
+        self.std = args.spread()
 
-    def __call__(self, item: Item, prepared: Any) -> Item:
-        """Measure one range and commit its parts."""
-        args, layer, units = self.args, item["layer"], np.array(item["units"], np.int64)
-        written = self.written(layer)
-        places = torch.from_numpy(units)
-        directions = written.directions(places)
+    def __call__(self, item: Item) -> Made:
+        """Return the parts of the tables for one range."""
+        args = self.args
+        numbers = args.units[item["first"] : item["stop"]]
+        layers, own = args.neurons.layer_and_unit(numbers)
+        layer, units, std = int(layers[0]), own.astype(np.int64), self.std[numbers]
+        written, indices = self.written(layer), torch.from_numpy(units)
+        directions = written.directions(indices)
         effects = token_effects(self.linear(written.entry), directions, SHOWN)
-        std = self.std[args.neurons.span(layer)[0] + units]
         random = read_partial(args.store, random_file(layer + 1))
         null = {name: random[name].to_numpy() for name in MEASURES}
-        norms, cosines = directions.cpu().double().norm(dim=1), written.cosines(places)
-        parts = {
-            "outputs/tokens": token_rows(layer, units, effects, std, self.strings),
-            "outputs/neurons": neuron_rows(
-                layer,
-                units,
-                effects,
-                std,
-                null,
-                norms.cpu().numpy(),
-                None if cosines is None else cosines.cpu().numpy(),
-            ),
+        norms, cosines = directions.cpu().double().norm(dim=1).cpu().numpy(), written.cosines(indices)
+        known = None if cosines is None else cosines.cpu().numpy()
+        return {
+            range_part(TOKENS, item): token_rows(layer, units, effects, std, self.strings),
+            range_part(NEURONS, item): neuron_rows(layer, units, effects, std, null, norms, known),
         }
-        for table in TABLES:
-            unit_part(table, item).write(args.store, [parts[table]], args.fingerprint)
-        return {"part": item["part"]}
 
 
 class UnitChecker(HeadWorker):
@@ -335,14 +348,14 @@ class UnitChecker(HeadWorker):
 
     def __init__(self, args: OutputsArgs) -> None:
         super().__init__(args)
-        self.std = unit_spread(args)
-        budget = batch_budget(self.head.unembedding.out_features, args.place.token_budget)
+        self.std = args.spread()
+        budget = batch_budget(self.head.unembedding.out_features, args.placement.token_budget)
         drawn = args.drawn(args.check_sentences, sampling.CHECKED_SENTENCES)
         batches = [batch for shard, rows in drawn.items() for _, batch in self.batches(shard, rows, budget)]
         self.checker = Checker(self.head, batches, self.tokenizer.pad_id, self.tokens)
 
-    def __call__(self, item: Item, prepared: Any) -> Item:
-        """Check one block of units and commit its rows."""
+    def __call__(self, item: Item) -> Made:
+        """Check one block of units."""
         rows = []
         for layer, unit, other in item["units"]:
             written = self.written(layer)
@@ -351,6 +364,4 @@ class UnitChecker(HeadWorker):
             rows.append(
                 check_row(self.linear(written.entry), written, (unit, other), amount, change, self.checker.positions)
             )
-        table = schema.table("outputs/checks", rows)
-        write_partial(self.args.store, check_file(item["block"]), table, self.args.fingerprint)
-        return {"block": item["block"]}
+        return {check_file(item["block"]): schema.table(CHECKS.table, rows)}

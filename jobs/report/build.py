@@ -1,11 +1,11 @@
 """Builds the site from the finished stages and writes its pages as the files of the stage `report`."""
 
-import re
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
+from jobs.report.job import ReportConfig
 from jobs.stage.run import Run
 from jobs.stage.stages import STAGES
 from ops.clock import utc_now
@@ -17,17 +17,25 @@ from ops.storage.lock import HeldError
 from ops.storage.store import Store
 
 NEURONS = "report/neurons"
-PAGE = re.compile(rf"{NEURONS}/\d+-\d+\.html")
 
 
-def build(record: Run, best: int, named: tuple[str, ...], winners: int) -> int:
+def report(config: ReportConfig) -> None:
+    """Build the site and print where it is.
+
+    Raises:
+        InputError: tables are missing, or there is no such neuron.
+    """
+    run = Run(config.out, create=False)
+    try:
+        pages = build(run, config)
+    finally:
+        run.release()
+    index = run.store.path("report/index.html") if run.store.local else f"{config.out}/report/index.html"
+    print(f"{index}: an overview and {pages} neurons; open it in a browser")
+
+
+def build(run: Run, config: ReportConfig) -> int:
     """Build the site in `report/` and return the number of neurons with a page.
-
-    Args:
-        record: the run.
-        best: the number of neurons that get a page because of their score.
-        named: further neurons that get a page, as LAYER:UNIT.
-        winners: the number of winners listed for each pole.
 
     Raises:
         InputError: tables are missing, or there is no such neuron.
@@ -35,51 +43,53 @@ def build(record: Run, best: int, named: tuple[str, ...], winners: int) -> int:
     began = time.monotonic()
     stages = STAGES["report"].reads
     for stage in (*stages, "ingest"):
-        record.require(stage)
-    record.check_files(*stages, only=TABLES_READ)
-    more = [name for name in STAGES if name.partition("/")[0] in ("tokens", *SIDE_JOBS) and record.complete(name)]
-    record.check_files(*more)
-    site = Site(record.store, record.record)
-    worth = most_worth(site.scores.to_pylist(), best)
-    chosen = site.choose(worth, best, named)
-    options = {"best": best, "neurons": list(named), "winners": winners}
-    store = _begun(record, options)
+        run.require(stage)
+    run.check_files(*stages, only=TABLES_READ)
+    run.check_files(
+        *(name for name in STAGES if name.partition("/")[0] in ("tokens", *SIDE_JOBS) and run.complete(name))
+    )
+    site = Site(run.store, run.record)
+    worth = most_worth(site.scores.to_pylist(), config.best)
+    chosen = site.choose(worth, config.best, config.neurons)
+    store = _begun(run, {"best": config.best, "neurons": list(config.neurons), "winners": config.winners})
     shared = {
         "model": site.model(),
         "names": site.names,
         "written": utc_now(),
-        "fingerprint": record.require("topk")["fingerprint"],
+        "fingerprint": run.require("topk")["fingerprint"],
         "served": False,
     }
-    for name, held in site.pages(worth, chosen, winners, shared):
-        _write(store, f"report/{name}", held)
-    if record.lock is not None:
-        record.finish("report", {"neurons": len(chosen)}, time.monotonic() - began)
+    for name, page in site.pages(worth, chosen, config.winners, shared):
+        _write(store, f"report/{name}", page)
+    if run.lock is not None:
+        run.finish("report", {"neurons": len(chosen)}, time.monotonic() - began)
     return len(chosen)
 
 
-def _begun(record: Run, options: dict[str, Any]) -> Store:
+def _begun(run: Run, options: dict[str, Any]) -> Store:
     """Begin the stage, and return the folder in which its pages are written.
 
     While another job holds the run, its record cannot be changed; the pages are then put in place one by one.
     """
     try:
-        if record.begin("report", {}, options, redo=True) is None:
-            raise RuntimeError("report: is rebuilt each time")
+        run.begin("report", {}, options, redo=True)
     except HeldError:
-        said = "another job holds this run: the report shows what is finished so far, and is not recorded in run.json"
-        print(f"note: {said}", file=sys.stderr)
-        return record.store
-    listed = {file["name"] for file in record.record["tables"].get(NEURONS, [])}
-    for name in record.store.walk(NEURONS):
+        print(
+            "note: another job holds this run: the report shows what is finished so far, and is not recorded in "
+            "run.json",
+            file=sys.stderr,
+        )
+        return run.store
+    recorded = {file["name"] for file in run.record["tables"].get(NEURONS, [])}
+    for name in run.store.walk(NEURONS):
         # The page is from a report that was built while another job held the run.
-        if name not in listed and PAGE.fullmatch(name):
-            record.store.delete(name)
-    return record.store_of("report")
+        if name not in recorded and name.endswith(".html"):
+            run.store.delete(name)
+    return run.store_of("report")
 
 
-def _write(store: Store, name: str, held: str | bytes) -> None:
+def _write(store: Store, name: str, page: str | bytes) -> None:
     def write(path: str) -> None:
-        Path(path).write_bytes(held.encode() if isinstance(held, str) else held)
+        Path(path).write_bytes(page.encode() if isinstance(page, str) else page)
 
     store.commit(name, write)

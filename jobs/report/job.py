@@ -32,18 +32,4 @@ class ReportConfig(JobConfig):
     winners: int = Field(50, ge=1, description="List this many winners per pole on a page")
 
 
-def run(config: ReportConfig) -> None:
-    """Build the site and print where it is."""
-    from jobs.report.build import build
-    from jobs.stage.run import Run
-
-    record = Run(config.out, create=False)
-    try:
-        pages = build(record, config.best, config.neurons, config.winners)
-    finally:
-        record.release()
-    index = record.store.path("report/index.html") if record.store.local else f"{config.out}/report/index.html"
-    print(f"{index}: an overview and {pages} neurons; open it in a browser")
-
-
-JOB = Job("report", ReportConfig, run, __doc__)
+JOB = Job("report", ReportConfig, "jobs.report.build:report", __doc__)

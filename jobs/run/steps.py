@@ -9,7 +9,7 @@ from jobs.ingest.steps import ingest
 from jobs.mine.job import MineConfig
 from jobs.mine.steps import check_engine, mine
 from jobs.run.job import RunConfig
-from jobs.show.job import what_next
+from jobs.show.printing import what_next
 from jobs.stage.options import part_of
 from jobs.stage.run import Run
 from jobs.stage.units import check_units

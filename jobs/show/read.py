@@ -23,19 +23,19 @@ from ops.topk.unit_names import unit_names
 HEAD = "LAYER:HEAD, such as 4:2 (layers from 1, heads from 0)"
 
 
-def best_neurons(record: Run) -> list[dict[str, Any]]:
+def best_neurons(run: Run) -> list[dict[str, Any]]:
     """Return the neurons that a run explains best (see `read_best`).
 
     Raises:
         InputError: the tables are missing.
     """
-    stages = ("topk", "mine", *(["explain"] if record.complete("explain") else []))
-    options = record.require("mine")["config"]
-    record.check_files(*stages, only=(*TABLES_READ, *EXPLAINED_BY))
-    return read_best(record.store, record.complete("explain"), not options["no_scores"])
+    stages = ("topk", "mine", *(["explain"] if run.complete("explain") else []))
+    options = run.require("mine")["config"]
+    run.check_files(*stages, only=(*TABLES_READ, *EXPLAINED_BY))
+    return read_best(run.store, run.complete("explain"), not options["no_scores"])
 
 
-def neuron_facts(record: Run, which: str, pole: str | None, rows: int | None, everything: bool) -> dict[str, Any]:
+def neuron_facts(run: Run, which: str, pole: str | None, rows: int | None, everything: bool) -> dict[str, Any]:
     """Return the facts of the neuron LAYER:UNIT at a pole; None for the better explained pole (see `read_neuron`).
 
     Raises:
@@ -44,69 +44,69 @@ def neuron_facts(record: Run, which: str, pole: str | None, rows: int | None, ev
     layer, unit = parse_pair("--neuron", which, NEURON)
     stages = ("topk", "annotate", "mine")
     for stage in stages:
-        record.require(stage)
-    record.check_files(*stages, only=TABLES_READ)
-    has_tokens = record.complete("tokens")
-    record.check_files(*(["tokens"] if has_tokens else []))
-    has_explanations = record.complete("explain")
-    record.check_files(*(["explain"] if has_explanations else []), only=EXPLAINED_BY)
-    has_outputs = record.complete("outputs")
-    record.check_files(*(["outputs"] if has_outputs else []), only=OUTPUTS_READ)
-    has_audit = has_explanations and record.complete("audit")
-    record.check_files(*(["audit"] if has_audit else []), only=AUDITED_BY)
-    topk = record.require("topk")
+        run.require(stage)
+    run.check_files(*stages, only=TABLES_READ)
+    has_tokens = run.complete("tokens")
+    run.check_files(*(["tokens"] if has_tokens else []))
+    has_explanations = run.complete("explain")
+    run.check_files(*(["explain"] if has_explanations else []), only=EXPLAINED_BY)
+    has_outputs = run.complete("outputs")
+    run.check_files(*(["outputs"] if has_outputs else []), only=OUTPUTS_READ)
+    has_audit = has_explanations and run.complete("audit")
+    run.check_files(*(["audit"] if has_audit else []), only=AUDITED_BY)
+    topk = run.require("topk")
     most = most_wins_of_run(topk, topk["counts"]["neurons"])
-    mine, names = record.require("mine")["config"], unit_names(topk)
-    run = ShownRun(mine, most, has_tokens, has_explanations, has_outputs, has_audit, names)
-    return read_neuron(record.store, run, layer, unit, pole, rows, everything)
+    mine, names = run.require("mine")["config"], unit_names(topk)
+    shown = ShownRun(mine, most, has_tokens, has_explanations, has_outputs, has_audit, names)
+    return read_neuron(run.store, shown, layer, unit, pole, rows, everything)
 
 
-def word_facts(record: Run, word: str, rows: int) -> dict[str, Any]:
+def word_facts(run: Run, word: str, rows: int) -> dict[str, Any]:
     """Return the facts of a word (see `read_word`).
 
     Raises:
         InputError: the tables are missing, or the word was not counted.
     """
-    counted = record.require("meaning/counts")
-    compared = record.stage("meaning/offsets") if record.complete("meaning/offsets") else None
-    record.check_files("meaning/counts", *(["meaning/offsets"] if compared else []))
+    counted = run.require("meaning/counts")
+    compared = run.stage("meaning/offsets") if run.complete("meaning/offsets") else None
+    run.check_files("meaning/counts", *(["meaning/offsets"] if compared else []))
     spaces = compared["counts"]["spaces"] if compared else []
-    return read_word(record.store, counted["config"], spaces, word, rows)
+    return read_word(run.store, counted["config"], spaces, word, rows)
 
 
-def head_text(record: Run, which: str, rows: int, width: int) -> str:
+def head_text(run: Run, which: str, rows: int, width: int) -> str:
     """Format the head LAYER:HEAD as text.
 
     Raises:
         InputError: the tables are missing, or there is no such head.
     """
     layer, head = parse_pair("--psi", which, HEAD)
-    counts = record.require("psi")["counts"]
-    has_contextual = record.complete("psi/contextual")
-    record.check_files("psi", *(["psi/contextual"] if has_contextual else []))
+    counts = run.require("psi")["counts"]
+    has_contextual = run.complete("psi/contextual")
+    run.check_files("psi", *(["psi/contextual"] if has_contextual else []))
     if not (1 <= layer <= counts["layers"] and head < counts["heads"]):
         raise InputError(
             f"--psi {which}: there is no such head; layers run from 1 to {counts['layers']}, "
             f"heads from 0 to {counts['heads'] - 1}"
         )
-    clusters, contextual = read_head(record.store, layer, head, rows, has_contextual)
+    clusters, contextual = read_head(run.store, layer, head, rows, has_contextual)
     return lay_out_head(layer, head, clusters, contextual, rows, width)
 
 
-def audit_findings(record: Run) -> dict[str, Any]:
+def audit_findings(run: Run) -> dict[str, Any]:
     """Return the findings of the job audit (see `read_audit_findings`).
 
     Raises:
         InputError: the tables are missing.
     """
-    record.require("explain")
-    record.require("audit")
-    record.check_files("explain", only=EXPLAINED_BY)
-    record.check_files("audit")
-    return read_audit_findings(record.store)
+    run.require("explain")
+    run.require("audit")
+    run.check_files("explain", only=EXPLAINED_BY)
+    run.check_files("audit")
+    return read_audit_findings(run.store)
 
 
-def positions_text(record: Run) -> str:
+def positions_text(run: Run) -> str:
     """Format the tables of `positions` as text.
 
     Raises:
@@ -114,24 +114,22 @@ def positions_text(record: Run) -> str:
     """
     from ops.positions.variants import VARIANTS  # imports torch, which nothing else here needs
 
-    record.require("positions")
-    record.check_files("positions")
-    return lay_out_positions(*read_positions(record.store), list(VARIANTS))
+    run.require("positions")
+    run.check_files("positions")
+    return lay_out_positions(*read_positions(run.store), list(VARIANTS))
 
 
-def comparison_text(record: Run, rows: int, width: int) -> str:
+def comparison_text(run: Run, rows: int, width: int) -> str:
     """Format the findings of `compare` as text, and name the parts that have not run.
 
     Raises:
         InputError: no part of `compare` has run.
     """
     parts = [name for name in STAGES if name.startswith("compare/")]
-    done = [part for part in parts if record.complete(part)]
+    done = [part for part in parts if run.complete(part)]
     if not done:
-        raise InputError(
-            f"--out {record.store.uri}: nothing was compared yet; run", command(record.store.uri, "compare", {})
-        )
-    record.check_files(*done)
-    text = lay_out_comparison(read_findings(record.store, record.record["tables"]), rows, width)
+        raise InputError(f"--out {run.store.uri}: nothing was compared yet; run", command(run.store.uri, "compare", {}))
+    run.check_files(*done)
+    text = lay_out_comparison(read_findings(run.store, run.record["tables"]), rows, width)
     missing = [part.partition("/")[2] for part in parts if part not in done]
     return text + (f"\n\nNot compared: {', '.join(missing)}" if missing else "")

@@ -13,6 +13,10 @@ SECONDS: dict[str, float] = {
     "psi: word embeddings": 3.0 / (30_522 * 384),  # a number of the word embeddings
     "mine: patterns": 119e-6,  # a winner (bench mine)
     "mine: tables": 71e-6,  # a winner, held-out scores included (bench mine)
+    "audit: neurons": 8e-3,  # a neuron, pole and data set (bench audit)
+    # A direction and a token of a model of width 768: 50 GFLOP/s, and 22 ns besides (no benchmark).
+    "outputs: random directions": 53e-9,
+    "outputs: units": 53e-9,
 }
 # What a sentence costs a stage, as a multiple of the forward pass that `--dry-run` times.
 PASSES: dict[str, float] = {

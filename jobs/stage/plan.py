@@ -68,7 +68,7 @@ def _line(stage: str, step: "Step", missing: list[Item]) -> str:
 
 def _seconds(run: DryRun, stage: "Stage", step: "Step", missing: int) -> float | None:
     """Return the seconds of a step's missing items, its start included; None if nothing is known about them."""
-    if not missing or not step.unit:
+    if not missing or not (step.unit or step.estimate):
         return 0.0
     every = step.estimate(run) if step.estimate is not None else _by_cost(step)
     if every is None:

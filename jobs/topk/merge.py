@@ -15,7 +15,7 @@ from ops.errors import one_line
 from ops.storage.side_by_side import side_by_side
 from ops.storage.store import Store
 from ops.topk.datasets import NO_DATASETS, Datasets
-from ops.topk.neurons import NEURONS_PER_PART, Neurons
+from ops.topk.neurons import NEURONS_PER_PART, Neurons, parts
 from ops.topk.partial_file import DAMAGE, MERGED_COLUMNS, read_matrix
 from ops.topk.range_sums import RangeSums
 
@@ -43,6 +43,12 @@ def ranges_together(ranges: int, workers: int | None, k: int, poles: int) -> int
 def tables_of(datasets: Datasets) -> tuple[str, ...]:
     """Return the tables that are written in parts, one for each range of neurons."""
     return (*TABLES, BY_DATASET) if datasets.k else TABLES
+
+
+def range_items(neurons: int, together: int = 1, tables: tuple[str, ...] = TABLES) -> list[Item]:
+    """Return the items of the merge into these tables for `neurons` neurons, some ranges at a time."""
+    every = [{"part": part, "first": first, "stop": stop, "tables": tables} for part, first, stop in parts(neurons)]
+    return [{"ranges": every[start : start + together]} for start in range(0, len(every), together)]
 
 
 def merged_outputs(item: Item) -> list[TablePart]:

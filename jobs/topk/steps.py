@@ -23,7 +23,7 @@ from jobs.stage.runner import Step, Steps
 from jobs.stage.stages import STAGES
 from jobs.topk.dictionaries import check_options, identity_of, options_of, report_pilot
 from jobs.topk.job import TopkConfig
-from jobs.topk.merge import RangeMerger, merged_outputs, ranges_together, tables_of
+from jobs.topk.merge import RangeMerger, merged_outputs, range_items, ranges_together, tables_of
 from jobs.topk.score import BOUNDS, PILOT_FILE, PilotScorer, ScoreArgs, ShardWorker, prepare_shard
 from ops.dictionaries.description import Description
 from ops.dictionaries.read import describe_all, parse
@@ -274,8 +274,8 @@ def merged_tables(job: CorpusPass, args: ScoreArgs) -> Any:
 def merge_step(job: CorpusPass, args: ScoreArgs, notes: Any) -> Step:
     """Return the step that merges the shards into tables, some ranges of neurons at a time; `notes` are the shards'."""
     neurons, datasets, tables = len(args.neurons), args.datasets, tables_of(args.datasets)
-    every = [{"part": part, "first": first, "stop": stop, "tables": tables} for part, first, stop in parts(neurons)]
-    together = ranges_together(len(every), job.stage.workers, args.k + datasets.winners, len(args.poles))
+    ranges = len(list(parts(neurons)))
+    together = ranges_together(ranges, job.stage.workers, args.k + datasets.winners, len(args.poles))
     # Merging this much data (the activation sample aside) takes less time than the start of a pool.
     sampled = sum(len(note["sampled"]) for note in notes)
     here = job.stage.store.size(STAGES["topk"].partials) - 4 * sampled * neurons < LITTLE
@@ -285,8 +285,8 @@ def merge_step(job: CorpusPass, args: ScoreArgs, notes: Any) -> Step:
         "largest": np.max([np.zeros(len(args.neurons.widths)), *(note["largest"] for note in notes)], axis=0),
     }  # fmt: skip
     return Step(
-        name="topk: merge", items=[{"ranges": every[i : i + together]} for i in range(0, len(every), together)],
-        outputs=merged_outputs, worker=RangeMerger, args=given, here=here,
+        name="topk: merge", items=range_items(neurons, together, tables), outputs=merged_outputs,
+        worker=RangeMerger, args=given, here=here,
         unit="ranges of neurons" if together == 1 else f"blocks of {together} ranges of neurons",
         amount=neurons * len(args.poles) * (args.k + datasets.winners),
     )  # fmt: skip

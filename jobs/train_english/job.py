@@ -80,17 +80,4 @@ class TrainEnglishConfig(CheckedConfig):
     seed: int = Field(0, description="Seed of weights, order, draws and variation")
 
 
-def run(config: TrainEnglishConfig) -> None:
-    """Train a pipeline or, with `evaluate_only`, score one."""
-    import torch
-
-    from jobs.train_english.train import score_shipped, train
-
-    torch.set_num_threads(1)
-    if config.evaluate_only:
-        score_shipped(config)
-    else:
-        train(config, lambda line: print(line, flush=True))
-
-
-JOB = Job("train_english", TrainEnglishConfig, run, __doc__)
+JOB = Job("train_english", TrainEnglishConfig, "jobs.train_english.train:train_english", __doc__)

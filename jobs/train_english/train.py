@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -37,6 +38,15 @@ META = {
     "description": "Penn tags and constituency trees on a CPU",
     "license": "CC BY-SA 4.0",
 }
+
+
+def train_english(config: TrainEnglishConfig) -> None:
+    """Train a pipeline or, with `evaluate_only`, score one."""
+    torch.set_num_threads(1)
+    if config.evaluate_only:
+        score_shipped(config)
+    else:
+        train(config, partial(print, flush=True))
 
 
 def train(config: TrainEnglishConfig, progress: Callable[[str], None] = print) -> dict[str, Any]:

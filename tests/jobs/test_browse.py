@@ -8,21 +8,18 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from starlette.requests import Request
-from starlette.responses import Response
 
 import bench.browse
-from jobs.browse.server import WAITING, OpenRun, make_server, serve
+from jobs.browse.job import JOB, BrowseConfig
+from jobs.browse.server import OpenRun
 from jobs.stage.run import Run, RunReader
 from ops.errors import InputError
-from ops.report.guarded_http import PatientProtocol
 from tests.conftest import ROOT
 from tests.unit.report.browser import NEEDS, browse
 from tests.unit.report.valid_html import check_html
@@ -109,51 +106,7 @@ def test_what_is_not_there_is_no_error_of_ours(port: int) -> None:
 def test_a_request_to_another_host_name_is_told_how_to_allow_it(port: int, out: Path) -> None:
     assert "--allow-host lab.example.org." in ask(port, "/", host="lab.example.org:8443")[1]
     with pytest.raises(InputError, match="is not a host name"):
-        serve(str(out), "127.0.0.1", 0, 5, 10, ["https://lab.example.org"])
-
-
-@pytest.fixture
-def hasty(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
-    """Return the port of a server without a run that waits a fifth of a second for a request."""
-
-    async def respond(request: Request) -> Response:
-        return Response("here" if request.url.path == "/" else b"x" * 60_000_000)
-
-    monkeypatch.setattr(PatientProtocol, "head_seconds", 0.2)
-    monkeypatch.setattr(PatientProtocol, "read_seconds", 0.2)
-    server = make_server(respond)
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        thread = threading.Thread(target=server.run, args=([listening],))
-        thread.start()
-        yield listening.getsockname()[1]
-        server.should_exit = True
-        thread.join()
-
-
-def test_connections_without_a_whole_request_are_closed_and_others_served(hasty: int) -> None:
-    half = []
-    for _ in range(WAITING):
-        half.append(socket.create_connection(("127.0.0.1", hasty), timeout=3))
-        half[-1].sendall(b"GET / HTTP/1.1\r\nHost: local")
-    for line in half:
-        assert line.recv(100) == b""
-        line.close()
-    assert ask(hasty, "/") == (200, "here")
-
-
-def test_a_connection_that_reads_nothing_is_ended(hasty: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    lost, before = threading.Event(), PatientProtocol.connection_lost
-
-    def note(self: PatientProtocol, exc: Exception | None) -> None:
-        lost.set()
-        before(self, exc)
-
-    monkeypatch.setattr(PatientProtocol, "connection_lost", note)
-    with socket.create_connection(("127.0.0.1", hasty), timeout=3) as line:
-        line.sendall(b"GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n" * 3)
-        assert lost.wait(30)
-    status, text = ask(hasty, "/large")
-    assert (status, len(text)) == (200, 60_000_000)
+        JOB.run(BrowseConfig(out=str(out), allow_host=("https://lab.example.org",)))
 
 
 @pytest.mark.slow
@@ -198,11 +151,11 @@ def test_a_run_that_changes_while_it_is_opened_is_opened_again(
 
 def test_wrong_calls_are_one_line(out: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no run here"):
-        serve(str(tmp_path / "none"), "127.0.0.1", 0, 5, 10)
+        JOB.run(BrowseConfig(out=str(tmp_path / "none"), port=0))
     with socket.create_server(("127.0.0.1", 0)) as taken:
         number = taken.getsockname()[1]
         with pytest.raises(InputError, match=f"--port {number}: cannot listen there"):
-            serve(str(out), "127.0.0.1", number, 5, 10)
+            JOB.run(BrowseConfig(out=str(out), port=number))
 
 
 @pytest.mark.parametrize(("host", "is_local"), [("127.1", True), ("0.0.0.0", False)])
@@ -215,7 +168,7 @@ def test_a_short_form_of_this_machine_s_address_is_its_own(
     def hold(sockets: list[socket.socket]) -> None:
         found.extend(sockets)
 
-    serve(str(out), host, 0, 5, 10)
+    JOB.run(BrowseConfig(out=str(out), host=host, port=0))
     found[0].close()
     assert ("anyone who can reach this address" not in capsys.readouterr().out) == is_local
 

@@ -17,7 +17,7 @@ from jobs.run.job import JOB as RUN
 from jobs.run.job import RunConfig
 from jobs.show.job import ShowConfig
 from jobs.stage.command_line import Job, in_run, main, parse
-from jobs.topk.tables import warn_of_many
+from jobs.topk.steps import warn_of_many
 from jobs.train_english.job import JOB as TRAIN_ENGLISH
 from ops.errors import InputError, TerminatedError
 from ops.meaning.analogies import read_analogies

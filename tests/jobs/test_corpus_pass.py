@@ -25,8 +25,8 @@ from ops.sampling import MEASURED, draw
 STAGE = "mixing"
 
 
-def count(item: Item) -> Made:
-    """Return the ids of an item."""
+def read_ids(item: Item) -> Made:
+    """Make a table of the ids of an item."""
     return {shard_file(STAGE, item["shard"]): pa.table({"sent_id": range(*item["span"])})}
 
 
@@ -48,14 +48,14 @@ def start(config: CorpusPassConfig, per_group: int = 1, **depends_on: Any) -> Co
 def test_only_what_is_missing_is_done(config: CorpusPassConfig) -> None:
     job = start(config)
     assert job is not None
-    job.stage.do(job.shard_step(count, {}))
+    job.stage.do(job.shard_step(read_ids, {}))
     assert [output.is_whole(job.stage.store, job.stage.fingerprint) for output in job.partials] == [True] * 5
     paths = [output.path for output in job.partials]
     times = {p: (Path(config.out) / p).stat().st_mtime_ns for p in paths}
     (Path(config.out) / paths[3]).unlink()
     again = start(config)
     assert again is not None
-    assert [row["sentences"] for row in again.stage.do(again.shard_step(count, {}))] == [10]
+    assert [row["sentences"] for row in again.stage.do(again.shard_step(read_ids, {}))] == [10]
     after = {p: (Path(config.out) / p).stat().st_mtime_ns for p in paths}
     assert [p for p in paths if times[p] != after[p]] == [paths[3]]
     with pytest.raises(RuntimeError, match="mixing: of 45 sentences 40 were scored and 4 not"):
@@ -71,7 +71,7 @@ def test_groups_of_shards_share_a_partial_file(config: CorpusPassConfig, capsys:
     job = start(config, per_group=5)
     assert job is not None
     assert len(job.shards) == 1
-    job.stage.do(job.shard_step(count, {}))
+    job.stage.do(job.shard_step(read_ids, {}))
     assert "1 shard for 2 workers" in capsys.readouterr().err
     with job.stage.store.parquet(job.partials[0].path) as file:
         assert file.read()["sent_id"].to_pylist() == list(range(45))
@@ -92,7 +92,7 @@ def test_a_sample_is_spread_over_the_parts_that_hold_it(config: CorpusPassConfig
     for per_group in (1, 2):
         job = start(sampled, per_group)
         assert job is not None
-        items = sorted(job.shard_step(count, {}).items, key=lambda item: item["shard"])
+        items = sorted(job.shard_step(read_ids, {}).items, key=lambda item: item["shard"])
         read = [(part, ids) for item in items for part, ids in part_rows(item) if ids is not None]
         assert [i for _, ids in read for i in ids.tolist()] == job.sample.tolist() == draw(45, 5, 0, MEASURED).tolist()
         assert all(i // 10 == part for part, ids in read for i in ids.tolist())
@@ -133,7 +133,7 @@ def test_workers_on_gpus_have_the_shards_with_them_that_were_asked_for(
     monkeypatch.setattr("jobs.engine.stream.planned", planned)
     monkeypatch.setattr("jobs.engine.stream.stream", lambda *given: iter(()))
     monkeypatch.setattr("jobs.engine.fan_out.connect", lambda cpus: None)
-    job.stage.do(job.shard_step(count, {}, lambda item: None))
+    job.stage.do(job.shard_step(read_ids, {}, lambda item: None))
     assert [pool.max_tasks_in_flight_per_actor for pool in pools] == [ahead]
 
 

@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 from safetensors.numpy import save_file
 
-from jobs.run import job as run_job
 from jobs.compare import job as compare
 from jobs.export import job as export
 from jobs.report import job as report
+from jobs.run import job as run_job
 from jobs.show import job as show
 from jobs.tokens import job as tokens
 from jobs.topk import job as topk

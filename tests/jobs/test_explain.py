@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from bench.planted import PLANTED, write_planted
-from jobs.run import job as run_job
 from jobs.explain import job as explain
 from jobs.explain.job import ExplainConfig
+from jobs.run import job as run_job
 from jobs.run.job import RunConfig
 from ops.errors import InputError
 from tests.conftest import ROOT

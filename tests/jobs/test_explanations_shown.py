@@ -15,6 +15,7 @@ from jobs.report import job as report
 from jobs.report.job import ReportConfig
 from jobs.show import job as show
 from jobs.show.job import ShowConfig
+from jobs.show.printing import what_next
 from jobs.stage.run import Run
 from ops.schema import schema
 from ops.storage.tables import write_part
@@ -116,8 +117,8 @@ def test_show_lists_the_best_and_takes_the_better_pole_of_a_neuron(
     facts = json.loads(capsys.readouterr().out)
     own = [r for r in rows if (r["layer"], r["unit"]) == (2, 7)]
     assert facts["pole"] == max(own, key=lambda r: (r["verdict"] == "explained", r["f1"]))["pole"]
-    assert best["text"] in show.what_next(str(out))
-    assert f"--out {out} --neuron {best['layer']}:{best['unit']} " in show.what_next(str(out))
+    assert best["text"] in what_next(str(out))
+    assert f"--out {out} --neuron {best['layer']}:{best['unit']} " in what_next(str(out))
     show.JOB.run(ShowConfig(out=str(small_run[0]), rows=3))
     assert "held-out score" in capsys.readouterr().out.splitlines()[0]
     show.JOB.run(ShowConfig(out=str(small_run[0]), neuron="2:7", all=True))

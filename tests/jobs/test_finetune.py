@@ -5,22 +5,22 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
 from transformers import AutoModel
 
 from jobs.finetune import job as finetune
-from jobs.finetune.documents import choose, documents_step
 from jobs.finetune.job import FinetuneConfig
-from jobs.finetune.train import train_step, training_args, training_spec
+from jobs.finetune.steps import Trainer
 from jobs.stage.run import Run
-from jobs.stage.runner import Stage
 from jobs.stage.stages import STAGES
 from ops.errors import InputError
 from ops.model.load import read_facts
 from ops.schema import TABLES
 from tests.jobs.finished_runs.finetune import finetune_config as config
+from tests.jobs.in_process import InProcess
 
 WEIGHTS = "finetune/model/model.safetensors"
 
@@ -94,27 +94,24 @@ def test_shuffled_labels_are_the_training_s_alone(
     assert read(tmp_path / "run", "finetune/test") == read(tuned, "finetune/test")
 
 
-def test_an_item_that_comes_first_has_those_before_it_done(
-    finetune_run: tuple[Path, Path], labelled: Path, tmp_path: Path
+def test_the_same_model_in_whatever_order_items_are_done(
+    finetune_run: tuple[Path, Path], labelled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tuned, model = finetune_run
     shutil.copytree(tuned, tmp_path / "run")
-    options = config(tmp_path / "run", labelled, model, redo=True)
-    record = Run(str(tmp_path / "run"))
-    facts, choice = read_facts(str(model)), choose(options, record)
-    own = record.begin("finetune", training_spec(options, facts, choice).depends_on, {}, redo=True)
-    assert own is not None
-    stage = Stage("finetune", record, own, 1, keep_partials=False)
-    args, store = training_args(options, facts, choice, "cpu", stage), stage.store
-    stage.do(documents_step(args))
-    step = train_step(args)
-    assert len(step.items) == 4
-    worker = step.worker(**step.args)
-    assert worker(step.items[2], None) == {"sentences": (3 + 1 + 3) * 8}
-    assert step.missing(store, own) == [step.items[3]]
-    assert worker(step.items[1], None) == {"sentences": 0}
-    assert len(list((tmp_path / "run" / STAGES["finetune"].partials).glob("checkpoint-*.tar"))) == 1
-    record.release()
+    trained, train, engine = [], Trainer.train, InProcess()
+
+    def watched(self: Trainer, before: int, stop: int, epoch: int) -> pa.Table:
+        trained.append((before, stop))
+        return train(self, before, stop, epoch)
+
+    monkeypatch.setattr(Trainer, "train", watched)
+    monkeypatch.setattr("jobs.stage.runner.fan_out", lambda items, *args, **more: engine(items[::-1], *args, **more))
+    finetune.JOB.run(config(tmp_path / "run", labelled, model, redo=True, keep_partials=True))
+    assert trained == [(0, 3), (3, 4), (4, 7), (7, 8)]
+    assert (tmp_path / "run" / WEIGHTS).read_bytes() == (tuned / WEIGHTS).read_bytes()
+    assert read(tmp_path / "run", "finetune/epochs") == read(tuned, "finetune/epochs")
+    assert len(list((tmp_path / "run" / STAGES["finetune"].partials).glob("checkpoint-*.tar"))) == 2
 
 
 def test_wrong_calls_are_one_line_and_leave_the_run_alone(
@@ -178,5 +175,5 @@ def test_a_dry_run_says_what_is_missing(
     finetune.JOB.run(config(tuned, labelled, model, dry_run=True, redo=True, checkpoint_steps=2))
     said = capsys.readouterr().out
     assert "split about 41 documents of 2 labels in two" in said
-    assert "train for 2 epochs of about 33 documents: 6 of 6 checkpoints" in said
-    assert " s a step" in said
+    assert "train for 2 epochs of about 33 documents" in said
+    assert "time    about" in said

@@ -78,7 +78,7 @@ def test_every_cut_gives_the_plain_result(tmp_path: Path, seed: int, limit: int 
         do_in_reverse(read_step([piece for _, piece in plan], reading), out)
         found = open_pieces(store, [i for i, _ in plan])
         assert found.rows.tolist() == [len(rows) for rows in files]
-        copies = first_copies_step(found, seed if limit else None, args, partition)
+        copies = first_copies_step(found, seed if limit else None, store, partition)
         assert (len(copies.items) > 3) == (partition == 17)
         do_in_reverse(copies, out)
         ranges = list(copies.items)
@@ -120,7 +120,7 @@ def test_a_file_that_is_cut_gives_the_tables_of_the_whole_file(tmp_path: Path, s
         options = {"text_column": "text", "on_error": "fail", "split": "sentences"}
         do_in_reverse(read_step(plan, {**args, "facts": read_facts("sample"), "options": options}), store.uri)
         read = open_pieces(store, [0] * len(plan))
-        copies = first_copies_step(read, seed if limit else None, args)
+        copies = first_copies_step(read, seed if limit else None, store)
         do_in_reverse(copies, store.uri)
         ranges = list(copies.items)
         numbering = number(read, open_first_copies(store, ranges, near=False), 1, limit)
@@ -151,8 +151,9 @@ def test_what_all_pieces_have_of_a_range_is_read_side_by_side(tmp_path: Path) ->
     do_in_reverse(read_step(plan, reading), out)
     found = open_pieces(paired, [0] * 4)
     assert found.sentences.tolist() == [2, 2, 2, 2]
-    copies = first_copies_step(found, None, {"store": paired, "fingerprint": "f"})
-    HashRange(**copies.args)(copies.items[0], None)
+    copies = first_copies_step(found, None, paired)
+    for output, table in HashRange(**copies.args)(copies.items[0]).items():
+        output.commit(paired, table, "f")
     args = {"store": Store(out), "fingerprint": "f", "names": ["a"], "ranges": list(copies.items), "near": False}
     args["highest_id"] = 30_521
     numbering = number(found, open_first_copies(Store(out), list(copies.items), near=False), 1, None)

@@ -58,7 +58,7 @@ ROWS = [
         *("meaning/sentences/chosen*", "meaning/hashing/shard-*"),
     ),
     row("outputs", "outputs_run", "outputs/shard-*", "outputs/random-*", AMID + "outputs/tables/outputs/*/part-*"),
-    row("finetune", "finetune_run", "finetune/run-*"),
+    row("finetune", "finetune_run", "finetune/losses-*"),
     row(
         *("compare", "compare_run", "compare/dimensions/basis-*"),
         *("compare/neighbours/tables/compare/neighbours/part-*", "compare/groups/tables/compare/group_traits/part-*"),

@@ -1,5 +1,6 @@
 """The merge of topk: how many times it opens the shards' files, and that no table depends on it."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -7,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from jobs.stage.outputs import commit_partial, shard_file, write_partial
-from jobs.topk.merge import RangeMerger, merge_step, ranges_together
+from jobs.stage.outputs import Written, shard_file
+from jobs.topk.merge import RangeMerger, merged_outputs, range_items, ranges_together
 from jobs.topk.score import PILOT_FILE
 from ops.reducers.moments import Moments
 from ops.storage.store import Store
@@ -26,7 +27,7 @@ def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
     store, rng = Store(str(folder)), np.random.default_rng(0)
     edges = np.sort(rng.normal(size=(NEURONS, BINS - 1)).astype(np.float32), 1)
     table = pa.table({"edges": topk_partial.by_neuron(edges)})
-    write_partial(store, PILOT_FILE, table, "f", write=topk_partial.write_table)
+    replace(PILOT_FILE, writer=topk_partial.write_table).commit(store, table, "f")
     for shard in range(SHARDS):
         values = rng.normal(size=(NEURONS, EACH)).astype(np.float32)
         moments = Moments(
@@ -37,7 +38,7 @@ def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
         poles = {"top": tuple(pa.ListArray.from_arrays(ends, pa.array(c.ravel())) for c in (values, ids))}
         counts, none = rng.integers(0, 9, (NEURONS, BINS)), np.zeros((NEURONS, 0), np.float32)
         rows = topk_partial.ShardRows.of(topk_partial.shard_table(poles, moments, counts, none))
-        commit_partial(store, shard_file("topk", shard), rows.in_file, "f", rows.write)
+        shard_file("topk", shard).commit(store, Written(rows.in_file, rows.write), "f")
     return folder
 
 
@@ -54,11 +55,10 @@ def merged(folder: Path, shards: Path, together: int, monkeypatch: pytest.Monkey
     monkeypatch.setattr(Store, "parquet", watched)
     args = {"store": Store(str(folder)), "neurons": Neurons(WIDTHS), "shards": SHARDS, "k": K, "poles": ("top",)}
     args |= {"fingerprint": "f", "largest": np.ones(len(WIDTHS))}
-    step = merge_step(NEURONS, args, together=together)
-    worker = RangeMerger(**step.args)
-    for item in step.items:
-        assert worker(item, None) == {"damaged": {}}
-    assert step.missing(Store(str(folder)), "f") == []
+    worker = RangeMerger(**args)
+    for item in range_items(NEURONS, together):
+        assert worker(item) == {"damaged": {}}
+        assert all(output.is_whole(Store(str(folder)), "f") for output in merged_outputs(item))
     files = {f"{p.parent.name}/{p.name}": p.read_bytes() for p in folder.glob("*/part-*.parquet")}
     return files, sum("shard-" in name for name in opened)
 

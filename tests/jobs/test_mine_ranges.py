@@ -5,8 +5,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from jobs.mine.steps import neuron_ranges, range_file, range_part
-from jobs.stage.outputs import write_partial
+from jobs.mine.steps import candidates_file
+from jobs.stage.ranges import neuron_ranges, range_part
 from ops.storage.store import Store
 
 
@@ -19,10 +19,10 @@ def test_with_many_winners_a_range_is_shorter(k: int, neurons: int) -> None:
 
 def test_a_range_of_another_length_is_not_taken_for_one(tmp_path: Path) -> None:
     store, long, short = Store(str(tmp_path)), neuron_ranges(128, 1)[0], neuron_ranges(128, 10_000)[0]
-    write_partial(store, range_file(long), pa.table({"set": [1]}), "print")
-    assert range_file(long).is_whole(store, "print")
-    assert not range_file(short).is_whole(store, "print")
+    candidates_file(long).commit(store, pa.table({"set": [1]}), "print")
+    assert candidates_file(long).is_whole(store, "print")
+    assert not candidates_file(short).is_whole(store, "print")
     # The later one takes its place, and so do parts of tables.
-    assert range_file(long).path == range_file(short).path
+    assert candidates_file(long).path == candidates_file(short).path
     assert range_part("patterns", long).path == range_part("patterns", short).path
     assert range_part("patterns", long).name != range_part("patterns", short).name

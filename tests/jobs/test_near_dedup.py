@@ -74,10 +74,10 @@ def steps(folder: Path, out: str, limit: int | None, threshold: float, small: bo
     options = {"text_column": "text", "on_error": "fail", "split": "none"}
     do_in_reverse(read_step([p for _, p in plan], {**args, "facts": read_facts("sample"), "options": options}), out)
     found = open_pieces(store, [i for i, _ in plan])
-    copies = first_copies_step(found, 5 if limit else None, args, *([17] if small else []))
+    copies = first_copies_step(found, 5 if limit else None, store, *([17] if small else []))
     do_in_reverse(copies, out)
     ranges = list(copies.items)
-    near = near_duplicate_steps(found, ranges, threshold, 5, args, *([23, 150] if small else []))
+    near = near_duplicate_steps(found, ranges, threshold, 5, store, "f", *([23, 150] if small else []))
     assert [len(step.items) > 3 for step in near] == [small, small, small, small, False]
     for step in near:
         do_in_reverse(step, out)

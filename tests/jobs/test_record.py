@@ -14,8 +14,8 @@ import pytest
 from jobs.mine import job as mine
 from jobs.stage import run
 from jobs.stage.dry_run import open_run
-from jobs.stage.outputs import partial_file, shard_file, write_partial
 from jobs.stage.options import StageConfig
+from jobs.stage.outputs import partial_file, shard_file, write_partial
 from jobs.stage.run import Run
 from jobs.stage.stages import STAGES, stages_after, stages_read
 from ops.errors import InputError
@@ -209,7 +209,7 @@ def test_files_of_others_are_never_read_nor_removed_but_named(
     do(tmp_path, "ingest")
     do(tmp_path, "topk", parts=2)
     shutil.copy(tmp_path / "topk" / "part-00000.parquet", tmp_path / "topk" / "part-00099.parquet")
-    for name in ("topk/notes.txt", "_partials/topk/keep.me", "_partials/topk/tables/topk/mine.csv", "own/x.parquet"):
+    for name in ("topk/notes.txt", "own/x.parquet"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("kept")
     run = Run(str(tmp_path))
@@ -217,9 +217,7 @@ def test_files_of_others_are_never_read_nor_removed_but_named(
     assert "note: topk/part-00099.parquet: not part of this run and ignored here" in capsys.readouterr().err
     assert run.store.table_files("topk") == ["topk/part-00000.parquet", "topk/part-00001.parquet"]
     do(tmp_path, "topk", {"k": 5}, redo=True)
-    said = capsys.readouterr().err
-    assert "kept, because no job wrote it: _partials/topk/keep.me, _partials/topk/tables/topk/mine.csv" in said
-    assert "kept, because no job wrote it: topk/notes.txt, topk/part-00099.parquet" in said
+    assert "kept, because no job wrote it: topk/notes.txt, topk/part-00099.parquet" in capsys.readouterr().err
     assert sorted(p.name for p in (tmp_path / "topk").iterdir()) == [
         "notes.txt", "part-00000.parquet", "part-00099.parquet",
     ]  # fmt: skip
@@ -321,44 +319,6 @@ def test_mine_names_the_stage_to_repeat_where_an_earlier_version_annotated(
         with pytest.raises(InputError, match=f"{what}; to rebuild sentences/, run python -m jobs.annotate .* --redo"):
             mine.do(config, run)
         assert run.stage("mine") is None
-
-
-# What transformers saves of a model and a tokenizer, and the files next to it.
-MODEL = [
-    f"finetune/model/{name}"
-    for name in (
-        *("config.json", "model.safetensors", "model-00001-of-00002.safetensors", "model.safetensors.index.json"),
-        *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.txt"),
-        *("vocab.json", "merges.txt", "spiece.model", "tokenizer.model", "sentencepiece.bpe.model"),
-        *("classifier.safetensors", "classifier.json"),
-    )
-]
-
-
-def test_what_a_stage_has_under_way_is_known_as_ours_and_what_others_put_there_is_not(tmp_path: Path) -> None:
-    store = Store(str(tmp_path))
-    table = pa.table({"n": [1]})
-    for output in (shard_file("topk", 7), partial_file("mine", "union"), partial_file("meaning/counts", "vocabulary")):
-        write_partial(store, output, table, "f")
-        assert is_ours(store, output.path), output.path
-        assert is_ours(store, attempt_name(output.path)), output.path
-    named = ["piece-00003.texts.parquet", "distinct-texts-00000-of-00004.parquet", "wanted.bin"]
-    for name in [*named, "checkpoint-000000200.tar", "near-bands-00002.parquet", "codes-pca-2.parquet"]:
-        assert is_ours(store, f"_partials/ingest/{name}"), name
-    foreign = ["notes.txt", "my.csv", "notes.json", "my.safetensors", "keep.me", "part.parquet.txt"]
-    assert not any(is_ours(store, f"_partials/topk/{name}") for name in foreign)
-    pq.write_table(table, tmp_path / "x.parquet")
-    (tmp_path / "y.parquet").write_text("no table")
-    assert not is_ours(store, "x.parquet")
-    assert not is_ours(store, "y.parquet")
-
-
-def test_the_files_of_tables_are_known_by_their_names() -> None:
-    named = [part_name("psi/tokens", 0), "psi/figures/static_contextual.svg", "report/neurons/11-309.html", *MODEL]
-    for path in [*named, "_store/shard-00004.parquet", "_store/vocabulary.parquet", "_store/vocabulary-places.parquet"]:
-        assert is_published(path.rpartition("/")[2]), path
-    foreign = ["notes.txt", "my.csv", "notes.json", "my.safetensors", "part.parquet.txt", "x.parquet", "wanted.bin"]
-    assert not any(map(is_published, foreign))
 
 
 def test_a_run_of_another_schema_is_refused_by_one_line(tmp_path: Path) -> None:

@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from jobs.run import job as run_job
 from jobs.annotate import job as annotate
 from jobs.ingest import job as ingest
 from jobs.mine import job as mine
+from jobs.run import job as run_job
 from jobs.topk import job as topk
 from jobs.topk.job import TopkConfig
 from ops.errors import InputError
@@ -63,7 +63,7 @@ def test_another_number_of_workers_gives_the_same_rows(
 def test_annotated_shards_of_several_row_groups_and_short_ranges_give_the_same_rows(
     small_run: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("jobs.annotate.annotate.group_rows", lambda table: 30)
+    monkeypatch.setattr("ops.storage.tables.group_rows", lambda table: 30)
     monkeypatch.setattr("jobs.mine.steps.NEURONS_PER_RANGE", (5, 5))
     shutil.copytree(small_run[0], tmp_path / "j")
     given = {"out": str(tmp_path / "j"), "workers": 1}
@@ -236,8 +236,8 @@ def test_reading_apart_as_with_gpus_gives_the_same_partial_files(small_run: tupl
     out = rescore(small_run, tmp_path / "i", keep_partials=True)
     fingerprint = json.loads((out / "run.json").read_text())["stages"]["topk"]["fingerprint"]
     args = ScoreArgs(
-        Store(str(out)), read_facts(str(small_run[1])), ScoreOptions(), read_neurons(Store(str(out))), K,
-        ("top", "bottom"), 2048, fingerprint,
+        store=Store(str(out)), facts=read_facts(str(small_run[1])), options=ScoreOptions(), seed=0, k=K,
+        neurons=read_neurons(Store(str(out))), poles=("top", "bottom"), token_budget=2048, fingerprint=fingerprint,
     )  # fmt: skip
     item = {"shard": 1, "span": [100, 200], "sample": []}
     tables: list[pa.Table] = []

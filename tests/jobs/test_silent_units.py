@@ -10,10 +10,10 @@ import pytest
 import torch
 from transformers import AutoModel
 
-from jobs.run import job as run_job
 from jobs.compare import job as compare
 from jobs.explain import job as explain
 from jobs.explain.job import ExplainConfig
+from jobs.run import job as run_job
 from ops.report.side_findings import side_findings
 from ops.storage.store import Store
 from tests.jobs.finished_runs.compare import compare_config

@@ -10,11 +10,12 @@ import pytest
 
 from jobs.ingest.job import IngestConfig
 from jobs.psi.job import PsiConfig
-from jobs.show import job as show
+from jobs.show import printing
+from jobs.show.job import JOB as SHOW
 from jobs.show.job import ShowConfig
 from jobs.stage.command_line import main
-from jobs.stage.publish import check_tables
 from jobs.stage.options import Config
+from jobs.stage.publish import check_tables
 from jobs.stage.run import Run
 from ops.corpus.accounts import account_lines
 from tests.conftest import ROOT
@@ -53,8 +54,9 @@ def test_the_corpus_s_words_are_printed_in_any_alphabet_and_as_no_control(
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(stream, encoding=encoding, errors="strict"))
 
     def say(config: ShowConfig) -> None:
-        show._print(f"{ESCAPE} \u6771\u4eac \ud800 \xe9")
-        show._print_json({"text": f"{ESCAPE} \u6771\u4eac"})
+        printing._print(config, f"{ESCAPE} \u6771\u4eac \ud800 \xe9", str)
+        as_json = config.model_copy(update={"format": "json"})
+        printing._print(as_json, {"text": f"{ESCAPE} \u6771\u4eac"}, str)
 
     assert main(ShowConfig, "show", "About.", say, ["--out", "x"]) == 0
     text, line, _ = stream.getvalue().decode(encoding).split("\n")
@@ -92,7 +94,7 @@ def test_names_of_data_sets_and_files_are_printed_as_no_control(
 )
 def test_what_no_job_could_do_is_refused(config: type[Config], argv: list[str], said: str, tmp_path: Path) -> None:
     def run(given: Config) -> None:
-        show.JOB.run(given) if isinstance(given, ShowConfig) else None
+        SHOW.run(given) if isinstance(given, ShowConfig) else None
 
     do(tmp_path, "ingest")
     told = io.StringIO()

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from jobs.run import job as run_job
 from jobs.annotate import job as annotate
 from jobs.annotate.job import AnnotateConfig
+from jobs.run import job as run_job
 from jobs.topk import job as topk
 from jobs.topk.job import TopkConfig
 from ops.errors import InputError

@@ -6,9 +6,7 @@ from typing import Any
 
 import pytest
 
-from jobs.topk import tables
-from ops.topk.datasets import NO_DATASETS
-from ops.topk.neurons import Neurons
+from jobs.topk import steps
 
 
 @pytest.mark.parametrize(
@@ -20,20 +18,20 @@ def test_activations_are_written_while_ranges_are_merged(
 ) -> None:
     merging, writing = Event(), Event()
 
-    def merge_ranges(*_: Any) -> dict[int, str]:
-        merging.set()
-        assert writing.wait(20)
-        return merge
-
     def write_activations(*_: Any) -> tuple[int, dict[int, str]]:
         writing.set()
         assert merging.wait(20)
         return 7, sample
 
-    for name, found in {"read_notes": [], "account": {"scored": 9}, "write_unscored": []}.items():
-        monkeypatch.setattr(tables, name, lambda *_, found=found: found)
-    monkeypatch.setattr(tables, "merge_ranges", merge_ranges)
-    monkeypatch.setattr(tables, "write_activations", write_activations)
+    replaced = {"read_notes": [], "account": {"scored": 9}, "write_unscored": [], "merge_step": "merge"}
+    for name, value in replaced.items():
+        monkeypatch.setattr(steps, name, lambda *_, value=value: value)
+    monkeypatch.setattr(steps, "write_activations", write_activations)
     job: Any = SimpleNamespace(stage=SimpleNamespace(store=None), partials=[], corpus={"counts": {}})
-    args: Any = SimpleNamespace(fingerprint="f", k=1, poles=("top",), sparse=False, datasets=NO_DATASETS)
-    assert tables.write_tables(job, args, Neurons((2,))) == ({"scored": 9, "activation_sample": 7}, damaged)
+    part = steps.merged_tables(job, SimpleNamespace(fingerprint="f", sparse=False, neurons=None))
+    assert next(part) == ["merge"]
+    merging.set()
+    assert writing.wait(20)
+    with pytest.raises(StopIteration) as end:
+        part.send([{"damaged": {str(shard): why for shard, why in merge.items()}}])
+    assert end.value.value == ({"scored": 9, "activation_sample": 7}, damaged)

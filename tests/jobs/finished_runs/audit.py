@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from bench.planted import write_planted_datasets
-from jobs.run import job as run_job
 from jobs.audit import job as audit
 from jobs.audit.job import AuditConfig
+from jobs.run import job as run_job
 from jobs.run.job import RunConfig
 from tests.jobs.finished_runs.published import published
 

@@ -15,10 +15,10 @@ EDGES = np.arange(12, dtype=np.float32).reshape(3, 4)
 
 @pytest.mark.parametrize(("equal_lengths", "gpu"), [(False, None), (True, "NVIDIA H100 (9.0)")])
 def test_a_file_gives_back_the_pilot(tmp_path: Path, equal_lengths: bool, gpu: str | None) -> None:
-    store = Store(str(tmp_path))
-    Pilot(EDGES, Neurons((1, 2)), equal_lengths, gpu, excess=2.5).write(store, "p/pilot.parquet", {b"mine": b"1"})
-    assert pq.read_schema(tmp_path / "p/pilot.parquet").metadata[b"mine"] == b"1"
-    found = Pilot.read(store, "p/pilot.parquet")
+    path = tmp_path / "pilot.parquet"
+    Pilot(EDGES, Neurons((1, 2)), equal_lengths, gpu, excess=2.5).write(str(path), {b"mine": b"1"})
+    assert pq.read_schema(path).metadata[b"mine"] == b"1"
+    found = Pilot.read(Store(str(tmp_path)), "pilot.parquet")
     np.testing.assert_array_equal(found.edges, EDGES)
     assert (found.neurons, found.equal_lengths, found.gpu) == (Neurons((1, 2)), equal_lengths, gpu)
     assert found.excess == 2.5
