@@ -1,6 +1,5 @@
 """The stage `positions`, which finds mean states in a pilot, measures the shards and writes the tables."""
 
-import sys
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -181,24 +180,20 @@ def positions_steps(
     counts |= {"unscored_texts": unscored[:NAMED], "without_a_position": beyond, "texts_without_a_position": first}
     for variant, left_out in beyond.items():
         few = f"{counted(left_out, 'text')} of {scored:,}, too long for --shift {config.shift}"
-        _say(f"{variant} leaves out {few}" + ("; so does --label" if texts else ""))
+        job.stage.say(f"{variant} leaves out {few}" + ("; so does --label" if texts else ""))
     if scored:
         *_, norms = read_pilot(pilot_states)
         tables = corpus_tables(totals, facts, norms, config.seed)
         if config.label is not None and texts is not None:
             rows = label_rows(facts.name, config.label, texts, features, config.seed, config.label_splits)
             if not rows:
-                _say("--label: too few texts are left for a classifier, so positions/labels has no rows")
+                job.stage.say("--label: too few texts are left for a classifier, so positions/labels has no rows")
             tables["positions/labels"] = schema.table("positions/labels", rows)
         for name, table in tables.items():
             if table.num_rows or name not in PERPLEXITIES:
                 whole_table(name).commit(store, table, job.stage.fingerprint)
         counts["figures"] = draw_all(store, tables, facts.title)
     return job.accounted(scored, len(unscored), counts)
-
-
-def _say(text: str) -> None:
-    print(f"positions: {text}", file=sys.stderr)
 
 
 def pilot_step(args: PositionsArgs, job: CorpusPass) -> Step:

@@ -51,6 +51,12 @@ class PassArgs:
     seed: int
     kept: KeptTokens | None
 
+    @property
+    def arithmetic(self) -> dict[str, Any]:
+        """How the model computes, as keyword arguments of its readers."""
+        names = ("device", "dtype", "threads", "token_budget")
+        return {name: getattr(self, name) for name in names}
+
     def tokens(self, tokenizer: Callable[[], Tokenizer]) -> CorpusTokens:
         """Return the reader of the tokens of corpus/; it calls `tokenizer` to get the model's tokenizer if needed."""
         return CorpusTokens(self.store, self.kept, tokenizer)
