@@ -16,6 +16,7 @@ SECONDS: dict[str, float] = {
     "meaning: confusion": 0.0007 / 384,  # a number of an example's states (measured once, on random numbers)
     "meaning: codes": 4e-5 / 384,  # a number of a sentence's state, epoch and code (measured once)
     "mine: patterns": 119e-6,  # a winner (bench mine)
+    "topk: merge": 0.24e-6,  # a candidate, its share of the tables included (docs/scale.md)
     "mine: tables": 71e-6,  # a winner, held-out scores included (bench mine)
     "audit: neurons": 8e-3,  # a neuron, pole and data set (bench audit)
     # A direction and a token of a model of width 768: 50 GFLOP/s, and 22 ns besides (no benchmark).
@@ -25,6 +26,7 @@ SECONDS: dict[str, float] = {
 # What a sentence costs a stage, as a multiple of the forward pass that `--dry-run` times.
 PASSES: dict[str, float] = {
     "topk": 1.1,  # bench end_to_end
+    "tokens": 1.1,  # bench tokens
     "mixing": 1.3,  # bench mixing
     "psi/contextual": 1.06,  # bench psi
     "positions": 1.08,  # for each variant (bench positions)
