@@ -1,38 +1,42 @@
 """The part `confusion` of `meaning`, which blanks confusable words, runs the model and compares classifiers."""
 
-import time
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
-from jobs.stage.estimate import PassEstimate, spread_seconds
 
 from jobs.engine.item import Item
-from jobs.meaning.job import MeaningConfig, say
-from jobs.stage.corpus_pass import CorpusPass, PassArgs, run_pass
-from jobs.stage.dry_run import DryRun, Plan
-from jobs.stage.outputs import partial_file, read_notes, read_partials, shard_file, with_notes, write_partial
+from jobs.meaning.job import MeaningConfig
+from jobs.stage.corpus_pass import CorpusPass, PassArgs, begin_pass
+from jobs.stage.costs import PASSES
+from jobs.stage.outputs import (
+    Noted,
+    Output,
+    partial_file,
+    read_notes,
+    read_partials,
+    shard_file,
+    whole_table,
+    with_notes,
+)
 from jobs.stage.run import Run
-from jobs.stage.runner import Step
+from jobs.stage.runner import Made, Step, Steps
 from ops import schema
 from ops.errors import InputError, counted
 from ops.meaning.blank_states import BlankReader
-from ops.meaning.confusion import find_occurrences, from_which_layer, measure_set
-from ops.meaning.confusion_examples import COLUMNS, Quota, Sets, examples_of, find_examples, places_of
+from ops.meaning.confusion import from_which_layer, measure_set
+from ops.meaning.confusion_examples import COLUMNS, Quota, Sets, examples_of, find_examples
 from ops.meaning.confusion_figure import draw_confusion
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
 from ops.storage.side_by_side import LARGE_FILES_AT_ONCE
-from ops.storage.tables import part_name, write_part
+from ops.storage.tables import part_name
 
 CONFUSION = "meaning/confusion"
-TRAINED_S = 0.0007  # seconds of one core per example of 384 units and layer (measured on random numbers)
-WORDS_BYTES, FIGURES_BYTES = 60, 300_000  # bytes of an example's words, and of the figures
-TIMED = 200  # most blanks that are timed
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ConfusionArgs(PassArgs):
     """The arguments of every worker; the quota applies to each set over all shards."""
 
@@ -43,24 +47,71 @@ class ConfusionArgs(PassArgs):
 
 
 def confuse(
-    config: MeaningConfig, record: Run, facts: ModelFacts, tokenizer: Tokenizer, sets: list[tuple[str, ...]]
-) -> None:
+    config: MeaningConfig, run: Run, facts: ModelFacts, tokenizer: Tokenizer, sets: list[tuple[str, ...]]
+) -> None:  # fmt: skip
     """Run the part: write meaning/confusion and its figure."""
     depends_on = {name: getattr(config, name) for name in ("window", "confusion_most", "confusion_states")}
     depends_on["confusion"] = ", ".join(" ".join(words) for words in sets)
-    do, describe = partial(measure_sets, config, sets), partial(plan, config, sets)
-    run_pass(CONFUSION, config, record, facts, tokenizer, depends_on, do, describe)
+    job = begin_pass(CONFUSION, config, run, facts, tokenizer, depends_on)
+    if job is not None:
+        job.stage.complete(confusion_steps(config, sets, job), counts={"scored": job.sentences})
 
 
-def confusion_args(config: MeaningConfig, sets: list[tuple[str, ...]], job: CorpusPass) -> ConfusionArgs:
-    """Return the arguments of the workers."""
-    quota = Quota(config.confusion_most, config.confusion_states, job.shards.sentences)
-    return ConfusionArgs(**vars(job.args), sets=tuple(sets), quota=quota, window=config.window, shards=len(job.shards))
+def confusion_steps(config: MeaningConfig, sets: list[tuple[str, ...]], job: CorpusPass) -> Steps:
+    """Yield the steps, write meaning/confusion and its figure, and return the counts.
+
+    Raises:
+        InputError: the user named the sets, but no set has examples of two words in enough documents.
+    """
+    quota = Quota(config.confusion_most, config.confusion_states, job.sentences)
+    args = ConfusionArgs(
+        **vars(job.args), sets=tuple(sets), quota=quota, window=config.window, shards=len(job.shards)
+    )  # fmt: skip
+    given, facts = {"args": args}, args.facts
+    # How many words are blanked is not known before the corpus is read; here, at most one in each sentence is.
+    blanks = min(quota.stated * len(sets), job.sentences)
+    estimate = partial(job.seconds, passes=PASSES[CONFUSION] * blanks / job.sentences)
+    measured = Step(
+        name="meaning: confusion", items=[{"set": i} for i in range(len(sets))],
+        outputs=lambda item: [set_file(item)], worker=measure, args=given, unit="sets",
+        amount=blanks * facts.layers * facts.width,
+    )  # fmt: skip
+    yield [job.shard_step(BlankFinder, given, estimate=estimate), measured]
+    store, names = args.store, [" ".join(words) for words in sets]
+    set_notes: list[dict[str, Any]] = []
+    partials = with_notes(read_partials(store, [set_file(item) for item in measured.items]), set_notes)
+    table = schema.concatenate(CONFUSION, [part.replace_schema_metadata(None) for part in partials])
+    rows = table.to_pylist()
+    notes = read_notes(store, job.partials)
+    occurrences = np.sum([note["found"] for note in notes], 0).tolist()
+    rows_of = {name: [row for row in rows if row["set"] == name] for name in names}
+    left_out = [name for name, own_rows in rows_of.items() if not own_rows]
+    if config.confusion and len(left_out) == len(names):
+        raise InputError(
+            f"--confusion: {names[0]!r} occurs {occurrences[0]} times: too rarely, as only one of its words, or in too "
+            "few documents to train and test on; give other sets, or leave the part out of --parts"
+        )
+    whole_table(CONFUSION).commit(store, schema.table(CONFUSION, table), job.stage.fingerprint)
+    layers, alike = (
+        {name: from_which_layer(own_rows, facts.layers, equal) for name, own_rows in rows_of.items()}
+        for equal in (False, True)
+    )
+    if left_out:
+        job.stage.say(f"too few examples, or examples of only one word, so skipped: {', '.join(left_out)}")
+    not_converged = sum(note["not_converged"] for note in set_notes)
+    if not_converged:
+        job.stage.say(f"{counted(not_converged, 'classifier')} of confusion sets did not converge")
+    return {
+        "sentences": job.sentences, "scored": job.sentences, "found": dict(zip(names, occurrences, strict=True)),
+        "left_out": left_out, "state_beats_words_from": layers, "state_beats_words_from_at_equal_n": alike,
+        "not_finite": sum(note["not_finite"] for note in notes), "not_converged": not_converged,
+        "figures": draw_confusion(store, rows, facts.title) if rows else [],
+    }  # fmt: skip
 
 
-def blank_reader(args: ConfusionArgs, tokenizer: Tokenizer) -> BlankReader:
-    """Return a reader that computes the model's states at blanked words."""
-    return BlankReader(args.facts, tokenizer, args.device, args.dtype, args.threads, args.token_budget)
+def set_file(item: Item) -> Output:
+    """Return the file of the results of a confusion set."""
+    return partial_file(CONFUSION, "set", item["set"])
 
 
 class BlankFinder:
@@ -68,120 +119,22 @@ class BlankFinder:
 
     def __init__(self, args: ConfusionArgs) -> None:
         self.args = args
-        self.reader = blank_reader(args, Tokenizer(args.facts))
+        self.reader = BlankReader(args.facts, Tokenizer(args.facts), **args.arithmetic)
 
-    def __call__(self, item: Item, prepared: Any) -> Item:
-        """Process one shard and commit its examples."""
-        args = self.args
-        (part,) = item["parts"]
+    def __call__(self, item: Item) -> Made:
+        """Find the examples in one shard."""
+        args, (part,) = self.args, item["parts"]
         with args.store.parquet(part_name("corpus", part)) as file:
             table = file.read(columns=COLUMNS)
-        found, notes = find_examples(table, args.sets, self.reader, args.quota, args.window, args.seed)
-        write_partial(args.store, shard_file(CONFUSION, item["shard"]), found, args.fingerprint, notes)
-        return {"sentences": table.num_rows}
+        examples, notes = find_examples(table, args.sets, self.reader, args.quota, args.window, args.seed)
+        return {shard_file(CONFUSION, item["shard"]): Noted(examples, notes)}
 
 
-def sets_step(args: ConfusionArgs) -> Step:
-    """Return the step that trains and tests the classifiers of every confusion set."""
-    items = [{"set": i} for i in range(len(args.sets))]
-    return Step(
-        "meaning: confusion", items, lambda item: [partial_file(CONFUSION, "set", item["set"])], SetMeasurer,
-        {"args": args}, "sets",
-    )  # fmt: skip
-
-
-class SetMeasurer:
-    """Measures confusion sets."""
-
-    def __init__(self, args: ConfusionArgs) -> None:
-        self.args = args
-
-    def __call__(self, item: Item, prepared: Any) -> Item:
-        """Train and test the classifiers of one confusion set and commit the results."""
-        args, number = self.args, item["set"]
-        outputs = [shard_file(CONFUSION, i) for i in range(args.shards)]
-        shards = read_partials(args.store, outputs, at_once=LARGE_FILES_AT_ONCE)
-        examples = examples_of(number, shards, args.facts.layers, args.facts.width)
-        rows, not_converged = measure_set(" ".join(args.sets[number]), examples, args.seed)
-        found = schema.table(CONFUSION, rows)
-        notes = {"not_converged": not_converged}
-        write_partial(args.store, partial_file(CONFUSION, "set", number), found, args.fingerprint, notes)
-        return {"set": number}
-
-
-def measure_sets(config: MeaningConfig, sets: list[tuple[str, ...]], job: CorpusPass) -> dict[str, Any]:
-    """Do the missing items of the steps, write meaning/confusion and its figure, and return the counts.
-
-    Raises:
-        InputError: the user named the sets, but no set has examples of two words in enough documents.
-    """
-    args = confusion_args(config, sets, job)
-    job.do(job.shard_step(BlankFinder, {"args": args}))
-    step = sets_step(args)
-    job.stage.do(step)
-    store, names = args.store, [" ".join(words) for words in args.sets]
-    outputs = [output for item in step.items for output in step.outputs(item)]
-    measured: list[dict[str, Any]] = []
-    tables = [table.replace_schema_metadata(None) for table in with_notes(read_partials(store, outputs), measured)]
-    table = schema.concatenate(CONFUSION, tables)
-    rows = table.to_pylist()
-    notes = read_notes(store, job.partials)
-    found = np.sum([note["found"] for note in notes], 0).tolist()
-    left_out = [name for name in names if not any(row["set"] == name for row in rows)]
-    if config.confusion and len(left_out) == len(names):
-        raise InputError(
-            f"--confusion: {names[0]!r} occurs {found[0]} times: too rarely, as only one of its words, or in too few "
-            "documents to train and test on; give other sets, or leave the part out of --parts"
-        )
-    ordered = schema.table(CONFUSION, table)
-    write_part(store, CONFUSION, 0, ordered.schema, [ordered], args.fingerprint)
-    own = {name: [r for r in rows if r["set"] == name] for name in names}
-    layers, alike = ({n: from_which_layer(r, args.facts.layers, a) for n, r in own.items()} for a in (False, True))
-    if left_out:
-        say(f"too few examples, or examples of only one word, so skipped: {', '.join(left_out)}")
-    not_converged = sum(note["not_converged"] for note in measured)
-    if not_converged:
-        say(f"{counted(not_converged, 'classifier')} of confusion sets did not converge")
-    sentences = job.shards.sentences
-    return {
-        "sentences": sentences, "scored": sentences, "found": dict(zip(names, found, strict=True)),
-        "left_out": left_out, "state_beats_words_from": layers, "state_beats_words_from_at_equal_n": alike,
-        "not_finite": sum(note["not_finite"] for note in notes), "not_converged": not_converged,
-        "figures": draw_confusion(store, rows, args.facts.title) if rows else [],
-    }  # fmt: skip
-
-
-def plan(config: MeaningConfig, sets: list[tuple[str, ...]], job: CorpusPass, record: DryRun) -> Plan:
-    """Return what the part would do."""
-    args = confusion_args(config, sets, job)
-    facts, sentences = args.facts, job.shards.sentences
-    estimate = PassEstimate(record, job, job.shard_step(BlankFinder, {"args": args}))
-    texts, places = estimate.sample.texts, places_of(args.sets)
-    found = [(text, o) for text in texts for o in find_occurrences(text, places)]
-    each = [sum(o.set == i for _, o in found) * sentences / len(texts) for i in range(len(args.sets))]
-    examples = round(sum(min(n, args.quota.most) for n in each))
-    stated = round(sum(min(n, args.quota.stated) for n in each))
-    seconds, basis = None, estimate.basis(None)
-    if estimate.can_time:
-        reader = blank_reader(args, estimate.tokenizer)
-        some = found[:: max(len(found) // TIMED, 1)]
-        blanks = reader.blanks([text for text, _ in some], [(o.start, o.stop) for _, o in some])
-        started = time.perf_counter()
-        reader.read([blank for blank in blanks if blank is not None])
-        taken = time.perf_counter() - started
-        seconds = estimate.seconds(taken / max(len(some), 1) * stated * estimate.sentences / sentences)
-        missing = job.stage.missing(sets_step(args))
-        seconds += spread_seconds(record, len(missing), job.stage.workers, TRAINED_S * stated * facts.layers)
-        basis = [f"timed {counted(len(some), 'sentence')} with a blank in {taken:.1f} s on {args.device}"]
-    return Plan(
-        [
-            estimate.work("look through"),
-            f"blank about {counted(examples, 'word')} of {counted(len(args.sets), 'confusion set')}, "
-            f"{stated:,} of them for the model",
-        ],
-        seconds,
-        FIGURES_BYTES,
-        examples * WORDS_BYTES + stated * 4 * facts.layers * facts.width,
-        basis,
-        counts={"scored": sentences},
-    )
+def measure(item: Item, args: ConfusionArgs) -> Made:
+    """Train and test the classifiers of one confusion set."""
+    number = item["set"]
+    files = [shard_file(CONFUSION, shard) for shard in range(args.shards)]
+    shards = read_partials(args.store, files, at_once=LARGE_FILES_AT_ONCE)
+    examples = examples_of(number, shards, args.facts.layers, args.facts.width)
+    rows, not_converged = measure_set(" ".join(args.sets[number]), examples, args.seed)
+    return {set_file(item): Noted(schema.table(CONFUSION, rows), {"not_converged": not_converged})}

@@ -4,243 +4,171 @@ It makes two passes over corpus/. The first finds the words that are frequent en
 words in memory. A worker holds a shard's words and pairs, and the words of the vocabulary.
 """
 
-import json
-import time
-from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
-from jobs.stage.estimate import by_workers, corpus_sample, of_all, spread_seconds
 
 from jobs.engine.item import Item
 from jobs.meaning.job import MeaningConfig
-from jobs.stage.dry_run import DryRun, Plan
 from jobs.stage.options import without_ingest
-from jobs.stage.outputs import partial_file, read_partial, read_partials, shard_file, write_partial
+from jobs.stage.outputs import (
+    Noted,
+    Output,
+    partial_file,
+    read_notes,
+    read_partial,
+    read_partials,
+    shard_file,
+    whole_table,
+)
 from jobs.stage.run import Run
-from jobs.stage.runner import Stage, StageSpec, Step, run_stage
-from ops.arrays import Int64s
+from jobs.stage.runner import Made, Stage, Step, Steps, begin_stage
 from ops.corpus.read_shard import read_shard
-from ops.errors import counted
 from ops.meaning.context_tables import CONTEXTS, WORDS, ContextTables
 from ops.meaning.contexts import ContextCounter, Counts, add_up
 from ops.meaning.vocabulary import Vocabulary, add_counts, choose, count_words
-from ops.schema import schema
-from ops.shards import Shards, spans
+from ops.shards import spans
 from ops.storage.fingerprint import fingerprint
 from ops.storage.range_file import read_between, read_each, write_numbers
 from ops.storage.side_by_side import LARGE_FILES_AT_ONCE, side_by_side
 from ops.storage.store import Store
-from ops.storage.tables import write_part
 
 COUNTS = "meaning/counts"
 VOCABULARY = partial_file(COUNTS, "vocabulary")
 WORDS_PER_RANGE = 1 << 16
-SUMS = b"atlas.sums"  # key in the footer of a range's file for the total count of each context word
-PAIR_BYTES, WORD_BYTES = 14, 16  # bytes of a pair and of a word in the tables and partial files
+# N sentences have about PAIRS * N ** GROWTH distinct pairs (648,000 of 40,000 sentences), for --dry-run.
+PAIRS, GROWTH = 389, 0.7
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CountArgs:
-    """The arguments of every worker."""
+    """The arguments of the workers."""
 
     store: Store
-    fingerprint: str
     window: int
     case: str
-    shards: Shards
+    shards: int
 
 
-def count(config: MeaningConfig, record: Run, context_words: int | list[str]) -> None:
+def count(config: MeaningConfig, run: Run, context_words: int | list[str]) -> None:
     """Run the part: write meaning/contexts and meaning/words."""
     names = ("window", "word_case", "min_count", "smoothing", "dimensions", "singular_power", "seed")
-    named = fingerprint({"words": sorted(context_words)}) if isinstance(context_words, list) else context_words
-    spec = StageSpec(
-        COUNTS,
-        {**{name: getattr(config, name) for name in names}, "context_words": named},
-        partial(count_all, config, context_words),
-        partial(plan, config, context_words),
-        ("words", "words counted"),
-        without_ingest(config),
-    )
-    run_stage(spec, config, record)
+    depends_on = {name: getattr(config, name) for name in names}
+    listed = isinstance(context_words, list)
+    depends_on["context_words"] = fingerprint({"words": sorted(context_words)}) if listed else context_words
+    options = without_ingest(config)
+    stage = begin_stage(COUNTS, config, run, depends_on, counted=("words", "words counted"), options=options)
+    if stage is not None:
+        rows = {CONTEXTS: round(PAIRS * run.shards().sentences ** GROWTH)}
+        # The number of words is not known yet; `offsets` compares at most these.
+        stage.complete(count_steps(config, context_words, stage), rows, {"words": config.offset_words})
 
 
-def count_args(config: MeaningConfig, stage: Stage) -> CountArgs:
-    """Return the arguments of the workers."""
-    return CountArgs(stage.store, stage.fingerprint, config.window, config.word_case, stage.record.shards())
-
-
-def words_step(args: CountArgs) -> Step:
-    """Return the step that counts the words of every shard."""
-    items = [{"shard": i} for i in range(len(args.shards))]
-    return Step(
-        "meaning: words", items, lambda item: [partial_file(COUNTS, "words", item["shard"])], WordCounter,
-        {"args": args}, "shards", ("sentences", args.shards.sentences),
+def count_steps(config: MeaningConfig, context_words: int | list[str], stage: Stage) -> Steps:
+    """Yield the steps, write the contexts with PPMI and the word vectors, and return the counts."""
+    store, shards = stage.store, stage.run.shards()
+    args = CountArgs(store=store, window=config.window, case=config.word_case, shards=len(shards))
+    items = [{"shard": i, "sentences": len(range(*shards.span(i)))} for i in range(len(shards))]
+    words = Step(
+        name="meaning: words", items=items, outputs=lambda item: [words_file(item)], worker=count_shard,
+        args={"args": args}, unit="shards", work=("sentences", shards.sentences), amount=shards.sentences,
     )  # fmt: skip
-
-
-def contexts_step(args: CountArgs) -> Step:
-    """Return the step that counts the contexts in every shard; the vocabulary must exist."""
-    items = [{"shard": i} for i in range(len(args.shards))]
-    return Step(
-        "meaning: contexts", items, lambda item: [shard_file(COUNTS, item["shard"])], PairCounter,
-        {"args": args}, "shards", ("sentences", args.shards.sentences),
+    chosen = Step(
+        name="meaning: vocabulary", items=[{}], outputs=lambda _: [VOCABULARY], worker=choose_words,
+        args={"args": args, "min_count": config.min_count, "context_words": context_words}, here=True,
     )  # fmt: skip
-
-
-def merge_step(args: CountArgs, words: int) -> Step:
-    """Return the step that adds up the counts of all shards, with one item per range of words."""
-    items = [{"range": i, "span": span} for i, span in enumerate(spans(words, WORDS_PER_RANGE))]
-    return Step(
-        "meaning: add up", items, lambda item: [partial_file(COUNTS, "range", item["range"])], RangeMerger,
-        {"args": args}, "ranges of words",
+    contexts = Step(
+        name="meaning: contexts", items=items, outputs=lambda item: [pairs_file(item["shard"])], worker=PairCounter,
+        args={"args": args}, unit="shards", work=("sentences", shards.sentences), amount=shards.sentences,
     )  # fmt: skip
+    yield [words, chosen, contexts]
+    vocabulary = read_vocabulary(store)
+    ranges = [{"range": i, "span": span} for i, span in enumerate(spans(len(vocabulary.rows), WORDS_PER_RANGE))]
+    yield [
+        Step(
+            name="meaning: add up", items=ranges, outputs=lambda item: [range_file(item)], worker=add_up_range,
+            args={"args": args, "columns": len(vocabulary.columns)}, unit="ranges of words",
+        )
+    ]  # fmt: skip
+    files = [range_file(item) for item in ranges]
+    sums = np.sum(read_notes(store, files), 0, np.int64)
+    tables = ContextTables(vocabulary, sums, config.smoothing)
+    rows = tables.pairs(read_each(store, [file.path for file in files]))
+    pairs = whole_table(CONTEXTS).commit(store, rows, stage.fingerprint)
+    vectors = tables.vectors(config.dimensions, config.singular_power, config.seed)
+    whole_table(WORDS).commit(store, vectors, stage.fingerprint)
+    return {
+        "sentences": shards.sentences,
+        "words": vectors.num_rows,
+        "context_words": len(sums),
+        "pairs": pairs,
+        "counted": int(sums.sum()),
+        "dimensions": len(vectors["vector"][0]),
+    }
 
 
-class WordCounter:
-    """Counts the words of shards."""
+def words_file(item: Item) -> Output:
+    """Return the file of the words of a shard."""
+    return partial_file(COUNTS, "words", item["shard"])
 
-    def __init__(self, args: CountArgs) -> None:
-        self.args = args
 
-    def __call__(self, item: Item, prepared: Any) -> Item:
-        """Count one shard's words and commit them."""
-        args, shard = self.args, item["shard"]
-        _, texts, _ = read_shard(args.store, shard)
-        found = count_words(texts, args.case)
-        write_partial(args.store, partial_file(COUNTS, "words", shard), found, args.fingerprint)
-        return {"sentences": len(texts)}
+def pairs_file(shard: int) -> Output:
+    """Return the file of the pairs of a shard, which is read by ranges."""
+    return replace(shard_file(COUNTS, shard), writer=write_numbers)
+
+
+def range_file(item: Item) -> Output:
+    """Return the file of the pairs of a range of words; its notes are the total count of each context word."""
+    return replace(partial_file(COUNTS, "range", item["range"]), writer=write_numbers)
+
+
+def read_vocabulary(store: Store) -> Vocabulary:
+    """Return the vocabulary that `choose_words` made."""
+    return Vocabulary.from_table(read_partial(store, VOCABULARY))
+
+
+def count_shard(item: Item, args: CountArgs) -> Made:
+    """Count the words of one shard."""
+    _, texts, _ = read_shard(args.store, item["shard"])
+    return {words_file(item): count_words(texts, args.case)}
+
+
+def choose_words(item: Item, args: CountArgs, min_count: int, context_words: int | list[str]) -> Made:
+    """Choose the vocabulary from the words of all shards.
+
+    Raises:
+        InputError: `ops.meaning.vocabulary.choose` raises this error.
+    """
+    files = [words_file({"shard": shard}) for shard in range(args.shards)]
+    counts = add_counts(read_partials(args.store, files, at_once=LARGE_FILES_AT_ONCE))
+    return {VOCABULARY: choose(counts, min_count, context_words).to_table()}
 
 
 class PairCounter:
     """Counts the contexts of the words of shards."""
 
     def __init__(self, args: CountArgs) -> None:
-        self.args = args
+        self.store = args.store
         self.counter = ContextCounter(read_vocabulary(args.store), args.window, args.case)
 
-    def __call__(self, item: Item, prepared: Any) -> Item:
-        """Count one shard's contexts and commit them."""
-        args, shard = self.args, item["shard"]
-        _, texts, _ = read_shard(args.store, shard)
-        found = pa.table(self.counter.count(texts)._asdict())
-        write_partial(args.store, shard_file(COUNTS, shard), found, args.fingerprint, write=write_numbers)
-        return {"sentences": len(texts)}
+    def __call__(self, item: Item) -> Made:
+        """Count one shard's contexts."""
+        _, texts, _ = read_shard(self.store, item["shard"])
+        return {pairs_file(item["shard"]): pa.table(self.counter.count(texts)._asdict())}
 
 
-class RangeMerger:
-    """Adds up the counts of all shards for ranges of words."""
+def add_up_range(item: Item, args: CountArgs, columns: int) -> Made:
+    """Add up the counts of all shards for one range of words and `columns` context words."""
+    first, stop = (row * columns for row in item["span"])
 
-    def __init__(self, args: CountArgs) -> None:
-        self.args = args
-        self.columns = len(read_vocabulary(args.store).columns)
+    def read(shard: int) -> Counts:
+        pairs = read_between(args.store, pairs_file(shard).path, "key", first, stop - 1)
+        return Counts(pairs["key"].to_numpy(), pairs["total"].to_numpy())
 
-    def __call__(self, item: Item, prepared: Any) -> Item:
-        """Add up one range and commit it, with the sums of its context words in the footer."""
-        args = self.args
-        first, stop = (row * self.columns for row in item["span"])
-        shards = range(len(args.shards))
-        found = add_up(side_by_side(lambda shard: self._shard(shard, first, stop - 1), shards, LARGE_FILES_AT_ONCE))
-        row, column = np.divmod(found.key, self.columns)
-        sums = np.zeros(self.columns, np.int64)
-        np.add.at(sums, column, found.total)
-        said = {SUMS: json.dumps(sums.tolist()).encode()}
-        output = partial_file(COUNTS, "range", item["range"])
-        table = pa.table({"row": row, "column": column, "count": found.total})
-        write_partial(args.store, output, table, args.fingerprint, write=write_numbers, extra=said)
-        return {"range": item["range"]}
-
-    def _shard(self, shard: int, first: int, last: int) -> Counts:
-        found = read_between(self.args.store, shard_file(COUNTS, shard).path, "key", first, last)
-        return Counts(found["key"].to_numpy(), found["total"].to_numpy())
-
-
-def choose_words(args: CountArgs, min_count: int, context_words: int | list[str]) -> Vocabulary:
-    """Return the vocabulary, and make it from the words of all shards if it does not exist yet.
-
-    Raises:
-        InputError: `ops.meaning.vocabulary.choose` raises this error.
-    """
-    if not VOCABULARY.is_whole(args.store, args.fingerprint):
-        words = [partial_file(COUNTS, "words", shard) for shard in range(len(args.shards))]
-        found = choose(
-            add_counts(read_partials(args.store, words, at_once=LARGE_FILES_AT_ONCE)), min_count, context_words
-        )
-        write_partial(args.store, VOCABULARY, found.to_table(), args.fingerprint)
-    return read_vocabulary(args.store)
-
-
-def read_vocabulary(store: Store) -> Vocabulary:
-    """Return the vocabulary that `choose_words` committed."""
-    return Vocabulary.from_table(read_partial(store, VOCABULARY))
-
-
-def count_all(config: MeaningConfig, context_words: int | list[str], stage: Stage) -> dict[str, Any]:
-    """Do the missing items of the steps, write the contexts with PPMI and the word vectors, and return the counts."""
-    args = count_args(config, stage)
-    stage.do(words_step(args))
-    vocabulary = choose_words(args, config.min_count, context_words)
-    merge = merge_step(args, len(vocabulary.rows))
-    stage.do(contexts_step(args))
-    stage.do(merge)
-    store = args.store
-    ranges = [output.path for item in merge.items for output in merge.outputs(item)]
-    sums = np.zeros(len(vocabulary.columns), np.int64)
-    for own in side_by_side(partial(_read_sums, store), ranges):
-        sums += own
-    tables = ContextTables(vocabulary, sums, config.smoothing)
-    pairs = write_part(store, CONTEXTS, 0, schema(CONTEXTS), tables.pairs(read_each(store, ranges)), args.fingerprint)
-    words = tables.vectors(config.dimensions, config.singular_power, config.seed)
-    write_part(store, WORDS, 0, schema(WORDS), [words], args.fingerprint)
-    return {
-        "sentences": args.shards.sentences,
-        "words": words.num_rows,
-        "context_words": len(sums),
-        "pairs": pairs,
-        "counted": int(sums.sum()),
-        "dimensions": len(words["vector"][0]),
-    }
-
-
-def _read_sums(store: Store, name: str) -> Int64s:
-    with store.parquet(name) as file:
-        return np.array(json.loads(file.schema_arrow.metadata[SUMS]), np.int64)
-
-
-def plan(config: MeaningConfig, context_words: int | list[str], stage: Stage, record: DryRun) -> Plan:
-    """Return what the part would do."""
-    args = count_args(config, stage)
-    shards = args.shards
-    words, contexts = stage.missing(words_step(args)), stage.missing(contexts_step(args))
-    sample = corpus_sample(record, len(shards))
-    started = time.perf_counter()
-    words_found = count_words(sample.texts, args.case)
-    words_s = time.perf_counter() - started
-    # Every word of a sample is kept, and a listed context word may be missing from it.
-    vocabulary = choose(words_found, 1, context_words if isinstance(context_words, int) else len(context_words))
-    counter = ContextCounter(vocabulary, args.window, args.case)
-    counter.count(sample.texts[:8])
-    started = time.perf_counter()
-    pairs = len(counter.count(sample.texts).key)
-    pairs_s = time.perf_counter() - started
-    times = shards.sentences / len(sample.texts)
-    kept_words = int((words_found["count"].to_numpy() * times >= config.min_count).sum())
-    seconds = 0.0
-    for items, taken in ((words, words_s), (contexts, pairs_s)):
-        sentences = sum(stop - first for first, stop in (shards.span(item["shard"]) for item in items))
-        seconds += spread_seconds(record, len(items), stage.workers, taken * sentences / len(sample.texts))
-    each = pairs * times**0.7  # distinct pairs grow more slowly than the corpus
-    return Plan(
-        [
-            f"count the words of {of_all(len(words), len(shards), 'shard')} of {counted(shards.sentences, 'sentence')}",
-            f"count the contexts of {counted(kept_words, 'word')} in {of_all(len(contexts), len(shards), 'shard')}",
-        ],
-        seconds,
-        round(each * PAIR_BYTES) + kept_words * (WORD_BYTES + 4 * config.dimensions),
-        round(pairs * times * PAIR_BYTES) + words_found.num_rows * WORD_BYTES * len(shards),
-        [f"timed {counted(len(sample.texts), 'sentence')} in {words_s + pairs_s:.1f} s", by_workers(stage.workers)],
-        counts={"words": kept_words},
-    )
+    pairs = add_up(side_by_side(read, range(args.shards), LARGE_FILES_AT_ONCE))
+    row, column = np.divmod(pairs.key, columns)
+    sums = np.zeros(columns, np.int64)
+    np.add.at(sums, column, pairs.total)
+    table = pa.table({"row": row, "column": column, "count": pairs.total})
+    return {range_file(item): Noted(table, sums.tolist())}

@@ -15,19 +15,12 @@ What to expect: the job takes 1.3 times the forward pass alone. With `sample` th
 `sample`, the mean mixing ratio after LayerNorm is between 20 and 33 %, depending on the layer.
 """
 
-from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from pydantic import Field
 
-from jobs.ingest import job as ingest
-from jobs.stage.command_line import Job, in_run
+from jobs.stage.command_line import Job
 from jobs.stage.options import SampledPassConfig
-
-if TYPE_CHECKING:
-    from jobs.stage.run import Run
-    from ops.model.load import ModelFacts
-    from ops.model.tokenizer import Tokenizer
 
 
 class MixingConfig(SampledPassConfig):
@@ -44,38 +37,4 @@ class MixingConfig(SampledPassConfig):
     per_token: bool = Field(False, description="Also write the ratios of every token (mixing/tokens)")
 
 
-def do(config: MixingConfig, record: "Run") -> None:
-    """Run the stage, or the missing part of it, after `ingest` if sources are named."""
-    from jobs.mixing.measure import measure, plan
-    from jobs.stage.checks import check_pass
-    from jobs.stage.corpus_pass import run_pass
-
-    facts, tokenizer = check_pass(config, record)
-    check(config, facts, tokenizer)
-    ingest.do_where_named(config, record)
-    depends_on = {"pack": config.pack, "mask_rate": config.mask_rate, "per_token": config.per_token}
-    run_pass("mixing", config, record, facts, tokenizer, depends_on, partial(measure, config), partial(plan, config))
-
-
-def check(config: MixingConfig, facts: "ModelFacts", tokenizer: "Tokenizer") -> None:
-    """Refuse invalid options before anything heavy starts.
-
-    Raises:
-        InputError: the architecture is unknown, the arithmetic is too coarse, the model has no mask token, or sequences
-            would exceed the model's length limit.
-    """
-    from ops.errors import InputError
-    from ops.model.architectures import check_architecture
-    from ops.model.numerics import check_exact_enough
-
-    check_architecture(facts.model_type, facts.name)
-    check_exact_enough(config.dtype, "mixing")
-    if config.mask_rate and tokenizer.mask_id is None:
-        raise InputError(f"--mask-rate {config.mask_rate}: {config.model} has no mask token; give --mask-rate 0")
-    if config.pack > facts.position_limit:
-        raise InputError(
-            f"--pack {config.pack}: {config.model} takes {facts.position_limit} tokens at most; give a smaller number"
-        )
-
-
-JOB = Job("mixing", MixingConfig, in_run(do), __doc__)
+JOB = Job("mixing", MixingConfig, "jobs.mixing.steps:mixing", __doc__)

@@ -15,18 +15,12 @@ perplexity is 111.24 with positions, 712,014 without, and 11,897 without positio
 of the features are 0.9291 (with against without positions) and 0.9347 (default against linear mask).
 """
 
-from functools import partial
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import BeforeValidator, Field
 
-from jobs.ingest import job as ingest
-from jobs.stage.command_line import Job, in_run
+from jobs.stage.command_line import Job
 from jobs.stage.options import SampledPassConfig
-
-if TYPE_CHECKING:
-    from jobs.stage.run import Run
-    from ops.model.load import ModelFacts
 
 
 def _names(value: object) -> object:
@@ -67,52 +61,4 @@ class PositionsConfig(SampledPassConfig):
     label_splits: int = Field(20, ge=2, description="Fit the classifier this many times, each on another split")
 
 
-def do(config: PositionsConfig, record: "Run") -> None:
-    """Run the stage, or the missing part of it, after `ingest` if sources are named."""
-    from jobs.positions.measure import measure, plan, read_labels
-    from jobs.stage.checks import check_column, check_pass, check_source_column
-    from jobs.stage.corpus_pass import run_pass
-
-    facts, tokenizer = check_pass(config, record)
-    variants = check(config, facts)
-    columns = {"--label": config.label, "--answer-column": config.answer_column}
-    for flag, column in columns.items():
-        check_source_column(config, flag, column)
-    ingest.do_where_named(config, record)
-    for flag, column in columns.items():
-        check_column(record, flag, column)
-    texts = read_labels(config, record)
-    names = ("shift", "max_tokens", "start_token", "answer_column", "label", "label_texts", "label_splits")
-    depends_on = {"variants": list(variants), **{name: getattr(config, name) for name in names}}
-    given = (config, variants, texts)
-    run_pass("positions", config, record, facts, tokenizer, depends_on, partial(measure, *given), partial(plan, *given))
-
-
-def check(config: PositionsConfig, facts: "ModelFacts") -> tuple[str, ...]:
-    """Reject invalid options before anything heavy starts, and return the variants to measure.
-
-    Raises:
-        InputError: the model has no position embeddings of a known kind, or an option is not suitable for it.
-    """
-    from ops.errors import InputError
-    from ops.positions.encode import Encoder, Encoding
-    from ops.positions.position_table import DECODERS, check_positions
-    from ops.positions.variants import choose_variants
-
-    check_positions(facts)
-    decoder = facts.model_type in DECODERS
-    variants = choose_variants(config.variants, decoder)
-    limit = facts.position_limit
-    if config.start_token and not decoder:
-        raise InputError(f"--start-token: {facts.name} is an encoder; leave it out")
-    if config.max_tokens is not None and config.max_tokens > limit:
-        raise InputError(
-            f"--max-tokens {config.max_tokens}: {facts.name} takes {limit} tokens at most; give a smaller number"
-        )
-    if "shifted" in variants and config.shift >= limit:
-        raise InputError(f"--shift {config.shift}: {facts.name} has {limit} positions; shift by fewer")
-    Encoder(facts, Encoding(config.max_tokens, config.start_token))
-    return variants
-
-
-JOB = Job("positions", PositionsConfig, in_run(do), __doc__)
+JOB = Job("positions", PositionsConfig, "jobs.positions.steps:positions", __doc__)

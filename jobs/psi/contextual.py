@@ -5,17 +5,14 @@ from functools import partial
 from typing import Any
 
 import torch
-from jobs.stage.estimate import PassEstimate
 
 from jobs.engine.item import Item
 from jobs.engine.under_way import counting
-from jobs.stage.corpus_pass import CorpusPass, PassArgs, part_rows
-from jobs.stage.dry_run import DryRun, Plan
-from jobs.stage.outputs import read_partials, shard_file, with_notes, write_partial
+from jobs.psi.job import PsiConfig
+from jobs.stage.corpus_pass import CorpusPass, PassArgs, begin_pass, group_size, part_rows
+from jobs.stage.outputs import Noted, read_partials, shard_file, whole_table, with_notes
 from jobs.stage.run import Run
-from jobs.stage.runner import Step
-from ops.errors import counted
-from ops.estimate.distinct_tokens import COUNTED, distinct_tokens
+from jobs.stage.runner import Made, Steps
 from ops.figures import figure_files
 from ops.model.batches import batch_lengths
 from ops.model.head_projections import head_projections, word_embeddings
@@ -26,36 +23,51 @@ from ops.psi.contextual import ContextualPsi
 from ops.psi.figures import draw_contextual
 from ops.psi.psi import VALUES
 from ops.psi.tables import contextual_rows
-from ops.reducers.token_moments import TokenMoments, TokenSums
-from ops.schema import schema
+from ops.reducers.grouped_moments import GroupedMoments, GroupedSums
 from ops.shards import Ids
-from ops.storage.tables import write_part
+from ops.storage.arrays import read_arrays, write_arrays
 
 CONTEXTUAL = "psi/contextual"
 FIGURE = "psi/figures/static_contextual.svg"
-# most bytes of all partial files; bytes per token, head and value in one of them
-PARTIALS_BYTES, VALUE_BYTES = 16e9, 16
+VALUE_BYTES = 16  # bytes per token, head and value in a partial file
 MERGED_AHEAD = 2  # number of groups read ahead, which is small because their tables are large
-CONTEXT_ROW = 38  # bytes of a row of the table
 
 Batches = Iterator[tuple[Ids, Sequence[Tokens]]]
 
 
-def default_group_size(record: Run, facts: ModelFacts) -> int:
-    """Return how many shards share a partial file by default."""
-    static = record.require("psi")["counts"]
-    partial_bytes = static["tokens"] * facts.layers * len(VALUES) * static["heads"] * VALUE_BYTES
-    return fitting_group_size(len(record.shards()), partial_bytes)
+def measure_corpus(config: PsiConfig, run: Run, facts: ModelFacts, tokenizer: Tokenizer) -> None:
+    """Run the stage, or the missing part of it; the word embeddings were measured."""
+    static = run.require("psi")["counts"]
+    tokens, in_all = static["tokens"], facts.layers * static["heads"]
+    group = config.group_size or group_size(len(run.shards()), tokens * in_all * len(VALUES) * VALUE_BYTES)
+    job = begin_pass(CONTEXTUAL, config, run, facts, tokenizer, {}, per_group=group)
+    if job is not None:
+        steps = contextual_steps(static["heads"], job)
+        job.stage.complete(steps, {CONTEXTUAL: tokens * in_all}, {"scored": job.sentences})
 
 
-def fitting_group_size(shards: int, partial_bytes: int) -> int:
-    """Return how many shards share a partial file, so that all files together stay below `PARTIALS_BYTES`."""
-    return -(-shards // max(int(PARTIALS_BYTES // partial_bytes), 1))
+def contextual_steps(heads: int, job: CorpusPass) -> Steps:
+    """Yield the step of the groups, merge them in their order, write psi/contextual and return the counts."""
+    yield [job.shard_step(GroupReader, {"args": job.args}, partial(prepare_group, args=job.args))]
+    store, layers = job.stage.store, job.args.facts.layers
+    moments = GroupedMoments.empty(layers * len(VALUES) * heads)
+    notes: list[dict[str, Any]] = []
+    for table in with_notes(read_partials(store, job.partials, at_once=MERGED_AHEAD), notes):
+        moments = moments.merge(GroupedMoments(**read_arrays(table)))
+    whole_table(CONTEXTUAL).commit(store, contextual_rows(moments, layers, heads), job.stage.fingerprint)
+    store.delete(FIGURE)
+    unscored = [sentence for note in notes for sentence in note["unscored"]]
+    tokens = sum(note["tokens"] for note in notes)
+    counts = {"tokens": tokens, "distinct_tokens": len(moments.ids), "first_unscored": unscored[:20]}
+    return job.accounted(job.sentences - len(unscored), len(unscored), counts)
 
 
-def group_step(job: CorpusPass) -> Step:
-    """Return the step that reads the groups of shards."""
-    return job.shard_step(GroupReader, {"args": job.args}, partial(prepare_group, args=job.args))
+def draw_figure(run: Run, facts: ModelFacts) -> None:
+    """Draw the figure that compares the corpus with the word embeddings, unless it exists."""
+    # If the static part is done again, its figures are removed, including this one.
+    if not run.store.exists(FIGURE):
+        draw_contextual(run.store, facts.layers, facts.title)
+        run.add_files("psi", "psi/figures", figure_files(FIGURE.removesuffix(".svg")))
 
 
 def prepare_group(item: Item, args: PassArgs) -> list[tuple[Ids, Sequence[Tokens]]]:
@@ -71,7 +83,7 @@ def group_batches(args: PassArgs, item: Item, tokenizer: Callable[[], Tokenizer]
 
 
 class GroupReader:
-    """Runs the model over groups of shards and commits the moments of the tokens that occur in each.
+    """Runs the model over groups of shards; the result is the moments of the tokens that occur in each group.
 
     Memory is 16 bytes for each token of the vocabulary, layer, head and value (140 MB for the packaged model, 280 MB
     for bert-base), and an additional two times that during a commit.
@@ -84,65 +96,12 @@ class GroupReader:
         self.reader = ContextualPsi(model, head_projections(model, args.facts))
         self.vocabulary = len(word_embeddings(model, args.facts))
 
-    def __call__(self, item: Item, prepared: list[tuple[Ids, Sequence[Tokens]]] | None) -> Item:
+    def __call__(self, item: Item, prepared: list[tuple[Ids, Sequence[Tokens]]] | None) -> Made:
         """Read the shards of one group in their order."""
-        args, number = self.args, item["shard"]
-        batches = group_batches(args, item, lambda: self.tokenizer) if prepared is None else iter(prepared)
-        sums, unscored = self.read(counting(batches))
-        moments, sentences = sums.result(), item["sentences"]
-        notes = {"sentences": sentences, "unscored": sorted(unscored), "tokens": int(moments.count.sum())}
-        write_partial(args.store, shard_file(CONTEXTUAL, number), moments.to_table(), args.fingerprint, notes)
-        return {"shard": number, "sentences": sentences}
-
-    def read(self, batches: Batches) -> tuple[TokenSums, list[int]]:
-        """Return the sums over batches, and the ids of the sentences that are not included."""
-        columns = len(self.reader.layers) * len(VALUES) * self.reader.heads
-        sums = TokenSums(self.vocabulary, columns, torch.device(self.args.device))
-        pad_id = self.tokenizer.pad_id
-        return sums, [lost for ids, tokens in batches for lost in self.reader.add(ids, tokens, pad_id, sums)]
-
-
-def measure_corpus(heads: int, job: CorpusPass) -> dict[str, Any]:
-    """Read the groups, merge them in their order, write psi/contextual and return the counts."""
-    job.do(group_step(job))
-    store, layers = job.stage.store, job.args.facts.layers
-    moments = TokenMoments.empty(layers * len(VALUES) * heads)
-    notes: list[dict[str, Any]] = []
-    for table in with_notes(read_partials(store, job.partials, at_once=MERGED_AHEAD), notes):
-        moments = moments.merge(TokenMoments.from_table(table))
-    rows = contextual_rows(moments, layers, heads)
-    write_part(store, CONTEXTUAL, 0, schema(CONTEXTUAL), rows, job.stage.fingerprint)
-    store.delete(FIGURE)
-    unscored = [lost for note in notes for lost in note["unscored"]]
-    tokens = sum(note["tokens"] for note in notes)
-    counts = {"tokens": tokens, "distinct_tokens": len(moments.ids), "first_unscored": unscored[:20]}
-    return job.accounted(job.sentences - len(unscored), len(unscored), counts)
-
-
-def draw_figure(record: Run, facts: ModelFacts) -> None:
-    """Draw the figure that compares the corpus with the word embeddings, unless it exists."""
-    # If the static part is done again, its figures are removed, including this one.
-    if not record.store.exists(FIGURE):
-        draw_contextual(record.store, facts.layers, facts.title)
-        record.add_files("psi", "psi/figures", figure_files(FIGURE.removesuffix(".svg")))
-
-
-def plan_corpus(job: CorpusPass, record: DryRun) -> Plan:
-    """Return what the stage would do."""
-    estimate, args, shards = PassEstimate(record, job, group_step(job)), job.args, job.shards
-    static = record.require("psi")["counts"]
-    timed = estimate.time(GroupReader(args).read) if estimate.can_time else None
-    rows = args.facts.layers * static["heads"]
-    encoded = estimate.tokenizer.encode(estimate.sample.texts[:COUNTED])
-    distinct, in_group = (
-        distinct_tokens(encoded, sentences, static["tokens"])
-        for sentences in (job.sentences, min(shards.size, job.sentences))
-    )
-    return Plan(
-        [estimate.work("read"), f"about {counted(distinct, 'distinct token')}"],
-        None if timed is None else estimate.seconds(timed.seconds_for(estimate.sentences)),
-        distinct * rows * CONTEXT_ROW,
-        len(job.numbers) * in_group * rows * len(VALUES) * VALUE_BYTES,
-        estimate.basis(timed),
-        counts={"scored": job.sentences},
-    )
+        batches = group_batches(self.args, item, lambda: self.tokenizer) if prepared is None else iter(prepared)
+        columns, pad_id = len(self.reader.layers) * len(VALUES) * self.reader.heads, self.tokenizer.pad_id
+        sums = GroupedSums(self.vocabulary, columns, torch.device(self.args.device))
+        unscored = [i for ids, tokens in counting(batches) for i in self.reader.add(ids, tokens, pad_id, sums)]
+        moments = sums.result()
+        notes = {"sentences": item["sentences"], "unscored": sorted(unscored), "tokens": int(moments.count.sum())}
+        return {shard_file(CONTEXTUAL, item["shard"]): Noted(write_arrays(**vars(moments)), notes)}

@@ -15,22 +15,12 @@ for each token of the vocabulary, layer, head and value, and an additional two t
 uses five times that while it merges. Measured: 140, 300 and 760 MB; twice that for bert-base.
 """
 
-import sys
-from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from pydantic import Field
 
-from jobs.ingest import job as ingest
-from jobs.stage.command_line import Job, in_run
+from jobs.stage.command_line import Job
 from jobs.stage.options import SampledPassConfig
-
-if TYPE_CHECKING:
-    from torch import nn
-
-    from jobs.stage.run import Run
-    from ops.model.load import ModelFacts
-    from ops.model.tokenizer import Tokenizer
 
 
 class PsiConfig(SampledPassConfig):
@@ -52,68 +42,4 @@ class PsiConfig(SampledPassConfig):
     )
 
 
-def do(config: PsiConfig, record: "Run") -> None:
-    """Measure the word embeddings and the corpus, if there is one; work that is already done is skipped."""
-    from jobs.psi.contextual import default_group_size, draw_figure, measure_corpus, plan_corpus
-    from jobs.psi.vocabulary import vocabulary_stage
-    from jobs.stage.corpus_pass import run_pass
-    from jobs.stage.runner import run_stage
-
-    contextual = not config.static_only and (bool(config.corpus) or record.complete("ingest"))
-    facts, tokenizer, model = prepare(config, record, contextual)
-    run_stage(vocabulary_stage(config, facts, tokenizer, model), config, record)
-    if not contextual:
-        why = "--static-only" if config.static_only else "there is no corpus/ and no --corpus"
-        print(f"psi: {why}: only the word embeddings were measured; psi/contextual is skipped", file=sys.stderr)
-        return
-    ingest.do_where_named(config, record)
-    heads = record.require("psi")["counts"]["heads"]
-    group = config.group_size or default_group_size(record, facts)
-    measure = partial(measure_corpus, heads)
-    run_pass("psi/contextual", config, record, facts, tokenizer, {}, measure, plan_corpus, group)
-    if not config.dry_run:
-        draw_figure(record, facts)
-
-
-def prepare(config: PsiConfig, record: "Run", contextual: bool) -> "tuple[ModelFacts, Tokenizer, nn.Module]":
-    """Check options, sources and model, and return the model's facts, its tokenizer and the model.
-
-    Raises:
-        InputError: an input is missing or invalid.
-    """
-    from jobs.stage.checks import check_ingest_options, check_pass, require_corpus
-    from ops.errors import InputError
-    from ops.model.architectures import check_architecture
-    from ops.model.head_projections import head_projections, word_embeddings
-    from ops.model.load import load_model, read_facts
-    from ops.model.numerics import check_exact_enough
-    from ops.model.tokenizer import Tokenizer
-
-    for option in ("corpus", "sentences"):
-        if config.static_only and getattr(config, option):
-            raise InputError(f"--static-only with --{option}: no corpus is read; leave one of the two out")
-    if contextual:
-        facts, tokenizer = check_pass(config, record)
-        if not config.corpus:
-            require_corpus(config, tokenizer, record)
-    else:
-        check_ingest_options(config)
-        facts = read_facts(config.model, config.model_seed)
-        tokenizer = Tokenizer(facts)
-    check_architecture(facts.model_type, facts.name)
-    check_exact_enough(config.dtype, "psi")
-    model = load_model(facts, "cpu", "float32")
-    if not any(bool(layer.weight.any()) for layer in head_projections(model, facts)):
-        raise InputError(f"--model {config.model}: its heads' matrices are all zero; give other weights")
-    words = word_embeddings(model, facts)
-    vocabulary = len(words)
-    if not bool(words.any()):
-        raise InputError(f"--model {config.model}: its word embeddings are all zero; give other weights")
-    if config.clusters is not None and config.clusters > vocabulary:
-        raise InputError(
-            f"--clusters {config.clusters}: {config.model} has a vocabulary of {vocabulary} tokens; give fewer clusters"
-        )
-    return facts, tokenizer, model
-
-
-JOB = Job("psi", PsiConfig, in_run(do), __doc__)
+JOB = Job("psi", PsiConfig, "jobs.psi.steps:psi", __doc__)

@@ -27,6 +27,8 @@ from ops.sampling import MEASURED, draw
 from ops.shards import Ids, Shards
 from ops.storage.store import Store
 
+PARTIALS_BYTES = 16e9  # most bytes of all partial files of a pass
+
 
 @dataclass(frozen=True, kw_only=True)
 class PassArgs:
@@ -48,6 +50,12 @@ class PassArgs:
     token_budget: int
     seed: int
     kept: KeptTokens | None
+
+    @property
+    def arithmetic(self) -> dict[str, Any]:
+        """How the model computes, as keyword arguments of its readers."""
+        names = ("device", "dtype", "threads", "token_budget")
+        return {name: getattr(self, name) for name in names}
 
     def tokens(self, tokenizer: Callable[[], Tokenizer]) -> CorpusTokens:
         """Return the reader of the tokens of corpus/; it calls `tokenizer` to get the model's tokenizer if needed."""
@@ -223,6 +231,11 @@ def begin_pass(
         token_budget=placement.token_budget, seed=config.seed, kept=kept_tokens(run),
     )  # fmt: skip
     return CorpusPass(stage, corpus, run.shards(per_group), per_group, placement, args, config.prefetch, sample)
+
+
+def group_size(shards: int, partial_bytes: int) -> int:
+    """Return how many shards share a partial file of so many bytes, so that all files stay below `PARTIALS_BYTES`."""
+    return -(-shards // max(int(PARTIALS_BYTES // partial_bytes), 1))
 
 
 def measured_sentences(config: CorpusPassConfig, run: RunReader) -> Ids | None:

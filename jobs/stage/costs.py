@@ -16,6 +16,13 @@ SECONDS: dict[str, float] = {
     "compare: neighbours": 4.2e-11,  # the same (bench compare)
     "compare: scores": 1.2e-6,  # a resample, neuron and table
     "compare: shared winners": 1e-7,  # a winner
+    # One run of k-means with 1,000 clusters takes 30 s, and all values take 3 s, for 30,522 tokens of 384 units.
+    "psi: clusters": 30.0 / (1_000 * 30_522 * 384),  # a cluster and number of the word embeddings
+    "psi: word embeddings": 3.0 / (30_522 * 384),  # a number of the word embeddings
+    "meaning: words": 10.5e-6,  # a sentence of 18 words (bench meaning)
+    "meaning: contexts": 11e-6,  # a sentence of 18 words (bench meaning)
+    "meaning: confusion": 0.0007 / 384,  # a number of an example's states (measured once, on random numbers)
+    "meaning: codes": 4e-5 / 384,  # a number of a sentence's state, epoch and code (measured once)
     "mine: patterns": 119e-6,  # a winner (bench mine)
     "topk: merge": 0.24e-6,  # a candidate, its share of the tables included (docs/scale.md)
     "mine: tables": 71e-6,  # a winner, held-out scores included (bench mine)
@@ -33,6 +40,11 @@ PASSES: dict[str, float] = {
     "tokens": 1.1,  # bench tokens
     "mixing": 1.3,  # bench mixing
     "psi/contextual": 1.06,  # bench psi
+    "positions": 1.08,  # for each variant (bench positions)
+    "meaning/offsets": 1.09,  # with the search for the words (measured once, 400 sentences)
+    "meaning/confusion": 1.0,
+    "meaning/sentences": 1.02,
+    "meaning/hashing": 1.01,
 }
 # The time from a job's start to its first item, and the start of more actors or tasks (docs/scale.md).
 FIRST_START_S, ACTORS_START_S, TASKS_START_S = 10.6, 3.5, 0.2

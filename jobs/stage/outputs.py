@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain, islice
 from typing import Any
 
 import pyarrow as pa
@@ -11,7 +12,7 @@ import pyarrow.parquet as pq
 from jobs.stage.stages import STAGES
 from ops.schema import meta_keys, schema
 from ops.storage.side_by_side import SMALL_FILES_AT_ONCE, side_by_side
-from ops.storage.store import Store, is_whole, shard_footer
+from ops.storage.store import SHARD, Store, is_whole, shard_footer
 from ops.storage.tables import part_name, write_part
 
 NOTES = b"atlas.notes"  # what a partial file records in addition to its table, as JSON
@@ -76,8 +77,8 @@ class Output:
         """Tell whether the file exists, is complete, and belongs to this stage."""
         return is_whole(store, self.path, fingerprint, self.name)
 
-    def commit(self, store: Store, contents: Contents, fingerprint: str) -> None:
-        """Put the file with these contents in place in one step."""
+    def commit(self, store: Store, contents: Contents, fingerprint: str) -> int:
+        """Put the file with these contents in place in one step, and return its number of rows."""
         if isinstance(contents, Written):
             noted, rows, write = Noted(pa.table({}), contents.notes), contents.rows, contents.write
         else:
@@ -87,6 +88,7 @@ class Output:
         if noted.notes is not None:
             footer[NOTES] = json.dumps(noted.notes).encode()
         store.commit(self.path, lambda path: write(path, footer))
+        return rows
 
     def _write_described(self, table: pa.Table) -> Callable[[str, dict[bytes, bytes]], None]:
         return lambda path, footer: self.writer(table.replace_schema_metadata(footer), path)
@@ -108,14 +110,15 @@ class TablePart(Output):
     table: str
     part: int
 
-    def commit(self, store: Store, contents: Contents, fingerprint: str) -> None:
-        """Put the part in place; each of several tables becomes a row group."""
+    def commit(self, store: Store, contents: Contents, fingerprint: str) -> int:
+        """Put the part in place; each of several tables becomes a row group, and only one of them is in memory."""
         noted = contents if isinstance(contents, Noted) else None
-        tables = [noted.table] if noted else [contents] if isinstance(contents, pa.Table) else list(contents)
-        keys = meta_keys(tables[0].schema) if tables else []
-        footer = self.footer(fingerprint, sum(table.num_rows for table in tables))
-        extra = {**footer, **(noted.footer if noted else {})}
-        write_part(store, self.table, self.part, schema(self.table, keys), tables, fingerprint, extra)
+        tables = iter([noted.table] if noted else [contents] if isinstance(contents, pa.Table) else contents)
+        first = list(islice(tables, 1))
+        keys = meta_keys(first[0].schema) if first else []
+        extra = {SHARD: self.name.encode(), **(noted.footer if noted else {})}
+        layout = schema(self.table, keys)
+        return write_part(store, self.table, self.part, layout, chain(first, tables), fingerprint, extra)
 
     def write(self, store: Store, groups: Contents, fingerprint: str, layout: Any = None) -> int:
         tables = list(groups)

@@ -1,5 +1,6 @@
 """The life cycle of a stage: it is begun, workers do the missing items of its steps, and its tables are published."""
 
+import sys
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from jobs.stage.outputs import Contents, Output
 from jobs.stage.plan import print_plan
 from jobs.stage.publish import clear
 from jobs.stage.run import Run
+from ops.errors import visible
 from ops.storage.side_by_side import side_by_side
 from ops.storage.store import Store
 
@@ -166,6 +168,10 @@ class Stage:
     def is_planned(self) -> bool:
         """Whether the stage is only planned, for `--dry-run`: then its steps are listed, and none is done."""
         return isinstance(self.run, DryRun)
+
+    def say(self, text: str) -> None:
+        """Print a line about the results on standard error."""
+        print(f"{self.name.partition('/')[0]}: {visible(text)}", file=sys.stderr)
 
     def missing(self, step: Step) -> list[Item]:
         """Return the items of a step that are not done."""

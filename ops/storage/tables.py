@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from ops.schema import SCHEMA_VERSION, group_rows
 from ops.storage.parquet_columns import dictionary_columns
 from ops.storage.range_file import read_groups_of_each
-from ops.storage.store import Store
+from ops.storage.store import ROWS, Store
 
 COMPRESSION = "zstd"
 
@@ -41,8 +41,8 @@ def write_part(
         table: the table's name.
         part: the part's index, from 0.
         schema: the table's columns.
-        batches: tables that each become a row group; a table with more rows than the limit of a group is cut. Without
-            any batch, the file has no rows.
+        batches: tables that each become a row group and are written one by one; a table with more rows than the limit
+            of a group is cut. Without any batch, the file has no rows.
         fingerprint: the fingerprint of the stage that writes the table.
         extra: further footer entries.
     """
@@ -57,6 +57,7 @@ def write_part(
                 rows += batch.num_rows
                 if batch.num_rows:
                     writer.write_table(batch.cast(schema), row_group_size=limit)
+            writer.add_key_value_metadata({ROWS: str(rows).encode()})
 
     store.commit(part_name(table, part), write)
     return rows

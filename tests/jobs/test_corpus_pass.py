@@ -13,7 +13,7 @@ from jobs.ingest import job as ingest
 from jobs.ingest.job import IngestConfig
 from jobs.stage import corpus_pass, placement, runner
 from jobs.stage.checks import check_pass
-from jobs.stage.corpus_pass import CorpusPass, begin_pass, part_rows
+from jobs.stage.corpus_pass import CorpusPass, begin_pass, group_size, part_rows
 from jobs.stage.options import CorpusPassConfig, SampledPassConfig, part_of
 from jobs.stage.outputs import shard_file
 from jobs.stage.placement import Placement, choose_placement
@@ -79,6 +79,12 @@ def test_groups_of_shards_share_a_partial_file(config: CorpusPassConfig, capsys:
         start(config, per_group=2)
     with pytest.raises(InputError, match="no finite value"):
         job.accounted(0, 45, {})
+
+
+def test_groups_keep_the_partial_files_small() -> None:
+    assert group_size(10, 140_000_000) == 1
+    assert group_size(820, 281_000_000) == 15
+    assert group_size(3, 10**12) == 3
 
 
 def test_a_sample_is_spread_over_the_parts_that_hold_it(config: CorpusPassConfig) -> None:

@@ -153,7 +153,10 @@ def test_psi_reads_the_same_batches_without_them(runs: Runs, model: str) -> None
     found = []
     for out in runs:
         run = Run(str(out))
-        args = PassArgs(run.store, facts, "f", "cpu", "float32", 1, 300, 0, kept_tokens(run))
+        args = PassArgs(
+            store=run.store, facts=facts, device="cpu", dtype="float32", threads=1, token_budget=300, seed=0,
+            kept=kept_tokens(run),
+        )  # fmt: skip
         batches = group_batches(args, {"parts": [1, 2], "rows": None}, lambda: Tokenizer(facts))
         found.append([(ids.tolist(), list(tokens)) for ids, tokens in batches])
     assert found[0] == found[1]

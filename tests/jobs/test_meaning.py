@@ -5,8 +5,7 @@ import shutil
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -14,7 +13,6 @@ import pytest
 
 from jobs.meaning import job as meaning
 from jobs.meaning.job import MeaningConfig
-from jobs.meaning.offsets import group_size
 from jobs.show import job as show
 from jobs.show.job import ShowConfig
 from jobs.show.read import word_facts
@@ -22,7 +20,6 @@ from jobs.stage.publish import under
 from jobs.stage.run import Run
 from ops.errors import InputError
 from ops.meaning.words import split_words
-from ops.model.load import ModelFacts
 from tests.jobs.finished_runs.meaning import meaning_options, translations_options
 
 pytestmark = pytest.mark.usefixtures("blank_figures")
@@ -285,8 +282,3 @@ def test_a_corpus_without_spaces_has_words_without_contexts(
     assert pq.read_table(out / "meaning/contexts").num_rows == 0
     assert {row["space"] for row in pq.read_table(out / "meaning/neighbours").to_pylist()} == set(SPACES[1:])
     assert not any(pq.read_table(out / "meaning/words")["vector"].combine_chunks().flatten().to_pylist())
-
-
-def test_a_plan_for_a_corpus_whose_words_are_not_counted_yet_has_groups_of_shards() -> None:
-    record = SimpleNamespace(require=lambda stage: {"counts": {"words": 0}}, shards=lambda: range(3))
-    assert group_size(cast(Run, record), cast(ModelFacts, SimpleNamespace(layers=2, width=12)), 60) == 1

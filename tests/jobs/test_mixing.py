@@ -16,15 +16,14 @@ from transformers import AlbertConfig, GPT2Config
 
 from jobs.mixing import job as mixing
 from jobs.mixing.job import MixingConfig
-from jobs.mixing.measure import MixingArgs, MixingWorker, prepare_shard
+from jobs.mixing.steps import MixingArgs, MixingWorker, check, prepare_shard
 from jobs.stage.corpus_pass import kept_tokens
-from jobs.stage.outputs import shard_file
+from jobs.stage.outputs import read_partial, shard_file
 from jobs.stage.publish import under
 from jobs.stage.run import Run
 from ops.errors import InputError
 from ops.model.load import read_facts
 from ops.model.tokenizer import Tokenizer
-from ops.storage.store import Store
 from tests.jobs.finished_runs.mixing import mixing_config as config
 
 pytestmark = pytest.mark.usefixtures("blank_figures")
@@ -177,8 +176,8 @@ def test_what_does_not_fit_is_refused(
     facts = read_facts(str(model))
     unmasked: Any = SimpleNamespace(mask_id=None)
     with pytest.raises(InputError, match=r"--mask-rate 0\.12: .* has no mask token; give --mask-rate 0"):
-        mixing.check(config(out, source, model), facts, unmasked)
-    mixing.check(config(out, source, model, mask_rate=0), facts, unmasked)
+        check(config(out, source, model), facts, unmasked)
+    check(config(out, source, model, mask_rate=0), facts, unmasked)
     assert Tokenizer(facts).mask_id == 103
 
 
@@ -198,20 +197,15 @@ def test_other_options_are_refused_and_a_new_corpus_drops_the_stage(whole: Path,
     assert not list(out.rglob("*.png"))
 
 
-def test_reading_apart_as_with_gpus_gives_the_same_partial_files(whole: Path, model: Path, tmp_path: Path) -> None:
-    out = tmp_path / "copy"
-    shutil.copytree(whole, out)
-    run = Run(str(out))
+def test_reading_apart_as_with_gpus_gives_the_same_partial_files(whole: Path, model: Path) -> None:
+    run = Run(str(whole))
     args = MixingArgs(
-        Store(str(out)), read_facts(str(model)), run.require("mixing")["fingerprint"], "cpu", "float32", 1, 256, 0,
-        kept_tokens(run), 0, 0.12, False,
+        store=run.store, facts=read_facts(str(model)), device="cpu", dtype="float32", threads=1, token_budget=256,
+        seed=0, kept=kept_tokens(run), pack=0, mask_rate=0.12, per_token=False,
     )  # fmt: skip
     item = {"shard": 3, "place": 3, "span": [60, 80], "parts": [3], "rows": None, "sentences": 20}
-    path = out / shard_file("mixing", 3).path
-    before = pq.read_table(path)
-    tokenizing = replace(args, kept=None)
+    file = shard_file("mixing", 3)
     assert args.kept is not None
-    for prepared in (None, prepare_shard(item, args), prepare_shard(item, tokenizing)):
-        path.unlink()
-        MixingWorker(args)(item, prepared)
-        assert pq.read_table(path).equals(before)
+    for prepared in (None, prepare_shard(item, args), prepare_shard(item, replace(args, kept=None))):
+        made = MixingWorker(args)(item, prepared)
+        assert made[file].table.equals(read_partial(run.store, file))

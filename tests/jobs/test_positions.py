@@ -15,11 +15,11 @@ from transformers import AutoModel, LlamaConfig
 
 from jobs.positions import job as positions
 from jobs.positions.job import PositionsConfig
-from jobs.positions.measure import PositionsArgs, PositionsWorker, prepare_shard
+from jobs.positions.steps import PositionsArgs, PositionsWorker, prepare_shard
 from jobs.show import job as show
 from jobs.show.job import ShowConfig
 from jobs.stage.corpus_pass import kept_tokens
-from jobs.stage.outputs import shard_file
+from jobs.stage.outputs import read_partial, shard_file
 from jobs.stage.run import Run
 from ops.errors import InputError
 from ops.figures import figure_files
@@ -28,7 +28,6 @@ from ops.model.tokenizer import Tokenizer
 from ops.positions.encode import Encoding
 from ops.positions.variants import DECODER_DEFAULTS
 from ops.sampling import MEASURED, draw
-from ops.storage.store import Store
 from tests.jobs.finished_runs.decoder import positions_config as config
 
 pytestmark = pytest.mark.usefixtures("blank_figures")
@@ -218,25 +217,21 @@ def test_texts_that_a_shift_leaves_no_place_are_counted_named_and_of_no_label_ch
     assert {row["n_train"] + row["n"] for row in rows} == {64 - len(long)}
 
 
-def test_reading_apart_as_with_gpus_gives_the_same_partial_files(whole: Path, model: Path, tmp_path: Path) -> None:
-    out = tmp_path / "copy"
-    shutil.copytree(whole, out)
-    run = Run(str(out))
+def test_reading_apart_as_with_gpus_gives_the_same_partial_files(whole: Path, model: Path) -> None:
+    run = Run(str(whole))
     args = PositionsArgs(
-        Store(str(out)), read_facts(str(model)), run.require("positions")["fingerprint"], "cpu", "float32", 1, 512, 0,
-        kept_tokens(run), DECODER_DEFAULTS, 16, Encoding(), None,
+        store=run.store, facts=read_facts(str(model)), device="cpu", dtype="float32", threads=1, token_budget=512,
+        seed=0, kept=kept_tokens(run), variants=DECODER_DEFAULTS, shift=16, encoding=Encoding(), answer_column=None,
     )  # fmt: skip
-    path = out / shard_file("positions", 3).path
-    before = pq.read_table(path)
-
+    file = shard_file("positions", 3)
+    before = read_partial(run.store, file)
     sample = sorted({row["key"] for row in before.to_pylist() if row["kind"] == "feature"})
     item = {"shard": 3, "span": [60, 80], "parts": [3], "rows": None, "sentences": 20, "sample": sample}
     assert sample
     assert args.kept is not None
     for reading in (args, replace(args, kept=None)):
-        path.unlink()
-        PositionsWorker(args)(item, prepare_shard(item, reading))
-        assert pq.read_table(path).equals(before)
+        made = PositionsWorker(args)(item, prepare_shard(item, reading))
+        assert made[file].table.equals(before)
 
 
 def test_what_does_not_fit_is_refused(
