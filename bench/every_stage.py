@@ -28,9 +28,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import torch
+from jobs.annotate.annotate import VocabularyWriter, codes_file, publish_shard
 
 from bench.running import load
-from jobs.annotate.annotate import VocabularyWriter, codes_file, publish_shard
 from jobs.engine.item import Item, Worker
 from jobs.mine.job import MINE_OPTIONS, MineConfig
 from jobs.mine.steps import (

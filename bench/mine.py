@@ -27,10 +27,10 @@ from unittest.mock import patch
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from jobs.annotate.annotate import publish_shard, vocabulary_step
 
 from bench.running import load
 from bench.texts import draw
-from jobs.annotate.annotate import publish_shard, vocabulary_step
 from jobs.engine.item import Item
 from jobs.mine.job import MINE_OPTIONS, MineConfig
 from jobs.mine.steps import (
