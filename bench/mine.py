@@ -44,8 +44,8 @@ from jobs.mine.steps import (
     tables_step,
     unite_step,
 )
-from jobs.stage.runner import Step
 from jobs.stage.stages import CODES
+from jobs.stage.step import Step
 from ops.arrays import Float64s, Int64s
 from ops.mine.candidates import unite
 from ops.mine.sentence_sets import spans_within

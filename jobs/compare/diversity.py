@@ -16,8 +16,9 @@ from jobs.stage.corpus_pass import describe, kept_tokens
 from jobs.stage.outputs import Output, partial_file, read_partial, read_partials, shard_file, whole_table
 from jobs.stage.placement import choose_placement
 from jobs.stage.run import Run
-from jobs.stage.runner import Made, Stage, Step, Steps
+from jobs.stage.runner import Stage
 from jobs.stage.scored import Scored
+from jobs.stage.step import Made, Step, Steps
 from ops.compare.diversity import curve_rows, draw_uniform, draw_winners
 from ops.compare.diversity_figures import draw_curves
 from ops.compare.winner_vectors import Embedder, SentenceVectors

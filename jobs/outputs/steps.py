@@ -26,8 +26,9 @@ from jobs.stage.placement import Placement, choose_placement
 from jobs.stage.plan import pass_seconds
 from jobs.stage.ranges import range_part
 from jobs.stage.run import Run
-from jobs.stage.runner import Made, Stage, Step, Steps, begin_stage
+from jobs.stage.runner import Stage, begin_stage
 from jobs.stage.scored import Scored, StageArgs
+from jobs.stage.step import Made, Step, Steps
 from jobs.stage.units import chosen_units
 from ops import sampling, schema
 from ops.arrays import Float64s, Int64s

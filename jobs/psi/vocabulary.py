@@ -14,7 +14,8 @@ from jobs.stage.corpus_pass import describe
 from jobs.stage.options import without_ingest
 from jobs.stage.outputs import Output, TablePart, partial_file, read_partials, table_part, whole_table
 from jobs.stage.run import Run
-from jobs.stage.runner import Made, Stage, Step, Steps, begin_stage
+from jobs.stage.runner import Stage, begin_stage
+from jobs.stage.step import Made, Step, Steps
 from ops import sampling
 from ops.model.head_projections import head_projections, word_embeddings
 from ops.model.load import ModelFacts, load_model

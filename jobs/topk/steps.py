@@ -19,8 +19,8 @@ from jobs.stage.checks import check_pass
 from jobs.stage.corpus_pass import CorpusPass, begin_pass
 from jobs.stage.outputs import read_notes, shard_file
 from jobs.stage.run import Run
-from jobs.stage.runner import Step, Steps
 from jobs.stage.stages import STAGES
+from jobs.stage.step import Step, Steps
 from jobs.topk.dictionaries import check_options, identity_of, options_of, report_pilot
 from jobs.topk.job import TopkConfig
 from jobs.topk.merge import RangeMerger, merged_outputs, range_items, ranges_together, tables_of
