@@ -28,9 +28,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import torch
+from jobs.annotate.annotate import VocabularyWriter, codes_file, publish_shard
 
 from bench.running import load
-from jobs.annotate.annotate import VocabularyWriter, codes_file, publish_shard
 from jobs.engine.item import Item, Worker
 from jobs.mine.job import MINE_OPTIONS, MineConfig
 from jobs.mine.steps import (
@@ -43,8 +43,8 @@ from jobs.mine.steps import (
     unite_step,
 )
 from jobs.stage.outputs import commit_partial, read_notes, shard_file, write_partial
-from jobs.stage.runner import Step
 from jobs.stage.stages import CODES
+from jobs.stage.step import Step
 from jobs.topk.merge import RangeMerger, merge_step
 from jobs.topk.score import PILOT_FILE
 from ops.reducers.moments import Moments

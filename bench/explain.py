@@ -39,8 +39,8 @@ from bench.running import load, resident
 from jobs.explain.steps import ExplainArgs, explain_steps
 from jobs.mine.job import MINE_OPTIONS, MineConfig
 from jobs.mine.steps import MineArgs, mine_steps, sentence_runs
-from jobs.stage.runner import Step
 from jobs.stage.stages import CODES
+from jobs.stage.step import Step
 from ops.explain.controlled_units import CARDED
 from ops.explain.kinds import NUISANCE
 from ops.model.load import read_facts

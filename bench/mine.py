@@ -27,10 +27,10 @@ from unittest.mock import patch
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from jobs.annotate.annotate import publish_shard, vocabulary_step
 
 from bench.running import load
 from bench.texts import draw
-from jobs.annotate.annotate import publish_shard, vocabulary_step
 from jobs.engine.item import Item
 from jobs.mine.job import MINE_OPTIONS, MineConfig
 from jobs.mine.steps import (
@@ -44,8 +44,8 @@ from jobs.mine.steps import (
     tables_step,
     unite_step,
 )
-from jobs.stage.runner import Step
 from jobs.stage.stages import CODES
+from jobs.stage.step import Step
 from ops.arrays import Float64s, Int64s
 from ops.mine.candidates import unite
 from ops.mine.sentence_sets import spans_within

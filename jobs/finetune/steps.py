@@ -19,8 +19,9 @@ from jobs.stage.corpus_pass import describe
 from jobs.stage.dry_run import DryRun
 from jobs.stage.outputs import Output, partial_file, read_partial, read_partials, whole_table
 from jobs.stage.run import Run, RunReader
-from jobs.stage.runner import Made, Stage, Step, Steps, begin_stage
+from jobs.stage.runner import Stage, begin_stage
 from jobs.stage.stages import STAGES
+from jobs.stage.step import Made, Step, Steps
 from ops import schema
 from ops.errors import InputError, counted
 from ops.finetune.checkpoint import commit_classifier, pack, unpack

@@ -23,7 +23,8 @@ from jobs.stage.outputs import (
     whole_table,
 )
 from jobs.stage.run import Run
-from jobs.stage.runner import Made, Stage, Step, Steps, begin_stage
+from jobs.stage.runner import Stage, begin_stage
+from jobs.stage.step import Made, Step, Steps
 from ops.corpus.read_shard import read_shard
 from ops.meaning.context_tables import CONTEXTS, WORDS, ContextTables
 from ops.meaning.contexts import ContextCounter, Counts, add_up

@@ -13,7 +13,6 @@ from jobs.outputs.job import OutputsConfig
 from jobs.stage.checks import model_of_topk
 from jobs.stage.corpus_pass import kept_tokens
 from jobs.stage.dictionaries import dictionaries_of
-from jobs.stage.dry_run import DryRun
 from jobs.stage.outputs import (
     Noted,
     partial_file,
@@ -27,8 +26,9 @@ from jobs.stage.placement import Placement, choose_placement
 from jobs.stage.plan import pass_seconds
 from jobs.stage.ranges import range_part
 from jobs.stage.run import Run
-from jobs.stage.runner import Made, Stage, Step, Steps, begin_stage
+from jobs.stage.runner import Stage, begin_stage
 from jobs.stage.scored import Scored, StageArgs
+from jobs.stage.step import Made, Step, Steps
 from jobs.stage.units import chosen_units
 from ops import sampling, schema
 from ops.arrays import Float64s, Int64s
@@ -138,10 +138,6 @@ class OutputsArgs(StageArgs):
         ((_, std),) = neuron_columns(self.store, "neurons", ("std",), self.neurons)
         return std
 
-    def pass_seconds(self, run: DryRun, sentences: int) -> float | None:
-        """Return the seconds that the model takes for this number of sentences, for `--dry-run`."""
-        return pass_seconds(run, self.facts, self.placement, "float32", sentences, 1.0)
-
 
 def outputs_steps(stage: Stage, args: OutputsArgs, check: int, vocabulary: int) -> Steps:
     """Yield the steps, write the tables that need all items and the figure, and return the counts.
@@ -197,7 +193,7 @@ def states_step(args: OutputsArgs) -> Step:
     return model_step(
         args, name="outputs: mean state", items=items, outputs=lambda item: [states_file(item["shard"])],
         worker=StateSummer, unit="shards", work=("sentences", sentences),
-        estimate=lambda run: args.pass_seconds(run, sentences),
+        estimate=lambda run: pass_seconds(run, args.facts, args.placement, "float32", sentences, 1.0),
     )  # fmt: skip
 
 
@@ -238,7 +234,9 @@ def check_step(args: OutputsArgs, units: int) -> Step:
         args, name="outputs: check",
         items=[{"block": i, "units": drawn[a:b]} for i, (a, b) in enumerate(spans(len(drawn), UNITS_PER_CHECK))],
         outputs=lambda item: [check_file(item["block"])], worker=UnitChecker, unit="blocks",
-        estimate=lambda run: args.pass_seconds(run, args.check_sentences * len(drawn)),
+        estimate=lambda run: pass_seconds(
+            run, args.facts, args.placement, "float32", args.check_sentences * len(drawn), 1.0
+        ),
     )  # fmt: skip
 
 

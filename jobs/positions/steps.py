@@ -26,7 +26,7 @@ from jobs.stage.outputs import (
     with_notes,
 )
 from jobs.stage.run import Run
-from jobs.stage.runner import Made, Step, Steps
+from jobs.stage.step import Made, Step, Steps
 from ops import schema
 from ops.corpus.read_shard import read_rows, take_sentences
 from ops.errors import InputError, counted
@@ -133,7 +133,7 @@ class PositionsArgs(PassArgs):
     def reader(self) -> VariantReader:
         """Return a reader that runs the model under every variant, on its device."""
         set_numerics(self.device, self.threads, self.dtype)
-        return VariantReader(self.facts, self.device, self.dtype, self.shift, self.seed)
+        return VariantReader.load(self.facts, self.device, self.dtype, self.shift, self.seed)
 
 
 def positions_steps(

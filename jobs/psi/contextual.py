@@ -12,7 +12,7 @@ from jobs.psi.job import PsiConfig
 from jobs.stage.corpus_pass import CorpusPass, PassArgs, begin_pass, group_size, part_rows
 from jobs.stage.outputs import Noted, read_partials, shard_file, whole_table, with_notes
 from jobs.stage.run import Run
-from jobs.stage.runner import Made, Steps
+from jobs.stage.step import Made, Steps
 from ops.figures import figure_files
 from ops.model.batches import batch_lengths
 from ops.model.head_projections import head_projections, word_embeddings
@@ -23,8 +23,9 @@ from ops.psi.contextual import ContextualPsi
 from ops.psi.figures import draw_contextual
 from ops.psi.psi import VALUES
 from ops.psi.tables import contextual_rows
-from ops.reducers.token_moments import TokenMoments, TokenSums
+from ops.reducers.grouped_moments import GroupedMoments, GroupedSums
 from ops.shards import Ids
+from ops.storage.arrays import read_arrays, write_arrays
 
 CONTEXTUAL = "psi/contextual"
 FIGURE = "psi/figures/static_contextual.svg"
@@ -49,10 +50,10 @@ def contextual_steps(heads: int, job: CorpusPass) -> Steps:
     """Yield the step of the groups, merge them in their order, write psi/contextual and return the counts."""
     yield [job.shard_step(GroupReader, {"args": job.args}, partial(prepare_group, args=job.args))]
     store, layers = job.stage.store, job.args.facts.layers
-    moments = TokenMoments.empty(layers * len(VALUES) * heads)
+    moments = GroupedMoments.empty(layers * len(VALUES) * heads)
     notes: list[dict[str, Any]] = []
     for table in with_notes(read_partials(store, job.partials, at_once=MERGED_AHEAD), notes):
-        moments = moments.merge(TokenMoments.from_table(table))
+        moments = moments.merge(GroupedMoments(**read_arrays(table)))
     whole_table(CONTEXTUAL).commit(store, contextual_rows(moments, layers, heads), job.stage.fingerprint)
     store.delete(FIGURE)
     unscored = [sentence for note in notes for sentence in note["unscored"]]
@@ -99,8 +100,8 @@ class GroupReader:
         """Read the shards of one group in their order."""
         batches = group_batches(self.args, item, lambda: self.tokenizer) if prepared is None else iter(prepared)
         columns, pad_id = len(self.reader.layers) * len(VALUES) * self.reader.heads, self.tokenizer.pad_id
-        sums = TokenSums(self.vocabulary, columns, torch.device(self.args.device))
+        sums = GroupedSums(self.vocabulary, columns, torch.device(self.args.device))
         unscored = [i for ids, tokens in counting(batches) for i in self.reader.add(ids, tokens, pad_id, sums)]
         moments = sums.result()
         notes = {"sentences": item["sentences"], "unscored": sorted(unscored), "tokens": int(moments.count.sum())}
-        return {shard_file(CONTEXTUAL, item["shard"]): Noted(moments.to_table(), notes)}
+        return {shard_file(CONTEXTUAL, item["shard"]): Noted(write_arrays(**vars(moments)), notes)}

@@ -14,7 +14,8 @@ from jobs.stage.corpus_pass import describe
 from jobs.stage.options import without_ingest
 from jobs.stage.outputs import Output, TablePart, partial_file, read_partials, table_part, whole_table
 from jobs.stage.run import Run
-from jobs.stage.runner import Made, Stage, Step, Steps, begin_stage
+from jobs.stage.runner import Stage, begin_stage
+from jobs.stage.step import Made, Step, Steps
 from ops import sampling
 from ops.model.head_projections import head_projections, word_embeddings
 from ops.model.load import ModelFacts, load_model
@@ -22,7 +23,8 @@ from ops.model.tokenizer import Tokenizer
 from ops.psi.figures import draw_static
 from ops.psi.psi import random_direction, static_psi
 from ops.psi.tables import cluster_rows, token_rows, vocabulary_tables
-from ops.psi.vocabulary_clusters import default_clusters, k_means
+from ops.psi.vocabulary_clusters import default_clusters
+from ops.statistics.k_means import k_means
 from ops.storage.store import Store
 from ops.storage.tables import read_parts
 

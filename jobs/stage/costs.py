@@ -8,6 +8,14 @@ import math
 
 # The seconds of a step per unit of its `amount`.
 SECONDS: dict[str, float] = {
+    "compare: bases": 3e-7,  # a basis and value of the activation sample
+    "compare: clusters": 5e-5,  # a point and cluster
+    "compare: groups": 0.002,  # a point and number of groups
+    "compare: matches": 9.5e-11,  # a pair of units and sentence
+    "compare: nearest": 4.2e-11,  # a product of two neurons' activations in a sentence (bench compare)
+    "compare: neighbours": 4.2e-11,  # the same (bench compare)
+    "compare: scores": 1.2e-6,  # a resample, neuron and table
+    "compare: shared winners": 1e-7,  # a winner
     # One run of k-means with 1,000 clusters takes 30 s, and all values take 3 s, for 30,522 tokens of 384 units.
     "psi: clusters": 30.0 / (1_000 * 30_522 * 384),  # a cluster and number of the word embeddings
     "psi: word embeddings": 3.0 / (30_522 * 384),  # a number of the word embeddings
@@ -25,6 +33,9 @@ SECONDS: dict[str, float] = {
 }
 # What a sentence costs a stage, as a multiple of the forward pass that `--dry-run` times.
 PASSES: dict[str, float] = {
+    "compare/ablation": 1.0,  # for each neuron
+    "compare/diversity": 1.0,
+    "compare/shift": 2.0,  # two models
     "topk": 1.1,  # bench end_to_end
     "tokens": 1.1,  # bench tokens
     "mixing": 1.3,  # bench mixing

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any
 
@@ -119,19 +119,6 @@ class TablePart(Output):
         extra = {SHARD: self.name.encode(), **(noted.footer if noted else {})}
         layout = schema(self.table, keys)
         return write_part(store, self.table, self.part, layout, chain(first, tables), fingerprint, extra)
-
-    def write(self, store: Store, groups: Contents, fingerprint: str, layout: Any = None) -> int:
-        tables = list(groups)
-        self.commit(store, tables or ([layout.empty_table()] if layout is not None else []), fingerprint)
-        return sum(table.num_rows for table in tables)
-
-
-def write_partial(store, output, table, fingerprint, notes=None, write=None, extra=None) -> None:  # type: ignore
-    replace(output, writer=write or output.writer).commit(store, Noted(table, notes, extra or {}), fingerprint)
-
-
-def commit_partial(store, output, rows, fingerprint, write, notes=None, extra=None) -> None:  # type: ignore
-    output.commit(store, Written(rows, write, notes), fingerprint)
 
 
 def table_part(table: str, part: int, name: str) -> TablePart:

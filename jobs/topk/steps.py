@@ -19,8 +19,8 @@ from jobs.stage.checks import check_pass
 from jobs.stage.corpus_pass import CorpusPass, begin_pass
 from jobs.stage.outputs import read_notes, shard_file
 from jobs.stage.run import Run
-from jobs.stage.runner import Step, Steps
 from jobs.stage.stages import STAGES
+from jobs.stage.step import Step, Steps
 from jobs.topk.dictionaries import check_options, identity_of, options_of, report_pilot
 from jobs.topk.job import TopkConfig
 from jobs.topk.merge import RangeMerger, merged_outputs, range_items, ranges_together, tables_of
@@ -29,6 +29,7 @@ from ops.dictionaries.description import Description
 from ops.dictionaries.read import describe_all, parse
 from ops.errors import counted
 from ops.model.activations import ScoreOptions, site_widths
+from ops.model.direction import is_decoder
 from ops.model.load import ModelFacts
 from ops.model.pooling import check_pool
 from ops.model.token_excess import FAR
@@ -85,7 +86,7 @@ def prepare(config: TopkConfig, run: Run) -> Prepared:
     if config.dictionary:
         dictionaries = describe_all(config.dictionary, facts)
         neurons = Neurons.of_layers({own.layer: own.features for own in dictionaries})
-        return Prepared(facts, tokenizer, neurons, dictionaries, options_of(config, dictionaries, facts.decoder))
+        return Prepared(facts, tokenizer, neurons, dictionaries, options_of(config, dictionaries, is_decoder(facts)))
     check_pool(config.pool, config.special_tokens, facts, tokenizer.has_cls)
     return Prepared(facts, tokenizer, Neurons(site_widths(facts, config.site)), (), {})
 
@@ -200,7 +201,7 @@ def topk_steps(config: TopkConfig, prepared: Prepared, job: CorpusPass, args: Sc
     if datasets.k:
         counts["datasets"] = dict(zip(datasets.names, datasets.sizes, strict=True))
     if explained:
-        leaves_first = args.facts.decoder and args.options.special_tokens == "exclude"
+        leaves_first = is_decoder(args.facts) and args.options.special_tokens == "exclude"
         counts |= {"dictionaries": explained, "leaves_first": leaves_first}
     return counts | {"equal_lengths": args.equal_lengths}
 

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from jobs.compare import job as compare
+from jobs.compare import steps as compare
 from jobs.compare.job import CompareConfig
 from jobs.mine import steps as mine
 from jobs.mine.job import MineConfig
