@@ -97,7 +97,7 @@ def hashing_steps(config: MeaningConfig, layer: int, drawn: Drawn, job: CorpusPa
     """
     args = HashArgs(
         **vars(job.args), layer=layer, neighbours=config.hash_neighbours, epochs=config.epochs, shards=len(job.shards)
-    )  # fmt: skip
+    )
     given, store, width = {"args": args}, args.store, args.facts.width
     ids = draw(job.sentences, config.hashed_sentences, config.seed, HASHED)
     shares = job.shards.split(ids)

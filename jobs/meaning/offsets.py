@@ -64,7 +64,7 @@ def compare(config: MeaningConfig, run: Run, facts: ModelFacts, tokenizer: Token
 
 def offset_steps(
     config: MeaningConfig, words: int, tokenizer: Tokenizer, questions: Analogies, job: CorpusPass
-) -> Steps:  # fmt: skip
+) -> Steps:
     """Yield the step of the shards, merge them in order, compare the words in every space and return the counts."""
     sentences = job.sentences
     args = OffsetArgs(
