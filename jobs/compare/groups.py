@@ -1,80 +1,54 @@
 """The part `groups` of `compare`: which neurons fire together, per layer and overall, and what distinguishes them."""
 
-from dataclasses import dataclass
-from typing import Any
-
-from jobs.compare.compared_run import PartArgs, neurons_of, part_args, part_plan, redraw, run_part, title_of
 from jobs.compare.job import CompareConfig
+from jobs.compare.parts import begin_part, redraw, title_of
 from jobs.engine.item import Item
-from jobs.stage.dry_run import DryRun, Plan
 from jobs.stage.outputs import TablePart, table_part
 from jobs.stage.run import Run
-from jobs.stage.runner import Stage, Step
+from jobs.stage.runner import Made, Stage, Step, Steps
+from jobs.stage.scored import Scored, StageArgs
 from ops.compare.group_figures import draw_groups
 from ops.compare.neuron_groups import OF_A_LAYER, OF_ALL, NeuronGroups
 from ops.storage.store import Store
 from ops.storage.tables import read_table
-
-# Measured on one core: the seconds per point and per number of groups; the approximate bytes written.
-POINT_S, NEURON_BYTES, FIGURES_BYTES = 0.002, 100, 1_500_000
+from ops.topk.neurons import read_neurons
 
 
-@dataclass(frozen=True)
-class GroupArgs(PartArgs):
-    """The arguments of a worker."""
-
-    groups: int
-    numbers: tuple[int, ...]
-    sentences: int
-
-
-def groups_part(config: CompareConfig, record: Run) -> None:
+def groups(config: CompareConfig, run: Run) -> None:
     """Write the tables of groups and their figures, or the missing part of them."""
-    depends_on = {name: getattr(config, name) for name in ("group_count", "group_sentences")}
-    depends_on["group_range"] = list(numbers_of(config))
-    stage = run_part("groups", config, record, depends_on, group_args, find, plan)
+    depends_on = {
+        "group_count": config.group_count, "group_sentences": config.group_sentences,
+        "group_range": list(numbers_of(config)),
+    }  # fmt: skip
+    stage = begin_part("groups", config, run, depends_on)
     if stage is None:
-        redraw("groups", "figure_layer", config, record, lambda: draw(config, record, record.store))
+        redraw("groups", "figure_layer", config, run, lambda: draw(config, run, run.store))
+        return
+    scored = Scored.of(run)
+    neurons = len(scored.neurons)
+    stage.complete(group_steps(config, stage, scored), {"compare/groups": neurons, "compare/joint_groups": neurons})
 
 
-def find(config: CompareConfig, stage: Stage, args: GroupArgs) -> dict[str, Any]:
-    """Group the neurons, draw the figures, and return the counts."""
-    stage.do(groups_step(args))
-    rows = read_table(stage.store, "compare/joint_groups", columns=["unit"]).num_rows
-    return {"rows": rows, "figures": draw(config, stage.record, stage.store)}
-
-
-def plan(config: CompareConfig, stage: Stage, args: GroupArgs, record: DryRun) -> Plan:
-    """Return what the part would do."""
-    step, neurons = groups_step(args), len(args.neurons)
-    seconds = (3 * neurons / len(step.items) + args.sentences) * len(args.numbers) * POINT_S
-    return part_plan(stage, record, [(step, seconds)], neurons * NEURON_BYTES + FIGURES_BYTES)
+def group_steps(config: CompareConfig, stage: Stage, scored: Scored) -> Steps:
+    """Group the neurons of each layer and, as the last item, of all layers; draw the figures and return the counts."""
+    numbers, layers = numbers_of(config), range(1, len(scored.neurons.widths) + 1)
+    args = StageArgs(store=stage.store, neurons=scored.neurons, seed=config.seed)
+    points = 3 * len(scored.neurons) + len(layers) * config.group_sentences
+    yield [
+        Step(
+            name="compare: groups", items=[{"layer": layer} for layer in (*layers, 0)], outputs=group_outputs,
+            worker=LayerGrouper,
+            args={"args": args, "groups": config.group_count, "numbers": numbers, "sentences": config.group_sentences},
+            unit="layers", amount=points * len(numbers),
+        )
+    ]  # fmt: skip
+    rows = stage.store.dataset("compare/joint_groups").count_rows()
+    return {"rows": rows, "figures": draw(config, stage.run, stage.store)}
 
 
 def numbers_of(config: CompareConfig) -> tuple[int, ...]:
     """Return the numbers of groups whose quality is measured, ascending."""
     return tuple(sorted(set(config.group_range)))
-
-
-def group_args(config: CompareConfig, stage: Stage) -> GroupArgs:
-    """Return the arguments of the workers."""
-    return GroupArgs(
-        **vars(part_args(config, stage)), groups=config.group_count, numbers=numbers_of(config),
-        sentences=config.group_sentences,
-    )  # fmt: skip
-
-
-def draw(config: CompareConfig, record: Run, store: Store) -> list[str]:
-    """Draw the figures from the tables in a store, and return their names."""
-    layers = len(neurons_of(record).widths)
-    tables = {name: read_table(store, name) for name in {*OF_A_LAYER, *OF_ALL}}
-    return draw_groups(store, tables, min(config.figure_layer, layers), title_of(record))
-
-
-def groups_step(args: GroupArgs) -> Step:
-    """Return the step that groups the neurons of each layer and, as its last item, the neurons of all layers."""
-    items = [{"layer": layer} for layer in range(1, len(args.neurons.widths) + 1)]
-    return Step("compare: groups", [*items, {"layer": 0}], group_outputs, GroupWorker, {"args": args}, "layers")
 
 
 def group_outputs(item: Item) -> list[TablePart]:
@@ -86,16 +60,20 @@ def group_outputs(item: Item) -> list[TablePart]:
     ]
 
 
-class GroupWorker:
+class LayerGrouper:
     """Groups the neurons and the sentences of layers."""
 
-    def __init__(self, args: GroupArgs) -> None:
-        self.args = args
-        self.groups = NeuronGroups(args.store, args.neurons, args.groups, args.numbers, args.sentences, args.seed)
+    def __init__(self, args: StageArgs, groups: int, numbers: tuple[int, ...], sentences: int) -> None:
+        self.groups = NeuronGroups(args.store, args.neurons, groups, numbers, sentences, args.seed)
 
-    def __call__(self, item: Item, prepared: Any) -> Item:
+    def __call__(self, item: Item) -> Made:
         """Group the neurons of one layer, or (layer 0) of all layers."""
         tables = self.groups.tables(item["layer"])
-        for output in group_outputs(item):
-            output.write(self.args.store, [tables[output.table]], self.args.fingerprint)
-        return {"layer": item["layer"]}
+        return {output: tables[output.table] for output in group_outputs(item)}
+
+
+def draw(config: CompareConfig, run: Run, store: Store) -> list[str]:
+    """Draw the figures from the tables in a store, and return their names."""
+    layers = len(read_neurons(run.store).widths)
+    tables = {name: read_table(store, name) for name in {*OF_A_LAYER, *OF_ALL}}
+    return draw_groups(store, tables, min(config.figure_layer, layers), title_of(run))

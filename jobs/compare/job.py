@@ -20,22 +20,14 @@ takes 11 ms of one core for each sentence and neuron, random neurons included. F
 see docs/compare.md.
 """
 
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
-from jobs.stage.again import command
-from jobs.stage.command_line import Job, in_run
+from jobs.stage.command_line import Job
 from jobs.stage.options import ArithmeticConfig, PlacementConfig, UnitsConfig, listed
-from jobs.stage.stages import STAGES
-from ops.errors import InputError
-from ops.model.names import RANDOM
-
-if TYPE_CHECKING:
-    from jobs.stage.run import Run
 
 Count = Annotated[int, Field(ge=1)]
-OF_FEATURES = ("neighbours", "matches", "runs")  # parts that also work with features of sparse dictionaries
 Part = Literal["dimensions", "neighbours", "groups", "diversity", "matches", "runs", "shift", "ablation"]
 
 
@@ -99,138 +91,4 @@ class CompareConfig(PlacementConfig, ArithmeticConfig, UnitsConfig):
     figure_units: str = Field("301:350", description="Show these units, FIRST:LAST, in the heat map of dimensions")
 
 
-def do(config: CompareConfig, record: "Run") -> None:
-    """Do the requested parts, or the missing work of them."""
-    from jobs.compare.ablation import ablation_part
-    from jobs.compare.dimensions import dimensions_part
-    from jobs.compare.diversity import diversity_part
-    from jobs.compare.groups import groups_part
-    from jobs.compare.matches import check_matches, matches_part
-    from jobs.compare.neighbours import neighbours_part
-    from jobs.compare.runs import check_runs, runs_part
-    from jobs.compare.shift import check_shift, shift_part
-    from jobs.stage.dictionaries import is_of_dictionaries
-
-    parts = chosen_parts(config, is_of_dictionaries(record.require("topk")))
-    check(config, record, parts)
-    other = check_matches(config, record) if "matches" in parts else None
-    control = check_runs(config, record) if "runs" in parts else None
-    compared = check_shift(config, record) if "shift" in parts else None
-    if "dimensions" in parts:
-        dimensions_part(config, record)
-    if "neighbours" in parts:
-        neighbours_part(config, record)
-    if "groups" in parts:
-        groups_part(config, record)
-    if "diversity" in parts:
-        diversity_part(config, record)
-    if other is not None:
-        matches_part(config, record, other)
-    if control is not None:
-        runs_part(config, record, control)
-    if compared is not None:
-        shift_part(config, record, compared)
-    if "ablation" in parts:
-        ablation_part(config, record)
-
-
-def chosen_parts(config: CompareConfig, dictionaries: bool = False) -> tuple[str, ...]:
-    """Return the parts to do.
-
-    Args:
-        config: the options.
-        dictionaries: whether the run's units are features of sparse dictionaries, for which some parts are undefined.
-
-    Raises:
-        InputError: text sets are given without another model, an option that a named part requires is missing, a part
-            is not available for features, or a seed is given without a model of random weights.
-    """
-    if config.model_seed is not None and not config.against.startswith(RANDOM):
-        raise InputError(
-            f"--model-seed {config.model_seed}: is the seed of random weights; give --against random:NAME with it, "
-            "or leave it out"
-        )
-    if dictionaries:
-        asked = [*config.part, *(["shift"] if config.against else []), *(["ablation"] if config.ablate else [])]
-        others = [part for part in asked if part not in OF_FEATURES]
-        if others:
-            raise InputError(
-                f"--part {others[0]}: compares neurons, but the units of this run are features of dictionaries; "
-                "choose --part neighbours, --with or --against-run"
-            )
-    if config.text_set and not config.against:
-        raise InputError("--text-set: is read by two models; give the other one with --against MODEL_OR_RUN")
-    if "shift" in config.part and not config.against:
-        raise InputError("--part shift: requires another model; give it with --against MODEL_OR_RUN")
-    if "ablation" in config.part and not config.ablate:
-        raise InputError("--part ablation: requires a number of neurons; give it with --ablate N")
-    if "matches" in config.part and not config.with_:
-        raise InputError("--part matches: requires another run; give it with --with RUN")
-    if "runs" in config.part and not config.against_run:
-        raise InputError("--part runs: requires a control; give its run with --against-run RUN")
-    if config.part:
-        return config.part
-    always = ("neighbours",) if dictionaries else ("dimensions", "neighbours", "groups", "diversity")
-    more = {"matches": config.with_, "runs": config.against_run, "shift": config.against, "ablation": config.ablate}
-    return (*always, *(part for part, asked in more.items() if asked))
-
-
-def check(config: CompareConfig, record: "Run", parts: tuple[str, ...]) -> None:
-    """Refuse invalid input before anything heavy starts.
-
-    Raises:
-        InputError: a stage that a part reads is missing, an option or the run's site is unsuitable, or the activation
-            sample has fewer than three sentences.
-    """
-    from jobs.stage.placement import check_device
-    from jobs.stage.units import chosen_units
-
-    for part in parts:
-        for stage in STAGES[f"compare/{part}"].reads:
-            record.require(stage)
-        if part != "runs" and "mine" in STAGES[f"compare/{part}"].reads:
-            check_mined(config, record, part)
-    if "neighbours" in parts:
-        chosen_units(config, record, "compared")
-    figure_units(config.figure_units)
-    check_device(config)
-    topk = record.require("topk")
-    sampled, site = topk["counts"]["activation_sample"], topk["identity"]["site"]
-    if sampled < 3 and {"dimensions", "neighbours", "groups"} & set(parts):
-        raise InputError(
-            f"--out {config.out}: its activation sample holds {sampled} sentences, and neurons are compared on it; "
-            "to draw a larger one, run",
-            command(config.out, "topk", topk["config"], redo=True, activation_sample=1_000),
-        )
-    if "ablation" in parts and site != "hidden":
-        raise InputError(f"--ablate: the run has --site {site}; only neurons of --site hidden can be set to their mean")
-
-
-def check_mined(config: CompareConfig, record: "Run", part: str) -> None:
-    """Refuse a part that compares the mining results of all neurons, if only some neurons were mined.
-
-    Raises:
-        InputError: only some neurons were mined.
-    """
-    mined = record.require("mine")["config"]
-    if mined.get("units"):
-        raise InputError(
-            f"--part {part}: compares all neurons, but jobs.mine was run with --units; choose other parts, such as "
-            "--part neighbours, or run",
-            command(config.out, "mine", mined, redo=True, units=()),
-        )
-
-
-def figure_units(text: str) -> tuple[int, int]:
-    """Return the first and the last unit of a text FIRST:LAST, both included.
-
-    Raises:
-        InputError: the text has another form.
-    """
-    first, colon, last = text.partition(":")
-    if not (colon and first.isdecimal() and last.isdecimal() and len(last) < 9 and int(first) <= int(last)):
-        raise InputError(f"--figure-units {text!r}: expected FIRST:LAST, such as 301:350")
-    return int(first), int(last)
-
-
-JOB = Job("compare", CompareConfig, in_run(do), __doc__)
+JOB = Job("compare", CompareConfig, "jobs.compare.steps:compare", __doc__)

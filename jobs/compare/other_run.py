@@ -1,8 +1,9 @@
-"""Opens another run for `compare` without changing it, and checks that it is finished and has the same corpus."""
+"""A run next to another run that an option of `compare` names, which is opened without changing it."""
 
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
 
-from jobs.compare.compared_run import title_of
+from jobs.compare.parts import title_of
 from jobs.stage.dictionaries import is_of_dictionaries
 from jobs.stage.publish import check_tables
 from jobs.stage.run import RunReader
@@ -14,79 +15,94 @@ from ops.storage.fingerprint import differences
 _MAY_DIFFER = ("tokenizer", "shard_size")
 
 
-def open_other(flag: str, named: str, record: RunReader, stages: tuple[str, ...]) -> RunReader:
-    """Return the run that an option names.
+@dataclass(frozen=True)
+class RunPair:
+    """A run, and a finished run with which it is compared.
 
-    Args:
-        flag: the option, such as `--with`.
-        named: the run's directory.
-        record: the run that it is compared with.
-        stages: the stages whose results are read.
-
-    Raises:
-        InputError: there is no run, one of these stages is not finished, files are not as they were written, or the run
-            has another corpus.
+    Attributes:
+        flag: the option that names the other run, such as `--with`.
+        name: the other run's directory, as the user gave it.
+        run, other: the run, and the other run.
     """
-    try:
-        other = RunReader(named, create=False)
-        if "publishing" in other.record:
-            stage = other.record["publishing"]["stage"]
-            raise InputError(f"--out {named}: a job was killed while it put {stage} in place; give its command again")
-        for stage in ("ingest", *stages):
-            other.require(stage)
-        check_tables(other.store, [stage for stage in stages if stage != "ingest"], other.record, footers=False)
-    except InputError as error:
-        # The command that repairs it, if there is one, keeps its --out.
-        raise InputError(error.args[0].replace("--out", flag, 1), *error.args[1:]) from error
-    check_same_corpus(flag, named, record, other)
-    return other
 
+    flag: str
+    name: str
+    run: RunReader
+    other: RunReader
 
-def check_same_corpus(flag: str, named: str, record: RunReader, other: RunReader) -> None:
-    """Refuse a run with another corpus; the sentences are the same if the sources and options of ingest are the same.
+    @classmethod
+    def open(cls, flag: str, name: str, run: RunReader, stages: tuple[str, ...]) -> "RunPair":
+        """Open the other run, of which the tables of these stages are read.
 
-    Raises:
-        InputError: the run has another corpus.
-    """
-    own, others = (run.require("ingest") for run in (record, other))
-    kept = [{k: v for k, v in entry["identity"].items() if k not in _MAY_DIFFER} for entry in (own, others)]
-    if kept[0] != kept[1]:
-        changed = _here_and_there(differences(kept[0], kept[1], own["config"], others["config"]))
-        raise InputError(
-            f"{flag} {named}: has another corpus: {changed}; give a run with the same sources and options of ingest"
+        Raises:
+            InputError: there is no run, one of these stages is not finished, or files are not as they were written.
+        """
+        try:
+            other = RunReader(name, create=False)
+            if "publishing" in other.record:
+                stage = other.record["publishing"]["stage"]
+                raise InputError(
+                    f"--out {name}: a job was killed while it put {stage} in place; give its command again"
+                )
+            for stage in ("ingest", *stages):
+                other.require(stage)
+            check_tables(other.store, stages, other.record, footers=False)
+        except InputError as error:
+            # The command that repairs it, if there is one, keeps its --out.
+            raise InputError(error.args[0].replace("--out", flag, 1), *error.args[1:]) from error
+        return cls(flag, name, run, other)
+
+    @property
+    def runs(self) -> tuple[RunReader, RunReader]:
+        """The run and the other run."""
+        return self.run, self.other
+
+    @property
+    def same_ids(self) -> bool:
+        """Whether both runs number the same sentences in the same way."""
+        here, there = (run.require("ingest")["fingerprint"] for run in self.runs)
+        return bool(here == there)
+
+    @property
+    def title(self) -> str:
+        """The other run's title for figures: its model and, if its units are not neurons, what they are."""
+        topk = self.other.require("topk")
+        if not is_of_dictionaries(topk):
+            return title_of(self.other)
+        formats = {dictionary["format"] for dictionary in topk["counts"].get("dictionaries", [])}
+        units = "rotated directions" if formats == {"rotated"} else "features of dictionaries"
+        return f"{units} of {title_of(self.other)}"
+
+    def refused(self, why: str, *command: str) -> InputError:
+        """Return the error that the other run cannot be compared, perhaps with a command that helps."""
+        return InputError(f"{self.flag} {self.name}: {why}", *command)
+
+    def check_same_corpus(self) -> None:
+        """Refuse a run with another corpus; sentences are the same if the sources and options of ingest are the same.
+
+        Raises:
+            InputError: the other run has another corpus.
+        """
+        configs = [run.require("ingest")["config"] for run in self.runs]
+        if changed := self._changed("ingest", lambda name: name not in _MAY_DIFFER, *configs):
+            raise self.refused(f"has another corpus: {changed}; give a run with the same sources and options of ingest")
+
+    def check_same_options(self, stage: str, matters: Callable[[str], bool]) -> None:
+        """Refuse a run in which a stage was done with other options, of those whose name `matters`.
+
+        Raises:
+            InputError: options differ; the message names each of them.
+        """
+        if changed := self._changed(stage, matters):
+            raise self.refused(f"its {stage} was run with other options: {changed}; give a run with the same options")
+
+    def _changed(self, stage: str, matters: Callable[[str], bool], *configs: dict[str, object]) -> str:
+        """Return a description of the parts of a stage's identity that differ; an empty string if none does."""
+        here, there = (
+            {name: value for name, value in {"method": 1, **run.require(stage)["identity"]}.items() if matters(name)}
+            for run in self.runs
         )
-
-
-def check_same_options(flag: str, named: str, stage: str, own: dict[str, Any], others: dict[str, Any]) -> None:
-    """Refuse a run in which a stage was done with other options.
-
-    Args:
-        flag, named: the option, and the run that it names.
-        stage: the name of the stage.
-        own, others: the parts of the stage's identity in each run that must agree.
-
-    Raises:
-        InputError: options differ; the message names each of them.
-    """
-    if own != others:
-        changed = _here_and_there(differences(own, others))
-        raise InputError(
-            f"{flag} {named}: its {stage} was run with other options: {changed}; give a run with the same options"
-        )
-
-
-def _here_and_there(changed: str) -> str:
-    """Rewrite a description of how a run has changed as a description of how two runs differ."""
-    for was, now in (("(was ", "(here "), (", is ", ", there "), (" has changed)", " differs there)")):
-        changed = changed.replace(was, now)
-    return changed
-
-
-def title_of_other(other: RunReader) -> str:
-    """Return the title of another run for figures: its model and, if its units are not neurons, what they are."""
-    topk = other.require("topk")
-    if not is_of_dictionaries(topk):
-        return title_of(other)
-    formats = sorted({found["format"] for found in topk["counts"].get("dictionaries", [])})
-    units = "rotated directions" if formats == ["rotated"] else "features of dictionaries"
-    return f"{units} of {title_of(other)}"
+        changed = differences(here, there, *configs)
+        for was, now in (("(was ", "(here "), (", is ", ", there "), (" has changed)", " differs there)")):
+            changed = changed.replace(was, now)
+        return changed

@@ -2,29 +2,25 @@
 
 import sys
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
-from jobs.compare.compared_run import part_plan, run_part, title_of
 from jobs.compare.job import CompareConfig
-from jobs.compare.other_run import check_same_options, open_other, title_of_other
+from jobs.compare.other_run import RunPair
+from jobs.compare.parts import begin_part, title_of
 from jobs.engine.item import Item
 from jobs.stage.again import command
-from jobs.stage.dry_run import DryRun, Plan
-from jobs.stage.outputs import Output, partial_file, read_partials, write_partial
+from jobs.stage.outputs import Output, partial_file, read_partials, whole_table
 from jobs.stage.run import Run, RunReader
-from jobs.stage.runner import Stage, Step
+from jobs.stage.runner import Made, Stage, Step, Steps
+from jobs.stage.scored import BOTH, Scored
 from ops import sampling, schema
 from ops.compare.run_score_figures import SHOWN, draw_runs
 from ops.compare.run_scores import MEASURES, TABLE, Values, compared_rows, read_values, with_missing_verdicts
-from ops.errors import InputError
 from ops.storage.store import Store
-from ops.storage.tables import write_part
-from ops.topk.neurons import POLES, read_neurons
+from ops.topk.neurons import POLES
 
-FLAG = "--against-run"
 # The options of each stage that do not change its scores except by chance, or only change how many units have scores.
 _MAY_DIFFER = (
     "seed", "units", "engine", "no_controls", "no_scores", "null_sets", "max_patterns", "device", "threads",
@@ -32,8 +28,6 @@ _MAY_DIFFER = (
 )  # fmt: skip
 _SAME_OF_TOPK = ("k", "pool", "special_tokens")
 _MADE_BY = {"scores": "mine", "explanations": "explain", "audit/neurons": "audit"}
-# Measured on one core: the seconds per resample, neuron and table; the approximate bytes of the table and figures.
-RESAMPLE_S, KEPT_BYTES = 1.2e-6, 300_000
 
 
 @dataclass(frozen=True)
@@ -41,62 +35,64 @@ class Control:
     """The control run, with which a run is compared.
 
     Attributes:
-        run: the control run.
-        named: its directory, as the user gave it.
+        pair: the run and the control run.
         tables: the tables to compare, which both runs have.
         layers, poles: the layers and poles to compare, which both runs have.
     """
 
-    run: RunReader
-    named: str
+    pair: RunPair
     tables: tuple[str, ...]
     layers: tuple[int, ...]
     poles: tuple[str, ...]
 
 
-def check_runs(config: CompareConfig, record: Run) -> Control:
+def check_runs(config: CompareConfig, run: Run) -> Control:
     """Return what is compared; tables that only one run has are skipped, with a message.
 
     Raises:
         InputError: this run cannot be compared with the control.
     """
-    named = config.against_run
-    other = open_other(FLAG, named, record, ("topk", "mine"))
-    own, others = (run.require("topk")["identity"] for run in (record, other))
-    check_same_options(FLAG, named, "topk", *({n: i[n] for n in _SAME_OF_TOPK} for i in (own, others)))
-    sites = {identity["site"] for identity in (own, others)} - {"dictionary"}
-    if len(sites) > 1:
-        raise InputError(
-            f"{FLAG} {named}: has units of --site {others['site']}, this run of {own['site']}; give a run of the same"
+    pair = RunPair.open("--against-run", config.against_run, run, ("topk", "mine"))
+    pair.check_same_corpus()
+    pair.check_same_options("topk", _SAME_OF_TOPK.__contains__)
+    scored, control = (Scored.of(one) for one in pair.runs)
+    if len({scored.site, control.site} - {"dictionary"}) > 1:
+        raise pair.refused(f"has units of --site {control.site}, this run of {scored.site}; give a run of the same")
+    tables = tables_of_both(pair)
+    layers = tuple(layer for layer in scored.neurons.layers if layer in control.neurons.layers)
+    if not layers:
+        raise pair.refused(
+            f"has layers {_listed(control.neurons.layers)}, this run {_listed(scored.neurons.layers)}; "
+            "give a run of the same"
         )
-    tables = tuple(table for table in MEASURES if _fingerprint(record, table) and _fingerprint(other, table))
-    if not tables:
-        lacking = other if _fingerprint(record, "scores") else record
-        again = command(lacking.store.uri, "mine", lacking.options_of("mine"), redo=True, no_scores=False)
-        raise InputError(f"{FLAG} {named}: no scores are in both runs; explain both, or run", again)
-    for table in tables:
-        stage = _MADE_BY[table]
-        if record.complete(stage) and other.complete(stage):
-            check_same_options(FLAG, named, stage, *(_scoring(run.require(stage)) for run in (record, other)))
-    if all(_fingerprint(record, table) == _fingerprint(other, table) for table in tables):
-        raise InputError(
-            f"{FLAG} {named}: holds the same results as this run; give one with random weights "
-            "(--model random:NAME) or with rotated directions (--dictionary rotated:SEED)"
-        )
-    layers = [read_neurons(run.store).layers for run in (record, other)]
-    common = tuple(layer for layer in layers[0] if layer in layers[1])
-    if not common:
-        raise InputError(
-            f"{FLAG} {named}: has layers {_listed(layers[1])}, this run {_listed(layers[0])}; give a run of the same"
-        )
-    both = own["poles"] == others["poles"] == "both"
-    poles = POLES if both else ("top",)
-    missing = [t for t in MEASURES if t in schema.TABLES and t not in tables]
+    missing = [table for table in MEASURES if table in schema.TABLES and table not in tables]
     if missing:
         print(f"compare/runs: skipped, because only one run has it: {', '.join(missing)}", file=sys.stderr)
-    if common != layers[0]:
-        print(f"compare/runs: only the layers that both runs have are compared: {_listed(common)}", file=sys.stderr)
-    return Control(other, named, tables, common, poles)
+    if layers != scored.neurons.layers:
+        print(f"compare/runs: only the layers that both runs have are compared: {_listed(layers)}", file=sys.stderr)
+    return Control(pair, tables, layers, POLES if scored.poles == control.poles == BOTH else ("top",))
+
+
+def tables_of_both(pair: RunPair) -> tuple[str, ...]:
+    """Return the tables of scores that both runs have.
+
+    Raises:
+        InputError: there is none, their scores were measured in different ways, or the runs have the same results.
+    """
+    tables = tuple(table for table in MEASURES if all(_fingerprint(run, table) for run in pair.runs))
+    if not tables:
+        lacking = pair.other if _fingerprint(pair.run, "scores") else pair.run
+        again = command(lacking.store.uri, "mine", lacking.options_of("mine"), redo=True, no_scores=False)
+        raise pair.refused("no scores are in both runs; explain both, or run", again)
+    for stage in map(_MADE_BY.__getitem__, tables):
+        if all(run.complete(stage) for run in pair.runs):
+            pair.check_same_options(stage, lambda name: name not in _MAY_DIFFER and not name.endswith(" stage"))
+    if all(_fingerprint(pair.run, table) == _fingerprint(pair.other, table) for table in tables):
+        raise pair.refused(
+            "holds the same results as this run; give one with random weights "
+            "(--model random:NAME) or with rotated directions (--dictionary rotated:SEED)"
+        )
+    return tables
 
 
 def _listed(layers: tuple[int, ...]) -> str:
@@ -109,69 +105,58 @@ def _fingerprint(run: RunReader, table: str) -> str:
     return str(files[0]["fingerprint"]) if sum(file["rows"] or 0 for file in files) else ""
 
 
-def _scoring(entry: dict[str, Any]) -> dict[str, Any]:
-    """Return the parts of a stage's identity that decide how its scores are measured, including its version."""
-    identity = {"method": 1, **entry["identity"]}
-    return {key: v for key, v in identity.items() if key not in _MAY_DIFFER and not key.endswith(" stage")}
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RunsArgs:
-    """The arguments of the worker."""
+    """The arguments of the worker: the folders of both runs, and the options of the comparison."""
 
     store: Store
     control: Store
-    fingerprint: str
     layers: tuple[int, ...]
     poles: tuple[str, ...]
     resamples: int
     seed: int
 
+    def values(self, table: str) -> tuple[dict[str, Values], dict[str, Values]]:
+        """Return the values of a table in the run and in the control run."""
+        values, control = (read_values(store, table, self.poles, self.layers) for store in (self.store, self.control))
+        return with_missing_verdicts(values, control)
 
-def runs_part(config: CompareConfig, record: Run, control: Control) -> None:
+
+def runs(config: CompareConfig, run: Run, control: Control) -> None:
     """Write compare/runs and its figures, or the missing part of them."""
+    other = control.pair.other
     depends_on: dict[str, Any] = {"resamples": config.resamples}
     for table in control.tables:
-        depends_on |= {table: _fingerprint(record, table), f"control {table}": _fingerprint(control.run, table)}
-
-    def args(config: CompareConfig, stage: Stage) -> RunsArgs:
-        stores = stage.store, control.run.store
-        return RunsArgs(*stores, stage.fingerprint, control.layers, control.poles, config.resamples, config.seed)
-
-    about = {"against_run": {"out": control.run.store.uri, "title": title_of_other(control.run)}}
-    run_part("runs", config, record, depends_on, args, partial(measure, control), partial(plan, control), about)
+        depends_on |= {table: _fingerprint(run, table), f"control {table}": _fingerprint(other, table)}
+    about = {"against_run": {"out": other.store.uri, "title": control.pair.title}}
+    stage = begin_part("runs", config, run, depends_on, about)
+    if stage is not None:
+        stage.complete(run_steps(config, stage, control))
 
 
-def measure(control: Control, config: CompareConfig, stage: Stage, args: RunsArgs) -> dict[str, Any]:
+def run_steps(config: CompareConfig, stage: Stage, control: Control) -> Steps:
     """Compare the tables, write the rows and the figures, and return the counts."""
-    step = tables_step(control, args)
-    stage.do(step)
-    found = pa.concat_tables(read_partials(stage.store, [table_file(item) for item in step.items]))
-    found = schema.table(TABLE, found)
-    write_part(stage.store, TABLE, 0, found.schema, [found], stage.fingerprint)
+    args = RunsArgs(
+        store=stage.store, control=control.pair.other.store, layers=control.layers, poles=control.poles,
+        resamples=config.resamples, seed=config.seed,
+    )  # fmt: skip
+    items = [{"number": i, "table": table} for i, table in enumerate(MEASURES) if table in control.tables]
+    neurons = sum(len(Scored.of(run).neurons) for run in control.pair.runs)
+    yield [
+        Step(
+            name="compare: scores", items=items, outputs=lambda item: [table_file(item)], worker=compare_table,
+            args={"args": args}, unit="tables", here=True, amount=len(items) * 2 * neurons * config.resamples,
+        )
+    ]  # fmt: skip
+    rows = schema.table(TABLE, pa.concat_tables(read_partials(stage.store, map(table_file, items))))
+    whole_table(TABLE).commit(stage.store, rows, stage.fingerprint)
     pairs: dict[tuple[str, str], tuple[Values, Values]] = {}
     for table in control.tables:
-        own, others = both_values(args, table)
-        wanted = [name for name in own if (table, name) in SHOWN and name in others]
-        pairs |= {(table, n): (own[n], others[n]) for n in wanted if len(own[n].value) and len(others[n].value)}
-    titles = title_of(stage.record), title_of_other(control.run)
-    figures = draw_runs(stage.store, found, pairs, *titles) if pairs else []
-    return {"rows": found.num_rows, "tables": list(control.tables), "figures": figures}
-
-
-def plan(control: Control, config: CompareConfig, stage: Stage, args: RunsArgs, record: DryRun) -> Plan:
-    """Return what the part would do."""
-    neurons = sum(run.require("topk")["counts"]["neurons"] for run in (record, control.run))
-    step = tables_step(control, args)
-    return part_plan(stage, record, [(step, 2 * neurons * config.resamples * RESAMPLE_S)], KEPT_BYTES)
-
-
-def tables_step(control: Control, args: RunsArgs) -> Step:
-    """Return the step that compares the tables, with one item per table."""
-    items = [{"number": i, "table": table} for i, table in enumerate(MEASURES) if table in control.tables]
-    return Step(
-        "compare: scores", items, lambda item: [table_file(item)], ScoreComparer, {"args": args}, "tables", here=True
-    )
+        values, others = args.values(table)
+        shown = [name for name in values if (table, name) in SHOWN and name in others]
+        pairs |= {(table, n): (values[n], others[n]) for n in shown if len(values[n].value) and len(others[n].value)}
+    figures = draw_runs(stage.store, rows, pairs, title_of(stage.run), control.pair.title) if pairs else []
+    return {"rows": rows.num_rows, "tables": list(control.tables), "figures": figures}
 
 
 def table_file(item: Item) -> Output:
@@ -179,22 +164,8 @@ def table_file(item: Item) -> Output:
     return partial_file(TABLE, "table", item["number"])
 
 
-def both_values(args: RunsArgs, table: str) -> tuple[dict[str, Values], dict[str, Values]]:
-    """Return the values of a table in the run and in the control run."""
-    own, control = (read_values(store, table, args.poles, args.layers) for store in (args.store, args.control))
-    return with_missing_verdicts(own, control)
-
-
-class ScoreComparer:
-    """Compares tables of two runs."""
-
-    def __init__(self, args: RunsArgs) -> None:
-        self.args = args
-
-    def __call__(self, item: Item, prepared: Any) -> Item:
-        """Compare one table of the two runs and commit the rows."""
-        args = self.args
-        seed = (args.seed, sampling.COMPARED_RUNS, item["number"])
-        rows = compared_rows(item["table"], *both_values(args, item["table"]), args.layers, args.resamples, seed)
-        write_partial(args.store, table_file(item), rows, args.fingerprint)
-        return {"table": item["table"]}
+def compare_table(item: Item, args: RunsArgs) -> Made:
+    """Compare one table of the two runs."""
+    seed = (args.seed, sampling.COMPARED_RUNS, item["number"])
+    rows = compared_rows(item["table"], *args.values(item["table"]), args.layers, args.resamples, seed)
+    return {table_file(item): rows}

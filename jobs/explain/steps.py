@@ -27,7 +27,6 @@ from ops.explain.explained_neurons import (
     ExplainedNeurons,
     all_controls,
     known_rows,
-    read_sets,
     with_families,
 )
 from ops.explain.families import Pairs, vector_pairs
@@ -40,6 +39,7 @@ from ops.model.facts import ModelFacts
 from ops.patterns.occurrences import Occurrences
 from ops.sentences.hubs import most_wins
 from ops.sentences.local_copy import open_sentences
+from ops.sentences.winner_sets import winner_rows
 from ops.storage.arrays import read_arrays, write_arrays
 from ops.storage.store import Store
 from ops.storage.tables import part_name
@@ -248,7 +248,7 @@ def make_pools(item: Item, args: ExplainArgs, listed: list[Item]) -> Made:
     mining = args.mining()
     sets = set_number(len(args.neurons), 0)
     most = most_wins(args.k, args.scored, len(args.neurons) * args.poles)
-    winners = read_sets(args.store, args.neurons, mining.sentences)
+    winners = winner_rows(args.store, args.neurons, mining.sentences)
     hubs = Hubs.find(np.asarray(mining.sentences.wins), winners, sets, most)
     counts = read_partials(args.store, [listed_file(part) for part in listed])
     return {HUBS: hubs_table(hubs), POOL: make_pool(counts, mining, args.facts, args.seed)}

@@ -6,12 +6,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from jobs.stage.estimate import PassEstimate, spread_seconds
 
 from jobs.engine.item import Item
 from jobs.meaning.job import MeaningConfig, say
 from jobs.stage.corpus_pass import CorpusPass, PassArgs, run_pass
 from jobs.stage.dry_run import DryRun, Plan
-from jobs.stage.estimate import PassEstimate, spread_seconds
 from jobs.stage.outputs import partial_file, read_notes, read_partials, shard_file, with_notes, write_partial
 from jobs.stage.run import Run
 from jobs.stage.runner import Step

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from jobs.stage.estimate import by_workers, corpus_sample, of_all, spread_seconds
 
 from jobs.engine.item import Item
 from jobs.meaning.job import MeaningConfig
 from jobs.stage.dry_run import DryRun, Plan
-from jobs.stage.estimate import by_workers, corpus_sample, of_all, spread_seconds
-from jobs.stage.outputs import partial_file, read_partial, read_partials, shard_file, write_partial
 from jobs.stage.options import without_ingest
+from jobs.stage.outputs import partial_file, read_partial, read_partials, shard_file, write_partial
 from jobs.stage.run import Run
 from jobs.stage.runner import Stage, StageSpec, Step, run_stage
 from ops.arrays import Int64s

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from jobs.stage.estimate import PassEstimate
 
 from jobs.engine.item import Item
 from jobs.engine.progress import Progress
 from jobs.meaning.job import MeaningConfig, say
 from jobs.stage.corpus_pass import CorpusPass, PassArgs, run_pass
 from jobs.stage.dry_run import DryRun, Plan
-from jobs.stage.estimate import PassEstimate
 from jobs.stage.outputs import notes_of, read_partial, shard_file, write_partial
 from jobs.stage.run import Run
 from ops import sampling, schema

@@ -8,12 +8,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import torch
+from jobs.stage.estimate import PassEstimate, spread_seconds
 
 from jobs.engine.item import Item
 from jobs.meaning.job import MeaningConfig, say
 from jobs.stage.corpus_pass import CorpusPass, PassArgs, run_pass
 from jobs.stage.dry_run import DryRun, Plan
-from jobs.stage.estimate import PassEstimate, spread_seconds
 from jobs.stage.outputs import partial_file, read_partial, read_partials, shard_file, write_partial
 from jobs.stage.run import Run
 from jobs.stage.runner import Step

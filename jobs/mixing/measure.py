@@ -5,13 +5,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from jobs.stage.estimate import PassEstimate
 
 from jobs.engine.item import Item
 from jobs.engine.under_way import counting
 from jobs.mixing.job import MixingConfig
 from jobs.stage.corpus_pass import CorpusPass, PassArgs, part_rows
 from jobs.stage.dry_run import DryRun, Plan
-from jobs.stage.estimate import PassEstimate
 from jobs.stage.outputs import read_partials, shard_file, with_notes, write_partial
 from jobs.stage.runner import Step
 from jobs.stage.stages import STAGES

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from jobs.stage.estimate import PassEstimate
 
 from jobs.engine.item import Item
 from jobs.engine.under_way import counting
 from jobs.positions.job import PositionsConfig
 from jobs.stage.corpus_pass import CorpusPass, PassArgs, measured_sentences, part_rows
 from jobs.stage.dry_run import DryRun, Plan
-from jobs.stage.estimate import PassEstimate
 from jobs.stage.outputs import (
     notes_of,
     partial_file,
@@ -67,7 +67,7 @@ class PositionsArgs(PassArgs):
     def reader(self) -> VariantReader:
         """Return a reader that runs the model under every variant, on its device."""
         set_numerics(self.device, self.threads, self.dtype)
-        return VariantReader(self.facts, self.device, self.dtype, self.shift, self.seed)
+        return VariantReader.load(self.facts, self.device, self.dtype, self.shift, self.seed)
 
     def scorer(self, tokenizer: Tokenizer, limit: int, means: Means, panel: Panel) -> PositionsScorer:
         """Return the scorer of texts of at most `limit` tokens, given each variant's mean states and the panel."""

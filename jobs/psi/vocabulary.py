@@ -6,15 +6,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import torch
+from jobs.stage.estimate import by_workers, of_all, spread_seconds
 from torch import nn
 
 from jobs.engine.item import Item
 from jobs.psi.job import PsiConfig
 from jobs.stage.corpus_pass import describe
 from jobs.stage.dry_run import DryRun, Plan
-from jobs.stage.estimate import by_workers, of_all, spread_seconds
-from jobs.stage.outputs import Output, TablePart, partial_file, read_partials, table_part, write_partial
 from jobs.stage.options import without_ingest
+from jobs.stage.outputs import Output, TablePart, partial_file, read_partials, table_part, write_partial
 from jobs.stage.runner import Stage, StageSpec, Step
 from ops import sampling
 from ops.errors import counted
@@ -24,8 +24,9 @@ from ops.model.tokenizer import Tokenizer
 from ops.psi.figures import draw_static
 from ops.psi.psi import random_direction, static_psi
 from ops.psi.tables import cluster_rows, token_rows, vocabulary_tables
-from ops.psi.vocabulary_clusters import default_clusters, k_means
+from ops.psi.vocabulary_clusters import default_clusters
 from ops.schema import schema
+from ops.statistics.k_means import k_means
 from ops.storage.store import Store
 from ops.storage.tables import read_parts, write_part
 

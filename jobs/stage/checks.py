@@ -3,9 +3,10 @@
 from typing import Any
 
 from jobs.engine.connect import on_cluster
+from jobs.stage.again import command
 from jobs.stage.options import INGEST_ONLY, PRESETS, CorpusConfig, CorpusModelConfig, CorpusPassConfig
 from jobs.stage.placement import check_device, on_gpus
-from jobs.stage.run import Run
+from jobs.stage.run import Run, RunReader
 from ops.errors import InputError, counted
 from ops.model.load import ModelFacts, read_facts
 from ops.model.names import RANDOM
@@ -101,7 +102,7 @@ def recorded_model(topk: dict[str, Any], name: str = "") -> ModelFacts:
     return read_facts(named, options.get("model_seed") if named.startswith(RANDOM) else None)
 
 
-def model_of_topk(run: Run, name: str = "") -> ModelFacts:
+def model_of_topk(run: RunReader, name: str = "") -> ModelFacts:
     """Return the facts of the model of a run, which must be the model that scored it.
 
     Args:
@@ -115,7 +116,12 @@ def model_of_topk(run: Run, name: str = "") -> ModelFacts:
     facts = recorded_model(topk, name)
     if facts.fingerprint != topk["identity"]["model"]:
         scored_by = topk["config"]["model"]
-        raise InputError(f"--model {name or scored_by}: is not the model of topk/ ({scored_by}); name that one")
+        if name:
+            raise InputError(f"--model {name}: is not the model of topk/ ({scored_by}); name that one")
+        raise InputError(
+            f"--out {run.store.uri}: was made with a model that has changed since ({scored_by}); restore it, or run",
+            command(run.store.uri, "topk", topk["config"], redo=True),
+        )
     return facts
 
 

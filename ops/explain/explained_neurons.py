@@ -28,10 +28,10 @@ from ops.mine.pattern_kinds import SequenceKind
 from ops.patterns.occurrences import Occurrences
 from ops.patterns.sequences import Sequences
 from ops.sentences.store import SentenceStore
+from ops.sentences.winner_sets import read_winner_sets
 from ops.storage.store import Store
 from ops.topk.activation_sample import is_sparse
-from ops.topk.neurons import POLES, Neurons, neuron_and_pole, set_number
-from ops.topk.winner_groups import winner_groups
+from ops.topk.neurons import Neurons, neuron_and_pole, set_number
 
 HUB = "wins nearly everywhere"
 
@@ -41,14 +41,6 @@ def known_rows(sentences: SentenceStore, sampled: Int64s) -> Int64s:
     known = np.array(sentences.baseline)
     known[sentences.rows(sampled)] = True
     return np.flatnonzero(known)
-
-
-def read_sets(
-    store: Store, neurons: Neurons, sentences: SentenceStore, numbers: Int64s | None = None
-) -> Iterator[tuple[Int64s, Int64s]]:
-    """Yield the winners of some neurons, by default of all, sorted by rank: set numbers and rows, by row group."""
-    for number, rows in winner_groups(store, neurons, numbers):
-        yield number, sentences.rows(rows["sent_id"].to_numpy())
 
 
 class ExplainedNeurons:
@@ -132,13 +124,8 @@ class ExplainedNeurons:
 
     def _found(self, numbers: Int64s) -> Iterator[Found]:
         """Yield the sets of winners of some neurons, with the literals that belong to each set alone."""
-        none = np.zeros(0, np.int64)
-        blocks = [(none, none), *read_sets(self.store, self.mining.neurons, self.mining.sentences, numbers)]
-        number, row = map(np.concatenate, zip(*blocks, strict=True))
-        for one in np.unique(number).tolist():
-            winners = row[number == one]
-            own, names = self._own(one, winners)
-            yield Found(one, winners, own, names)
+        for number, winners in read_winner_sets(self.store, self.mining.neurons, self.mining.sentences, numbers).each():
+            yield Found(number, winners, *self._own(number, winners))
 
     def _own(self, number: int, winners: Int64s) -> tuple[Own, list[tuple[str, str, list[str]]]]:
         """Return the literals that belong to one set alone: hubs, and words that are not in the pool."""
@@ -196,8 +183,7 @@ def _found_at(places: Int64s) -> Occurrences:
 
 def with_families(rows: pa.Table, neurons: Neurons, pairs: Pairs) -> tuple[pa.Table, pa.Table]:
     """Return the rows of `explanations` with their families, and the rows of `families`."""
-    number = neurons.number(rows["layer"].to_numpy(), rows["unit"].to_numpy())
-    pole = pc.index_in(rows["pole"], pa.array(POLES)).to_numpy().astype(np.int64)
+    number, pole = neuron_and_pole(neurons.set_numbers(rows))
     f1 = rows["f1"].to_numpy(zero_copy_only=False).astype(np.float64)
     found = families(number, pole, f1, pairs)
     columns = {name: rows[name] for name in rows.column_names} | {"family": pa.array(found.family)}

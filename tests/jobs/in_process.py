@@ -8,6 +8,7 @@ from jobs.engine.connect import one_thread_a_worker
 from jobs.engine.item import Item, Worker
 from jobs.engine.under_way import item_here
 from jobs.stage.runner import Step
+from ops.storage.lock import LOCK
 from ops.storage.store import Store
 
 
@@ -51,9 +52,9 @@ class InProcess:
                 yield pool[place % len(pool)](item, prepare(item) if prepare else None)
 
 
-def do_in_reverse(step: Step, out: str, fingerprint: str = "f") -> None:
+def do_in_reverse(step: Step, out: str | Store, fingerprint: str = "f") -> None:
     """Do each item once, and check when it counts as done: only then, only for this fingerprint, files in order."""
-    store, commit_several = Store(out), Store.commit_several
+    store, commit_several = out if isinstance(out, Store) else Store(out), Store.commit_several
     make, args = step.committing(store, fingerprint)
     worker = make(**args)
     for item in reversed(step.items):
@@ -62,7 +63,7 @@ def do_in_reverse(step: Step, out: str, fingerprint: str = "f") -> None:
         def watched(self: Store, names: dict[str, str], write: object, seen: list[str] = committed) -> None:
             commit_several(self, names, write)  # type: ignore[arg-type]
             if self.root == store.root:
-                seen.extend(names.values())
+                seen.extend(name for name in names.values() if name != LOCK)
 
         assert not step.is_done(item, store, fingerprint)
         with patch.object(Store, "commit_several", watched):

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from jobs.annotate.job import AnnotateConfig
-from jobs.compare.job import CompareConfig, check
+from jobs.compare.job import CompareConfig
+from jobs.compare.steps import check
 from jobs.finetune.job import FinetuneConfig
 from jobs.ingest import job as ingest
 from jobs.ingest.job import IngestConfig

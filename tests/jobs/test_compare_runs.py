@@ -11,13 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from jobs.compare import job as compare
-from jobs.compare.runs import RunsArgs, check_runs, tables_step
 from jobs.stage.run import Run
 from ops.errors import InputError
 from ops.schema import TABLES
-from ops.storage.store import Store
 from tests.jobs.finished_runs.compare import compare_config
-from tests.jobs.in_process import do_in_reverse
 
 Change = Callable[[dict[str, Any]], None]
 
@@ -81,14 +78,6 @@ def test_it_is_done_once_and_notices_another_control(
     before = pq.read_table(out / "compare/runs")
     compare.JOB.run(config(out, other, redo=True))
     assert pq.read_table(out / "compare/runs").equals(before), "the same values give the same rows"
-
-
-def test_the_step_keeps_its_promises(small_run: tuple[Path, Path], control_run: Path, tmp_path: Path) -> None:
-    out = tmp_path / "run"
-    shutil.copytree(small_run[0], out)
-    control = check_runs(config(out, control_run), Run(str(out)))
-    args = RunsArgs(Store(str(out)), control.run.store, "f", control.layers, control.poles, 20, 0)
-    do_in_reverse(tables_step(control, args), str(out))
 
 
 def test_a_run_on_another_file_system_is_read(small_run: tuple[Path, Path], control_run: Path, tmp_path: Path) -> None:

@@ -1,62 +1,48 @@
 """Each step of the job `compare`, item by item: done only where its files are, which come in the order stated."""
 
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from jobs.compare.ablation import AblationArgs, ablation_step
-from jobs.compare.compared_run import PartArgs
-from jobs.compare.dimensions import bases_step
-from jobs.compare.diversity import DiversityArgs, check_clusters, curves_step, draw_step, drawn_sentences, embed_step
-from jobs.compare.groups import GroupArgs, groups_step
-from jobs.compare.matches import MatchArgs, layers_step, tables_step
-from jobs.compare.neighbours import NeighbourArgs, nearest_step, neighbours_step
-from jobs.compare.shift import ShiftArgs, blocks_of, distances_step, read_step, runs_step
-from jobs.stage.corpus_pass import kept_tokens
-from jobs.stage.placement import Placement
-from jobs.stage.run import Run
+from jobs.compare import job as compare
+from jobs.compare.diversity import check_clusters
+from jobs.engine.item import Item
+from jobs.stage.runner import Stage, Step
 from ops.errors import InputError
-from ops.model.activations import ScoreOptions
-from ops.model.load import read_facts
-from ops.shards import Shards
-from ops.sources.spec import parse_source
-from ops.storage.store import Store
-from ops.topk.neurons import Neurons
+from tests.jobs.finished_runs.compare import compare_config
 from tests.jobs.in_process import do_in_reverse
+
+STEPS = [
+    "bases", "neighbours", "nearest", "groups", "draw", "embed", "clusters", "matches", "shared winners", "scores",
+    "text sets", "shift", "two runs", "ablation",
+]  # fmt: skip
 
 
 def test_every_step_keeps_its_promises(
-    small_run: tuple[Path, Path], source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    small_run: tuple[Path, Path], control_run: Path, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    out = tmp_path / "run"
-    shutil.copytree(small_run[0], out)
-    store, facts, place = Store(str(out)), read_facts(str(small_run[1])), Placement("cpu", 256, 1, 1, {})
-    own = (store, "f", Neurons((12, 12)), 0)
-    model = (*own, facts, ScoreOptions("hidden", "cls"), place)
-    do_in_reverse(bases_step(PartArgs(*own), 2), str(out))
-    near = NeighbourArgs(*own, nearest=2, sentences=360)
-    do_in_reverse(neighbours_step(near), str(out))
-    do_in_reverse(nearest_step(near), str(out))
-    matches = MatchArgs(*own, store, Neurons((12, 12)), same_ids=True, rotated=True, memory=0)
-    do_in_reverse(layers_step(matches), str(out))
-    do_in_reverse(tables_step(matches), str(out))
-    do_in_reverse(groups_step(GroupArgs(*own, groups=4, numbers=(2, 3), sentences=40)), str(out))
-    kept = kept_tokens(Run(str(out)))
-    diverse = DiversityArgs(*model, shards=Shards(360, 100), clusters=(1, 3), sample=100, kept=kept)
-    do_in_reverse(draw_step(diverse), str(out))
-    check_clusters(diverse)
+    done = []
+
+    def do(stage: Stage, step: Step) -> list[Item]:
+        do_in_reverse(step, stage.store, stage.fingerprint)
+        done.append(step.name.removeprefix("compare: "))
+        return []
+
+    monkeypatch.setattr(Stage, "do", do)
+    out = shutil.copytree(small_run[0], tmp_path / "run")
+    others = dict.fromkeys(("with_", "against_run", "against"), str(control_run))
+    ablate = {"ablate": 1, "ablate_most": 5, "ablate_random": 2, "ablate_sentences": 6}
+    compare.JOB.run(compare_config(out, **others, text_set=(f"docs={source}",), text_limit=50, **ablate))
+    assert done == STEPS
+
+
+def test_numbers_of_clusters_above_the_number_of_winners_are_skipped_or_refused(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    check_clusters((1, 70), [70, 90])
     assert capsys.readouterr().err == ""
-    check_clusters(replace(diverse, clusters=(1, 500)))
-    assert "500 clusters are skipped for layers with fewer sentences" in capsys.readouterr().err
-    with pytest.raises(InputError, match=r"--diversity-clusters 500: no layer has more than \d+ sentences"):
-        check_clusters(replace(diverse, clusters=(500, 900)))
-    do_in_reverse(embed_step(diverse, drawn_sentences(diverse)), str(out))
-    do_in_reverse(curves_step(diverse), str(out))
-    shift = ShiftArgs(*model, against=facts, text_column="text", splits=False, most=50)
-    do_in_reverse(read_step(shift, ["docs"], [parse_source(str(source))]), str(out))
-    do_in_reverse(distances_step(shift, blocks_of([50])), str(out))
-    do_in_reverse(runs_step(shift, store), str(out))
-    ablation = AblationArgs(*own, facts, ScoreOptions(), place, sentences=6)
-    do_in_reverse(ablation_step(ablation, [0, 3, 5, 7, 9]), str(out))
+    check_clusters((1, 71), [70, 90])
+    assert "71 clusters are skipped for layers with fewer sentences" in capsys.readouterr().err
+    with pytest.raises(InputError, match=r"--diversity-clusters 91: no layer has more than 90 sentences"):
+        check_clusters((91, 900), [70, 90])

@@ -11,10 +11,10 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from jobs.compare.compared_run import model_of, title_of
+from jobs.compare.parts import title_of
 from jobs.finetune import job as finetune
+from jobs.stage.checks import model_of_topk
 from jobs.stage.run import Run
-from jobs.tokens.job import find_model
 from jobs.topk import job as topk
 from jobs.topk.job import TopkConfig
 from ops.errors import InputError
@@ -75,14 +75,13 @@ def test_another_seed_is_refused_by_its_number(scored: Path, model: Path, source
 def test_what_reads_the_run_finds_the_model_that_was_drawn(scored: Path, model: Path, tmp_path: Path) -> None:
     record = Run(str(scored), create=False)
     title = f"{model.name}, random weights (seed {SEED})"
-    entry = record.require("topk")
     pages = Site.model(SimpleNamespace(run=record.record))  # type: ignore[arg-type]
-    assert title_of(record) == model_of(record).title == pages["title"] == title
-    assert find_model("", entry) == find_model(f"random:{model}", entry) == model_of(record)
+    assert title_of(record) == model_of_topk(record).title == pages["title"] == title
+    assert model_of_topk(record, f"random:{model}") == model_of_topk(record)
     moved = shutil.copytree(model, tmp_path / "moved")
-    assert find_model(f"random:{moved}", entry).seed == SEED
+    assert model_of_topk(record, f"random:{moved}").seed == SEED
     with pytest.raises(InputError, match="is not the model of topk/"):
-        find_model(str(model), entry)
+        model_of_topk(record, str(model))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from jobs.mine import job as mine
+from jobs.mine import steps as mine
+from jobs.mine.job import MineConfig
 from jobs.stage import run
 from jobs.stage.dry_run import open_run
 from jobs.stage.options import StageConfig
@@ -312,12 +313,12 @@ def test_mine_names_the_stage_to_repeat_where_an_earlier_version_annotated(
     with monkeypatch.context() as earlier:
         earlier.setitem(STAGES, "annotate", replace(STAGES["annotate"], method=1))
         begun(tmp_path, "ingest", "topk", "annotate")
-    config = mine.MineConfig.model_validate({"out": str(tmp_path)})
+    config = MineConfig.model_validate({"out": str(tmp_path)})
     what = "annotate was run by another version of this program, and its tables lack data that is required here"
     with open_run(config) as run:
         assert run.require("annotate")["complete"], "it can still be read"
         with pytest.raises(InputError, match=f"{what}; to rebuild sentences/, run python -m jobs.annotate .* --redo"):
-            mine.do(config, run)
+            mine.mine(config, run)
         assert run.stage("mine") is None
 
 

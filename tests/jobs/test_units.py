@@ -7,9 +7,9 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from jobs.compare import job as compare
+from jobs.compare import steps as compare
 from jobs.compare.job import CompareConfig
-from jobs.mine import job as mine
+from jobs.mine import steps as mine
 from jobs.mine.job import MineConfig
 from jobs.stage.options import MOST_UNITS
 from jobs.stage.run import Run
@@ -59,7 +59,7 @@ def test_mine_and_neighbours_refuse_before_they_begin(tmp_path: Path, units: tup
     run = write_run(tmp_path, (MOST_UNITS // 2 + 1,) * 2)
     before = (tmp_path / "run.json").read_bytes()
     with pytest.raises(InputError, match=said):
-        mine.do(MineConfig.model_validate({"out": str(tmp_path), "units": units}), run)
+        mine.mine(MineConfig.model_validate({"out": str(tmp_path), "units": units}), run)
     config = CompareConfig.model_validate({"out": str(tmp_path), "units": units})
     with pytest.raises(InputError, match=said):
         compare.check(config, run, ("neighbours",))

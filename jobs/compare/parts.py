@@ -1,0 +1,72 @@
+"""Code that the parts of `compare` share: beginning a part, the title of a run, and drawing figures again."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from jobs.compare.job import CompareConfig
+from jobs.stage.costs import PASSES
+from jobs.stage.placement import Placement
+from jobs.stage.plan import pass_seconds
+from jobs.stage.run import Run, RunReader
+from jobs.stage.runner import Stage, Step, begin_stage
+from jobs.stage.scored import StageArgs
+from ops.model.activations import ScoreOptions
+from ops.model.load import ModelFacts
+from ops.model.names import model_title
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelArgs(StageArgs):
+    """The arguments of workers that run a model on sentences.
+
+    Attributes:
+        facts: the model.
+        scoring: how its activations are taken.
+        placement: where it runs.
+    """
+
+    facts: ModelFacts
+    scoring: ScoreOptions
+    placement: Placement
+
+    def model_step(self, part: str, sentences: int, **attributes: Any) -> Step:
+        """Return a step of a part whose workers run the model; `sentences` is how often they read one in all."""
+        place, cost = self.placement, PASSES[part]
+        return Step(
+            args={"args": self}, holds=place.holds, workers=place.workers, actors=True,
+            estimate=lambda run: pass_seconds(run, self.facts, place, self.scoring.dtype, sentences, cost),
+            **attributes,
+        )  # fmt: skip
+
+
+def begin_part(
+    part: str, config: CompareConfig, run: Run, depends_on: dict[str, Any], about: dict[str, Any] | None = None
+) -> Stage | None:
+    """Start or resume a part, whose results also depend on the seed; return None if it was already done.
+
+    Args:
+        part: the name of the part, without `compare/`.
+        config, run: the options and the run.
+        depends_on, about: see `begin_stage`.
+    """
+    depends_on = {**depends_on, "seed": config.seed}
+    return begin_stage(f"compare/{part}", config, run, depends_on, counted=("rows", "rows"), about=about)
+
+
+def redraw(part: str, option: str, config: CompareConfig, run: Run, draw: Callable[[], list[str]]) -> None:
+    """Draw the figures of a finished part again if an option that only they depend on has changed."""
+    entry, value = run.require(f"compare/{part}"), getattr(config, option)
+    if config.dry_run or entry["config"][option] == value:
+        return
+    names = draw()
+    entry["config"][option] = value
+    run.add_files(f"compare/{part}", f"compare/figures/{part}", names)
+    print(f"compare/{part}: redrawn with {option} {value}", file=sys.stderr)
+
+
+def title_of(run: RunReader) -> str:
+    """Return the title of the run's model for figures."""
+    model = run.record["model"]
+    return model_title(model["name"], model["fingerprint"], model.get("seed"))
