@@ -29,7 +29,7 @@ import numpy as np
 import pyarrow as pa
 import torch
 
-from bench.mine import mine_steps, mining_options
+from bench.mine import mine_steps, mining_options, write_neurons
 from bench.running import load
 from bench.steps import PRINT, commit, committing, seconds
 from jobs.annotate.steps import PLACES, VOCABULARY, codes_file, list_names, shard_files
@@ -212,6 +212,7 @@ def count(out: str, size: int) -> dict[str, Any]:
     args, rng = mine_args(out, size), np.random.default_rng(1)
     store = args.store
     write_part(store, "activations", 0, LAYOUT, [], PRINT)
+    write_neurons(store, args.neurons)
     unit = np.repeat(np.arange(MINED), K)
     rows = {"layer": np.ones(len(unit)), "unit": unit, "pole": ["top"] * len(unit), "rank": np.arange(len(unit))}
     rows |= {"activation": np.zeros(len(unit)), "sent_id": rng.integers(0, size, len(unit))}

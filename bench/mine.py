@@ -158,7 +158,8 @@ def measure(out: str, k: int, seed: int, baseline: int) -> dict[str, Any]:
 
 
 def write_winners(store: Store, k: int, neurons: int, seed: int) -> None:
-    """Write the first neurons' part of `topk/`."""
+    """Write the first neurons' part of `topk/`, and `neurons/`."""
+    write_neurons(store, Neurons(WIDTHS))
     sentences, rng = open_sentences(store, CODES, PRINT), np.random.default_rng([seed, k])
     likeness = Likeness(sentences)
     columns: dict[str, list[Int64s]] = {"unit": [], "pole": [], "rank": [], "sent_id": []}
@@ -183,6 +184,14 @@ def write_winners(store: Store, k: int, neurons: int, seed: int) -> None:
         }
     )
     write_part(store, "topk", 0, layout, [table], PRINT)
+
+
+def write_neurons(store: Store, neurons: Neurons) -> None:
+    """Write the columns of `neurons/` that tell which neurons are silent; none is."""
+    layer, unit = neurons.layer_and_unit(np.arange(len(neurons)))
+    measures = {name: np.full(len(neurons), value) for name, value in (("std", 1.0), ("min", -1.0), ("max", 1.0))}
+    table = pa.table({"layer": layer, "unit": unit, **measures})
+    write_part(store, "neurons", 0, table.schema, [table], PRINT)
 
 
 class Likeness:
