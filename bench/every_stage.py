@@ -28,35 +28,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import torch
-from jobs.annotate.annotate import VocabularyWriter, codes_file, publish_shard
+from jobs.annotate.annotate import codes_file
 
 from bench.mine import mine_steps, mining_options, write_neurons
 from bench.running import load
-<<<<<<< HEAD
-from jobs.engine.item import Item, Worker
-from jobs.mine.job import MINE_OPTIONS, MineConfig
-from jobs.mine.steps import (
-    BaselineCounter,
-    MineArgs,
-    RangeFinisher,
-    RangeMiner,
-    add_up_step,
-    sentence_runs,
-    unite_step,
-)
-from jobs.stage.outputs import commit_partial, read_notes, shard_file, write_partial
-from jobs.stage.stages import CODES
-from jobs.stage.step import Step
-from jobs.topk.merge import RangeMerger, merge_step
-=======
 from bench.steps import PRINT, commit, committing, seconds
 from jobs.annotate.steps import PLACES, VOCABULARY, codes_file, list_names, shard_files
 from jobs.mine.steps import MineArgs, RangeMiner, baseline_blocks
 from jobs.stage.outputs import Written, read_notes, shard_file
-from jobs.stage.step import Step
 from jobs.stage.stages import CODES
+from jobs.stage.step import Step
 from jobs.topk.merge import RangeMerger, range_items
->>>>>>> frame-b
 from jobs.topk.score import PILOT_FILE
 from ops.reducers.moments import Moments
 from ops.schema import activations_schema, schema

@@ -35,17 +35,10 @@ from bench import mine
 from bench.mine import WIDTHS, Likeness
 from bench.planted import PLANTED, Planted, write_planted
 from bench.running import load, resident
-<<<<<<< HEAD
-from jobs.explain.steps import ExplainArgs, explain_steps
-from jobs.mine.job import MINE_OPTIONS, MineConfig
-from jobs.mine.steps import MineArgs, mine_steps, sentence_runs
-=======
 from bench.steps import PRINT, by_name, seconds
 from jobs.explain.steps import ExplainArgs, pairs_file, steps_of
 from jobs.mine.steps import MineArgs, baseline_blocks
 from jobs.run import job as run
-from jobs.stage.step import Step
->>>>>>> frame-b
 from jobs.stage.stages import CODES
 from jobs.stage.step import Step
 from ops.explain.controlled_units import CARDED

@@ -25,38 +25,16 @@ from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
-<<<<<<< HEAD
-import pyarrow.parquet as pq
-from jobs.annotate.annotate import publish_shard, vocabulary_step
-=======
->>>>>>> frame-b
 
 from bench.running import load
 from bench.steps import PRINT, by_name, commit, seconds
 from bench.texts import draw
-<<<<<<< HEAD
-from jobs.engine.item import Item
-from jobs.mine.job import MINE_OPTIONS, MineConfig
-from jobs.mine.steps import (
-    MineArgs,
-    add_up_step,
-    count_step,
-    mine_step,
-    range_file,
-    sentence_runs,
-    tables,
-    tables_step,
-    unite_step,
-)
-=======
 from jobs.annotate.steps import list_names, shard_files
 from jobs.engine.item import Item
 from jobs.mine.job import MINE_OPTIONS, MineConfig
 from jobs.mine.steps import MineArgs, baseline_blocks, steps_of
 from jobs.stage.outputs import read_partial
-from jobs.stage.step import Step
 from jobs.stage.scored import Scored
->>>>>>> frame-b
 from jobs.stage.stages import CODES
 from jobs.stage.step import Step
 from ops.arrays import Float64s, Int64s
