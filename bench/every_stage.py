@@ -28,7 +28,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import torch
-from jobs.annotate.annotate import codes_file
 
 from bench.mine import mine_steps, mining_options, write_neurons
 from bench.running import load

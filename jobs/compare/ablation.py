@@ -112,7 +112,7 @@ def distinct(lists: Iterable[Sequence[int]]) -> list[int]:
 def ablation_steps(args: AblationArgs, stage: Stage, chosen: Chosen) -> Steps:
     """Set the neurons to their mean, write the table and its figure, and return the counts."""
     neurons, store = chosen.neurons, stage.store
-    blocks = [
+    blocks: list[Item] = [
         {"block": i, "neurons": neurons[first:stop]}
         for i, (first, stop) in enumerate(spans(len(neurons), NEURONS_PER_BLOCK))
     ]

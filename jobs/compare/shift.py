@@ -168,7 +168,7 @@ def shift(config: CompareConfig, run: Run, compared: Compared) -> None:
 def shift_steps(config: CompareConfig, args: ShiftArgs, stage: Stage, compared: Compared) -> Steps:
     """Run both models on the text sets, compare two runs if given, write the tables, and return the counts."""
     names, neurons, store, given = compared.names, args.neurons, stage.store, {"args": args}
-    sets = [{"number": i, "source": source.spec} for i, source in enumerate(compared.sources)]
+    sets: list[Item] = [{"number": i, "source": source.spec} for i, source in enumerate(compared.sources)]
     yield [
         Step(
             name="compare: text sets", items=sets, outputs=lambda item: [text_set_file(item["number"])],

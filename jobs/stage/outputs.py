@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain, islice
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -48,7 +48,7 @@ class Written:
     notes: Any = None
 
 
-Contents = pa.Table | Iterable[pa.Table] | Noted | Written
+Contents: TypeAlias = "pa.Table | Iterable[pa.Table] | Noted | Written"
 
 
 def _write_compressed(table: pa.Table, path: str) -> None:

@@ -100,8 +100,8 @@ class Committer:
 
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Do one item's work, commit its files in their order, and return the row that reports it."""
-        made: Made = self.work(item, prepared) if self.prepares else self.work(item)
-        if not all(isinstance(output, Output) for output in made):
+        made: Any = self.work(item, prepared) if self.prepares else self.work(item)
+        if any(isinstance(name, str) for name in made):
             return dict(made)  # a worker that commits by itself returns its row
         for output in self.outputs(item):
             output.commit(self.store, made[output], self.fingerprint)

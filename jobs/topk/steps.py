@@ -2,7 +2,7 @@
 
 import sys
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -47,6 +47,10 @@ from ops.topk.times import Times
 ATTEMPTS = 3  # number of attempts at a shard whose partial file is damaged
 LEAST_SENTENCES = 20  # sentences per winner below which a warning is printed
 LITTLE = 1 << 27  # bytes of partial files that are merged in this process
+
+
+# A part of the steps that returns the counts of sentences and the damaged shards.
+Merging = Generator[Sequence[Step], list[Item] | None, tuple[dict[str, Any], dict[int, str]]]
 
 
 class Prepared(NamedTuple):
@@ -184,7 +188,7 @@ def topk_steps(config: TopkConfig, prepared: Prepared, job: CorpusPass, args: Sc
     for attempt in range(1, ATTEMPTS + 1):
         step = shard_step(job, args, sampled)
         with shared_bounds(job, args, pilot, step) as shared:
-            times.count((yield [shared]))
+            times.count((yield [shared]) or [])
         with times.of("merge"):
             counts, damaged = yield from merged_tables(job, args)
         if not damaged:
@@ -252,7 +256,7 @@ def shared_bounds(job: CorpusPass, args: ScoreArgs, pilot: Pilot, step: Step) ->
             beside.shutdown(cancel_futures=True)
 
 
-def merged_tables(job: CorpusPass, args: ScoreArgs) -> Any:
+def merged_tables(job: CorpusPass, args: ScoreArgs) -> Merging:
     """Write all tables from the shards' partial files, as a part of the steps.
 
     Returns:
@@ -268,7 +272,7 @@ def merged_tables(job: CorpusPass, args: ScoreArgs) -> Any:
         activations = beside.submit(write_activations, store, args.neurons, paths, notes, fingerprint, args.sparse)
         rows = yield [merge_step(job, args, notes)]
         counts["activation_sample"], damaged_samples = activations.result()
-    damaged = {int(shard): why for row in rows for shard, why in row["damaged"].items()}
+    damaged = {int(shard): why for row in rows or [] for shard, why in row["damaged"].items()}
     return counts, damaged | damaged_samples
 
 
