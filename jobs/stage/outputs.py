@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain, islice
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -113,7 +113,8 @@ class TablePart(Output):
     def commit(self, store: Store, contents: Contents, fingerprint: str) -> int:
         """Put the part in place; each of several tables becomes a row group, and only one of them is in memory."""
         noted = contents if isinstance(contents, Noted) else None
-        tables = iter([noted.table] if noted else [contents] if isinstance(contents, pa.Table) else contents)
+        several = cast(Iterable[pa.Table], contents)
+        tables = iter([noted.table] if noted else [contents] if isinstance(contents, pa.Table) else several)
         first = list(islice(tables, 1))
         keys = meta_keys(first[0].schema) if first else []
         extra = {SHARD: self.name.encode(), **(noted.footer if noted else {})}
