@@ -231,8 +231,10 @@ def split(item: Item, args: TrainingArgs) -> Made:
     documents, placed = split_documents(
         join_sentences(sentences), args.labels, args.test_share, args.split_seed, shuffle_seed
     )
-    rows: Made = {output: side_rows(sentences, args.labels, placed, side) for side, output in SIDES.items()}
-    return {**rows, DOCUMENTS: documents}
+    made: dict[Output, pa.Table] = {DOCUMENTS: documents}
+    for side, output in SIDES.items():
+        made[output] = side_rows(sentences, args.labels, placed, side)
+    return made
 
 
 def losses_file(stop: int) -> Output:
