@@ -1,7 +1,6 @@
 """The life cycle of a stage: it is begun, workers do the missing items of its steps, and its tables are published."""
 
 import sys
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
