@@ -15,7 +15,8 @@ from jobs.stage.checks import model_of_topk
 from jobs.stage.corpus_pass import describe
 from jobs.stage.outputs import Output, partial_file, read_partial, read_partials, whole_table
 from jobs.stage.placement import choose_placement, run_scoring
-from jobs.stage.run import Run, RunReader
+from jobs.stage.record import RECORD
+from jobs.stage.run import Run
 from jobs.stage.runner import Stage
 from jobs.stage.scored import Scored
 from jobs.stage.step import Made, Step, Steps
@@ -96,26 +97,27 @@ def other_model(config: CompareConfig, run: Run) -> tuple[RunPair | None, ModelF
     Raises:
         InputError: the model is missing, or activations of that run cannot be compared with this run's.
     """
-    if not is_run(config.against):
-        try:
-            return None, read_facts(config.against, config.model_seed)
-        except InputError as error:
-            raise InputError(str(error).replace("--model", FLAG, 1)) from error
-    other = RunReader(config.against, create=False)
-    if other.complete("finetune") and not other.complete("topk"):
-        pair = RunPair.open(FLAG, config.against, run, ("finetune",))
+    model = config.against
+    if is_run(config.against):
+        other = RunPair.open(FLAG, config.against, run, ()).other
+        of_topk = other.complete("topk") or not other.complete("finetune")
+        pair = RunPair.open(FLAG, config.against, run, ("topk",) if of_topk else ("finetune",))
+        if of_topk:
+            pair.check_same_options("topk", _SAME_OF_TOPK.__contains__)
+            return pair, model_of_topk(other)
         if not other.store.local:
             raise pair.refused("models are read from local folders; copy finetune/model here")
-        return None, read_facts(other.store.path("/".join(FINE_TUNED)), config.model_seed)
-    pair = RunPair.open(FLAG, config.against, run, ("topk",))
-    pair.check_same_options("topk", _SAME_OF_TOPK.__contains__)
-    return pair, model_of_topk(pair.other)
+        model = other.store.path("/".join(FINE_TUNED))
+    try:
+        return None, read_facts(model, config.model_seed)
+    except InputError as error:
+        raise InputError(str(error).replace("--model", FLAG, 1)) from error
 
 
 def is_run(name: str) -> bool:
     """Tell whether a name is the directory of a run; otherwise it names a model."""
     try:
-        return Store(name).is_file("run.json")
+        return Store(name).is_file(RECORD)
     except (InputError, OSError, ValueError):
         return False
 

@@ -133,10 +133,7 @@ def mine_steps(config: MineConfig, stage: Stage, scored: Scored) -> Steps:
         store=stage.store, neurons=scored.neurons, seed=config.seed, sentences=annotate["fingerprint"], options=options
     )
     ranges = neuron_ranges(args.mined, scored.k, config.null_sets)
-    sentences = annotate["counts"]["sentences"]
-    # A large corpus has longer blocks, because each block takes some time for every pattern that was mined.
-    size = max(SENTENCES_PER_BLOCK, min(sentences // BLOCKS, MOST_PER_BLOCK))
-    yield steps_of(args, ranges, sentence_blocks(sentences, size), scored)
+    yield steps_of(args, ranges, baseline_blocks(annotate["counts"]["sentences"]), scored)
     counts = dict.fromkeys(args.tables(ranges[0]), 0)
     for item in ranges:
         for table in args.tables(item):
@@ -148,6 +145,14 @@ def mine_steps(config: MineConfig, stage: Stage, scored: Scored) -> Steps:
         counts["chance"] = chance.num_rows
         print(f"mine: {summary(chance)}", file=sys.stderr)
     return counts
+
+
+def baseline_blocks(sentences: int) -> list[Item]:
+    """Return the blocks of the annotated sentences as items.
+
+    A large corpus has longer blocks, because each block takes some time for every pattern that was mined.
+    """
+    return sentence_blocks(sentences, max(SENTENCES_PER_BLOCK, min(sentences // BLOCKS, MOST_PER_BLOCK)))
 
 
 def steps_of(args: MineArgs, ranges: list[Item], blocks: list[Item], scored: Scored) -> list[Step]:
