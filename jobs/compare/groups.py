@@ -34,7 +34,7 @@ def group_steps(config: CompareConfig, stage: Stage, scored: Scored) -> Steps:
     """Group the neurons of each layer and, as the last item, of all layers; draw the figures and return the counts."""
     numbers, layers = numbers_of(config), range(1, len(scored.neurons.widths) + 1)
     args = StageArgs(store=stage.store, neurons=scored.neurons, seed=config.seed)
-    points = 3 * len(scored.neurons) + len(layers) * config.group_sentences
+    points = 3 * len(scored.neurons) + (len(layers) + 1) * config.group_sentences
     yield [
         Step(
             name="compare: groups", items=[{"layer": layer} for layer in (*layers, 0)], outputs=group_outputs,
