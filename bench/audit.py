@@ -23,20 +23,12 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from bench import explain, mine
-from bench.mine import PRINT, WIDTHS, Likeness
+from bench.mine import WIDTHS, Likeness
 from bench.running import load, resident
-from jobs.audit import steps as audit_steps
-from jobs.audit.steps import CONTROLLED, AuditArgs, AuditedDatasets
-from jobs.explain import steps as explain_steps
-from jobs.explain.steps import ExplainArgs
-from jobs.mine import steps as mine_steps
-from jobs.mine.job import MINE_OPTIONS, MineConfig
-from jobs.mine.steps import SENTENCES_PER_BLOCK, MineArgs
-from jobs.stage.ranges import sentence_blocks
-from jobs.stage.scored import Scored
+from bench.steps import PRINT, seconds
+from jobs.audit.steps import CONTROLLED, AuditArgs, AuditedDatasets, steps_of
 from jobs.stage.stages import CODES
 from ops import schema
-from ops.model.load import read_facts
 from ops.sentences.local_copy import open_sentences
 from ops.storage.store import Store
 from ops.storage.tables import part_name
@@ -70,30 +62,17 @@ def measure(folder: str, options: argparse.Namespace) -> tuple[dict[str, Any], b
     mine.write_winners(store, options.k, options.neurons, options.seed)
     write_winners_by_dataset(store, options)
     explain.write_activations(store, options.sample, options.neurons, options.seed)
-    every = MineConfig.model_validate({"out": store.root}).model_dump(mode="json")
-    mined = {name: every[name] for name in MINE_OPTIONS} | {"no_scores": True}
-    given: dict[str, Any] = {"store": store, "neurons": neurons, "seed": options.seed, "sentences": PRINT}
-    scored = Scored({"k": options.k, "poles": "both"}, {"scored": explain.SCORED}, {}, neurons)
-    ranges = [{"range": 0, "first": 0, "stop": options.neurons}]
-    blocks = sentence_blocks(options.sentences, SENTENCES_PER_BLOCK)
-    for step in mine_steps.steps_of(MineArgs(**given, options=mined), ranges, blocks, scored):
-        mine.seconds(step, warm=False)
-    units = tuple(f"1:{unit}" for unit in range(options.neurons))
-    explained = ExplainArgs(
-        **given, units=units, scored=explain.SCORED, mine=mined | {"no_scores": False}, facts=read_facts("sample"),
-        k=options.k, poles=len(POLES), literals=8, card_literals=6, controls=False,
-    )  # fmt: skip
-    for step in explain_steps.steps_of(explained, options.sample, options.sentences):
-        explain.timed(step, 1 if step.name == "explain: families" else None)
-        if step.name == "explain: families":
-            for item in step.items[1:]:
-                explain.empty_pairs(store, step, item)
-    datasets = AuditedDatasets("topk_by_dataset", DATASETS, (explain.SCORED // len(DATASETS),) * len(DATASETS))
+    explain.mine_all(store, options)
+    for name, step in explain.explain_steps(store, options, controls=False).items():
+        (explain.find_some_pairs if name == "families" else seconds)(step, store)
     args = AuditArgs(
-        **given, units=units, datasets=datasets, mine=mined, winners=options.winners, card_literals=6, controls=True
-    )
-    literals, last = audit_steps.steps_of(args, options.sentences, len(POLES))
-    took = {"literals": explain.timed(literals, None)}
+        store=store, neurons=neurons, seed=options.seed, sentences=PRINT,
+        units=tuple(f"1:{unit}" for unit in range(options.neurons)),
+        datasets=AuditedDatasets("topk_by_dataset", DATASETS, (explain.SCORED // len(DATASETS),) * len(DATASETS)),
+        mine=mine.mining_options(no_scores=True), winners=options.winners, card_literals=6, controls=True,
+    )  # fmt: skip
+    literals, last = steps_of(args, options.sentences, len(POLES))
+    took = {"literals": seconds(literals, store)}
     controlled = max(round(options.neurons * CONTROLLED / WIDTHS[0]), 1)
     worker = last.worker(**last.args)
     worker.neurons.controlled = worker.neurons.controlled[:controlled]
@@ -109,7 +88,7 @@ def measure(folder: str, options: argparse.Namespace) -> tuple[dict[str, Any], b
         "winners": options.winners,
         "datasets": len(DATASETS),
         "neurons": {"timed": options.neurons, "with_controls": controlled, "of": len(neurons)},
-        "seconds": {name: round(seconds, 1) for name, seconds in took.items()},
+        "seconds": {name: round(value, 1) for name, value in took.items()},
         "ms_a_neuron_and_pole": round(1000 * took["neurons"] / len(neurons) / len(POLES), 1),
         "core_hours": round(hours, 2),
         "most_bytes": resident()["VmHWM"],

@@ -31,9 +31,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from bench.mine import mining_options
 from bench.running import load, run_job
 from bench.score_calibration import score_rows
-from jobs.mine.job import MINE_OPTIONS, MineConfig
 from jobs.stage.stages import CODES, PARTIALS
 from ops.arrays import Bools, Float64s, Int64s
 from ops.mine.baseline_counts import baseline_table, counters
@@ -88,7 +88,7 @@ def main() -> int:
         sentences = open_sentences(Store(str(out)), CODES, fingerprint(out))
         real = real_winners(Store(str(out)), sentences, options.neurons, options.seed)
         found = calibrate(sentences, real, options.sets, options.k, options.seed)
-        mining = Mining(sentences, Neurons((1,)), default_options() | {"no_scores": False}, options.seed)
+        mining = Mining(sentences, Neurons((1,)), mining_options(no_scores=False), options.seed)
         scored = score_rows(mining, options.k, options.score_sets, options.score_sets // 5, LENGTHS, options.seed)
     print(layout(found), file=sys.stderr)
     for row in scored:
@@ -142,12 +142,6 @@ def fingerprint(out: Path) -> str:
     return str(json.loads((out / "run.json").read_text())["stages"]["annotate"]["fingerprint"])
 
 
-def default_options() -> dict[str, Any]:
-    """Return the default options of `jobs.mine`."""
-    every = MineConfig.model_validate({"out": "-"}).model_dump(mode="json")
-    return {name: every[name] for name in MINE_OPTIONS}
-
-
 @dataclass(frozen=True)
 class Sets:
     """Sets of sentences that are treated like winners.
@@ -164,7 +158,7 @@ class Sets:
 def real_winners(store: Store, sentences: SentenceStore, count: int, seed: int) -> Sets:
     """Return the winners of randomly drawn neurons and poles."""
     neurons = read_neurons(store)
-    mining = Mining(sentences, neurons, default_options() | {"no_scores": True}, seed, draws=False)
+    mining = Mining(sentences, neurons, mining_options(no_scores=True), seed, draws=False)
     number, winners = mining.winners(store, 0, len(neurons))
     random = np.random.default_rng([seed, 1])
     chosen = np.sort(random.choice(len(winners), min(count, len(winners)), replace=False))
@@ -224,7 +218,7 @@ def calibrate(
         "mild": partial(document_set, documents, k, MILD),
         "few": partial(few_documents_set, documents, k, FEW),
     }
-    given = default_options() | {"no_scores": not has_excess()} | options
+    given = mining_options(no_scores=not has_excess()) | options
     found: dict[str, dict[str, Any]] = {}
     for number, (way, drawn) in enumerate(ways.items()):
         random = np.random.default_rng([seed, 2, number])

@@ -55,7 +55,9 @@ def main() -> int:
         for block in range(options.blocks):
             own = block * NEURONS_PER_PART + np.arange(NEURONS_PER_PART)
             for name, work in (
-                ("correlation", finder.correlations), ("overlap", finder.overlaps), ("rows", finder.rows),
+                ("correlation", lambda units: unit_correlations(finder.vectors[units], finder.vectors)),
+                ("overlap", finder.overlaps),
+                ("rows", finder.rows),
             ):  # fmt: skip
                 started = time.process_time()
                 work(own)

@@ -29,23 +29,15 @@ import numpy as np
 import pyarrow as pa
 import torch
 
+from bench.mine import mine_steps, mining_options, write_neurons
 from bench.running import load
-from jobs.annotate.annotate import VocabularyWriter, codes_file, publish_shard
-from jobs.engine.item import Item, Worker
-from jobs.mine.job import MINE_OPTIONS, MineConfig
-from jobs.mine.steps import (
-    BaselineCounter,
-    MineArgs,
-    RangeFinisher,
-    RangeMiner,
-    add_up_step,
-    sentence_runs,
-    unite_step,
-)
-from jobs.stage.outputs import commit_partial, read_notes, shard_file, write_partial
-from jobs.stage.runner import Step
+from bench.steps import PRINT, commit, committing, seconds
+from jobs.annotate.steps import PLACES, VOCABULARY, codes_file, list_names, shard_files
+from jobs.mine.steps import MineArgs, RangeMiner, baseline_blocks
+from jobs.stage.outputs import Written, read_notes, shard_file
 from jobs.stage.stages import CODES
-from jobs.topk.merge import RangeMerger, merge_step
+from jobs.stage.step import Step
+from jobs.topk.merge import RangeMerger, range_items
 from jobs.topk.score import PILOT_FILE
 from ops.reducers.moments import Moments
 from ops.schema import activations_schema, schema
@@ -56,11 +48,12 @@ from ops.storage.store import Store, View
 from ops.storage.tables import write_part
 from ops.topk import partial_file as topk_partial
 from ops.topk.neurons import Neurons
+from ops.topk.pilot import Pilot
 
 SIZES = (250_000, 1_000_000, 4_000_000)
-SHARD, WORDS, PRINT = 25_000, 2_000_000, "f" * 64
+SHARD, WORDS = 25_000, 2_000_000
 FILES, NEURONS, CANDIDATES, BINS = (205, 820), 512, 20, 280
-MINED, K, RUNS = 8, 100, 3
+MINED, K, BLOCKS = 8, 100, 3
 SLOWER, DRIVER_MB = 0.15, 2_000
 MB = 1e6
 LAYOUT = activations_schema({1: MINED})
@@ -120,7 +113,7 @@ def publish(out: str, size: int) -> dict[str, Any]:
     for shard in range(-(-size // SHARD)):
         table = sentences(rng, shard, names)
         started = time.process_time()
-        publish_shard(store, shard, table, PRINT)
+        commit(store, shard_files({"shard": shard}, table))
         each.append(time.process_time() - started)
     return {"each": each, "seconds": round(sum(each), 2)}
 
@@ -172,10 +165,8 @@ def stages(out: str, size: int) -> dict[str, dict[str, Any]]:
 
 def seen(out: str, size: int) -> Store:
     """Return the run's folder as it looks with this number of sentences."""
-    shards = [codes_file("shard", i).path for i in range(size // SHARD)]
-    return Store(
-        out, View(files={CODES: (*shards, codes_file("vocabulary-places").path, codes_file("vocabulary").path)})
-    )
+    outputs = [*map(codes_file, range(size // SHARD)), PLACES, VOCABULARY]
+    return Store(out, View(files={CODES: tuple(output.path for output in outputs)}))
 
 
 def select(out: str, size: int) -> dict[str, Any]:
@@ -194,7 +185,8 @@ def select(out: str, size: int) -> dict[str, Any]:
 
 def vocabulary(out: str, size: int) -> dict[str, Any]:
     """Merge the names of all shards, as the driver does."""
-    VocabularyWriter(Store(out), size // SHARD, PRINT)({}, None)
+    store = Store(out)
+    commit(store, list_names({}, store, size // SHARD))
     return {"sentences": size}
 
 
@@ -212,7 +204,7 @@ def hold(out: str, size: int) -> dict[str, Any]:
 
 
 def count(out: str, size: int) -> dict[str, Any]:
-    """Mine a few neurons, count their candidates over ranges of sentences, and write tables and scores.
+    """Mine a few neurons, count their candidates over blocks of sentences, and write tables and scores.
 
     Seconds are for counting only. The other parts are reported in milliseconds of processor time per neuron, which
     should hardly depend on the size.
@@ -220,42 +212,37 @@ def count(out: str, size: int) -> dict[str, Any]:
     args, rng = mine_args(out, size), np.random.default_rng(1)
     store = args.store
     write_part(store, "activations", 0, LAYOUT, [], PRINT)
+    write_neurons(store, args.neurons)
     unit = np.repeat(np.arange(MINED), K)
     rows = {"layer": np.ones(len(unit)), "unit": unit, "pole": ["top"] * len(unit), "rank": np.arange(len(unit))}
     rows |= {"activation": np.zeros(len(unit)), "sent_id": rng.integers(0, size, len(unit))}
     winners = pa.table({name: pa.array(values).cast(schema("topk").field(name).type) for name, values in rows.items()})
     write_part(store, "topk", 0, schema("topk"), [winners], PRINT)
-    ranges: list[Item] = [{"range": 0, "first": 0, "stop": MINED}]
-    every = sentence_runs(size)
-    runs = [{**run, "run": i} for i, run in enumerate(every[:: max(len(every) // RUNS, 1)][:RUNS])]
-    mined = _seconds_of_second(RangeMiner(args), ranges[0])
-    step = unite_step(args, ranges)
-    step.worker(**step.args)({}, None)
-    counter = BaselineCounter(args)
-    counter(runs[0], None)  # the first item determines what is counted, and compiles
+    every = baseline_blocks(size)
+    blocks = [{**block, "block": i} for i, block in enumerate(every[:: max(len(every) // BLOCKS, 1)][:BLOCKS])]
+    steps = mine_steps(args, [{"range": 0, "first": 0, "stop": MINED}], blocks, K)
+    mined = seconds(steps["patterns"], store, warm=True)
+    seconds(steps["union"], store)
+    do = committing(steps["baseline"], store)
+    do(blocks[0])  # the first item determines what is counted, and compiles
     started = time.process_time()
-    counted = sum(counter(run, None)["sentences"] for run in runs[1:])
+    for block in blocks[1:]:
+        do(block)
     took = time.process_time() - started
-    step = add_up_step(args, runs)
-    step.worker(**step.args)({}, None)
-    written = _seconds_of_second(RangeFinisher(args), ranges[0])
+    seconds(steps["totals"], store)
+    written = seconds(steps["tables"], store, warm=True)
+    baseline = open_sentences(store, CODES, args.sentences).baseline
+    counted = sum(np.count_nonzero(baseline[block["first"] : block["stop"]]) for block in blocks[1:])
     each = {"mine_ms_a_neuron": round(1e3 * mined / MINED, 2), "tables_ms_a_neuron": round(1e3 * written / MINED, 2)}
-    return {"sentences": counted, "seconds": round(took, 2), **each}
-
-
-def _seconds_of_second(worker: Worker, item: Item) -> float:
-    """Process an item twice and return the processor time of the second pass, because the first one compiles."""
-    worker(item, None)
-    started = time.process_time()
-    worker(item, None)
-    return time.process_time() - started
+    return {"sentences": int(counted), "seconds": round(took, 2), **each}
 
 
 def mine_args(out: str, size: int) -> MineArgs:
     """Return the arguments of a mining worker, which writes to a folder named after this size."""
-    every = MineConfig.model_validate({"out": out}).model_dump(mode="json")
-    options = {name: every[name] for name in MINE_OPTIONS}
-    return MineArgs(Store(f"{out}/mine-{size}"), _print(size), PRINT, Neurons((MINED,)), 0, options)
+    return MineArgs(
+        store=Store(f"{out}/mine-{size}"), neurons=Neurons((MINED,)), seed=0, sentences=_print(size),
+        options=mining_options(),
+    )  # fmt: skip
 
 
 def _print(size: int) -> str:
@@ -280,10 +267,8 @@ def merge(out: str, files: int) -> dict[str, Any]:
 def write_shards(store: Store, files: int) -> None:
     """Write a pilot and the partial files of shards, all with the same content."""
     rng = np.random.default_rng(0)
-    edges = pa.table(
-        {"edges": topk_partial.by_neuron(np.sort(rng.normal(size=(NEURONS, BINS - 1)).astype(np.float32)))}
-    )
-    write_partial(store, PILOT_FILE, edges, PRINT, write=topk_partial.write_table)
+    pilot = Pilot(np.sort(rng.normal(size=(NEURONS, BINS - 1)).astype(np.float32)), Neurons((NEURONS,)), False, None)
+    commit(store, {PILOT_FILE: Written(NEURONS, pilot.write)})
     ends = np.arange(NEURONS + 1, dtype=np.int32) * CANDIDATES
     values = rng.normal(size=NEURONS * CANDIDATES).astype(np.float32)
     moments = Moments.of(torch.from_numpy(rng.normal(size=(CANDIDATES, NEURONS)).astype(np.float32)))
@@ -294,23 +279,25 @@ def write_shards(store: Store, files: int) -> None:
         table = topk_partial.shard_table(dict.fromkeys(("top", "bottom"), column), moments, counts, none)  # type: ignore[arg-type]
         notes: dict[str, Any] = {"unscored": {}, "sampled": []}
         rows = topk_partial.ShardRows.of(table)
-        commit_partial(store, shard_file("topk", shard), rows.in_file, PRINT, rows.write, notes)
+        commit(store, {shard_file("topk", shard): Written(rows.in_file, rows.write, notes)})
 
 
 def merge_ranges(folder: str, files: int, together: int) -> dict[str, Any]:
     """Merge as a worker does, some ranges of neurons at a time."""
     merger = RangeMerger(Store(folder), Neurons((NEURONS,)), files, K, ("top", "bottom"), PRINT, np.ones(1))
-    for item in merge_step(NEURONS, {}, together=together).items:
-        if row := merger(item, None)["damaged"]:
+    for item in range_items(NEURONS, together):
+        if row := merger(item)["damaged"]:
             raise RuntimeError(f"damaged partial files: {row}")
     return {}
 
 
 def note(folder: str, files: int) -> dict[str, Any]:
     """Check that all files are complete and read their notes, as the driver does."""
-    items = [{"shard": i} for i in range(files)]
-    step = Step("look", items, lambda item: [shard_file("topk", item["shard"])], RangeMerger, {})
-    notes = read_notes(Store(folder), [shard_file("topk", shard) for shard in range(files)])
-    if step.missing(Store(folder), PRINT) or len(notes) != files:
+    store, items = Store(folder), [{"shard": i} for i in range(files)]
+    step = Step(
+        name="check", items=items, outputs=lambda item: [shard_file("topk", item["shard"])], worker=RangeMerger, args={}
+    )
+    notes = read_notes(store, [output for item in items for output in step.outputs(item)])
+    if step.missing(store, PRINT) or len(notes) != files:
         raise RuntimeError("a partial file is not complete")
     return {}

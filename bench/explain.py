@@ -20,7 +20,6 @@ import json
 import os
 import sys
 import tempfile
-import time
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
@@ -33,18 +32,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bench import mine
-from bench.mine import PRINT, WIDTHS, Likeness
+from bench.mine import WIDTHS, Likeness
 from bench.planted import PLANTED, Planted, write_planted
 from bench.running import load, resident
-from jobs.explain.steps import ExplainArgs, explain_steps
-from jobs.mine.job import MINE_OPTIONS, MineConfig
-from jobs.mine.steps import MineArgs, mine_steps, sentence_runs
-from jobs.stage.runner import Step
+from bench.steps import PRINT, by_name, seconds
+from jobs.explain.steps import ExplainArgs, pairs_file, steps_of
+from jobs.mine.steps import MineArgs, baseline_blocks
+from jobs.run import job as run
 from jobs.stage.stages import CODES
+from jobs.stage.step import Step
 from ops.explain.controlled_units import CARDED
+from ops.explain.families import Pairs
 from ops.explain.kinds import NUISANCE
 from ops.model.load import read_facts
 from ops.sentences.local_copy import open_sentences
+from ops.storage.arrays import write_arrays
 from ops.storage.store import Store
 from ops.storage.tables import part_name
 from ops.topk.neurons import NEURONS_PER_PART, POLES, Neurons
@@ -77,26 +79,19 @@ def measure(folder: str, options: argparse.Namespace) -> tuple[dict[str, Any], b
     mine.annotate(store, options.sentences, options.seed)
     mine.write_winners(store, options.k, options.neurons, options.seed)
     write_activations(store, options.sample, options.neurons, options.seed)
-    every = MineConfig.model_validate({"out": store.root}).model_dump(mode="json")
-    own = {name: every[name] for name in MINE_OPTIONS} | {"no_scores": True}
-    ranges = [{"range": 0, "first": 0, "stop": options.neurons}]
-    neurons = Neurons(WIDTHS)
-    for step in mine_steps(
-        MineArgs(store, PRINT, PRINT, neurons, options.seed, own), ranges, sentence_runs(options.sentences)
-    ):
-        mine.seconds(step, warm=False)
+    mine_all(store, options)
     took, held = {}, {}
     for name in ("lists", "pool", "literals", "families", "neurons"):
         # Each step runs in its own process, like workers, so that its memory does not include that of earlier steps.
         with ProcessPoolExecutor(1, get_context("spawn")) as processes:
-            took[name], held[name] = processes.submit(time_step, name, store, own, options).result()
-    count, hours = len(neurons), sum(took.values()) / 3600
+            took[name], held[name] = processes.submit(time_step, name, store, options).result()
+    count, hours = sum(WIDTHS), sum(took.values()) / 3600
     result = {
         "sentences": options.sentences,
         "sample": options.sample,
         "k": options.k,
         "neurons": {"timed": options.neurons, "of": count},
-        "seconds": {name: round(seconds, 1) for name, seconds in took.items()},
+        "seconds": {name: round(value, 1) for name, value in took.items()},
         "ms_a_neuron_and_pole": round(1000 * took["neurons"] / count / len(POLES), 1),
         "core_hours": round(hours, 2),
         "most_bytes": held,
@@ -104,50 +99,51 @@ def measure(folder: str, options: argparse.Namespace) -> tuple[dict[str, Any], b
     return result, hours <= MOST_HOURS and max(held.values()) <= MOST_BYTES
 
 
-def time_step(name: str, store: Store, mined: dict[str, Any], options: argparse.Namespace) -> tuple[float, int]:
+def mine_all(store: Store, options: argparse.Namespace) -> None:
+    """Mine the first neurons, without scores."""
+    args = MineArgs(
+        store=store, neurons=Neurons(WIDTHS), seed=options.seed, sentences=PRINT,
+        options=mine.mining_options(no_scores=True),
+    )  # fmt: skip
+    ranges = [{"range": 0, "first": 0, "stop": options.neurons}]
+    for step in mine.mine_steps(args, ranges, baseline_blocks(options.sentences), options.k).values():
+        seconds(step, store)
+
+
+def explain_steps(store: Store, options: argparse.Namespace, **changes: Any) -> dict[str, Step]:
+    """Return the steps of `explain` by name, with these changes to its arguments."""
+    given: dict[str, Any] = {
+        "store": store, "neurons": Neurons(WIDTHS), "seed": options.seed, "sentences": PRINT,
+        "units": tuple(f"1:{unit}" for unit in range(options.neurons)), "scored": SCORED,
+        "mine": mine.mining_options(), "facts": read_facts("sample"), "k": options.k, "poles": len(POLES),
+        "literals": 8, "card_literals": 6, "controls": True,
+    }  # fmt: skip
+    return by_name(steps_of(ExplainArgs(**{**given, **changes}), options.sample, options.sentences))
+
+
+def time_step(name: str, store: Store, options: argparse.Namespace) -> tuple[float, int]:
     """Return the processor time of a step, scaled to all neurons, and the highest memory in bytes.
 
     Args:
         name: the name of the step.
         store: the run's folder, complete up to the previous step.
-        mined: the options of `mine`.
         options: the options of the command line.
     """
-    neurons = Neurons(WIDTHS)
-    units = tuple(f"1:{unit}" for unit in range(options.neurons))
-    args = ExplainArgs(
-        store, PRINT, PRINT, neurons, units, SCORED, mined | {"no_scores": False}, read_facts("sample"), options.k,
-        len(POLES), 8, 6, True, options.seed, carded=max(round(options.neurons * CARDED / WIDTHS[0]), 1),
-    )  # fmt: skip
-    (step,) = (one for one in explain_steps(args, options.sample, options.sentences) if one.name == f"explain: {name}")
+    step = explain_steps(store, options, carded=max(round(options.neurons * CARDED / WIDTHS[0]), 1))[name]
     if name == "families":
-        took = timed(step, 1) * -(-len(neurons) // NEURONS_PER_PART)
-        for item in step.items[1:]:
-            empty_pairs(store, step, item)
+        took = find_some_pairs(step, store) * -(-sum(WIDTHS) // NEURONS_PER_PART)
     elif name == "neurons":
-        took = timed(step, None, warm=True) / options.neurons * len(neurons)
+        took = seconds(step, store, warm=True) / options.neurons * sum(WIDTHS)
     else:
-        took = timed(step, None)
+        took = seconds(step, store)
     return took, resident()["VmHWM"]  # not ru_maxrss, which may be that of the parent process
 
 
-def timed(step: Step, items: int | None, warm: bool = False) -> float:
-    """Process some items of a step here, and return the processor time, without that of creating the worker."""
-    worker = step.worker(**step.args)
-    chosen = list(step.items)[:items]
-    if warm:
-        worker(chosen[0], None)
-    started = time.process_time()
-    for item in chosen:
-        worker(item, None)
-    return time.process_time() - started
-
-
-def empty_pairs(store: Store, step: Step, item: dict[str, Any]) -> None:
-    """Write an empty file of pairs for a block of neurons that was not timed."""
-    first = pq.read_table(store.path(step.outputs(step.items[0])[0].path))
-    path = Path(store.path(step.outputs(item)[0].path))
-    pq.write_table(first.slice(0, 0), path)
+def find_some_pairs(step: Step, store: Store) -> float:
+    """Find the pairs of the first range of neurons, and return the processor time; the other ranges have no pairs."""
+    for item in step.items[1:]:
+        pairs_file(item).commit(store, write_arrays(**vars(Pairs.joined([]))), PRINT)
+    return seconds(step, store, 1)
 
 
 def write_activations(store: Store, sample: int, own: int, seed: int) -> None:
@@ -185,8 +181,6 @@ def find_planted(folder: Path, seed: int) -> tuple[dict[str, Any], bool]:
 
 def run_planted(out: Path, model: Path, corpus: Path, k: int) -> tuple[dict[int, Any], dict[int, list[Any]]]:
     """Run the main job; return the explanation of each unit's top pole, and the literals of its card in order."""
-    from jobs import run
-
     options = {"out": str(out), "model": str(model), "corpus": (str(corpus),), "split": "none", "k": k, "workers": 1}
     more = {"site": "mlp", "pool": "last", "activation_sample": 4_000, "no_tokens": True, "poles": "top"}
     with redirect_stderr(StringIO()), redirect_stdout(StringIO()):

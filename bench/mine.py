@@ -17,35 +17,26 @@ import json
 import os
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from bench.running import load
+from bench.steps import PRINT, by_name, commit, seconds
 from bench.texts import draw
-from jobs.annotate.annotate import publish_shard, vocabulary_step
+from jobs.annotate.steps import list_names, shard_files
 from jobs.engine.item import Item
 from jobs.mine.job import MINE_OPTIONS, MineConfig
-from jobs.mine.steps import (
-    MineArgs,
-    add_up_step,
-    count_step,
-    mine_step,
-    range_file,
-    sentence_runs,
-    tables,
-    tables_step,
-    unite_step,
-)
-from jobs.stage.runner import Step
+from jobs.mine.steps import MineArgs, baseline_blocks, steps_of
+from jobs.stage.outputs import read_partial
+from jobs.stage.scored import Scored
 from jobs.stage.stages import CODES
+from jobs.stage.step import Step
 from ops.arrays import Float64s, Int64s
 from ops.mine.candidates import unite
 from ops.mine.sentence_sets import spans_within
@@ -56,14 +47,13 @@ from ops.sentences.local_copy import open_sentences
 from ops.sentences.pipeline import SHIPPED, Annotator
 from ops.sentences.store import SentenceStore
 from ops.storage.store import Store
-from ops.storage.tables import part_name, write_part
+from ops.storage.tables import write_part
 from ops.topk.neurons import POLES, Neurons
 
 WIDTHS = (768,) * 12
 SETS = sum(WIDTHS) * len(POLES)
 # For each K, the number of mined neurons, and the number of neurons in an item of work.
 SAMPLES = {100: (64, 64), 1_000: (16, 16), 10_000: (4, 4)}
-PRINT = "f" * 64
 # The modules of `ops.mine` that process several sets at a time.
 CHUNKED = ("sentence_sets", "pattern_rows", "score_sets")
 
@@ -104,33 +94,46 @@ def annotate(store: Store, count: int, seed: int, datasets: Sequence[str] = ()) 
             "doc_id": pa.array([f"d{i // 10}" for i in ids]),
         }
     )
-    found = Annotator(SHIPPED).annotate(texts)
-    publish_shard(store, 0, sentence_table(corpus, found, ids % 2 == 0, np.ones(len(ids), np.int32), seed), PRINT)
-    seconds(vocabulary_step(store, 1, PRINT), warm=False)
+    annotations = Annotator(SHIPPED).annotate(texts)
+    table = sentence_table(corpus, annotations, ids % 2 == 0, np.ones(len(ids), np.int32), seed)
+    commit(store, shard_files({"shard": 0}, table))
+    commit(store, list_names({}, store, 1))
+
+
+def mining_options(**changes: Any) -> dict[str, Any]:
+    """Return the options of `jobs.mine`: the defaults, except for the changes."""
+    every = MineConfig.model_validate({"out": "-"}).model_dump(mode="json")
+    return {name: every[name] for name in MINE_OPTIONS} | changes
+
+
+def mine_steps(args: MineArgs, ranges: list[Item], blocks: list[Item], k: int) -> dict[str, Step]:
+    """Return the steps of `mine` by name; K and the poles of what was scored serve only to estimate the time."""
+    return by_name(steps_of(args, ranges, blocks, Scored({"k": k, "poles": "both"}, {"scored": k}, {}, args.neurons)))
 
 
 def measure(out: str, k: int, seed: int, baseline: int) -> dict[str, Any]:
     """Return every measurement at one K, each after a warm-up on the same item."""
     store, (sampled, size) = Store(out), SAMPLES[k]
     write_winners(store, k, sampled, seed)
-    every = MineConfig.model_validate({"out": out}).model_dump(mode="json")
-    options = {name: every[name] for name in MINE_OPTIONS}
-    args = MineArgs(store, PRINT, PRINT, Neurons(WIDTHS), seed, options)
-    bare = MineArgs(store, PRINT, PRINT, Neurons(WIDTHS), seed, options | {"no_scores": True})
+    args = MineArgs(store=store, neurons=Neurons(WIDTHS), seed=seed, sentences=PRINT, options=mining_options())
+    bare = replace(args, options=mining_options(no_scores=True))
     ranges = [{"range": i, "first": f, "stop": min(f + size, sampled)} for i, f in enumerate(range(0, sampled, size))]
-    sets, runs = sampled * len(POLES), sentence_runs(len(open_sentences(store, CODES, PRINT).sent_id))
+    sets, sentences = sampled * len(POLES), open_sentences(store, CODES, PRINT)
+    steps, bare_steps = (
+        mine_steps(given, ranges, baseline_blocks(len(sentences.sent_id)), k) for given in (args, bare)
+    )
 
-    winners_s = seconds(mine_step(bare, ranges))
-    patterns_s = seconds(mine_step(args, ranges))
-    seconds(unite_step(args, ranges), warm=False)
-    count_s = seconds(count_step(args, runs))
-    seconds(add_up_step(args, runs), warm=False)
-    tables_s = seconds(tables_step(bare, ranges))
-    whole_s = seconds(tables_step(args, ranges))
-    equal = is_equal(args, store, ranges)
+    winners_s = seconds(bare_steps["patterns"], store, warm=True)
+    patterns_s = seconds(steps["patterns"], store, warm=True)
+    seconds(steps["union"], store)
+    count_s = seconds(steps["baseline"], store, warm=True)
+    seconds(steps["totals"], store)
+    tables_s = seconds(bare_steps["tables"], store, warm=True)
+    whole_s = seconds(steps["tables"], store, warm=True)
+    equal = is_equal(store, steps)
 
-    now, all_neurons = candidates(store, ranges, sets)
-    counted = int(np.count_nonzero(open_sentences(store, CODES, PRINT).baseline))
+    now, all_neurons = candidates(store, steps["patterns"], sets)
+    counted = int(np.count_nonzero(sentences.baseline))
     counting_s = count_s * baseline / counted * all_neurons / max(now, 1)
     parts = {
         "patterns": winners_s,
@@ -154,19 +157,9 @@ def measure(out: str, k: int, seed: int, baseline: int) -> dict[str, Any]:
     }
 
 
-def seconds(step: Step, warm: bool = True) -> float:
-    """Process all items of a step here, and return the processor time, without that of a first warm-up item."""
-    worker = step.worker(**step.args)
-    if warm:
-        worker(step.items[0], None)
-    started = time.process_time()
-    for item in step.items:
-        worker(item, None)
-    return time.process_time() - started
-
-
 def write_winners(store: Store, k: int, neurons: int, seed: int) -> None:
-    """Write the first neurons' part of `topk/`."""
+    """Write the first neurons' part of `topk/`, and `neurons/`."""
+    write_neurons(store, Neurons(WIDTHS))
     sentences, rng = open_sentences(store, CODES, PRINT), np.random.default_rng([seed, k])
     likeness = Likeness(sentences)
     columns: dict[str, list[Int64s]] = {"unit": [], "pole": [], "rank": [], "sent_id": []}
@@ -193,6 +186,14 @@ def write_winners(store: Store, k: int, neurons: int, seed: int) -> None:
     write_part(store, "topk", 0, layout, [table], PRINT)
 
 
+def write_neurons(store: Store, neurons: Neurons) -> None:
+    """Write the columns of `neurons/` that tell which neurons are silent; none is."""
+    layer, unit = neurons.layer_and_unit(np.arange(len(neurons)))
+    measures = {name: np.full(len(neurons), value) for name, value in (("std", 1.0), ("min", -1.0), ("max", 1.0))}
+    table = pa.table({"layer": layer, "unit": unit, **measures})
+    write_part(store, "neurons", 0, table.schema, [table], PRINT)
+
+
 class Likeness:
     """Similarities of sentences to random directions: mean random weights of their words and tags, plus noise."""
 
@@ -217,33 +218,32 @@ def mean_of(sequences: Sequences, weights: Float64s) -> Float64s:
     return np.diff(running[sequences.offsets]) / np.maximum(sequences.lengths, 1)
 
 
-def is_equal(args: MineArgs, store: Store, ranges: list[Item]) -> bool:
+def is_equal(store: Store, steps: dict[str, Step]) -> bool:
     """Return whether processing one set at a time gives the same candidates and tables as processing a range."""
-    before = read_all(store, ranges)
+    by_range = [steps["patterns"], steps["tables"]]
+    before = [table for step in by_range for table in read_all(store, step)]
     with ExitStack() as patches:
         for name in CHUNKED:
             patches.enter_context(
                 patch(f"ops.mine.{name}.spans_within", lambda offsets, most: spans_within(offsets, 1))
             )
-        for step in (mine_step(args, ranges), tables_step(args, ranges)):
-            seconds(step, warm=False)
-    return all(a.equals(b) for a, b in zip(before, read_all(store, ranges), strict=True))
+        for step in by_range:
+            seconds(step, store)
+    after = [table for step in by_range for table in read_all(store, step)]
+    return all(a.equals(b) for a, b in zip(before, after, strict=True))
 
 
-def read_all(store: Store, ranges: list[Item]) -> list[pa.Table]:
-    """Return the candidates and tables of all ranges."""
-    names = [range_file(item).path for item in ranges]
-    names += [part_name(table, item["range"]) for table in tables(no_scores=False) for item in ranges]
-    return [pq.read_table(Path(store.path(name))) for name in names]
+def read_all(store: Store, step: Step) -> list[pa.Table]:
+    """Return the tables of all files of a step."""
+    return [read_partial(store, output) for item in step.items for output in step.outputs(item)]
 
 
-def candidates(store: Store, ranges: list[Item], sets: int) -> tuple[int, int]:
+def candidates(store: Store, patterns: Step, sets: int) -> tuple[int, int]:
     """Return the number of distinct candidates in the sample, and an estimate of the number for all neurons.
 
     The estimate is Heaps' law fitted to two points: half of the sampled neurons and poles, and all of them.
     """
-    tables = [pq.read_table(Path(store.path(range_file(item).path))) for item in ranges]
-    whole = pa.concat_tables(tables).unify_dictionaries()
+    whole = pa.concat_tables(read_all(store, patterns)).unify_dictionaries()
     number = whole["set"].to_numpy()
     half = whole.filter(pa.array(number < np.median(np.unique(number))))
     few, many = unite([half]).num_rows, unite([whole]).num_rows

@@ -22,6 +22,7 @@ import pyarrow.compute as pc  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import torch
 
+from ops.model.direction import is_decoder
 from ops.model.load import read_facts
 
 TOLERANCE, RELATIVE = 1e-4, 1e-3
@@ -80,9 +81,9 @@ class PlainModel:
         from transformers import AutoModel, AutoModelForCausalLM, AutoTokenizer
 
         facts = read_facts(name)
-        self.limit, self.shift, self.decoder = facts.position_limit, shift, facts.decoder
+        self.limit, self.shift, self.decoder = facts.position_limit, shift, is_decoder(facts)
         self.tokenizer: Any = AutoTokenizer.from_pretrained(facts.path)
-        whole = AutoModelForCausalLM if facts.decoder else AutoModel
+        whole = AutoModelForCausalLM if is_decoder(facts) else AutoModel
         self.models: dict[str, Any] = {kind: whole.from_pretrained(facts.path).eval() for kind in ("default", "none")}
         base = self.models["none"].base_model
         (table,) = (module for at, module in base.named_modules() if at in TABLES)

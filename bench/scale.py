@@ -27,9 +27,10 @@ from bench.every_stage import SIZES, measure
 from bench.memory import MemoryWatch
 from bench.projection import Measured, project
 from bench.running import load
+from bench.steps import PRINT, commit
 from bench.texts import draw
-from jobs.stage.outputs import commit_partial, shard_file, write_partial
-from jobs.topk.merge import RangeMerger
+from jobs.stage.outputs import Written, shard_file
+from jobs.topk.merge import RangeMerger, range_items
 from jobs.topk.score import PILOT_FILE
 from ops.corpus.corpus_tokens import block_batches
 from ops.corpus.token_columns import block_of, kept_table, token_columns, write_kept
@@ -42,11 +43,11 @@ from ops.shards import Ids
 from ops.storage.store import Store
 from ops.storage.tables import part_name
 from ops.topk import partial_file as topk_partial
-from ops.topk.neurons import POLES, Neurons, parts
+from ops.topk.neurons import POLES, Neurons
+from ops.topk.pilot import Pilot
 from ops.topk.score_shard import ShardScorer
 
 WIDTHS, K, SHARD, BATCH = (768,) * 12, 10_000, 100_000, 93
-PRINT = "synthetic"
 WATCHED, MOST = 8, 10_000_000
 SCORING = 0.7
 FLAT = 0.10
@@ -104,8 +105,7 @@ def main() -> int:
     edges = edges_from_pilot(torch.cat(model.blocks[:12]))
     with tempfile.TemporaryDirectory(prefix="atlas-bench-", dir=options.folder) as folder:
         store = Store(folder)
-        table = pa.table({"edges": topk_partial.by_neuron(edges.numpy())})
-        write_partial(store, PILOT_FILE, table, PRINT, write=topk_partial.write_table)
+        commit(store, {PILOT_FILE: Written(len(edges), Pilot(edges.numpy(), Neurons(WIDTHS), False, None).write)})
         with MemoryWatch(os.getpid()) as memory:
             deadline = begun + options.minutes * 60 * SCORING
             shards = list(score(model, edges, store, options.k, options.shard_size, deadline))
@@ -169,7 +169,7 @@ def score(
         result = worker.run(span, batches(*span), np.array([], np.int64), shared.result)
         reduced = time.process_time()
         rows = result.rows
-        commit_partial(store, shard_file("topk", shard), rows.in_file, PRINT, rows.write)
+        commit(store, {shard_file("topk", shard): Written(rows.in_file, rows.write)})
         committed = time.process_time()
         pairs = sum(len(result.table[f"{p}_sent_id"].combine_chunks().flatten()) for p in POLES)
         del result
@@ -202,13 +202,13 @@ def batches(first: int, stop: int) -> Iterator[tuple[Ids, list[Tokens]]]:
 def merge(store: Store, shards: int, k: int, deadline: float) -> dict[str, Any]:
     """Merge ranges of neurons until the deadline, at least one; return times, and counts of ranges and candidates."""
     merger = RangeMerger(store, Neurons(WIDTHS), shards, k, POLES, PRINT, np.ones(len(WIDTHS)))
-    every = list(parts(sum(WIDTHS)))
+    items = range_items(sum(WIDTHS))
     seconds, wall, done, pairs = 0.0, 0.0, 0, 0
-    for part, first, stop in every:
+    for part, item in enumerate(items):
         if done and time.perf_counter() + wall / done > deadline:
             break
         began, started = time.perf_counter(), time.process_time()
-        row = merger({"ranges": [{"part": part, "first": first, "stop": stop}]}, None)
+        row = merger(item)
         wall += time.perf_counter() - began
         seconds += time.process_time() - started
         if row["damaged"]:
@@ -218,7 +218,7 @@ def merge(store: Store, shards: int, k: int, deadline: float) -> dict[str, Any]:
             with store.parquet(shard_file("topk", shard).path) as file:
                 group = file.read_row_group(part, columns=[f"{p}_sent_id" for p in POLES])
             pairs += sum(len(column.combine_chunks().flatten()) for column in group.columns)
-    return {"ranges": done, "of": len(every), "seconds": round(seconds, 2), "pairs": pairs}
+    return {"ranges": done, "of": len(items), "seconds": round(seconds, 2), "pairs": pairs}
 
 
 def agrees(model: Synthetic, store: Store, k: int) -> bool:

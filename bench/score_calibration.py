@@ -101,4 +101,5 @@ def _row(null: str, scores: Float64s) -> ScoreRow:
     ok = ends[0] <= MOST_EXCESS and ends[1] >= -MOST_EXCESS
     if null == "uniform":
         ok = ok and held.high >= COVERED[0] and held.low <= COVERED[1]
-    return ScoreRow(null, count, float(auc.mean()), float(matched.mean()), mean, *ends, covered, held.low, held.high, bool(ok))
+    interval = (held.low, held.high)
+    return ScoreRow(null, count, float(auc.mean()), float(matched.mean()), mean, *ends, covered, *interval, bool(ok))

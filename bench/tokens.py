@@ -21,9 +21,11 @@ import numpy as np
 import pyarrow as pa
 import torch
 
+from bench.steps import PRINT, commit
 from bench.texts import draw
-from jobs.stage.outputs import read_notes, read_partial, shard_file
-from jobs.tokens.steps import RangeWriter, Selector, TokensArgs, TokenWorker
+from jobs.stage.outputs import read_notes, read_partial
+from jobs.stage.ranges import table_ranges
+from jobs.tokens.steps import PieceReader, TokensArgs, select_sentences, write_range
 from ops.model.activations import ScoreOptions, Scorer
 from ops.model.batches import length_batches, pad
 from ops.model.load import read_facts
@@ -33,7 +35,7 @@ from ops.sentences.pipeline import Annotator
 from ops.shards import Shards
 from ops.storage.store import Store
 from ops.storage.tables import write_part
-from ops.topk.neurons import POLES, Neurons, parts
+from ops.topk.neurons import POLES, Neurons
 
 TARGET, BUDGET = 1.15, 2_048
 
@@ -63,8 +65,11 @@ def main() -> int:
         each = max(round(options.top * options.sentences / options.of), 1)
         write_run(store, texts, values, neurons, each)
         shards = Shards(len(texts), len(texts))
-        args = TokensArgs(store, facts, ScoreOptions(), neurons, shards, each, BUDGET, "mixed", "f")
-        Selector(args)({}, None)
+        args = TokensArgs(
+            store=store, neurons=neurons, seed=options.seed, facts=facts, options=ScoreOptions(), shards=shards,
+            top=each, token_budget=BUDGET, lengths="mixed", dictionaries=(), block=None, stage="tokens",
+        )  # fmt: skip
+        commit(store, select_sentences({}, args))
         own = np.unique(read_partial(store, args.wanted, ["sent_id"])["sent_id"].to_numpy())
         lengths = np.array([len(tokens[i].ids) for i in own])
         batches = [[tokens[own[row]] for row in rows] for rows in length_batches(lengths, BUDGET)]
@@ -75,13 +80,12 @@ def main() -> int:
                     ids, real, _ = pad(batch, tokenizer.pad_id, torch.device("cpu"))
                     scorer.reader.model(input_ids=ids, attention_mask=real.long())
 
-        worker, writer = TokenWorker(args), RangeWriter(args, [shard_file("tokens", 0).path])
-        ranges = [{"part": part, "first": first, "stop": stop} for part, first, stop in parts(len(neurons))]
+        reader, file = PieceReader(args), args.piece_file(0)
 
         def ours() -> None:
-            worker({"piece": 0, "shard": 0, "first": 0, "last": len(texts) - 1}, None)
-            for item in ranges:
-                writer(item, None)
+            commit(store, reader({"piece": 0, "shard": 0, "first": 0, "last": len(texts) - 1}, None))
+            for item in table_ranges(len(neurons)):
+                commit(store, write_range(item, args, [file.path]))
 
         seconds: dict[str, list[float]] = {"forward": [], "ours": []}
         for round_ in range(options.repeats + 1):
@@ -90,7 +94,7 @@ def main() -> int:
                 run()
                 if round_:
                     seconds[name].append(time.process_time() - started)
-        (notes,) = read_notes(store, [shard_file("tokens", 0)])
+        (notes,) = read_notes(store, [file])
     ratio = statistics.median(o / f for o, f in zip(seconds["ours"], seconds["forward"], strict=True))
     result: dict[str, Any] = {
         "model": options.model,
@@ -110,14 +114,15 @@ def main() -> int:
 
 def write_run(store: Store, texts: list[str], values: Any, neurons: Neurons, top: int) -> None:
     """Write the tables of a run of these sentences that `tokens` reads: topk/ up to rank `top`, and sentences/."""
-    found = Annotator("english").annotate(texts)
+    annotations = Annotator("english").annotate(texts)
     n = len(texts)
     columns = {
         "sent_id": np.arange(n), "text": texts, "dataset": ["d"] * n, "doc_id": ["d"] * n,
-        "words": [a.words for a in found], "tags": [a.tags for a in found], "tree": [a.tree for a in found],
+        "words": [a.words for a in annotations], "tags": [a.tags for a in annotations],
+        "tree": [a.tree for a in annotations],
         "is_baseline": [True] * n, "is_winner": [True] * n, "held_out": [False] * n, "wins": [1] * n,
     }  # fmt: skip
-    write_part(store, "sentences", 0, schema("sentences"), [pa.table(columns)], "f")
+    write_part(store, "sentences", 0, schema("sentences"), [pa.table(columns)], PRINT)
     layer, unit = neurons.layer_and_unit(np.arange(len(neurons)))
     best = {"top": np.argsort(-values, axis=0)[:top].T, "bottom": np.argsort(values, axis=0)[:top].T}
     ids = np.stack([best[pole] for pole in POLES], 1)  # [neurons, poles, top]
@@ -132,7 +137,7 @@ def write_run(store: Store, texts: list[str], values: Any, neurons: Neurons, top
             "sent_id": ids.ravel(),
         }
     )
-    write_part(store, "topk", 0, schema("topk"), [table.cast(schema("topk"))], "f")
+    write_part(store, "topk", 0, schema("topk"), [table.cast(schema("topk"))], PRINT)
 
 
 if __name__ == "__main__":

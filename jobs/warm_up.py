@@ -39,12 +39,12 @@ def run_all(folder: Path) -> None:
     """Run the main job and the other jobs with compiled code in a folder, with one worker, so all in this process."""
     from transformers import BertConfig
 
-    from jobs import run
     from jobs.audit import job as audit
     from jobs.audit.job import AuditConfig
     from jobs.compare import job as compare
     from jobs.meaning import job as meaning
     from jobs.meaning.job import MeaningConfig
+    from jobs.run import job as run
     from ops.model.random_model import save_random
 
     save_random(folder / "model", BertConfig(**MODEL))

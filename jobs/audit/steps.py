@@ -18,9 +18,10 @@ from jobs.stage.copies import drop_copies
 from jobs.stage.outputs import Noted, Output, notes_of, partial_file, read_partials
 from jobs.stage.ranges import range_part, sentence_blocks
 from jobs.stage.run import Run, RunReader
-from jobs.stage.runner import Made, Stage, Step, Steps, begin_stage
+from jobs.stage.runner import Stage, begin_stage
 from jobs.stage.scored import Scored, StageArgs
 from jobs.stage.stages import CODES
+from jobs.stage.step import Made, Step, Steps
 from jobs.stage.units import chosen_units
 from ops.audit.audit_figures import draw_audit
 from ops.audit.audited_literals import ExplanationTerms, audited_literals

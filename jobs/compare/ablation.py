@@ -14,8 +14,9 @@ from jobs.stage.checks import model_of_topk
 from jobs.stage.outputs import partial_file, read_partials, whole_table
 from jobs.stage.placement import choose_placement, run_scoring
 from jobs.stage.run import Run
-from jobs.stage.runner import Made, Stage, Steps
+from jobs.stage.runner import Stage
 from jobs.stage.scored import Scored
+from jobs.stage.step import Made, Steps
 from ops import sampling
 from ops.arrays import Float64s
 from ops.compare.ablation import TABLE, Ablator, Effect, ablation_table, choose_neurons, matched_neurons

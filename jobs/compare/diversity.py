@@ -16,14 +16,16 @@ from jobs.stage.corpus_pass import describe, kept_tokens
 from jobs.stage.outputs import Output, partial_file, read_partial, read_partials, shard_file, whole_table
 from jobs.stage.placement import choose_placement
 from jobs.stage.run import Run
-from jobs.stage.runner import Made, Stage, Step, Steps
+from jobs.stage.runner import Stage
 from jobs.stage.scored import Scored
+from jobs.stage.step import Made, Step, Steps
 from ops.compare.diversity import curve_rows, draw_uniform, draw_winners
 from ops.compare.diversity_figures import draw_curves
 from ops.compare.winner_vectors import Embedder, SentenceVectors
 from ops.corpus.corpus_tokens import CorpusTokens, KeptTokens
 from ops.errors import InputError, counted
 from ops.model.activations import ScoreOptions
+from ops.model.direction import is_decoder
 from ops.model.tokenizer import Tokenizer
 from ops.shards import Shards
 
@@ -53,7 +55,7 @@ class DiversityArgs(ModelArgs):
 def diversity(config: CompareConfig, run: Run) -> None:
     """Write compare/diversity and its figure, or the missing part of them."""
     facts, placement = model_of_topk(run), choose_placement(config, run, PART)
-    pool = "cls" if Tokenizer(facts).has_cls and not facts.decoder else "mean"
+    pool = "cls" if Tokenizer(facts).has_cls and not is_decoder(facts) else "mean"
     clusters = tuple(sorted(set(config.diversity_clusters)))
     depends_on = {
         "diversity_clusters": list(clusters), "diversity_sample": config.diversity_sample, "pool": pool,

@@ -5,8 +5,9 @@ from jobs.compare.parts import begin_part, redraw, title_of
 from jobs.engine.item import Item
 from jobs.stage.outputs import TablePart, table_part
 from jobs.stage.run import Run
-from jobs.stage.runner import Made, Stage, Step, Steps
+from jobs.stage.runner import Stage
 from jobs.stage.scored import Scored, StageArgs
+from jobs.stage.step import Made, Step, Steps
 from ops.compare.group_figures import draw_groups
 from ops.compare.neuron_groups import OF_A_LAYER, OF_ALL, NeuronGroups
 from ops.storage.store import Store

@@ -11,8 +11,9 @@ from jobs.compare.parts import begin_part, title_of
 from jobs.engine.item import Item
 from jobs.stage.outputs import partial_file, read_partials, whole_table
 from jobs.stage.run import Run
-from jobs.stage.runner import Made, Stage, Step, Steps
+from jobs.stage.runner import Stage
 from jobs.stage.scored import Scored, StageArgs
+from jobs.stage.step import Made, Step, Steps
 from ops import sampling
 from ops.arrays import Int64s
 from ops.compare.match_figures import draw_matches

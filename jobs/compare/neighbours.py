@@ -10,8 +10,9 @@ from jobs.engine.item import Item
 from jobs.stage.outputs import whole_table
 from jobs.stage.ranges import range_part, table_ranges
 from jobs.stage.run import Run
-from jobs.stage.runner import Made, Stage, Step, Steps
+from jobs.stage.runner import Stage
 from jobs.stage.scored import Scored, StageArgs
+from jobs.stage.step import Made, Step, Steps
 from jobs.stage.units import chosen_units
 from ops import sampling
 from ops.compare.activation_vectors import layer_activations, neuron_vectors

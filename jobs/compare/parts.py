@@ -10,8 +10,9 @@ from jobs.stage.costs import PASSES
 from jobs.stage.placement import Placement
 from jobs.stage.plan import pass_seconds
 from jobs.stage.run import Run, RunReader
-from jobs.stage.runner import Stage, Step, begin_stage
+from jobs.stage.runner import Stage, begin_stage
 from jobs.stage.scored import StageArgs
+from jobs.stage.step import Step
 from ops.model.activations import ScoreOptions
 from ops.model.load import ModelFacts
 from ops.model.names import model_title

@@ -13,8 +13,9 @@ from jobs.engine.item import Item
 from jobs.stage.again import command
 from jobs.stage.outputs import Output, partial_file, read_partials, whole_table
 from jobs.stage.run import Run, RunReader
-from jobs.stage.runner import Made, Stage, Step, Steps
+from jobs.stage.runner import Stage
 from jobs.stage.scored import BOTH, Scored
+from jobs.stage.step import Made, Step, Steps
 from ops import sampling, schema
 from ops.compare.run_score_figures import SHOWN, draw_runs
 from ops.compare.run_scores import MEASURES, TABLE, Values, compared_rows, read_values, with_missing_verdicts

@@ -17,8 +17,9 @@ from jobs.stage.outputs import Output, partial_file, read_partial, read_partials
 from jobs.stage.placement import choose_placement, run_scoring
 from jobs.stage.record import RECORD
 from jobs.stage.run import Run
-from jobs.stage.runner import Made, Stage, Step, Steps
+from jobs.stage.runner import Stage
 from jobs.stage.scored import Scored
+from jobs.stage.step import Made, Step, Steps
 from ops import sampling, schema
 from ops.arrays import Float64s
 from ops.compare.model_shift import shift_rows, shift_tables, with_whole

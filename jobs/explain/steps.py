@@ -16,9 +16,10 @@ from jobs.stage.copies import drop_copies
 from jobs.stage.outputs import Noted, Output, notes_of, partial_file, read_partial, read_partials, whole_table
 from jobs.stage.ranges import neuron_ranges, range_part, sentence_blocks, table_ranges
 from jobs.stage.run import Run
-from jobs.stage.runner import Made, Stage, Step, Steps, begin_stage
+from jobs.stage.runner import Stage, begin_stage
 from jobs.stage.scored import Scored, StageArgs
 from jobs.stage.stages import CODES
+from jobs.stage.step import Made, Step, Steps
 from jobs.stage.units import chosen_units
 from ops.compare.activation_vectors import neuron_vectors, sampled_sentences
 from ops.explain.control_figure import draw_controls

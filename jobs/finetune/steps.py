@@ -19,8 +19,9 @@ from jobs.stage.corpus_pass import describe
 from jobs.stage.dry_run import DryRun
 from jobs.stage.outputs import Output, partial_file, read_partial, read_partials, whole_table
 from jobs.stage.run import Run, RunReader
-from jobs.stage.runner import Made, Stage, Step, Steps, begin_stage
+from jobs.stage.runner import Stage, begin_stage
 from jobs.stage.stages import STAGES
+from jobs.stage.step import Made, Step, Steps
 from ops import schema
 from ops.errors import InputError, counted
 from ops.finetune.checkpoint import commit_classifier, pack, unpack
@@ -230,8 +231,10 @@ def split(item: Item, args: TrainingArgs) -> Made:
     documents, placed = split_documents(
         join_sentences(sentences), args.labels, args.test_share, args.split_seed, shuffle_seed
     )
-    rows = {output: side_rows(sentences, args.labels, placed, side) for side, output in SIDES.items()}
-    return {**rows, DOCUMENTS: documents}
+    made: dict[Output, pa.Table] = {DOCUMENTS: documents}
+    for side, output in SIDES.items():
+        made[output] = side_rows(sentences, args.labels, placed, side)
+    return made
 
 
 def losses_file(stop: int) -> Output:

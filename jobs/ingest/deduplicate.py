@@ -8,7 +8,7 @@ import pyarrow as pa
 from jobs.engine.item import Item
 from jobs.ingest.read import piece_file
 from jobs.stage.outputs import Output, partial_file
-from jobs.stage.runner import Made, Step
+from jobs.stage.step import Made, Step
 from ops.arrays import Arrays, Int64s
 from ops.corpus.exact_duplicates import earlier_sentences, first_copies, hash_range
 from ops.corpus.first_copies import FirstCopies

@@ -23,9 +23,3 @@ class IngestConfig(CorpusConfig):
 
 
 JOB = Job("ingest", IngestConfig, "jobs.ingest.steps:ingest", __doc__)
-
-
-def do_where_named(config, run) -> None:  # type: ignore # TRANSITION
-    from jobs.ingest.steps import ingest_where_named
-
-    ingest_where_named(config, run)

@@ -11,7 +11,7 @@ from jobs.engine.item import Item
 from jobs.ingest.deduplicate import NEAR_DUPLICATES, open_first_copies
 from jobs.ingest.read import piece_file
 from jobs.stage.outputs import Output, Written, partial_file, read_partial, read_partials
-from jobs.stage.runner import Made, Step
+from jobs.stage.step import Made, Step
 from ops.arrays import Int64s
 from ops.corpus.exact_duplicates import hash_range
 from ops.corpus.minhash import MinHasher, banding

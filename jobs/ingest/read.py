@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 
 from jobs.engine.item import Item
 from jobs.stage.outputs import Output
-from jobs.stage.runner import Step
 from jobs.stage.stages import STAGES
+from jobs.stage.step import Step
 from ops.corpus.exact_duplicates import DOCUMENT_HASHES, TEXT_HASHES
 from ops.corpus.meta import check_keys
 from ops.corpus.piece_counts import COUNTS, Pieces

@@ -15,7 +15,8 @@ from jobs.stage.checks import check_sources
 from jobs.stage.dry_run import DryRun
 from jobs.stage.options import CorpusConfig, part_of
 from jobs.stage.run import Run
-from jobs.stage.runner import Stage, Steps, begin_stage
+from jobs.stage.runner import Stage, begin_stage
+from jobs.stage.step import Steps
 from ops.corpus.accounts import account, account_lines, check_found
 from ops.corpus.meta import check_keys
 from ops.corpus.numbering import number

@@ -11,8 +11,8 @@ from jobs.engine.item import Item
 from jobs.ingest.deduplicate import distinct_file, open_first_copies
 from jobs.ingest.read import piece_file
 from jobs.stage.outputs import Output, TablePart, table_part
-from jobs.stage.runner import Step
 from jobs.stage.stages import TOKENS
+from jobs.stage.step import Step
 from ops.arrays import Int64s
 from ops.corpus.kept_sentences import KeptSentences, shards_of
 from ops.corpus.numbering import Numbering, corpus_parts, reject_parts

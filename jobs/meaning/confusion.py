@@ -21,7 +21,7 @@ from jobs.stage.outputs import (
     with_notes,
 )
 from jobs.stage.run import Run
-from jobs.stage.runner import Made, Step, Steps
+from jobs.stage.step import Made, Step, Steps
 from ops import schema
 from ops.errors import InputError, counted
 from ops.meaning.blank_states import BlankReader
@@ -48,7 +48,7 @@ class ConfusionArgs(PassArgs):
 
 def confuse(
     config: MeaningConfig, run: Run, facts: ModelFacts, tokenizer: Tokenizer, sets: list[tuple[str, ...]]
-) -> None:  # fmt: skip
+) -> None:
     """Run the part: write meaning/confusion and its figure."""
     depends_on = {name: getattr(config, name) for name in ("window", "confusion_most", "confusion_states")}
     depends_on["confusion"] = ", ".join(" ".join(words) for words in sets)
@@ -64,9 +64,7 @@ def confusion_steps(config: MeaningConfig, sets: list[tuple[str, ...]], job: Cor
         InputError: the user named the sets, but no set has examples of two words in enough documents.
     """
     quota = Quota(config.confusion_most, config.confusion_states, job.sentences)
-    args = ConfusionArgs(
-        **vars(job.args), sets=tuple(sets), quota=quota, window=config.window, shards=len(job.shards)
-    )  # fmt: skip
+    args = ConfusionArgs(**vars(job.args), sets=tuple(sets), quota=quota, window=config.window, shards=len(job.shards))
     given, facts = {"args": args}, args.facts
     # How many words are blanked is not known before the corpus is read; here, at most one in each sentence is.
     blanks = min(quota.stated * len(sets), job.sentences)

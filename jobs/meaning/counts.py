@@ -23,7 +23,8 @@ from jobs.stage.outputs import (
     whole_table,
 )
 from jobs.stage.run import Run
-from jobs.stage.runner import Made, Stage, Step, Steps, begin_stage
+from jobs.stage.runner import Stage, begin_stage
+from jobs.stage.step import Made, Step, Steps
 from ops.corpus.read_shard import read_shard
 from ops.meaning.context_tables import CONTEXTS, WORDS, ContextTables
 from ops.meaning.contexts import ContextCounter, Counts, add_up
@@ -55,8 +56,8 @@ def count(config: MeaningConfig, run: Run, context_words: int | list[str]) -> No
     """Run the part: write meaning/contexts and meaning/words."""
     names = ("window", "word_case", "min_count", "smoothing", "dimensions", "singular_power", "seed")
     depends_on = {name: getattr(config, name) for name in names}
-    listed = isinstance(context_words, list)
-    depends_on["context_words"] = fingerprint({"words": sorted(context_words)}) if listed else context_words
+    listed = fingerprint({"words": sorted(context_words)}) if isinstance(context_words, list) else context_words
+    depends_on["context_words"] = listed
     options = without_ingest(config)
     stage = begin_stage(COUNTS, config, run, depends_on, counted=("words", "words counted"), options=options)
     if stage is not None:
@@ -92,7 +93,7 @@ def count_steps(config: MeaningConfig, context_words: int | list[str], stage: St
         )
     ]  # fmt: skip
     files = [range_file(item) for item in ranges]
-    sums = np.sum(read_notes(store, files), 0, np.int64)
+    sums = np.array(read_notes(store, files), np.int64).sum(0)
     tables = ContextTables(vocabulary, sums, config.smoothing)
     rows = tables.pairs(read_each(store, [file.path for file in files]))
     pairs = whole_table(CONTEXTS).commit(store, rows, stage.fingerprint)

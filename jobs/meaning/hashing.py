@@ -14,7 +14,7 @@ from jobs.stage.corpus_pass import CorpusPass, PassArgs, begin_pass
 from jobs.stage.costs import PASSES
 from jobs.stage.outputs import Output, partial_file, read_partial, read_partials, shard_file, whole_table
 from jobs.stage.run import Run
-from jobs.stage.runner import Made, Step, Steps
+from jobs.stage.step import Made, Step, Steps
 from ops import schema
 from ops.corpus.read_shard import read_rows
 from ops.errors import InputError
@@ -97,7 +97,7 @@ def hashing_steps(config: MeaningConfig, layer: int, drawn: Drawn, job: CorpusPa
     """
     args = HashArgs(
         **vars(job.args), layer=layer, neighbours=config.hash_neighbours, epochs=config.epochs, shards=len(job.shards)
-    )  # fmt: skip
+    )
     given, store, width = {"args": args}, args.store, args.facts.width
     ids = draw(job.sentences, config.hashed_sentences, config.seed, HASHED)
     shares = job.shards.split(ids)

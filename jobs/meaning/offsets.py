@@ -16,7 +16,7 @@ from jobs.stage.corpus_pass import CorpusPass, PassArgs, begin_pass, group_size
 from jobs.stage.costs import PASSES
 from jobs.stage.outputs import Noted, Output, notes_of, read_partial, shard_file, whole_table
 from jobs.stage.run import Run
-from jobs.stage.runner import Made, Steps
+from jobs.stage.step import Made, Steps
 from ops import sampling, schema
 from ops.corpus.read_shard import read_shard
 from ops.errors import InputError, counted
@@ -64,7 +64,7 @@ def compare(config: MeaningConfig, run: Run, facts: ModelFacts, tokenizer: Token
 
 def offset_steps(
     config: MeaningConfig, words: int, tokenizer: Tokenizer, questions: Analogies, job: CorpusPass
-) -> Steps:  # fmt: skip
+) -> Steps:
     """Yield the step of the shards, merge them in order, compare the words in every space and return the counts."""
     sentences = job.sentences
     args = OffsetArgs(

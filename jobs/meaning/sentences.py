@@ -13,7 +13,7 @@ from jobs.stage.corpus_pass import CorpusPass, PassArgs, begin_pass
 from jobs.stage.costs import PASSES
 from jobs.stage.outputs import Output, partial_file, read_partial, read_partials, shard_file, whole_table
 from jobs.stage.run import Run
-from jobs.stage.runner import Made, Step, Steps
+from jobs.stage.step import Made, Step, Steps
 from ops import schema
 from ops.errors import InputError, counted
 from ops.meaning.drawn_sentences import (
@@ -24,7 +24,7 @@ from ops.meaning.drawn_sentences import (
     Wanted,
     choose_sentences,
     draw_from_shard,
-)  # fmt: skip
+)
 from ops.meaning.next_sentences import OTHER, SAME, best_layer
 from ops.meaning.sentence_blocks import (
     masked_word_rows,
@@ -33,7 +33,7 @@ from ops.meaning.sentence_blocks import (
     read_pairs,
     read_states,
     translated_rows,
-)  # fmt: skip
+)
 from ops.meaning.sentence_figures import draw_sentences
 from ops.meaning.sentence_states import SentenceReader
 from ops.model.heads import MASKED_WORD, NEXT_SENTENCE, heads_of, load_head
@@ -89,7 +89,7 @@ def follow(config: MeaningConfig, run: Run, facts: ModelFacts, tokenizer: Tokeni
     )  # fmt: skip
     args = SentenceArgs(
         **vars(job.args), wanted=wanted, mask_rate=config.mask_rate, heads=heads, shards=len(job.shards)
-    )  # fmt: skip
+    )
     read = READ_OF_A_PAIR * min(wanted.pairs, job.sentences) + min(wanted.masked, job.sentences)
     notes = [f"then the model reads at most {counted(read, 'sentence')}"]
     steps = sentence_steps(args, bool(config.parts), read, tokenizer, job)

@@ -14,9 +14,10 @@ from jobs.stage.copies import drop_copies
 from jobs.stage.outputs import Output, partial_file, read_partial, read_partials, whole_table
 from jobs.stage.ranges import neuron_ranges, range_name, range_part, sentence_blocks
 from jobs.stage.run import Run
-from jobs.stage.runner import Made, Stage, Step, Steps, begin_stage
+from jobs.stage.runner import Stage, begin_stage
 from jobs.stage.scored import Scored, StageArgs
 from jobs.stage.stages import CODES
+from jobs.stage.step import Made, Step, Steps
 from jobs.stage.units import chosen_units
 from ops.errors import InputError
 from ops.mine.baseline_counts import add_up, baseline_table, counters, few_counts
@@ -132,10 +133,7 @@ def mine_steps(config: MineConfig, stage: Stage, scored: Scored) -> Steps:
         store=stage.store, neurons=scored.neurons, seed=config.seed, sentences=annotate["fingerprint"], options=options
     )
     ranges = neuron_ranges(args.mined, scored.k, config.null_sets)
-    sentences = annotate["counts"]["sentences"]
-    # A large corpus has longer blocks, because each block takes some time for every pattern that was mined.
-    size = max(SENTENCES_PER_BLOCK, min(sentences // BLOCKS, MOST_PER_BLOCK))
-    yield steps_of(args, ranges, sentence_blocks(sentences, size), scored)
+    yield steps_of(args, ranges, baseline_blocks(annotate["counts"]["sentences"]), scored)
     counts = dict.fromkeys(args.tables(ranges[0]), 0)
     for item in ranges:
         for table in args.tables(item):
@@ -147,6 +145,14 @@ def mine_steps(config: MineConfig, stage: Stage, scored: Scored) -> Steps:
         counts["chance"] = chance.num_rows
         print(f"mine: {summary(chance)}", file=sys.stderr)
     return counts
+
+
+def baseline_blocks(sentences: int) -> list[Item]:
+    """Return the blocks of the annotated sentences as items.
+
+    A large corpus has longer blocks, because each block takes some time for every pattern that was mined.
+    """
+    return sentence_blocks(sentences, max(SENTENCES_PER_BLOCK, min(sentences // BLOCKS, MOST_PER_BLOCK)))
 
 
 def steps_of(args: MineArgs, ranges: list[Item], blocks: list[Item], scored: Scored) -> list[Step]:

@@ -12,7 +12,7 @@ from jobs.stage.checks import check_pass
 from jobs.stage.corpus_pass import CorpusPass, PassArgs, begin_pass, part_rows
 from jobs.stage.outputs import Noted, Output, TablePart, read_partials, shard_file, table_part, whole_table, with_notes
 from jobs.stage.run import Run
-from jobs.stage.runner import Made, Steps
+from jobs.stage.step import Made, Steps
 from ops.errors import InputError
 from ops.mixing.decomposition import LAYER_STAGES
 from ops.mixing.figures import draw_all

@@ -26,8 +26,9 @@ from jobs.stage.placement import Placement, choose_placement
 from jobs.stage.plan import pass_seconds
 from jobs.stage.ranges import range_part
 from jobs.stage.run import Run
-from jobs.stage.runner import Made, Stage, Step, Steps, begin_stage
+from jobs.stage.runner import Stage, begin_stage
 from jobs.stage.scored import Scored, StageArgs
+from jobs.stage.step import Made, Step, Steps
 from jobs.stage.units import chosen_units
 from ops import sampling, schema
 from ops.arrays import Float64s, Int64s
@@ -187,7 +188,7 @@ def model_step(args: OutputsArgs, **attributes: Any) -> Step:
 def states_step(args: OutputsArgs) -> Step:
     """Return the step that sums the states of a sample of the corpus, shard by shard."""
     drawn = args.drawn(args.sentences, sampling.OUTPUT_SENTENCES)
-    items = [{"shard": shard, "rows": rows, "sentences": len(rows)} for shard, rows in drawn.items()]
+    items: list[Item] = [{"shard": shard, "rows": rows, "sentences": len(rows)} for shard, rows in drawn.items()]
     sentences = sum(item["sentences"] for item in items)
     return model_step(
         args, name="outputs: mean state", items=items, outputs=lambda item: [states_file(item["shard"])],
@@ -285,7 +286,8 @@ def mean_state(args: OutputsArgs, entry: Entry) -> torch.Tensor:
     for table in read_partials(args.store, files):
         sums = torch.from_numpy(read_arrays(table)[entry])
         total = sums if not len(total) else total + sums
-    return total / tokens
+    mean: torch.Tensor = total / tokens
+    return mean
 
 
 class StateSummer(HeadWorker):

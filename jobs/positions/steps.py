@@ -26,7 +26,7 @@ from jobs.stage.outputs import (
     with_notes,
 )
 from jobs.stage.run import Run
-from jobs.stage.runner import Made, Step, Steps
+from jobs.stage.step import Made, Step, Steps
 from ops import schema
 from ops.corpus.read_shard import read_rows, take_sentences
 from ops.errors import InputError, counted

@@ -14,7 +14,8 @@ from jobs.stage.corpus_pass import describe
 from jobs.stage.options import without_ingest
 from jobs.stage.outputs import Output, TablePart, partial_file, read_partials, table_part, whole_table
 from jobs.stage.run import Run
-from jobs.stage.runner import Made, Stage, Step, Steps, begin_stage
+from jobs.stage.runner import Stage, begin_stage
+from jobs.stage.step import Made, Step, Steps
 from ops import sampling
 from ops.model.head_projections import head_projections, word_embeddings
 from ops.model.load import ModelFacts, load_model
@@ -38,9 +39,7 @@ class PsiArgs:
     seed: int
 
 
-def measure_vocabulary(
-    config: PsiConfig, run: Run, facts: ModelFacts, tokenizer: Tokenizer, model: nn.Module
-) -> None:  # fmt: skip
+def measure_vocabulary(config: PsiConfig, run: Run, facts: ModelFacts, tokenizer: Tokenizer, model: nn.Module) -> None:
     """Run the stage, or the missing part of it."""
     tokens, heads = len(word_embeddings(model, facts)), head_projections(model, facts)[0].heads
     clusters = config.clusters or default_clusters(tokens)
@@ -57,9 +56,7 @@ def measure_vocabulary(
     stage.complete(vocabulary_steps(args, config.cluster_seeds, stage, tokenizer, model), rows, counts)
 
 
-def vocabulary_steps(
-    args: PsiArgs, clusterings: int, stage: Stage, tokenizer: Tokenizer, model: nn.Module
-) -> Steps:  # fmt: skip
+def vocabulary_steps(args: PsiArgs, clusterings: int, stage: Stage, tokenizer: Tokenizer, model: nn.Module) -> Steps:
     """Yield the steps, write psi/vocabulary and psi/agreement between them, draw the figures and return the counts."""
     facts, vectors = args.facts, word_embeddings(model, args.facts).numpy()
     clusters = Step(

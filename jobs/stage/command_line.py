@@ -172,7 +172,7 @@ class Job(Generic[Config]):
 
     def run(self, options: Config) -> None:
         """Do the work; a stage's run is opened first, and released at the end."""
-        do = self.entry if callable(self.entry) else resolve_name(self.entry)  # TRANSITION
+        do = resolve_name(self.entry)
         if not isinstance(options, StageConfig):
             do(options)
             return
@@ -268,7 +268,3 @@ def _explain(error: ValidationError, job: str, flags: bool = True) -> str:
     message = found["msg"].removeprefix("Value error, ").removeprefix("Input ")
     message = _PLAIN.get((name, found["type"])) or _PLAIN.get(found["type"], message)
     return f"{shown} {found['input']!r}: {message}"
-
-
-def in_run(do):  # type: ignore # TRANSITION
-    return do

@@ -17,8 +17,9 @@ from jobs.stage.outputs import Output, shard_file
 from jobs.stage.placement import Placement, choose_placement
 from jobs.stage.plan import pass_seconds
 from jobs.stage.run import Run, RunReader
-from jobs.stage.runner import Stage, Step, begin_stage
+from jobs.stage.runner import Stage, begin_stage
 from jobs.stage.stages import TOKENS
+from jobs.stage.step import Step
 from ops.corpus.corpus_tokens import CorpusTokens, KeptTokens
 from ops.errors import InputError, counted
 from ops.model.load import ModelFacts

@@ -6,6 +6,7 @@ from jobs.stage.again import command
 from ops.dictionaries.description import FLAG, Description
 from ops.dictionaries.read import describe_all
 from ops.errors import InputError
+from ops.model.direction import is_decoder
 from ops.model.load import ModelFacts
 
 
@@ -33,7 +34,7 @@ def dictionaries_of(topk: dict[str, Any], facts: ModelFacts) -> tuple[Descriptio
                 f"{FLAG} {own.layer}={own.asked.path}: has changed since topk/ was made; restore it, or run",
                 command(topk["config"]["out"], "topk", topk["config"], redo=True),
             )
-    _ = facts.decoder  # tried here, because workers receive the answer with the facts
+    is_decoder(facts)  # tried here, because workers receive the answer with the facts
     return found
 
 

@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain, islice
-from typing import Any
+from typing import Any, TypeAlias, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -48,7 +48,7 @@ class Written:
     notes: Any = None
 
 
-Contents = pa.Table | Iterable[pa.Table] | Noted | Written
+Contents: TypeAlias = "pa.Table | Iterable[pa.Table] | Noted | Written"
 
 
 def _write_compressed(table: pa.Table, path: str) -> None:
@@ -113,25 +113,13 @@ class TablePart(Output):
     def commit(self, store: Store, contents: Contents, fingerprint: str) -> int:
         """Put the part in place; each of several tables becomes a row group, and only one of them is in memory."""
         noted = contents if isinstance(contents, Noted) else None
-        tables = iter([noted.table] if noted else [contents] if isinstance(contents, pa.Table) else contents)
+        several = cast(Iterable[pa.Table], contents)
+        tables = iter([noted.table] if noted else [contents] if isinstance(contents, pa.Table) else several)
         first = list(islice(tables, 1))
         keys = meta_keys(first[0].schema) if first else []
         extra = {SHARD: self.name.encode(), **(noted.footer if noted else {})}
         layout = schema(self.table, keys)
         return write_part(store, self.table, self.part, layout, chain(first, tables), fingerprint, extra)
-
-    def write(self, store: Store, groups: Contents, fingerprint: str, layout: Any = None) -> int:
-        tables = list(groups)
-        self.commit(store, tables or ([layout.empty_table()] if layout is not None else []), fingerprint)
-        return sum(table.num_rows for table in tables)
-
-
-def write_partial(store, output, table, fingerprint, notes=None, write=None, extra=None) -> None:  # type: ignore
-    replace(output, writer=write or output.writer).commit(store, Noted(table, notes, extra or {}), fingerprint)
-
-
-def commit_partial(store, output, rows, fingerprint, write, notes=None, extra=None) -> None:  # type: ignore
-    output.commit(store, Written(rows, write, notes), fingerprint)
 
 
 def table_part(table: str, part: int, name: str) -> TablePart:

@@ -1,8 +1,8 @@
 """`--dry-run` of a stage: what its steps lack, how long that takes and how large its tables are."""
 
 import time
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,7 +11,9 @@ from jobs.engine.connect import stays_here
 from jobs.engine.item import Item
 from jobs.stage.costs import ACTORS_START_S, FIRST_START_S, SECONDS, TASKS_START_S, seconds_together
 from jobs.stage.dry_run import DryRun
+from jobs.stage.placement import Placement
 from jobs.stage.stages import STAGES
+from jobs.stage.step import Step, Steps
 from ops.estimate.spread import spread
 from ops.estimate.timed_batches import Sentences, TimedBatches
 from ops.model.activations import ScoreOptions, Scorer
@@ -21,41 +23,46 @@ from ops.model.tokenizer import Tokenizer
 from ops.schema import row_bytes
 from ops.storage.tables import part_name
 
-if TYPE_CHECKING:
-    from jobs.stage.placement import Placement
-    from jobs.stage.runner import Stage, Step, Steps
-
 WARM_UP = 8  # number of sentences that are read before the timing starts
 MOST_PARTS, MOST_ROWS = 4, 5_000  # most parts of corpus/, and most rows of a part
 
 
 def print_plan(
     run: DryRun,
-    stage: "Stage",
-    steps: "Steps",
+    stage: str,
+    workers: int | None,
+    missing: Callable[[Step], list[Item]],
+    steps: Steps,
     rows: Mapping[str, int],
     counts: Mapping[str, Any],
     notes: Sequence[str],
 ) -> None:
-    """Print what a stage would do, and treat it as complete; the arguments are those of `Stage.complete`."""
+    """Print what a stage would do, and treat it as complete.
+
+    Args:
+        run, stage: the run, and the name of the stage.
+        workers: the maximum number of workers of a step.
+        missing: returns the items of a step that are not done.
+        steps, rows, counts, notes: the arguments of `Stage.complete`.
+    """
     lines: list[str] = []
     seconds: float | None = 0.0
     for group in steps:
-        missing = [stage.missing(step) for step in group]
-        for step, items in zip(group, missing, strict=True):
+        todo = [missing(step) for step in group]
+        for step, items in zip(group, todo, strict=True):
             if step.unit:
-                lines.append(_line(stage.name, step, items))
-            took = _seconds(run, stage, step, len(items))
+                lines.append(_line(stage, step, items))
+            took = _seconds(run, step, len(items), step.workers or workers)
             seconds = None if took is None or seconds is None else seconds + took
-        if any(missing):
+        if any(todo):
             break  # what follows depends on what these steps make
     steps.close()
     size = round(sum(number * row_bytes(table) for table, number in rows.items()))
-    tables = [table for table in STAGES[stage.name].tables if rows.get(table, 1)]
-    run.plan(stage.name, [*lines, *notes], seconds, size, tables, counts)
+    tables = [table for table in STAGES[stage].tables if rows.get(table, 1)]
+    run.plan(stage, [*lines, *notes], seconds, size, tables, counts)
 
 
-def _line(stage: str, step: "Step", missing: list[Item]) -> str:
+def _line(stage: str, step: Step, missing: list[Item]) -> str:
     name = step.name.rpartition(": ")[2]
     label = "" if name == stage else f"{name}: "
     line = f"{label}{len(missing):,} of {len(step.items):,} {step.unit}"
@@ -66,21 +73,21 @@ def _line(stage: str, step: "Step", missing: list[Item]) -> str:
     return f"{line}, {left:,} of {whole:,} {what}"
 
 
-def _seconds(run: DryRun, stage: "Stage", step: "Step", missing: int) -> float | None:
+def _seconds(run: DryRun, step: Step, missing: int, workers: int | None) -> float | None:
     """Return the seconds of a step's missing items, its start included; None if nothing is known about them."""
     if not missing or not (step.unit or step.estimate):
         return 0.0
     every = step.estimate(run) if step.estimate is not None else _by_cost(step)
     if every is None:
         return None
-    worker_s, workers = every * missing / len(step.items), step.workers or stage.workers
+    worker_s = every * missing / len(step.items)
     if step.here or stays_here(missing, workers):
         return worker_s
     start = FIRST_START_S if run.first_spread() else ACTORS_START_S if step.actors else TASKS_START_S
     return seconds_together(missing, workers, worker_s, start)
 
 
-def _by_cost(step: "Step") -> float | None:
+def _by_cost(step: Step) -> float | None:
     return step.amount * SECONDS[step.name] if step.name in SECONDS else None
 
 
@@ -101,7 +108,7 @@ def corpus_sample(run: DryRun) -> Sentences:
 
 
 def pass_seconds(
-    run: DryRun, facts: ModelFacts, place: "Placement", dtype: str, sentences: int, passes: float
+    run: DryRun, facts: ModelFacts, place: Placement, dtype: str, sentences: int, passes: float
 ) -> float | None:
     """Return the seconds that one worker needs to have a model read sentences; None if the device is not here.
 

@@ -37,7 +37,3 @@ NEGATIVES = "tokens/negatives"
 
 
 JOB = Job("tokens", TokensConfig, "jobs.tokens.steps:tokens", __doc__)
-
-
-def find_model(name, topk):  # type: ignore # TRANSITION
-    raise NotImplementedError

@@ -19,9 +19,10 @@ from jobs.stage.placement import Placement, choose_placement, run_scoring
 from jobs.stage.plan import pass_seconds
 from jobs.stage.ranges import range_part, table_ranges
 from jobs.stage.run import Run
-from jobs.stage.runner import Made, Stage, Step, Steps, begin_stage
+from jobs.stage.runner import Stage, begin_stage
 from jobs.stage.scored import Scored, StageArgs
 from jobs.stage.stages import STAGES
+from jobs.stage.step import Made, Step, Steps
 from jobs.tokens.job import NEGATIVES, TokensConfig
 from ops.dictionaries.description import Description
 from ops.dictionaries.scorer import make_scorer

@@ -12,8 +12,8 @@ import torch
 from jobs.engine.item import Item
 from jobs.engine.under_way import counting
 from jobs.stage.outputs import Written, partial_file, shard_file
-from jobs.stage.runner import Made
 from jobs.stage.scored import StageArgs
+from jobs.stage.step import Made
 from ops.arrays import Float32s
 from ops.corpus.corpus_tokens import CorpusTokens, KeptTokens, block_batches
 from ops.dictionaries.description import Description

@@ -2,7 +2,7 @@
 
 import sys
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -19,8 +19,8 @@ from jobs.stage.checks import check_pass
 from jobs.stage.corpus_pass import CorpusPass, begin_pass
 from jobs.stage.outputs import read_notes, shard_file
 from jobs.stage.run import Run
-from jobs.stage.runner import Step, Steps
 from jobs.stage.stages import STAGES
+from jobs.stage.step import Step, Steps
 from jobs.topk.dictionaries import check_options, identity_of, options_of, report_pilot
 from jobs.topk.job import TopkConfig
 from jobs.topk.merge import RangeMerger, merged_outputs, range_items, ranges_together, tables_of
@@ -29,6 +29,7 @@ from ops.dictionaries.description import Description
 from ops.dictionaries.read import describe_all, parse
 from ops.errors import counted
 from ops.model.activations import ScoreOptions, site_widths
+from ops.model.direction import is_decoder
 from ops.model.load import ModelFacts
 from ops.model.pooling import check_pool
 from ops.model.token_excess import FAR
@@ -46,6 +47,10 @@ from ops.topk.times import Times
 ATTEMPTS = 3  # number of attempts at a shard whose partial file is damaged
 LEAST_SENTENCES = 20  # sentences per winner below which a warning is printed
 LITTLE = 1 << 27  # bytes of partial files that are merged in this process
+
+
+# A part of the steps that returns the counts of sentences and the damaged shards.
+Merging = Generator[Sequence[Step], list[Item] | None, tuple[dict[str, Any], dict[int, str]]]
 
 
 class Prepared(NamedTuple):
@@ -85,7 +90,7 @@ def prepare(config: TopkConfig, run: Run) -> Prepared:
     if config.dictionary:
         dictionaries = describe_all(config.dictionary, facts)
         neurons = Neurons.of_layers({own.layer: own.features for own in dictionaries})
-        return Prepared(facts, tokenizer, neurons, dictionaries, options_of(config, dictionaries, facts.decoder))
+        return Prepared(facts, tokenizer, neurons, dictionaries, options_of(config, dictionaries, is_decoder(facts)))
     check_pool(config.pool, config.special_tokens, facts, tokenizer.has_cls)
     return Prepared(facts, tokenizer, Neurons(site_widths(facts, config.site)), (), {})
 
@@ -183,7 +188,7 @@ def topk_steps(config: TopkConfig, prepared: Prepared, job: CorpusPass, args: Sc
     for attempt in range(1, ATTEMPTS + 1):
         step = shard_step(job, args, sampled)
         with shared_bounds(job, args, pilot, step) as shared:
-            times.count((yield [shared]))
+            times.count((yield [shared]) or [])
         with times.of("merge"):
             counts, damaged = yield from merged_tables(job, args)
         if not damaged:
@@ -200,7 +205,7 @@ def topk_steps(config: TopkConfig, prepared: Prepared, job: CorpusPass, args: Sc
     if datasets.k:
         counts["datasets"] = dict(zip(datasets.names, datasets.sizes, strict=True))
     if explained:
-        leaves_first = args.facts.decoder and args.options.special_tokens == "exclude"
+        leaves_first = is_decoder(args.facts) and args.options.special_tokens == "exclude"
         counts |= {"dictionaries": explained, "leaves_first": leaves_first}
     return counts | {"equal_lengths": args.equal_lengths}
 
@@ -251,7 +256,7 @@ def shared_bounds(job: CorpusPass, args: ScoreArgs, pilot: Pilot, step: Step) ->
             beside.shutdown(cancel_futures=True)
 
 
-def merged_tables(job: CorpusPass, args: ScoreArgs) -> Any:
+def merged_tables(job: CorpusPass, args: ScoreArgs) -> Merging:
     """Write all tables from the shards' partial files, as a part of the steps.
 
     Returns:
@@ -267,7 +272,7 @@ def merged_tables(job: CorpusPass, args: ScoreArgs) -> Any:
         activations = beside.submit(write_activations, store, args.neurons, paths, notes, fingerprint, args.sparse)
         rows = yield [merge_step(job, args, notes)]
         counts["activation_sample"], damaged_samples = activations.result()
-    damaged = {int(shard): why for row in rows for shard, why in row["damaged"].items()}
+    damaged = {int(shard): why for row in rows or [] for shard, why in row["damaged"].items()}
     return counts, damaged | damaged_samples
 
 

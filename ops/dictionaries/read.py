@@ -12,6 +12,7 @@ from ops.dictionaries.description import FLAG, Asked, Description
 from ops.dictionaries.directions import ROTATED, is_rotation
 from ops.dictionaries.hub import download
 from ops.errors import InputError, counted, one_line
+from ops.model.direction import is_decoder
 from ops.model.hook_points import HookPoint
 from ops.model.load import ModelFacts
 
@@ -126,7 +127,7 @@ def _check_fits(found: Description, facts: ModelFacts) -> None:
             raise asked.error(f"reads {point}, and {facts.name} has {counted(facts.layers, 'layer')}")
     if found.point.place != "heads" and found.width != facts.width:
         raise asked.error(f"takes states of {found.width:,} values, and those of {facts.name} have {facts.width:,}")
-    if found.centred and not facts.decoder:
+    if found.centred and not is_decoder(facts):
         raise asked.error(
             f"was trained with center_writing_weights, which leaves the states of a decoder as they are; "
             f"{facts.name} is an encoder"

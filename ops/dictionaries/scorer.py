@@ -12,6 +12,7 @@ from ops.dictionaries.encoder import PANEL, Encoder
 from ops.dictionaries.read import load, same_points
 from ops.dictionaries.reconstruction import Explained
 from ops.model.activations import ScoreOptions, Scorer
+from ops.model.direction import is_decoder
 from ops.model.hook_points import HookPointReader
 from ops.model.known_padding import batch_without_padding
 from ops.model.load import ModelFacts
@@ -53,7 +54,7 @@ class DictionaryScorer(Scorer):
     ) -> None:
         self.dictionaries = tuple(dictionaries)
         super().__init__(facts, options, pad_id)
-        self.leaves_first = options.special_tokens == "exclude" and facts.decoder
+        self.leaves_first = options.special_tokens == "exclude" and is_decoder(facts)
         block = block or block_by_memory(self.device)
         self.encoders = [Encoder(own, load(own), block, self.device) for own in self.dictionaries]
         self.sparse = self.dictionaries[0].sparse

@@ -19,7 +19,6 @@ from ops.sources.pieces import extent_of, piece_extent, read_piece
 from ops.sources.rows import Broken, OnError, Row
 from ops.sources.source_format import Piece
 from ops.storage.side_by_side import side_by_side
-from ops.storage.tables import stored_bytes
 
 MOST_PIECES = 6
 MOST_ROWS = 20_000  # maximum number of rows to read from a piece
@@ -36,9 +35,7 @@ class SourceSample:
         keys: the metadata keys.
         hashes: the hashes of the usable sentences.
         tables: the usable sentences, in blocks.
-        seconds: seconds on one core for reading, splitting, cleaning, tokenizing and writing.
-        write_seconds: the part of `seconds` that was used for writing.
-        bytes: size of the usable sentences as Parquet, in bytes.
+        seconds: seconds on one core for reading, splitting, cleaning and tokenizing.
     """
 
     share: float | None = 0.0
@@ -50,8 +47,6 @@ class SourceSample:
     hashes: set[bytes] = field(default_factory=set)
     tables: list[pa.Table] = field(default_factory=list)
     seconds: float = 0.0
-    write_seconds: float = 0.0
-    bytes: int = 0
 
     @property
     def whole(self) -> bool:
@@ -105,10 +100,6 @@ def sample_source(
         seen += (extents[number] or 0.0) if begun.ended else extent_of(pieces[number], begun.rows)
     whole = sum(extent or 0.0 for extent in extents)
     sample.share = None if None in extents else min(seen / whole, 1.0) if whole else 1.0
-    started = time.perf_counter()
-    sample.bytes = sum(stored_bytes(table) for table in sample.tables)
-    sample.write_seconds = time.perf_counter() - started
-    sample.seconds += sample.write_seconds
     return sample
 
 

@@ -1,43 +1,29 @@
-"""An export's folder: what it records about the run, which process may change it, and the files written into it.
+"""An export's folder: what it records about the run, and how it is written aside and put in place as a whole.
 
-Files are first written to `.under-way/` in the folder, and are moved into place once all of them are complete. A killed
-export leaves its finished files, and the next export resumes from there. `ops/export/manifest.py` records which files
-the export owns; no other files are touched.
+The files are written to a temporary folder beside the export's folder, which takes its place once it is complete. So a
+folder that contains `export.json` is complete, and a killed export leaves the earlier one as it was.
 """
 
 import hashlib
 import json
 import os
+import shutil
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ops.errors import InputError, disk_full, one_line, visible
 from ops.export.licences import without_place
-from ops.export.manifest import (
-    CARD,
-    MANIFEST,
-    PLAN,
-    PROVENANCE,
-    UNDER_WAY,
-    ExportedFile,
-    as_json,
-    basis,
-    compare,
-    hash_file,
-    look,
-    refuse_changed,
-    refuse_missing,
-)
+from ops.export.manifest import CARD, MANIFEST, PROVENANCE, ExportedFile, Manifest, earlier_export
 from ops.schema import TABLES, TOOL
 from ops.storage.fingerprint import fingerprint
-from ops.storage.lock import Lock
 from ops.storage.store import Store
 
-CHUNK = 1 << 22
+BASIS = ("corpus", "topk")  # the tables that are the same in all exports of a run
 HUB = "hub"  # the format of a dataset folder
 
 Row = dict[str, Any]
@@ -93,50 +79,21 @@ def check_folder(to: str, run: Store) -> Path:
     return folder
 
 
-@contextmanager
-def hold_folder(folder: Path, to: str) -> Iterator[Store]:
-    """Create a folder if it does not exist, lock it for other exports in this context, and yield it as a store.
+@dataclass(frozen=True)
+class NewFile:
+    """A file that an export writes.
 
-    Raises:
-        InputError: the folder contains files that no export wrote, cannot be written, or is locked by another job.
+    Attributes:
+        name: the path below the folder.
+        write: writes the file to a local path.
+        fingerprint: the fingerprint of the stage that wrote it, or of all that it depends on.
+        bytes: the size; 0 if it is not known before the file is written.
     """
-    place = f"--to {to}"
-    target = Store(str(folder))
-    lock = Lock(target, "export", place, "folder")
-    try:
-        new = not folder.exists()
-        if not new:
-            _check_ours(folder, lock)
-        folder.mkdir(parents=True, exist_ok=True)
-        lock.take()
-    except OSError as error:
-        if disk_full(error):
-            raise
-        why = one_line(error.strerror or error)
-        raise InputError(f"{place}: cannot be read and written ({why}); name another folder") from error
-    try:
-        yield target
-    finally:
-        lock.release()
-        if new:
-            # An export that was refused leaves no folder behind.
-            with suppress(OSError):
-                folder.rmdir()
 
-
-def _check_ours(folder: Path, lock: Lock) -> None:
-    """Check, before anything is written, that a folder contains only files of exports.
-
-    Raises:
-        InputError: the folder contains other files, or another job has locked it.
-    """
-    lock.check_free()
-    try:
-        look(folder, lock.place)
-    except InputError:
-        # Another job may have started or finished during this check.
-        lock.check_free()
-        look(folder, lock.place)
+    name: str
+    write: Callable[[str], None]
+    fingerprint: str
+    bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -146,38 +103,48 @@ class Contents:
     Attributes:
         about: the entries of `export.json` other than its files: the tool, its version, the run, and the format unless
             the export is a dataset folder.
-        tables: the files to copy or to write, without hashes yet.
-        texts: the texts of the other files to write, by file name.
-        writers: the functions that write a file to a local path, by the file's name; a file without a function is
-            copied from the run.
+        files: the files.
+        texts: the texts of the other files, by file name.
     """
 
     about: Row
-    tables: tuple[ExportedFile, ...]
+    files: tuple[NewFile, ...]
     texts: dict[str, str]
-    writers: Mapping[str, Callable[[str], None]] = field(default_factory=dict)
+
+    @property
+    def bytes(self) -> int:
+        """The number of bytes of all files, as far as it is known."""
+        return sum(file.bytes for file in self.files)
 
     @property
     def n_tables(self) -> int:
         """The number of tables."""
-        return len({file.name.rpartition("/")[0] for file in self.tables})
+        return len({file.name.rpartition("/")[0] for file in self.files})
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all files, including `export.json`."""
+        return [*(file.name for file in self.files), *self.texts, MANIFEST]
 
 
-def contents(found: Row, run: Row, card: str, version: str) -> Contents:
+def contents(found: Row, run: Row, store: Store, card: str, version: str) -> Contents:
     """Return the planned content of a dataset folder of a run.
 
     Args:
         found: the run's `provenance`.
         run: the content of run.json.
+        store: the run's folder.
         card: the text of README.md.
         version: the version of this program.
     """
-    tables = (
-        ExportedFile(file["name"], file["bytes"], fingerprint=file["fingerprint"])
+    files = (
+        NewFile(
+            file["name"], partial(copy_file, store, file["name"], file["bytes"]), file["fingerprint"], file["bytes"]
+        )
         for table in found["tables"]
         for file in run["tables"][table]
     )
-    return Contents(_about(found, version), tuple(tables), _texts(found, card))
+    return Contents(_about(found, version), tuple(files), _texts(found, card))
 
 
 def written_contents(
@@ -196,8 +163,7 @@ def written_contents(
     about = _about(found, version) | {"format": form, "options": options}
     # The files depend only on version, run and options: with the same fingerprint, the same files would be written.
     same = fingerprint(about)
-    files = tuple(ExportedFile(name, 0, fingerprint=same) for name in writers)
-    return Contents(about, files, _texts(found, card), writers)
+    return Contents(about, tuple(NewFile(name, write, same) for name, write in writers.items()), _texts(found, card))
 
 
 def _about(found: Row, version: str) -> Row:
@@ -209,203 +175,142 @@ def _texts(found: Row, card: str) -> dict[str, str]:
     return {CARD: card, PROVENANCE: json.dumps(found, indent=2, ensure_ascii=False) + "\n"}
 
 
-class Export:
-    """An export to a folder that this job has locked: it decides which files to copy, and puts them in place.
-
-    Args:
-        target: the folder.
-        to: the folder's path as it was given.
-        wanted: the planned content of the folder.
-        complete: whether to refuse an earlier export that lacks files; otherwise the missing files are copied again.
-
-    Attributes:
-        files: the files to copy or write.
-        bytes: number of bytes to copy.
-        edited: whether the card was edited after export wrote it; an edited card is kept.
-
-    Raises:
-        InputError: the folder contains other files, an export of another run, or changed files.
-    """
-
-    def __init__(self, target: Store, to: str, wanted: Contents, complete: bool = False) -> None:
-        self._target, self._wanted, self._folder, self._place = target, wanted, Path(target.root), f"--to {to}"
-        self._held = held = look(self._folder, self._place)
-        self._in_place, changed = compare(self._folder, held.known)
-        self.edited = False
-        if CARD in changed:
-            new = _as_file(CARD, wanted.texts[CARD])
-            self.edited = hash_file(self._folder / CARD) != new.sha256
-            # The list keeps the entry of the card that export wrote, so that later exports recognise the edited card.
-            self._in_place[CARD] = held.known[CARD][0] if self.edited else new
-        self._check_same_run()
-        if basis(self._in_place.values()) - basis(wanted.tables) or basis(held.listed) - basis(wanted.tables):
-            raise InputError(
-                f"{self._place}: holds an export of other tables: its corpus/ or topk/ is not this run's; "
-                "name a new folder, or remove this one first"
-            )
-        refuse_changed(self._place, [name for name in changed if name != CARD])
-        if complete:
-            found = {*self._in_place, CARD, *held.planned}
-            refuse_missing(self._place, [file.name for file in held.listed if file.name not in found])
-        self._missing = [file for file in wanted.tables if not file.same_table(self._in_place.get(file.name))]
-        self.files = len(self._missing)
-        self.bytes = sum(file.bytes for file in self._missing)
-        self._check_room()
-
-    def _check_same_run(self) -> None:
-        """Refuse a folder with a complete or unfinished export in another format or of another run.
-
-        For dataset folders, the tables themselves are compared, because a run may have more tables now.
-        """
-        own = self._wanted.about
-        for said in filter(None, (self._held.manifest, self._held.plan)):
-            form, wanted = said.get("format", HUB), own.get("format", HUB)
-            if form != wanted:
-                raise InputError(
-                    f"{self._place}: holds an export in the format {one_line(visible(str(form)), 40)}, not {wanted}; "
-                    "name a new folder, or remove this one first"
-                )
-            held = said.get("run")
-            stages = held.get("stages") if isinstance(held, dict) else None
-            topk = stages.get("topk") if isinstance(stages, dict) else None
-            if wanted != HUB and topk != own["run"]["stages"].get("topk"):
-                raise InputError(
-                    f"{self._place}: holds an export of another run; name a new folder, or remove this one first"
-                )
-
-    def copy(self, run: Store, copied: Callable[[int], object]) -> None:
-        """Copy or write the missing files to `.under-way/`; files that a killed export finished are kept.
-
-        Args:
-            run: the run's folder.
-            copied: called with the number of bytes of each file.
-        """
-        for name in self._held.unfinished:
-            self._target.delete(name)
-        for name in (self._held.known.keys() | self._held.planned.keys()) - self._in_place.keys():
-            # A killed export may have created the file's folder, or left it empty.
-            _remove_empty(self._folder, name)
-        usable = {file.name for file in self._missing if self._is_copied(file)}
-        self._drop(f"{UNDER_WAY}/{name}" for name in self._held.planned.keys() - usable)
-        if not self._missing:
-            return
-        self._write_plan(self._missing)
-        hashed = []
-        for file in self._missing:
-            staged = f"{UNDER_WAY}/{file.name}"
-            found = hash_file(self._folder / staged) if file.name in usable else ""
-            if not found or self._held.planned[file.name].sha256 not in ("", found):
-                write = self._wanted.writers.get(file.name)
-                if write is None:
-                    found = copy_file(run, file.name, self._target, staged, file.bytes)
-                else:
-                    self._target.commit(staged, write)
-                    found = hash_file(self._folder / staged)
-            hashed.append(replace(file, sha256=found, bytes=_size(self._folder / staged)))
-            copied(hashed[-1].bytes)
-        self._missing = hashed
-
-    def finish(self) -> None:
-        """Put the copied files in place, remove files that the run no longer has, and write the card and the list."""
-        card = self._in_place.get(CARD)
-        if card is not None and (self._folder / CARD).exists():
-            # Copying may take hours, during which somebody may edit the card.
-            self.edited = self.edited or hash_file(self._folder / CARD) != card.sha256
-        texts = {name: text for name, text in self._wanted.texts.items() if name != CARD or not self.edited}
-        new = {file.name: file for file in (*self._missing, *(_as_file(*text) for text in texts.items()))}
-        wanted = [file.name for file in self._wanted.tables] + list(self._wanted.texts)
-        files = {name: new[name] if name in new else self._in_place[name] for name in wanted}
-        manifest = {**self._wanted.about, "files": as_json(files.values())}
-        if manifest != self._held.manifest or self._held.plan is not None or files != self._in_place:
-            self._write_plan(new.values())
-            self._target.delete(MANIFEST)
-            for file in self._missing:
-                staged = f"{UNDER_WAY}/{file.name}"
-                _move(self._folder / staged, self._folder / file.name)
-                _remove_empty(self._folder, staged)
-            self._drop(self._held.known.keys() - files.keys())
-            for name, text in texts.items():
-                self._target.commit(name, partial(_write, text))
-            # The list is written last, so that a folder that contains it is complete.
-            self._target.write_json(MANIFEST, manifest)
-        self._drop([PLAN])
-
-    def _write_plan(self, new: Iterable[ExportedFile]) -> None:
-        was = as_json(self._in_place.values())
-        self._target.write_json(PLAN, {**self._wanted.about, "files": as_json(new), "was": was})
-
-    def _is_copied(self, file: ExportedFile) -> bool:
-        """Return whether a killed export completely copied a file."""
-        size = _size(self._folder / UNDER_WAY / file.name)
-        whole = size == file.bytes if file.bytes else size > 0
-        return whole and file.same_table(self._held.planned.get(file.name))
-
-    def _check_room(self) -> None:
-        there = sum(file.bytes for file in self._missing if self._is_copied(file))
-        free = self._target.free_bytes()
-        if free is not None and self.bytes - there > free:
-            raise InputError(
-                f"{self._place}: {self.bytes - there:,} bytes are to be copied, but only "
-                f"{free:,} are free there; free some space"
-            )
-
-    def _drop(self, names: Iterable[str]) -> None:
-        """Remove files that export wrote, and then the empty folders; ignore files that do not exist."""
-        for name in names:
-            self._target.delete(name)
-            _remove_empty(self._folder, name)
-
-
-def copy_file(run: Store, name: str, target: Store, to: str, size: int) -> str:
-    """Copy a file of a run in one step, and return its sha256.
+def copy_file(run: Store, name: str, size: int, path: str) -> None:
+    """Copy a file of a run to a local path.
 
     Raises:
         InputError: the file no longer exists or does not have the size in run.json, so another job changed the run.
     """
-    whole = hashlib.sha256()
-
-    def write(path: str) -> None:
-        copied = 0
+    try:
         with run.filesystem.open_input_stream(run.path(name), compression=None) as source, open(path, "wb") as file:
-            while data := source.read(CHUNK):
-                whole.update(data)
-                file.write(data)
-                copied += len(data)
+            shutil.copyfileobj(source, file)
+            copied = file.tell()
         if copied != size:
             raise FileNotFoundError(f"{copied:,} bytes, not {size:,}")
-
-    try:
-        target.commit(to, write)
     except FileNotFoundError as error:
         raise InputError(
             f"--out {run.uri}: {name} changed while it was copied ({one_line(error)}); give the same command again"
         ) from error
-    return whole.hexdigest()
 
 
-def _as_file(name: str, text: str) -> ExportedFile:
-    data = text.encode("utf-8")
-    return ExportedFile(name, len(data), hashlib.sha256(data).hexdigest())
+def check_earlier(folder: Path, place: str, wanted: Contents) -> Manifest | None:
+    """Return the list of the export in a folder, which a new export may replace; None for a new or empty folder.
+
+    For dataset folders, the tables themselves are compared, because a run may have more tables now.
+
+    Args:
+        folder: the folder, from `check_folder`.
+        place: the option and the folder as messages name them.
+        wanted: the planned content.
+
+    Raises:
+        InputError: the folder contains other files, changed files, or an export in another format or of another run, or
+            it cannot be read.
+    """
+    with _accessible(place):
+        earlier = earlier_export(folder, place)
+    if earlier is None:
+        return None
+    form, wanted_form = earlier.about.get("format", HUB), wanted.about.get("format", HUB)
+    if form != wanted_form:
+        raise InputError(
+            f"{place}: holds an export in the format {one_line(visible(str(form)), 40)}, not {wanted_form}; "
+            "name a new folder, or remove this one first"
+        )
+    if wanted_form != HUB and _topk(earlier.about) != _topk(wanted.about):
+        raise InputError(f"{place}: holds an export of another run; name a new folder, or remove this one first")
+    if wanted_form == HUB and not _basis(earlier.files.values()) <= _basis(wanted.files):
+        raise InputError(
+            f"{place}: holds an export of other tables: its corpus/ or topk/ is not this run's; "
+            "name a new folder, or remove this one first"
+        )
+    return earlier
 
 
-def _move(source: Path, target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    os.replace(source, target)
+def _topk(about: Row) -> Any:
+    run = about.get("run")
+    stages = run.get("stages") if isinstance(run, dict) else None
+    return stages.get("topk") if isinstance(stages, dict) else None
 
 
-def _remove_empty(folder: Path, name: str) -> None:
-    """Remove the folders that contained a file, up to the export's folder, as long as they are empty."""
-    for parent in list((folder / name).parents):
-        if parent == folder:
-            return
-        with suppress(OSError):
-            parent.rmdir()
+def _basis(files: Iterable[ExportedFile | NewFile]) -> set[tuple[str, str]]:
+    """Return what identifies the exports of one run: the fingerprints of its corpus and of its top K."""
+    found = ((file.name.partition("/")[0], file.fingerprint) for file in files)
+    return {(table, fingerprint) for table, fingerprint in found if table in BASIS}
 
 
-def _size(path: Path) -> int:
-    return path.stat().st_size if path.exists() else -1
+def write_export(folder: Path, place: str, wanted: Contents, written: Callable[[int], object]) -> bool:
+    """Write an export and put it in the place of the folder; return whether an edited card was kept.
+
+    Args:
+        folder: the folder, from `check_folder`; `check_earlier` accepts what it holds.
+        place: the option and the folder as messages name them.
+        wanted: the planned content.
+        written: called with the number of bytes of each file.
+
+    Raises:
+        InputError: the folder cannot be written or has too little room, or it or the run changed meanwhile.
+    """
+    with _aside(folder, place) as scratch:
+        new = Store(str(scratch / "new"))
+        free = new.free_bytes()
+        if free is not None and wanted.bytes > free:
+            raise InputError(
+                f"{place}: {wanted.bytes:,} bytes are to be copied, but only {free:,} are free there; free some space"
+            )
+        files: list[ExportedFile] = []
+        for file in wanted.files:
+            new.commit(file.name, file.write)
+            files.append(ExportedFile.of(Path(new.root), file.name, file.fingerprint))
+            written(files[-1].bytes)
+        for name, text in wanted.texts.items():
+            new.commit(name, partial(_write, text.encode()))
+            files.append(ExportedFile.of(Path(new.root), name))
+        # The list keeps the entry of the card that export wrote, so that later exports recognise an edited card.
+        new.write_json(MANIFEST, Manifest(wanted.about, {file.name: file for file in files}).as_json())
+        # Copying may take hours, during which somebody may change the folder.
+        card = _edited_card(folder, check_earlier(folder, place, wanted), wanted.texts[CARD])
+        if card is not None:
+            new.commit(CARD, partial(_write, card))
+        with _accessible(place):
+            with suppress(FileNotFoundError):
+                os.rename(folder, scratch / "before")
+            os.rename(new.root, folder)
+    return card is not None
 
 
-def _write(text: str, path: str) -> None:
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(text)
+@contextmanager
+def _aside(folder: Path, place: str) -> Iterator[Path]:
+    """Make a temporary folder beside a folder, and remove it in the end."""
+    with _accessible(place):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        scratch = tempfile.mkdtemp(prefix=".atlas-export-", dir=folder.parent)
+    try:
+        yield Path(scratch)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+@contextmanager
+def _accessible(place: str) -> Iterator[None]:
+    """Turn errors of the file system into one that names the folder, except that of a full disk."""
+    try:
+        yield
+    except OSError as error:
+        if disk_full(error):
+            raise
+        why = one_line(error.strerror or error)
+        raise InputError(f"{place}: cannot be read and written ({why}); name another folder") from error
+
+
+def _edited_card(folder: Path, earlier: Manifest | None, text: str) -> bytes | None:
+    """Return the card of an earlier export if it was edited; None otherwise."""
+    if earlier is None or CARD not in earlier.files or not (folder / CARD).exists():
+        return None
+    card = (folder / CARD).read_bytes()
+    known = (earlier.files[CARD].sha256, hashlib.sha256(text.encode()).hexdigest())
+    return None if hashlib.sha256(card).hexdigest() in known else card
+
+
+def _write(data: bytes, path: str) -> None:
+    Path(path).write_bytes(data)

@@ -2,10 +2,8 @@
 
 import glob
 import re
-from pathlib import Path
 
 from ops.errors import InputError, one_line
-from ops.export.manifest import check_listed
 
 _NAME = re.compile(r"[\w.-]{1,96}/[\w.-]{1,96}", re.ASCII)
 
@@ -36,25 +34,22 @@ def check_access(name: str) -> None:
         raise InputError(f"--push {name}: {_refused(error)}") from error
 
 
-def push(folder: str, place: str, name: str, private: bool) -> str:
+def push(folder: str, files: list[str], name: str, private: bool) -> str:
     """Upload an export as the dataset ORG/NAME, which is created if it does not exist, and return its address.
 
-    Only the files in the export's list are uploaded, after their sizes and hashes were checked. Files that the hub
-    already has are not sent again, so the same command resumes an interrupted upload.
+    Files that the hub already has are not sent again, so the same command resumes an interrupted upload.
 
     Args:
         folder: the folder of the export.
-        place: the option and the folder as messages name them.
+        files: the names of its files; nothing else is uploaded.
         name: the dataset's name, ORG/NAME.
         private: whether to make the dataset private if it is created.
 
     Raises:
-        InputError: a file is missing or changed, the folder contains other files, the hub refuses the upload, or the
-            hub cannot be reached.
+        InputError: the hub refuses the upload, or cannot be reached.
     """
     from huggingface_hub import HfApi
 
-    listed = check_listed(Path(folder), place)
     api = HfApi()
     try:
         made = api.create_repo(name, repo_type="dataset", private=private or None, exist_ok=True)
@@ -63,7 +58,7 @@ def push(folder: str, place: str, name: str, private: bool) -> str:
             folder_path=folder,
             repo_type="dataset",
             commit_message="Tables of a Neuron Atlas run",
-            allow_patterns=literal(listed),
+            allow_patterns=literal(files),
         )
     except _errors(RuntimeError, ValueError) as error:
         raise InputError(

@@ -9,6 +9,7 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from ops.errors import InputError
+from ops.model.direction import is_decoder
 from ops.model.load import ModelFacts, load_model, loading_options, quiet_transformers
 from ops.model.loaded_weights import require_finite
 from ops.model.pooling import Pooler
@@ -58,7 +59,7 @@ def new_classifier(facts: ModelFacts, tokenizer: Tokenizer, labels: int, dropout
     """Return a model with a new classifier of seeded random weights, in float32 on the CPU."""
     encoder = load_model(facts, "cpu", "float32")
     torch.manual_seed(seed)
-    return Classifier(encoder, facts.width, labels, dropout, tokenizer.has_cls and not facts.decoder)
+    return Classifier(encoder, facts.width, labels, dropout, tokenizer.has_cls and not is_decoder(facts))
 
 
 def save_classifier(model: Classifier, facts: ModelFacts, names: list[str], folder: Path) -> None:

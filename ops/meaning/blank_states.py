@@ -8,6 +8,7 @@ import torch
 
 from ops.arrays import Float32s
 from ops.meaning.model_reader import ModelReader
+from ops.model.direction import is_decoder
 from ops.model.tokenizer import Tokens
 
 
@@ -28,7 +29,7 @@ class BlankReader(ModelReader):
     @cached_property
     def mask(self) -> int | None:
         """The id of the mask token; None for a decoder and for a model without one."""
-        return None if self.tokenizer.mask_id is None or self.facts.decoder else self.tokenizer.mask_id
+        return None if self.tokenizer.mask_id is None or is_decoder(self.facts) else self.tokenizer.mask_id
 
     def blanks(self, texts: list[str], spans: list[tuple[int, int]]) -> list[Blank | None]:
         """Return each sentence with the characters of its span blanked; None if nothing is left to read.

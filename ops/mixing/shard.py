@@ -117,7 +117,7 @@ def measure_shard(scorer: MixingScorer, classes: TokenClasses, batches: Batches,
         found = classes(ids, added)
         if len(ids):
             for kind, groups in ((CLASS, found), (LENGTH, lengths[owner])):
-                moments = GroupedMoments.of(groups, values.flatten(1))
+                moments = GroupedMoments.of(groups.astype(np.int64), values.flatten(1))
                 result.moments[kind] = result.moments[kind].merge(moments) if kind in result.moments else moments
         result.masked += int((found == CLASSES.index("mask")).sum())
         if keep:

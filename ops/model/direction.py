@@ -18,16 +18,22 @@ SHORTEST, LONGEST = 3, 6  # ordinary tokens of a text: so few that no sliding wi
 ROUNDING, MOVES, QUANTISED_MOVES = 1e-6, 1e-5, 1e-2
 
 
-@lru_cache(maxsize=8)
 def is_decoder(facts: ModelFacts) -> bool:
-    """Return whether the state of a token depends only on the tokens up to it.
+    """Return whether the state of a token depends only on the tokens up to it; the answer is kept with the facts.
 
-    The model is loaded in float32 on the CPU.
+    The model is loaded in float32 on the CPU, once in a process.
 
     Raises:
         InputError: the model cannot be loaded or run, or the first token moves too little for a model that reads both
             ways and too much for a decoder.
     """
+    if "decoder" not in facts.tried:
+        facts.tried["decoder"] = _try_direction(facts)
+    return facts.tried["decoder"]
+
+
+@lru_cache(maxsize=8)
+def _try_direction(facts: ModelFacts) -> bool:
     model = load_model(facts, "cpu", "float32")
     try:
         first, texts = trials(facts)

@@ -3,8 +3,7 @@
 This module is separate from the one that loads models, so that a worker can use it without PyTorch.
 """
 
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 
 from ops.model.names import model_title
 
@@ -12,8 +11,6 @@ from ops.model.names import model_title
 @dataclass(frozen=True)
 class ModelFacts:
     """The facts about a model that are read from its configuration and files, without loading it.
-
-    Only `decoder` loads the model, once in a process, when it is first read.
 
     Attributes:
         name: the name that the user gave.
@@ -27,6 +24,7 @@ class ModelFacts:
         fingerprint: the sha256 of the configuration and the weights, or ID@REVISION for files on the hub. For random
             weights it contains a sha256 of the configuration, the seed and the versions of torch and transformers.
         seed: the seed of random weights; None if the weights are trained.
+        tried: what was found by trying the model (`direction.is_decoder`), kept here so that workers receive it.
     """
 
     name: str
@@ -39,17 +37,7 @@ class ModelFacts:
     vocabulary: int
     fingerprint: str
     seed: int | None = None
-
-    @cached_property
-    def decoder(self) -> bool:
-        """Whether the state of a token depends only on the tokens up to it.
-
-        Raises:
-            InputError: the model cannot be loaded or run, or trying it gives no clear answer.
-        """
-        from ops.model.direction import is_decoder
-
-        return is_decoder(self)
+    tried: dict[str, bool] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def title(self) -> str:

@@ -5,6 +5,7 @@ from typing import Any
 import torch
 
 from ops.errors import InputError
+from ops.model.direction import is_decoder
 from ops.model.load import ModelFacts, load_model, quiet_transformers, read_weights
 from ops.model.loaded_weights import check_report, require_filled, require_finite
 
@@ -35,7 +36,7 @@ def load_head(facts: ModelFacts, head: str, device: str, dtype: str) -> torch.nn
         )
     else:
         loader, kinds = AutoModelForMaskedLM, modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES
-    if facts.seed is not None or facts.model_type not in kinds or facts.decoder:
+    if facts.seed is not None or facts.model_type not in kinds or is_decoder(facts):
         return None
     with quiet_transformers():
         try:

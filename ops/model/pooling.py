@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, get_args
 
 from ops.errors import InputError
+from ops.model.direction import is_decoder
 from ops.model.facts import ModelFacts
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def check_pool(pool: str, special_tokens: str, facts: ModelFacts, has_cls: bool)
         raise InputError("--pool cls with --special-tokens exclude: leaves no token; choose one of the two")
     if not has_cls:
         raise InputError(f"--pool cls: the tokenizer of {facts.name} puts no [CLS] first; use --pool mean")
-    if facts.decoder:
+    if is_decoder(facts):
         raise InputError(
             f"--pool cls: {facts.name} is a decoder, whose first token sees no other; use --pool last or mean"
         )

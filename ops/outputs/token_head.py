@@ -16,6 +16,7 @@ from torch import nn
 
 from ops.errors import InputError, with_article
 from ops.model.batches import pad
+from ops.model.direction import is_decoder
 from ops.model.heads import MASKED_WORD, load_head
 from ops.model.load import ModelFacts, load_model
 from ops.model.numerics import set_numerics
@@ -77,7 +78,7 @@ class TokenHead:
         model: Any = load_token_head(facts, device)
         self.model: Any = model.requires_grad_(False)
         # If the decoder is inside another module of the model, the head reads only the decoder's output (OPT).
-        inner = model.get_decoder() if facts.decoder else None
+        inner = model.get_decoder() if is_decoder(facts) else None
         self.body: nn.Module = model.base_model if inner in (None, model) else inner
         self.layer_modules = find_layers(self.body, facts.layers)
         unembedding = model.get_output_embeddings()
@@ -176,7 +177,7 @@ class TokenHead:
         """
         ids, real, added = pad(batch, pad_id, self.device)
         counted = real & ~added
-        if self.facts.decoder:
+        if is_decoder(self.facts):
             counted[:, 0] = False
         return {"input_ids": ids, "attention_mask": real.long()}, counted
 
@@ -214,7 +215,7 @@ def load_token_head(facts: ModelFacts, device: str) -> nn.Module:
     Raises:
         InputError: the weights have no such head, or cannot be read.
     """
-    if facts.decoder:
+    if is_decoder(facts):
         return load_model(facts, device, "float32", predicts=True)
     found = load_head(facts, MASKED_WORD, device, "float32")
     if found is None:

@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 from ops.errors import InputError, with_article
+from ops.model.direction import is_decoder
 from ops.model.load import ModelFacts
 
 _ENCODER = ("embeddings.position_embeddings", "embeddings.LayerNorm")
@@ -55,8 +56,8 @@ def check_positions(facts: ModelFacts) -> None:
             f"--model {facts.name}: is {with_article(facts.model_type)}, which is not known to add learned position "
             f"embeddings (rotary and relative positions cannot be set to zero); give one of {', '.join(TABLES)}"
         )
-    if facts.decoder != (facts.model_type in DECODERS):
-        kind = "a decoder" if facts.decoder else "an encoder"
+    if is_decoder(facts) != (facts.model_type in DECODERS):
+        kind = "a decoder" if is_decoder(facts) else "an encoder"
         raise InputError(
             f"--model {facts.name}: is {with_article(facts.model_type)} set up as {kind}, which is not measured; "
             "give an encoder of the BERT family, or a gpt2"

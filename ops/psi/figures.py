@@ -6,6 +6,7 @@ from torch import nn
 
 from ops.arrays import Float32s
 from ops.figures import save_figure
+from ops.model.direction import is_decoder
 from ops.model.head_projections import head_projections, word_embeddings
 from ops.model.load import ModelFacts
 from ops.psi.embedding_plots import draw_cosines, draw_plane, draw_position_attention
@@ -45,7 +46,7 @@ def draw_static(store: Store, model: nn.Module, facts: ModelFacts) -> None:
     marked = {name: value for name, value in first.items() if np.isfinite(value)}
     histogram = cosine_histogram(words, order, COSINE_BINS)
     save_figure(store, f"{FOLDER}/word_position_cosines", draw_cosines(histogram, marked, name))
-    attention = position_attention(model, heads[0], positions[:POSITIONS], facts.decoder)
+    attention = position_attention(model, heads[0], positions[:POSITIONS], is_decoder(facts))
     save_figure(store, f"{FOLDER}/position_attention", draw_position_attention(attention, name))
 
 

@@ -1,4 +1,4 @@
-"""Locks a run or another folder for one job at a time, by a file with a heartbeat, on any file system."""
+"""Locks a run for one job at a time, by a file with a heartbeat, on any file system."""
 
 import contextlib
 import fcntl
@@ -37,31 +37,18 @@ class Lock:
     Args:
         store: the run's folder, which must exist.
         work: the job's name, which is shown to other jobs.
-        place: the option and folder as messages name them; `--out` and the folder's address if empty.
-        kind: the word for the folder in messages.
 
     Attributes:
         beat_s: seconds between two heartbeats.
         dead_s: seconds without a heartbeat after which a holder on another machine counts as dead.
     """
 
-    def __init__(self, store: Store, work: str, place: str = "", kind: str = "run") -> None:
+    def __init__(self, store: Store, work: str) -> None:
         self.store, self.token = store, uuid.uuid4().hex
-        self.place, self.kind = place or f"--out {store.uri}", kind
         self._said = {"token": self.token, "work": work, "since": utc_now(), **_this_process()}
         self.beat_s, self.dead_s = BEAT_S, DEAD_S
         self._beats = 0
         self._ended = threading.Event()
-
-    def check_free(self) -> None:
-        """Check that no running job of this machine holds the run, without writing anything.
-
-        Raises:
-            HeldError: a running job of this machine holds the run.
-        """
-        held = read_lock(self.store)
-        if held is not None and _is_here(held) and not _is_gone(held):
-            raise HeldError(self._held_by(held))
 
     def take(self) -> None:
         """Take the lock, if necessary from a dead holder, and keep writing heartbeats.
@@ -102,7 +89,7 @@ class Lock:
         """
         who = f"process {held['pid']} on {held['host']}"
         print(
-            f"the {self.kind} is held by {who}: checking for {self.dead_s:.0f} s whether it is still running",
+            f"the run is held by {who}: checking for {self.dead_s:.0f} s whether it is still running",
             file=sys.stderr,
         )
         until = time.monotonic() + self.dead_s
@@ -117,8 +104,8 @@ class Lock:
 
     def _held_by(self, held: dict[str, Any]) -> str:
         return (
-            f"{self.place}: another job holds this {self.kind}: {held.get('work', 'a job')}, process {held['pid']} on "
-            f"{held['host']}, since {held.get('since', 'unknown')}; wait for it, or end it"
+            f"--out {self.store.uri}: another job holds this run: {held.get('work', 'a job')}, process {held['pid']} "
+            f"on {held['host']}, since {held.get('since', 'unknown')}; wait for it, or end it"
         )
 
     def _write(self) -> None:
@@ -134,7 +121,7 @@ class Lock:
                 held = read_lock(self.store)
                 if held is not None and held["token"] != self.token:
                     if not (_is_here(held) and held["pid"] == os.getpid()):
-                        print(f"error: {lost(self.place, held)}", file=sys.stderr, flush=True)
+                        print(f"error: {lost(self.store, held)}", file=sys.stderr, flush=True)
                         os._exit(1)
                     return
                 if self.store.local and not os.path.isdir(self.store.root):
@@ -154,13 +141,13 @@ def check_holder(store: Store, token: str) -> None:
     """
     held = read_lock(store)
     if held is None or held["token"] != token:
-        raise LostRunError(lost(f"--out {store.uri}", held))
+        raise LostRunError(lost(store, held))
 
 
-def lost(place: str, held: dict[str, Any] | None) -> str:
-    """Return the message that a job has lost its run; `place` names the run."""
+def lost(store: Store, held: dict[str, Any] | None) -> str:
+    """Return the message that a job has lost its run."""
     by = f"was taken over by process {held['pid']} on {held['host']}" if held else "was given back"
-    return f"{place}: {by}; this job will not write any tables"
+    return f"--out {store.uri}: {by}; this job will not write any tables"
 
 
 def read_lock(store: Store) -> dict[str, Any] | None:

@@ -27,7 +27,6 @@ ROWS = b"atlas.rows"
 _UPLOAD_BYTES = 1 << 22
 # Words in the answers of stores that refuse the checksum which newer AWS libraries send after the body of an upload.
 _CHECKSUM = re.compile(r"sha256|checksum|trailer|NotImplemented|MissingContentLength", re.IGNORECASE)
-_ATTEMPT = re.compile(r"(?P<folder>(.*/)?)\.(?P<base>[^/]+)\.[0-9a-f]{12}", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -308,16 +307,6 @@ def attempt_name(name: str) -> str:
     """Return a hidden name for a file that is not finished yet, different from that of every other attempt."""
     folder, slash, base = name.rpartition("/")
     return f"{folder}{slash}.{base}.{uuid.uuid4().hex[:12]}"
-
-
-def attempted(name: str) -> str:
-    """Return the final name of an unfinished file; empty for any other file.
-
-    >>> attempted("topk/.part-00000.parquet.0123456789ab"), attempted("topk/part-00000.parquet")
-    ('topk/part-00000.parquet', '')
-    """
-    found = _ATTEMPT.fullmatch(name)
-    return found["folder"] + found["base"] if found else ""
 
 
 def _write_text(path: str, text: str) -> None:

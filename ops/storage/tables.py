@@ -63,17 +63,6 @@ def write_part(
     return rows
 
 
-def stored_bytes(table: pa.Table) -> int:
-    """Return the bytes that rows take in a part of a table, without the footer."""
-    buffer = pa.BufferOutputStream()
-    with _writer(buffer, table.schema) as writer:
-        if table.num_rows:
-            writer.write_table(table)
-    stored = pq.read_metadata(pa.BufferReader(buffer.getvalue()))
-    groups = (stored.row_group(i) for i in range(stored.num_row_groups))
-    return sum(group.column(i).total_compressed_size for group in groups for i in range(group.num_columns))
-
-
 def _writer(where: Any, schema: pa.Schema) -> pq.ParquetWriter:
     return pq.ParquetWriter(where, schema, compression=COMPRESSION, use_dictionary=dictionary_columns(schema))
 

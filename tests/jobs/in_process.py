@@ -7,7 +7,7 @@ from unittest.mock import patch
 from jobs.engine.connect import one_thread_a_worker
 from jobs.engine.item import Item, Worker
 from jobs.engine.under_way import item_here
-from jobs.stage.runner import Step
+from jobs.stage.step import Step
 from ops.storage.lock import LOCK
 from ops.storage.store import Store
 

@@ -8,7 +8,8 @@ import pytest
 from jobs.compare import job as compare
 from jobs.compare.diversity import check_clusters
 from jobs.engine.item import Item
-from jobs.stage.runner import Stage, Step
+from jobs.stage.runner import Stage
+from jobs.stage.step import Step
 from ops.errors import InputError
 from tests.jobs.finished_runs.compare import compare_config
 from tests.jobs.in_process import do_in_reverse

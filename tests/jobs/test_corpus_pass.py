@@ -18,7 +18,7 @@ from jobs.stage.options import CorpusPassConfig, SampledPassConfig, part_of
 from jobs.stage.outputs import shard_file
 from jobs.stage.placement import Placement, choose_placement
 from jobs.stage.run import Run
-from jobs.stage.runner import Made
+from jobs.stage.step import Made
 from ops.errors import InputError
 from ops.sampling import MEASURED, draw
 

@@ -19,7 +19,6 @@ from jobs.export import job as export
 from jobs.export.job import ExportConfig
 from ops.errors import InputError
 from ops.export.card import query
-from ops.export.push import push
 from tests.conftest import ROOT
 from tests.jobs.hub_server import TOKEN, Hub
 
@@ -72,7 +71,7 @@ def test_its_card_says_where_it_comes_from_and_nothing_of_the_machine_and_its_qu
         assert place not in found
 
 
-def test_again_changes_nothing_and_an_edited_card_is_kept(
+def test_again_gives_the_same_files_and_an_edited_card_is_kept(
     folder: Path, small_run: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     to = tmp_path / "to"
@@ -80,10 +79,9 @@ def test_again_changes_nothing_and_an_edited_card_is_kept(
     export.JOB.run(config(small_run[0], to, license="cc0-1.0", source_license="docs=CC0-1.0"))
     assert files(to) == files(folder)
     (to / "README.md").write_text("mine")
-    capsys.readouterr()
     export.JOB.run(config(small_run[0], to))
     assert (to / "README.md").read_text() == "mine"
-    assert capsys.readouterr().err == f"note: {to}/README.md was edited and is kept; remove it to get a new one\n"
+    assert f"note: {to}/README.md was edited and is kept; remove it to get a new one\n" in capsys.readouterr().err
 
 
 def test_wrong_calls_are_refused_and_change_nothing(
@@ -150,7 +148,7 @@ def test_a_pushed_folder_is_on_the_hub_byte_by_byte(hub: Hub, small_run: tuple[P
     assert hub.files["README.md"] == b"---\npretty_name: mine\n---\n"
 
 
-def test_an_upload_takes_what_export_wrote_and_nothing_else(
+def test_nothing_is_uploaded_from_a_folder_with_other_files(
     folder: Path, small_run: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     to = tmp_path / "to"
@@ -160,15 +158,12 @@ def test_an_upload_takes_what_export_wrote_and_nothing_else(
         (to / name).write_text("mine")
     before = files(to)
     # What the job asks the hub first is not what is tried here.
-    monkeypatch.setattr("ops.export.push.check_access", lambda name: None)
+    monkeypatch.setattr("jobs.export.write.check_access", lambda name: None)
     monkeypatch.setattr("huggingface_hub.HfApi", lambda: pytest.fail("it uploads"))
-    said = rf"^--to {to}: holds other files than its export \(\.env, \.git, notes\.txt\); "
-    for upload in (
-        lambda: export.JOB.run(config(small_run[0], to, push="org/neurons")),
-        lambda: push(str(to), f"--to {to}", "org/neurons", False),
+    with pytest.raises(
+        InputError, match=rf"^--to {to}: holds other files than its export \(\.env, \.git, notes\.txt\); "
     ):
-        with pytest.raises(InputError, match=said):
-            upload()
+        export.JOB.run(config(small_run[0], to, push="org/neurons"))
     assert files(to) == before
 
 

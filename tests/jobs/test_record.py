@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from jobs.mine import steps as mine
@@ -16,14 +15,14 @@ from jobs.mine.job import MineConfig
 from jobs.stage import run
 from jobs.stage.dry_run import open_run
 from jobs.stage.options import StageConfig
-from jobs.stage.outputs import partial_file, shard_file, write_partial
+from jobs.stage.outputs import shard_file
 from jobs.stage.run import Run
 from jobs.stage.stages import STAGES, stages_after, stages_read
 from ops.errors import InputError
 from ops.schema import TABLES
 from ops.storage import lock
 from ops.storage.store import Store, attempt_name
-from ops.storage.tables import part_name, write_part
+from ops.storage.tables import write_part
 
 
 @pytest.fixture(autouse=True)

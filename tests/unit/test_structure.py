@@ -4,8 +4,13 @@ import ast
 import re
 from collections.abc import Iterator
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from pkgutil import resolve_name
 
+import pytest
+
+from tests.all_jobs import find_jobs
 from tests.conftest import ROOT
 
 OPS = sorted((ROOT / "ops").rglob("*.py"))
@@ -71,11 +76,25 @@ def upward(package: str, own: str, names: list[str]) -> Iterator[str]:
 
 
 def other_jobs(own: str, names: list[str]) -> Iterator[str]:
-    """What a file of `jobs/` imports of other jobs' folders, and does not take from what these offer in job.py."""
+    """What a file of `jobs/` imports of other jobs' folders, except from their options and their entry points."""
+    entries = {job.entry.partition(":")[0] for job in find_jobs().values()}
     for name in names:
         top, folder, module = (*name.split(".", 2), "", "")[:3]
-        if top == "jobs" and folder in JOB_FOLDERS - {own} and module.partition(".")[0] != "job":
+        offered = module.partition(".")[0] == "job" or name.rpartition(".")[0] in entries
+        if top == "jobs" and folder in JOB_FOLDERS - {own} and not offered:
             yield name
+
+
+def graph() -> dict[str, set[str]]:
+    """Return the modules of the repository, each with the modules that it imports, in functions too."""
+    named = {".".join(path.relative_to(ROOT).with_suffix("").parts): path for path in OPS + JOBS + BENCH}
+    modules = {name.removesuffix(".__init__"): path for name, path in named.items()}
+    found: dict[str, set[str]] = {}
+    for module, path in modules.items():
+        names = imports(path)
+        known = {name if name in modules else name.rpartition(".")[0] for name in names}
+        found[module] = known & modules.keys() - {module}
+    return found
 
 
 def spelled(pattern: str, paths: list[Path]) -> list[str]:
@@ -90,7 +109,15 @@ def test_no_room_imports_upward() -> None:
         assert list(upward(package, own, imports(path))) == [], path
 
 
-def test_a_job_takes_of_another_only_what_its_job_file_offers() -> None:
+def test_no_module_imports_itself_through_others() -> None:
+    TopologicalSorter(graph()).prepare()
+
+
+def test_every_entry_point_is_a_function() -> None:
+    assert all(callable(resolve_name(job.entry)) for job in find_jobs().values())
+
+
+def test_a_job_takes_of_another_only_its_options_and_its_entry_point() -> None:
     found = {p: list(other_jobs(p.relative_to(ROOT / "jobs").parts[0], imports(p))) for p in JOBS}
     assert {path: names for path, names in found.items() if names} == {}
 
@@ -101,8 +128,10 @@ def test_an_import_that_breaks_the_rules_is_seen() -> None:
     names = ["ops.errors.InputError", "ops.mine.properties", "jobs.run", "ops.patterns.x", "ops.topk.x"]
     assert list(upward("ops", "patterns", names)) == ["ops.mine.properties", "jobs.run", "ops.topk.x"]
     assert [room("jobs", name) for name in ("topk", "stage")] == ["a job", "stage"]
-    names = ["jobs.topk.job", "jobs.topk.score", "jobs.topk.merge.x", "jobs.mixing.measure", "jobs.stage.runner"]
-    assert list(other_jobs("mixing", names)) == ["jobs.topk.score", "jobs.topk.merge.x"]
+    names = ["jobs.topk.job", "jobs.topk.score", "jobs.topk.steps.topk", "jobs.mixing.steps", "jobs.stage.runner"]
+    assert list(other_jobs("mixing", names)) == ["jobs.topk.score"]
+    with pytest.raises(CycleError):
+        TopologicalSorter({**graph(), "ops.errors": {"ops.topk.neurons"}}).prepare()
 
 
 def test_every_job_has_its_job_file_and_can_be_run() -> None:
@@ -111,8 +140,8 @@ def test_every_job_has_its_job_file_and_can_be_run() -> None:
 
 
 def test_what_is_done_in_one_place_is_spelled_in_one_file() -> None:
-    assert spelled(r"isinstance\([^)]*DryRun", JOBS) == ["jobs/stage/runner.py"]
-    assert spelled(r"atlas\.notes", JOBS) == ["jobs/stage/files.py"]
+    assert spelled(r"isinstance\([^)]*DryRun", JOBS) == ["jobs/ingest/steps.py", "jobs/stage/runner.py"]
+    assert spelled(r"atlas\.notes", JOBS) == ["jobs/stage/outputs.py"]
     assert spelled(r"""["'/{](_partials|_store|_tokens)(?=["'/])""", OPS + JOBS + BENCH) == ["jobs/stage/stages.py"]
 
 

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import cast
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,12 +15,9 @@ from ops.estimate.selection import expected_selected
 from ops.estimate.source_sample import sample_source
 from ops.estimate.spread import spread
 from ops.estimate.timed_batches import TimedBatches
-from ops.estimate.topk_bytes import activations_bytes, neurons_bytes, winners_bytes
 from ops.model.tokenizer import Tokenizer, Tokens
 from ops.sources.pieces import pieces
 from ops.sources.spec import parse_source
-from ops.storage.tables import stored_bytes
-from ops.topk.tables import PoleWinners, winner_rows
 
 
 class WordTokenizer:
@@ -106,7 +102,6 @@ def test_a_small_source_is_read_whole(tmp_path: Path) -> None:
     assert (sample.rows, sample.sentences, sample.rejects, len(sample.hashes)) == (202, 200, 2, 100)
     assert sample.reasons == {"too_short": 2}
     assert sum(table.num_rows for table in sample.tables) == 200
-    assert sample.bytes > 0
 
 
 def test_the_beginnings_of_some_pieces_stand_for_the_source(tmp_path: Path) -> None:
@@ -128,26 +123,3 @@ def test_a_source_of_no_known_length_says_so_and_a_broken_one_is_named(
     (tmp_path / "a.jsonl").write_text('{"text": "A line that is whole."}\n{"text": "half a li\n')
     with pytest.raises(InputError, match=r"a\.jsonl: line 2"):
         sample_source(pieces(parse_source(str(tmp_path / "a.jsonl"))), TOKENIZER, None, 100.0)
-
-
-def test_bytes_of_winners_are_those_of_other_winners() -> None:
-    neurons, k, sentences = 300, 80, 5_000
-    rng = np.random.default_rng(1)
-    filled = np.ones((neurons, k), bool)
-    winners = {}
-    for pole in ("top", "bottom"):
-        values = np.sort(rng.gamma(3.0, size=(neurons, k)).astype(np.float32))[:, ::-1]
-        winners[pole] = PoleWinners(values, rng.integers(0, sentences, (neurons, k)), filled)
-    numbers = np.arange(neurons, dtype=np.int16)
-    real = sum(map(stored_bytes, winner_rows(np.ones(neurons, np.int16), numbers, winners)))
-    assert winners_bytes(neurons, k, 2, sentences) == pytest.approx(real, rel=0.25)
-    assert winners_bytes(neurons, k, 1, sentences) == pytest.approx(real / 2, rel=0.25)
-
-
-def test_bytes_of_the_other_tables_grow_with_what_they_hold_without_footers() -> None:
-    assert activations_bytes(1_000, 100) == pytest.approx(4 * 100_000, rel=0.15)
-    assert neurons_bytes(2_000, 5_000) == pytest.approx(2 * neurons_bytes(1_000, 5_000), rel=0.01)
-    assert 1_020 * 1_000 < neurons_bytes(1_000, 5_000) < 2_000 * 1_000
-    table = pa.table({"x": np.random.default_rng(0).integers(0, 2**60, 1_000)})
-    assert stored_bytes(table) == pytest.approx(8_000, rel=0.3)
-    assert stored_bytes(table[:0]) == 0

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from ops.export.folder import Contents, Export, check_folder, contents, hold_folder, written_contents
+from ops.export.folder import Contents, check_earlier, check_folder, contents, write_export, written_contents
 from ops.storage.store import Store
 
 CORPUS, TOPK = "corpus/part-00000.parquet", "topk/part-00000.parquet"
@@ -39,24 +39,22 @@ class SmallRun:
             "stages": {"topk": {"fingerprint": "t"}},
             "tables": {name: {"bytes": sum(f["bytes"] for f in files)} for name, files in self.tables.items()},
         }
-        return contents(found, {"tables": self.tables}, card, "1.0")
+        return contents(found, {"tables": self.tables}, self.store, card, "1.0")
 
     def files(self) -> dict[str, bytes]:
         """The files of its tables, as an export is to have them."""
         return {f["name"]: (self.folder / f["name"]).read_bytes() for held in self.tables.values() for f in held}
 
 
-def export(run: SmallRun, to: Path | str, card: str = "a card", complete: bool = False) -> Export:
-    """Export a run as the job does."""
-    return _export(run, to, run.contents(card), complete)
+def export(run: SmallRun, to: Path | str, card: str = "a card") -> bool:
+    """Export a run as the job does; tell whether an edited card was kept."""
+    return _export(run, to, run.contents(card))
 
 
-def _export(run: SmallRun, to: Path | str, wanted: Contents, complete: bool = False) -> Export:
-    with hold_folder(check_folder(str(to), run.store), str(to)) as target:
-        made = Export(target, str(to), wanted, complete)
-        made.copy(run.store, lambda size: None)
-        made.finish()
-    return made
+def _export(run: SmallRun, to: Path | str, wanted: Contents) -> bool:
+    folder = check_folder(str(to), run.store)
+    check_earlier(folder, f"--to {to}", wanted)
+    return write_export(folder, f"--to {to}", wanted, lambda size: None)
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -64,10 +62,10 @@ def files(folder: Path) -> dict[str, bytes]:
     return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
 
 
-def write_export(
+def export_texts(
     run: SmallRun, to: Path | str, texts: dict[str, str], form: str = "delphi", topk: str = "t", **options: object
-) -> Export:
+) -> None:
     """Export a run as the job does in a format whose files are written: each file holds a text."""
     found = {"tool": "neuron-atlas", "model": {"fingerprint": "m"}, "stages": {"topk": {"fingerprint": topk}}}
     writers = {name: lambda path, text=text: Path(path).write_text(text) for name, text in texts.items()}
-    return _export(run, to, written_contents(form, found, writers, options, "a card", "1.0"))
+    _export(run, to, written_contents(form, found, writers, options, "a card", "1.0"))

@@ -8,6 +8,7 @@ import torch
 from transformers import AutoModel, AutoTokenizer, ConvBertConfig, GPT2Config
 
 from ops.meaning.blank_states import Blank, BlankReader
+from ops.model.direction import is_decoder
 from ops.model.load import ModelFacts, read_facts
 from ops.model.tokenizer import Tokenizer
 
@@ -52,7 +53,7 @@ def test_states_are_those_of_the_mask_in_every_layer(encoder: ModelFacts) -> Non
 def test_a_decoder_is_read_before_the_blank(make_model: Callable[..., Path]) -> None:
     config = GPT2Config(vocab_size=30522, n_embd=12, n_layer=2, n_head=2, n_positions=40)
     facts = read_facts(str(make_model(config)))
-    assert facts.decoder
+    assert is_decoder(facts)
     own = reader(facts)
     blanks = own.blanks(TEXTS, SPANS)
     assert blanks[1] is None

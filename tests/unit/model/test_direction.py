@@ -24,6 +24,7 @@ from ops.dictionaries.scorer import DictionaryScorer
 from ops.errors import InputError
 from ops.model import direction
 from ops.model.activations import ScoreOptions, Scorer
+from ops.model.direction import is_decoder
 from ops.model.load import read_facts
 from ops.model.pooling import check_pool
 from ops.outputs.token_head import load_token_head
@@ -58,8 +59,8 @@ def test_a_model_is_a_decoder_if_its_first_token_does_not_see_the_last(
     make_model: Callable[..., Path], config: Any, decoder: bool
 ) -> None:
     facts = read_facts(str(make_model(config)))
-    assert facts.decoder is decoder
-    assert read_facts(f"random:{facts.path}").decoder is decoder
+    assert is_decoder(facts) is decoder
+    assert is_decoder(read_facts(f"random:{facts.path}")) is decoder
 
 
 def test_all_that_depends_on_it_follows(make_model: Callable[..., Path]) -> None:
@@ -85,7 +86,7 @@ def test_it_is_tried_once_and_only_where_it_matters(
     check_pool("mean", "include", facts, has_cls=True)
     Scorer(facts, ScoreOptions(special_tokens="exclude"))
     assert not loads
-    assert [facts.decoder, facts.decoder, read_facts(facts.name).decoder] == [False] * 3
+    assert [is_decoder(facts), is_decoder(facts), is_decoder(read_facts(facts.name))] == [False] * 3
     assert [given[1:] for given in loads] == [("cpu", "float32")]
 
 
@@ -122,7 +123,7 @@ def test_what_moves_too_little_for_one_and_too_much_for_the_other_leaks(
     monkeypatch: pytest.MonkeyPatch, part: float, settings: Any, expected: bool | None
 ) -> None:
     monkeypatch.setattr(direction, "load_model", lambda *_: Moving(part, **settings))
-    facts, tried = read_facts("sample"), direction.is_decoder.__wrapped__
+    facts, tried = read_facts("sample"), direction._try_direction.__wrapped__
     if expected is None:
         with pytest.raises(InputError, match=r"--model sample: leaks: .* give another model"):
             tried(facts)

@@ -28,38 +28,38 @@ METHOD = 2  # version of the method, increased when the same options write diffe
 Row = dict[str, Any]
 
 
-def written(config: ExportConfig, record: Run, terms: list[dict[str, str]]) -> Contents:
+def written(config: ExportConfig, run: Run, terms: list[dict[str, str]]) -> Contents:
     """Return the contents of an export; nothing is written yet.
 
     Args:
         config: the options.
-        record: the run.
+        run: the run.
         terms: the owner and terms of use of each source of its corpus.
 
     Raises:
         InputError: tables are missing, units do not exist or have no winners, or the tokenizer is missing.
     """
     for name in READ:
-        record.require(name)
-    done = [*READ, *(name for name in ("explain", "tokens/negatives") if record.complete(name))]
-    record.check_files(*done)
-    neurons = read_neurons(record.store)
+        run.require(name)
+    done = [*READ, *(name for name in ("explain", "tokens/negatives") if run.complete(name))]
+    run.check_files(*done)
+    neurons = read_neurons(run.store)
     check_units(config.units, neurons, "exported")
-    found = provenance(record.record, done, [table for name in done for table in STAGES[name].tables])
-    topk = record.require("topk")
+    found = provenance(run.record, done, [table for name in done for table in STAGES[name].tables])
+    topk = run.require("topk")
     chosen = neurons.named(config.units)
     counting, has_negatives = counts(topk), "tokens/negatives" in done
-    reader = WinnersReader(OpenTables(record.store), neurons, chosen, *counting, has_negatives)
+    reader = WinnersReader(OpenTables(run.store), neurons, chosen, *counting, has_negatives)
     if not any(side.n_winners.any() for side in reader.sides):
         many = unit_names(topk).many
         raise InputError(f"--out {config.out}: none of these {many} has a winner; give others with --units")
     made: Neuronpedia | Delphi
-    extent = Extent(len(chosen), len(neurons), record.require("tokens")["identity"]["top"])
+    extent = Extent(len(chosen), len(neurons), run.require("tokens")["identity"]["top"])
     if config.format == "neuronpedia":
         notes = notes_of(found, terms, config.license, extent)
-        made, options = neuronpedia(config, record, reader, notes, terms)
+        made, options = neuronpedia(config, run, reader, notes, terms)
     else:
-        made, options = delphi(config, record, reader, terms)
+        made, options = delphi(config, run, reader, terms)
     options |= {"units": list(in_order("--units", config.units)), "method": METHOD}
     sides = [(made.folder(side), side) for side in reader.sides]
     card = write_readme(config.format, found, terms, config.license, extent, sides)
@@ -79,24 +79,24 @@ def counts(topk: Row) -> tuple[bool, bool]:
 
 
 def neuronpedia(
-    config: ExportConfig, record: Run, reader: WinnersReader, notes: str, terms: list[dict[str, str]]
+    config: ExportConfig, run: Run, reader: WinnersReader, notes: str, terms: list[dict[str, str]]
 ) -> tuple[Neuronpedia, Row]:
     """Return the files for Neuronpedia, and the options that they depend on.
 
     Raises:
         InputError: an identifier is invalid.
     """
-    topk, model = record.require("topk"), record.record["model"]
+    topk, model = run.require("topk"), run.record["model"]
     identifier = config.model_id or model_identifier(model["name"])
     for flag, label in (("--model-id", identifier), ("--name", config.name), ("--creator-id", config.creator_id)):
         check_label(flag, label)
     names, layers = unit_names(topk), reader.neurons.layers
     of_neurons = f"{names.many.capitalize()}, site {topk['identity']['site']}, pool {topk['identity']['pool']}"
-    finished = record.require("tokens")["finished"]
+    finished = run.require("tokens")["finished"]
     about = About(
         model,
         {layer: place_of(topk, layer) for layer in layers},
-        title_of(record.record, terms),
+        title_of(run.record, terms),
         {layer: names.sources.get(layer, of_neurons) for layer in layers},
         notes,
         tuple(dict.fromkeys(t["dataset"] for t in terms)),
@@ -104,29 +104,29 @@ def neuronpedia(
         reader.tokens_that_count() if names.one == "feature" else 0,
     )
     labels = Labels(identifier, config.name, config.creator_id, finished)
-    run = f"{topk['fingerprint']}/{record.require('tokens')['fingerprint']}"
+    fingerprints = f"{topk['fingerprint']}/{run.require('tokens')['fingerprint']}"
     options = {"name": config.name, "model": identifier, "creator": config.creator_id, "notes": notes}
-    return Neuronpedia(reader, labels, about, record.complete("explain"), run), options
+    return Neuronpedia(reader, labels, about, run.complete("explain"), fingerprints), options
 
 
-def delphi(config: ExportConfig, record: Run, reader: WinnersReader, terms: list[dict[str, str]]) -> tuple[Delphi, Row]:
+def delphi(config: ExportConfig, run: Run, reader: WinnersReader, terms: list[dict[str, str]]) -> tuple[Delphi, Row]:
     """Return the files of a delphi cache, and the options that they depend on.
 
     Raises:
         InputError: the model or its tokenizer is missing, or the tokenizer has changed.
     """
-    topk = record.require("topk")
+    topk = run.require("topk")
     facts = recorded_model(topk)
     tokenizer = Tokenizer(facts)
-    if tokenizer.fingerprint != record.require("ingest")["identity"]["tokenizer"]:
+    if tokenizer.fingerprint != run.require("ingest")["identity"]["tokenizer"]:
         raise InputError(f"--model {facts.name}: its tokenizer has changed since this run was made; restore it")
     place = {layer: place_of(topk, layer) for layer in reader.neurons.layers}
-    said = {
+    described = {
         "dataset_repo": ", ".join(dict.fromkeys(t["dataset"] for t in terms)),
         "dataset_split": "",
         "dataset_name": "",
         "dataset_column": "text",
         "batch_size": 1,
-        "model_name": hub_name(record.record["model"]),
+        "model_name": hub_name(run.record["model"]),
     }
-    return Delphi(reader, tokenizer, place, config.context, said, config.out), {"context": config.context}
+    return Delphi(reader, tokenizer, place, config.context, described, config.out), {"context": config.context}
