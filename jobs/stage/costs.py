@@ -8,6 +8,7 @@ import math
 
 # The seconds of a step per unit of its `amount`.
 SECONDS: dict[str, float] = {
+    # Those of compare without a benchmark were measured on single calls.
     "compare: bases": 3e-7,  # a basis and value of the activation sample
     "compare: clusters": 5e-5,  # a point and cluster
     "compare: groups": 0.002,  # a point and number of groups
@@ -33,9 +34,9 @@ SECONDS: dict[str, float] = {
 }
 # What a sentence costs a stage, as a multiple of the forward pass that `--dry-run` times.
 PASSES: dict[str, float] = {
-    "compare/ablation": 1.0,  # for each neuron
-    "compare/diversity": 1.0,
-    "compare/shift": 2.0,  # two models
+    "compare/ablation": 1.0,  # for each neuron (no benchmark)
+    "compare/diversity": 1.0,  # the forward pass itself
+    "compare/shift": 2.0,  # two models (no benchmark)
     "topk": 1.1,  # bench end_to_end
     "tokens": 1.1,  # bench tokens
     "mixing": 1.3,  # bench mixing
