@@ -8,7 +8,7 @@ import math
 
 # The seconds of a step per unit of its `amount`.
 SECONDS: dict[str, float] = {
-    # Those of compare without a benchmark were measured on single calls.
+    # Those of compare that name no benchmark were measured once, on one core.
     "compare: bases": 3e-7,  # a basis and value of the activation sample
     "compare: clusters": 5e-5,  # a point and cluster
     "compare: groups": 0.002,  # a point and number of groups
