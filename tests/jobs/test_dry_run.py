@@ -116,7 +116,7 @@ def test_of_a_new_run_every_stage_is_described_and_nothing_is_made(
     said = look(job)
     assert stages(said) == EXPECTED[job]
     assert not (tmp_path / "run").exists()
-    assert said.count("\n  time    about") == said.count("\n  disk    about") == len(EXPECTED[job])
+    assert said.count("\n  time    ") == said.count("\n  disk    about") == len(EXPECTED[job])
     assert "number 130 sentences" in said  # all of the source was read, and one is a copy
     assert re.search(r"^in all: about .*\nfree at .*\nnothing was started", said, re.MULTILINE)
     for stage in EXPECTED[job]:
@@ -127,8 +127,8 @@ def test_of_a_limited_run_the_later_stages_are_told_by_the_limit_and_room_is_req
     look: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said = look("run", limit=70)
-    assert "score 2 of 2 shards, 70 of 70 sentences" in said
-    assert "about 70 of about 70 sentences in 2 of 2 shards" in said
+    assert "topk\n  do      2 of 2 shards, 70 of 70 sentences" in said
+    assert "annotate\n  do      2 of 2 shards, 70 of 70 sentences" in said
     monkeypatch.setattr("ops.storage.store.Store.free_bytes", lambda store: 1_000)
     with pytest.raises(InputError, match=r"0\.0 GB are free there"):
         look("topk")
@@ -142,9 +142,8 @@ def test_of_a_stopped_run_what_is_missing_is_told(
         do("run")
     said = look("run")
     assert "ingest\n  already done: 130 sentences\n" in said
-    assert "the pilot was scored before" in said
-    assert re.search(r"score 2 of 4 shards, (50|80) of 130 sentences", said)
-    assert "merge 1 of 1 range of 24 neurons" in said
+    assert re.search(r"topk\n  do      2 of 4 shards, (50|80) of 130 sentences", said)
+    assert "merge: 1 of 1 ranges of neurons" in said
     assert stages(said) == EXPECTED["run"]
 
 
@@ -160,20 +159,17 @@ def test_of_a_finished_run_nothing_is_left_and_redo_drops_what_follows(
     assert done.count("already done: ") == 7
     assert "in all: nothing to do" in done
     assert "time" not in done
-    assert re.search(r"read 1[0-3]\d sentences token by token, 4 of 4 shards", look("tokens", redo=True))
+    assert re.search(r"about 1[0-3]\d sentences are read token by token", look("tokens", redo=True))
     again = look("topk", redo=True, corpus=())
     assert "drop    existing tables of topk, annotate, mine, tokens, explain, tokens/negatives\n" in again
-    assert "score a pilot of 130 sentences" in again
-    assert "score 4 of 4 shards, 130 of 130 sentences" in again
+    assert "4 of 4 shards, 130 of 130 sentences" in again
     mined = look("mine", redo=True, no_scores=True)
-    assert re.search(r"timed \d+ neurons through all steps", mined)
     assert "scores" not in mined
     assert "tables: 1 of 1 ranges of neurons" in mined
     whole = look("run", redo=True, no_scores=True)
     assert "drop    existing tables of ingest, topk, annotate, mine, tokens, explain, tokens/negatives\n" in whole
-    assert "read 1 of 1 piece" in whole
-    annotated = look("annotate", redo=True)
-    assert "annotate 130 of 130 sentences in 4 of 4 shards" in annotated
+    assert "1 of 1 pieces" in whole
+    assert "4 of 4 shards, 130 of 130 sentences" in look("annotate", redo=True)
 
 
 @pytest.mark.slow
@@ -224,7 +220,7 @@ def test_where_no_source_tells_its_length_estimates_are_for_a_million(
     monkeypatch.setattr("ops.estimate.source_sample.piece_extent", lambda piece: None)
     said = look("run", shard_size=100_000)
     assert said.count("for each 1,000,000 sentences: how many there are is known once ingest is done") == 7
-    assert "score 10 of 10 shards" in said
+    assert "topk\n  do      10 of 10 shards" in said
     assert said.count("for --limit 70 sentences") == 0
     assert "for --limit 70 sentences" in look("ingest", limit=70)
 
