@@ -146,7 +146,7 @@ def nearest_rows(
         if not len(own):
             continue
         vectors = finder.vectors[own]
-        highest = {
+        highest: dict[str, Floats] = {
             "correlation": unit_correlations(vectors, finder.vectors),
             "correlation_of_shuffled": unit_correlations(vectors[:, order], finder.vectors),
             "overlap": _overlaps(finder, own, None, sentences),
