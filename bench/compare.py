@@ -55,10 +55,10 @@ def main() -> int:
         for block in range(options.blocks):
             own = block * NEURONS_PER_PART + np.arange(NEURONS_PER_PART)
             for name, work in (
-                ("correlation", lambda units: unit_correlations(finder.vectors[units], finder.vectors)),
+                ("correlation", lambda own: unit_correlations(finder.vectors[own], finder.vectors)),
                 ("overlap", finder.overlaps),
                 ("rows", finder.rows),
-            ):  # fmt: skip
+            ):
                 started = time.process_time()
                 work(own)
                 seconds[name] += time.process_time() - started

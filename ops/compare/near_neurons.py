@@ -172,7 +172,7 @@ def _overlaps(finder: NeighbourFinder, own: Int64s, rng: np.random.Generator | N
     """
     shared = np.zeros((len(own), len(finder.neurons)))
     for lists in finder.winners.values():
-        sets = [lists.sentences[lists.starts[n] : lists.starts[n + 1]] for n in own]
+        sets = lists.of_neurons(own)
         if rng is not None:
             # A sentence that never wins is shared with no neuron. So only the number of drawn sentences that win
             # anywhere matters.

@@ -50,7 +50,11 @@ class WinnerLists:
         The result is a block of rows of the product of the sparse matrix of winners and its transpose. It is a dense
         int32 matrix, because most pairs of neurons share some winners, so that indices would only take more memory.
         """
-        return _count_shared(self.starts, self.sentences, self.owner_starts, self.owners, block)
+        return self.shared_with(self.of_neurons(block))
+
+    def of_neurons(self, block: Int64s) -> list[Int32s]:
+        """Return the winners of each neuron of a block, given by number, as indices among the distinct sentences."""
+        return [self.sentences[self.starts[neuron] : self.starts[neuron + 1]] for neuron in block]
 
     def shared_with(self, sets: list[Int32s]) -> Int32s:
         """Return how many sentences of each set each neuron has as winners, `[sets, neurons]` int32.
@@ -96,18 +100,6 @@ def _invert(starts: Int64s, sentences: Int32s, owner_starts: Int64s, owners: Int
             owners[filled[sentence]] = neuron
             filled[sentence] += 1
     return owners
-
-
-@compiled
-def _count_shared(starts: Int64s, sentences: Int32s, owner_starts: Int64s, owners: Integers, block: Int64s) -> Int32s:
-    counts = np.zeros((len(block), len(starts) - 1), np.int32)
-    for place in range(len(block)):
-        neuron, row = block[place], counts[place]
-        for i in range(starts[neuron], starts[neuron + 1]):
-            sentence = sentences[i]
-            for j in range(owner_starts[sentence], owner_starts[sentence + 1]):
-                row[owners[j]] += 1
-    return counts
 
 
 @compiled

@@ -6,7 +6,7 @@ import numpy as np
 
 from ops.arrays import Int64s, UInt64s
 from ops.sampling import CONFUSION_DOCUMENTS
-from ops.statistics.resampling import Resampling
+from ops.statistics.resampling import Resampling, percentile_interval
 
 
 class AnswerScores:
@@ -46,6 +46,6 @@ class AnswerScores:
         accuracy, balanced = drawn_right.sum(1) / drawn_asked.sum(1), shares.sum(1) / occurs.sum(1)
         return {
             "n_test": len(truth), "documents": self.documents, "correct": int(right.sum()),
-            **self.resampling.interval(accuracy).columns("accuracy", ""),
-            **self.resampling.interval(balanced).columns("balanced_accuracy", "balanced"),
+            **percentile_interval(accuracy, self.documents).columns("accuracy", ""),
+            **percentile_interval(balanced, self.documents).columns("balanced_accuracy", "balanced"),
         }  # fmt: skip

@@ -7,7 +7,6 @@ import numpy as np
 from scipy.sparse import coo_array
 
 from ops.arrays import Int32s, Int64s
-from ops.compiled import compiled
 from ops.meaning.vocabulary import Vocabulary
 from ops.meaning.words import SENTENCE_END, numbered, words_and_ends
 
@@ -72,30 +71,14 @@ def _merged(parts: list[Counts]) -> Counts:
     return Counts(found.coords[0].astype(np.int64), found.data)
 
 
-@compiled
 def _pairs(words: Int32s, row: Int32s, column: Int32s, window: int, columns: int) -> Int64s:
     """Return a key for each pair of a word with a row and a context word near it in the same sentence."""
-    size = len(words)
-    found = 0
-    keys = np.empty(0, np.int64)
-    for fill in range(2):
-        if fill == 1:
-            keys = np.empty(found, np.int64)
-            found = 0
-        for i in range(size):
-            word = words[i]
-            if word < 0 or row[word] < 0:
-                continue
-            base = np.int64(row[word]) * columns
-            for step in (-1, 1):
-                j = i + step
-                left = window
-                while left > 0 and 0 <= j < size and words[j] != -2:
-                    other = words[j]
-                    if other >= 0 and column[other] >= 0:
-                        if fill == 1:
-                            keys[found] = base + column[other]
-                        found += 1
-                    j += step
-                    left -= 1
-    return keys
+    sentence = np.cumsum(words == SENTENCE_END)
+    rows, contexts = (np.where(words >= 0, numbers[words], -1).astype(np.int64) for numbers in (row, column))
+    keys = [np.zeros(0, np.int64)]
+    for distance in range(1, window + 1):
+        apart = slice(None, -distance), slice(distance, None)
+        for one, other in (apart, apart[::-1]):
+            kept = (rows[one] >= 0) & (contexts[other] >= 0) & (sentence[one] == sentence[other])
+            keys.append(rows[one][kept] * columns + contexts[other][kept])
+    return np.concatenate(keys)

@@ -111,6 +111,8 @@ def label_rows(
         seed: the seed of the splits.
         splits: number of splits.
     """
+    from sklearn.base import clone
+    from sklearn.dummy import DummyClassifier
     from sklearn.feature_extraction.text import TfidfTransformer
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
@@ -123,22 +125,23 @@ def label_rows(
     if len(tests) < 2:
         return []
 
-    def accuracies(values: Any, before: Any, penalty: float) -> Float64s:
+    def accuracies(values: Any, classifier: Any) -> Float64s:
         found = []
         for test in tests:
-            pipeline = make_pipeline(before(), LogisticRegression(C=penalty, max_iter=5_000))
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
-                pipeline.fit(values[~test], labels[~test])
-            found.append((pipeline.predict(values[test]) == labels[test]).mean())
+                fitted = clone(classifier).fit(values[~test], labels[~test])
+            found.append((fitted.predict(values[test]) == labels[test]).mean())
         return np.array(found)
 
+    of_states = make_pipeline(StandardScaler(), LogisticRegression(C=_STATES_C, max_iter=5_000))
     found = {
-        variant: accuracies(np.stack([vectors[i] for i in ids]).astype(np.float64), StandardScaler, _STATES_C)
+        variant: accuracies(np.stack([vectors[i] for i in ids]).astype(np.float64), of_states)
         for variant, vectors in features.vectors.items()
     }
-    found[TOKENS] = accuracies(bag([features.tokens[i] for i in ids]), TfidfTransformer, 1.0)
-    found[MAJORITY] = np.array([_majority(labels[~test], labels[test]) for test in tests])
+    tokens = bag([features.tokens[i] for i in ids])
+    found[TOKENS] = accuracies(tokens, make_pipeline(TfidfTransformer(), LogisticRegression(max_iter=5_000)))
+    found[MAJORITY] = accuracies(tokens, DummyClassifier(strategy="most_frequent"))
     held_out = float(np.mean([test.sum() for test in tests]))
     numbers = {"splits": len(tests), "n_train": round(len(ids) - held_out), "n": round(held_out)}
     rows = []
@@ -150,12 +153,6 @@ def label_rows(
         row |= {"std": float(own.std(ddof=1))} | measured.columns("accuracy", "") | apart.columns("difference")
         rows.append(row)
     return sorted(rows, key=lambda row: str(row["features"]))
-
-
-def _majority(fitted: Arrays, held_out: Arrays) -> float:
-    """Return the share of held-out texts with the most frequent label of the other texts."""
-    values, counts = np.unique(fitted, return_counts=True)
-    return float((held_out == values[counts.argmax()]).mean())
 
 
 def bag(tokens: list[list[int]]) -> csr_matrix:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from ops.arrays import Float64s, Int64s
+from ops.arrays import Float64s, Int64s, Integers
 
 
 class GroupedSums:
@@ -73,7 +73,7 @@ class GroupedMoments:
         return cls(none, none, nothing, nothing)
 
     @classmethod
-    def of(cls, ids: Int64s, values: torch.Tensor) -> "GroupedMoments":
+    def of(cls, ids: Integers, values: torch.Tensor) -> "GroupedMoments":
         """Return the moments of the values `[tokens, columns]` of tokens of these groups `[tokens]`."""
         if not len(ids):
             return cls.empty(values.shape[1])

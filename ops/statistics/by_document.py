@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ops.arrays import Float64s, Integers
-from ops.statistics.auc import how_many_below
 from ops.statistics.interval import Interval
 from ops.statistics.wilson import wilson
 
@@ -64,8 +63,8 @@ def area_by_document(
         raise ValueError("area_by_document: a value is NaN")
     first = np.asarray(documents)
     second = first if lower_documents is None else np.asarray(lower_documents)
-    beaten = how_many_below(above, below) / len(below)
-    beating = 1 - how_many_below(below, above) / len(above)
+    beaten = _how_many_below(above, below) / len(below)
+    beating = 1 - _how_many_below(below, above) / len(above)
     auc = float(beaten.mean())
     parts = np.concatenate([(beaten - auc) / len(above), (beating - auc) / len(below)])
     both = np.concatenate([first, second])
@@ -86,3 +85,9 @@ def _variance(parts: Float64s, documents: Integers) -> float:
     if len(sums) < 2:
         return math.nan
     return float((sums**2).sum() * len(sums) / (len(sums) - 1))
+
+
+def _how_many_below(values: Float64s, others: Float64s) -> Float64s:
+    """Return the number of other values below each value, with ties counting half, `[values]` float64."""
+    ascending = np.sort(others)
+    return (np.searchsorted(ascending, values) + np.searchsorted(ascending, values, side="right")) / 2

@@ -40,15 +40,6 @@ class Resampling:
         """
         return cls.of(rng.multinomial(clusters, np.full(clusters, 1 / clusters), samples))
 
-    def interval(self, drawn: Float64s, least: float = 0.0, most: float = 1.0) -> Interval:
-        """Return a statistic with its `percentile_interval`.
-
-        Args:
-            drawn: the statistic of the sample and of each bootstrap sample, `[1 + samples]`; NaN if it is undefined.
-            least, most: the ends of the statistic's range.
-        """
-        return percentile_interval(drawn, self.times.shape[1], least, most)
-
 
 def percentile_interval(drawn: Float64s, clusters: int, least: float = 0.0, most: float = 1.0) -> Interval:
     """Return a statistic with its 95 % interval: the 2.5 % and 97.5 % percentiles of its resamples (Efron 1979).

@@ -22,7 +22,7 @@ from ops.storage.layout import check_layout
 from ops.storage.streams import locate
 
 FINGERPRINT = b"atlas.fingerprint"
-SHARD = b"atlas.shard"
+SHARD = b"atlas.contents"  # not the key of earlier versions, whose unfinished files hold other columns
 ROWS = b"atlas.rows"
 _UPLOAD_BYTES = 1 << 22
 # Words in the answers of stores that refuse the checksum which newer AWS libraries send after the body of an upload.

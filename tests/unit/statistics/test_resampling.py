@@ -11,8 +11,6 @@ def test_draws_are_seeded_and_hold_as_many_clusters_as_there_are() -> None:
     assert (drawn.times.sum(1) == 7).all()
     np.testing.assert_allclose(drawn.times.mean(0), 1, atol=0.15)
     np.testing.assert_array_equal(drawn.times, Resampling.multinomial(7, np.random.default_rng(0), 500).times)
-    means = drawn.times @ np.arange(7) / 7
-    assert drawn.interval(means, most=6) == percentile_interval(means, 7, most=6)
 
 
 def test_intervals_are_percentiles_and_undefined_resamples_are_left_out() -> None:
