@@ -1,6 +1,5 @@
 """The stage `explain`: a pool of literals, the sentences with each literal, neuron families and neuron models."""
 
-import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,6 +50,7 @@ SENTENCES_PER_BLOCK = 10_000  # number of sentences in which one item finds lite
 # Up to this number of neurons, and of winners of all neurons, lists and families take less time than the start of
 # workers.
 FEW_NEURONS, FEW_WINNERS = 4_000, 1_000_000
+WINNERS_AS_A_SET = 440  # winners that take as long as what a neuron and pole takes whatever its winners
 TERMS_EACH, EXAMPLES_EACH = 8, 25  # rows of a neuron and pole, for --dry-run
 
 POOL = partial_file("explain", "pool")
@@ -132,12 +132,12 @@ def explain_steps(config: ExplainConfig, facts: ModelFacts, stage: Stage, scored
         controls=not config.no_controls, rotates=not scored.of_features,
     )  # fmt: skip
     if 2 * args.k > args.scored:
-        _say(
+        stage.say(
             f"K = {args.k:,} is more than half of the corpus's {args.scored:,} sentences, so winners "
             "cannot differ from the rest; scores are null"
         )
     if not scored.sampled:
-        _say("no activation sample (--activation-sample 0), so range models are skipped")
+        stage.say("no activation sample (--activation-sample 0), so range models are skipped")
     yield steps_of(args, scored.sampled, annotate["counts"]["sentences"])
     with stage.store.parquet(EXPLANATIONS.path) as file:
         verdicts = file.read(columns=["verdict"])["verdict"].to_pylist()
@@ -147,10 +147,6 @@ def explain_steps(config: ExplainConfig, facts: ModelFacts, stage: Stage, scored
         # The plots are drawn here, so that no worker has to import Matplotlib.
         figures = draw_controls(stage.store, read_partial(stage.store, CONTROLS))
     return {"explanations": len(verdicts), **counts, "figures": figures}
-
-
-def _say(text: str) -> None:
-    print(f"explain: {text}", file=sys.stderr)
 
 
 def steps_of(args: ExplainArgs, sampled: int, sentences: int) -> list[Step]:
@@ -189,7 +185,7 @@ def steps_of(args: ExplainArgs, sampled: int, sentences: int) -> list[Step]:
         ),
         Step(
             name="explain: neurons", items=ranges, outputs=range_outputs, worker=RangeExplainer,
-            args=given | {"blocks": blocks, "pairs": pairs}, unit=ranged, amount=chosen * args.poles,
+            args=given | {"blocks": blocks, "pairs": pairs}, unit=ranged, amount=chosen * args.poles * (1 + args.k / WINNERS_AS_A_SET),
         ),
         Step(
             name="explain: tables", items=[{}], outputs=lambda _: [CONTROLS, FAMILIES, LITERALS, EXPLANATIONS],

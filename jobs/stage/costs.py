@@ -25,6 +25,7 @@ SECONDS: dict[str, float] = {
     "meaning: confusion": 0.0007 / 384,  # a number of an example's states (measured once, on random numbers)
     "meaning: codes": 4e-5 / 384,  # a number of a sentence's state, epoch and code (measured once)
     "mine: patterns": 119e-6,  # a winner (bench mine)
+    "explain: neurons": 5.7e-3,  # a neuron and pole, and as much for 440 winners (bench explain)
     "topk: merge": 0.24e-6,  # a candidate, its share of the tables included (docs/scale.md)
     "mine: tables": 71e-6,  # a winner, held-out scores included (bench mine)
     "audit: neurons": 8e-3,  # a neuron, pole and data set (bench audit)

@@ -1,5 +1,6 @@
 """The stage `topk`: a pilot fixes what all shards share, the shards are scored and merged, and tables are written."""
 
+import math
 import sys
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
@@ -46,6 +47,7 @@ from ops.topk.times import Times
 
 ATTEMPTS = 3  # number of attempts at a shard whose partial file is damaged
 LEAST_SENTENCES = 20  # sentences per winner below which a warning is printed
+EMITTED = 1.4  # candidates that several workers find, as a multiple of what one would (docs/scale.md)
 LITTLE = 1 << 27  # bytes of partial files that are merged in this process
 
 
@@ -227,6 +229,7 @@ def shard_step(job: CorpusPass, args: ScoreArgs, sampled: list[Ids]) -> Step:
         {"args": args},
         partial(prepare_shard, args=args),
         lambda item: {"sample": sampled[item["shard"]].tolist()},
+        **({"estimate": lambda _: None} if args.dictionaries else {}),
     )
 
 
@@ -276,6 +279,13 @@ def merged_tables(job: CorpusPass, args: ScoreArgs) -> Merging:
     return counts, damaged | damaged_samples
 
 
+def expected_candidates(args: ScoreArgs, sentences: int) -> float:
+    """Return how many candidates all shards hold: those of a single worker, K (1 + ln(N / K)), and `EMITTED` of them."""
+    each = [(args.k, sentences), *((min(args.datasets.k, size), size) for size in args.datasets.sizes)]
+    one_set = sum(min(k * (1 + math.log(size / k)) * EMITTED, size) for k, size in each if k)
+    return one_set * len(args.neurons) * len(args.poles)
+
+
 def merge_step(job: CorpusPass, args: ScoreArgs, notes: Any) -> Step:
     """Return the step that merges the shards into tables, some ranges of neurons at a time; `notes` are the shards'."""
     neurons, datasets, tables = len(args.neurons), args.datasets, tables_of(args.datasets)
@@ -293,5 +303,5 @@ def merge_step(job: CorpusPass, args: ScoreArgs, notes: Any) -> Step:
         name="topk: merge", items=range_items(neurons, together, tables), outputs=merged_outputs,
         worker=RangeMerger, args=given, here=here,
         unit="ranges of neurons" if together == 1 else f"blocks of {together} ranges of neurons",
-        amount=neurons * len(args.poles) * (args.k + datasets.winners),
+        amount=expected_candidates(args, job.sentences),
     )  # fmt: skip
