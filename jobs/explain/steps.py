@@ -185,7 +185,8 @@ def steps_of(args: ExplainArgs, sampled: int, sentences: int) -> list[Step]:
         ),
         Step(
             name="explain: neurons", items=ranges, outputs=range_outputs, worker=RangeExplainer,
-            args=given | {"blocks": blocks, "pairs": pairs}, unit=ranged, amount=chosen * args.poles * (1 + args.k / WINNERS_AS_A_SET),
+            args=given | {"blocks": blocks, "pairs": pairs}, unit=ranged,
+            amount=chosen * args.poles * (1 + args.k / WINNERS_AS_A_SET),
         ),
         Step(
             name="explain: tables", items=[{}], outputs=lambda _: [CONTROLS, FAMILIES, LITERALS, EXPLANATIONS],

@@ -280,7 +280,7 @@ def merged_tables(job: CorpusPass, args: ScoreArgs) -> Merging:
 
 
 def expected_candidates(args: ScoreArgs, sentences: int) -> float:
-    """Return how many candidates all shards hold: those of a single worker, K (1 + ln(N / K)), and `EMITTED` of them."""
+    """Return how many candidates all shards hold: `EMITTED` times those of one worker, K (1 + ln(N / K))."""
     each = [(args.k, sentences), *((min(args.datasets.k, size), size) for size in args.datasets.sizes)]
     one_set = sum(min(k * (1 + math.log(size / k)) * EMITTED, size) for k, size in each if k)
     return one_set * len(args.neurons) * len(args.poles)
