@@ -4,13 +4,13 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from ops import schema
 from ops.arrays import Int64s
-from ops.schema import schema
 from ops.statistics.false_discovery import description_rates
+from ops.statistics.interval import Interval
 from ops.statistics.wilson import wilson
-from ops.topk.neurons import POLES, Neurons, neuron_and_pole, set_number
+from ops.topk.neurons import Neurons, neuron_and_pole
 
 RATE = 0.05  # the false discovery rate of a finding must be below this
 FAMILIES = {"patterns": "kind", "profiles": "property"}
@@ -36,10 +36,8 @@ def count_findings(tables: Mapping[str, Sequence[pa.Table]], neurons: Neurons, n
     columns: list[tuple[Int64s, list[str], np.ndarray, np.ndarray]] = []
     for source, column in FAMILIES.items():
         for rows in tables[source]:
-            neuron = neurons.number(rows["layer"].to_numpy(), rows["unit"].to_numpy())
-            pole = pc.index_in(rows["pole"], pa.array(POLES)).to_numpy().astype(np.int64)
             names = [f"{source}\t{name}" for name in rows[column].to_pylist()]
-            columns.append((set_number(neuron, pole), names, rows["q_value"].to_numpy(), rows["lift"].to_numpy()))
+            columns.append((neurons.set_numbers(rows), names, rows["q_value"].to_numpy(), rows["lift"].to_numpy()))
     owner = np.concatenate([np.zeros(0, np.int64), *(own for own, *_ in columns)])
     each, family = np.unique([name for _, names, *_ in columns for name in names], return_inverse=True)
     q, lift = (np.concatenate([np.zeros(0), *(own[place] for own in columns)]) for place in (2, 3))
@@ -66,14 +64,11 @@ def chance_rows(parts: Iterable[pa.Table]) -> pa.Table:
         for drawn in sorted(DRAWN):
             # If no set that was drawn in this way has a finding of a family, there is no row for them.
             own, random = (found.get((source, family, way), 0) for way in (REAL, drawn))
-            low, high = wilson(random / n[drawn], n[drawn])
-            expected = {"expected": random / n[drawn] * n[REAL], "expected_low": low * n[REAL]}
+            expected = Interval(*(number * n[REAL] for number in wilson(random / n[drawn], n[drawn])))
             sets = {"drawn": drawn, "n_sets": n[drawn], "found_sets": random}
-            rows.append(
-                {"source": source, "family": family, "n": n[REAL], "found": own, **sets, **expected}
-                | {"expected_high": high * n[REAL]}
-            )
-    return pa.Table.from_pylist(rows, schema=schema("chance"))
+            row = {"source": source, "family": family, "n": n[REAL], "found": own, **sets}
+            rows.append(row | expected.columns("expected"))
+    return schema.table("chance", rows)
 
 
 def summary(rows: pa.Table) -> str:
