@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numba
 
@@ -21,13 +21,13 @@ def compiled(function: F) -> F:
     """
     compile_with = partial(numba.njit, nogil=True)
     try:
-        dispatcher = compile_with(cache=True)(function)
+        dispatcher: Any = compile_with(cache=True)(function)
     except RuntimeError as error:
         if "no locator available" not in str(error):
             raise
         _say_uncached()
         return cast(F, compile_with()(function))
-    if not numba.config.DISABLE_JIT:
+    if hasattr(dispatcher, "_cache"):  # it has not with NUMBA_DISABLE_JIT
         # numba's own stamp is that of the function's file, so changes of other files would go unnoticed.
         file = dispatcher._cache._cache_file
         file._source_stamp = (file._source_stamp, digest(ROOT))
