@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from pathlib import Path
 from types import FrameType, TracebackType
 
 from ops.errors import STOPPED, TerminatedError
@@ -21,8 +22,9 @@ def _say_stopped(kind: type[BaseException], error: BaseException, trace: Traceba
         sys.__excepthook__(kind, error, trace)
 
 
-# Under `python -m jobs.NAME` this is the first project code that runs. The next imports take seconds, and a user who
-# stops a job during them gets the same message as later. A program that imports the jobs keeps its own signal handlers.
-if sys.argv[:1] == ["-m"]:
+# Under `atlas` and `python -m jobs.NAME` this is the first project code that runs. The next imports take seconds, and a
+# user who stops a job during them gets the same message as later. A program that imports the jobs keeps its own signal
+# handlers.
+if sys.argv and Path(sys.argv[0]).name in ("atlas", "-m"):
     sys.excepthook = _say_stopped
     signal.signal(signal.SIGTERM, _terminate)

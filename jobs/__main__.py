@@ -1,33 +1,34 @@
-"""List the jobs: `python -m jobs`."""
+"""The command `atlas`: `atlas NAME` runs a job, and `atlas` alone lists the jobs. It is also `python -m jobs`."""
 
 import ast
 import sys
+from importlib import import_module
 from pathlib import Path
 
 from ops.errors import error_line
 
 
-def main(words: list[str]) -> int:
-    """Print each job's name and what it does, and return the exit status."""
+def main(argv: list[str] | None = None) -> int:
+    """Run the job that the first word names, or print each job's name and what it does; return the exit status."""
+    words = sys.argv[1:] if argv is None else argv
     here = Path(__file__).parent
     files = {path.stem: path for path in here.glob("[!_]*.py")} | {p.parent.name: p for p in here.glob("*/job.py")}
     jobs = sorted(files)
+    if words and words[0] in files:
+        module = import_module(f"jobs.{words[0]}.job" if (here / words[0]).is_dir() else f"jobs.{words[0]}")
+        status: int = module.JOB.main(words[1:]) if hasattr(module, "JOB") else module.main()
+        return status
     if words and words[0] not in ("-h", "--help"):
-        is_job = words[0] in jobs
-        what = (
-            f"write python -m jobs.{words[0]}, with a dot"
-            if is_job
-            else f"is not a job; the jobs are {', '.join(jobs)}"
-        )
-        print(f"error: {error_line(f'python -m jobs {words[0]}: {what}', words)}", file=sys.stderr)
+        what = f"{words[0]}: is not a job; the jobs are {', '.join(jobs)}"
+        print(f"error: {error_line(what, words)}", file=sys.stderr)
         return 2
-    print("python -m jobs.<job> --out URI [--preset small|paper] [--config FILE.yaml] [--field value ...]\n")
+    lines = ["python -m jobs.<job> --out URI [--preset small|paper] [--config FILE.yaml] [--field value ...]\n"]
     for name in jobs:
         about = ast.get_docstring(ast.parse(files[name].read_text(encoding="utf-8"))) or ""
-        print(f"  {name:<14} {about.splitlines()[0]}")
-    print("\npython -m jobs.<job> --help lists a job's options")
+        lines.append(f"  {name:<14} {about.splitlines()[0]}")
+    print("\n".join([*lines, "\npython -m jobs.<job> --help lists a job's options"]))
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -1,29 +1,44 @@
 """The decorator with which all compiled functions of this package are compiled."""
 
+import hashlib
 import sys
 from collections.abc import Callable
 from functools import cache, partial
-from typing import TypeVar, cast
+from pathlib import Path
+from typing import Any, TypeVar, cast
 
 import numba
 
 F = TypeVar("F", bound=Callable[..., object])
+ROOT = Path(__file__).parent
 
 
 def compiled(function: F) -> F:
     """Return the function compiled by numba, cached on disk and without the global interpreter lock.
 
-    numba's cache notices only changes of the function's own file. So a compiled function must only call compiled
-    functions of the same file. Where no folder for the cache can be written, every process compiles again.
+    It may use names of other files that contain compiled functions: when one of these files changes, all functions are
+    compiled again. Where no folder for the cache can be written, every process compiles again.
     """
     compile_with = partial(numba.njit, nogil=True)
     try:
-        return cast(F, compile_with(cache=True)(function))
+        dispatcher: Any = compile_with(cache=True)(function)
     except RuntimeError as error:
         if "no locator available" not in str(error):
             raise
         _say_uncached()
         return cast(F, compile_with()(function))
+    if hasattr(dispatcher, "_cache"):  # it has not with NUMBA_DISABLE_JIT
+        # numba's own stamp is that of the function's file, so changes of other files would go unnoticed.
+        file = dispatcher._cache._cache_file
+        file._source_stamp = (file._source_stamp, digest(ROOT))
+    return cast(F, dispatcher)
+
+
+@cache
+def digest(folder: Path) -> str:
+    """Return a digest of all files below a folder that contain compiled functions."""
+    texts = (path.read_bytes() for path in sorted(folder.rglob("*.py")))
+    return hashlib.sha256(b"\0".join(text for text in texts if b"@compiled" in text)).hexdigest()
 
 
 @cache

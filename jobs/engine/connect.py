@@ -19,6 +19,7 @@ from ops.errors import InputError, one_line
 WORKER_BYTES = 800_000_000
 # The path of a socket may have at most 107 bytes, of which Ray needs up to 67 below its temporary folder.
 LONGEST_TEMP, SHORT_TEMP = 40, "/tmp"
+OWN_PACKAGES = ["jobs", "ops"]
 
 
 def connect(cpus: int) -> None:
@@ -53,12 +54,15 @@ def connect(cpus: int) -> None:
         return
     # The explicit address is needed, or Ray would join a cluster that already runs on this machine.
     options |= {"address": "local", "num_cpus": max(os.cpu_count() or 1, cpus), "include_dashboard": False}
+    # Ray puts the current folder in front of its workers' search path, and a user may have a `jobs/` or `ops/` there.
+    # Workers import these before that.
+    options["_system_config"] = {"preload_python_modules": OWN_PACKAGES}
     if folder := short_folder():
         options["_temp_dir"] = folder
     start_cleaner()
     for attempt in range(3):
         try:
-            with _held_back_stderr():
+            with _held_back_stderr(), _own_packages_on_path():
                 ray.init(**options)
             return
         except Exception as error:
@@ -66,6 +70,23 @@ def connect(cpus: int) -> None:
             if "timed out" not in str(error) or attempt == 2:
                 raise
             ray.shutdown()
+
+
+@contextmanager
+def _own_packages_on_path() -> Iterator[None]:
+    """Let the processes that are started meanwhile find this checkout's packages, if they are not installed."""
+    root, before = str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH")
+    if root in sys.path[1:]:
+        yield
+        return
+    os.environ["PYTHONPATH"] = os.pathsep.join([root, *([before] if before else [])])
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["PYTHONPATH"]
+        else:
+            os.environ["PYTHONPATH"] = before
 
 
 def short_folder() -> str:

@@ -5,6 +5,7 @@ import os
 import platform
 import sys
 import tomllib
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -173,7 +174,18 @@ def how_far(progress: dict[str, Any]) -> str:
 
 def versions() -> dict[str, str]:
     """Return the versions of this program, of Python and of the libraries that the results depend on."""
-    # The program may run from its checkout without being installed, so the version is read from pyproject.toml.
-    own = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    found = {TOOL: own["version"], **{name: importlib.metadata.version(name) for name in LIBRARIES}}
+    found = {TOOL: own_version(), **{name: importlib.metadata.version(name) for name in LIBRARIES}}
     return {"python": platform.python_version(), "platform": sys.platform, "machine": platform.machine(), **found}
+
+
+def own_version() -> str:
+    """Return the version of this program.
+
+    A checkout states it in pyproject.toml. What is installed may be of another version, or nothing at all.
+    """
+    checkout = Path(__file__).parents[2] / "pyproject.toml"
+    with suppress(FileNotFoundError):
+        project = tomllib.loads(checkout.read_text(encoding="utf-8"))["project"]
+        if project["name"] == TOOL:
+            return str(project["version"])
+    return importlib.metadata.version(TOOL)

@@ -1,8 +1,7 @@
 """The compiled choice of a score card's literals: one call for each set of winners, on flat arrays.
 
-A compiled function can call only functions of its own file, so everything that the choice needs is here: the gain of a
-literal, cells of sentences, their logistic regression, near-copies, and the steps of the choice. `cells.py`,
-`screening.py` and `score_card.py` explain these terms.
+It consists of the gain of a literal, cells of sentences, their logistic regression, near-copies, and the steps of the
+choice. `cells.py`, `screening.py` and `score_card.py` explain these terms.
 """
 
 from typing import NamedTuple, Self

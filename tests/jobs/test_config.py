@@ -202,11 +202,11 @@ def test_credentials_in_an_address_are_refused_and_never_shown(argv: list[str], 
     assert "hidden" not in str(error.value)
 
 
-def test_a_job_s_name_without_its_dot_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_first_word_names_the_job(capsys: pytest.CaptureFixture[str]) -> None:
     assert list_jobs(["foo"]) == 2
-    assert "error: python -m jobs foo: is not a job; the jobs are annotate, audit, browse," in capsys.readouterr().err
-    assert list_jobs(["topk"]) == 2
-    assert "error: python -m jobs topk: write python -m jobs.topk, with a dot" in capsys.readouterr().err
+    assert "error: foo: is not a job; the jobs are annotate, audit, browse," in capsys.readouterr().err
+    assert list_jobs(["topk", "--corpus", "pydocs"]) == 2
+    assert "error: --out is missing" in capsys.readouterr().err
     assert list_jobs([]) == 0
 
 

@@ -1,4 +1,5 @@
 import importlib.util
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,15 @@ def test_a_compiled_function_computes_without_the_lock():
     assert total.signatures
 
 
+def load(source: Path) -> Any:
+    spec = importlib.util.spec_from_file_location(source.stem, source)
+    assert spec is not None
+    assert spec.loader is not None
+    loaded = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(loaded)
+    return loaded
+
+
 def test_without_a_folder_for_compiled_code_functions_are_compiled_without_a_cache(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -34,17 +44,32 @@ def test_without_a_folder_for_compiled_code_functions_are_compiled_without_a_cac
         monkeypatch.setenv(name, str(tmp_path / "home"))
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "named"))
     module._say_uncached.cache_clear()
-    source = tmp_path / "functions.py"
-    source.write_text(
+    (tmp_path / "functions.py").write_text(
         "from ops.compiled import compiled\n"
         "@compiled\ndef double(n):\n    return 2 * n\n"
         "@compiled\ndef quadruple(n):\n    return double(double(n))\n"
     )
-    spec = importlib.util.spec_from_file_location("functions", source)
-    assert spec is not None
-    assert spec.loader is not None
-    functions: Any = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(functions)
-    assert functions.quadruple(3) == 12
+    assert load(tmp_path / "functions.py").quadruple(3) == 12
     [note] = capsys.readouterr().err.splitlines()
     assert "NUMBA_CACHE_DIR" in note
+
+
+def test_what_is_cached_is_compiled_again_when_a_function_of_another_file_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "ROOT", tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "caller.py").write_text(
+        "from called import add\nfrom ops.compiled import compiled\n@compiled\ndef twice(n):\n    return add(add(n))\n"
+    )
+    found = []
+    for amount in (1, 1, 20):
+        (tmp_path / "called.py").write_text(
+            f"from ops.compiled import compiled\n@compiled\ndef add(n):\n    return n + {amount}\n"
+        )
+        monkeypatch.delitem(sys.modules, "called", raising=False)
+        importlib.invalidate_caches()
+        module.digest.cache_clear()
+        twice = load(tmp_path / "caller.py").twice
+        found.append((twice(3), sum(twice.stats.cache_hits.values())))
+    assert found == [(5, 0), (5, 1), (43, 0)]

@@ -134,6 +134,21 @@ def test_an_import_that_breaks_the_rules_is_seen() -> None:
         TopologicalSorter({**graph(), "ops.errors": {"ops.topk.neurons"}}).prepare()
 
 
+def test_compiled_functions_use_names_of_files_that_the_cache_of_compiled_code_knows() -> None:
+    """A number that is imported from another file would stay in the cache when it changes there."""
+    texts = {path: path.read_text(encoding="utf-8") for path in OPS}
+    known = {".".join(p.relative_to(ROOT).with_suffix("").parts) for p, text in texts.items() if "@compiled" in text}
+    for path, text in texts.items():
+        body = ast.parse(text).body if "@compiled" in text else []
+        taken = {a.asname or a.name: n.module for n in body if isinstance(n, ast.ImportFrom) for a in n.names}
+        functions = [
+            f for f in body if isinstance(f, ast.FunctionDef) and "compiled" in map(ast.unparse, f.decorator_list)
+        ]
+        used = {n.id for f in functions for line in f.body for n in ast.walk(line) if isinstance(n, ast.Name)}
+        modules = {str(taken[name]) for name in used & taken.keys()}
+        assert {m for m in modules if m.startswith("ops.")} - known - {"ops.arrays"} == set(), path
+
+
 def test_every_job_has_its_job_file_and_can_be_run() -> None:
     needed = [ROOT / "jobs" / name / file for name in sorted(JOB_FOLDERS) for file in ("job.py", "__main__.py")]
     assert [str(path) for path in needed if not path.is_file()] == []

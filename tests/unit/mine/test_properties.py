@@ -7,7 +7,9 @@ import pytest
 from ops.mine.properties import Profiler, Property
 from ops.mine.value_counts import FoundValues
 from ops.penn import PUNCTUATION_TAGS, tag_class
+from ops.schema import TABLES
 from ops.sentences.mining_view import MiningView
+from tests.conftest import ROOT
 from tests.unit.small_corpus import PROPERTIES, Sentence, open_corpus, random_sentences
 
 
@@ -36,6 +38,14 @@ def recount(sentences: list[Sentence], name: str, lower: bool = False) -> tuple[
 def counted(property_: Property, found: FoundValues) -> dict[str, int]:
     """Return the counts of the values that occur, by their names."""
     return {property_.values[value]: n for value, n in zip(found.value.tolist(), found.count.tolist(), strict=True)}
+
+
+def test_every_property_is_documented() -> None:
+    [column] = [column for column in TABLES["profiles"].columns if column.name == "property"]
+    page = (ROOT / "docs" / "tables.md").read_text(encoding="utf-8")
+    row = next(line for line in page.splitlines() if line.startswith("| `property` | `string` | `dataset`"))
+    named = [name for name in PROPERTIES if f"`{name}`" in column.meaning and f"`{name}`" in row]
+    assert named == [*PROPERTIES[:-2]], "the last two are metadata of the sentences of tests"
 
 
 @pytest.mark.parametrize("lower", [False, True])
