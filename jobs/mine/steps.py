@@ -13,7 +13,7 @@ from jobs.mine.job import MINE_OPTIONS, MineConfig
 from jobs.stage.files import Output, TablePart, partial_file, read_partial, read_partials, table_part, write_partial
 from jobs.stage.runner import Stage, Step
 from jobs.stage.stages import CODES
-from ops.mine.baseline_counts import add_up, baseline_table, counters, few_counts
+from ops.mine.baseline_counts import BlockCounter, add_up
 from ops.mine.candidates import unite
 from ops.mine.chance import FAMILIES, chance_rows, count_findings, summary
 from ops.mine.mining import Mining
@@ -240,16 +240,12 @@ class BaselineCounter:
 
     def __init__(self, args: MineArgs) -> None:
         self.args, self.mining = args, args.open(draws=False)
-        self.patterns = counters(read_partial(args.store, UNION), self.mining.kinds)
-        self.profiler = Profiler(self.mining.text)
+        self.counter = BlockCounter(read_partial(args.store, UNION), self.mining.kinds, Profiler(self.mining.text))
 
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Count over one block of annotated sentences and commit the counts."""
         rows = self.mining.baseline_rows(item["first"], item["stop"])
-        # The first block also records what each line counts.
-        count = few_counts if item["run"] else baseline_table
-        table = count(self.patterns, self.profiler, rows)
-        write_partial(self.args.store, run_file(item["run"]), table, self.args.fingerprint)
+        write_partial(self.args.store, run_file(item["run"]), self.counter.count(rows), self.args.fingerprint)
         return {"sentences": sum(map(len, rows))}
 
 
@@ -258,7 +254,7 @@ class RangeFinisher:
 
     def __init__(self, args: MineArgs) -> None:
         self.args, self.mining = args, args.open()
-        self.tables = RangeTables(self.mining, read_partial(args.store, TOTALS))
+        self.tables = RangeTables(self.mining, *(read_partial(args.store, file) for file in (UNION, TOTALS)))
         # Random sets are numbered as if they belonged to further neurons, none of them silent.
         self.silent = np.append(read_silent(args.store, args.neurons), False)
 

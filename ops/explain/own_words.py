@@ -126,8 +126,9 @@ class OwnWords:
         single = np.flatnonzero(mined.patterns.lengths == 1)
         single = single[np.argsort(mined.patterns.items[mined.patterns.offsets[single]])]
         words = mined.patterns.items[mined.patterns.offsets[single]]
-        of_word = mined.support[single][np.searchsorted(words, word[kept])]
-        return self._best(mined.patterns.take(kept), mined.support[kept], word[kept], of_word, len(own), counted)
+        support = mined.counts["support"]
+        of_word = support[single][np.searchsorted(words, word[kept])]
+        return self._best(mined.patterns.take(kept), support[kept], word[kept], of_word, len(own), counted)
 
     def _best(
         self, patterns: Sequences, support: Int64s, word: Int64s, of_word: Int64s, n: int, counted: Bools

@@ -5,7 +5,7 @@ from prefixspan import PrefixSpan  # type: ignore[import-untyped]
 
 from ops.arrays import Bools, Int32s, Int64s
 from ops.patterns import count_sequences
-from ops.patterns.mined import Mined
+from ops.patterns.mined import Mined, as_counts
 from ops.patterns.sequences import Sequences
 
 
@@ -45,6 +45,4 @@ def mine_sets(
         support = np.array([support for _, support in found], np.int64)
         counts.append(np.stack([support, where.support_within(marked[places]), *where.by_document(codes)], axis=1))
         offsets.append(len(patterns))
-    supports, inside, n_documents, squares, products = np.ascontiguousarray(np.concatenate(counts).T)
-    ends = np.array(offsets)
-    return Mined(Sequences.from_lists(patterns), supports, inside, n_documents, squares, products, ends)
+    return Mined(Sequences.from_lists(patterns), as_counts(np.concatenate(counts)), np.array(offsets))

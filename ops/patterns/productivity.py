@@ -56,7 +56,7 @@ def _productive(
     known = place >= 0
     starts = np.searchsorted(owner[known], np.arange(len(patterns) + 1))
     chosen = Sequences.of_all(len(patterns)) if sets is None else sets
-    lifts = np.asarray(lift, dtype=np.float64)
+    lifts = np.ascontiguousarray(lift, dtype=np.float64)
     return _keep(chosen.items, chosen.offsets, place[known], starts, lifts, float(productivity))
 
 

@@ -1,7 +1,8 @@
-"""Descriptions of sets of sentences by their strongest patterns and values, and how well other sentences fit them."""
+"""Naive Bayes classifiers of sets of sentences, by their strongest patterns and values."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 import pyarrow as pa
@@ -9,11 +10,12 @@ import pyarrow as pa
 from ops.arrays import Float64s, Int32s, Int64s
 from ops.compiled import compiled
 from ops.mine.baseline_counts import Baseline
-from ops.mine.candidates import from_keys, of_kind, to_keys
+from ops.mine.candidates import from_keys, to_keys
+from ops.mine.findings import ranked
 from ops.mine.pattern_kinds import PatternKind
-from ops.mine.pattern_rows import Chosen, chunks
-from ops.mine.profile_rows import Values
-from ops.mine.properties import Profiler
+from ops.mine.pattern_rows import pattern_findings
+from ops.mine.profile_rows import value_findings
+from ops.mine.properties import Profiler, Property
 from ops.mine.sentence_sets import SentenceSets
 from ops.mine.value_counts import occurrences_of
 from ops.patterns.occurrences import Occurrences
@@ -60,16 +62,45 @@ class Features:
         )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Representations:
-    """The features of several sets of sentences, with one entry of `features` for each sort of features."""
+class NaiveBayes:
+    """Scores sentences by several sets of sentences: the evidence is naive Bayes without absent features.
 
-    features: list[Features]
+    Args:
+        features: the features of the sets, with one entry for each kind of patterns and each property.
+    """
+
+    def __init__(self, features: list[Features]) -> None:
+        self.features = features
+
+    @classmethod
+    def learn(
+        cls,
+        candidates: pa.Table,
+        kinds: Mapping[str, PatternKind],
+        baseline: Baseline,
+        sets: SentenceSets,
+        profiler: Profiler,
+        least: int,
+        top: int = TOP,
+    ) -> Self:
+        """Choose the strongest patterns of each kind and values of each property: those with the highest positive g2.
+
+        Args:
+            candidates: the sets' mined patterns, rows of `ops.mine.candidates`.
+            kinds: the kinds of patterns that were mined.
+            baseline: counts over the baseline's training part.
+            sets: the sets' training sentences.
+            profiler: counts the properties.
+            least: minimum number of sentences of a set with a value.
+            top: maximum number of patterns of a kind, and of values of a property, for each set.
+        """
+        patterns = [strongest_patterns(candidates, kind, baseline, sets, top) for kind in kinds.values()]
+        return cls([*patterns, *strongest_values(profiler, baseline, sets, least, top)])
 
     def evidence(self, first: int, rows: Int64s, wanted: Sequences) -> Float64s:
         """Return the evidence that sentences belong to a set: the sum of the weights of the features they have.
 
-        This is naive Bayes without absent features. The arguments are those of `Features.add_evidence`.
+        The arguments are those of `Features.add_evidence`.
         """
         evidence = np.zeros(len(wanted.items))
         for features in self.features:
@@ -77,74 +108,43 @@ class Representations:
         return evidence
 
 
-def represent(
-    candidates: pa.Table,
-    kinds: dict[str, PatternKind],
-    baseline: Baseline,
-    sets: SentenceSets,
-    profiler: Profiler,
-    least: int,
-    top: int = TOP,
-) -> Representations:
-    """Choose the strongest patterns of each kind and values of each property: those with the highest positive g2.
-
-    Args:
-        candidates: the sets' mined patterns, rows of `ops.mine.candidates`.
-        kinds: the kinds of patterns that were mined.
-        baseline: counts over the baseline's training part.
-        sets: the sets' training sentences.
-        profiler: counts the properties.
-        least: minimum number of sentences of a set with a value.
-        top: maximum number of patterns of a kind, and of values of a property, for each set.
-    """
-    patterns = [strongest_patterns(candidates, kind, baseline, sets, top) for kind in kinds.values()]
-    return Representations([*patterns, *strongest_values(profiler, baseline, sets, least, top)])
-
-
 def strongest_patterns(
     candidates: pa.Table, kind: PatternKind, baseline: Baseline, sets: SentenceSets, top: int = TOP
 ) -> Features:
     """Return the features that are patterns of one kind. Their weights are added up in the order of their ranks."""
-    owners, patterns, weights = [np.zeros(0, np.int64)], [Sequences.from_lists([])], [np.zeros(0)]
-    for first, stop, some in chunks(of_kind(candidates, kind.name, sets.number), sets.number):
-        part = Chosen(some, kind, baseline, sets.sizes[first:stop], sets.inside[first:stop])
-        g2 = part.measured.g2
-        order = np.lexsort((-some.support, -g2, part.set_of))
-        order = order[(place_in_group(part.set_of[order]) < top) & (g2[order] > 0)]
-        owners.append(part.set_of[order] + first)
-        patterns.append(some.patterns.take(some.sets.items[order]))
-        weights.append(np.log(part.measured.lift[order]))
+    owners, patterns, lifts = [np.zeros(0, np.int64)], [Sequences.from_lists([])], [np.zeros(0)]
+    for chosen, findings in pattern_findings(candidates, kind, baseline, sets):
+        order, rank = ranked(findings, np.arange(len(findings)))
+        strongest = findings[order[(rank < top) & (findings["g2"][order] > 0)]]
+        owners.append(strongest["set"])
+        patterns.append(chosen.patterns.take(strongest["item"]))
+        lifts.append(strongest["lift"])
     keys = to_keys(Sequences.concatenate(patterns)).dictionary_encode()
     each, offsets = from_keys(keys.dictionary), np.searchsorted(np.concatenate(owners), np.arange(len(sets) + 1))
 
     def of_rows(rows: Int64s, which: Int64s) -> Occurrences:
         return kind.find(rows, each.take(which))
 
-    return Features(Sequences(np.asarray(keys.indices), offsets), np.concatenate(weights), of_rows)
+    return Features(Sequences(np.asarray(keys.indices), offsets), np.log(np.concatenate(lifts)), of_rows)
 
 
 def strongest_values(
     profiler: Profiler, baseline: Baseline, sets: SentenceSets, least: int, top: int = TOP
-) -> list[Features]:
-    """Return the features that are values of properties, one entry for each property.
-
-    Their weights are added up in the order of the values.
-    """
-    selection, features = profiler.select(sets.rows), []
+) -> Iterator[Features]:
+    """Yield the features that are values of properties, by property. Their weights are added up in their order."""
+    selection = profiler.select(sets.rows)
     for own, counts in zip(profiler.properties, baseline.values, strict=True):
         if not own.is_feature:
             continue
-        found = Values.count_out(own, selection, sets, counts, max(least, 1))
-        found = found.where((found.rank < top) & (found.measured.g2 > 0))
-        order = np.lexsort((found.value, found.set_of))
-        offsets = np.searchsorted(found.set_of, np.arange(len(sets) + 1))
+        findings = value_findings(own, selection, sets, counts, max(least, 1))
+        findings = findings[(place_in_group(findings["set"]) < top) & (findings["g2"] > 0)]
+        findings = findings[np.lexsort((findings["item"], findings["set"]))]
+        offsets = np.searchsorted(findings["set"], np.arange(len(sets) + 1))
 
-        def of_rows(rows: Int64s, which: Int64s, own=own) -> Occurrences:  # type: ignore[no-untyped-def]
+        def of_rows(rows: Int64s, which: Int64s, own: Property = own) -> Occurrences:
             return occurrences_of(own.codes(profiler.select(rows)), which, len(own.values))
 
-        values = Sequences(found.value[order].astype(np.int32), offsets)
-        features.append(Features(values, np.log(found.measured.lift[order]), of_rows))
-    return features
+        yield Features(Sequences(findings["item"].astype(np.int32), offsets), np.log(findings["lift"]), of_rows)
 
 
 @compiled
