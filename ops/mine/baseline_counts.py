@@ -13,7 +13,7 @@ from ops.arrays import Int64s
 from ops.mine.candidates import from_keys
 from ops.mine.pattern_kinds import PatternKind
 from ops.mine.properties import Profiler
-from ops.patterns.pattern_index import PatternIndex
+from ops.patterns.sequence_trie import SequenceTrie
 from ops.patterns.sequences import Sequences
 from ops.reducers.integer_sums import Sums
 
@@ -49,7 +49,7 @@ class Baseline:
     """
 
     sentences: int
-    index: dict[str, PatternIndex]
+    index: dict[str, SequenceTrie]
     counts: dict[str, Int64s]
     values: list[BaselineValues]
     sums: dict[str, Sums]
@@ -145,7 +145,7 @@ def read_baselines(
         totals: the result of `add_up`.
     """
     patterns = _by_kind(union, kinds)
-    lines, index = _lines(patterns, profiler), {kind: PatternIndex(own) for kind, own in patterns.items()}
+    lines, index = _lines(patterns, profiler), {kind: SequenceTrie.build(own) for kind, own in patterns.items()}
     training, test = (totals[part].to_numpy() for part in PARTS)
 
     def baseline(total: Int64s) -> Baseline:

@@ -41,36 +41,12 @@ class Features:
     weights: Float64s
     of_rows: Callable[[Int64s, Int64s], Occurrences]
 
-    def add_evidence(self, first: int, rows: Int64s, wanted: Sequences, evidence: Float64s) -> None:
-        """Add to each requested sentence's evidence for a set the weights of the set's features that the sentence has.
 
-        Args:
-            first: the index of the first set.
-            rows: the rows of the sentences.
-            wanted: for each set from the first one on, the requested sentences, as indices into `rows`.
-            evidence: the evidence of each item of `wanted`, updated in place, `[items]`.
-        """
-        own = slice(self.sets.offsets[first], self.sets.offsets[first + len(wanted)])
-        used, feature = np.unique(self.sets.items[own], return_inverse=True)
-        if not len(used):
-            return
-        found = self.of_rows(rows, used.astype(np.int64))
-        starts = self.sets.offsets[first : first + len(wanted) + 1] - own.start
-        _add_evidence(
-            feature, starts, self.weights[own], found.sentences, found.offsets, wanted.items, wanted.offsets,
-            np.zeros(len(rows)), evidence,
-        )  # fmt: skip
-
-
+@dataclass(frozen=True)
 class NaiveBayes:
-    """Scores sentences by several sets of sentences: the evidence is naive Bayes without absent features.
+    """The features of several sets of sentences, which score other sentences: naive Bayes without absent features."""
 
-    Args:
-        features: the features of the sets, with one entry for each kind of patterns and each property.
-    """
-
-    def __init__(self, features: list[Features]) -> None:
-        self.features = features
+    features: list[Features]
 
     @classmethod
     def learn(
@@ -98,13 +74,24 @@ class NaiveBayes:
         return cls([*patterns, *strongest_values(profiler, baseline, sets, least, top)])
 
     def evidence(self, first: int, rows: Int64s, wanted: Sequences) -> Float64s:
-        """Return the evidence that sentences belong to a set: the sum of the weights of the features they have.
+        """Return the evidence that sentences belong to sets: the sum of the weights of the set's features they have.
 
-        The arguments are those of `Features.add_evidence`.
+        Args:
+            first: the index of the first set.
+            rows: the rows of the sentences.
+            wanted: for each set from the first one on, the requested sentences, as indices into `rows`.
         """
-        evidence = np.zeros(len(wanted.items))
+        evidence, total = np.zeros(len(wanted.items)), np.zeros(len(rows))
         for features in self.features:
-            features.add_evidence(first, rows, wanted, evidence)
+            offsets = features.sets.offsets[first : first + len(wanted) + 1]
+            own = slice(offsets[0], offsets[-1])
+            used, feature = np.unique(features.sets.items[own], return_inverse=True)
+            if len(used):
+                found = features.of_rows(rows, used.astype(np.int64))
+                _add_evidence(
+                    feature, offsets - own.start, features.weights[own], found.sentences, found.offsets, wanted.items,
+                    wanted.offsets, total, evidence,
+                )  # fmt: skip
         return evidence
 
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 
 import numpy as np
-import pyarrow as pa
 
 from ops.arrays import Bools, Int32s, Int64s, Integers
 from ops.mine.value_counts import ValueCounts, count_in_sets, distinct_values
@@ -88,11 +87,6 @@ class Property:
     every_sentence: bool = False
     is_feature: bool = True
     rare_left_out: bool = False
-
-    @cached_property
-    def texts(self) -> pa.Array:
-        """The names of its values."""
-        return pa.array(self.values, pa.string())
 
 
 def one_value(

@@ -8,7 +8,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from ops.arrays import Int64s
 from ops.mine.baseline_counts import read_baselines
-from ops.mine.held_out_sets import RESAMPLES, SETS, Cells, LikeOthers, draw_others
+from ops.mine.held_out_sets import RESAMPLES, SETS, Matcher, draw_others
 from ops.mine.mean_rows import mean_rows
 from ops.mine.mining import Mining
 from ops.mine.naive_bayes import NaiveBayes
@@ -45,8 +45,8 @@ class RangeTables:
         tested = np.flatnonzero(mining.sentences.baseline & ~mining.trains)
         store = mining.sentences
         drawn = draw_others(tested, MAX_OTHERS, mining.seed)
-        cells = Cells(drawn, np.asarray(store.dataset), store.lengths, store.longest)
-        self.others, self.resamples = LikeOthers(cells, len(store.sent_id)), Resamples(mining.seed, RESAMPLES)
+        self.others = Matcher(drawn, np.asarray(store.dataset), store.lengths, store.longest)
+        self.resamples = Resamples(mining.seed, RESAMPLES)
 
     def of(self, candidates: pa.Table, number: Int64s, winners: Sequences) -> Iterator[tuple[str, Iterator[pa.Table]]]:
         """Yield the name of each table, and its row groups, none of which splits a neuron. Requested scores come last.
@@ -74,7 +74,7 @@ class RangeTables:
         sets, floor = mining.training_sets(number, drawn), mining.options["min_count"]
         classifier = NaiveBayes.learn(candidates, mining.kinds, self.training, sets, self.profiler, floor)
         held_out = drawn.where(~mining.trains[drawn.items])
-        others = self.others.of(held_out)
+        others = self.others.similar(held_out)
         areas = score_sets(classifier, held_out, others, mining.sentences.doc)
         with threadpool_limits(1):  # several threads round differently
             each = [

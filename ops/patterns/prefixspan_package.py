@@ -1,5 +1,7 @@
 """Frequent subsequences by the `prefixspan` package: a slow reference for the compiled miner."""
 
+from itertools import pairwise
+
 import numpy as np
 from prefixspan import PrefixSpan  # type: ignore[import-untyped]
 
@@ -35,14 +37,20 @@ def mine_sets(
     documents: Int32s,
 ) -> Mined:
     """Return what `mine` finds in each set of sentences; the arguments are those of `mine_sequences.mine_sets`."""
-    patterns, counts, offsets = [], [np.zeros((0, 5), np.int64)], [0]
+    patterns, counts, offsets = [], [], [0]
     for places, least in zip(sets.to_lists(), min_support.tolist(), strict=True):
         own = sequences.take(places)
         found = mine(own, least, max_length)
         patterns += [pattern for pattern, _ in found]
         where = count_sequences.occurrences(own, Sequences.from_lists([pattern for pattern, _ in found]))
         codes = np.unique(documents[places], return_inverse=True)[1]
-        support = np.array([support for _, support in found], np.int64)
-        counts.append(np.stack([support, where.support_within(marked[places]), *where.by_document(codes)], axis=1))
+        in_document, marks = np.bincount(codes), marked[places]
+        for first, stop in pairwise(where.offsets):
+            sentences = where.sentences[first:stop]
+            each, with_it = np.unique(codes[sentences], return_counts=True)
+            squares, products = (with_it**2).sum(), (with_it * in_document[each]).sum()
+            counts.append([len(sentences), marks[sentences].sum(), len(each), squares, products])
         offsets.append(len(patterns))
-    return Mined(Sequences.from_lists(patterns), as_counts(np.concatenate(counts)), np.array(offsets))
+    return Mined(
+        Sequences.from_lists(patterns), as_counts(np.array(counts, np.int64).reshape(-1, 5)), np.array(offsets)
+    )

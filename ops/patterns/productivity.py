@@ -5,7 +5,7 @@ from numpy.typing import ArrayLike
 
 from ops.arrays import Bools, Float64s, Int32s, Int64s
 from ops.compiled import compiled
-from ops.patterns.pattern_index import PatternIndex
+from ops.patterns.sequence_trie import SequenceTrie
 from ops.patterns.sequences import Sequences
 from ops.patterns.subtree_patterns import Subtrees
 
@@ -52,7 +52,7 @@ def _productive(
     productivity: float,
     sets: Sequences | None,
 ) -> Bools:
-    place = PatternIndex(patterns).find(shorter)
+    place = SequenceTrie.build(patterns).find(shorter)
     known = place >= 0
     starts = np.searchsorted(owner[known], np.arange(len(patterns) + 1))
     chosen = Sequences.of_all(len(patterns)) if sets is None else sets
