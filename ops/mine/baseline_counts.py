@@ -145,11 +145,11 @@ def read_baselines(
         totals: the result of `add_up`.
     """
     patterns = _by_kind(union, kinds)
-    lines, index = _lines(patterns, profiler), {kind: SequenceTrie.build(own) for kind, own in patterns.items()}
+    lines, index = _lines(patterns, profiler), {kind: SequenceTrie.build(some) for kind, some in patterns.items()}
     training, test = (totals[part].to_numpy() for part in PARTS)
 
     def baseline(total: Int64s) -> Baseline:
-        counts = {name: total[own] for name, own in lines.items()}
+        counts = {name: total[span] for name, span in lines.items()}
         values = []
         for number in range(len(profiler.properties)):
             count, squares, products = (counts[f"{name}:{number}"] for name in ("support", "squares", "products"))

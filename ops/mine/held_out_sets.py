@@ -156,7 +156,7 @@ def _draw_like(
         random: the random generator that makes the draws.
         widths: the widths of the buckets; each is a multiple of the previous one.
     """
-    found = np.empty(cells.size, np.int64)
+    drawn = np.empty(cells.size, np.int64)
     n = 0
     left = cells
     for width in widths:
@@ -170,36 +170,36 @@ def _draw_like(
             while stop < left.size and first_cell[order[stop]] == first:
                 stop += 1
             last = min(first + width, (first // per_dataset + 1) * per_dataset)
-            taken = _take(rows[starts[first] : starts[last]], stop - at, used, random, found[n:])
+            taken = _take(rows[starts[first] : starts[last]], stop - at, used, random, drawn[n:])
             n += taken
-            for place in range(at + taken, stop):
-                still[n_still] = left[order[place]]
+            for index in range(at + taken, stop):
+                still[n_still] = left[order[index]]
                 n_still += 1
             at = stop
         left = still[:n_still]
-    return found[:n]
+    return drawn[:n]
 
 
 @compiled
-def _take(rows: Int64s, wanted: int, used: Bools, random: np.random.Generator, found: Int64s) -> int:
-    """Draw up to `wanted` unused rows uniformly into `found`; mark them as used, and return how many."""
+def _take(rows: Int64s, wanted: int, used: Bools, random: np.random.Generator, drawn: Int64s) -> int:
+    """Draw up to `wanted` unused rows uniformly into `drawn`; mark them as used, and return how many."""
     n, tries = 0, 0
     # If most rows are free, a few random tries are cheaper than scanning all rows.
     while n < wanted and tries < 4 * wanted < rows.size:
         row = rows[random.integers(0, rows.size)]
         if not used[row]:
             used[row] = True
-            found[n] = row
+            drawn[n] = row
             n += 1
         tries += 1
     if n == wanted:
         return n
     free = rows[~used[rows]]
     while n < wanted and free.size:
-        place = random.integers(0, free.size)
-        used[free[place]] = True
-        found[n] = free[place]
-        free[place] = free[-1]
+        index = random.integers(0, free.size)
+        used[free[index]] = True
+        drawn[n] = free[index]
+        free[index] = free[-1]
         free = free[:-1]
         n += 1
     return n
@@ -224,8 +224,8 @@ def _like_rows(
         widths: the widths of the buckets, ascending.
     """
     free = np.zeros(rows.size + 1, np.int64)
-    for place in range(rows.size):
-        free[place + 1] = free[place] + (not used[rows[place]])
+    for index in range(rows.size):
+        free[index + 1] = free[index] + (not used[rows[index]])
     first, stop = np.zeros(cells.size, np.int64), np.zeros(cells.size, np.int64)
     wanted = np.zeros(rows.size + 1, np.int64)
     for winner in range(cells.size):
@@ -240,14 +240,14 @@ def _like_rows(
                 break
     # The number of kept rows before each position. `first` and `stop` are finally given as such numbers.
     kept = np.zeros(rows.size + 1, np.int64)
-    found = np.empty(rows.size, np.int64)
+    similar = np.empty(rows.size, np.int64)
     open_now = 0
-    for place in range(rows.size):
-        open_now += wanted[place]
-        keep = open_now > 0 and not used[rows[place]]
+    for index in range(rows.size):
+        open_now += wanted[index]
+        keep = open_now > 0 and not used[rows[index]]
         if keep:
-            found[kept[place]] = rows[place]
-        kept[place + 1] = kept[place] + keep
+            similar[kept[index]] = rows[index]
+        kept[index + 1] = kept[index] + keep
     for winner in range(cells.size):
         first[winner], stop[winner] = kept[first[winner]], kept[stop[winner]]
-    return found[: kept[rows.size]], first, stop
+    return similar[: kept[rows.size]], first, stop

@@ -154,8 +154,8 @@ def _add_evidence(
         for entry in range(starts[number], starts[number + 1]):
             for pair in range(offsets[feature[entry]], offsets[feature[entry] + 1]):
                 total[sentences[pair]] += weights[entry]
-        for place in range(wanted_starts[number], wanted_starts[number + 1]):
-            evidence[place] += total[wanted[place]]
+        for item in range(wanted_starts[number], wanted_starts[number + 1]):
+            evidence[item] += total[wanted[item]]
         for entry in range(starts[number], starts[number + 1]):
             for pair in range(offsets[feature[entry]], offsets[feature[entry] + 1]):
                 total[sentences[pair]] = 0.0

@@ -32,17 +32,17 @@ def profile_rows(
     """
     selection = profiler.select(sets.rows)
     owners, tables = [], []
-    for own, counts in sorted(zip(profiler.properties, baseline.values, strict=True), key=lambda p: p[0].name):
-        least = min_count if own.rare_left_out else 0
-        findings = value_findings(own, selection, sets, counts, least)
+    for property_, counts in sorted(zip(profiler.properties, baseline.values, strict=True), key=lambda p: p[0].name):
+        least = min_count if property_.rare_left_out else 0
+        findings = value_findings(property_, selection, sets, counts, least)
         q, rank = rates(findings, least), place_in_group(findings["set"])
-        if own.rare_left_out:
+        if property_.rare_left_out:
             # Rates are computed over all values that enough winners have, before the cap.
             first = rank < max_values
             findings, q, rank = findings[first], q[first], rank[first]
         used, which = np.unique(findings["item"], return_inverse=True)
-        texts = pa.array([own.values[value] for value in used], pa.string()).take(pa.array(which))
-        columns = {"property": pa.repeat(own.name, len(findings)), "value": texts}
+        texts = pa.array([property_.values[value] for value in used], pa.string()).take(pa.array(which))
+        columns = {"property": pa.repeat(property_.name, len(findings)), "value": texts}
         tables.append(finding_rows("profiles", findings, q, rank, columns))
         owners.append(findings["set"])
     owner = np.concatenate(owners)
@@ -51,7 +51,7 @@ def profile_rows(
 
 
 def value_findings(
-    own: Property, selection: Selection, sets: SentenceSets, baseline: BaselineValues, least: int
+    property_: Property, selection: Selection, sets: SentenceSets, baseline: BaselineValues, least: int
 ) -> Records:
     """Return the values that at least `least` sentences, or tokens, of a set have, sorted by set and rank.
 
@@ -59,15 +59,15 @@ def value_findings(
     none.
 
     Args:
-        own: the property.
+        property_: the property.
         selection: the sentences of all sets.
         sets: the sets.
         baseline: the property's counts over the baseline.
         least: the minimum count of a value.
     """
-    n_values = len(own.values)
+    n_values = len(property_.values)
     counted = count_in_sets(
-        own.codes(selection), sets.members, sets.in_baseline, sets.documents, n_values, own.every_sentence
+        property_.codes(selection), sets.members, sets.in_baseline, sets.documents, n_values, property_.every_sentence
     )
     set_of, value, counts = counted.set_of, counted.value, counted.counts
     if not least:

@@ -165,7 +165,7 @@ class Profiler:
         if store.has["tags"]:
             yield from of_tags
         yield marks
-        taken = {own.name for own in (*of_sentences, *of_tags, marks)}
+        taken = {known.name for known in (*of_sentences, *of_tags, marks)}
         for key, (values, codes) in store.meta.items():
             name = f"meta:{key}" if key in taken else key
             yield one_value(name, values, partial(Selection.take, column=codes), True)

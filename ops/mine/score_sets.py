@@ -32,18 +32,19 @@ def score_sets(
     """
     areas: list[LikeArea] = []
     for start, end in spans_within(held_out.offsets + others.rows.offsets, most_wanted):
-        own, other = (sets.take(np.arange(start, end)) for sets in (held_out, others.rows))
-        wanted = _side_by_side(own, other)
-        rows, places = np.unique(wanted.items, return_inverse=True)
-        evidence = classifier.evidence(start, rows.astype(np.int64), Sequences(places.astype(np.int32), wanted.offsets))
+        members, other = (sets.take(np.arange(start, end)) for sets in (held_out, others.rows))
+        wanted = _side_by_side(members, other)
+        rows, items = np.unique(wanted.items, return_inverse=True)
+        evidence = classifier.evidence(start, rows.astype(np.int64), Sequences(items.astype(np.int32), wanted.offsets))
         document = np.asarray(documents)[wanted.items]
-        for number, size in enumerate(own.lengths):
-            here = slice(wanted.offsets[number], wanted.offsets[number + 1])
+        for number, size in enumerate(members.lengths):
+            of_set = slice(*wanted.offsets[number : number + 2])
             winners = slice(*held_out.offsets[start + number : start + number + 2])
-            found, of = evidence[here], document[here]
-            areas.append(
-                like_area(found[:size], found[size:], others.first[winners], others.stop[winners], of[:size], of[size:])
+            (above, below), (document_above, document_below) = (
+                np.split(column[of_set], [size]) for column in (evidence, document)
             )
+            like = others.first[winners], others.stop[winners]
+            areas.append(like_area(above, below, *like, document_above, document_below))
     return areas
 
 

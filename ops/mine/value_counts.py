@@ -110,7 +110,7 @@ def _count_in_sets(
     """
     entries, sizes = np.zeros(starts.size, np.int64), np.zeros((starts.size - 1, 2), np.int64)
     columns = np.empty((1024, 6), np.int64)
-    found = 0
+    n = 0
     for number in range(starts.size - 1):
         document, size, stop = -1, 0, starts[number]
         for entry in range(starts[number], starts[number + 1]):
@@ -123,16 +123,16 @@ def _count_in_sets(
                 sizes[number, 0] += int(size > 0)
                 sizes[number, 1] += size * size
             mark = int(marked[sentence])
-            for place in range(offsets[sentence], offsets[sentence + 1]):
-                item = items[place]
+            for position in range(offsets[sentence], offsets[sentence + 1]):
+                item = items[position]
                 counts = of_value[item]
                 if counts[_SUPPORT] == 0:
-                    if found == columns.shape[0]:
-                        longer = np.empty((2 * found, 6), np.int64)
-                        longer[:found] = columns
+                    if n == columns.shape[0]:
+                        longer = np.empty((2 * n, 6), np.int64)
+                        longer[:n] = columns
                         columns = longer
-                    columns[found, 0] = item
-                    found += 1
+                    columns[n, 0] = item
+                    n += 1
                 counts[_SUPPORT] += 1
                 counts[_MARKED] += mark
                 if counts[_DOCUMENT] != document + 1:
@@ -142,10 +142,10 @@ def _count_in_sets(
                 counts[_SQUARES] += 2 * counts[_WITHIN] + 1
                 counts[_PRODUCTS] += size
                 counts[_WITHIN] += 1
-        for index in range(entries[number], found):
+        for index in range(entries[number], n):
             counts = of_value[columns[index, 0]]
             for which in range(5):
                 columns[index, which + 1] = counts[which]
             counts[:] = 0
-        entries[number + 1] = found
-    return entries, columns[:found].copy(), sizes
+        entries[number + 1] = n
+    return entries, columns[:n].copy(), sizes

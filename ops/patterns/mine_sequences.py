@@ -32,8 +32,8 @@ def mine(
     """
     every, least = Sequences.of_all(len(sequences)), np.array([min_support_count])
     nowhere, one = np.zeros(len(sequences), bool), np.zeros(len(sequences), np.int32)
-    found = mine_sets(sequences, every, least, max_length, max_gap, nowhere, one)
-    return found.patterns, found.counts["support"]
+    mined = mine_sets(sequences, every, least, max_length, max_gap, nowhere, one)
+    return mined.patterns, mined.counts["support"]
 
 
 def mine_sets(
@@ -64,9 +64,9 @@ def mine_sets(
     members = by_document(sets, documents)
     parents, items, counts = [], [], []
     for first, stop, least in zip(sets.offsets[:-1], sets.offsets[1:], min_support, strict=True):
-        own = members[first:stop]
-        codes, offsets, alphabet = _relabelled(sequences.items, sequences.offsets, own, least, gap, code_of, support)
-        parent, code, count = _mine(codes, offsets, marked[own], documents[own], alphabet.size, least, max_length, gap)
+        rows = members[first:stop]
+        codes, starts, alphabet = _relabelled(sequences.items, sequences.offsets, rows, least, gap, code_of, support)
+        parent, code, count = _mine(codes, starts, marked[rows], documents[rows], alphabet.size, least, max_length, gap)
         parents.append(parent)
         items.append(alphabet[code])
         counts.append(count)

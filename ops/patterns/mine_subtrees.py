@@ -34,8 +34,8 @@ def mine(forest: Forest, min_support_count: int, max_nodes: int) -> tuple[Subtre
     every, least = Sequences.of_all(len(forest)), np.array([min_support_count])
     n_labels = int(forest.label.max(initial=0)) + 1
     nowhere, one = np.zeros(len(forest), bool), np.zeros(len(forest), np.int32)
-    found = mine_sets(forest, every, least, max_nodes, n_labels, nowhere, one)
-    return Subtrees.from_extensions(found.patterns, n_labels), found.counts["support"]
+    mined = mine_sets(forest, every, least, max_nodes, n_labels, nowhere, one)
+    return Subtrees.from_extensions(mined.patterns, n_labels), mined.counts["support"]
 
 
 def mine_sets(
@@ -64,10 +64,10 @@ def mine_sets(
     parents, codes, counts = [], [], []
     for first, stop, least in zip(sets.offsets[:-1], sets.offsets[1:], min_support, strict=True):
         rows = members[first:stop]
-        own = Forest(*_gathered(forest.label, forest.size, forest.offsets, rows))
-        links, tree_of = link(own, pair_support(own, n_labels) >= least)
+        trees = Forest(*_gathered(forest.label, forest.size, forest.offsets, rows))
+        links, tree_of = link(trees, pair_support(trees, n_labels) >= least)
         parent, code, count = _mine(
-            links, tree_of, own.offsets, marked[rows], documents[rows], n_labels, least, max_nodes
+            links, tree_of, trees.offsets, marked[rows], documents[rows], n_labels, least, max_nodes
         )
         parents.append(parent)
         codes.append(code)

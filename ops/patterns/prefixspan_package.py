@@ -38,13 +38,13 @@ def mine_sets(
 ) -> Mined:
     """Return what `mine` finds in each set of sentences; the arguments are those of `mine_sequences.mine_sets`."""
     patterns, counts, offsets = [], [], [0]
-    for places, least in zip(sets.to_lists(), min_support.tolist(), strict=True):
-        own = sequences.take(places)
-        found = mine(own, least, max_length)
-        patterns += [pattern for pattern, _ in found]
-        where = count_sequences.occurrences(own, Sequences.from_lists([pattern for pattern, _ in found]))
-        codes = np.unique(documents[places], return_inverse=True)[1]
-        in_document, marks = np.bincount(codes), marked[places]
+    for rows, least in zip(sets.to_lists(), min_support.tolist(), strict=True):
+        members = sequences.take(rows)
+        frequent = mine(members, least, max_length)
+        patterns += [pattern for pattern, _ in frequent]
+        where = count_sequences.occurrences(members, Sequences.from_lists([pattern for pattern, _ in frequent]))
+        codes = np.unique(documents[rows], return_inverse=True)[1]
+        in_document, marks = np.bincount(codes), marked[rows]
         for first, stop in pairwise(where.offsets):
             sentences = where.sentences[first:stop]
             each, with_it = np.unique(codes[sentences], return_counts=True)

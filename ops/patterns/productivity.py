@@ -75,8 +75,8 @@ def _keep(
         for row in range(offsets[number], offsets[number + 1]):
             row_of[chosen[row]] = row
         for row in range(offsets[number], offsets[number + 1]):
-            for place in range(starts[chosen[row]], starts[chosen[row] + 1]):
-                other = row_of[shorter[place]]
+            for index in range(starts[chosen[row]], starts[chosen[row] + 1]):
+                other = row_of[shorter[index]]
                 if other >= 0 and lift[row] < productivity * lift[other]:
                     keep[row] = False
         for row in range(offsets[number], offsets[number + 1]):

@@ -54,11 +54,11 @@ class SequenceTrie:
         for column in table.T:
             differs[1:] |= column[1:] != column[:-1]
             differs[:1] = True
-            there = column >= 0
-            new = differs & there
+            is_item = column >= 0
+            new = differs & is_item
             counts.append(np.bincount(node[new] - level_start, minlength=level_size))
             level_start, level_size = level_start + level_size, int(new.sum())
-            node = np.where(there, level_start + np.cumsum(new) - 1, node)
+            node = np.where(is_item, level_start + np.cumsum(new) - 1, node)
             labels.append(column[new])
         counts.append(np.zeros(level_size, np.int64))
         node_of = np.empty(len(patterns), np.int32)
