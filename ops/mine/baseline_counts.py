@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import ArrayLike
 
 from ops.arrays import Int64s
 from ops.mine.candidates import from_keys
@@ -22,7 +22,8 @@ from ops.reducers.integer_sums import Sums
 PARTS = ("training", "test")
 
 
-class BaselineValues(NamedTuple):
+@dataclass(frozen=True)
+class BaselineValues:
     """How often each value of a property occurs: `count int64 [n_values]` out of `n`.
 
     `squares` and `products [n_values]` and `n_squares` are those of `ops.mine.value_counts.ValueCounts`. They are not
@@ -96,16 +97,16 @@ class BlockCounter:
     def _counted(self, rows: Int64s) -> Iterator[tuple[Int64s, Int64s]]:
         """Yield lines and their counts."""
         profiler = self._profiler
-        dense = {"sentences": [len(rows)]}
+        dense: dict[str, ArrayLike] = {"sentences": [len(rows)]}
         dense |= {f"pattern:{kind}": count(rows) for kind, count in self._counters.items()}
         dense |= {f"sums:{name}": [sums.n, sums.total, sums.squares] for name, sums in profiler.sums(rows).items()}
         for number, (own, found) in enumerate(zip(profiler.properties, profiler.count(rows), strict=True)):
             dense[f"n:{number}"] = [found.n[0], found.n_squares[0]]
             for name in ("support",) if own.rare_left_out else ("support", "squares", "products"):
                 yield self._lines[f"{name}:{number}"].start + found.value, found.counts[name]
-        for name, counts in dense.items():
-            own = np.asarray(counts, np.int64)
-            yield self._lines[name].start + np.flatnonzero(own), own[own != 0]
+        for name, numbers in dense.items():
+            counts = np.asarray(numbers, np.int64)
+            yield self._lines[name].start + np.flatnonzero(counts), counts[counts != 0]
 
 
 def _by_kind(union: pa.Table, kinds: Iterable[str]) -> dict[str, Sequences]:

@@ -69,8 +69,8 @@ def rates(findings: Records, least: ArrayLike) -> Float64s:
     """
     q, has = np.full(len(findings), np.nan), findings["baseline_n"] > 0
     tested, floor = findings[has], np.broadcast_to(least, len(findings))[has]
-    counts = (tested[name] for name in ("support", "n", "baseline_support", "baseline_n"))
-    q[has] = q_values(selected_p_values(*counts, floor, tested["design_effect"]), tested["set"])
+    a, n, c, baseline_n = (tested[name] for name in ("support", "n", "baseline_support", "baseline_n"))
+    q[has] = q_values(selected_p_values(a, n, c, baseline_n, floor, tested["design_effect"]), tested["set"])
     return q
 
 

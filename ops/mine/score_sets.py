@@ -40,11 +40,9 @@ def score_sets(
         for number, size in enumerate(members.lengths):
             of_set = slice(*wanted.offsets[number : number + 2])
             winners = slice(*held_out.offsets[start + number : start + number + 2])
-            (above, below), (document_above, document_below) = (
-                np.split(column[of_set], [size]) for column in (evidence, document)
-            )
-            like = others.first[winners], others.stop[winners]
-            areas.append(like_area(above, below, *like, document_above, document_below))
+            above, below = np.split(evidence[of_set], [size])
+            of_above, of_below = np.split(document[of_set], [size])
+            areas.append(like_area(above, below, others.first[winners], others.stop[winners], of_above, of_below))
     return areas
 
 
