@@ -36,7 +36,7 @@ from bench.running import load, run_job
 from bench.score_calibration import score_rows
 from jobs.stage.stages import CODES, PARTIALS
 from ops.arrays import Bools, Float64s, Int64s
-from ops.mine.baseline_counts import baseline_table, counters
+from ops.mine.baseline_counts import BlockCounter, add_up
 from ops.mine.candidates import unite
 from ops.mine.mining import Mining
 from ops.mine.null_sets import document_set, few_documents_set, uniform_set
@@ -332,8 +332,9 @@ def tables_of(
     winners = Sequences(np.concatenate(sets).astype(np.int32), lengths)
     candidates = mining.candidates(number, winners)
     parts = mining.baseline_rows(0, len(sentences.sent_id))
-    totals = baseline_table(counters(unite([candidates]), mining.kinds), Profiler(mining.text), parts)
-    for table, groups in RangeTables(mining, totals).of(candidates, number, winners):
+    union = unite([candidates])
+    totals = add_up([BlockCounter(union, mining.kinds, Profiler(mining.text)).count(parts)])
+    for table, groups in RangeTables(mining, union, totals).of(candidates, number, winners):
         several = list(groups)
         if several:
             yield table, pa.concat_tables(several)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ops.arrays import Float64s, Int64s
-from ops.mine.baseline_counts import add_up, baseline_table, counters
+from ops.mine.baseline_counts import BlockCounter, add_up
 from ops.mine.candidates import unite
 from ops.mine.mining import Mining
 from ops.mine.properties import Profiler
@@ -82,9 +82,8 @@ def null_scores(mining: Mining, sets: list[Int64s]) -> Iterator[Float64s]:
         number = np.arange(first, stop)
         winners = Sequences.from_lists([rows.tolist() for rows in sets[first:stop]])
         candidates = mining.candidates(number, winners)
-        patterns = counters(unite([candidates]), mining.kinds)
-        parts = mining.baseline_rows(0, len(mining.sentences.sent_id))
-        tables = RangeTables(mining, add_up([baseline_table(patterns, profiler, parts)]))
+        union, parts = unite([candidates]), mining.baseline_rows(0, len(mining.sentences.sent_id))
+        tables = RangeTables(mining, union, add_up([BlockCounter(union, mining.kinds, profiler).count(parts)]))
         if mining.held_out is None:
             raise ValueError("null_scores: the options leave the scores out")
         scores = tables.scores(candidates, number, mining.held_out.draw(number, winners))

@@ -20,7 +20,7 @@ from jobs.stage.stages import CODES
 from jobs.stage.step import Made, Step, Steps
 from jobs.stage.units import chosen_units
 from ops.errors import InputError
-from ops.mine.baseline_counts import add_up, baseline_table, counters, few_counts
+from ops.mine.baseline_counts import BlockCounter, add_up
 from ops.mine.candidates import unite
 from ops.mine.chance import FAMILIES, chance_rows, count_findings, summary
 from ops.mine.mining import Mining
@@ -223,14 +223,12 @@ class BaselineCounter:
 
     def __init__(self, args: MineArgs) -> None:
         self.mining = args.open(draws=False)
-        self.patterns = counters(read_partial(args.store, UNION), self.mining.kinds)
-        self.profiler = Profiler(self.mining.text)
+        self.counter = BlockCounter(read_partial(args.store, UNION), self.mining.kinds, Profiler(self.mining.text))
 
     def __call__(self, item: Item) -> Made:
-        """Count over one block of annotated sentences; the first block also records what each line counts."""
+        """Count over one block of annotated sentences."""
         rows = self.mining.baseline_rows(item["first"], item["stop"])
-        count = few_counts if item["block"] else baseline_table
-        return {counts_file(item): count(self.patterns, self.profiler, rows)}
+        return {counts_file(item): self.counter.count(rows)}
 
 
 class RangeFinisher:
@@ -238,7 +236,7 @@ class RangeFinisher:
 
     def __init__(self, args: MineArgs) -> None:
         self.args, self.mining = args, args.open()
-        self.tables = RangeTables(self.mining, read_partial(args.store, TOTALS))
+        self.tables = RangeTables(self.mining, *(read_partial(args.store, file) for file in (UNION, TOTALS)))
         # Random sets are numbered as if they belonged to further neurons, none of them silent.
         self.silent = np.append(read_silent(args.store, args.neurons), False)
 

@@ -13,7 +13,7 @@ from ops.explain.known_literals import KnownLiterals
 from ops.explain.literals import Literals
 from ops.explain.score_card import ScoreCard
 from ops.explain.set_explainer import Known, Others, SetExplainer
-from ops.mine.held_out_sets import Cells, MatchedSets
+from ops.mine.held_out_sets import Matcher
 from ops.patterns.occurrences import Occurrences
 from ops.sentences.store import SentenceStore
 
@@ -90,8 +90,8 @@ class AuditedDivision:
         counts = known.baseline & known.held_out[known.rows]
         self.asked = AskedHalf(division, known.rows, known.matrix, counts, known.document, known.draws)
         inside = known.rows[known.baseline & (of_row[known.rows] >= 0)]
-        cells = Cells(inside, np.maximum(of_row, 0), sentences.lengths, sentences.longest)
-        self._matched = MatchedSets(cells, len(of_row), seed)
+        self._matcher = Matcher(inside, np.maximum(of_row, 0), sentences.lengths, sentences.longest)
+        self._seed = seed
         self._baseline_documents = _documents(known.document[self.asked.rows], self.asked.part, len(division))
 
     def test_winners(self, winners: Int64s) -> Winners:
@@ -117,7 +117,7 @@ class AuditedDivision:
             group = int(self.division.group[one])
             card = self._card(one, inside)
             own[one] = self.asked.precisions(card, group, asked, self._winners.answers)
-            chance = self._card(one, self._matched.draw(inside, number * parts + one))
+            chance = self._card(one, self._matcher.draw(inside, self._seed, number * parts + one))
             random[one] = self.asked.precisions(chance, group, asked, self._winners.answers)
         return Precisions(own, random, self._baseline_documents, self.division.group)
 

@@ -11,7 +11,7 @@ from ops.mine.pattern_kinds import SequenceKind
 from ops.mine.sentence_sets import SentenceSets
 from ops.mine.value_counts import distinct_values
 from ops.patterns.occurrences import Occurrences
-from ops.patterns.pattern_index import PatternIndex
+from ops.patterns.sequence_trie import SequenceTrie
 from ops.patterns.sequences import Sequences
 from ops.sampling import OWN_WINNERS
 from ops.statistics.association import signed_g2
@@ -90,7 +90,7 @@ class OwnWords:
         self._most, self._top = most_winners, top
         self._rare = max(RARE_COUNT, int(RARE_SHARE * len(baseline)))
         self.index = WordIndex(kind.view.words(baseline), len(kind.view.word_names), kind.max_gap)
-        self._pool = PatternIndex(pool)
+        self._pool = SequenceTrie.build(pool)
         self._name = lru_cache(_NAMES)(kind.view.word_names.__getitem__)
 
     def texts_and_items(self, patterns: Sequences) -> tuple[list[str], list[list[str]]]:
@@ -126,8 +126,9 @@ class OwnWords:
         single = np.flatnonzero(mined.patterns.lengths == 1)
         single = single[np.argsort(mined.patterns.items[mined.patterns.offsets[single]])]
         words = mined.patterns.items[mined.patterns.offsets[single]]
-        of_word = mined.support[single][np.searchsorted(words, word[kept])]
-        return self._best(mined.patterns.take(kept), mined.support[kept], word[kept], of_word, len(own), counted)
+        support = mined.counts["support"]
+        of_word = support[single][np.searchsorted(words, word[kept])]
+        return self._best(mined.patterns.take(kept), support[kept], word[kept], of_word, len(own), counted)
 
     def _best(
         self, patterns: Sequences, support: Int64s, word: Int64s, of_word: Int64s, n: int, counted: Bools

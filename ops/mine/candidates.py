@@ -9,26 +9,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ops import schema
 from ops.arrays import Int64s
 from ops.mine.pattern_kinds import PatternKind
 from ops.mine.sentence_sets import SentenceSets
-from ops.patterns.mined import Mined
+from ops.patterns.mined import COUNTS, Mined, Records
 from ops.patterns.sequences import Sequences
 
-# The rows of sets that were mined together are sorted by kind and then by set. `support` is the number of the set's
-# sentences that have the pattern, and `own` the number of these that are also in the baseline. `docs` is the number of
-# documents of the `support` sentences. `squares` and `products` are sums over these documents, as in
-# `ops.patterns.mined.Mined`.
+# The rows of sets that were mined together are sorted by kind and then by set. The counts are those of
+# `ops.patterns.mined.COUNTS`. The marked sentences are those that are also in the baseline.
 SCHEMA = pa.schema(
     [
         ("set", pa.int32()),
         ("kind", pa.dictionary(pa.int8(), pa.string())),
         ("key", pa.binary()),
-        ("support", pa.int32()),
-        ("own", pa.int32()),
-        ("docs", pa.int32()),
-        ("squares", pa.int64()),
-        ("products", pa.int64()),
+        *((name, pa.int64() if name in ("squares", "products") else pa.int32()) for name in COUNTS.names or ()),
     ]
 )
 UNION_SCHEMA = pa.schema([("kind", pa.string()), ("key", pa.binary())])
@@ -68,18 +63,16 @@ def mine_candidates(sets: SentenceSets, kinds: Iterable[PatternKind], min_count:
     tables = [SCHEMA.empty_table()]
     for kind in kinds:
         for some in sets.chunks(_MOST_MEMBERS):
-            found = kind.mine(some, least_supports(kind.min_support, some.sizes, min_count))
-            tables.append(_table(kind.name, some.number, found))
+            mined = kind.mine(some, least_supports(kind.min_support, some.sizes, min_count))
+            tables.append(_table(kind.name, some.number, mined))
     return pa.concat_tables(tables).unify_dictionaries()
 
 
-def _table(kind: str, number: Int64s, found: Mined) -> pa.Table:
-    n = len(found.patterns)
-    name = pa.DictionaryArray.from_arrays(pa.array(np.zeros(n, np.int8)), pa.array([kind]))
-    counts = [pa.array(column.astype(np.int32)) for column in (found.support, found.marked, found.documents)]
-    counts += [pa.array(found.squares), pa.array(found.products)]
-    sets = pa.array(np.repeat(number, np.diff(found.offsets)).astype(np.int32))
-    return pa.table([sets, name, to_keys(found.patterns), *counts], schema=SCHEMA)
+def _table(kind: str, number: Int64s, mined: Mined) -> pa.Table:
+    name = pa.DictionaryArray.from_arrays(np.zeros(len(mined.patterns), np.int8), [kind])
+    columns = {"set": np.repeat(number, np.diff(mined.offsets)), "kind": name, "key": to_keys(mined.patterns)}
+    counts = {count: np.ascontiguousarray(mined.counts[count]) for count in COUNTS.names or ()}
+    return schema.table(SCHEMA, columns | counts)
 
 
 @dataclass(frozen=True)
@@ -89,16 +82,12 @@ class Candidates:
     Attributes:
         patterns: the distinct patterns.
         sets: the patterns of each set, as indices into `patterns`, `[n]` in total.
-        support, own, docs, squares, products: the counts of `SCHEMA` for each set and pattern, `[n]`.
+        counts: the `ops.patterns.mined.COUNTS` of each set and pattern, `[n]`.
     """
 
     patterns: Sequences
     sets: Sequences
-    support: Int64s
-    own: Int64s
-    docs: Int64s
-    squares: Int64s
-    products: Int64s
+    counts: Records
 
     @property
     def set_of(self) -> Int64s:
@@ -122,9 +111,10 @@ def read_candidates(rows: pa.Table, number: Int64s) -> Candidates:
     encoded = rows["key"].combine_chunks().dictionary_encode()
     codes = np.asarray(encoded.indices).astype(np.int32)
     offsets = np.searchsorted(rows["set"].to_numpy(), np.append(number, np.iinfo(np.int32).max))
-    support, own, docs, squares, products = (rows[name].to_numpy().astype(np.int64) for name in SCHEMA.names[3:])
-    patterns = from_keys(encoded.dictionary)
-    return Candidates(patterns, Sequences(codes, offsets), support, own, docs, squares, products)
+    counts = np.empty(len(rows), COUNTS)
+    for name in SCHEMA.names[3:]:
+        counts[name] = rows[name].to_numpy()
+    return Candidates(from_keys(encoded.dictionary), Sequences(codes, offsets), counts)
 
 
 def to_keys(patterns: Sequences) -> pa.BinaryArray:

@@ -38,20 +38,20 @@ def count_findings(tables: Mapping[str, Sequence[pa.Table]], neurons: Neurons, n
         for rows in tables[source]:
             names = [f"{source}\t{name}" for name in rows[column].to_pylist()]
             columns.append((neurons.set_numbers(rows), names, rows["q_value"].to_numpy(), rows["lift"].to_numpy()))
-    owner = np.concatenate([np.zeros(0, np.int64), *(own for own, *_ in columns)])
+    owner = np.concatenate([np.zeros(0, np.int64), *(sets for sets, *_ in columns)])
     each, family = np.unique([name for _, names, *_ in columns for name in names], return_inverse=True)
-    q, lift = (np.concatenate([np.zeros(0), *(own[place] for own in columns)]) for place in (2, 3))
+    q, lift = (np.concatenate([np.zeros(0), *(part[column] for part in columns)]) for column in (2, 3))
     with np.errstate(invalid="ignore"):
         preferred = lift > 1
         sure, described = preferred & (q < RATE), preferred & (description_rates(q, family, owner) < RATE)
-    found = []
-    for drawn, own in _by_way(number, neurons).items():
-        of_way = np.isin(owner, own)
-        found.append((WHOLE, WHOLE, drawn, len(own), len(np.unique(owner[of_way & described]))))
-        for place, name in enumerate(each.tolist()):
-            showing = np.unique(owner[of_way & sure & (family == place)])
-            found.append((*name.split("\t"), drawn, len(own), len(showing)))
-    return pa.table([list(column) for column in zip(*found, strict=True)] if found else [[]] * 5, schema=SCHEMA)
+    counts = []
+    for drawn, sets in _by_way(number, neurons).items():
+        of_way = np.isin(owner, sets)
+        counts.append((WHOLE, WHOLE, drawn, len(sets), len(np.unique(owner[of_way & described]))))
+        for index, name in enumerate(each.tolist()):
+            showing = np.unique(owner[of_way & sure & (family == index)])
+            counts.append((*name.split("\t"), drawn, len(sets), len(showing)))
+    return schema.table(SCHEMA, [dict(zip(SCHEMA.names, row, strict=True)) for row in counts])
 
 
 def chance_rows(parts: Iterable[pa.Table]) -> pa.Table:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -23,8 +24,7 @@ class HeldOutSets:
 
     def __init__(self, store: SentenceStore, seed: int) -> None:
         self._seed, self._baseline = seed, np.flatnonzero(store.baseline)
-        cells = Cells(self._baseline, np.asarray(store.dataset), store.lengths, store.longest)
-        self._matched = MatchedSets(cells, len(store.sent_id), seed)
+        self._matcher = Matcher(self._baseline, np.asarray(store.dataset), store.lengths, store.longest)
 
     def draw(self, number: Int64s, winners: Sequences) -> Sequences:
         """Return the rows of each of `SETS` for each neuron and pole, ascending in each.
@@ -42,7 +42,7 @@ class HeldOutSets:
 
     def matched(self, winners: Integers, number: int) -> Int64s:
         """Return the rows of the set that is matched to the winners of a neuron and pole, ascending."""
-        return self._matched.draw(winners, number)
+        return self._matcher.draw(winners, self._seed, number)
 
     def random(self, size: int, number: int) -> Int64s:
         """Return the rows of a neuron and pole's random set, ascending."""
@@ -55,71 +55,85 @@ def random_set(baseline: Int64s, size: int, seed: int, number: int) -> Int64s:
     return np.sort(rng.choice(baseline, min(size, len(baseline)), replace=False))
 
 
-class Cells:
-    """Rows grouped into cells by data set and length.
-
-    The rows of a cell are adjacent, as are the cells of consecutive lengths of a data set.
-
-    Args:
-        rows: the rows, distinct and ascending.
-        dataset: the code of the data set of each row of the store, `[rows]`.
-        lengths: a function that returns the number of words of given rows of the store.
-        longest: the number of words of the longest row of the store.
+@dataclass(frozen=True)
+class LikeRows:
+    """The rows that the winners of several sets are compared with.
 
     Attributes:
-        rows: the rows, sorted by cell and ascending in each cell.
-        starts: cell i has the rows `rows[starts[i]:starts[i + 1]]`.
-        per_dataset: number of consecutive cells of one data set, one for each length from 0.
+        rows: for each set, the rows that match any of its winners. Those that match the same winner are adjacent.
+        first, stop: the range of its set's rows that match each winner, `[winners of all sets]`. If both are equal, no
+            row matches.
+    """
+
+    rows: Sequences
+    first: Int64s
+    stop: Int64s
+
+
+class Matcher:
+    """Finds rows of the same data set and of similar length as other rows.
+
+    Rows are grouped into cells by data set and length. The rows of a cell are adjacent, as are the cells of consecutive
+    lengths of a data set. If no row has the length of another row, those of the same bucket of 2, 4, 8 or 16 words are
+    similar, in this order, and otherwise all rows of the data set.
+
+    Args:
+        rows: the rows to find, distinct and ascending.
+        dataset: the code of the data set of each row of the store, `[rows of the store]`.
+        lengths: a function that returns the number of words of given rows of the store.
+        longest: the number of words of the longest row of the store.
     """
 
     def __init__(self, rows: Int64s, dataset: Int32s, lengths: Callable[[Int64s], Int64s], longest: int) -> None:
-        self._dataset, self._lengths, self.per_dataset = dataset, lengths, longest + 1
-        cell = self.of(rows)
-        self.rows = rows[np.argsort(cell, kind="stable")]
-        cells = (int(dataset.max(initial=-1)) + 1) * self.per_dataset
-        self.starts = np.concatenate(([0], np.cumsum(np.bincount(cell, minlength=cells))))
+        self._dataset, self._lengths, self._per_dataset = dataset, lengths, longest + 1
+        cell = self._cells(rows)
+        self._rows = rows[np.argsort(cell, kind="stable")]
+        cells = (int(dataset.max(initial=-1)) + 1) * self._per_dataset
+        self._starts = np.concatenate(([0], np.cumsum(np.bincount(cell, minlength=cells))))
+        self._used = np.zeros(len(dataset), np.bool_)
 
-    def of(self, rows: Integers) -> Int64s:
-        """Return the cell of each of these rows of the store."""
+    def _cells(self, rows: Integers) -> Int64s:
         codes = self._dataset[rows].astype(np.int64)
-        return np.asarray(codes * self.per_dataset + self._lengths(rows.astype(np.int64)))
+        return np.asarray(codes * self._per_dataset + self._lengths(rows.astype(np.int64)))
 
+    def draw(self, winners: Integers, seed: int, number: int) -> Int64s:
+        """Draw a similar row for each winner that is not a winner itself, in time proportional to the winners.
 
-class MatchedSets:
-    """Draws rows of the baseline that match given rows in data set and length.
-
-    The time is proportional to the number of given rows.
-
-    Args:
-        cells: the baseline's rows.
-        rows: number of rows of the store.
-        seed: the seed of all draws.
-    """
-
-    def __init__(self, cells: Cells, rows: int, seed: int) -> None:
-        self._cells, self._seed = cells, seed
-        self._used = np.zeros(rows, np.bool_)
-
-    def draw(self, winners: Integers, number: int) -> Int64s:
-        """Draw, for each winner, a row of the baseline from its data set and of similar length that is not a winner.
-
-        The row has the same length if such a row is free. Otherwise it is from the same bucket of 2, 4, 8 or 16 words,
-        in this order, and otherwise from anywhere in the data set. A winner gets no row if none is free, so the set may
-        be smaller.
+        A winner gets no row if none is free, so the set may be smaller.
 
         Args:
             winners: the winners' rows, distinct, `[winners]`.
+            seed: the seed of all draws.
             number: the set number of the neuron and pole, each of which has its own draw.
 
         Returns:
             The rows drawn, ascending, at most `[winners]`.
         """
-        random = np.random.default_rng([self._seed, MATCHED, number])
+        random = np.random.default_rng([seed, MATCHED, number])
         self._used[winners] = True
-        own = self._cells
-        found = _draw_like(own.of(winners), own.rows, own.starts, own.per_dataset, self._used, random, _WIDTHS)
-        self._used[winners] = self._used[found] = False
-        return np.sort(found)
+        drawn = _draw_like(
+            self._cells(winners), self._rows, self._starts, self._per_dataset, self._used, random, _WIDTHS
+        )
+        self._used[winners] = self._used[drawn] = False
+        return np.sort(drawn)
+
+    def similar(self, sets: Sequences) -> LikeRows:
+        """Return, for each winner, the similar rows that are not in its set, given the winners' rows of each set."""
+        rows, firsts, stops = [], [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+        cells = self._cells(sets.items)
+        for begin, end in pairwise(sets.offsets):
+            winners = sets.items[begin:end]
+            self._used[winners] = True
+            similar, first, stop = _like_rows(
+                cells[begin:end], self._rows, self._starts, self._per_dataset, self._used, _WIDTHS
+            )
+            self._used[winners] = False
+            rows.append(similar)
+            firsts.append(first)
+            stops.append(stop)
+        items = np.concatenate([np.zeros(0, np.int64), *rows]).astype(np.int32)
+        offsets = np.cumsum([0, *map(len, rows)], dtype=np.int64)
+        return LikeRows(Sequences(items, offsets), np.concatenate(firsts), np.concatenate(stops))
 
 
 @compiled
@@ -142,7 +156,7 @@ def _draw_like(
         random: the random generator that makes the draws.
         widths: the widths of the buckets; each is a multiple of the previous one.
     """
-    found = np.empty(cells.size, np.int64)
+    drawn = np.empty(cells.size, np.int64)
     n = 0
     left = cells
     for width in widths:
@@ -156,36 +170,36 @@ def _draw_like(
             while stop < left.size and first_cell[order[stop]] == first:
                 stop += 1
             last = min(first + width, (first // per_dataset + 1) * per_dataset)
-            taken = _take(rows[starts[first] : starts[last]], stop - at, used, random, found[n:])
+            taken = _take(rows[starts[first] : starts[last]], stop - at, used, random, drawn[n:])
             n += taken
-            for place in range(at + taken, stop):
-                still[n_still] = left[order[place]]
+            for index in range(at + taken, stop):
+                still[n_still] = left[order[index]]
                 n_still += 1
             at = stop
         left = still[:n_still]
-    return found[:n]
+    return drawn[:n]
 
 
 @compiled
-def _take(rows: Int64s, wanted: int, used: Bools, random: np.random.Generator, found: Int64s) -> int:
-    """Draw up to `wanted` unused rows uniformly into `found`; mark them as used, and return how many."""
+def _take(rows: Int64s, wanted: int, used: Bools, random: np.random.Generator, drawn: Int64s) -> int:
+    """Draw up to `wanted` unused rows uniformly into `drawn`; mark them as used, and return how many."""
     n, tries = 0, 0
     # If most rows are free, a few random tries are cheaper than scanning all rows.
     while n < wanted and tries < 4 * wanted < rows.size:
         row = rows[random.integers(0, rows.size)]
         if not used[row]:
             used[row] = True
-            found[n] = row
+            drawn[n] = row
             n += 1
         tries += 1
     if n == wanted:
         return n
     free = rows[~used[rows]]
     while n < wanted and free.size:
-        place = random.integers(0, free.size)
-        used[free[place]] = True
-        found[n] = free[place]
-        free[place] = free[-1]
+        index = random.integers(0, free.size)
+        used[free[index]] = True
+        drawn[n] = free[index]
+        free[index] = free[-1]
         free = free[:-1]
         n += 1
     return n
@@ -197,59 +211,6 @@ def draw_others(baseline: Int64s, at_most: int, seed: int) -> Int64s:
     return baseline if len(baseline) <= at_most else np.sort(rng.choice(baseline, at_most, replace=False))
 
 
-@dataclass(frozen=True)
-class LikeRows:
-    """The rows that the winners of several sets are compared with.
-
-    Attributes:
-        rows: for each set, the rows that match any of its winners. Those that match the same winner are adjacent.
-        first, stop: the range of its set's rows that match each winner, `[winners of all sets]`. If both are equal, no
-            row matches.
-    """
-
-    rows: Sequences
-    first: Int64s
-    stop: Int64s
-
-
-class LikeOthers:
-    """Finds, for each winner, the other sentences that match it in data set and length.
-
-    Args:
-        cells: the rows of the other sentences.
-        rows: number of rows of the store.
-    """
-
-    def __init__(self, cells: Cells, rows: int) -> None:
-        self._cells = cells
-        self._used = np.zeros(rows, np.bool_)
-
-    def of(self, sets: Sequences) -> LikeRows:
-        """Return, for each winner, the rows of its data set and length that are not in its set.
-
-        If there are none of its length, the rows of the same bucket of 2, 4, 8 or 16 words are returned. If there are
-        none of these either, all rows of the data set are returned.
-
-        Args:
-            sets: the rows of each set's winners.
-        """
-        rows, firsts, stops = [], [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-        cells, own = self._cells, self._cells.of(sets.items)
-        for begin, end in zip(sets.offsets[:-1], sets.offsets[1:], strict=True):
-            winners = sets.items[begin:end]
-            self._used[winners] = True
-            found, first, stop = _like_rows(
-                own[begin:end], cells.rows, cells.starts, cells.per_dataset, self._used, _WIDTHS
-            )
-            self._used[winners] = False
-            rows.append(found)
-            firsts.append(first)
-            stops.append(stop)
-        items = np.concatenate([np.zeros(0, np.int64), *rows]).astype(np.int32)
-        offsets = np.cumsum([0, *map(len, rows)], dtype=np.int64)
-        return LikeRows(Sequences(items, offsets), np.concatenate(firsts), np.concatenate(stops))
-
-
 @compiled
 def _like_rows(
     cells: Int64s, rows: Int64s, starts: Int64s, per_dataset: int, used: Bools, widths: Int64s
@@ -258,13 +219,13 @@ def _like_rows(
 
     Args:
         cells: the cells of the winners, `[winners]`.
-        rows, starts, per_dataset: the attributes of `Cells`.
+        rows, starts, per_dataset: see `_draw_like`.
         used: rows that must not match any winner, `[rows of the store]`.
         widths: the widths of the buckets, ascending.
     """
     free = np.zeros(rows.size + 1, np.int64)
-    for place in range(rows.size):
-        free[place + 1] = free[place] + (not used[rows[place]])
+    for index in range(rows.size):
+        free[index + 1] = free[index] + (not used[rows[index]])
     first, stop = np.zeros(cells.size, np.int64), np.zeros(cells.size, np.int64)
     wanted = np.zeros(rows.size + 1, np.int64)
     for winner in range(cells.size):
@@ -279,14 +240,14 @@ def _like_rows(
                 break
     # The number of kept rows before each position. `first` and `stop` are finally given as such numbers.
     kept = np.zeros(rows.size + 1, np.int64)
-    found = np.empty(rows.size, np.int64)
+    similar = np.empty(rows.size, np.int64)
     open_now = 0
-    for place in range(rows.size):
-        open_now += wanted[place]
-        keep = open_now > 0 and not used[rows[place]]
+    for index in range(rows.size):
+        open_now += wanted[index]
+        keep = open_now > 0 and not used[rows[index]]
         if keep:
-            found[kept[place]] = rows[place]
-        kept[place + 1] = kept[place] + keep
+            similar[kept[index]] = rows[index]
+        kept[index + 1] = kept[index] + keep
     for winner in range(cells.size):
         first[winner], stop[winner] = kept[first[winner]], kept[stop[winner]]
-    return found[: kept[rows.size]], first, stop
+    return similar[: kept[rows.size]], first, stop

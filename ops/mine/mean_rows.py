@@ -3,8 +3,10 @@
 import numpy as np
 import pyarrow as pa
 
+from ops import schema
 from ops.arrays import Int64s
 from ops.mine.baseline_counts import Baseline
+from ops.mine.findings import without_neuron
 from ops.mine.properties import Profiler
 from ops.mine.sentence_sets import SentenceSets, sums_of_sets
 from ops.reducers.integer_sums import Sums
@@ -17,26 +19,22 @@ def mean_rows(profiler: Profiler, baseline: Baseline, sets: SentenceSets) -> tup
     """
     selection, everywhere = profiler.select(sets.rows), np.ones(len(sets.rows), np.int64)
     names = sorted(profiler.numbers)
-    found, others = {}, {}
+    winners, others = {}, {}
     for name in names:
         numbers = np.asarray(profiler.numbers[name](selection), np.int64)
-        found[name] = _sums(numbers, everywhere, sets)
+        winners[name] = _sums(numbers, everywhere, sets)
         inside = _sums(numbers, sets.in_baseline.astype(np.int64), sets)
-        others[name] = [baseline.sums[name].without(own) for own in inside]
-    owner = np.repeat(np.arange(len(sets)), len(names))
-    own = [found[name][i] for i in range(len(sets)) for name in names]
-    other = [others[name][i] for i in range(len(sets)) for name in names]
-    table = pa.table(
+        others[name] = [baseline.sums[name].without(sums) for sums in inside]
+    rows = [
         {
-            "property": pa.array(names * len(sets), pa.string()),
-            "n": pa.array([sums.n for sums in own], pa.int64()),
-            "mean": pa.array([sums.mean for sums in own], pa.float64()),
-            "std": pa.array([sums.std for sums in own], pa.float64()),
-            "baseline_mean": pa.array([sums.mean for sums in other], pa.float64(), from_pandas=True),
-            "baseline_std": pa.array([sums.std for sums in other], pa.float64(), from_pandas=True),
+            "property": name, "n": sums.n, "mean": sums.mean, "std": sums.std, "baseline_mean": other.mean,
+            "baseline_std": other.std,
         }
-    )
-    return owner, table
+        for of_set in range(len(sets))
+        for name in names
+        for sums, other in ((winners[name][of_set], others[name][of_set]),)
+    ]  # fmt: skip
+    return np.repeat(np.arange(len(sets)), len(names)), schema.table(without_neuron("means"), rows)
 
 
 def _sums(numbers: Int64s, counted: Int64s, sets: SentenceSets) -> list[Sums]:

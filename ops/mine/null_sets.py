@@ -29,8 +29,8 @@ def null_sets(baseline: Int64s, documents: Integers, like: Sequences, number: In
     codes = np.unique(documents[baseline], return_inverse=True)[1]
     effect = effect_of_documents(codes, size, wanted, np.random.default_rng([seed, NULL_SETS]))
     sets = []
-    for own in number.tolist():
-        random = np.random.default_rng([seed, NULL_SETS, own])
+    for neuron in number.tolist():
+        random = np.random.default_rng([seed, NULL_SETS, neuron])
         sets += [uniform_set(len(baseline), size, random), document_set(codes, size, effect, random)]
     rows = baseline[np.concatenate([np.zeros(0, np.int64), *sets])].astype(np.int32)
     return Sequences(rows, np.cumsum([0, *map(len, sets)], dtype=np.int64))
@@ -71,17 +71,17 @@ def effect_of_documents(documents: Integers, size: int, wanted: float, random: n
         random: the random generator that makes the draws.
     """
 
-    def found(effect: float) -> float:
+    def documents_at(effect: float) -> float:
         sets = [document_set(documents, size, effect, random) for _ in range(3)]
-        return float(np.mean([len(np.unique(documents[own])) for own in sets]))
+        return float(np.mean([len(np.unique(documents[rows])) for rows in sets]))
 
-    if found(0.0) <= wanted:
+    if documents_at(0.0) <= wanted:
         return 0.0
     low, high = 0.0, _MOST_EFFECT
     for _ in range(_STEPS):
         # Above 1 the midpoint is geometric, because there the ratio of effects matters.
         middle = (low + high) / 2 if high < 2 else float(np.sqrt(max(low, 0.25) * high))
-        low, high = (middle, high) if found(middle) > wanted else (low, middle)
+        low, high = (middle, high) if documents_at(middle) > wanted else (low, middle)
     return (low + high) / 2
 
 

@@ -3,9 +3,10 @@
 A pattern is a sequence of integers: the codes of words or tags, or the steps that build a subtree.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,29 +25,30 @@ from ops.patterns.subtree_trie import SubtreeTrie
 from ops.sentences.mining_view import MiningView
 
 
-class PatternKind(Protocol):
-    """The interface of a kind of pattern."""
+class PatternKind(ABC):
+    """A kind of pattern.
 
-    @property
-    def name(self) -> str:
-        """The kind's name in `patterns/`."""
+    Attributes:
+        name: the kind's name in `patterns/`.
+        min_support: the minimum share of the winners that must contain a pattern.
+    """
 
-    @property
-    def min_support(self) -> float:
-        """The minimum share of the winners that must contain a pattern."""
+    name: str
+    min_support: float
 
+    @abstractmethod
     def mine(self, sets: SentenceSets, least: Int64s) -> Mined:
         """Return the patterns that at least `least [sets]` sentences of each set contain."""
 
-    def find(self, rows: Int64s, patterns: Sequences) -> Occurrences:
-        """Return which of these sentences contain which pattern."""
-
+    @abstractmethod
     def finder(self, patterns: Sequences) -> Callable[[Int64s], Occurrences]:
-        """Return a function that does what `find` does for given rows. The index of the patterns is built only once."""
+        """Return a function that returns which sentences, given as rows, contain which of these patterns."""
 
+    @abstractmethod
     def counter(self, patterns: Sequences) -> Callable[[Int64s], Int64s]:
         """Return a function that counts, for each pattern, the sentences among given rows that contain it."""
 
+    @abstractmethod
     def productive(self, patterns: Sequences, sets: Sequences, lift: Float64s, factor: float) -> Bools:
         """Return which patterns of sets have at least `factor` times the lift of each pattern one item shorter, `[n]`.
 
@@ -54,12 +56,17 @@ class PatternKind(Protocol):
         these.
         """
 
+    @abstractmethod
     def texts_and_items(self, patterns: Sequences) -> tuple[pa.Array, pa.ListArray]:
         """Return each pattern as readable text, and its items, as strings and lists of strings."""
 
+    def find(self, rows: Int64s, patterns: Sequences) -> Occurrences:
+        """Return which of these sentences contain which pattern."""
+        return self.finder(patterns)(rows)
+
 
 @dataclass(frozen=True)
-class SequenceKind:
+class SequenceKind(PatternKind):
     """Words or tags in order, with gaps of at most `max_gap` items (None for any number)."""
 
     name: str
@@ -74,18 +81,10 @@ class SequenceKind:
 
     def mine(self, sets: SentenceSets, least: Int64s) -> Mined:
         """See `PatternKind`."""
-        sequences = self._sequences(sets.rows)
+        given = self._sequences(sets.rows), sets.members, least, self.max_length
         if self.engine == "prefixspan":
-            return prefixspan_package.mine_sets(
-                sequences, sets.members, least, self.max_length, sets.in_baseline, sets.documents
-            )
-        return mine_sequences.mine_sets(
-            sequences, sets.members, least, self.max_length, self.max_gap, sets.in_baseline, sets.documents
-        )
-
-    def find(self, rows: Int64s, patterns: Sequences) -> Occurrences:
-        """See `PatternKind`."""
-        return self.finder(patterns)(rows)
+            return prefixspan_package.mine_sets(*given, sets.in_baseline, sets.documents)
+        return mine_sequences.mine_sets(*given, self.max_gap, sets.in_baseline, sets.documents)
 
     def finder(self, patterns: Sequences) -> Callable[[Int64s], Occurrences]:
         """See `PatternKind`."""
@@ -108,7 +107,7 @@ class SequenceKind:
 
 
 @dataclass(frozen=True)
-class SubtreeKind:
+class SubtreeKind(PatternKind):
     """Subtrees of phrase labels and tags, of 2 to `max_nodes` nodes."""
 
     view: MiningView
@@ -126,10 +125,6 @@ class SubtreeKind:
         return mine_subtrees.mine_sets(
             forest, sets.members, least, self.max_nodes, self._n_labels, sets.in_baseline, sets.documents
         )
-
-    def find(self, rows: Int64s, patterns: Sequences) -> Occurrences:
-        """See `PatternKind`."""
-        return self.finder(patterns)(rows)
 
     def finder(self, patterns: Sequences) -> Callable[[Int64s], Occurrences]:
         """See `PatternKind`."""
@@ -153,8 +148,8 @@ class SubtreeKind:
 
 
 def _named(patterns: Sequences, names: Sequence[str]) -> pa.ListArray:
-    used, place = np.unique(patterns.items, return_inverse=True)
-    items = pa.array([names[code] for code in used], pa.string()).take(pa.array(place))
+    used, which = np.unique(patterns.items, return_inverse=True)
+    items = pa.array([names[code] for code in used], pa.string()).take(pa.array(which))
     return pa.ListArray.from_arrays(pa.array(patterns.offsets.astype(np.int32)), items)
 
 

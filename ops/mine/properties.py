@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 
 import numpy as np
-import pyarrow as pa
 
 from ops.arrays import Bools, Int32s, Int64s, Integers
-from ops.mine.value_counts import FoundValues, distinct_values
+from ops.mine.value_counts import ValueCounts, count_in_sets, distinct_values
 from ops.patterns.sequences import Sequences
 from ops.penn import TAG_CLASSES, tag_class
 from ops.reducers.integer_sums import Sums
@@ -89,11 +88,6 @@ class Property:
     is_feature: bool = True
     rare_left_out: bool = False
 
-    @cached_property
-    def texts(self) -> pa.Array:
-        """The names of its values."""
-        return pa.array(self.values, pa.string())
-
 
 def one_value(
     name: str, values: Sequence[str], codes: Callable[[Selection], Integers], rare_left_out: bool
@@ -171,7 +165,7 @@ class Profiler:
         if store.has["tags"]:
             yield from of_tags
         yield marks
-        taken = {own.name for own in (*of_sentences, *of_tags, marks)}
+        taken = {known.name for known in (*of_sentences, *of_tags, marks)}
         for key, (values, codes) in store.meta.items():
             name = f"meta:{key}" if key in taken else key
             yield one_value(name, values, partial(Selection.take, column=codes), True)
@@ -180,22 +174,14 @@ class Profiler:
         """Return a selection of the sentences, over which properties can be counted."""
         return Selection(self.view, rows, self._class_of)
 
-    def count(self, rows: Int64s) -> list[FoundValues]:
-        """Count every property over these rows, in the order of `properties`.
-
-        For a property whose rare values are not omitted, the sums over documents are counted too.
-        """
-        selection = self.select(rows)
-        counts = []
-        for own in self.properties:
-            codes = own.codes(selection)
-            if not own.rare_left_out:
-                documents = self.view.store.doc[rows]
-                counts.append(FoundValues.by_document(codes, documents, len(own.values), own.every_sentence))
-                continue
-            n = len(codes) if own.every_sentence else len(codes.items)
-            counts.append(FoundValues.of(codes.items, len(own.values), n))
-        return counts
+    def count(self, rows: Int64s) -> list[ValueCounts]:
+        """Count every property over these rows as one set, in the order of `properties`."""
+        selection, every, documents = self.select(rows), Sequences.of_all(len(rows)), self.view.store.doc[rows]
+        unmarked = np.zeros(len(rows), bool)
+        return [
+            count_in_sets(own.codes(selection), every, unmarked, documents, len(own.values), own.every_sentence)
+            for own in self.properties
+        ]
 
     def sums(self, rows: Int64s) -> dict[str, Sums]:
         """Return the sums over these rows from which means are computed, by name.

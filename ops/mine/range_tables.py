@@ -8,13 +8,13 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from ops.arrays import Int64s
 from ops.mine.baseline_counts import read_baselines
-from ops.mine.held_out_sets import RESAMPLES, SETS, Cells, LikeOthers, draw_others
+from ops.mine.held_out_sets import RESAMPLES, SETS, Matcher, draw_others
 from ops.mine.mean_rows import mean_rows
 from ops.mine.mining import Mining
+from ops.mine.naive_bayes import NaiveBayes
 from ops.mine.pattern_rows import pattern_rows
 from ops.mine.profile_rows import profile_rows
 from ops.mine.properties import Profiler
-from ops.mine.representation import represent
 from ops.mine.row_groups import row_groups
 from ops.mine.score_sets import score_sets
 from ops.patterns.sequences import Sequences
@@ -36,17 +36,17 @@ class RangeTables:
 
     Args:
         mining: the sentences and the options.
-        totals: the counts in the complete baseline, as `ops.mine.baseline_counts.add_up` returns them.
+        union, totals: the candidates of all ranges, and the counts of the baseline (see `read_baselines`).
     """
 
-    def __init__(self, mining: Mining, totals: pa.Table) -> None:
+    def __init__(self, mining: Mining, union: pa.Table, totals: pa.Table) -> None:
         self.mining, self.profiler = mining, Profiler(mining.text)
-        self.baseline, self.training = read_baselines(totals, self.profiler)
+        self.baseline, self.training = read_baselines(union, mining.kinds, self.profiler, totals)
         tested = np.flatnonzero(mining.sentences.baseline & ~mining.trains)
         store = mining.sentences
         drawn = draw_others(tested, MAX_OTHERS, mining.seed)
-        cells = Cells(drawn, np.asarray(store.dataset), store.lengths, store.longest)
-        self.others, self.resamples = LikeOthers(cells, len(store.sent_id)), Resamples(mining.seed, RESAMPLES)
+        self.others = Matcher(drawn, np.asarray(store.dataset), store.lengths, store.longest)
+        self.resamples = Resamples(mining.seed, RESAMPLES)
 
     def of(self, candidates: pa.Table, number: Int64s, winners: Sequences) -> Iterator[tuple[str, Iterator[pa.Table]]]:
         """Yield the name of each table, and its row groups, none of which splits a neuron. Requested scores come last.
@@ -72,10 +72,10 @@ class RangeTables:
         """Score the sets drawn for each neuron and pole on the test documents; return all columns but the neuron's."""
         mining = self.mining
         sets, floor = mining.training_sets(number, drawn), mining.options["min_count"]
-        found = represent(candidates, mining.kinds, self.training, sets, self.profiler, floor)
+        classifier = NaiveBayes.learn(candidates, mining.kinds, self.training, sets, self.profiler, floor)
         held_out = drawn.where(~mining.trains[drawn.items])
-        others = self.others.of(held_out)
-        areas = score_sets(found, held_out, others, mining.sentences.doc)
+        others = self.others.similar(held_out)
+        areas = score_sets(classifier, held_out, others, mining.sentences.doc)
         with threadpool_limits(1):  # several threads round differently
             each = [
                 intervals(areas[first : first + len(SETS)], self.resamples) for first in range(0, len(areas), len(SETS))

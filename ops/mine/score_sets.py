@@ -1,10 +1,10 @@
-"""How well representations of sets separate held-out sentences of the sets from similar other sentences."""
+"""How well the classifiers of sets separate held-out sentences of the sets from similar other sentences."""
 
 import numpy as np
 
 from ops.arrays import Int64s, Integers
 from ops.mine.held_out_sets import LikeRows
-from ops.mine.representation import Representations
+from ops.mine.naive_bayes import NaiveBayes
 from ops.mine.sentence_sets import spans_within
 from ops.patterns.sequences import Sequences
 from ops.statistics.like_area import LikeArea, like_area
@@ -13,7 +13,7 @@ _MOST_WANTED = 1_000_000  # sentences processed at once
 
 
 def score_sets(
-    representations: Representations,
+    classifier: NaiveBayes,
     held_out: Sequences,
     others: LikeRows,
     documents: Integers,
@@ -21,10 +21,10 @@ def score_sets(
 ) -> list[LikeArea]:
     """Return, for each set, the area under the ROC curve of its held-out sentences against similar other sentences.
 
-    Sentences are ranked by the evidence of the set's representation (see `Representations.evidence`).
+    Sentences are ranked by their evidence for the set (see `NaiveBayes.evidence`).
 
     Args:
-        representations: the representations of all sets, learnt from their training sentences.
+        classifier: the classifier of all sets, learnt from their training sentences.
         held_out: the rows of each set's held-out sentences, which were not used for learning.
         others: similar rows outside each set, from which the held-out sentences are distinguished.
         documents: the document of each row of the store.
@@ -32,20 +32,17 @@ def score_sets(
     """
     areas: list[LikeArea] = []
     for start, end in spans_within(held_out.offsets + others.rows.offsets, most_wanted):
-        own, other = (sets.take(np.arange(start, end)) for sets in (held_out, others.rows))
-        wanted = _side_by_side(own, other)
-        rows, places = np.unique(wanted.items, return_inverse=True)
-        evidence = representations.evidence(
-            start, rows.astype(np.int64), Sequences(places.astype(np.int32), wanted.offsets)
-        )
+        members, other = (sets.take(np.arange(start, end)) for sets in (held_out, others.rows))
+        wanted = _side_by_side(members, other)
+        rows, items = np.unique(wanted.items, return_inverse=True)
+        evidence = classifier.evidence(start, rows.astype(np.int64), Sequences(items.astype(np.int32), wanted.offsets))
         document = np.asarray(documents)[wanted.items]
-        for number, size in enumerate(own.lengths):
-            here = slice(wanted.offsets[number], wanted.offsets[number + 1])
+        for number, size in enumerate(members.lengths):
+            of_set = slice(*wanted.offsets[number : number + 2])
             winners = slice(*held_out.offsets[start + number : start + number + 2])
-            found, of = evidence[here], document[here]
-            areas.append(
-                like_area(found[:size], found[size:], others.first[winners], others.stop[winners], of[:size], of[size:])
-            )
+            above, below = np.split(evidence[of_set], [size])
+            of_above, of_below = np.split(document[of_set], [size])
+            areas.append(like_area(above, below, others.first[winners], others.stop[winners], of_above, of_below))
     return areas
 
 

@@ -7,6 +7,10 @@ from ops.compiled import compiled
 from ops.patterns.mined import Mined, by_document
 from ops.patterns.sequences import Sequences
 
+# The columns of counts while patterns grow: `COUNTS`, stamps of the sentence and the document in which a code occurred
+# last, and its count in that document.
+_SUPPORT, _MARKED, _DOCUMENTS, _SQUARES, _PRODUCTS, _SEEN, _DOCUMENT, _WITHIN = range(8)
+
 
 def mine(
     sequences: Sequences, min_support_count: int, max_length: int, max_gap: int | None = None
@@ -28,8 +32,8 @@ def mine(
     """
     every, least = Sequences.of_all(len(sequences)), np.array([min_support_count])
     nowhere, one = np.zeros(len(sequences), bool), np.zeros(len(sequences), np.int32)
-    found = mine_sets(sequences, every, least, max_length, max_gap, nowhere, one)
-    return found.patterns, found.support
+    mined = mine_sets(sequences, every, least, max_length, max_gap, nowhere, one)
+    return mined.patterns, mined.counts["support"]
 
 
 def mine_sets(
@@ -60,9 +64,9 @@ def mine_sets(
     members = by_document(sets, documents)
     parents, items, counts = [], [], []
     for first, stop, least in zip(sets.offsets[:-1], sets.offsets[1:], min_support, strict=True):
-        own = members[first:stop]
-        codes, offsets, alphabet = _relabelled(sequences.items, sequences.offsets, own, least, gap, code_of, support)
-        parent, code, count = _mine(codes, offsets, marked[own], documents[own], alphabet.size, least, max_length, gap)
+        rows = members[first:stop]
+        codes, starts, alphabet = _relabelled(sequences.items, sequences.offsets, rows, least, gap, code_of, support)
+        parent, code, count = _mine(codes, starts, marked[rows], documents[rows], alphabet.size, least, max_length, gap)
         parents.append(parent)
         items.append(alphabet[code])
         counts.append(count)
@@ -154,7 +158,6 @@ def _mine(
                 if latest[codes[place]] >= offsets[sentence]:
                     previous[place] = latest[codes[place]]
                 latest[codes[place]] = place
-    # For each item its counts, the sentence and the document in which it occurred last, and its count in that document.
     counts = np.zeros((n_items, 8), np.int64)
     size, next_free = np.zeros(n_items, np.int64), np.zeros(n_items, np.int64)
     touched, hit = np.empty(n_items + 1, np.int32), np.empty(n_codes + 1, np.int32)
@@ -186,16 +189,16 @@ def _mine(
                     code = codes[place]
                     new = int(previous[place] < start)
                     touched[n_touched] = code
-                    n_touched += new & int(counts[code, 0] == 0)
-                    counts[code, 0] += new
-                    counts[code, 1] += new & mark
-                    other = int(counts[code, 6] != document_stamp)
-                    counts[code, 6] = document_stamp
-                    counts[code, 7] *= 1 - other
-                    counts[code, 2] += new & other
-                    counts[code, 3] += new * (2 * counts[code, 7] + 1)
-                    counts[code, 4] += new * sentences
-                    counts[code, 7] += new
+                    n_touched += new & int(counts[code, _SUPPORT] == 0)
+                    counts[code, _SUPPORT] += new
+                    counts[code, _MARKED] += new & mark
+                    other = int(counts[code, _DOCUMENT] != document_stamp)
+                    counts[code, _DOCUMENT] = document_stamp
+                    counts[code, _WITHIN] *= 1 - other
+                    counts[code, _DOCUMENTS] += new & other
+                    counts[code, _SQUARES] += new * (2 * counts[code, _WITHIN] + 1)
+                    counts[code, _PRODUCTS] += new * sentences
+                    counts[code, _WITHIN] += new
                     hit[hits] = place
                     hits += new
                 continue
@@ -207,20 +210,20 @@ def _mine(
             for place in range(start, stop):
                 code = codes[place]
                 if code >= 0:
-                    if counts[code, 5] != stamp:
-                        counts[code, 5] = stamp
-                        if counts[code, 0] == 0:
+                    if counts[code, _SEEN] != stamp:
+                        counts[code, _SEEN] = stamp
+                        if counts[code, _SUPPORT] == 0:
                             touched[n_touched] = code
                             n_touched += 1
-                        counts[code, 0] += 1
-                        counts[code, 1] += mark
-                        if counts[code, 6] != document_stamp:
-                            counts[code, 6] = document_stamp
-                            counts[code, 2] += 1
-                            counts[code, 7] = 0
-                        counts[code, 3] += 2 * counts[code, 7] + 1
-                        counts[code, 4] += sentences
-                        counts[code, 7] += 1
+                        counts[code, _SUPPORT] += 1
+                        counts[code, _MARKED] += mark
+                        if counts[code, _DOCUMENT] != document_stamp:
+                            counts[code, _DOCUMENT] = document_stamp
+                            counts[code, _DOCUMENTS] += 1
+                            counts[code, _WITHIN] = 0
+                        counts[code, _SQUARES] += 2 * counts[code, _WITHIN] + 1
+                        counts[code, _PRODUCTS] += sentences
+                        counts[code, _WITHIN] += 1
                     if not deepest:
                         hit[hits] = place
                         size[code] += 1
@@ -235,13 +238,13 @@ def _mine(
             longer[:found] = counts_of[:found]
             counts_of = longer
         for code in np.sort(touched[:n_touched]):
-            if counts[code, 0] >= min_support:
+            if counts[code, _SUPPORT] >= min_support:
                 parent[found], item_of[found] = pattern, code
                 for which in range(5):
                     counts_of[found, which] = counts[code, which]
                 if not deepest:
                     next_free[code] = top
-                    top += counts[code, 0] if max_gap < 0 else size[code]
+                    top += counts[code, _SUPPORT] if max_gap < 0 else size[code]
                     pending.append((found, length + 1, next_free[code], top))
                 found += 1
             else:

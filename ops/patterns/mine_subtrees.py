@@ -10,6 +10,10 @@ from ops.patterns.sequences import Sequences
 from ops.patterns.subtree_patterns import Subtrees
 from ops.patterns.tree_links import link, pair_support
 
+# The columns of counts while patterns grow: `COUNTS`, stamps of the tree and the document in which a code occurred
+# last, and its count in that document.
+_SUPPORT, _MARKED, _DOCUMENTS, _SQUARES, _PRODUCTS, _SEEN, _DOCUMENT, _WITHIN = range(8)
+
 
 def mine(forest: Forest, min_support_count: int, max_nodes: int) -> tuple[Subtrees, Int64s]:
     """Return every frequent subtree of 2 to `max_nodes` nodes, and its support `[n_subtrees] int64`.
@@ -30,8 +34,8 @@ def mine(forest: Forest, min_support_count: int, max_nodes: int) -> tuple[Subtre
     every, least = Sequences.of_all(len(forest)), np.array([min_support_count])
     n_labels = int(forest.label.max(initial=0)) + 1
     nowhere, one = np.zeros(len(forest), bool), np.zeros(len(forest), np.int32)
-    found = mine_sets(forest, every, least, max_nodes, n_labels, nowhere, one)
-    return Subtrees.from_extensions(found.patterns, n_labels), found.support
+    mined = mine_sets(forest, every, least, max_nodes, n_labels, nowhere, one)
+    return Subtrees.from_extensions(mined.patterns, n_labels), mined.counts["support"]
 
 
 def mine_sets(
@@ -60,10 +64,10 @@ def mine_sets(
     parents, codes, counts = [], [], []
     for first, stop, least in zip(sets.offsets[:-1], sets.offsets[1:], min_support, strict=True):
         rows = members[first:stop]
-        own = Forest(*_gathered(forest.label, forest.size, forest.offsets, rows))
-        links, tree_of = link(own, pair_support(own, n_labels) >= least)
+        trees = Forest(*_gathered(forest.label, forest.size, forest.offsets, rows))
+        links, tree_of = link(trees, pair_support(trees, n_labels) >= least)
         parent, code, count = _mine(
-            links, tree_of, own.offsets, marked[rows], documents[rows], n_labels, least, max_nodes
+            links, tree_of, trees.offsets, marked[rows], documents[rows], n_labels, least, max_nodes
         )
         parents.append(parent)
         codes.append(code)
@@ -115,7 +119,6 @@ def _mine(
     both a parent and a grandparent of matches if a label recurs.
     """
     n_codes = n_labels * max_nodes
-    # For each code its counts, the tree and the document in which it occurred last, and its count in that document.
     counts = np.zeros((n_codes, 8), np.int64)
     count, next_free, touched = (
         np.zeros(n_codes, np.int64),
@@ -157,20 +160,20 @@ def _mine(
                     stamps[visit] = stamp
                     while child >= 0:
                         code = steps * n_labels + links[child, 0]
-                        if counts[code, 5] != stamp:
-                            counts[code, 5] = stamp
-                            if counts[code, 0] == 0:
+                        if counts[code, _SEEN] != stamp:
+                            counts[code, _SEEN] = stamp
+                            if counts[code, _SUPPORT] == 0:
                                 touched[n_touched] = code
                                 n_touched += 1
-                            counts[code, 0] += 1
-                            counts[code, 1] += mark
-                            if counts[code, 6] != document_stamp:
-                                counts[code, 6] = document_stamp
-                                counts[code, 2] += 1
-                                counts[code, 7] = 0
-                            counts[code, 3] += 2 * counts[code, 7] + 1
-                            counts[code, 4] += trees
-                            counts[code, 7] += 1
+                            counts[code, _SUPPORT] += 1
+                            counts[code, _MARKED] += mark
+                            if counts[code, _DOCUMENT] != document_stamp:
+                                counts[code, _DOCUMENT] = document_stamp
+                                counts[code, _DOCUMENTS] += 1
+                                counts[code, _WITHIN] = 0
+                            counts[code, _SQUARES] += 2 * counts[code, _WITHIN] + 1
+                            counts[code, _PRODUCTS] += trees
+                            counts[code, _WITHIN] += 1
                         if not deepest:
                             hit[hits], hit_code[hits] = child, code
                             count[code] += 1
@@ -186,7 +189,7 @@ def _mine(
             longer[:found] = counts_of[:found]
             counts_of = longer
         for code in np.sort(touched[:n_touched]):
-            if counts[code, 0] >= min_support:
+            if counts[code, _SUPPORT] >= min_support:
                 above[found], code_of[found] = pattern, code
                 for which in range(5):
                     counts_of[found, which] = counts[code, which]

@@ -53,17 +53,6 @@ class Occurrences:
         counted = np.concatenate(([0], np.cumsum(mask[self.sentences], dtype=np.int64)))
         return np.diff(counted[self.offsets])
 
-    def by_document(self, documents: ArrayLike) -> tuple[Int64s, Int64s, Int64s]:
-        """Return each pattern's documents, squares and products (see `ops.patterns.mined.Mined`), each `[n_patterns]`.
-
-        Args:
-            documents: the code of the document of each sentence, counted from 0, `[n_sentences]`.
-        """
-        codes = np.asarray(documents, dtype=np.int64)
-        if codes.size and codes.min() < 0:
-            raise ValueError("occurrences: the codes to be counted must not be negative")
-        return _by_document(self.sentences, self.offsets, codes, np.bincount(codes))
-
 
 @compiled
 def _scatter(
@@ -75,20 +64,3 @@ def _scatter(
     for pair in range(node.size):
         sentences[free[node[pair]]] = sentence[pair]
         free[node[pair]] += 1
-
-
-@compiled
-def _by_document(sentences: Int32s, offsets: Int64s, codes: Int64s, sizes: Int64s) -> tuple[Int64s, Int64s, Int64s]:
-    seen, count = np.full(sizes.size, -1, np.int64), np.zeros(sizes.size, np.int64)
-    documents, squares, products = np.zeros((3, offsets.size - 1), np.int64)
-    for pattern in range(offsets.size - 1):
-        for pair in range(offsets[pattern], offsets[pattern + 1]):
-            code = codes[sentences[pair]]
-            if seen[code] != pattern:
-                seen[code] = pattern
-                count[code] = 0
-                documents[pattern] += 1
-            squares[pattern] += 2 * count[code] + 1
-            products[pattern] += sizes[code]
-            count[code] += 1
-    return documents, squares, products

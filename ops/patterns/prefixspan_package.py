@@ -1,11 +1,13 @@
 """Frequent subsequences by the `prefixspan` package: a slow reference for the compiled miner."""
 
+from itertools import pairwise
+
 import numpy as np
 from prefixspan import PrefixSpan  # type: ignore[import-untyped]
 
 from ops.arrays import Bools, Int32s, Int64s
 from ops.patterns import count_sequences
-from ops.patterns.mined import Mined
+from ops.patterns.mined import Mined, as_counts
 from ops.patterns.sequences import Sequences
 
 
@@ -35,16 +37,20 @@ def mine_sets(
     documents: Int32s,
 ) -> Mined:
     """Return what `mine` finds in each set of sentences; the arguments are those of `mine_sequences.mine_sets`."""
-    patterns, counts, offsets = [], [np.zeros((0, 5), np.int64)], [0]
-    for places, least in zip(sets.to_lists(), min_support.tolist(), strict=True):
-        own = sequences.take(places)
-        found = mine(own, least, max_length)
-        patterns += [pattern for pattern, _ in found]
-        where = count_sequences.occurrences(own, Sequences.from_lists([pattern for pattern, _ in found]))
-        codes = np.unique(documents[places], return_inverse=True)[1]
-        support = np.array([support for _, support in found], np.int64)
-        counts.append(np.stack([support, where.support_within(marked[places]), *where.by_document(codes)], axis=1))
+    patterns, counts, offsets = [], [], [0]
+    for rows, least in zip(sets.to_lists(), min_support.tolist(), strict=True):
+        members = sequences.take(rows)
+        frequent = mine(members, least, max_length)
+        patterns += [pattern for pattern, _ in frequent]
+        where = count_sequences.occurrences(members, Sequences.from_lists([pattern for pattern, _ in frequent]))
+        codes = np.unique(documents[rows], return_inverse=True)[1]
+        in_document, marks = np.bincount(codes), marked[rows]
+        for first, stop in pairwise(where.offsets):
+            sentences = where.sentences[first:stop]
+            each, with_it = np.unique(codes[sentences], return_counts=True)
+            squares, products = (with_it**2).sum(), (with_it * in_document[each]).sum()
+            counts.append([len(sentences), marks[sentences].sum(), len(each), squares, products])
         offsets.append(len(patterns))
-    supports, inside, n_documents, squares, products = np.ascontiguousarray(np.concatenate(counts).T)
-    ends = np.array(offsets)
-    return Mined(Sequences.from_lists(patterns), supports, inside, n_documents, squares, products, ends)
+    return Mined(
+        Sequences.from_lists(patterns), as_counts(np.array(counts, np.int64).reshape(-1, 5)), np.array(offsets)
+    )

@@ -5,7 +5,7 @@ from numpy.typing import ArrayLike
 
 from ops.arrays import Bools, Float64s, Int32s, Int64s
 from ops.compiled import compiled
-from ops.patterns.pattern_index import PatternIndex
+from ops.patterns.sequence_trie import SequenceTrie
 from ops.patterns.sequences import Sequences
 from ops.patterns.subtree_patterns import Subtrees
 
@@ -52,11 +52,11 @@ def _productive(
     productivity: float,
     sets: Sequences | None,
 ) -> Bools:
-    place = PatternIndex(patterns).find(shorter)
+    place = SequenceTrie.build(patterns).find(shorter)
     known = place >= 0
     starts = np.searchsorted(owner[known], np.arange(len(patterns) + 1))
     chosen = Sequences.of_all(len(patterns)) if sets is None else sets
-    lifts = np.asarray(lift, dtype=np.float64)
+    lifts = np.ascontiguousarray(lift, dtype=np.float64)
     return _keep(chosen.items, chosen.offsets, place[known], starts, lifts, float(productivity))
 
 
@@ -75,8 +75,8 @@ def _keep(
         for row in range(offsets[number], offsets[number + 1]):
             row_of[chosen[row]] = row
         for row in range(offsets[number], offsets[number + 1]):
-            for place in range(starts[chosen[row]], starts[chosen[row] + 1]):
-                other = row_of[shorter[place]]
+            for index in range(starts[chosen[row]], starts[chosen[row] + 1]):
+                other = row_of[shorter[index]]
                 if other >= 0 and lift[row] < productivity * lift[other]:
                     keep[row] = False
         for row in range(offsets[number], offsets[number + 1]):

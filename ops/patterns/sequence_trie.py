@@ -54,11 +54,11 @@ class SequenceTrie:
         for column in table.T:
             differs[1:] |= column[1:] != column[:-1]
             differs[:1] = True
-            there = column >= 0
-            new = differs & there
+            is_item = column >= 0
+            new = differs & is_item
             counts.append(np.bincount(node[new] - level_start, minlength=level_size))
             level_start, level_size = level_start + level_size, int(new.sum())
-            node = np.where(there, level_start + np.cumsum(new) - 1, node)
+            node = np.where(is_item, level_start + np.cumsum(new) - 1, node)
             labels.append(column[new])
         counts.append(np.zeros(level_size, np.int64))
         node_of = np.empty(len(patterns), np.int32)
@@ -92,9 +92,21 @@ class SequenceTrie:
         codes[self.alphabet] = np.arange(self.alphabet.size)
         return codes
 
-    def find(self, patterns: Sequences) -> Int32s:
-        """Return the node at which each pattern ends, -1 if the trie does not contain the pattern, `[n] int32`."""
-        return _find(self.compact(patterns.items), patterns.offsets, self.label, self.first_child)
+    @cached_property
+    def _pattern_at(self) -> Int64s:
+        """The index of the pattern that ends at each node, or -1, `[n_nodes + 1]`; the last entry is -1."""
+        patterns = np.full(self.label.size + 1, -1, np.int64)
+        patterns[self.node_of] = np.arange(self.node_of.size)
+        return patterns
+
+    def find(self, patterns: Sequences) -> Int64s:
+        """Return the index of each pattern among those of the trie, -1 if it is none of them, `[n]`.
+
+        >>> trie = SequenceTrie.build(Sequences.from_lists([[1, 2], [3]]))
+        >>> trie.find(Sequences.from_lists([[3], [1], [1, 2]])).tolist()
+        [1, -1, 0]
+        """
+        return self._pattern_at[_find(self.compact(patterns.items), patterns.offsets, self.label, self.first_child)]
 
 
 @compiled

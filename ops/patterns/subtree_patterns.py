@@ -43,13 +43,6 @@ class Subtrees:
         depth = down - np.repeat(down[extensions.offsets[:-1]], extensions.lengths)
         return cls(label.astype(np.int32), depth.astype(np.int32), extensions.offsets)
 
-    @classmethod
-    def concatenate(cls, parts: Sequence["Subtrees"]) -> Self:
-        """Return the subtrees of all parts, one part after the other."""
-        labels = Sequences.concatenate([Sequences(part.label, part.offsets) for part in parts])
-        depths = Sequences.concatenate([Sequences(part.depth, part.offsets) for part in parts])
-        return cls(labels.items, depths.items, labels.offsets)
-
     def __len__(self) -> int:
         return self.offsets.size - 1
 

@@ -1,11 +1,13 @@
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from ops.mine.baseline_counts import PARTS, Baseline, add_up, baseline_table, few_counts, read_baselines
+from ops.mine.baseline_counts import PARTS, Baseline, BlockCounter, add_up, read_baselines
 from ops.mine.candidates import to_keys
 from ops.mine.properties import Profiler
 from ops.patterns.sequences import Sequences
@@ -20,28 +22,32 @@ def profiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Profiler:
 
 PATTERNS = Sequences.from_lists([[0], [0, 1], [5]])
 KEYS = to_keys(PATTERNS)
-NONE = to_keys(Sequences.from_lists([]))
+UNION = pa.table({"kind": ["word"] * 3 + ["tag"] * 2, "key": pa.chunked_array([KEYS, KEYS[1:]])})
 
 
-def counting(*factors: int) -> Callable[[np.ndarray], np.ndarray]:
-    """Return a counter that finds the patterns so many times in each row."""
-    return lambda rows: np.array(factors, np.int64) * len(rows)
+def counting(*factors: int) -> Any:
+    """Return a kind of patterns that finds each pattern so many times in each row."""
+    counter: Callable[[np.ndarray], np.ndarray] = lambda rows: np.array(factors, np.int64) * len(rows)  # noqa: E731
+    return SimpleNamespace(counter=lambda patterns: counter)
+
+
+KINDS = {"word": counting(4, 3, 0), "tag": counting(3, 0), "subtree": counting()}
 
 
 def same(found: Baseline, profiler: Profiler, rows: np.ndarray) -> None:
     assert found.sentences == len(rows)
     assert found.sums == profiler.sums(rows)
     for ours, theirs in zip(found.values, profiler.count(rows), strict=True):
-        assert ours.n == theirs.n
+        assert ours.n == theirs.n.item()
         known = np.zeros(len(ours.count), np.int64)
-        known[theirs.value] = theirs.count
+        known[theirs.value] = theirs.counts["support"]
         np.testing.assert_array_equal(ours.count, known)
 
 
 def test_what_is_laid_out_is_read_back_whole_and_for_the_training_part(profiler: Profiler) -> None:
     training, test = np.arange(0, 30, 3), np.setdiff1d(np.arange(30), np.arange(0, 30, 3))
-    patterns = {"word": (KEYS, counting(4, 3, 0)), "tag": (KEYS[1:], counting(3, 0)), "subtree": (NONE, counting())}
-    both, first = read_baselines(baseline_table(patterns, profiler, (training, test)), profiler)
+    totals = add_up([BlockCounter(UNION, KINDS, profiler).count((training, test))])
+    both, first = read_baselines(UNION, KINDS, profiler, totals)
     assert both.counts["word"].tolist() == [120, 90, 0]
     assert first.counts["word"].tolist() == [40, 30, 0]
     assert first.counts["tag"].tolist() == [30, 0]
@@ -53,17 +59,16 @@ def test_what_is_laid_out_is_read_back_whole_and_for_the_training_part(profiler:
     same(first, profiler, training)
 
 
-def test_runs_add_up_to_the_whole(profiler: Profiler) -> None:
+def test_blocks_add_up_to_the_whole(profiler: Profiler) -> None:
     none = np.zeros(0, np.int64)
-    runs = [(none, none), (np.arange(11, 12), np.arange(12, 30)), (np.arange(0, 7), np.arange(7, 11))]
-    patterns = {"word": (KEYS, counting(1, 0, 2))}
-    whole, few = ([count(patterns, profiler, run) for run in runs] for count in (baseline_table, few_counts))
-    assert all(t.select(["what", "key"]).equals(whole[0].select(["what", "key"])) for t in whole)
-    for found, known in zip(few, whole, strict=True):
-        lines = np.flatnonzero(known["training"].to_numpy() + known["test"].to_numpy())
-        assert found.equals(pa.table({"line": lines, **{part: known[part].take(lines) for part in PARTS}}))
-    tables = [whole[0], *few[1:]]
-    both, first = read_baselines(add_up(iter(tables)), profiler)
-    assert both.counts["word"].tolist() == [30, 0, 60]
+    blocks = [(none, none), (np.arange(11, 12), np.arange(12, 30)), (np.arange(0, 7), np.arange(7, 11))]
+    counted = [BlockCounter(UNION, KINDS, profiler).count(block) for block in blocks]
+    assert counted[0].num_rows == 1
+    for table in counted:
+        counts = sum(table[part].to_numpy() for part in PARTS)
+        assert (np.diff(table["line"].to_numpy()) > 0).all()
+        assert (counts[:-1] > 0).all()
+    both, first = read_baselines(UNION, KINDS, profiler, add_up(iter(counted)))
+    assert both.counts["word"].tolist() == [120, 90, 0]
     same(both, profiler, np.arange(30))
     same(first, profiler, np.array([*range(7), 11]))

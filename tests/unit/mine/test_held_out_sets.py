@@ -7,10 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ops.mine.held_out_sets import (
-    Cells,
     HeldOutSets,
-    LikeOthers,
-    MatchedSets,
+    Matcher,
     draw_others,
     random_set,
 )
@@ -44,8 +42,8 @@ def test_matching_fills_each_bucket_width_by_width(size: int, n: int, seed: int)
     lengths[baseline] = np.where(rng.random(len(baseline)) < 0.9, lengths[baseline] // 2, lengths[baseline])
     winners = np.sort(rng.choice(size, min(n, size), replace=False))
     free, left, expected = np.setdiff1d(baseline, winners).tolist(), winners.tolist(), []
-    drawing = MatchedSets(Cells(baseline, dataset, lengths.__getitem__, 40), len(dataset), seed)
-    found = drawing.draw(winners, 7)
+    drawing = Matcher(baseline, dataset, lengths.__getitem__, 40)
+    found = drawing.draw(winners, seed, 7)
     assert found.tolist() == sorted(set(found.tolist()) & set(free))
     for width in (1, 2, 4, 8, 16, 1 << 30):
         for winner in list(left):
@@ -59,21 +57,17 @@ def test_matching_fills_each_bucket_width_by_width(size: int, n: int, seed: int)
         here, drawn = (buckets(dataset, lengths, np.array(r, int), width) for r in (expected, found))
         assert not here - drawn
     assert len(found) == len(expected)
-    drawing.draw(winners[::2], 6)
-    assert np.array_equal(found, drawing.draw(winners, 7))
+    drawing.draw(winners[::2], seed, 6)
+    assert np.array_equal(found, drawing.draw(winners, seed, 7))
 
 
 def test_all_rows_of_a_bucket_are_drawn_alike() -> None:
     # Length 4: two free rows for three winners; the third takes one of the twelve of length 5, in the same bucket of 2.
     lengths = np.array([4] * 5 + [5] * 12 + [20] * 600)
     dataset, baseline, winners = np.zeros(617, np.int32), np.arange(3, 617), np.array([0, 1, 2, 17, 18])
-    drawing, counts, draws = (
-        MatchedSets(Cells(baseline, dataset, lengths.__getitem__, 20), len(dataset), 3),
-        np.zeros(617),
-        6_000,
-    )
+    drawing, counts, draws = Matcher(baseline, dataset, lengths.__getitem__, 20), np.zeros(617), 6_000
     for number in range(draws):
-        rows = drawing.draw(winners, number)
+        rows = drawing.draw(winners, 3, number)
         assert len(rows) == 5
         counts[rows] += 1
     assert counts[3:5].tolist() == [draws, draws]
@@ -89,11 +83,11 @@ def test_each_winners_set_comes_with_a_matched_and_a_random_one(
 ) -> None:
     store = open_corpus(tmp_path, monkeypatch, random_sentences(2, 40))
     baseline = np.flatnonzero(store.baseline)
-    cells = Cells(baseline, store.dataset, store.lengths, 30)
+    matcher = Matcher(baseline, store.dataset, store.lengths, 30)
     winners = Sequences.from_lists([[0, 3, 9], [5, 6]])
     found = HeldOutSets(store, 4).draw(np.array([8, 11]), winners).to_lists()
     for number, own, drawn in ((8, [0, 3, 9], found[:3]), (11, [5, 6], found[3:])):
-        matched = MatchedSets(cells, 80, 4).draw(np.array(own), number)
+        matched = matcher.draw(np.array(own), 4, number)
         assert drawn == [own, matched.tolist(), random_set(baseline, len(own), 4, number).tolist()]
 
 
@@ -108,8 +102,8 @@ def test_winners_are_compared_with_others_of_their_dataset_and_length(seed: int,
     dataset, lengths = rng.integers(0, 3, 100).astype(np.int32), rng.integers(1, 40, 100)
     rows = np.sort(rng.choice(100, others, replace=False))
     sets = [np.sort(rng.choice(100, size, replace=False)) for size in (0, 1, 12, 30)]
-    finder = LikeOthers(Cells(rows, dataset, lengths.__getitem__, 40), 100)
-    found = finder.of(Sequences.from_lists([own.tolist() for own in sets]))
+    finder = Matcher(rows, dataset, lengths.__getitem__, 40)
+    found = finder.similar(Sequences.from_lists([own.tolist() for own in sets]))
     at = 0
     for own, mine in zip(sets, found.rows.to_lists(), strict=True):
         assert len(set(mine)) == len(mine)

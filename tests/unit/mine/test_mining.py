@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from ops.mine.baseline_counts import add_up, baseline_table, counters, few_counts
+from ops.mine.baseline_counts import BlockCounter, add_up
 from ops.mine.candidates import unite
 from ops.mine.mining import MINED, Mining
 from ops.mine.properties import Profiler
@@ -71,10 +71,9 @@ def tables_of(mining: Mining, store: Store, first: int, stop: int) -> dict[str, 
     """All tables of a range of the neurons that are mined, as if these were all."""
     number, winners = mining.winners(store, first, stop)
     candidates = mining.candidates(number, winners)
-    counted = baseline_table(
-        counters(unite([candidates]), mining.kinds), Profiler(mining.text), mining.baseline_rows(0, SENTENCES)
-    )
-    found = RangeTables(mining, add_up([counted])).of(candidates, number, winners)
+    union = unite([candidates])
+    counted = BlockCounter(union, mining.kinds, Profiler(mining.text)).count(mining.baseline_rows(0, SENTENCES))
+    found = RangeTables(mining, union, add_up([counted])).of(candidates, number, winners)
     return {name: pa.concat_tables(groups) for name, groups in found}
 
 
@@ -99,10 +98,9 @@ def test_a_range_without_a_winner_has_empty_tables(tmp_path: Path, monkeypatch: 
     mining = open_mining(tmp_path, monkeypatch)
     number, winners = mining.winners(store, 0, 30)
     candidates = mining.candidates(number, winners)
-    counted = baseline_table(
-        counters(unite([candidates]), mining.kinds), Profiler(mining.text), mining.baseline_rows(0, SENTENCES)
-    )
-    tables = dict(RangeTables(mining, add_up([counted])).of(candidates, number, winners))
+    union = unite([candidates])
+    counted = BlockCounter(union, mining.kinds, Profiler(mining.text)).count(mining.baseline_rows(0, SENTENCES))
+    tables = dict(RangeTables(mining, union, add_up([counted])).of(candidates, number, winners))
     assert tables.keys() == {"patterns", "profiles", "means", "scores"}
     assert [list(groups) for groups in tables.values()] == [[]] * 4
 
@@ -132,11 +130,12 @@ def test_all_sets_are_mined_and_every_row_has_its_neuron(
     assert set(of_set // len(MINED)) == set(number.tolist())
     assert set(of_set % len(MINED)) == (set(range(1)) if no_scores else set(range(len(MINED))))
 
-    profiler, union = Profiler(mining.text), counters(unite([candidates]), mining.kinds)
-    runs = [mining.baseline_rows(first, first + 20) for first in range(0, SENTENCES, 20)]
-    assert sorted(np.concatenate([*map(np.concatenate, runs)])) == np.flatnonzero(mining.sentences.baseline).tolist()
-    tables = [baseline_table(union, profiler, runs[0]), *(few_counts(union, profiler, run) for run in runs[1:])]
-    found = {name: list(groups) for name, groups in RangeTables(mining, add_up(tables)).of(candidates, number, winners)}
+    union = unite([candidates])
+    counter = BlockCounter(union, mining.kinds, Profiler(mining.text))
+    blocks = [mining.baseline_rows(first, first + 20) for first in range(0, SENTENCES, 20)]
+    assert sorted(np.concatenate([*map(np.concatenate, blocks)])) == np.flatnonzero(mining.sentences.baseline).tolist()
+    tables = RangeTables(mining, union, add_up(map(counter.count, blocks)))
+    found = {name: list(groups) for name, groups in tables.of(candidates, number, winners)}
     assert list(found) == ["patterns", "profiles", "means", *([] if no_scores else ["scores"])]
     for name, groups in found.items():
         rows = pa.concat_tables(groups)

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.mine.baseline_counts import baseline_table, counters, read_baselines
+from ops.mine.baseline_counts import BlockCounter, add_up, read_baselines
 from ops.mine.candidates import least_support, mine_candidates, unite
 from ops.mine.mean_rows import mean_rows
 from ops.mine.pattern_kinds import PatternKind, SequenceKind, SubtreeKind
@@ -51,8 +51,8 @@ class Mined:
         union = unite([self.candidates])
         rows = np.flatnonzero(store.baseline)
         even = store.doc[rows] % 2 == 0
-        table = baseline_table(counters(union, self.kinds), self.profiler, (rows[even], rows[~even]))
-        self.baseline = read_baselines(table, self.profiler)[0]
+        totals = add_up([BlockCounter(union, self.kinds, self.profiler).count((rows[even], rows[~even]))])
+        self.baseline = read_baselines(union, self.kinds, self.profiler, totals)[0]
 
     def rows(self, found: tuple[np.ndarray, pa.Table]) -> list[list[dict[str, Any]]]:
         """Return the rows of each set, once they are known to come set by set."""

@@ -47,8 +47,7 @@ def counted(where: Occurrences, marked: np.ndarray, documents: np.ndarray) -> li
 
 def of_set(found: Mined, number: int) -> tuple[list[list[int]], list[tuple[int, ...]]]:
     own = slice(found.offsets[number], found.offsets[number + 1])
-    counts = (found.support, found.marked, found.documents, found.squares, found.products)
-    return found.patterns.to_lists()[own], list(zip(*(count[own].tolist() for count in counts), strict=True))
+    return found.patterns.to_lists()[own], found.counts[own].tolist()
 
 
 @given(SENTENCES, st.integers(1, 4), st.integers(-1, 3), st.data())

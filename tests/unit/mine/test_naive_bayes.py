@@ -1,4 +1,4 @@
-"""The representation of a set of sentences: what is picked, and what a sentence's evidence is the sum of."""
+"""The classifier of a set of sentences: what is picked, and what a sentence's evidence is the sum of."""
 
 from collections import Counter
 from itertools import combinations, pairwise
@@ -6,15 +6,14 @@ from math import log
 from pathlib import Path
 
 import numpy as np
-import pyarrow.compute as pc
 import pytest
 
-from ops.mine.baseline_counts import baseline_table, read_baselines
-from ops.mine.candidates import from_keys, mine_candidates, unite
+from ops.mine.baseline_counts import BlockCounter, add_up, read_baselines
+from ops.mine.candidates import mine_candidates, unite
 from ops.mine.held_out_sets import LikeRows
+from ops.mine.naive_bayes import NaiveBayes
 from ops.mine.pattern_kinds import PatternKind, SequenceKind
 from ops.mine.properties import Profiler
-from ops.mine.representation import Representations, represent
 from ops.mine.score_sets import score_sets
 from ops.mine.sentence_sets import SentenceSets
 from ops.patterns.sequences import Sequences
@@ -41,7 +40,7 @@ def sentences(planted: int, seed: int = 0) -> list[Sentence]:
 
 def built(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sets: list[np.ndarray], planted: int, top: int = 25
-) -> tuple[Representations, MiningView]:
+) -> tuple[NaiveBayes, MiningView]:
     text = MiningView(open_corpus(tmp_path, monkeypatch, sentences(planted)))
     kinds: dict[str, PatternKind] = {
         "word": SequenceKind("word", text, 0.05, 3, 2),
@@ -50,16 +49,13 @@ def built(
     profiler = Profiler(text)
     learnt = SentenceSets.gather(np.arange(len(sets)), Sequences.from_lists([s.tolist() for s in sets]), text.store)
     candidates = mine_candidates(learnt, kinds.values(), 3)
-    union, patterns = unite([candidates]), {}
-    for name, kind in kinds.items():
-        keys = union["key"].filter(pc.equal(union["kind"], name)).combine_chunks()
-        patterns[name] = (keys, kind.counter(from_keys(keys)))
-    table = baseline_table(patterns, profiler, (np.arange(400), np.zeros(0, np.int64)))
-    baseline = read_baselines(table, profiler)[0]
-    return represent(candidates, kinds, baseline, learnt, profiler, 3, top), text
+    union = unite([candidates])
+    totals = add_up([BlockCounter(union, kinds, profiler).count((np.arange(400), np.zeros(0, np.int64)))])
+    baseline = read_baselines(union, kinds, profiler, totals)[0]
+    return NaiveBayes.learn(candidates, kinds, baseline, learnt, profiler, 3, top), text
 
 
-def evidence(found: Representations, rows: np.ndarray) -> np.ndarray:
+def evidence(found: NaiveBayes, rows: np.ndarray) -> np.ndarray:
     """Return the evidence of the first set alone."""
     return found.evidence(0, rows, Sequences.of_all(len(rows)))
 

@@ -1,0 +1,161 @@
+"""Naive Bayes classifiers of sets of sentences, by their strongest patterns and values."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import pyarrow as pa
+
+from ops.arrays import Float64s, Int32s, Int64s
+from ops.compiled import compiled
+from ops.mine.baseline_counts import Baseline
+from ops.mine.candidates import from_keys, to_keys
+from ops.mine.findings import ranked
+from ops.mine.pattern_kinds import PatternKind
+from ops.mine.pattern_rows import pattern_findings
+from ops.mine.profile_rows import value_findings
+from ops.mine.properties import Profiler, Property
+from ops.mine.sentence_sets import SentenceSets
+from ops.mine.value_counts import occurrences_of
+from ops.patterns.occurrences import Occurrences
+from ops.patterns.sequences import Sequences
+from ops.statistics.association import place_in_group
+
+TOP = 25
+
+
+@dataclass(frozen=True)
+class Features:
+    """The features of several sets that are of one sort: patterns of one kind, or values of one property.
+
+    Attributes:
+        sets: the features of each set, as indices among all features, in the order in which their weights are added up,
+            `[n]` in total.
+        weights: the logarithm of each feature's lift in the set, `[n]`.
+        of_rows: a function that takes rows of sentences and indices of features, and returns which of the sentences
+            have each feature.
+    """
+
+    sets: Sequences
+    weights: Float64s
+    of_rows: Callable[[Int64s, Int64s], Occurrences]
+
+
+@dataclass(frozen=True)
+class NaiveBayes:
+    """The features of several sets of sentences, which score other sentences: naive Bayes without absent features."""
+
+    features: list[Features]
+
+    @classmethod
+    def learn(
+        cls,
+        candidates: pa.Table,
+        kinds: Mapping[str, PatternKind],
+        baseline: Baseline,
+        sets: SentenceSets,
+        profiler: Profiler,
+        least: int,
+        top: int = TOP,
+    ) -> Self:
+        """Choose the strongest patterns of each kind and values of each property: those with the highest positive g2.
+
+        Args:
+            candidates: the sets' mined patterns, rows of `ops.mine.candidates`.
+            kinds: the kinds of patterns that were mined.
+            baseline: counts over the baseline's training part.
+            sets: the sets' training sentences.
+            profiler: counts the properties.
+            least: minimum number of sentences of a set with a value.
+            top: maximum number of patterns of a kind, and of values of a property, for each set.
+        """
+        patterns = [strongest_patterns(candidates, kind, baseline, sets, top) for kind in kinds.values()]
+        return cls([*patterns, *strongest_values(profiler, baseline, sets, least, top)])
+
+    def evidence(self, first: int, rows: Int64s, wanted: Sequences) -> Float64s:
+        """Return the evidence that sentences belong to sets: the sum of the weights of the set's features they have.
+
+        Args:
+            first: the index of the first set.
+            rows: the rows of the sentences.
+            wanted: for each set from the first one on, the requested sentences, as indices into `rows`.
+        """
+        evidence, total = np.zeros(len(wanted.items)), np.zeros(len(rows))
+        for features in self.features:
+            offsets = features.sets.offsets[first : first + len(wanted) + 1]
+            own = slice(offsets[0], offsets[-1])
+            used, feature = np.unique(features.sets.items[own], return_inverse=True)
+            if len(used):
+                found = features.of_rows(rows, used.astype(np.int64))
+                _add_evidence(
+                    feature, offsets - own.start, features.weights[own], found.sentences, found.offsets, wanted.items,
+                    wanted.offsets, total, evidence,
+                )  # fmt: skip
+        return evidence
+
+
+def strongest_patterns(
+    candidates: pa.Table, kind: PatternKind, baseline: Baseline, sets: SentenceSets, top: int = TOP
+) -> Features:
+    """Return the features that are patterns of one kind. Their weights are added up in the order of their ranks."""
+    owners, patterns, lifts = [np.zeros(0, np.int64)], [Sequences.from_lists([])], [np.zeros(0)]
+    for chosen, findings in pattern_findings(candidates, kind, baseline, sets):
+        order, rank = ranked(findings, np.arange(len(findings)))
+        strongest = findings[order[(rank < top) & (findings["g2"][order] > 0)]]
+        owners.append(strongest["set"])
+        patterns.append(chosen.patterns.take(strongest["item"]))
+        lifts.append(strongest["lift"])
+    keys = to_keys(Sequences.concatenate(patterns)).dictionary_encode()
+    each, offsets = from_keys(keys.dictionary), np.searchsorted(np.concatenate(owners), np.arange(len(sets) + 1))
+
+    def of_rows(rows: Int64s, which: Int64s) -> Occurrences:
+        return kind.find(rows, each.take(which))
+
+    return Features(Sequences(np.asarray(keys.indices), offsets), np.log(np.concatenate(lifts)), of_rows)
+
+
+def strongest_values(
+    profiler: Profiler, baseline: Baseline, sets: SentenceSets, least: int, top: int = TOP
+) -> Iterator[Features]:
+    """Yield the features that are values of properties, by property. Their weights are added up in their order."""
+    selection = profiler.select(sets.rows)
+    for own, counts in zip(profiler.properties, baseline.values, strict=True):
+        if not own.is_feature:
+            continue
+        findings = value_findings(own, selection, sets, counts, max(least, 1))
+        findings = findings[(place_in_group(findings["set"]) < top) & (findings["g2"] > 0)]
+        findings = findings[np.lexsort((findings["item"], findings["set"]))]
+        offsets = np.searchsorted(findings["set"], np.arange(len(sets) + 1))
+
+        def of_rows(rows: Int64s, which: Int64s, own: Property = own) -> Occurrences:
+            return occurrences_of(own.codes(profiler.select(rows)), which, len(own.values))
+
+        yield Features(Sequences(findings["item"].astype(np.int32), offsets), np.log(findings["lift"]), of_rows)
+
+
+@compiled
+def _add_evidence(
+    feature: Int64s,
+    starts: Int64s,
+    weights: Float64s,
+    sentences: Int32s,
+    offsets: Int64s,
+    wanted: Int32s,
+    wanted_starts: Int64s,
+    total: Float64s,
+    evidence: Float64s,
+) -> None:
+    """Add up each set's weights for each sentence, in the order of the set's features.
+
+    `total [sentences]` is scratch space and must be zero.
+    """
+    for number in range(starts.size - 1):
+        for entry in range(starts[number], starts[number + 1]):
+            for pair in range(offsets[feature[entry]], offsets[feature[entry] + 1]):
+                total[sentences[pair]] += weights[entry]
+        for item in range(wanted_starts[number], wanted_starts[number + 1]):
+            evidence[item] += total[wanted[item]]
+        for entry in range(starts[number], starts[number + 1]):
+            for pair in range(offsets[feature[entry]], offsets[feature[entry] + 1]):
+                total[sentences[pair]] = 0.0
