@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, get_args
 
 from ops.errors import InputError
-from ops.model.direction import is_decoder
 from ops.model.facts import ModelFacts
 
 if TYPE_CHECKING:
@@ -30,6 +29,8 @@ def check_pool(pool: str, special_tokens: str, facts: ModelFacts, has_cls: bool)
     Raises:
         InputError: the way of pooling leaves no token or does not fit the model.
     """
+    from ops.model.direction import is_decoder
+
     if pool != "cls":
         return
     if special_tokens == "exclude":

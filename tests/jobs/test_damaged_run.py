@@ -86,9 +86,7 @@ def test_what_is_no_record_is_refused(tmp_path: Path, text: str) -> None:
     assert (tmp_path / RECORD).read_text(errors="surrogatepass") == text
 
 
-@pytest.mark.parametrize(
-    "name", ["../mine/part-00000.parquet", "/etc/part-00000.parquet", "topk/notes.txt", "part-1.parquet"]
-)
+@pytest.mark.parametrize("name", ["../mine/part-00000.parquet", "/etc/part-00000.parquet", "part-1.parquet"])
 def test_a_name_that_no_job_gives_a_file_is_not_removed_by(tmp_path: Path, name: str) -> None:
     out, mine = tmp_path / "run", tmp_path / "mine" / "part-00000.parquet"
     do(out, "ingest")

@@ -117,11 +117,10 @@ def test_without_explanations_or_with_older_ones_there_is_nothing_to_read(
     assert NEGATIVES not in json.loads((copy / "run.json").read_text())["stages"]
 
 
-def test_a_dry_run_says_how_many_there_are(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_dry_run_lists_them_and_what_would_be_dropped(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = (copy / "run.json").read_bytes()
     tokens.JOB.run(TokensConfig(out=str(copy), workers=1, redo=True, dry_run=True))
     said = capsys.readouterr().out
-    assert f"write {len(read(copy)):,} hard negatives of 48 neurons and poles" in said
     assert "write   negative_tokens/" in said
     explain.JOB.run(ExplainConfig(out=str(copy), workers=1, redo=True, dry_run=True))
     assert "drop    existing tables of explain, tokens/negatives" in capsys.readouterr().out

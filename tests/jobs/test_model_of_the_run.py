@@ -3,11 +3,11 @@
 import json
 import shutil
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
 from jobs.psi import job as psi
-from jobs.stage.command_line import in_run
 from jobs.stage.options import CorpusConfig
 from jobs.stage.run import Run
 from tests.all_jobs import find_jobs
@@ -18,7 +18,9 @@ WITH_A_MODEL = sorted(name for name, job in find_jobs().items() if issubclass(jo
 def model_in(name: str, **options: object) -> tuple[str, int | None]:
     """Return the model, and the seed of its weights, with which a job begins."""
     given: list[CorpusConfig] = []
-    in_run(lambda config, record: given.append(config))(find_jobs()[name].options.model_validate(options))
+    job = find_jobs()[name]
+    with patch("jobs.stage.command_line.resolve_name", return_value=lambda config, run: given.append(config)):
+        job.run(job.options.model_validate(options))
     return given[0].model, given[0].model_seed
 
 

@@ -64,7 +64,7 @@ def test_annotated_shards_of_several_row_groups_and_short_ranges_give_the_same_r
     small_run: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ops.storage.tables.group_rows", lambda table: 30)
-    monkeypatch.setattr("jobs.mine.steps.NEURONS_PER_RANGE", (5, 5))
+    monkeypatch.setattr("jobs.stage.ranges.NEURONS_PER_RANGE", (5, 5))
     shutil.copytree(small_run[0], tmp_path / "j")
     given = {"out": str(tmp_path / "j"), "workers": 1}
     annotate.JOB.run(annotate.AnnotateConfig.model_validate({**given, "redo": True, "keep_partials": True}))

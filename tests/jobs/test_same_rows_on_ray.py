@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("on_ray", "actors")
 
 
 def test_ranges_of_neurons(small_run: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("jobs.mine.steps.NEURONS_PER_RANGE", (5, 5))
+    monkeypatch.setattr("jobs.stage.ranges.NEURONS_PER_RANGE", (5, 5))
     out = tmp_path / "run"
     shutil.copytree(small_run[0], out)
     mine.JOB.run(MineConfig(out=str(out), workers=2, redo=True, null_sets=6))

@@ -12,16 +12,16 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from jobs.stage.outputs import shard_file
 from jobs.stage.run import Run
 from jobs.tokens import job as tokens
 from jobs.tokens.job import TokensConfig
-from jobs.tokens.steps import Selector, TokensArgs, TokenWorker, prepare_piece
+from jobs.tokens.steps import PieceReader, TokensArgs, prepare_piece
 from ops.errors import InputError
 from ops.model.activations import ScoreOptions
 from ops.model.load import read_facts
 from ops.schema import schema
 from ops.shards import Shards
+from ops.tokens.winners import first_winners
 from ops.topk.neurons import Neurons
 from tests.jobs.finished_runs.main import K
 from tests.jobs.in_process import InProcess, Stopped
@@ -156,20 +156,17 @@ def test_a_stopped_job_goes_on_and_other_options_are_refused(
 def test_reading_apart_as_with_gpus_gives_the_same_partial_file(small_run: tuple[Path, Path], tmp_path: Path) -> None:
     out = tmp_path / "copy"
     shutil.copytree(small_run[0], out)
-    run = Run(str(out))
-    entry, facts = run.require("tokens"), read_facts(str(small_run[1]))
     args = TokensArgs(
-        run.store, facts, ScoreOptions(), Neurons((12, 12)), Shards(360, 100), TOP, 2048, False, entry["fingerprint"]
-    )
-    Selector(args)({}, None)
-    item, path = {"piece": 2, "shard": 2, "first": 200, "last": 299}, out / shard_file("tokens", 2).path
-    found = []
-    for prepared in (None, prepare_piece(item, args)):
-        TokenWorker(args)(item, prepared)
-        found.append(pq.read_table(path))
-        path.unlink()
-    assert found[0].equals(found[1])
-    assert found[0].num_rows > 0
+        store=Run(str(out)).store, facts=read_facts(str(small_run[1])), options=ScoreOptions(), seed=0,
+        neurons=Neurons((12, 12)), shards=Shards(360, 100), top=TOP, token_budget=2048, lengths="mixed",
+        dictionaries=(), block=None, stage="tokens",
+    )  # fmt: skip
+    wanted = first_winners(args.store, args.neurons, TOP)
+    args.wanted.commit(args.store, wanted, "f")
+    item = {"piece": 2, "shard": 2, "first": 200, "last": 299}
+    [together], [apart] = (PieceReader(args)(item, prepared).values() for prepared in (None, prepare_piece(item, args)))
+    assert together.table.equals(apart.table)
+    assert together.table.num_rows > 0
 
 
 def test_what_is_missing_or_another_is_named(
