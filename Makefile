@@ -33,7 +33,7 @@ $(VENV)/bin/python:
 $(VENV)/.installed: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@echo "installing the dependencies into $(VENV)"
 	$(PIP) -e .
-	@$(BIN)/python -m jobs.warm_up
+	@$(BIN)/atlas warm_up
 	@touch $@
 
 $(VENV)/.installed-test: $(VENV)/.installed
@@ -42,13 +42,13 @@ $(VENV)/.installed-test: $(VENV)/.installed
 	@touch $@
 
 small: venv
-	$(BIN)/python -m jobs.run --out $(SMALL) --preset small --model sample --corpus pydocs --limit 5000
-	@$(BIN)/python -m jobs.show --out $(SMALL) --neuron best
+	$(BIN)/atlas run --out $(SMALL) --preset small --model sample --corpus pydocs --limit 5000
+	@$(BIN)/atlas show --out $(SMALL) --neuron best
 	@echo
-	@$(BIN)/python -m jobs.report --out $(SMALL)
+	@$(BIN)/atlas report --out $(SMALL)
 	@echo
 	@echo "The tables are in $(SMALL)/ as Parquet: topk/ neurons/ sentences/ patterns/ profiles/ peaks/ explanations/ families/ corpus/"
-	@echo "Another neuron: $(BIN)/python -m jobs.show --out $(SMALL) --neuron LAYER:UNIT [--pole bottom]"
+	@echo "Another neuron: $(BIN)/atlas show --out $(SMALL) --neuron LAYER:UNIT [--pole bottom]"
 
 test: venv-test
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope -m 'not faults and not slow'

@@ -1,6 +1,6 @@
 """Compares a finished run of `jobs.positions` with transformers alone, and prints one line of JSON.
 
-    python -m jobs.positions --out runs/reviews --preset small --split none --limit 2000 --corpus reviews.parquet
+    atlas positions --out runs/reviews --preset small --split none --limit 2000 --corpus reviews.parquet
     python -m bench.plain_positions --out runs/reviews
 
 Every text of the run's corpus is read by itself, without padding, by `AutoTokenizer` and `AutoModel`: unchanged, with

@@ -1,7 +1,7 @@
 """Trains a small TopK dictionary on a layer's residual stream, to try `--dictionary` without a download.
 
     ATLAS_TEST_DATA=data python -m bench.train_dictionary --out runs/sae --layer 4
-    python -m jobs.run --out runs/features --preset small --corpus 'data/corpora/*.parquet' --dictionary 4=runs/sae
+    atlas run --out runs/features --preset small --corpus 'data/corpora/*.parquet' --dictionary 4=runs/sae
 
 The program reads a seeded sample of the sentences of `bench/texts.py`, of which a fiftieth is held out. It runs the
 model once, stores the states of all tokens including special tokens, and fits a TopK autoencoder to them with Adam. As

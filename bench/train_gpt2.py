@@ -1,7 +1,7 @@
 """Trains a small GPT-2 on your own texts, so that `jobs.positions` can measure a decoder without a download.
 
     python -m bench.train_gpt2 --out runs/gpt2 --corpus 'corpora/*.parquet' --steps 2000
-    python -m jobs.positions --out runs/positions --preset small --model runs/gpt2 --split none \\
+    atlas positions --out runs/positions --preset small --model runs/gpt2 --split none \\
         --corpus runs/gpt2/held_out.jsonl
 
 The program reads Parquet files with the columns `text` and `doc_id` and one sentence per row. It trains a byte-level

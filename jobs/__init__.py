@@ -1,4 +1,4 @@
-"""The jobs, which decide what runs where; `python -m jobs` lists them. Only this folder imports Ray."""
+"""The jobs, which decide what runs where; `atlas` lists them. Only this folder imports Ray."""
 
 import os
 import signal

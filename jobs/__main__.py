@@ -22,11 +22,11 @@ def main(argv: list[str] | None = None) -> int:
         what = f"{words[0]}: is not a job; the jobs are {', '.join(jobs)}"
         print(f"error: {error_line(what, words)}", file=sys.stderr)
         return 2
-    lines = ["python -m jobs.<job> --out URI [--preset small|paper] [--config FILE.yaml] [--field value ...]\n"]
+    lines = ["atlas JOB --out URI [--preset small|paper] [--config FILE.yaml] [--field value ...]\n"]
     for name in jobs:
         about = ast.get_docstring(ast.parse(files[name].read_text(encoding="utf-8"))) or ""
         lines.append(f"  {name:<14} {about.splitlines()[0]}")
-    print("\n".join([*lines, "\npython -m jobs.<job> --help lists a job's options"]))
+    print("\n".join([*lines, "\natlas JOB --help lists a job's options"]))
     return 0
 
 

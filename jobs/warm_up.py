@@ -1,6 +1,6 @@
 """Compile the code that the first run would otherwise compile; run it once after an installation.
 
-    python -m jobs.warm_up
+    atlas warm_up
 
 Runs the main job on a few paragraphs of Python's language reference and a tiny random model, in a temporary folder.
 `make` does this when it sets up the environment. What to expect: one to two minutes on one core, and 20 to 30 s when

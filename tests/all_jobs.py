@@ -11,7 +11,7 @@ from jobs.stage.command_line import Job
 
 @cache
 def find_jobs() -> dict[str, Job[Any]]:
-    """Return every job of `python -m jobs` that reads a command line, by its name."""
+    """Return every job of `atlas` that reads a command line, by its name."""
     here = Path(jobs.__path__[0])
     modules = {path.parent.name: f"jobs.{path.parent.name}.job" for path in here.glob("*/job.py")}
     modules |= {path.stem: f"jobs.{path.stem}" for path in here.glob("[!_]*.py")}

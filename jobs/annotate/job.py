@@ -1,6 +1,6 @@
 """Annotate the winners and a uniform baseline sample with words, part-of-speech tags and parses.
 
-    python -m jobs.annotate --out runs/docs --preset small
+    atlas annotate --out runs/docs --preset small
     ray job submit --working-dir . -- python -m jobs.annotate --out s3://bucket/run --preset paper
 
 Writes sentences/. Needs topk/ (jobs.topk). Runs one process per core, with one thread each.

@@ -1,6 +1,6 @@
 """Test whether the explanation of a neuron from one data set also holds in the other data sets.
 
-    python -m jobs.audit --out runs/docs --preset small
+    atlas audit --out runs/docs --preset small
     ray job submit --working-dir . -- python -m jobs.audit --out s3://bucket/run
 
 Learns a score card for each neuron and pole in every data set of the corpus, and tests how well it predicts the winners

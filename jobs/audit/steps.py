@@ -112,11 +112,11 @@ def _too_few(out: str, options: dict[str, Any], k: int, sizes: list[int]) -> Inp
     """Return the error for fewer than two data sets that can be compared; `sizes` must be in descending order."""
     what = f"--out {out}: the corpus has {counted(len(sizes), 'data set')}"
     if len(sizes) < 2:
-        return InputError(f"{what}; an audit compares at least two: give --corpus NAME=FILE for each to jobs.ingest")
+        return InputError(f"{what}; an audit compares at least two: give --corpus NAME=FILE for each to atlas ingest")
     what += f", and fewer than two have {LEAST_SENTENCES * (k or LEAST_WINNERS):,} sentences"
     fewer = sizes[1] // LEAST_SENTENCES
     if not LEAST_KEPT <= fewer < k:
-        return InputError(f"{what}; an audit compares at least two: give larger data sets to jobs.ingest")
+        return InputError(f"{what}; an audit compares at least two: give larger data sets to atlas ingest")
     return InputError(
         f"{what} (20 sentences for each winner); to keep fewer winners, run",
         command(out, "topk", options, redo=True, k_per_dataset=fewer),

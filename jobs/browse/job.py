@@ -1,7 +1,7 @@
 """Serve a finished run to a web browser: the overview, every neuron, and a search.
 
-    python -m jobs.browse --out runs/small
-    python -m jobs.browse --out s3://bucket/run --port 9000
+    atlas browse --out runs/small
+    atlas browse --out s3://bucket/run --port 9000
 
 Prints its address once it answers, which takes seconds; the first overview of a large run takes a little longer. Ctrl-C
 ends it. Reads the tables that run.json names, reopens them when they are rebuilt, and writes nothing. Does not start

@@ -1,8 +1,8 @@
 """Compare neurons, layers and models, from the tables of a finished run.
 
-    python -m jobs.compare --out runs/small
-    python -m jobs.compare --out runs/small --against /path/to/model --text-set news=news.txt --text-set mail='m/*.txt'
-    python -m jobs.compare --out runs/small --with runs/other --against-run runs/random
+    atlas compare --out runs/small
+    atlas compare --out runs/small --against /path/to/model --text-set news=news.txt --text-set mail='m/*.txt'
+    atlas compare --out runs/small --with runs/other --against-run runs/random
     ray job submit --working-dir . -- python -m jobs.compare --out s3://bucket/run --preset paper
 
 By default it writes compare/dimensions and compare/rotated (do units with the same index agree across layers?),
@@ -12,7 +12,7 @@ compare/universal (does another model have the same units?). With --against-run 
 the scores of a run with random weights?). With --against it writes compare/shift and related tables (how far did a
 model move?). With --ablate it writes compare/ablation (how do neurons affect others?). Figures are written as PNG, PDF
 and SVG below compare/figures/. Every result is compared with a control or a null distribution: docs/compare.md. After
-Oba 2021, Step 4. Print the main findings with python -m jobs.show --out runs/small --compare.
+Oba 2021, Step 4. Print the main findings with atlas show --out runs/small --compare.
 
 What to expect (packaged model, 20,000 sentences, two cores shared with eight busy processes, November 2026): dimensions
 takes 132 s and neighbours 33 s, Ray's start included; a t-SNE map of 1,000 points takes 13 s of one core. --ablate

@@ -1,6 +1,6 @@
 """Explain every neuron in one sentence, without a language model, and score it on unseen documents.
 
-    python -m jobs.explain --out runs/docs --preset small
+    atlas explain --out runs/docs --preset small
     ray job submit --working-dir . -- python -m jobs.explain --out s3://bucket/run
 
 Writes explanations/, explanation_terms/, families/, examples/ and explain/controls/, with a figure. Reads only finished

@@ -1,10 +1,10 @@
 """Export a finished run as a Hugging Face dataset, or for Neuronpedia or delphi.
 
-    python -m jobs.export --out runs/small --to exports/small
-    python -m jobs.export --out runs/mine --to exports/mine --license cc-by-4.0 --source-license reviews=CC-BY-4.0
-    python -m jobs.export --out runs/mine --to exports/mine --push ORG/NAME --private
-    python -m jobs.export --out runs/small --to exports/neuronpedia --format neuronpedia
-    python -m jobs.export --out runs/small --to exports/delphi --format delphi --units 3:17 --units 3:18
+    atlas export --out runs/small --to exports/small
+    atlas export --out runs/mine --to exports/mine --license cc-by-4.0 --source-license reviews=CC-BY-4.0
+    atlas export --out runs/mine --to exports/mine --push ORG/NAME --private
+    atlas export --out runs/small --to exports/neuronpedia --format neuronpedia
+    atlas export --out runs/small --to exports/delphi --format delphi --units 3:17 --units 3:18
 
 A dataset folder holds every complete table as Parquet, with a config for each table in the YAML of the card. The card
 says what was run, who owns the sentences, and how to query each table. The other formats hold the winners that

@@ -1,8 +1,8 @@
 """Fine-tune a model to classify the corpus's documents, to compare it with the original model.
 
-    python -m jobs.finetune --out runs/news --model sample --split none --corpus news.parquet --label category
-    python -m jobs.finetune --out runs/shuffled --corpus ... --label category --shuffle-labels     # a control
-    python -m jobs.compare --out runs/small --against runs/news --split none \\
+    atlas finetune --out runs/news --model sample --split none --corpus news.parquet --label category
+    atlas finetune --out runs/shuffled --corpus ... --label category --shuffle-labels     # a control
+    atlas compare --out runs/small --against runs/news --split none \\
         --text-set 'train=runs/news/finetune/train/*.parquet' --text-set 'test=runs/news/finetune/test/*.parquet'
 
 The classifier is one linear layer on [CLS], trained with the Trainer of transformers; the defaults are from Oba 2021

@@ -1,6 +1,6 @@
 """Read text sources into numbered shards of distinct sentences.
 
-    python -m jobs.ingest --out runs/docs --preset small --corpus pydocs --limit 5000
+    atlas ingest --out runs/docs --preset small --corpus pydocs --limit 5000
     ray job submit --working-dir . -- python -m jobs.ingest --out s3://bucket/run --corpus books='s3://bucket/books/*.parquet'
 
 Writes corpus/ (one file per shard) and rejects/. Ids depend only on the sources, the seed and the options.

@@ -1,13 +1,13 @@
 """Measure what words and sentences mean: contexts, vectors, analogies, next sentences, short codes.
 
-    python -m jobs.meaning --out runs/meaning --preset small --corpus pydocs --limit 5000
+    atlas meaning --out runs/meaning --preset small --corpus pydocs --limit 5000
     ray job submit --working-dir . -- python -m jobs.meaning --out s3://bkt/run --preset paper --gpus 8 \\
         --model bert-base-uncased
 
 The parts are `counts` of contexts, `offsets` between words in the vectors of the counts and in the model's token table
 and layers, `confusion` of blanked words, `sentences` (next sentences, masked words, translations), and `hashing` of
-sentences to short codes. docs/meaning.md describes them. With --corpus, the sources are ingested first. python -m
-jobs.show --out runs/meaning --word file prints the results for the word "file".
+sentences to short codes. docs/meaning.md describes them. With --corpus, the sources are ingested first.
+atlas show --out runs/meaning --word file prints the results for the word "file".
 """
 
 from typing import Annotated, ClassVar, Literal

@@ -1,6 +1,6 @@
 """Mine the patterns that each neuron's winners share, and compare them with the corpus's baseline.
 
-    python -m jobs.mine --out runs/docs --preset small
+    atlas mine --out runs/docs --preset small
     ray job submit --working-dir . -- python -m jobs.mine --out s3://bucket/run --preset paper
 
 Writes patterns/, profiles/, means/ and scores/. With --null-sets it also writes chance/, which says how many neurons

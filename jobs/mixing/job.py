@@ -1,7 +1,7 @@
 """Measure, over the complete corpus, how much attention mixes tokens and how much it preserves them.
 
-    python -m jobs.mixing --out runs/docs --preset small --corpus pydocs --limit 5000
-    python -m jobs.mixing --out runs/large --sentences 20000
+    atlas mixing --out runs/docs --preset small --corpus pydocs --limit 5000
+    atlas mixing --out runs/large --sentences 20000
     ray job submit --working-dir . -- python -m jobs.mixing --out s3://bkt/run --preset paper --gpus 8 \\
         --model bert-base-uncased
 

@@ -1,7 +1,7 @@
 """Find the tokens that each unit promotes and suppresses through the model's own output head.
 
-    python -m jobs.outputs --out runs/gpt2
-    python -m jobs.outputs --out runs/gpt2 --check 200
+    atlas outputs --out runs/gpt2
+    atlas outputs --out runs/gpt2 --check 200
     ray job submit --working-dir . -- python -m jobs.outputs --out s3://bucket/run --gpus 8
 
 Writes outputs/tokens, outputs/neurons, outputs/controls, with --check outputs/checks, and a figure. Needs corpus/ and

@@ -1,12 +1,12 @@
 """Measure what a model does without its position embeddings, or with altered ones.
 
-    python -m jobs.positions --out runs/docs --preset small --corpus pydocs --limit 5000
-    python -m jobs.positions --out runs/reviews --split none --corpus reviews.parquet --label sentiment
+    atlas positions --out runs/docs --preset small --corpus pydocs --limit 5000
+    atlas positions --out runs/reviews --split none --corpus reviews.parquet --label sentiment
     ray job submit --working-dir . -- python -m jobs.positions --out s3://bkt/run --preset paper --gpus 8 --model gpt2
 
 Writes positions/similarity, by_class, by_position, norms, figures and, for decoders, perplexity and
 perplexity_by_position; with --label, positions/labels. After Hirata 2024. With --corpus, it reads the sources first
-(jobs.ingest). Print the result with python -m jobs.show --out runs/docs --positions. docs/positions.md explains the
+(jobs.ingest). Print the result with atlas show --out runs/docs --positions. docs/positions.md explains the
 variants and the interpretations of the linear mask.
 
 Published results for comparison (Hirata 2024): for an encoder, BERT-base without position embeddings on 25,000 IMDB

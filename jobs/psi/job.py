@@ -1,12 +1,12 @@
 """Measure how much each attention head stretches each token: the norm stretch ratio of Maeda 2024.
 
-    python -m jobs.psi --out runs/psi --preset small --corpus pydocs --limit 5000
+    atlas psi --out runs/psi --preset small --corpus pydocs --limit 5000
     ray job submit --working-dir . -- python -m jobs.psi --out s3://bucket/run --preset paper --gpus 8 \\
         --model bert-base-uncased
 
 Writes psi/vocabulary, psi/tokens, psi/clusters and psi/agreement from the word embeddings alone. If there is a corpus
 (corpus/, or --corpus), it also writes psi/contextual. Figures are written as PNG, PDF and SVG below psi/figures/. Print
-a head with python -m jobs.show --out runs/psi --psi 4:2.
+a head with atlas show --out runs/psi --psi 4:2.
 
 What to expect (packaged model, float32, November 2026): one run of k-means takes 30 s of one core, all values of the
 word embeddings take 3 s, and the corpus takes 1.06 times the forward pass alone. 20,000 sentences of 27 tokens took 12

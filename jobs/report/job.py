@@ -1,7 +1,7 @@
 """Build a static site of a finished run: an overview, and a page for each of the best neurons.
 
-    python -m jobs.report --out runs/small
-    python -m jobs.report --out s3://bucket/run --best 100 --neurons 3:17 --neurons 11:309
+    atlas report --out runs/small
+    atlas report --out s3://bucket/run --best 100 --neurons 3:17 --neurons 11:309
 
 Writes report/. Open report/index.html from disk in any browser; nothing is loaded from elsewhere. The folder can be
 moved, and it is rebuilt each time. Token shading and peaks are shown if jobs.tokens has run, and figures if side jobs

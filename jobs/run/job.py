@@ -1,6 +1,6 @@
 """Run the main job: ingest, topk, annotate, mine, tokens and explain; skip what is already done.
 
-    python -m jobs.run --out runs/docs --preset small --model sample --corpus pydocs --limit 5000
+    atlas run --out runs/docs --preset small --model sample --corpus pydocs --limit 5000
     ray job submit --working-dir . -- python -m jobs.run --out s3://bucket/run --preset paper --gpus 8 --corpus 's3://bucket/*.parquet'
 
 Writes every table of the main job. Repeat the command to resume an interrupted run.

@@ -1,15 +1,15 @@
 """List the neurons that a run explains best, or print one neuron, or the findings of a side job.
 
-    python -m jobs.show --out runs/small
-    python -m jobs.show --out runs/small --neuron 3:17
-    python -m jobs.show --out runs/small --neuron best
-    python -m jobs.show --out s3://bucket/run --neuron 11:309 --pole bottom --rows 20 --all
-    python -m jobs.show --out runs/small --neuron 3:17 --format json | jq .findings
-    python -m jobs.show --out runs/psi --psi 4:2
-    python -m jobs.show --out runs/docs --positions
-    python -m jobs.show --out runs/small --compare
-    python -m jobs.show --out runs/small --audit
-    python -m jobs.show --out runs/meaning --word banana
+    atlas show --out runs/small
+    atlas show --out runs/small --neuron 3:17
+    atlas show --out runs/small --neuron best
+    atlas show --out s3://bucket/run --neuron 11:309 --pole bottom --rows 20 --all
+    atlas show --out runs/small --neuron 3:17 --format json | jq .findings
+    atlas show --out runs/psi --psi 4:2
+    atlas show --out runs/docs --positions
+    atlas show --out runs/small --compare
+    atlas show --out runs/small --audit
+    atlas show --out runs/meaning --word banana
 
 For a neuron it prints, at the better explained pole, what the neuron responds to, its winners, and a list of what
 distinguishes the winners from the corpus. Reads the tables of a finished run and does not start Ray.
@@ -36,12 +36,12 @@ class ShowConfig(JobConfig):
         "", description="Print the tokens that this head stretches most: LAYER:HEAD (layers from 1, heads from 0)"
     )
     positions: bool = Field(False, description="Print what the model does without its position embeddings")
-    compare: bool = Field(False, description="Print the findings of jobs.compare, each next to its null")
+    compare: bool = Field(False, description="Print the findings of atlas compare, each next to its null")
     audit: bool = Field(
-        False, description="Print the findings of jobs.audit: how far explanations hold in other data sets"
+        False, description="Print the findings of atlas audit: how far explanations hold in other data sets"
     )
     word: str = Field(
-        "", description="Print the contexts of this word and its neighbours in every space (jobs.meaning)"
+        "", description="Print the contexts of this word and its neighbours in every space (atlas meaning)"
     )
     pole: Literal["top", "bottom"] | None = Field(
         None, description="Print this pole: highest or lowest activations (default: the better explained of the two)"

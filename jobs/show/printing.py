@@ -118,13 +118,13 @@ def what_next(out: str) -> str:
     best = with_words(run.store, best_neurons(run)[:1])
     which = f"{best[0]['layer']}:{best[0]['unit']}" if best else "1:0"
     commands = {
-        f"jobs.show --out {shell_word(out)} --neuron {which}": "prints it" if best else "prints a neuron",
-        f"jobs.show --out {shell_word(out)}": "lists the best neurons",
-        f"jobs.report --out {shell_word(out)}": "writes pages of the best neurons",
-        f"jobs.browse --out {shell_word(out)}": "serves a page of every neuron, and a search",
+        f"atlas show --out {shell_word(out)} --neuron {which}": "prints it" if best else "prints a neuron",
+        f"atlas show --out {shell_word(out)}": "lists the best neurons",
+        f"atlas report --out {shell_word(out)}": "writes pages of the best neurons",
+        f"atlas browse --out {shell_word(out)}": "serves a page of every neuron, and a search",
     }
     width = max(map(len, commands))
-    lines = [f"  python -m {command:<{width}}  {does}" for command, does in commands.items()]
+    lines = [f"  {command:<{width}}  {does}" for command, does in commands.items()]
     first = "No neuron stands out"
     for row in best:
         what = "Best explained" if "members" in row else "Held-out score furthest above its matched set's"

@@ -30,7 +30,7 @@ def command(out: str, stage: str, options: Mapping[str, Any], redo: bool = False
     left_out = {*_NOT_REPEATED, *(INGEST_ONLY if job != "ingest" and issubclass(config, CorpusConfig) else ())}
     parts = {name: part for name in ("part", "parts") if part and name in fields} if options else {}
     values = {**options, **parts, **changes}
-    words = [f"python -m jobs.{job}", _flag("out", out), *(["--redo"] if redo and "redo" in fields else [])]
+    words = [f"atlas {job}", _flag("out", out), *(["--redo"] if redo and "redo" in fields else [])]
     for name in (name for name in fields if name in values and name not in left_out):
         given, default = _listed(values[name]), _listed(fields[name].default)
         # The default model is the run's.

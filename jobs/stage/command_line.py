@@ -53,7 +53,7 @@ def parse(config: type[Config], job: str, about: str, argv: list[str] | None = N
         flag, equals, _ = word.partition("=") if word.startswith("--") else (flag, "", "")
         check_text(word[len(flag) + 1 :] if equals else word, flag)
     app = cyclopts.App(
-        name=f"python -m jobs.{job}",
+        name=f"atlas {job}",
         help=about,
         version_flags=[],
         result_action="return_value",
@@ -76,7 +76,7 @@ def parse(config: type[Config], job: str, about: str, argv: list[str] | None = N
     except cyclopts.UnusedCliTokensError as error:
         raise InputError(_left_over(list(error.unused_tokens or []), job)) from error
     except cyclopts.CycloptsError as error:
-        raise InputError(f"{one_line(error)} (python -m jobs.{job} --help lists the flags)") from error
+        raise InputError(f"{one_line(error)} (atlas {job} --help lists the flags)") from error
     if given is None:
         raise SystemExit(0)
     given = given[0] or grouped.model_validate({})
@@ -87,7 +87,7 @@ def parse(config: type[Config], job: str, about: str, argv: list[str] | None = N
 def _left_over(words: list[str], job: str) -> str:
     shown = ", ".join(words[:3]) + (f" and {len(words) - 3} more" if len(words) > 3 else "")
     if words[0].startswith("-"):
-        return f"{words[0]}: {job} has no such option (python -m jobs.{job} --help lists them)"
+        return f"{words[0]}: {job} has no such option (atlas {job} --help lists them)"
     hint = "quote a pattern such as 'data/*.txt', or repeat --corpus for each file"
     return f"{shown}: is not the value of an option; {hint}"
 
@@ -151,7 +151,7 @@ def _from_file(path: str, config: type[BaseModel], job: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Job(Generic[Config]):
-    """A job, which `python -m jobs.NAME` runs.
+    """A job, which `atlas NAME` runs.
 
     Attributes:
         name: the name of the job and of its folder.

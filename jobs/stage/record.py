@@ -66,9 +66,7 @@ def read_record(store: Store, create: bool) -> dict[str, Any] | None:
 def _check_new(store: Store, create: bool) -> None:
     out = store.uri
     if not create:
-        raise InputError(
-            f"--out {out}: there is no run here (no {RECORD}); make one with python -m jobs.run --out {out}"
-        )
+        raise InputError(f"--out {out}: there is no run here (no {RECORD}); make one with atlas run --out {out}")
     try:
         # A job that is killed before it writes its first record leaves its lock, or the file with which it tested the
         # folder.

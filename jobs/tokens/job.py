@@ -1,6 +1,6 @@
 """Find which tokens activate each neuron, by reading its first winners token by token.
 
-    python -m jobs.tokens --out runs/docs
+    atlas tokens --out runs/docs
     ray job submit --working-dir . -- python -m jobs.tokens --out s3://bucket/run --top 50 --gpus 8
 
 Writes token_activations/ and peaks/. Needs topk/ (jobs.topk), sentences/ (jobs.annotate) and the model of the run,

@@ -1,6 +1,6 @@
 """Find every neuron's most activating sentences in one pass over the corpus.
 
-    python -m jobs.topk --out runs/docs --preset small --corpus pydocs --limit 5000
+    atlas topk --out runs/docs --preset small --corpus pydocs --limit 5000
     ray job submit --working-dir . -- python -m jobs.topk --out s3://bucket/run --preset paper --gpus 8 \\
         --model bert-base-uncased
 

@@ -1,11 +1,11 @@
 """Train the included English pipeline from treebank files, and print its scores.
 
-    python -m jobs.train_english --train-trees gum-train.mrg.gz --capped-trees craft-train.mrg.gz \\
+    atlas train_english --train-trees gum-train.mrg.gz --capped-trees craft-train.mrg.gz \\
         --train-tags ewt-train.tags.gz --dev-trees gum-dev.mrg.gz --dev-tags ewt-dev.tags.gz \\
         --test-trees gum-test.mrg.gz craft-test.mrg.gz --test-tags ewt-test.tags.gz --out runs/english
-    python -m jobs.train_english --teacher runs/english --hidden 128 --passes 8 --rate 0.001 --dropout 0.15 \\
+    atlas train_english --teacher runs/english --hidden 128 --passes 8 --rate 0.001 --dropout 0.15 \\
         --own-trees 0 --train-trees ... --out runs/narrow
-    python -m jobs.train_english --evaluate-only --test-trees ... --test-tags ...
+    atlas train_english --evaluate-only --test-trees ... --test-tags ...
 
 The first command trains a network. The second trains a narrower network from it, with the same accuracy and twice the
 speed; this one is included.

@@ -91,7 +91,7 @@ def load_head(facts: ModelFacts) -> tuple[nn.Linear, list[str], str] | None:
     if tensors["weight"].shape != (len(told["labels"]), facts.width):
         raise InputError(
             f"--model {facts.name}: {WEIGHTS} holds {tuple(tensors['weight'].shape)} weights, expected "
-            f"{(len(told['labels']), facts.width)}; save the model again by jobs.finetune"
+            f"{(len(told['labels']), facts.width)}; save the model again with atlas finetune"
         )
     linear = nn.Linear(facts.width, len(told["labels"]))
     linear.load_state_dict(tensors)

@@ -222,11 +222,11 @@ class Searcher:
             InputError: the run lacks the table that the query needs, or the search exceeded its time limit.
         """
         if query.what == "peak" and "peaks" not in self.names:
-            raise InputError("this run has no peaks; run python -m jobs.tokens, and open the page again")
+            raise InputError("this run has no peaks; run atlas tokens, and open the page again")
         if query.what == "explanation" and "explanations" not in self.names:
-            raise InputError("this run has no explanations; run python -m jobs.explain, and open the page again")
+            raise InputError("this run has no explanations; run atlas explain, and open the page again")
         if query.what == "audit" and "audited" not in self.names:
-            raise InputError("this run has no audit; run python -m jobs.audit, and open the page again")
+            raise InputError("this run has no audit; run atlas audit, and open the page again")
         if (query.what == "score" or query.least is not None) and "scores" not in self.names:
             raise InputError("this run has no held-out scores (--no-scores)")
         sql, values = statement(query, self.names)

@@ -56,7 +56,7 @@ SIDE_JOBS = {
         "How well neurons are explained: explain",
         "R2 is the share of an activation's variance that a few literals explain on held-out documents. F1 says how "
         "well they separate winners from other sentences there. Controls: randomly rotated axes, shuffled activations.",
-        "python -m jobs.show --neuron prints a neuron's explanation; docs/explanations.md says how it is made",
+        "atlas show --neuron prints a neuron's explanation; docs/explanations.md says how it is made",
         (
             ShownTable(
                 "explain/controls",
@@ -71,7 +71,7 @@ SIDE_JOBS = {
         "A rule, the score card, is learned for each neuron and pole in each data set and tested on the winners in all "
         "others. Transfer is its gain there divided by the gain of the data set's own card, both over the card of a "
         "random set. Controls: two halves of one data set, and data sets permuted over documents (Bolukbasi 2021).",
-        "python -m jobs.show --audit prints the findings; docs/audit.md says how it is measured",
+        "atlas show --audit prints the findings; docs/audit.md says how it is measured",
         (
             ShownTable(
                 "audit/neurons",
@@ -97,7 +97,7 @@ SIDE_JOBS = {
         "What attention heads stretch: psi",
         "psi is the factor by which a head's projection stretches a token's vector, corrected for dimensions. psi_qkv "
         "is the product for query, key and value (Maeda 2024). Tokens are clustered by their word embeddings.",
-        "python -m jobs.show --psi LAYER:HEAD prints a head",
+        "atlas show --psi LAYER:HEAD prints a head",
         (
             ShownTable(
                 "psi/clusters",
@@ -135,7 +135,7 @@ SIDE_JOBS = {
         "The model without its position embeddings: positions",
         "Cosine of each token's state with its state under the model's own positions, next to random references. "
         "Decoders also have perplexities (Hirata 2024).",
-        "python -m jobs.show --positions prints the main table",
+        "atlas show --positions prints the main table",
         (
             ShownTable(
                 "positions/similarity",
@@ -163,7 +163,7 @@ SIDE_JOBS = {
         "Vectors of words come from their contexts (PPMI, truncated SVD), the model's token table and its layers. They "
         "are tested on analogies and confused words. Vectors of sentences are tested on next sentences, masked words, "
         "translations, and neighbours by short codes.",
-        "python -m jobs.show --word WORD prints a word's neighbours in every space",
+        "atlas show --word WORD prints a word's neighbours in every space",
         (
             ShownTable(
                 "meaning/analogies",
@@ -211,7 +211,7 @@ SIDE_JOBS = {
     "compare": SideJob(
         "Layers, neurons and models compared with each other: compare",
         "Each finding is next to its null: permuted units, rotated bases, shuffled activations.",
-        "python -m jobs.show --compare prints the findings",
+        "atlas show --compare prints the findings",
         (
             ShownTable(
                 "compare/nearest",
@@ -272,7 +272,7 @@ SIDE_JOBS = {
         "Which tokens units promote: outputs",
         "What each unit writes, computed with the model's own head, linearised at the corpus's mean state, without the "
         "layers in between. Control: random directions of the same layer.",
-        "python -m jobs.show --neuron prints which tokens a neuron promotes and suppresses",
+        "atlas show --neuron prints which tokens a neuron promotes and suppresses",
         (
             ShownTable(
                 "outputs/controls",
@@ -291,7 +291,7 @@ SIDE_JOBS = {
     "finetune": SideJob(
         "The model as a classifier of documents: finetune",
         "Its accuracy on documents that it was not trained on, next to always choosing the most frequent label.",
-        "python -m jobs.compare --against with this run shows how far the model moved",
+        "atlas compare --against with this run shows how far the model moved",
         (
             ShownTable(
                 "finetune/epochs",

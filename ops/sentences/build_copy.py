@@ -55,9 +55,7 @@ def build_copy(
     every = store.table_files(codes)
     files = [name for name in every if name not in (vocabulary, places)]
     if (vocabulary in every and places not in every) or not _has_halves(store, files):
-        raise InputError(
-            f"{codes}/: was written by an earlier version; repeat the command of jobs.annotate with --redo"
-        )
+        raise InputError(f"{codes}/: was written by an earlier version; repeat atlas annotate with --redo")
     with store.parquet(places) as file, FlatWriter(folder) as writer:
         kinds: list[str] = file.schema_arrow.names
         _copy_names(store, vocabulary, kinds, writer)

@@ -106,7 +106,7 @@ def _head(facts: dict[str, Any], width: int) -> list[str]:
         lines += wrap(f"Its winners: {'; '.join(about)}", width).split("\n")
     if not facts.get("is_mined", True):
         called = facts.get("called", "neuron")
-        lines.append(f"Not mined: jobs.mine was run with --units, which did not include this {called}")
+        lines.append(f"Not mined: atlas mine was run with --units, which did not include this {called}")
     if facts.get("is_silent"):
         lines.append(f"This unit is {SAID}")
     return lines

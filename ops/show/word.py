@@ -41,7 +41,7 @@ def read_word(store: Store, options: dict[str, Any], spaces: list[str], word: st
         other = f"; did you mean {max(cased, key=lambda c: c['count'])['word']}?" if cased else ""
         least = options["min_count"]
         raise InputError(
-            f"--word {shown}: occurs fewer than {least} times in the corpus (--min-count of jobs.meaning){other}"
+            f"--word {shown}: occurs fewer than {least} times in the corpus (--min-count of atlas meaning){other}"
             if least > 1
             else f"--word {shown}: does not occur in the corpus{other}"
         )

@@ -41,8 +41,8 @@ CASES: list[tuple[str, Any, dict[str, Any]]] = [
 def test_the_command_is_read_as_the_recorded_options(stage: str, kind: Any, options: dict[str, Any]) -> None:
     config = kind.model_validate({"out": "a b", "seed": 3, **options})
     words = shlex_split(command(config.out, stage, config.model_dump(mode="json"), redo=True))
-    assert words[:3] == ["python", "-m", f"jobs.{stage.partition('/')[0]}"]
-    found = parse(kind, "", "", words[3:])
+    assert words[:2] == ["atlas", stage.partition("/")[0]]
+    found = parse(kind, "", "", words[2:])
     assert found == config.model_copy(update={"redo": True, "preset": None})
 
 
@@ -60,13 +60,13 @@ def test_a_part_is_repeated_alone_and_a_report_has_no_redo() -> None:
         "--parts hashing"
     )
     report = ReportConfig.model_validate({"out": "x", "best": 3, "neurons": ("1:2",)}).model_dump(mode="json")
-    assert command("x", "report", report, redo=True) == "python -m jobs.report --out x --best 3 --neurons 1:2"
+    assert command("x", "report", report, redo=True) == "atlas report --out x --best 3 --neurons 1:2"
 
 
 def test_the_options_of_ingest_are_of_ingest_alone() -> None:
     config = FinetuneConfig.model_validate({"out": "x", "corpus": ("a.txt",), "limit": 5, "label": "y"})
     assert command("x", "finetune", config.model_dump(mode="json")) == (
-        "python -m jobs.finetune --out x --model sample --label y"
+        "atlas finetune --out x --model sample --label y"
     )
     assert "limit" not in without_ingest(config)
 
@@ -78,19 +78,19 @@ def test_hints_name_the_options_of_the_run(small_run: tuple[Path, Path], monkeyp
         f"--out {out} --redo --workers 2 --device cpu --token-budget 2048 --model {model} --k 40 --k-per-dataset 10"
     )
     topk = record.require("topk")
-    assert command(str(out), "topk", topk["config"], redo=True).startswith(f"python -m jobs.topk {options}")
+    assert command(str(out), "topk", topk["config"], redo=True).startswith(f"atlas topk {options}")
     monkeypatch.setitem(topk["counts"], "activation_sample", 2)
     with pytest.raises(ValueError, match="its activation sample holds 2 sentences") as found:
         check(CompareConfig.model_validate({"out": str(out)}), record, ("neighbours",))
-    assert str(found.value).endswith(f"run python -m jobs.topk {options} --activation-sample 1000")
+    assert str(found.value).endswith(f"run atlas topk {options} --activation-sample 1000")
     monkeypatch.setitem(record.record["stages"], "topk", {**topk, "complete": False})
     with pytest.raises(ValueError, match="topk is not complete") as found:
         record.require("topk")
-    assert str(found.value).endswith(f"run python -m jobs.topk {options.replace(' --redo', '')} --activation-sample 50")
+    assert str(found.value).endswith(f"run atlas topk {options.replace(' --redo', '')} --activation-sample 50")
     monkeypatch.delitem(record.record["stages"], "topk")
     with pytest.raises(ValueError, match="topk/ is missing") as found:
         record.require("topk")
-    assert str(found.value).endswith(f"run python -m jobs.topk --out {out} --model {model}")
+    assert str(found.value).endswith(f"run atlas topk --out {out} --model {model}")
 
 
 def test_hints_name_the_options_of_results_that_were_dropped(
@@ -105,7 +105,7 @@ def test_hints_name_the_options_of_results_that_were_dropped(
     ingest.JOB.run(IngestConfig.model_validate({**corpus, "out": str(out), "limit": 200, "redo": True}))
     record = Run(str(out))
     for name, expected in before.items():
-        with pytest.raises(ValueError, match="is missing; run python -m") as found:
+        with pytest.raises(ValueError, match="is missing; run atlas") as found:
             record.require(name)
         assert str(found.value).endswith(f"run {expected}")
 

@@ -208,5 +208,5 @@ def test_a_run_without_explanations_is_told_how_to_get_them(planted: Path, tmp_p
     record = json.loads((run / "run.json").read_text())
     del record["stages"]["explain"]
     (run / "run.json").write_text(json.dumps(record))
-    with pytest.raises(InputError, match=r"explanations/ is missing; run python -m jobs\.explain"):
+    with pytest.raises(InputError, match=r"explanations/ is missing; run atlas explain"):
         again(run)

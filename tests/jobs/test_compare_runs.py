@@ -114,7 +114,7 @@ WRONG: dict[str, Change] = {
     r"its mine was run with other options: word_case \(here keep, there lower\)": with_option(
         "mine", "word_case", "lower"
     ),
-    r"patterns/ is missing; run python -m jobs\.mine": without("mine"),
+    r"patterns/ is missing; run atlas mine": without("mine"),
     "no scores are in both runs": _without_scores,
 }
 

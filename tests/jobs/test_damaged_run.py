@@ -118,11 +118,11 @@ def test_a_damaged_or_missing_file_of_a_table_is_named_with_what_makes_it_anew(
     assert main(ShowConfig, "show", "", read, argv) == 2
     job = {"corpus": "ingest"}.get(name, name)
     said = f"error: --out {tmp_path}: {name}/part-00000.parquet is damaged; to rebuild {name}/, run"
-    assert capsys.readouterr().err == f"{said} python -m jobs.{job} --out {tmp_path} --redo\n"
+    assert capsys.readouterr().err == f"{said} atlas {job} --out {tmp_path} --redo\n"
     path.unlink()
     assert main(ShowConfig, "show", "", read, argv) == 2
     said = said.replace("is damaged", "is missing")
-    assert capsys.readouterr().err == f"{said} python -m jobs.{job} --out {tmp_path} --redo\n"
+    assert capsys.readouterr().err == f"{said} atlas {job} --out {tmp_path} --redo\n"
 
 
 def test_what_is_wrong_is_said_without_what_is_to_be_noted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -140,7 +140,7 @@ def test_wrong_calls_are_one_line_and_leave_the_run_alone(
     with pytest.raises(InputError, match=r"--label topic: the corpus has no such column.*; it has year"):
         finetune.JOB.run(config(tmp_path / "new", tmp_path / "docs.csv", model))
     assert not (tmp_path / "new" / "corpus").exists(), "the sources were read before"
-    with pytest.raises(InputError, match=r"corpus/ is missing; give --corpus, or run python -m jobs\.ingest"):
+    with pytest.raises(InputError, match=r"corpus/ is missing; give --corpus, or run atlas ingest"):
         finetune.JOB.run(FinetuneConfig(out=str(tmp_path / "none"), label="topic", model=str(model)))
 
 

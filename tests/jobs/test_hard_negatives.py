@@ -113,7 +113,7 @@ def test_without_explanations_or_with_older_ones_there_is_nothing_to_read(
     record["stages"]["explain"]["identity"]["method"] = 2
     (copy / "run.json").write_text(json.dumps(record))
     tokens.JOB.run(TokensConfig(out=str(copy), workers=1))
-    assert "which chose no hard negatives; to choose them, run python -m jobs.explain --out" in capsys.readouterr().err
+    assert "which chose no hard negatives; to choose them, run atlas explain --out" in capsys.readouterr().err
     assert NEGATIVES not in json.loads((copy / "run.json").read_text())["stages"]
 
 

@@ -205,4 +205,4 @@ def test_show(call: Command, whole: Path, source: Path, tmp_path: Path) -> None:
     call("ingest", "--out", tmp_path / "bare", "--corpus", source)
     missing = call("show", "--out", tmp_path / "bare", "--psi", "1:0")
     assert missing.returncode == 2
-    assert "psi/vocabulary/ is missing; run python -m jobs.psi" in missing.stderr.splitlines()[-1]
+    assert "psi/vocabulary/ is missing; run atlas psi" in missing.stderr.splitlines()[-1]

@@ -198,7 +198,7 @@ def test_a_table_that_is_not_as_it_was_written_is_named_with_what_makes_it_anew(
     change(tmp_path / "corpus" / "part-00000.parquet")
     Run(str(tmp_path)).check_files("ingest", only=("rejects",))  # the table is not needed
     before = (tmp_path / "run.json").read_text()
-    with pytest.raises(InputError, match=rf"corpus/part-00000.parquet {said}; .* python -m jobs.ingest .* --redo"):
+    with pytest.raises(InputError, match=rf"corpus/part-00000.parquet {said}; .* atlas ingest .* --redo"):
         Run(str(tmp_path)).begin("topk", {}, {}, redo=False)
     assert (tmp_path / "run.json").read_text() == before
 
@@ -316,7 +316,7 @@ def test_mine_names_the_stage_to_repeat_where_an_earlier_version_annotated(
     what = "annotate was run by another version of this program, and its tables lack data that is required here"
     with open_run(config) as run:
         assert run.require("annotate")["complete"], "it can still be read"
-        with pytest.raises(InputError, match=f"{what}; to rebuild sentences/, run python -m jobs.annotate .* --redo"):
+        with pytest.raises(InputError, match=f"{what}; to rebuild sentences/, run atlas annotate .* --redo"):
             mine.mine(config, run)
         assert run.stage("mine") is None
 

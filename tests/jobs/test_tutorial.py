@@ -67,11 +67,10 @@ def test_the_tutorial_runs(
 
 def _run(line: str, call: Callable[..., subprocess.CompletedProcess[str]]) -> str:
     """Do what a line of shell says, and return what it prints."""
-    python, *words = line.partition("  #")[0].split()
-    assert python == "python"
-    if words[0] != "-m":
+    program, *words = line.partition("  #")[0].split()
+    if program == "python":
         return subprocess.run([sys.executable, *words], check=True, capture_output=True, text=True).stdout
-    job = words[1].removeprefix("jobs.")
-    done = call(job, *words[2:], *QUICKER.get(job, ()))
+    assert program == "atlas"
+    done = call(*words, *QUICKER.get(words[0], ()))
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -71,7 +71,9 @@ def test_parts_that_compare_all_neurons_refuse_a_run_of_which_some_were_mined(tm
     run = write_run(tmp_path, (4, 4), units=["1:2"], k=5)
     config = CompareConfig.model_validate({"out": str(tmp_path)})
     for part in ("dimensions", "groups", "ablation"):
-        with pytest.raises(InputError, match=f"--part {part}: compares all neurons, but jobs.mine was .* --units") as e:
+        with pytest.raises(
+            InputError, match=f"--part {part}: compares all neurons, but atlas mine was .* --units"
+        ) as e:
             compare.check(config, run, ("neighbours", part))
-        assert str(e.value).endswith(f"run python -m jobs.mine --out {tmp_path} --redo")
+        assert str(e.value).endswith(f"run atlas mine --out {tmp_path} --redo")
     compare.check(config, run, ("neighbours", "diversity"))

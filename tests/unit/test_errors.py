@@ -42,6 +42,6 @@ def test_a_line_of_many_values_is_cut_in_the_middle_and_an_error_that_says_nothi
 
 
 def test_a_command_is_never_cut() -> None:
-    error = InputError(f"--out {LONG}: is damaged; run", f"python -m jobs.topk --out '{LONG}  {LONG}'")
+    error = InputError(f"--out {LONG}: is damaged; run", f"atlas topk --out '{LONG}  {LONG}'")
     assert error_line(error) == f"--out {'x' * 197}...: is damaged; run {error.args[1]}"
     assert str(pickle.loads(pickle.dumps(error))) == str(error) == " ".join(error.args)

@@ -143,7 +143,7 @@
     if (data.every || pages.has(name(at))) {
       const a = document.createElement("a"); a.href = "neurons/" + name(at) + ".html"; a.textContent = "open its page"; cell.append(a);
     } else {
-      cell.append("(no page here: name it, python -m jobs.report --neurons " + label + ")");
+      cell.append("(no page here: name it, atlas report --neurons " + label + ")");
     }
   }
   function open() { const a = cell.querySelector("a"); if (a) location.href = a.href; }

@@ -129,9 +129,7 @@ def test_a_click_in_the_map_leads_to_the_neuron_it_shows_and_a_pattern_to_its_wi
     match = re.search(r'<pre id="said">(.*?)</pre>', shown, re.DOTALL)
     assert match is not None
     said = json.loads(html.unescape(match[1]))
-    assert said["first"].startswith(
-        "Neuron 1:0, score: 0.1 (no page here: name it, python -m jobs.report --neurons 1:0)"
-    )
+    assert said["first"].startswith("Neuron 1:0, score: 0.1 (no page here: name it, atlas report --neurons 1:0)")
     assert said["legend"] == DATASET
     assert (said["page"], said["title"]) == ("2-1.html", "Neuron 2:1, highest activations")
     assert (said["kept"], said["marked"], said["again"]) == (["1"], True, False)
