@@ -21,7 +21,7 @@ from ops.corpus.accounts import account, account_lines, check_found
 from ops.corpus.meta import check_keys
 from ops.corpus.numbering import number
 from ops.corpus.split_sentences import SentenceSplitter
-from ops.errors import InputError
+from ops.errors import InputError, counted
 from ops.estimate.source_sample import SourceSample, check_samples, sample_source, sampled_sentences
 from ops.model.load import ModelFacts, read_facts
 from ops.model.tokenizer import Tokenizer
@@ -59,7 +59,7 @@ def ingest(config: IngestConfig, run: Run) -> None:
     plan = [(i, replace(piece, documents=documents[i])) for i, source in enumerate(sources) for piece in pieces(source)]
     expected = expect(config, stage, run, facts, sources, plan) if isinstance(run, DryRun) else {}
     steps = ingest_steps(config, stage, tokenizer.highest_id, facts, sources, plan)
-    notes = [f"number {expected['about']}{expected['sentences']:,} sentences"] if expected else []
+    notes = [expected.pop("note")] if expected else []
     counts = stage.complete(steps, {"corpus": expected.get("sentences", 0)}, expected, notes)
     if counts is not None:
         print("\n".join(account_lines(counts["sources"])), file=sys.stderr)
@@ -149,8 +149,9 @@ def expect(
     size = settle_shard_size(config, stage, kept)
     run.sample = sampled_sentences(samples)
     about = "" if all(sample.whole for sample in samples) else "about "
-    shares = _kept_of_each(kept, samples, sources)
-    return {"sentences": kept, "shards": -(-kept // size), "sources": shares, "about": about}
+    shards = -(-kept // size)
+    note = f"number {about}{kept:,} sentences in {counted(shards, 'shard')} of {size:,}"
+    return {"sentences": kept, "shards": shards, "sources": _kept_of_each(kept, samples, sources), "note": note}
 
 
 def _expected(run: DryRun, config: IngestConfig, samples: Sequence[SourceSample]) -> int:

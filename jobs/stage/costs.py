@@ -1,7 +1,7 @@
 """What work costs, for `--dry-run`: seconds of one core, as measured, and how steps are spread over workers.
 
 All figures are from two cores of an Intel Xeon, with the packaged model, November 2026; `python -m bench` measures them
-again with the benchmark named beside each.
+again with the benchmark named next to each.
 """
 
 import math

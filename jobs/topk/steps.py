@@ -18,6 +18,7 @@ from jobs.engine.progress import say
 from jobs.ingest.steps import ingest_where_named
 from jobs.stage.checks import check_pass
 from jobs.stage.corpus_pass import CorpusPass, begin_pass
+from jobs.stage.dry_run import size
 from jobs.stage.outputs import read_notes, shard_file
 from jobs.stage.run import Run
 from jobs.stage.stages import STAGES
@@ -40,7 +41,7 @@ from ops.shards import Ids
 from ops.topk.datasets import Datasets
 from ops.topk.neurons import Neurons, parts
 from ops.topk.pilot import Pilot
-from ops.topk.room import check_room
+from ops.topk.room import check_room, state_bytes
 from ops.topk.sentences import account, write_activations, write_unscored
 from ops.topk.shared_bounds import BoundPublisher, CorpusBounds
 from ops.topk.times import Times
@@ -121,7 +122,10 @@ def find_winners(config: TopkConfig, run: Run, prepared: Prepared) -> None:
         "k": args.k, "k_per_dataset": datasets.k,
         "datasets": dict(zip(datasets.names, datasets.sizes, strict=True)),
     }  # fmt: skip
-    job.stage.complete(topk_steps(config, prepared, job, args), rows, counts)
+    notes = [f"winners so far take {size(state_bytes(neurons, args.k, poles, datasets))} of each worker's memory"]
+    if datasets.k:
+        notes.insert(0, f"keep {datasets.said(job.corpus['counts']['sources'])}")
+    job.stage.complete(topk_steps(config, prepared, job, args), rows, counts, notes)
 
 
 def score_args(config: TopkConfig, prepared: Prepared, datasets: Datasets, job: CorpusPass) -> ScoreArgs:

@@ -1,6 +1,6 @@
 """An export's folder: what it records about the run, and how it is written aside and put in place as a whole.
 
-The files are written to a temporary folder beside the export's folder, which takes its place once it is complete. So a
+The files are written to a temporary folder next to the export's folder, which takes its place once it is complete. So a
 folder that contains `export.json` is complete, and a killed export leaves the earlier one as it was.
 """
 
@@ -281,7 +281,7 @@ def write_export(folder: Path, place: str, wanted: Contents, written: Callable[[
 
 @contextmanager
 def _aside(folder: Path, place: str) -> Iterator[Path]:
-    """Make a temporary folder beside a folder, and remove it in the end."""
+    """Make a temporary folder next to a folder, and remove it in the end."""
     with _accessible(place):
         folder.parent.mkdir(parents=True, exist_ok=True)
         scratch = tempfile.mkdtemp(prefix=".atlas-export-", dir=folder.parent)

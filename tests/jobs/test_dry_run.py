@@ -117,7 +117,7 @@ def test_of_a_new_run_every_stage_is_described_and_nothing_is_made(
     assert stages(said) == EXPECTED[job]
     assert not (tmp_path / "run").exists()
     assert said.count("\n  time    ") == said.count("\n  disk    about") == len(EXPECTED[job])
-    assert "number 130 sentences" in said  # all of the source was read, and one is a copy
+    assert "number 130 sentences in 4 shards of 40" in said  # all of the source was read, and one is a copy
     assert re.search(r"^in all: about .*\nfree at .*\nnothing was started", said, re.MULTILINE)
     for stage in EXPECTED[job]:
         assert f" {STAGES[stage].tables[0]}/" in said

@@ -27,6 +27,7 @@ from ops.model.tokenizer import Tokenizer
 from ops.psi.psi import static_psi
 from ops.sampling import MEASURED, draw
 from ops.schema import schema
+from ops.storage.arrays import read_arrays
 from ops.storage.store import Store
 from tests.jobs.finished_runs.psi import psi_options as options
 
@@ -130,7 +131,7 @@ def test_reading_apart_as_with_gpus_gives_the_same_partial_files(whole: Path, mo
     item = {"shard": 1, "span": [40, 80], "parts": [1], "rows": None, "sentences": 40}
     file = shard_file("psi/contextual", 1)
     tables = [GroupReader(args)(item, prepared)[file].table for prepared in (None, prepare_group(item, args))]
-    assert tables[0].num_rows > 10
+    assert len(read_arrays(tables[0])["ids"]) > 10
     assert tables[0].equals(tables[1])
 
 

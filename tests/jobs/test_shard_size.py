@@ -116,7 +116,7 @@ def test_a_job_that_was_killed_is_resumed_without_the_option(
 
 def test_a_dry_run_says_the_number(tmp_path: Path, run: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--dry-run") == 0
-    assert "write 3 shards of 500 sentences" in capsys.readouterr().out
+    assert "number 1,300 sentences in 3 shards of 500" in capsys.readouterr().out
     assert run("--dry-run", "--shard-size", "700") == 0
-    assert "write 2 shards of 700 sentences" in capsys.readouterr().out
+    assert "number 1,300 sentences in 2 shards of 700" in capsys.readouterr().out
     assert not (tmp_path / "run").exists()

@@ -186,4 +186,4 @@ def test_a_dry_run_counts_disk_and_memory(
     assert "fewer than 100 sentences: few" in said[N]
     assert all("of each worker's memory" in own for own in said.values())
     annotate.JOB.run(AnnotateConfig(out=str(scored), dry_run=True))
-    assert "annotate 390 of 390 sentences" in capsys.readouterr().out
+    assert ", 390 of 390 sentences" in capsys.readouterr().out

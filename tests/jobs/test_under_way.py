@@ -3,8 +3,8 @@
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from jobs.engine.item import Item
@@ -22,7 +22,7 @@ class Peek:
     def __init__(self, out: str) -> None:
         self.out = Path(out)
 
-    def __call__(self, item: Item, prepared: Any) -> Item:
+    def __call__(self, item: Item) -> Item:
         record = json.loads((self.out / "run.json").read_text(encoding="utf-8"))
         return {"sentences": 7, "seen": record["stages"]["ingest"].get("progress")}
 
@@ -31,9 +31,12 @@ def test_the_record_says_how_far_a_stage_is_and_forgets_it_at_the_end(tmp_path: 
     run = Run(str(tmp_path))
     stage = Stage("ingest", run, run.begin("ingest", {}, {}, False), 1, False)
     items = [{"shard": i} for i in range(3)]
-    step = Step("ingest", items, lambda i: [shard_file("ingest", i["shard"])], Peek, {"out": str(tmp_path)}, "pieces")
-    step = Step(**{**vars(step), "here": True})
-    rows = stage.do(step, todo=items[1:])
+    shard_file("ingest", 0).commit(stage.store, pa.table({"n": [1]}), stage.fingerprint)
+    step = Step(
+        name="ingest", items=items, outputs=lambda item: [shard_file("ingest", item["shard"])], worker=Peek,
+        args={"out": str(tmp_path)}, unit="pieces", here=True,
+    )  # fmt: skip
+    rows = stage.do(step)
     assert rows[0]["seen"] is None
     seen = rows[1]["seen"]
     assert {name: seen[name] for name in ("step", "unit", "done", "of", "rate_of")} == {

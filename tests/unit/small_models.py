@@ -76,5 +76,5 @@ def facts(kind: str, **changes: Any) -> ModelFacts:
     known |= {"model_type": kind, "layers": LAYERS, "width": WIDTH, "decoder": kind == "gpt2"} | changes
     decoder = known.pop("decoder")
     made = ModelFacts(**known)
-    vars(made)["decoder"] = decoder  # there is no folder to try it on
+    made.tried["decoder"] = decoder  # there is no folder to try it on
     return made

@@ -14,6 +14,7 @@ from transformers import BertConfig, GPT2Config, LlamaConfig, PretrainedConfig
 
 from ops.errors import InputError
 from ops.model import load
+from ops.model.direction import is_decoder
 from ops.model.load import load_model, read_facts
 from ops.model.names import seed_of
 from ops.model.tokenizer import Tokenizer
@@ -117,8 +118,9 @@ def test_what_is_known_of_a_model_with_random_weights(folders: dict[str, Path]) 
     assert (trained.seed, random.seed, other.seed) == (None, 0, 7)
     assert len({facts.fingerprint for facts in (trained, random, other)}) == 3
     assert read_facts(f"random:{folder}", 0) == random
-    for key in ("path", "revision", "model_type", "layers", "width", "position_limit", "vocabulary", "decoder"):
+    for key in ("path", "revision", "model_type", "layers", "width", "position_limit", "vocabulary"):
         assert getattr(random, key) == getattr(trained, key), key
+    assert is_decoder(random) == is_decoder(trained)
     assert random.title == f"{folder.name}, random weights (seed 0)"
     assert other.title == f"{folder.name}, random weights (seed 7)"
     assert read_facts("random:sample").title == "all-MiniLM-L6-v2, random weights (seed 0)"

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from ops.model.direction import is_decoder
 from ops.model.head_projections import head_projections
 from ops.psi.position_geometry import cosine, cosine_histogram, position_attention, position_table, principal_plane
 from tests.unit.small_models import CONFIGS, HEADS, WIDTH, make
@@ -57,7 +58,7 @@ def test_attention_from_positions_is_the_model_s_own_without_words(kind: str) ->
             weights[name].zero_()
     model.set_attn_implementation("eager")  # type: ignore[operator]
     shown = model(input_ids=torch.full((1, 9), 5), output_attentions=True).attentions[0][0]
-    found = position_attention(model, head_projections(model, known)[0], positions[:9], known.decoder)
+    found = position_attention(model, head_projections(model, known)[0], positions[:9], is_decoder(known))
     assert found.shape == (HEADS, 9, 9)
     np.testing.assert_allclose(found, shown.numpy(), atol=1e-5)
 
