@@ -13,7 +13,6 @@ from torch import nn
 from transformers import AutoModelForCausalLM
 
 from ops.mixing.token_classes import TokenClasses
-from ops.model.direction import is_decoder
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokens
 from ops.positions.figures import draw_layers
@@ -232,7 +231,7 @@ def test_a_table_of_zeros_gives_cosines_of_1_and_equal_perplexities(known: tuple
         assert [row["layer"] for row in rows] == [1, 2, 3]
         assert all((abs(row["mean"] - 1) < 1e-6 and row["std"] < 1e-6) == zeros for row in rows)
         found = [row for row in perplexity_rows(totals, known[1]).to_pylist() if row["variant"] != "shifted"]
-        assert [row["variant"] for row in found] == (["default", "none"] if is_decoder(known[0]) else [])
+        assert [row["variant"] for row in found] == (["default", "none"] if known[0].decoder else [])
         for column in ("n", "mean", "corpus", "token_mean") if found else ():
             assert (found[0][column] == found[1][column]) == (zeros or column == "n")
 
