@@ -11,7 +11,6 @@ from ops.arrays import Float64s, Int32s, Int64s
 from ops.compiled import compiled
 from ops.mine.baseline_counts import Baseline
 from ops.mine.candidates import from_keys, to_keys
-from ops.mine.findings import ranked
 from ops.mine.pattern_kinds import PatternKind
 from ops.mine.pattern_rows import pattern_findings
 from ops.mine.profile_rows import value_findings
@@ -101,11 +100,14 @@ def strongest_patterns(
     """Return the features that are patterns of one kind. Their weights are added up in the order of their ranks."""
     owners, patterns, lifts = [np.zeros(0, np.int64)], [Sequences.from_lists([])], [np.zeros(0)]
     for chosen, findings in pattern_findings(candidates, kind, baseline, sets):
-        order, rank = ranked(findings, np.arange(len(findings)))
-        strongest = findings[order[(rank < top) & (findings["g2"][order] > 0)]]
-        owners.append(strongest["set"])
-        patterns.append(chosen.patterns.take(strongest["item"]))
-        lifts.append(strongest["lift"])
+        preferred = np.flatnonzero(findings.g2 > 0)
+        order = preferred[
+            np.lexsort([-column[preferred] for column in (findings.support, findings.g2, -findings.set_of)])
+        ]
+        strongest = order[place_in_group(findings.set_of[order]) < top]
+        owners.append(findings.set_of[strongest])
+        patterns.append(chosen.patterns.take(findings.item[strongest]))
+        lifts.append(findings.lift[strongest])
     keys = to_keys(Sequences.concatenate(patterns)).dictionary_encode()
     each, offsets = from_keys(keys.dictionary), np.searchsorted(np.concatenate(owners), np.arange(len(sets) + 1))
 
@@ -124,14 +126,14 @@ def strongest_values(
         if not own.is_feature:
             continue
         findings = value_findings(own, selection, sets, counts, max(least, 1))
-        findings = findings[(place_in_group(findings["set"]) < top) & (findings["g2"] > 0)]
-        findings = findings[np.lexsort((findings["item"], findings["set"]))]
-        offsets = np.searchsorted(findings["set"], np.arange(len(sets) + 1))
+        findings = findings.take((place_in_group(findings.set_of) < top) & (findings.g2 > 0))
+        findings = findings.take(np.lexsort((findings.item, findings.set_of)))
+        offsets = np.searchsorted(findings.set_of, np.arange(len(sets) + 1))
 
         def of_rows(rows: Int64s, which: Int64s, own: Property = own) -> Occurrences:
             return occurrences_of(own.codes(profiler.select(rows)), which, len(own.values))
 
-        yield Features(Sequences(findings["item"].astype(np.int32), offsets), np.log(findings["lift"]), of_rows)
+        yield Features(Sequences(findings.item.astype(np.int32), offsets), np.log(findings.lift), of_rows)
 
 
 @compiled

@@ -9,10 +9,9 @@ import pyarrow.compute as pc
 from ops.arrays import Float64s, Int64s
 from ops.mine.baseline_counts import Baseline
 from ops.mine.candidates import Candidates, least_supports, of_kind, read_candidates
-from ops.mine.findings import compare, effects, finding_rows, ranked, rates, without_neuron
+from ops.mine.findings import Findings, effects, finding_rows, ranked, rates, without_neuron
 from ops.mine.pattern_kinds import PatternKind
 from ops.mine.sentence_sets import SentenceSets, spans_within
-from ops.patterns.mined import Records
 from ops.schema import concatenate
 
 MOST_CANDIDATES = 200_000
@@ -47,11 +46,11 @@ def pattern_rows(
     for kind in sorted(kinds, key=lambda kind: kind.name):
         least = least_supports(kind.min_support, sets.sizes, min_count)
         for chosen, findings in pattern_findings(candidates, kind, baseline, sets, most_candidates):
-            findings["design_effect"] = effects(findings, chosen.counts, *documents)
-            q = rates(findings, least[findings["set"]])
+            findings = findings._replace(design_effect=effects(findings, chosen.counts, *documents))
+            q = rates(findings, least[findings.set_of])
             if productivity:
-                keep = kind.productive(chosen.patterns, chosen.sets, findings["lift"], productivity)
-                findings, q = findings[keep], q[keep]
+                keep = kind.productive(chosen.patterns, chosen.sets, findings.lift, productivity)
+                findings, q = findings.take(keep), q[keep]
             owner, table = _rows(kind, chosen, findings, q, max_patterns)
             owners.append(owner)
             tables.append(table)
@@ -66,7 +65,7 @@ def pattern_findings(
     baseline: Baseline,
     sets: SentenceSets,
     most_candidates: int = MOST_CANDIDATES,
-) -> Iterator[tuple[Candidates, Records]]:
+) -> Iterator[tuple[Candidates, Findings]]:
     """Yield the candidates of one kind, for a few sets at a time, and each one's finding, without its design effect.
 
     Args:
@@ -79,13 +78,13 @@ def pattern_findings(
         chosen = read_candidates(rows.slice(starts[first], starts[stop] - starts[first]), sets.number[first:stop])
         set_of, item = first + chosen.set_of, chosen.sets.items
         support = baseline.support(kind.name, chosen.patterns)[item]
-        yield chosen, compare(set_of, item, chosen.counts, sets.sizes[set_of], support, outside[set_of])
+        yield chosen, Findings.compare(set_of, item, chosen.counts, sets.sizes[set_of], support, outside[set_of])
 
 
 def _rows(
-    kind: PatternKind, chosen: Candidates, findings: Records, q: Float64s, max_patterns: int
+    kind: PatternKind, chosen: Candidates, findings: Findings, q: Float64s, max_patterns: int
 ) -> tuple[Int64s, pa.Table]:
-    used, which = np.unique(findings["item"], return_inverse=True)
+    used, which = np.unique(findings.item, return_inverse=True)
     texts, items = kind.texts_and_items(chosen.patterns.take(used))
     alphabetical = np.asarray(pc.rank(texts, tiebreaker="dense")).astype(np.int64)
     order, rank = ranked(findings, alphabetical[which])
@@ -96,4 +95,4 @@ def _rows(
         "kind": pa.repeat(kind.name, len(order)), "pattern": texts.take(pa.array(which[order])), "items": lists,
         "size": lists.value_lengths(),
     }  # fmt: skip
-    return findings["set"][order], finding_rows("patterns", findings[order], q[order], rank, columns)
+    return findings.set_of[order], finding_rows("patterns", findings.take(order), q[order], rank, columns)

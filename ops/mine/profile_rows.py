@@ -5,11 +5,11 @@ import pyarrow as pa
 
 from ops.arrays import Int64s
 from ops.mine.baseline_counts import Baseline, BaselineValues
-from ops.mine.findings import compare, effects, expected_shares, finding_rows, ranked, rates
+from ops.mine.findings import Findings, effects, expected_shares, finding_rows, ranked, rates
 from ops.mine.properties import Profiler, Property, Selection
 from ops.mine.sentence_sets import SentenceSets
 from ops.mine.value_counts import count_in_sets
-from ops.patterns.mined import COUNTS, Records
+from ops.patterns.mined import COUNTS
 from ops.statistics.association import place_in_group
 from ops.statistics.design_effect import expected_effects
 
@@ -35,16 +35,16 @@ def profile_rows(
     for property_, counts in sorted(zip(profiler.properties, baseline.values, strict=True), key=lambda p: p[0].name):
         least = min_count if property_.rare_left_out else 0
         findings = value_findings(property_, selection, sets, counts, least)
-        q, rank = rates(findings, least), place_in_group(findings["set"])
+        q, rank = rates(findings, least), place_in_group(findings.set_of)
         if property_.rare_left_out:
             # Rates are computed over all values that enough winners have, before the cap.
             first = rank < max_values
-            findings, q, rank = findings[first], q[first], rank[first]
-        used, which = np.unique(findings["item"], return_inverse=True)
+            findings, q, rank = findings.take(first), q[first], rank[first]
+        used, which = np.unique(findings.item, return_inverse=True)
         texts = pa.array([property_.values[value] for value in used], pa.string()).take(pa.array(which))
-        columns = {"property": pa.repeat(property_.name, len(findings)), "value": texts}
+        columns = {"property": pa.repeat(property_.name, len(rank)), "value": texts}
         tables.append(finding_rows("profiles", findings, q, rank, columns))
-        owners.append(findings["set"])
+        owners.append(findings.set_of)
     owner = np.concatenate(owners)
     order = np.argsort(owner, kind="stable")
     return owner[order], pa.concat_tables(tables).take(order)
@@ -52,7 +52,7 @@ def profile_rows(
 
 def value_findings(
     property_: Property, selection: Selection, sets: SentenceSets, baseline: BaselineValues, least: int
-) -> Records:
+) -> Findings:
     """Return the values that at least `least` sentences, or tokens, of a set have, sorted by set and rank.
 
     If `least` is 0, return all values that the set or the baseline has. A set to which the property does not apply gets
@@ -79,12 +79,11 @@ def value_findings(
     keep = np.flatnonzero((counts["support"] >= least) & (counted.n[set_of] > 0))
     set_of, value, counts = set_of[keep], value[keep], counts[keep]
     outside = baseline.n - counted.marked_n
-    findings = compare(set_of, value, counts, counted.n[set_of], baseline.count[value], outside[set_of])
+    findings = Findings.compare(set_of, value, counts, counted.n[set_of], baseline.count[value], outside[set_of])
     effect = effects(findings, counts, counted.n_documents, counted.n_squares)
     if len(baseline.squares):
         of_values = baseline.count[value], baseline.n, baseline.squares[value], baseline.products[value]
-        lacking = expected_effects(*of_values, baseline.n_squares, findings["n"], counted.n_squares[set_of])
-        fewer = findings["support"] < findings["n"] * expected_shares(findings)
+        lacking = expected_effects(*of_values, baseline.n_squares, findings.n, counted.n_squares[set_of])
+        fewer = findings.support < findings.n * expected_shares(findings)
         effect = np.where(fewer, np.maximum(effect, lacking), effect)
-    findings["design_effect"] = effect
-    return findings[ranked(findings, value)[0]]
+    return findings._replace(design_effect=effect).take(ranked(findings, value)[0])

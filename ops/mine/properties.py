@@ -7,7 +7,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from ops.arrays import Bools, Int32s, Int64s, Integers
-from ops.mine.value_counts import ValueCounts, count_in_sets, distinct_values
+from ops.mine.value_counts import ValueCounts, count_in_sets, count_support, distinct_values
 from ops.patterns.sequences import Sequences
 from ops.penn import TAG_CLASSES, tag_class
 from ops.reducers.integer_sums import Sums
@@ -175,13 +175,20 @@ class Profiler:
         return Selection(self.view, rows, self._class_of)
 
     def count(self, rows: Int64s) -> list[ValueCounts]:
-        """Count every property over these rows as one set, in the order of `properties`."""
+        """Count every property over these rows as one set, in the order of `properties`.
+
+        For a property whose rare values are omitted, documents are ignored.
+        """
         selection, every, documents = self.select(rows), Sequences.of_all(len(rows)), self.view.store.doc[rows]
-        unmarked = np.zeros(len(rows), bool)
-        return [
-            count_in_sets(own.codes(selection), every, unmarked, documents, len(own.values), own.every_sentence)
-            for own in self.properties
-        ]
+        unmarked, counts = np.zeros(len(rows), bool), []
+        for known in self.properties:
+            codes = known.codes(selection)
+            if known.rare_left_out:
+                counts.append(count_support(codes, known.every_sentence))
+            else:
+                of = len(known.values), known.every_sentence
+                counts.append(count_in_sets(codes, every, unmarked, documents, *of))
+        return counts
 
     def sums(self, rows: Int64s) -> dict[str, Sums]:
         """Return the sums over these rows from which means are computed, by name.
