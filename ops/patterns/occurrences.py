@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ops.arrays import Int32s, Int64s
 from ops.compiled import compiled
@@ -46,12 +45,6 @@ class Occurrences:
     def support(self) -> Int64s:
         """Return the number of sentences that contain each pattern, `[n_patterns] int64`."""
         return np.diff(self.offsets)
-
-    def support_within(self, chosen: ArrayLike) -> Int64s:
-        """Return the number of sentences marked in `chosen bool [n_sentences]` that contain each pattern."""
-        mask = np.asarray(chosen, dtype=bool)
-        counted = np.concatenate(([0], np.cumsum(mask[self.sentences], dtype=np.int64)))
-        return np.diff(counted[self.offsets])
 
 
 @compiled

@@ -36,7 +36,7 @@ def test_what_the_index_finds_is_what_the_search_of_all_sentences_finds(
     assert at_most.tolist() == [holds[word] for word in words_of]
     counted = np.array(data.draw(st.lists(st.booleans(), min_size=len(sentences), max_size=len(sentences))))
     most = np.array(data.draw(st.lists(st.integers(-1, 4), min_size=len(patterns), max_size=len(patterns))), np.int64)
-    counts, exact = index.count(wanted, counted, most), expected.support_within(counted)
+    counts, exact = index.count(wanted, counted, most), count_sequences.count(words.take(counted), wanted, max_gap)
     assert counts[exact <= most].tolist() == exact[exact <= most].tolist()
     assert (counts[exact > most] > most[exact > most]).all()
 
@@ -83,8 +83,8 @@ def test_the_best_are_those_of_a_count_of_every_pattern(
 
     mined, support = mine(view.words(winners), max(-(-len(winners) // 20), 2), 3, max_gap)
     pool = mined.take(rng.permutation(len(mined))[:pooled])
-    there = count_sequences.occurrences(view.words(baseline), mined, max_gap)
-    rest, everywhere = there.support_within(counted), there.support()
+    own = view.words(baseline)
+    rest, everywhere = (count_sequences.count(some, mined, max_gap) for some in (own.take(counted), own))
     facts = {
         tuple(p): found for p, *found in zip(mined.to_lists(), support, rest, everywhere, strict=True)
     }  # fmt: skip

@@ -7,8 +7,3 @@ FOUND = Occurrences(np.array([0, 2, 3, 1], np.int32), np.array([0, 3, 3, 4], np.
 
 def test_support_counts_the_pairs_of_each_pattern():
     assert FOUND.support().tolist() == [3, 0, 1]
-
-
-def test_support_within_counts_the_chosen_sentences_only():
-    assert FOUND.support_within([True, True, False, True]).tolist() == [2, 0, 1]
-    assert FOUND.support_within(np.zeros(4, bool)).tolist() == [0, 0, 0]
