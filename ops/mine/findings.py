@@ -61,7 +61,8 @@ class Findings(NamedTuple):
 
     def take(self, rows: Int64s | Bools) -> "Findings":
         """Return some of the findings, by indices or by a mask."""
-        return Findings(*(column[rows] for column in self))
+        columns: list[Any] = [column[rows] for column in self]
+        return Findings(*columns)
 
 
 def expected_shares(findings: Findings) -> Float64s:
