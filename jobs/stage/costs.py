@@ -1,14 +1,13 @@
 """What work costs, for `--dry-run`: seconds of one core, as measured, and how steps are spread over workers.
 
-All figures are from two cores of an Intel Xeon, with the packaged model, November 2026; `python -m bench` measures them
-again with the benchmark named next to each.
+They were measured in November 2026 with the packaged model: by the benchmark (`python -m bench NAME`) that is named next
+to a figure, or else once, on one core.
 """
 
 import math
 
 # The seconds of a step per unit of its `amount`.
 SECONDS: dict[str, float] = {
-    # Those of compare that name no benchmark were measured once, on one core.
     "compare: bases": 3e-7,  # a basis and value of the activation sample
     "compare: clusters": 5e-5,  # a point and cluster
     "compare: groups": 0.002,  # a point and number of groups
@@ -22,28 +21,28 @@ SECONDS: dict[str, float] = {
     "psi: word embeddings": 3.0 / (30_522 * 384),  # a number of the word embeddings
     "meaning: words": 10.5e-6,  # a sentence of 18 words (bench meaning)
     "meaning: contexts": 11e-6,  # a sentence of 18 words (bench meaning)
-    "meaning: confusion": 0.0007 / 384,  # a number of an example's states (measured once, on random numbers)
-    "meaning: codes": 4e-5 / 384,  # a number of a sentence's state, epoch and code (measured once)
+    "meaning: confusion": 0.0007 / 384,  # a number of an example's states (random numbers)
+    "meaning: codes": 4e-5 / 384,  # a number of a sentence's state, epoch and code
     "mine: patterns": 119e-6,  # a winner (bench mine)
     "explain: neurons": 5.7e-3,  # a neuron and pole, and as much for 440 winners (bench explain)
     "topk: merge": 0.24e-6,  # a candidate, its share of the tables included (docs/scale.md)
     "mine: tables": 71e-6,  # a winner, held-out scores included (bench mine)
     "audit: neurons": 8e-3,  # a neuron, pole and data set (bench audit)
-    # A direction and a token of a model of width 768: 50 GFLOP/s, and 22 ns besides (no benchmark).
+    # A direction and a token of a model of width 768: 50 GFLOP/s, and 22 ns besides: estimated.
     "outputs: random directions": 53e-9,
     "outputs: units": 53e-9,
 }
 # What a sentence costs a stage, as a multiple of the forward pass that `--dry-run` times.
 PASSES: dict[str, float] = {
-    "compare/ablation": 1.0,  # for each neuron (no benchmark)
+    "compare/ablation": 1.0,  # for each neuron
     "compare/diversity": 1.0,  # the forward pass itself
-    "compare/shift": 2.0,  # two models (no benchmark)
+    "compare/shift": 2.0,  # two models
     "topk": 1.1,  # bench end_to_end
     "tokens": 1.1,  # bench tokens
     "mixing": 1.3,  # bench mixing
     "psi/contextual": 1.06,  # bench psi
     "positions": 1.08,  # for each variant (bench positions)
-    "meaning/offsets": 1.09,  # with the search for the words (measured once, 400 sentences)
+    "meaning/offsets": 1.09,  # with the search for the words (400 sentences)
     "meaning/confusion": 1.0,
     "meaning/sentences": 1.02,
     "meaning/hashing": 1.01,

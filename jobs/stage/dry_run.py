@@ -110,7 +110,8 @@ class DryRun(Run):
         self,
         name: str,
         work: Sequence[str],
-        seconds: float | None,
+        seconds: float,
+        unknown: Sequence[str],
         kept: int,
         tables: Sequence[str],
         counts: Mapping[str, Any],
@@ -120,7 +121,8 @@ class DryRun(Run):
         Args:
             name: the stage.
             work: descriptions of the work, one line for each part.
-            seconds: the approximate duration in seconds; None if it cannot be known.
+            seconds: the approximate duration in seconds, without the steps whose time is unknown.
+            unknown: the names of these steps.
             kept: the approximate size in bytes of its tables.
             tables: the tables that it would write.
             counts: the counts that run.json would hold for it, as far as later stages read them.
@@ -131,16 +133,17 @@ class DryRun(Run):
             self._dropped = []
         lines += [f"  {'do' if i == 0 else '':<8}{line}" for i, line in enumerate(work)]
         lines.append(f"  write   {' '.join(f'{t}/' for t in tables if not t.startswith('_'))}")
-        lines.append(f"  time    {'not known' if seconds is None else f'about {duration(seconds)}'}")
+        plus = f", plus {', '.join(unknown)}" if unknown else ""
+        lines.append(f"  time    {f'about {duration(seconds)}{plus}' if seconds or not unknown else 'not known'}")
         lines.append(f"  disk    about {size(kept)}")
         if self.assumed:
             lines.append(f"  by      {self.assumed}")
         print("\n".join(map(visible, lines)), flush=True)
         total = self._total
         total.stages += 1
-        total.seconds += seconds or 0.0
+        total.seconds += seconds
         total.kept += kept
-        if seconds is None:
+        if unknown:
             total.unknown.append(name)
         self.under_way(name).update(complete=True, expected=True, counts=dict(counts))
 
@@ -150,7 +153,7 @@ class DryRun(Run):
         if not total.stages:
             print("in all: nothing to do")
         else:
-            but = f", plus an unknown time for {', '.join(total.unknown)}" if total.unknown else ""
+            but = f", plus unknown times of {', '.join(total.unknown)}" if total.unknown else ""
             print(f"in all: about {duration(total.seconds)}; about {size(total.kept)} of tables{but}")
         free = self.store.free_bytes()
         if free is not None:

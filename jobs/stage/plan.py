@@ -46,20 +46,22 @@ def print_plan(
         steps, rows, counts, notes: the arguments of `Stage.complete`.
     """
     lines: list[str] = []
-    seconds: float | None = 0.0
+    seconds, unknown = 0.0, []
     for group in steps:
         todo = [missing(step) for step in group]
         for step, items in zip(group, todo, strict=True):
             if step.unit:
                 lines.append(_line(stage, step, items))
             took = _seconds(run, step, len(items), step.workers or workers)
-            seconds = None if took is None or seconds is None else seconds + took
+            seconds += took or 0.0
+            if took is None:
+                unknown.append(step.name.rpartition(": ")[2])
         if any(todo):
             break  # what follows depends on what these steps make
     steps.close()
     size = round(sum(number * row_bytes(table) for table, number in rows.items()))
     tables = [table for table in STAGES[stage].tables if rows.get(table, 1)]
-    run.plan(stage, [*lines, *notes], seconds, size, tables, counts)
+    run.plan(stage, [*lines, *notes], seconds, unknown, size, tables, counts)
 
 
 def _line(stage: str, step: Step, missing: list[Item]) -> str:
