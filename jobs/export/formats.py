@@ -4,8 +4,8 @@ from typing import Any
 
 from jobs.export.job import ExportConfig
 from jobs.stage.checks import recorded_model
-from jobs.stage.record import versions
 from jobs.stage.run import Run
+from jobs.stage.run_json import versions
 from jobs.stage.stages import STAGES
 from jobs.stage.units import check_units
 from ops.errors import InputError

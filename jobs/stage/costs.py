@@ -1,7 +1,7 @@
 """What work costs, for `--dry-run`: seconds of one core, as measured, and how steps are spread over workers.
 
-They were measured in November 2026 with the packaged model: by the benchmark (`python -m bench NAME`) that is named next
-to a figure, or else once, on one core.
+They were measured in November 2026 with the packaged model: by the benchmark (`python -m bench NAME`) that is named
+next to a figure, or else once, on one core.
 """
 
 import math

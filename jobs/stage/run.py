@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from jobs.stage.again import command, made_anew
 from jobs.stage.publish import added, check_tables, clear, finished_view, put_in_place, view_of, written
-from jobs.stage.record import RECORD, check_out, how_far, read_record, versions
+from jobs.stage.run_json import RECORD, check_out, how_far, read_record, versions
 from jobs.stage.stages import PARTIALS, STAGES, TOKENS, stages_after, stages_read
 from ops.clock import utc_now
 from ops.errors import InputError
