@@ -96,7 +96,7 @@ def _read(config: TokensConfig, run: Run, name: str, depends_on: dict[str, Any],
     counts = {"negatives" if args.of_negatives else "winners": rows[args.table]}
     expected = expected_selected(sentences, [(each, scored.sets)])
     notes = [f"about {expected:,} sentences are read token by token"]
-    stage.complete(tokens_steps(args, place, stage), rows, counts, notes)
+    stage.complete(tokens_steps(args, place, stage, expected), rows, counts, notes)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,12 +137,20 @@ class TokensArgs(StageArgs):
         return make_scorer(self.facts, self.options, pad_id, self.dictionaries, self.block)
 
 
-def tokens_steps(args: TokensArgs, place: Placement, stage: Stage) -> Steps:
-    """Select what is read, read it piece by piece, write the tables and return the counts."""
+def tokens_steps(args: TokensArgs, place: Placement, stage: Stage, expected: int) -> Steps:
+    """Select what is read, read it piece by piece, write the tables and return the counts.
+
+    Args:
+        args, place, stage: the arguments of the workers, where the model runs, and the stage.
+        expected: the number of sentences to read, for a plan before they are selected.
+    """
+    reading = partial(
+        pass_seconds, facts=args.facts, place=place, dtype=args.options.dtype, passes=PASSES["tokens"]
+    )  # fmt: skip
     yield [
         Step(
             name=f"{args.stage}: select", items=[{}], outputs=lambda _: [args.wanted], worker=select_sentences,
-            args={"args": args}, here=True,
+            args={"args": args}, here=True, estimate=partial(reading, sentences=expected),
         )
     ]  # fmt: skip
     (items,) = read_notes(args.store, [args.wanted])
@@ -152,10 +160,7 @@ def tokens_steps(args: TokensArgs, place: Placement, stage: Stage) -> Steps:
             name=f"{args.stage}: read", items=items, outputs=lambda item: [args.piece_file(item["piece"])],
             worker=PieceReader, args={"args": args}, unit="pieces", work=("sentences", sentences),
             prepare=partial(prepare_piece, args=args), reads_ahead=place.reads_ahead, holds=place.holds,
-            workers=place.workers, actors=True, estimate=partial(
-                pass_seconds, facts=args.facts, place=place, dtype=args.options.dtype, sentences=sentences,
-                passes=PASSES["tokens"],
-            ),
+            workers=place.workers, actors=True, estimate=partial(reading, sentences=sentences),
         )
     ]  # fmt: skip
     files = [args.piece_file(item["piece"]) for item in items]

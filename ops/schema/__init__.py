@@ -30,7 +30,8 @@ __all__ = [
 SCHEMA_VERSION = "4"
 _UNITS, _VALUES = "_units", "_values"  # end the names of a layer's columns in activations/ if it is sparse
 _WIDTH = b"atlas.width"
-_STRING_BYTES, _VALUES_IN_A_LIST = 16, 8  # typical lengths, for estimates
+# Typical lengths of texts and lists, for estimates; those of sentences and trees are of packaged docstrings.
+_LENGTHS, _LENGTH, _VALUES_IN_A_LIST = {"text": 73, "tree": 219}, 16, 15
 TOOL = "neuron-atlas"  # the program that writes the tables, as run.json and exports name it
 # Each module of this package whose name ends in `_tables` describes the tables of one job.
 TABLES: dict[str, TableSpec] = {
@@ -109,15 +110,15 @@ def meta_keys(found: pa.Schema) -> list[str]:
 
 def row_bytes(table: str) -> float:
     """Return the approximate bytes that a row of the table takes before compression."""
-    return sum(map(_value_bytes, TABLES[table].arrow.types)) if table in TABLES else 0.0
+    return sum(map(_value_bytes, TABLES[table].arrow)) if table in TABLES else 0.0
 
 
-def _value_bytes(kind: pa.DataType) -> float:
-    if pa.types.is_list(kind):
-        return _VALUES_IN_A_LIST * _value_bytes(kind.value_type)
-    if pa.types.is_struct(kind):
-        return sum(_value_bytes(field.type) for field in kind)
-    return _STRING_BYTES if pa.types.is_string(kind) else kind.bit_width / 8
+def _value_bytes(field: pa.Field) -> float:
+    if pa.types.is_list(field.type):
+        return _VALUES_IN_A_LIST * _value_bytes(field.type.value_field)
+    if pa.types.is_struct(field.type):
+        return sum(map(_value_bytes, field.type))
+    return _LENGTHS.get(field.name, _LENGTH) if pa.types.is_string(field.type) else field.type.bit_width / 8
 
 
 def group_rows(table: str) -> int:

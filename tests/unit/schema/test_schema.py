@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ops.schema import TABLES, activations_schema, group_rows, meta_keys, schema
+from ops.schema import TABLES, activations_schema, group_rows, meta_keys, row_bytes, schema
 from ops.schema import table as as_table
 
 
@@ -104,3 +104,10 @@ def test_a_row_of_every_table_opens_in_duckdb_polars_pandas_and_datasets(tmp_pat
         assert all(rows == [row] for rows in read.values()), (name, read)
         in_pandas = pd.read_parquet(path)
         assert (list(in_pandas.columns), len(in_pandas)) == (columns.names, 1), name
+
+
+def test_the_bytes_of_a_row_follow_from_its_columns() -> None:
+    # layer, unit, pole, rank, activation, sent_id
+    assert row_bytes("topk") == 2 + 4 + 16 + 4 + 4 + 8
+    assert all(row_bytes(table) > 0 for table in TABLES)
+    assert row_bytes("sentences") > 15 * 16 + 219
