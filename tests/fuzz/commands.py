@@ -27,6 +27,7 @@ ODD = (
 )  # fmt: skip
 # Help of numbers that may be large although there is little to do, and what the capital letters in a help stand for.
 CAPS = re.compile(r"at most|seed|^(Also )?(Keep|List|Print|Read)", re.IGNORECASE)
+RARE = re.compile("GPU|random:NAME")
 PLACEHOLDERS = {
     "LAYER": ("1", "2"), "UNIT": ("0", "2", "11"), "HEAD": ("0", "1"), "FIRST": ("0", "2"), "LAST": ("3", "9"),
     "SEED": ("0", "1"), "LICENCE": ("cc0-1.0", "mit"), "NAME": ("set", "corpus", "texts"),
@@ -174,13 +175,13 @@ class Drawing:
             }
         values["redo"] = bool(done) and rng.random() < 0.8
         held = ("out", "to", "model", "config", "workers", "dry_run", "corpus", *(() if sources else INGEST_ONLY))
-        # A help that names GPUs is of something that is refused where there are none.
-        rare = [name for name in options if "GPU" in options[name]["description"] and rng.random() < 0.8]
+        # What is of GPUs or of random weights is refused where there are none.
+        rare = [name for name in options if RARE.search(options[name]["description"]) and rng.random() < 0.8]
         free = sorted(options.keys() - {*held, *rare})
         drawn = rng.sample(free, min(rng.choice((0, 1, 1, 2, 2, 3, 4)), len(free)))
         often = [name for name in free if "LAYER:" in str(options[name]) or "'format': 'path'" in str(options[name])]
         for i, name in enumerate([*drawn, *(name for name in often if rng.random() < 0.3)]):
-            values[name] = self.value(options[name], odd=i == 0 and rng.random() < 0.15)
+            values[name] = self.value(options[name], odd=i == 0 and rng.random() < 0.1)
         values |= {"dry_run": rng.random() < 0.1, "port": rng.choice(("-1", "99999", "x"))}  # a server would not end
         values = {name: value for name, value in values.items() if name in options}
         if rng.random() < 0.02:
@@ -220,7 +221,7 @@ class Drawing:
         if "enum" in kind or "const" in kind:
             return rng.choice(kind.get("enum", [kind.get("const")]))
         if kind["type"] == "string":
-            return self.text(schema, 0.15)
+            return self.text(schema, 0.1)
         low = kind.get("minimum", kind.get("exclusiveMinimum", 0))
         high = kind.get("maximum", kind.get("exclusiveMaximum"))
         if kind["type"] == "number":
@@ -258,7 +259,7 @@ class Drawing:
         if name[0] == "PATH":
             return self._file("")
         known = PLACEHOLDERS.get(name[0], ("set", "x", "é"))
-        return self.rng.choice(NO_NUMBERS if known[0].isdecimal() and self.rng.random() < 0.2 else known)
+        return self.rng.choice(NO_NUMBERS if known[0].isdecimal() and self.rng.random() < 0.15 else known)
 
     def _file(self, about: str) -> str:
         """Return a file, most often one whose name occurs in the help of an option."""

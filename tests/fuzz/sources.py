@@ -1,6 +1,5 @@
 """Sources from a dozen generators, in every format: ordinary sentences, and what no reader hopes for."""
 
-import gzip
 import io
 import json
 import re
@@ -96,9 +95,6 @@ FORMATS: dict[str, Callable[[Rows], bytes]] = {
     ".jsonl": _jsonl,
     ".csv": lambda rows: _written(rows, write_csv),
     ".parquet": lambda rows: _written(rows, partial(pq.write_table, row_group_size=7)),
-    ".txt.gz": lambda rows: gzip.compress(_text(rows), mtime=0),
-    ".csv.gz": lambda rows: gzip.compress(_written(rows, write_csv), mtime=0),
-    ".jsonl.zst": lambda rows: bytes(pa.compress(_jsonl(rows), codec="zstd", asbytes=True)),
 }
 
 
@@ -111,12 +107,14 @@ def damaged(rng: Random, data: bytes) -> bytes:
     return data[:at] + rng.choice(ways)
 
 
-def draw_source(rng: Random, folder: Path, hostile: float = 0.5) -> str:
+def draw_source(rng: Random, folder: Path, hostile: float = 0.4) -> str:
     """Write a source into a folder, and return its name as for --corpus; `hostile` is the share of odd ones."""
     odd = rng.random() < hostile
     rows = rng.choice(GENERATORS if odd else GENERATORS[:1])(rng, ordinary(rng, rng.choice((25, 60, 60, 110))))
-    suffix = rng.choice((*FORMATS, ".jsonl", ".jsonl"))
+    suffix, codec = rng.choice((*FORMATS, ".jsonl", ".jsonl")), rng.choice((None, None, None, "gzip", "zstd"))
     data = FORMATS[suffix](rows)
+    if codec and suffix != ".parquet":
+        data, suffix = pa.compress(data, codec, asbytes=True), suffix + (".gz" if codec == "gzip" else ".zst")
     if odd and rng.random() < 0.25:
         data = damaged(rng, data)
     if odd and rng.random() < 0.05:
