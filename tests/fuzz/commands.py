@@ -32,7 +32,7 @@ PLACEHOLDERS = {
     "LAYER": ("1", "2"), "UNIT": ("0", "2", "11"), "HEAD": ("0", "1"), "FIRST": ("0", "2"), "LAST": ("3", "9"),
     "SEED": ("0", "1"), "LICENCE": ("cc0-1.0", "mit"), "NAME": ("set", "corpus", "texts"),
 }  # fmt: skip
-NO_NUMBERS = ("x", "", "²", "-1", "99", "9" * 20)
+NO_NUMBERS = ("x", "", "²", "x", "-1", "99", "9" * 20)
 # The finished runs from which a chain may start: the model and the jobs of each.
 RUNS: dict[str, tuple[str, tuple[str, ...]]] = {
     "scored": ("bert", ("topk",)),
@@ -137,31 +137,32 @@ class Drawing:
 
     def making(self, run: str, job: str) -> Command:
         """Return the command by which a job makes its part of a finished run."""
-        model, jobs = RUNS[run]
+        self.job, self.out, (model, jobs) = job, self.world.runs / run, RUNS[run]
         self.model = str(self.world.models / model)
-        values = self.plain(job, self.world.runs / run)
+        self.values = self._plain()
         if job == jobs[0]:
             corpus = [f"{name[0]}={self.world.files / name}" for name in FILES if name.endswith(".jsonl")]
-            values |= {"corpus": corpus, "shard_size": 30, "split": "none"}
-        return Command(job, self._words(job, values), self.world.root)
+            self.values |= {"corpus": corpus, "shard_size": 30, "split": "none"}
+        return self._built()
 
-    def plain(self, job: str, out: Path) -> Schema:
-        """Return values of the options without which a job is refused or takes long."""
-        values: Schema = {}
-        for name, schema in options_of(job).items():
+    def _plain(self) -> Schema:
+        """Return values of the options without which the job is refused or takes long."""
+        values, options = Schema(), options_of(self.job)
+        for name, schema in options.items():
             default = schema.get("default")
             numbers = default if isinstance(default, list) else [default]
-            if name in getattr(find_jobs()[job].options, "required", ()):
+            if name in getattr(find_jobs()[self.job].options, "required", ()):
                 values[name] = self.text(schema, 0)
             elif numbers and type(numbers[0]) is int and max(numbers) > FEW:
                 few = [max(kinds_of(schema)[0].get("minimum", 0), min(number, FEW)) for number in numbers[:2]]
                 values[name] = few if isinstance(default, list) else few[0]
-        values |= {"out": str(out), "model": self.model if job != "tokens" else None, "corpus": None}
-        return {name: value for name, value in values.items() if name in options_of(job) and value is not None}
+        values |= {"out": str(self.out), "model": self.model if self.job != "tokens" else None, "corpus": None}
+        values["workers"] = self.workers
+        return {name: value for name, value in values.items() if name in options and value is not None}
 
     def _drawn(self, done: set[str]) -> Schema:
         """Return values of options of a job, for a run with these finished stages."""
-        rng, options, values = self.rng, options_of(self.job), self.plain(self.job, self.out)
+        rng, options, values = self.rng, options_of(self.job), self._plain()
         if not issubclass(find_jobs()[self.job].options, JobConfig):
             values["out"] = str(self.world.case / "to")
         elif rng.random() < 0.2:
@@ -180,12 +181,14 @@ class Drawing:
         free = sorted(options.keys() - {*held, *rare})
         drawn = rng.sample(free, min(rng.choice((0, 1, 1, 2, 2, 3, 4)), len(free)))
         often = [name for name in free if "LAYER:" in str(options[name]) or "'format': 'path'" in str(options[name])]
-        for i, name in enumerate([*drawn, *(name for name in often if rng.random() < 0.3)]):
+        for i, name in enumerate([*drawn, *(name for name in often if rng.random() < 0.4)]):
             values[name] = self.value(options[name], odd=i == 0 and rng.random() < 0.1)
         values |= {"dry_run": rng.random() < 0.1, "port": rng.choice(("-1", "99999", "x"))}  # a server would not end
         values = {name: value for name, value in values.items() if name in options}
         if rng.random() < 0.02:
-            values[rng.choice(sorted(values))] = rng.choice([text for text in ODD if ".." not in text])
+            values[rng.choice(sorted(values.keys() - {"workers"}))] = rng.choice(
+                [text for text in ODD if ".." not in text]
+            )
         return values
 
     def _built(self) -> Command:
@@ -197,19 +200,12 @@ class Drawing:
         if self.workers != "1":
             env = {"TMPDIR": "/tmp"}  # Ray's sockets need a short path
         inside = tuple(place for place in writes if place.is_relative_to(self.world.case))
-        return Command(
-            self.job, self._words(self.job, self.values), cwd, self.world.variables() | env, inside, bool(env)
-        )
-
-    def _words(self, job: str, values: Schema) -> tuple[str, ...]:
-        """Return the command line that gives these values."""
-        given = values | ({"workers": self.workers} if "workers" in options_of(job) else {})
         words: list[str] = []
-        for name, value in given.items():
+        for name, value in self.values.items():
             for one in value if isinstance(value, list) else [] if value is False else [value]:
                 flag, text = flag_of(name), str(one)
                 words += [flag] if one is True else [f"{flag}={text}"] if text.startswith("-") else [flag, text]
-        return tuple(words)
+        return Command(self.job, tuple(words), cwd, self.world.variables() | env, inside, bool(env))
 
     def value(self, schema: Schema, odd: bool = False) -> Any:
         """Return a value of an option: one of its type and within its bounds, or an odd one."""
@@ -259,7 +255,7 @@ class Drawing:
         if name[0] == "PATH":
             return self._file("")
         known = PLACEHOLDERS.get(name[0], ("set", "x", "é"))
-        return self.rng.choice(NO_NUMBERS if known[0].isdecimal() and self.rng.random() < 0.15 else known)
+        return self.rng.choice(NO_NUMBERS if known[0].isdecimal() and self.rng.random() < 0.2 else known)
 
     def _file(self, about: str) -> str:
         """Return a file, most often one whose name occurs in the help of an option."""

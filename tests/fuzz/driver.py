@@ -83,17 +83,16 @@ def judge(case: str, drawing: Drawing, command: Command, try_dry: bool) -> Verdi
 
 
 def run_case(root: Path, seed: int, number: int) -> list[Verdict]:
-    """Run the commands of a case and return the verdicts; one case in four draws figures and begins with dry runs."""
+    """Run the commands of a case and return the verdicts; one case in 4 has dry runs, one in 16 draws figures."""
     drawing, verdicts = Drawing(World(root, f"case-{os.getpid()}"), seed, number), list[Verdict]()
+    case = f"python -m tests.fuzz --seed {seed} --only {number}"
     drawing.begin()
-    thorough = number % 4 == 0
-    with contextlib.nullcontext() if thorough else blank_figures():
+    with blank_figures() if number % 16 else contextlib.nullcontext():
         for _ in range(drawing.rng.choice((1, 1, 2, 3))):
             command: Command | None = drawing.command()
             for _ in range(MOST_MENDED + 1):
                 if command:
-                    verdict = judge(f"python -m tests.fuzz --seed {seed} --only {number}", drawing, command, thorough)
-                    verdicts.append(verdict)
+                    verdicts.append(verdict := judge(case, drawing, command, number % 4 == 0))
                     error = verdict.stderr.rpartition("\n")[2]
                     command = drawing.mended(error) if verdict.status == 2 else None
     return verdicts

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, NoReturn
 from jobs.stage.command_line import Job
 from tests.conftest import ROOT
 
-LIMIT_S = 60  # seconds of a processor that a command may take; it may last three times as long on a busy machine
+LIMIT_S = 60  # seconds of a processor that a command may take; a busy machine may need five times as long
 MEMORY = 8 << 30  # bytes of a command: a fault must not take the machine with it
 
 
@@ -76,12 +76,12 @@ def _become(job: Job[Any], command: Command, out: BinaryIO, err: BinaryIO) -> No
         os.chdir(command.cwd)
         resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
         if command.fresh:
-            signal.alarm(3 * LIMIT_S)
+            signal.alarm(5 * LIMIT_S)
             words = [sys.executable, "-m", f"jobs.{command.job}", *command.argv]
             os.execve(sys.executable, [os.fsencode(word) for word in words], {**os.environ, "PYTHONPATH": str(ROOT)})
         sys.stdout = os.fdopen(1, "w", 1, "utf-8")
         sys.stderr = os.fdopen(2, "w", 1, "utf-8", "backslashreplace")
-        faulthandler.dump_traceback_later(3 * LIMIT_S, exit=True, file=sys.stderr)
+        faulthandler.dump_traceback_later(5 * LIMIT_S, exit=True, file=sys.stderr)
         sys.argv = [f"jobs/{command.job}/__main__.py", *command.argv]
         tempfile.tempdir = None
         warnings.simplefilter("default", append=True)  # also those that this process has shown before

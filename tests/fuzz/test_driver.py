@@ -176,6 +176,6 @@ def test_a_refused_command_is_mended_as_its_error_says(world: World) -> None:
         return " ".join(getattr(drawing.mended(f"error: {error}"), "argv", ()))
 
     assert mend("--out x: there is no run here") == ""
-    assert mend("--units 'x:1': expected LAYER:UNIT") == "--out x --workers 1"
-    assert mend("--tag-max-gap 2: is too much; give --word-max-gap 0") == "--out x --word-max-gap 0 --workers 1"
+    assert mend("--units 'x:1': expected LAYER:UNIT") == "--out x"
+    assert mend("--tag-max-gap 2: is too much; give --word-max-gap 0") == "--out x --word-max-gap 0"
     assert "--redo" in mend("--out x: mine was run with other options; name another --out, or --redo to replace it")
