@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bench import explain, mine
@@ -31,8 +30,8 @@ from jobs.explain.steps import ExplainArgs, explain_steps
 from jobs.mine.job import MINE_OPTIONS, MineConfig
 from jobs.mine.steps import MineArgs, mine_steps, sentence_runs
 from jobs.stage.stages import CODES
+from ops import schema
 from ops.model.load import read_facts
-from ops.schema import schema
 from ops.sentences.local_copy import open_sentences
 from ops.storage.store import Store
 from ops.storage.tables import part_name
@@ -127,7 +126,7 @@ def write_winners_by_dataset(store: Store, options: argparse.Namespace) -> None:
                 rows += [key | {"rank": rank, "sent_id": number} for rank, number in enumerate(ids.tolist(), 1)]
     path = Path(store.path(part_name("topk_by_dataset", 0)))
     path.parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(pa.Table.from_pylist(rows, schema("topk_by_dataset")), path)
+    pq.write_table(schema.table("topk_by_dataset", rows), path)
 
 
 if __name__ == "__main__":

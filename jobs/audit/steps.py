@@ -27,14 +27,16 @@ from ops.compare.activation_vectors import layer_activations, sampled_sentences
 from ops.errors import InputError, counted
 from ops.explain.controlled_units import Controls
 from ops.explain.explained_neurons import known_rows
-from ops.explain.known_literals import KnownLiterals, from_table, one_after_another, to_table
+from ops.explain.known_literals import KnownLiterals, one_after_another
 from ops.explain.literals import Literals
 from ops.mine.mining import Mining
 from ops.model.names import model_title
+from ops.patterns.occurrences import Occurrences
 from ops.sentences.local_copy import open_sentences
 from ops.shards import spans
 from ops.show.audit_findings import NEURON_COLUMNS, audited_run
 from ops.show.transfers import COLUMNS as PAIR_COLUMNS
+from ops.storage.arrays import read_arrays, write_arrays
 from ops.storage.store import Store
 from ops.topk.datasets import LEAST_SENTENCES, MOST_DATASETS, Datasets
 from ops.topk.neurons import Neurons, read_neurons
@@ -241,7 +243,7 @@ class LiteralFinder:
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Find and commit the literals of one block."""
         rows = self.known[slice(*np.searchsorted(self.known, [item["first"], item["stop"]]))]
-        found = to_table(self.literals.find(rows))
+        found = write_arrays(**vars(self.literals.find(rows)))
         sentences = self.mining.sentences
         notes = {"sentences": len(rows), "alone": sentences.documents == len(sentences.sent_id)}
         write_partial(self.args.store, run_file(item), found, self.args.fingerprint, notes)
@@ -260,9 +262,8 @@ class RangeWorker:
         found = read_partials(store, [run_file(item) for item in runs])
         ids = sampled_sentences(store)
         rows = known_rows(sentences, ids)
-        matrix = KnownLiterals(
-            one_after_another((from_table(table), notes_of(table)["sentences"]) for table in found), len(rows)
-        )
+        blocks = ((Occurrences(**read_arrays(table)), notes_of(table)["sentences"]) for table in found)
+        matrix = KnownLiterals(one_after_another(blocks), len(rows))
         names = sentences.names["dataset"]
         division = Division.by_dataset(
             np.asarray(sentences.dataset), list(names), args.datasets.names, args.datasets.sizes

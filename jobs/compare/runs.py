@@ -16,11 +16,10 @@ from jobs.stage.dry_run import DryRun, Plan
 from jobs.stage.files import Output, partial_file, read_partials, write_partial
 from jobs.stage.run import Run, RunReader
 from jobs.stage.runner import Stage, Step
-from ops import sampling
+from ops import sampling, schema
 from ops.compare.run_score_figures import SHOWN, draw_runs
 from ops.compare.run_scores import MEASURES, TABLE, Values, compared_rows, read_values, with_missing_verdicts
 from ops.errors import InputError
-from ops.schema import TABLES, schema
 from ops.storage.store import Store
 from ops.storage.tables import write_part
 from ops.topk.neurons import POLES, read_neurons
@@ -92,7 +91,7 @@ def check_runs(config: CompareConfig, record: Run) -> Control:
         )
     both = own["poles"] == others["poles"] == "both"
     poles = POLES if both else ("top",)
-    missing = [t for t in MEASURES if t in TABLES and t not in tables]
+    missing = [t for t in MEASURES if t in schema.TABLES and t not in tables]
     if missing:
         print(f"compare/runs: skipped, because only one run has it: {', '.join(missing)}", file=sys.stderr)
     if common != layers[0]:
@@ -148,8 +147,8 @@ def measure(control: Control, config: CompareConfig, stage: Stage, args: RunsArg
     step = tables_step(control, args)
     stage.do(step)
     found = pa.concat_tables(read_partials(stage.store, [table_file(item) for item in step.items]))
-    found = found.cast(schema(TABLE)).sort_by([("table", "ascending")])
-    write_part(stage.store, TABLE, 0, schema(TABLE), [found], stage.fingerprint)
+    found = schema.table(TABLE, found)
+    write_part(stage.store, TABLE, 0, found.schema, [found], stage.fingerprint)
     pairs: dict[tuple[str, str], tuple[Values, Values]] = {}
     for table in control.tables:
         own, others = both_values(args, table)

@@ -16,20 +16,20 @@ from jobs.stage.files import Output, partial_file, read_partial, read_partials, 
 from jobs.stage.placement import choose_placement, run_scoring
 from jobs.stage.run import Run
 from jobs.stage.runner import Stage, Step
-from ops import sampling
+from ops import sampling, schema
 from ops.arrays import Float64s
 from ops.compare.model_shift import shift_rows, shift_tables, with_whole
-from ops.compare.sentence_distances import TwoModels, common_sentences, compare_runs, from_table, to_table
+from ops.compare.sentence_distances import TwoModels, common_sentences, compare_runs
 from ops.compare.shift_figures import draw_shift
 from ops.compare.text_set import parse_text_sets, read_text_set
 from ops.errors import InputError
 from ops.model.load import ModelFacts, read_facts
 from ops.model.names import FINE_TUNED
 from ops.model.tokenizer import Tokenizer
-from ops.schema import schema
 from ops.shards import spans
 from ops.sources.pieces import source_fingerprint
 from ops.sources.source_format import Source
+from ops.storage.arrays import read_arrays, write_arrays
 from ops.storage.store import Store
 from ops.storage.tables import write_part
 from ops.topk.neurons import Neurons
@@ -187,14 +187,14 @@ def measure(compared: Compared, config: CompareConfig, stage: Stage, args: Shift
         distances, alike = read_partials(store, RUNS)
         if not names:
             rng = np.random.default_rng([config.seed, sampling.BOOTSTRAP])
-            rows = shift_rows(SAMPLE, with_whole(*from_table(distances)), config.resamples, rng)
+            rows = shift_rows(SAMPLE, with_whole(*read_arrays(distances)["distances"]), config.resamples, rng)
             shift = alike["shift"].to_numpy()
     number, unit = neurons.layer_and_unit(np.arange(len(neurons)))
     columns = {"layer": number, "unit": unit, "shift": shift}
     found = pa.table({**columns, **{name: alike[name] for name in ("jaccard", "rank_correlation")}})
-    tables = {**shift_tables(rows), "compare/shift_neurons": found.cast(schema("compare/shift_neurons"))}
+    tables = {**shift_tables(rows), "compare/shift_neurons": schema.table("compare/shift_neurons", found)}
     for name, table in tables.items():
-        write_part(store, name, 0, schema(name), [table], stage.fingerprint)
+        write_part(store, name, 0, table.schema, [table], stage.fingerprint)
     figures = draw_shift(store, tables, args.facts.title, args.against.title)
     counts = {"rows": tables["compare/shift"].num_rows, "sentences": sum(sizes), "neurons": len(neurons)}
     return {**counts, "figures": figures}
@@ -278,7 +278,7 @@ class Distancer:
         own = texts.slice(item["first"], item["stop"] - item["first"])
         shift, distances = self.models.distances(own["text"].to_pylist(), own["n_tokens"].to_numpy())
         for output, table in zip(
-            block_files(item["block"]), (pa.table({"shift": shift}), to_table(distances)), strict=True
+            block_files(item["block"]), (pa.table({"shift": shift}), write_arrays(distances=distances)), strict=True
         ):
             write_partial(args.store, output, table, args.fingerprint)
         return {"sentences": own.num_rows}
@@ -294,7 +294,7 @@ class RunComparer:
         """Commit the sample's distances by layer, and each neuron's shift, Jaccard index and rank correlation."""
         args = self.args
         table, distances = compare_runs(args.store, self.other, args.neurons)
-        for output, own in zip(RUNS, (to_table(distances), table), strict=True):
+        for output, own in zip(RUNS, (write_arrays(distances=distances), table), strict=True):
             write_partial(args.store, output, own, args.fingerprint)
         return {"sentences": distances.shape[1]}
 
@@ -310,7 +310,7 @@ def merge(
         for table in read_partials(args.store, [neurons for neurons, _ in files]):
             total += table["shift"].to_numpy()
         parts = read_partials(args.store, [distances for _, distances in files])
-        found = np.concatenate([from_table(table) for table in parts], 1)
+        found = np.concatenate([read_arrays(table)["distances"] for table in parts], 1)
         if not found.shape[1]:
             raise InputError(f"--text-set {name}: no sentence of it has finite activations in both models")
         count += found.shape[1]

@@ -30,20 +30,21 @@ from ops.explain.explained_neurons import (
     ExplainedNeurons,
     all_controls,
     known_rows,
-    read_sets,
     with_families,
 )
 from ops.explain.families import Pairs, vector_pairs
 from ops.explain.hubs import Hubs
-from ops.explain.known_literals import from_table, to_table
 from ops.explain.literals import Literals
 from ops.explain.pool import PATTERN_COLUMNS, PROFILE_COLUMNS, count_listed
 from ops.explain.run_pool import hubs_table, make_pool, read_hubs
 from ops.mine.mining import Mining
 from ops.model.facts import ModelFacts
+from ops.patterns.occurrences import Occurrences
 from ops.sentences.hubs import most_wins
 from ops.sentences.local_copy import open_sentences
+from ops.sentences.winner_sets import winner_rows
 from ops.shards import spans
+from ops.storage.arrays import read_arrays, write_arrays
 from ops.storage.store import Store
 from ops.storage.tables import part_name
 from ops.topk.neurons import Neurons, parts, read_neurons, set_number
@@ -237,7 +238,7 @@ def range_outputs(item: Item) -> list[Output]:
 def read_pairs(store: Store, blocks: list[Item]) -> Pairs:
     """Return all pairs of correlated neurons."""
     tables = read_partials(store, [pairs_file(item) for item in blocks])
-    return Pairs.joined([Pairs(*(table[name].to_numpy() for name in table.column_names)) for table in tables])
+    return Pairs.joined([Pairs(**read_arrays(table)) for table in tables])
 
 
 class ListCounter:
@@ -271,7 +272,7 @@ class PoolMaker:
         sets = set_number(len(args.neurons), 0)
         most = most_wins(args.k, args.scored, len(args.neurons) * args.poles)
         wins = np.asarray(mining.sentences.wins)
-        found = Hubs.find(wins, read_sets(store, args.neurons, mining.sentences), sets, most)
+        found = Hubs.find(wins, winner_rows(store, args.neurons, mining.sentences), sets, most)
         write_partial(store, HUBS, hubs_table(found), args.fingerprint)
         listed = read_partials(store, [listed_file(each) for each in self.listed])
         pool = make_pool(listed, mining, args.facts, args.seed)
@@ -290,7 +291,7 @@ class LiteralFinder:
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Find and commit the literals of one block."""
         rows = self.known[slice(*np.searchsorted(self.known, [item["first"], item["stop"]]))]
-        found = to_table(self.literals.find(rows))
+        found = write_arrays(**vars(self.literals.find(rows)))
         write_partial(self.args.store, run_file(item), found, self.args.fingerprint, {"sentences": len(rows)})
         return {"sentences": len(rows)}
 
@@ -306,7 +307,7 @@ class PairFinder:
         """Find and commit the pairs of one range."""
         with threadpool_limits(1):
             pairs = vector_pairs(self.vectors, item["first"], item["stop"])
-        write_partial(self.args.store, pairs_file(item), pa.table(vars(pairs)), self.args.fingerprint)
+        write_partial(self.args.store, pairs_file(item), write_arrays(**vars(pairs)), self.args.fingerprint)
         return {"part": item["part"]}
 
 
@@ -317,7 +318,7 @@ class RangeWorker:
         self.args, self.chosen, store = args, args.neurons.named(args.units), args.store
         measured = self.chosen[~read_silent(store, args.neurons)[self.chosen]]
         runs_found = (
-            (from_table(table), notes_of(table)["sentences"])
+            (Occurrences(**read_arrays(table)), notes_of(table)["sentences"])
             for table in read_partials(store, [run_file(item) for item in runs])
         )
         self.neurons = ExplainedNeurons(

@@ -19,6 +19,7 @@ from jobs.stage.estimate import by_workers, of_all
 from jobs.stage.files import Output, partial_file, read_partial, read_partials, write_partial
 from jobs.stage.runner import Stage, StageSpec, Step
 from jobs.stage.stages import STAGES
+from ops import schema
 from ops.errors import counted
 from ops.finetune.checkpoint import commit_classifier, pack, unpack
 from ops.finetune.classifier import new_classifier
@@ -29,7 +30,6 @@ from ops.finetune.training import ClassifierTraining, Example, TrainingOptions
 from ops.model.load import ModelFacts
 from ops.model.numerics import set_numerics
 from ops.model.tokenizer import Tokenizer
-from ops.schema import schema
 from ops.storage.tables import write_part
 
 MODEL = "finetune/model"
@@ -191,10 +191,10 @@ def train(stage: Stage, args: TrainingArgs, left_out: dict[str, int]) -> dict[st
             found = quality(scores, np.array(own["right"]))
             rows.append(epoch_row(epoch, stop, losses, found, majority))
             losses = []
-    epochs = pa.Table.from_pylist(rows, schema("finetune/epochs"))
+    epochs = schema.table("finetune/epochs", rows)
     tables = {"finetune/epochs": epochs, "finetune/labels": label_table(args.names, taught[sides == TRAIN], found)}
     for name, content in tables.items():
-        write_part(stage.store, name, 0, schema(name), [content], stage.fingerprint)
+        write_part(stage.store, name, 0, content.schema, [content], stage.fingerprint)
     what = "shuffled labels" if args.shuffle_labels else stage.entry["config"]["label"]
     figures = draw_training(stage.store, epochs, f"{args.facts.title}, fine-tuned on {what}")
     accuracy, n_test = rows[-1]["test_accuracy"], int((sides == TEST).sum())

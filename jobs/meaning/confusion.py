@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from jobs.engine.item import Item
 from jobs.meaning.job import MeaningConfig, say
@@ -16,6 +15,7 @@ from jobs.stage.estimate import PassEstimate, spread_seconds
 from jobs.stage.files import partial_file, read_notes, read_partials, shard_file, with_notes, write_partial
 from jobs.stage.run import Run
 from jobs.stage.runner import Step
+from ops import schema
 from ops.errors import InputError, counted
 from ops.meaning.blank_states import BlankReader
 from ops.meaning.confusion import find_occurrences, from_which_layer, measure_set
@@ -23,7 +23,6 @@ from ops.meaning.confusion_examples import COLUMNS, Quota, Sets, examples_of, fi
 from ops.meaning.confusion_figure import draw_confusion
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
-from ops.schema import concatenate, schema
 from ops.storage.side_by_side import LARGE_FILES_AT_ONCE
 from ops.storage.tables import part_name, write_part
 
@@ -104,7 +103,7 @@ class SetMeasurer:
         shards = read_partials(args.store, outputs, at_once=LARGE_FILES_AT_ONCE)
         examples = examples_of(number, shards, args.facts.layers, args.facts.width)
         rows, not_converged = measure_set(" ".join(args.sets[number]), examples, args.seed)
-        found = pa.Table.from_pylist(rows, schema(CONFUSION))
+        found = schema.table(CONFUSION, rows)
         notes = {"not_converged": not_converged}
         write_partial(args.store, partial_file(CONFUSION, "set", number), found, args.fingerprint, notes)
         return {"set": number}
@@ -124,7 +123,7 @@ def measure_sets(config: MeaningConfig, sets: list[tuple[str, ...]], job: Corpus
     outputs = [output for item in step.items for output in step.outputs(item)]
     measured: list[dict[str, Any]] = []
     tables = [table.replace_schema_metadata(None) for table in with_notes(read_partials(store, outputs), measured)]
-    table = concatenate(CONFUSION, tables).cast(schema(CONFUSION))
+    table = schema.concatenate(CONFUSION, tables)
     rows = table.to_pylist()
     notes = read_notes(store, job.partials)
     found = np.sum([note["found"] for note in notes], 0).tolist()
@@ -134,8 +133,8 @@ def measure_sets(config: MeaningConfig, sets: list[tuple[str, ...]], job: Corpus
             f"--confusion: {names[0]!r} occurs {found[0]} times: too rarely, as only one of its words, or in too few "
             "documents to train and test on; give other sets, or leave the part out of --parts"
         )
-    ordered = table.sort_by([(column, "ascending") for column in ("set", "features", "n")])
-    write_part(store, CONFUSION, 0, schema(CONFUSION), [ordered], args.fingerprint)
+    ordered = schema.table(CONFUSION, table)
+    write_part(store, CONFUSION, 0, ordered.schema, [ordered], args.fingerprint)
     own = {name: [r for r in rows if r["set"] == name] for name in names}
     layers, alike = ({n: from_which_layer(r, args.facts.layers, a) for n, r in own.items()} for a in (False, True))
     if left_out:

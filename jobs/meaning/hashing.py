@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import torch
 
 from jobs.engine.item import Item
@@ -18,6 +17,7 @@ from jobs.stage.estimate import PassEstimate, spread_seconds
 from jobs.stage.files import Output, partial_file, read_partial, read_partials, shard_file, write_partial
 from jobs.stage.run import Run
 from jobs.stage.runner import Step
+from ops import schema
 from ops.corpus.read_shard import read_rows
 from ops.errors import InputError, counted
 from ops.meaning.codes import IN_THE_PLANE, HashedStates, methods_and_sizes
@@ -26,7 +26,8 @@ from ops.meaning.hashing_figures import draw_hashing
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
 from ops.sampling import HASHED, draw
-from ops.schema import TABLES, concatenate, meta_keys, schema
+from ops.schema import meta_keys
+from ops.storage.arrays import read_arrays, write_arrays
 from ops.storage.side_by_side import LARGE_FILES_AT_ONCE
 from ops.storage.tables import part_name, write_part
 
@@ -102,19 +103,15 @@ class SentenceStateReader:
         args, rows = self.args, np.array(item["rows"], np.int64)
         _, tokens = self.tokens.read(item["shard"], rows)
         states = self.reader.read(tokens, [args.layer])[:, 0]
-        flat = pa.FixedSizeListArray.from_arrays(pa.array(states.ravel()), states.shape[1])
-        found, write = pa.table({"sent_id": rows, "state": flat}), partial(pq.write_table, use_dictionary=False)
-        write_partial(args.store, shard_file(HASHING, item["shard"]), found, args.fingerprint, write=write)
+        write_partial(args.store, shard_file(HASHING, item["shard"]), write_arrays(states=states), args.fingerprint)
         return {"sentences": len(rows)}
 
 
 def read_states(args: HashArgs) -> np.ndarray:
     """Return the states of all drawn sentences in the order of the sentences, `[sentences, width]` float32."""
     outputs = [shard_file(HASHING, shard) for shard in range(args.shards)]
-    chunks = (
-        chunk for t in read_partials(args.store, outputs, ["state"], LARGE_FILES_AT_ONCE) for chunk in t["state"].chunks
-    )
-    return np.concatenate([chunk.flatten().to_numpy().reshape(len(chunk), args.facts.width) for chunk in chunks])
+    tables = read_partials(args.store, outputs, at_once=LARGE_FILES_AT_ONCE)
+    return np.concatenate([read_arrays(table)["states"] for table in tables])
 
 
 def codes_step(args: HashArgs) -> Step:
@@ -166,8 +163,8 @@ def hash_all(config: MeaningConfig, layer: int, drawn: Drawn, job: CorpusPass) -
     places = _together(PLANE, args, [own[0] for own in outputs if len(own) > 1])
     if not rows.num_rows:
         raise InputError("--label: no two classes are in the documents on both sides; raise --hashed-sentences")
-    write_part(args.store, HASHING, 0, schema(HASHING), [rows], args.fingerprint)
-    write_part(args.store, PLANE, 0, schema(PLANE), [places], args.fingerprint)
+    write_part(args.store, HASHING, 0, rows.schema, [rows], args.fingerprint)
+    write_part(args.store, PLANE, 0, places.schema, [places], args.fingerprint)
     coloured = min(drawn.labels, key=lambda label: len(label.classes))
     by_id = dict(zip(drawn.sent_ids.tolist(), names_of(coloured), strict=True))
     shown = places.to_pylist()
@@ -183,8 +180,8 @@ def hash_all(config: MeaningConfig, layer: int, drawn: Drawn, job: CorpusPass) -
 
 def _together(name: str, args: HashArgs, outputs: list[Output]) -> pa.Table:
     # A model with at most two units has no codes of two dimensions.
-    tables = (table.cast(schema(name)) for table in read_partials(args.store, outputs))
-    return concatenate(name, tables).sort_by([(column, "ascending") for column in TABLES[name].order])
+    tables = (table.replace_schema_metadata(None) for table in read_partials(args.store, outputs))
+    return schema.table(name, schema.concatenate(name, tables))
 
 
 def plan(config: MeaningConfig, layer: int, job: CorpusPass, record: DryRun) -> Plan:

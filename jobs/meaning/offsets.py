@@ -17,7 +17,7 @@ from jobs.stage.dry_run import DryRun, Plan
 from jobs.stage.estimate import PassEstimate
 from jobs.stage.files import notes_of, read_partial, shard_file, write_partial
 from jobs.stage.run import Run
-from ops import sampling
+from ops import sampling, schema
 from ops.corpus.read_shard import read_shard
 from ops.errors import InputError, counted
 from ops.meaning.analogies import Analogies
@@ -29,7 +29,6 @@ from ops.meaning.word_spaces import frequent_words, space_names, spaces_by_name
 from ops.meaning.word_states import WordReader, WordSums
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer, Tokens
-from ops.schema import group_rows, schema
 from ops.shards import Ids
 from ops.storage.fingerprint import fingerprint
 from ops.storage.store import Store
@@ -158,17 +157,17 @@ def compare_words(config: MeaningConfig, tokenizer: Tokenizer, questions: Analog
                 judged[space.name] = judge(space, questions, args.case)
                 for figure in PAIRS:
                     shown[figure][space.name] = (space.name, *known_pairs(space, figure, args.case))
-                found = pa.table(neighbour_rows(space, config.neighbours), schema=schema(NEIGHBOURS))
-                step = group_rows(NEIGHBOURS)
+                found = pa.table(neighbour_rows(space, config.neighbours), schema=schema.schema(NEIGHBOURS))
+                step = schema.group_rows(NEIGHBOURS)
                 yield from (found.slice(first, step) for first in range(0, found.num_rows, step))
                 progress.add()
 
-    pairs = write_part(store, NEIGHBOURS, 0, schema(NEIGHBOURS), neighbours(), args.fingerprint)
+    pairs = write_part(store, NEIGHBOURS, 0, schema.schema(NEIGHBOURS), neighbours(), args.fingerprint)
     outcomes = AnalogyBootstrap([judged[name] for name in names], questions, args.case, args.seed)
     rows = outcomes.rows()
     for table, found in ((ANALOGIES, rows), (DIFFERENCES, outcomes.differences())):
-        data = pa.Table.from_pylist(found, schema(table))
-        write_part(store, table, 0, schema(table), [data], args.fingerprint)
+        data = schema.table(table, found)
+        write_part(store, table, 0, data.schema, [data], args.fingerprint)
     ordered = {figure: [found[name] for name in names] for figure, found in shown.items()}
     figures = draw_all(store, ordered, rows, names, facts.title)
     if not any_known(rows):

@@ -17,6 +17,7 @@ from jobs.stage.estimate import PassEstimate, spread_seconds
 from jobs.stage.files import partial_file, read_partial, read_partials, shard_file, write_partial
 from jobs.stage.run import Run
 from jobs.stage.runner import Step
+from ops import schema
 from ops.errors import InputError, counted
 from ops.meaning.drawn_sentences import (
     COLUMNS,
@@ -41,7 +42,7 @@ from ops.meaning.sentence_states import SentenceReader
 from ops.model.heads import MASKED_WORD, NEXT_SENTENCE, heads_of, load_head
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import PlacedTokens, Tokenizer
-from ops.schema import meta_keys, schema
+from ops.schema import meta_keys
 from ops.sentences.pipeline import Annotator
 from ops.sentences.token_words import words_of_tokens
 from ops.sentences.word_spans import word_spans
@@ -246,8 +247,8 @@ def read_all(config: MeaningConfig, tokenizer: Tokenizer, language: str | None, 
     for table, own in ((SENTENCES, rows), (MASKED_WORDS, words), (TRANSLATIONS, near)):
         # A table for which the model or the corpus has no data is not written.
         if own:
-            data = pa.Table.from_pylist(own, schema(table))
-            write_part(args.store, table, 0, schema(table), [data], args.fingerprint)
+            data = schema.table(table, own)
+            write_part(args.store, table, 0, data.schema, [data], args.fingerprint)
     missing = {
         "next sentences (too few documents of three sentences, two of them consecutive)": not rows,
         "the model's own next-sentence head (its weights have none)": not has_head,

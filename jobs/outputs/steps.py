@@ -23,7 +23,7 @@ from jobs.stage.files import (
 )
 from jobs.stage.placement import Placement
 from jobs.stage.runner import Stage, Step
-from ops import sampling
+from ops import sampling, schema
 from ops.arrays import Float64s, Int64s
 from ops.compare.scalar_properties import neuron_columns
 from ops.corpus.corpus_tokens import CorpusTokens, KeptTokens
@@ -40,8 +40,8 @@ from ops.outputs.tables import check_row, neuron_rows, token_rows
 from ops.outputs.token_effects import random_effects, token_effects
 from ops.outputs.token_head import ENTRIES, Entry, LinearHead, TokenHead
 from ops.outputs.written import Written, written_by
-from ops.schema import concatenate, schema
 from ops.shards import Shards, spans
+from ops.storage.arrays import read_arrays, write_arrays
 from ops.storage.store import Store
 from ops.storage.tables import write_part
 from ops.topk.neurons import NEURONS_PER_PART, Neurons, read_neurons
@@ -137,7 +137,7 @@ def measure(stage: Stage, args: OutputsArgs) -> dict[str, Any]:
         checks = check_step(args)
         stage.do(checks)
         tables = read_partials(stage.store, [check_file(item["block"]) for item in checks.items])
-        table = concatenate("outputs/checks", tables).cast(schema("outputs/checks"))
+        table = schema.table("outputs/checks", schema.concatenate("outputs/checks", tables))
         write_part(stage.store, "outputs/checks", 0, table.schema, [table], stage.fingerprint)
         counts["checked"], checked = table.num_rows, said_checked(table.to_pylist())
     controls = write_controls(stage, args)
@@ -148,7 +148,6 @@ def measure(stage: Stage, args: OutputsArgs) -> dict[str, Any]:
 def write_controls(stage: Stage, args: OutputsArgs) -> pa.Table:
     """Write outputs/controls, which says per layer how peaked the outputs of units and of random directions are."""
     rows: list[dict[str, Any]] = []
-    layout = schema("outputs/controls")
     own = read_heard(stage.store, "outputs/neurons", columns=["layer", "unit", *MEASURES])
     of = own["layer"].to_numpy()
     for layer in args.layers:
@@ -156,8 +155,8 @@ def write_controls(stage: Stage, args: OutputsArgs) -> pa.Table:
         for name in MEASURES:
             values = own[name].to_numpy(zero_copy_only=False)[of == layer].astype(np.float64)
             rows += control_rows(layer, name, values, random[name].to_numpy())
-    table = pa.Table.from_pylist(sorted(rows, key=lambda r: (r["layer"], r["basis"], r["measure"])), layout)
-    write_part(stage.store, "outputs/controls", 0, layout, [table], stage.fingerprint)
+    table = schema.table("outputs/controls", rows)
+    write_part(stage.store, "outputs/controls", 0, table.schema, [table], stage.fingerprint)
     return table
 
 
@@ -261,7 +260,7 @@ def mean_state(args: OutputsArgs, entry: Entry) -> torch.Tensor:
     files = [states_file(shard) for shard in args.drawn(args.sentences, sampling.OUTPUT_SENTENCES)]
     total, tokens = torch.zeros(0, dtype=torch.float64), 0
     for table, note in zip(read_partials(args.store, files), read_notes(args.store, files), strict=True):
-        own = torch.tensor(table["sum"].to_numpy()[table["entry"].to_numpy() == ENTRIES.index(entry)])
+        own = torch.from_numpy(read_arrays(table)[entry])
         total = own if not len(total) else total + own
         tokens += note["tokens"]
     return total / tokens
@@ -278,8 +277,7 @@ class StateSummer(HeadWorker):
             own, count = self.head.state_sums(batch, self.tokenizer.pad_id)
             sums = {entry: own[entry] + sums[entry] if entry in sums else own[entry] for entry in ENTRIES}
             tokens += count
-        entries = np.repeat(np.arange(len(ENTRIES), dtype=np.int8), [len(sums[entry]) for entry in ENTRIES])
-        table = pa.table({"entry": entries, "sum": torch.cat([sums[entry] for entry in ENTRIES]).numpy()})
+        table = write_arrays(**{entry: sums[entry].numpy() for entry in ENTRIES})
         notes = {"tokens": tokens, "sentences": item["sentences"]}
         write_partial(args.store, states_file(item["shard"]), table, args.fingerprint, notes)
         return {"sentences": item["sentences"]}
@@ -353,6 +351,6 @@ class UnitChecker(HeadWorker):
             rows.append(
                 check_row(self.linear(written.entry), written, (unit, other), amount, change, self.checker.positions)
             )
-        table = pa.Table.from_pylist(rows, schema("outputs/checks"))
+        table = schema.table("outputs/checks", rows)
         write_partial(self.args.store, check_file(item["block"]), table, self.args.fingerprint)
         return {"block": item["block"]}

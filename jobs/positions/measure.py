@@ -26,6 +26,7 @@ from jobs.stage.files import (
 from jobs.stage.run import Run
 from jobs.stage.runner import Step
 from jobs.stage.stages import STAGES
+from ops import schema
 from ops.corpus.read_shard import read_rows, take_sentences
 from ops.errors import counted
 from ops.mixing.token_classes import CLASSES, TokenClasses
@@ -45,7 +46,6 @@ from ops.positions.shard import Batches, Means, PositionsScorer
 from ops.positions.tables import corpus_tables
 from ops.positions.variants import DEFAULT
 from ops.sampling import LABELS, PILOT, draw
-from ops.schema import schema
 from ops.storage.side_by_side import LARGE_FILES_AT_ONCE
 from ops.storage.tables import part_name, write_part
 
@@ -219,11 +219,11 @@ def measure(
                     "positions: --label: too few texts are left for a classifier, so positions/labels has no rows",
                     file=sys.stderr,
                 )
-            tables["positions/labels"] = pa.Table.from_pylist(rows, schema("positions/labels"))
+            tables["positions/labels"] = schema.table("positions/labels", rows)
         for name, table in tables.items():
             # An encoder predicts no tokens, so its tables of perplexities are not written.
             if table.num_rows or "perplexity" not in name:
-                write_part(store, name, 0, schema(name), [table], job.stage.fingerprint)
+                write_part(store, name, 0, table.schema, [table], job.stage.fingerprint)
         counts["figures"] = draw_all(store, tables, facts.title)
     return job.accounted(scored, len(lost), counts)
 

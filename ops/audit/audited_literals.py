@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ops import schema
 from ops.arrays import Int64s
 from ops.audit.audited_neurons import Terms
-from ops.schema import schema
 from ops.storage.store import Store
 from ops.storage.tables import read_table
 from ops.topk.neurons import POLES, Neurons, set_number
@@ -26,7 +26,7 @@ def audited_literals(store: Store) -> pa.Table:
     further = sorted(set(_keys(read_table(store, "explanation_terms", columns=list(_NAMES)))) - known)
     own = [key for key in further if key[0] != _HUB]
     rows = [{"kind": kind, "pattern": pattern, "items": list(items), "listed": 0} for kind, pattern, items in own]
-    return pa.concat_tables([pool, pa.Table.from_pylist(rows, schema("explain/literals"))])
+    return pa.concat_tables([pool, schema.table("explain/literals", rows)])
 
 
 def _keys(table: pa.Table) -> list[tuple[str, str, tuple[str, ...]]]:

@@ -1,14 +1,14 @@
 """Audits ranges of neurons: computes their cards in every data set, their literals' lifts, and the resulting rows."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from ops import sampling
+from ops import sampling, schema
 from ops.arrays import Float32s, Float64s, Int64s
 from ops.audit.asked_half import Winners, totals
 from ops.audit.audited_division import AuditedDivision, KnownSentences, RangeWinners
@@ -23,8 +23,6 @@ from ops.explain.known_literals import KnownLiterals
 from ops.explain.literals import Literals
 from ops.explain.set_explainer import DRAWN_DOCUMENTS
 from ops.mine.mining import Mining
-from ops.schema import TABLES as SCHEMAS
-from ops.schema import schema
 from ops.storage.store import Store
 from ops.topk.neurons import POLES
 
@@ -117,9 +115,7 @@ class AuditedNeurons:
             neuron = number // len(POLES)
             for name in self.audited if neuron in self.controlled else (DATASETS,):
                 self._one(name, number, winners, terms, shares, rows)
-        return {
-            table: _table(own, schema(f"audit/{table}"), SCHEMAS[f"audit/{table}"].order) for table, own in rows.items()
-        }
+        return {table: schema.table(f"audit/{table}", map(_finite, own)) for table, own in rows.items()}
 
     def _one(
         self, name: str, number: int, winners: Int64s, terms: Terms, shares: dict[tuple[str, int], Row],
@@ -272,12 +268,5 @@ def _nulls(values: Float64s) -> list[float | None]:
     return [float(value) if math.isfinite(value) else None for value in values]
 
 
-def _table(rows: list[Row], layout: pa.Schema, order: Sequence[str]) -> pa.Table:
-    """Return rows as a table, sorted; missing or non-finite values become null."""
-    columns = {}
-    for field in layout:
-        values = [row.get(field.name) for row in rows]
-        if pa.types.is_floating(field.type):
-            values = [None if value is None or not math.isfinite(value) else float(value) for value in values]
-        columns[field.name] = pa.array(values, field.type)
-    return pa.table(columns, schema=layout).sort_by([(name, "ascending") for name in order])
+def _finite(row: Row) -> Row:
+    return {name: None if isinstance(value, float) and math.isinf(value) else value for name, value in row.items()}

@@ -9,6 +9,7 @@ import pyarrow as pa
 import torch
 from torch import nn
 
+from ops import schema
 from ops.arrays import Float64s, Int64s
 from ops.errors import InputError
 from ops.finetune.classifier import load_head
@@ -19,7 +20,6 @@ from ops.model.load import ModelFacts
 from ops.model.numerics import set_numerics
 from ops.model.tokenizer import Tokenizer
 from ops.sampling import RANDOM_NEURONS
-from ops.schema import schema
 from ops.topk.neurons import Neurons
 
 TABLE = "compare/ablation"
@@ -259,7 +259,7 @@ def ablation_table(
             row |= {"output": _number(effect.output)}
             row |= {"output_random": null_of(effect.output, [e.output for e in others], "random")["random"]}
             rows.append(row)
-    return pa.Table.from_pylist(rows, schema(TABLE))
+    return schema.table(TABLE, rows)
 
 
 def _place(neurons: Neurons, neuron: int) -> tuple[int | None, int | None]:

@@ -10,9 +10,8 @@ from sklearn.cluster import KMeans, MiniBatchKMeans
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from ops import sampling
+from ops import sampling, schema
 from ops.arrays import Floats, Int64s
-from ops.schema import schema
 from ops.storage.store import Store
 from ops.storage.tables import read_parts
 from ops.topk.silent import read_heard
@@ -96,4 +95,4 @@ def curve_rows(
                 "sse_of_uniform": squared_error(uniform, times, count, seed),
             }
         )
-    return pa.Table.from_pylist(rows, schema("compare/diversity"))
+    return schema.table("compare/diversity", rows)

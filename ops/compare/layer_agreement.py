@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ops import schema
 from ops.arrays import Float64s, Int64s
-from ops.schema import schema
 from ops.statistics.false_discovery import q_values
 
 Pairs = list[tuple[int, int]]
@@ -89,7 +89,7 @@ def dimension_rows(
         A row for every property and every pair of layers of equal width in which the property varies, over the units
         with a value in both layers.
     """
-    rows: dict[str, list[Any]] = {name: [] for name in schema("compare/dimensions").names if name != "q_value"}
+    rows: dict[str, list[Any]] = {name: [] for name in schema.schema("compare/dimensions").names if name != "q_value"}
     starts = np.cumsum([0, *widths])
     for name in sorted(properties):
         for width in sorted(set(widths)):
@@ -110,8 +110,7 @@ def dimension_rows(
                     for column, value in zip(rows, (name, *pair, *measured), strict=True):
                         rows[column].append(value)
     rows["q_value"] = q_values(rows["p_value"]).tolist()
-    table = pa.table(rows).cast(schema("compare/dimensions"))
-    return table.sort_by([(column, "ascending") for column in ("property", "layer_a", "layer_b")])
+    return schema.table("compare/dimensions", rows)
 
 
 def rotated_rows(own: pa.Table, rotated: list[pa.Table]) -> pa.Table:
@@ -133,5 +132,4 @@ def rotated_rows(own: pa.Table, rotated: list[pa.Table]) -> pa.Table:
         rows.append({**row, **measured, "rotations": len(null), "p_value": p_value})
     for row, q_value in zip(rows, q_values([row["p_value"] for row in rows]).tolist(), strict=True):
         row["q_value"] = q_value
-    rows.sort(key=lambda row: tuple(row[k] for k in keys))
-    return pa.Table.from_pylist(rows, schema("compare/rotated"))
+    return schema.table("compare/rotated", rows)

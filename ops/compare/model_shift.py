@@ -3,8 +3,8 @@
 import numpy as np
 import pyarrow as pa
 
+from ops import schema
 from ops.arrays import Float64s, Floats, Int64s
-from ops.schema import schema
 
 _AT_ONCE = 50  # number of resamples processed at once
 
@@ -67,11 +67,9 @@ def shift_rows(text_set: str, distances: Float64s, resamples: int, rng: np.rando
 
 def shift_tables(rows: list[dict[str, object]]) -> dict[str, pa.Table]:
     """Return `compare/shift` and `compare/shift_layers` from the rows of all text sets."""
-    ordered = sorted(rows, key=lambda row: (str(row["text_set"]), row["layer"]))
-    whole = [{k: row[k] for k in schema("compare/shift").names} for row in ordered if not row["layer"]]
     return {
-        "compare/shift": pa.Table.from_pylist(whole, schema("compare/shift")),
-        "compare/shift_layers": pa.Table.from_pylist(ordered, schema("compare/shift_layers")),
+        "compare/shift": schema.table("compare/shift", [row for row in rows if not row["layer"]]),
+        "compare/shift_layers": schema.table("compare/shift_layers", rows),
     }
 
 

@@ -5,11 +5,11 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
+from ops import schema
 from ops.arrays import Bools, Float32s, Float64s, Floats, Int32s, Int64s
 from ops.compare.activation_vectors import unit_vectors
 from ops.compare.shared_winners import WinnerLists
 from ops.sampling import random_rotation
-from ops.schema import schema
 from ops.topk.neurons import NEURONS_PER_PART, Neurons
 
 REACHES = ("within", "across")
@@ -86,7 +86,7 @@ class NeighbourFinder:
             "correlation": pa.array(r.astype(np.float32), mask=null),
             "overlap": overlap,
         }
-        return pa.table(columns).cast(schema("compare/neighbours"))
+        return schema.table("compare/neighbours", columns)
 
 
 def _first(values: Floats, most: int) -> Int64s:
@@ -166,8 +166,7 @@ def nearest_rows(
                 continue
             means = {n: float(np.where(there, values, -np.inf).max(1).mean()) for n, values in highest.items()}
             rows.append({"layer": number, "reach": reach, "n": len(own), **means})
-    rows.sort(key=lambda row: (row["layer"], row["reach"]))
-    return pa.Table.from_pylist(rows, schema("compare/nearest"))
+    return schema.table("compare/nearest", rows)
 
 
 def _overlaps(finder: NeighbourFinder, own: Int64s, rng: np.random.Generator | None, sentences: int) -> Float64s:

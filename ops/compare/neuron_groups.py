@@ -6,12 +6,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ops import sampling
+from ops import sampling, schema
 from ops.arrays import Floats, Int32s, Int64s
 from ops.compare.activation_vectors import layer_activations, sampled_sentences, unit_vectors
 from ops.compare.group_traits import trait_rows
 from ops.compare.k_means_groups import group, grouping_quality, project, shuffled_sentences
-from ops.schema import schema
 from ops.storage.store import Store
 from ops.storage.tables import read_table
 from ops.topk.neurons import Neurons
@@ -69,10 +68,9 @@ class NeuronGroups:
             columns = {"layer": np.full(len(values), layer, np.int16), "sent_id": self.sent_ids}
             found["compare/sentence_groups"] = pa.table({**columns, **self._grouped(values, of_sentences)})
             quality += self._quality(layer, "sentences", values, values)
-        quality.sort(key=lambda row: (row["grouped"], row["groups"]))
-        found["compare/group_quality"] = pa.Table.from_pylist(quality, schema("compare/group_quality"))
+        found["compare/group_quality"] = schema.table("compare/group_quality", quality)
         found["compare/group_traits"] = self._traits(layer, members, labels)
-        return {name: table.select(schema(name).names) for name, table in found.items()}
+        return {name: schema.table(name, table) for name, table in found.items()}
 
     def _first(self, layer: int) -> int:
         return sum(self.neurons.widths[: layer - 1]) if layer else 0

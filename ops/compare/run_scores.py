@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ops import schema
 from ops.arrays import Bools, Float64s, Int64s
-from ops.schema import schema
 from ops.statistics.cluster_bootstrap import draw_clusters, percentile_interval
 from ops.storage.store import Store
 from ops.topk.silent import read_heard
@@ -166,8 +166,7 @@ def compared_rows(
                 row |= {"control_q95": limit, "share_above": float((mine.value > limit).mean())}
                 row |= dict(zip(("share_low", "share_high"), ends[name], strict=True))
             rows.append(row)
-    rows.sort(key=lambda row: (row["measure"], row["layer"] is None, row["layer"] or 0))
-    return pa.Table.from_pylist(rows, schema(TABLE))
+    return schema.table(TABLE, rows)
 
 
 def share_intervals(

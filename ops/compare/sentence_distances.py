@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import torch
 
 from ops.arrays import Float64s, Int64s
@@ -16,7 +15,8 @@ from ops.model.check_states import equal_lengths
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
 from ops.storage.store import Store
-from ops.topk.neurons import POLES, Neurons, set_number
+from ops.topk.neurons import Neurons, neuron_and_pole, parts, set_number
+from ops.topk.winner_groups import winner_groups
 
 
 class TwoModels:
@@ -97,29 +97,17 @@ def compare_runs(store: Store, other: Store, neurons: Neurons) -> tuple[pa.Table
 def winner_jaccards(store: Store, other: Store, neurons: Neurons) -> Float64s:
     """Return each neuron's winners in both runs divided by those in either, `[neurons]`; topk/ is read in parts."""
     found = np.full(len(neurons), np.nan)
-    for names in zip(store.table_files("topk"), other.table_files("topk"), strict=True):
-        a, b = (_winners(run, name, neurons) for run, name in zip((store, other), names, strict=True))
+    for _, first, stop in parts(len(neurons)):
+        a, b = (_winners(run, neurons, np.arange(first, stop)) for run in (store, other))
         measured = jaccards(a, b, len(found))
         found = np.where(np.isnan(measured), found, measured)
     return found
 
 
-def _winners(store: Store, name: str, neurons: Neurons) -> tuple[Int64s, Int64s]:
-    """Return each winner's neuron number, and a number for its sentence and pole, from a part of topk/."""
-    with store.parquet(name) as file:
-        table = file.read(columns=["layer", "unit", "pole", "sent_id"])
-    pole = pc.index_in(table["pole"], pa.array(POLES)).to_numpy().astype(np.int64)
-    owner = neurons.number(table["layer"].to_numpy(), table["unit"].to_numpy())
-    return owner, set_number(table["sent_id"].to_numpy(), pole)
-
-
-def to_table(distances: Float64s) -> pa.Table:
-    """Return sentences' distances by layer, `[2, sentences, layers]`, as a table."""
-    lists = zip(("manhattan", "squares"), distances, strict=True)
-    return pa.table({n: pa.FixedSizeListArray.from_arrays(pa.array(v.ravel()), v.shape[1]) for n, v in lists})
-
-
-def from_table(table: pa.Table) -> Float64s:
-    """Return the distances that `to_table` stored."""
-    columns = [table[name].combine_chunks() for name in ("manhattan", "squares")]
-    return np.stack([c.flatten().to_numpy().reshape(table.num_rows, c.type.list_size) for c in columns])
+def _winners(store: Store, neurons: Neurons, numbers: Int64s) -> tuple[Int64s, Int64s]:
+    """Return each winner's neuron number, and a number for its sentence and pole, for some neurons."""
+    none = np.zeros(0, np.int64)
+    groups = ((sets, rows["sent_id"].to_numpy()) for sets, rows in winner_groups(store, neurons, numbers))
+    sets, sent_id = map(np.concatenate, zip((none, none), *groups, strict=True))
+    neuron, pole = neuron_and_pole(sets)
+    return neuron, set_number(sent_id, pole)

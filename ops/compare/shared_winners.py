@@ -3,13 +3,12 @@
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow.compute as pc
 
 from ops.arrays import Int32s, Int64s, Integers
 from ops.compiled import compiled
 from ops.storage.store import Store
-from ops.storage.tables import read_parts
-from ops.topk.neurons import POLES, Neurons
+from ops.topk.neurons import POLES, Neurons, neuron_and_pole
+from ops.topk.winner_groups import winner_groups
 
 
 @dataclass(frozen=True)
@@ -78,12 +77,12 @@ def read_winner_lists(store: Store, neurons: Neurons) -> dict[str, WinnerLists]:
 def read_pole(store: Store, neurons: Neurons, pole: str) -> tuple[Int64s, Integers]:
     """Return how many winners each neuron has at a pole, `[neurons]`, and the sentence ids of all winners by neuron."""
     counts, found = np.zeros(len(neurons), np.int64), []
-    for table in read_parts(store, "topk", ["layer", "unit", "pole", "sent_id"]):
+    for sets, rows in winner_groups(store, neurons, None):
         # The table is sorted by neuron, so a winner's neuron follows from its position.
-        own = table.filter(pc.equal(table["pole"], pole))
-        number = neurons.number(own["layer"].to_numpy(), own["unit"].to_numpy())
-        counts += np.bincount(number, minlength=len(neurons))
-        sent_id = own["sent_id"].to_numpy()
+        neuron, code = neuron_and_pole(sets)
+        of_pole = code == POLES.index(pole)
+        counts += np.bincount(neuron[of_pole], minlength=len(neurons))
+        sent_id = rows["sent_id"].to_numpy()[of_pole]
         found.append(sent_id.astype(np.int32) if sent_id.max(initial=0) < 1 << 31 else sent_id)
     return counts, np.concatenate([np.zeros(0, np.int32), *found])
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from ops import schema
 from ops.arrays import Bools, Float32s, Float64s, Int32s, Int64s, Integers
 from ops.compare.activation_vectors import sampled_sentences, unit_vectors
 from ops.compare.shared_winners import read_pole
 from ops.hashing import text_hash
 from ops.sampling import random_rotation
-from ops.schema import schema
 from ops.storage.store import Store
 from ops.storage.tables import read_parts
 from ops.topk.activation_sample import LayerSample, read_layer
@@ -255,11 +255,11 @@ def match_rows(neurons: Neurons, layers: tuple[int, ...], found: Iterable[pa.Tab
         "layer_b": pa.array(layer_b, mask=none),
         "unit_b": pa.array(best.unit, mask=none),
         "correlation": pa.array(best.correlation, mask=none),
-        "rotated": pa.array(rotated.astype(np.float32), from_pandas=True),
-        "excess": pa.array(excess.astype(np.float32), from_pandas=True),
-        "overlap": pa.array(overlaps.of(layer_b, best), from_pandas=True),
+        "rotated": rotated,
+        "excess": excess,
+        "overlap": overlaps.of(layer_b, best),
     }
-    return pa.table(columns).cast(schema(MATCHES))
+    return schema.table(MATCHES, columns)
 
 
 class Overlaps:
@@ -335,4 +335,4 @@ def universal_rows(matches: pa.Table) -> pa.Table:
                 known = known[~np.isnan(known)]
                 row[name] = float((known > threshold).mean()) if len(known) else None
             rows.append(row)
-    return pa.Table.from_pylist(rows, schema(UNIVERSAL))
+    return schema.table(UNIVERSAL, rows)

@@ -5,15 +5,14 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
+from ops import schema
 from ops.arrays import Floats
 from ops.explain.range_model import RangeModels
-from ops.schema import schema
 
 BASES = ("neurons", "rotated", "shuffled")
 MODELS = ("range", "winners")
 R2_BEYOND = "r2_beyond"
 QUANTILES = (5, 25, 50, 75, 95)  # in %
-_KEYS = [(name, "ascending") for name in ("layer", "basis", "model", "measure")]
 
 
 def range_measures(models: RangeModels) -> dict[str, Floats]:
@@ -45,4 +44,4 @@ def control_rows(layer: int, basis: str, model: str, measures: Mapping[str, Floa
             row = {"layer": layer, "basis": basis, "model": model, "measure": measure, "n": known.size}
             quantiles = zip(QUANTILES, np.percentile(known, QUANTILES).tolist(), strict=True)
             rows.append({**row, "mean": float(known.mean()), **{f"q{q:02}": end for q, end in quantiles}})
-    return pa.Table.from_pylist(rows, schema("explain/controls")).sort_by(_KEYS)
+    return schema.table("explain/controls", rows)

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ops import schema
 from ops.arrays import Bools, Int64s
 from ops.compare.activation_vectors import layer_activations, sampled_sentences
 from ops.explain.control_rows import BASES, MODELS, control_rows
@@ -26,12 +27,11 @@ from ops.mine.mining import Mining
 from ops.mine.pattern_kinds import SequenceKind
 from ops.patterns.occurrences import Occurrences
 from ops.patterns.sequences import Sequences
-from ops.schema import TABLES, concatenate, schema
 from ops.sentences.store import SentenceStore
+from ops.sentences.winner_sets import read_winner_sets
 from ops.storage.store import Store
 from ops.topk.activation_sample import is_sparse
-from ops.topk.neurons import POLES, Neurons, neuron_and_pole, set_number
-from ops.topk.winner_groups import winner_groups
+from ops.topk.neurons import Neurons, neuron_and_pole, set_number
 
 HUB = "wins nearly everywhere"
 
@@ -41,14 +41,6 @@ def known_rows(sentences: SentenceStore, sampled: Int64s) -> Int64s:
     known = np.array(sentences.baseline)
     known[sentences.rows(sampled)] = True
     return np.flatnonzero(known)
-
-
-def read_sets(
-    store: Store, neurons: Neurons, sentences: SentenceStore, numbers: Int64s | None = None
-) -> Iterator[tuple[Int64s, Int64s]]:
-    """Yield the winners of some neurons, by default of all, sorted by rank: set numbers and rows, by row group."""
-    for number, rows in winner_groups(store, neurons, numbers):
-        yield number, sentences.rows(rows["sent_id"].to_numpy())
 
 
 class ExplainedNeurons:
@@ -125,20 +117,15 @@ class ExplainedNeurons:
         assert self.mining.held_out is not None
         tables = self.explainer.explain(numbers, list(self._found(numbers)), self.mining.held_out)
         examples = pa.concat_tables([self._examples(numbers), tables.pop("negatives")])
-        return tables | {"examples": examples.sort_by([(name, "ascending") for name in TABLES["examples"].order])}
+        return tables | {"examples": schema.table("examples", examples)}
 
     def _known(self, rows: Int64s, weighs: Bools, matrix: KnownLiterals) -> Known:
         return Known(rows, weighs, self.document[rows], self.held_out[rows], matrix)
 
     def _found(self, numbers: Int64s) -> Iterator[Found]:
         """Yield the sets of winners of some neurons, with the literals that belong to each set alone."""
-        none = np.zeros(0, np.int64)
-        blocks = [(none, none), *read_sets(self.store, self.mining.neurons, self.mining.sentences, numbers)]
-        number, row = map(np.concatenate, zip(*blocks, strict=True))
-        for one in np.unique(number).tolist():
-            winners = row[number == one]
-            own, names = self._own(one, winners)
-            yield Found(one, winners, own, names)
+        for number, winners in read_winner_sets(self.store, self.mining.neurons, self.mining.sentences, numbers).each():
+            yield Found(number, winners, *self._own(number, winners))
 
     def _own(self, number: int, winners: Int64s) -> tuple[Own, list[tuple[str, str, list[str]]]]:
         """Return the literals that belong to one set alone: hubs, and words that are not in the pool."""
@@ -170,10 +157,10 @@ class ExplainedNeurons:
         return np.append(set_number(self.pairs.other[own], other), number)
 
     def _examples(self, numbers: Int64s) -> pa.Table:
-        layout, sample = schema("examples"), self.explainer.sample
+        sample = self.explainer.sample
         tables: list[pa.Table] = []
         if sample is None:
-            return layout.empty_table()
+            return schema.table("examples", [])
         for layer, _, units in self.explainer.layers(numbers):
             found = examples(sample.layer(layer)[:, units], self.sampled, self.seed)
             rows = len(found.unit)
@@ -186,8 +173,8 @@ class ExplainedNeurons:
                 "sent_id": found.sent_id,
                 "activation": found.activation,
             }
-            tables.append(pa.table(columns).cast(layout))
-        return concatenate("examples", tables)
+            tables.append(schema.table("examples", columns))
+        return schema.concatenate("examples", tables)
 
 
 def _found_at(places: Int64s) -> Occurrences:
@@ -196,16 +183,12 @@ def _found_at(places: Int64s) -> Occurrences:
 
 def with_families(rows: pa.Table, neurons: Neurons, pairs: Pairs) -> tuple[pa.Table, pa.Table]:
     """Return the rows of `explanations` with their families, and the rows of `families`."""
-    number = neurons.number(rows["layer"].to_numpy(), rows["unit"].to_numpy())
-    pole = pc.index_in(rows["pole"], pa.array(POLES)).to_numpy().astype(np.int64)
+    number, pole = neuron_and_pole(neurons.set_numbers(rows))
     f1 = rows["f1"].to_numpy(zero_copy_only=False).astype(np.float64)
     found = families(number, pole, f1, pairs)
-    layout = schema("explanations")
     columns = {name: rows[name] for name in rows.column_names} | {"family": pa.array(found.family)}
-    whole = pa.table([columns[field.name] for field in layout], names=layout.names).cast(layout)
     members = {**columns, "correlation": pa.array(found.correlation), "is_leader": pa.array(found.is_leader)}
-    layout = schema("families")
-    return whole, pa.table([members[field.name] for field in layout], names=layout.names).cast(layout)
+    return schema.table("explanations", columns), schema.table("families", members)
 
 
 def all_controls(values: pa.Table) -> pa.Table:
@@ -221,4 +204,4 @@ def all_controls(values: pa.Table) -> pa.Table:
                     for name in some["measure"].unique().to_pylist()
                 }
                 tables.append(control_rows(layer, basis, model, measures))
-    return concatenate("explain/controls", tables)
+    return schema.concatenate("explain/controls", tables)

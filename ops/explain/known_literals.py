@@ -5,27 +5,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import pyarrow as pa
 
 from ops.arrays import Bools, Int32s, Int64s
 from ops.compiled import compiled
 from ops.explain.answers import Answers
 from ops.patterns.occurrences import Occurrences
-
-SCHEMA = pa.schema([("sentences", pa.list_(pa.int32()))])
-
-
-def to_table(found: Occurrences) -> pa.Table:
-    """Return occurrences as a table with a row for each literal."""
-    lists = pa.ListArray.from_arrays(pa.array(found.offsets.astype(np.int32)), pa.array(found.sentences))
-    return pa.table([lists], schema=SCHEMA)
-
-
-def from_table(table: pa.Table) -> Occurrences:
-    """Return the occurrences that `to_table` stored."""
-    lists = table["sentences"].combine_chunks()
-    offsets = lists.offsets.to_numpy().astype(np.int64)
-    return Occurrences(lists.values.to_numpy()[offsets[0] : offsets[-1]], offsets - offsets[0])
 
 
 def one_after_another(parts: Iterable[tuple[Occurrences, int]]) -> Occurrences:

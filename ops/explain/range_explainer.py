@@ -1,6 +1,5 @@
 """Explains ranges of neurons: computes both models, what both would find by chance, and the resulting rows."""
 
-import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ops import schema
 from ops.arrays import Bools, Float32s, Float64s, Floats, Int32s, Int64s
 from ops.explain.control_rows import range_measures
 from ops.explain.controlled_units import Controls
@@ -22,7 +22,6 @@ from ops.explain.verdict import verdict
 from ops.explain.wording import PatternRules, Term, evidence_needed, explanation_text
 from ops.mine.held_out_sets import HeldOutSets
 from ops.sampling import SAMPLE_SETS
-from ops.schema import concatenate, schema
 from ops.topk.neurons import POLES, Neurons
 
 EXAMPLES = 3  # example sentences for each literal
@@ -136,12 +135,11 @@ class RangeExplainer:
             if fitted:
                 chosen = self._hard_negatives(own, one, np.concatenate(won[neuron]), fitted["activations"], POLES[pole])
                 negatives += [key | negative for negative in chosen]
-        keys = [field.name for field in schema("explanations") if field.name != "family"]
         return {
-            "explanations": _table(rows, pa.schema([schema("explanations").field(name) for name in keys])),
-            "explanation_terms": _sorted_terms(_table(terms, schema("explanation_terms"))),
-            "values": concatenate(VALUES, values),
-            "negatives": _table(negatives, schema("examples")),
+            "explanations": schema.table("explanations", rows).drop_columns("family"),
+            "explanation_terms": schema.table("explanation_terms", terms),
+            "values": schema.concatenate(VALUES, values),
+            "negatives": schema.table("examples", negatives),
         }
 
     def _hard_negatives(self, own: Explained, one: Found, won: Int64s, activations: Float32s, pole: str) -> list[Row]:
@@ -406,18 +404,3 @@ def _values(layer: int, basis: str, model: str, measures: Mapping[str, Floats]) 
         key = [pa.repeat(name, len(values)) for name in (layer, basis, model, measure)]
         tables.append(pa.table([*key, pa.array(np.asarray(values, np.float64))], names=VALUES.names).cast(VALUES))
     return tables
-
-
-def _table(rows: list[dict[str, Any]], layout: pa.Schema) -> pa.Table:
-    """Return rows as a table; NaN becomes null."""
-    clean = [{name: None if _is_nan(value) else value for name, value in row.items()} for row in rows]
-    return pa.Table.from_pylist(clean, layout)
-
-
-def _is_nan(value: Any) -> bool:
-    return isinstance(value, (float, np.floating)) and math.isnan(value)
-
-
-def _sorted_terms(terms: pa.Table) -> pa.Table:
-    keys = ("layer", "unit", "model", "pole", "rank")
-    return terms.sort_by([(name, "ascending") for name in keys])

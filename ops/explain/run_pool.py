@@ -12,6 +12,7 @@ from ops.mine.mining import Mining
 from ops.mine.properties import Profiler
 from ops.model.facts import ModelFacts
 from ops.patterns.sequences import Sequences
+from ops.storage.arrays import read_arrays, write_arrays
 
 
 def make_pool(listed: Iterable[pa.Table], mining: Mining, facts: ModelFacts, seed: int) -> pa.Table:
@@ -34,19 +35,11 @@ def make_pool(listed: Iterable[pa.Table], mining: Mining, facts: ModelFacts, see
 
 
 def hubs_table(hubs: Hubs) -> pa.Table:
-    """Return hubs as a table of one row; `read_hubs` reads it."""
-    columns = {
-        "rows": pa.array([hubs.rows]),
-        "wins": pa.array([hubs.wins]),
-        "items": pa.array([hubs.won.items]),
-        "offsets": pa.array([hubs.won.offsets]),
-        "most": pa.array([hubs.most]),
-    }
-    return pa.table(columns)
+    """Return hubs as a table; `read_hubs` reads it."""
+    return write_arrays(rows=hubs.rows, wins=hubs.wins, most=hubs.most, **vars(hubs.won))
 
 
 def read_hubs(table: pa.Table) -> Hubs:
     """Return the hubs that `hubs_table` stored."""
-    own = {name: table[name].combine_chunks() for name in table.column_names}
-    rows, wins, items, offsets = (own[name].flatten().to_numpy() for name in ("rows", "wins", "items", "offsets"))
-    return Hubs(rows, wins, Sequences(items.astype(np.int32), offsets), own["most"][0].as_py())
+    own = read_arrays(table)
+    return Hubs(own["rows"], own["wins"], Sequences(own["items"], own["offsets"]), float(own["most"]))

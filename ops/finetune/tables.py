@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from ops import schema
 from ops.arrays import Float64s, Floats, Int64s
-from ops.schema import schema
 
 
 @dataclass(frozen=True)
@@ -70,11 +70,11 @@ def majority_accuracy(train: Int64s, test: Int64s) -> float:
 def label_table(names: Sequence[str], train: Int64s, found: Quality) -> pa.Table:
     """Return `finetune/labels`; `train` contains the labels of the training documents, `[documents]`."""
     columns = {
-        "label": pa.array(names, pa.string()),
+        "label": names,
         "train": np.bincount(train, minlength=len(names)),
         "test": found.test,
         "predicted": found.predicted,
         "correct": found.correct,
-        "f1": pa.array(found.f1, from_pandas=True),
+        "f1": found.f1,
     }
-    return pa.table(columns).cast(schema("finetune/labels"))
+    return schema.table("finetune/labels", columns)

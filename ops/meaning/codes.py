@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ops import schema
 from ops.arrays import Float32s
 from ops.errors import InputError
 from ops.meaning.autoencoder import autoencoder_codes
@@ -23,7 +24,6 @@ from ops.meaning.hashing import (
     shuffled,
 )  # fmt: skip
 from ops.sampling import HASHED
-from ops.schema import schema
 
 IN_THE_PLANE = 2  # dimensions
 Found = dict[str, Codes]
@@ -76,10 +76,10 @@ class HashedStates:
                 known = {"method": name, "code": code, "size": size, "error": codes.error if name != SHUFFLED else None}
                 measured = measure_codes(codes, drawn.tested, drawn.documents, own, neighbours)
                 rows += [{**known, **row} for row in measured]
-        return pa.Table.from_pylist(rows, schema("meaning/hashing"))
+        return schema.table("meaning/hashing", rows)
 
     def plane(self, found: Found, method: str) -> pa.Table:
         """Return the rows of `meaning/plane`: the two-dimensional codes of the held-out sentences."""
         ids, places = self.drawn.sent_ids[self.drawn.tested], found[REAL].asked
         columns = {"method": [method] * len(ids), "sent_id": ids, "x": places[:, 0], "y": places[:, 1]}
-        return pa.table(columns, schema=schema("meaning/plane"))
+        return schema.table("meaning/plane", columns)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ops import sampling
+from ops import sampling, schema
 from ops.hashing import text_hash
 from ops.meaning.next_sentences import find_pairs, other_documents
 
@@ -74,7 +74,7 @@ def draw_from_shard(table: pa.Table, wanted: Wanted) -> pa.Table:
         rows.append(_row(MASKED, row, number, documents[row], None, [texts[row]]))
     if wanted.language:
         rows += _translations(table, texts, wanted.language, wanted)
-    return pa.Table.from_pylist(rows, _DRAWN)
+    return schema.table(_DRAWN, rows)
 
 
 def _translations(table: pa.Table, texts: list[str], language: str, wanted: Wanted) -> Iterator[dict[str, Any]]:
@@ -120,7 +120,7 @@ def choose_sentences(shards: Iterable[pa.Table], wanted: Wanted) -> pa.Table:
     following = [row["texts"][1] for row in pairs]
     for row, other in zip(pairs, others, strict=True):
         row["texts"] = [*row["texts"], following[other] if other >= 0 else None]
-    return pa.Table.from_pylist([row for kind in rows.values() for row in kind], _DRAWN)
+    return schema.table(_DRAWN, (row for kind in rows.values() for row in kind))
 
 
 def _first(rows: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:

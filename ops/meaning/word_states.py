@@ -15,6 +15,7 @@ from ops.model.check_states import lengths_of_batches
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import PlacedTokens, Tokenizer
 from ops.shards import Ids
+from ops.storage.arrays import read_arrays, write_arrays
 
 _CARRIER = "a "  # precedes a single word, so that tokenizers that mark spaces give it the tokens of running text
 
@@ -56,18 +57,16 @@ class WordSums:
 
     def merge_table(self, table: pa.Table) -> None:
         """Add the sums that `to_table` stored."""
-        word, count = table["word"].to_numpy(), table["count"].to_numpy()
-        if len(word):
-            means = np.concatenate([c.flatten().to_numpy() for c in table["mean"].chunks]).reshape(len(word), -1)
-            self.count[word] += count
-            self.total[word] += means.astype(np.float64) * count[:, None]
+        own = read_arrays(table)
+        word, count = own["word"], own["count"]
+        self.count[word] += count
+        self.total[word] += own["mean"].astype(np.float64) * count[:, None]
 
     def to_table(self) -> pa.Table:
-        """Return a table of the words that occur: `word`, `count`, `mean` (float32, layers concatenated)."""
+        """Return the words that occur as a table of arrays: `word`, `count`, `mean` (float32, layers concatenated)."""
         word = np.flatnonzero(self.count)
-        flat = pa.array((self.total[word] / self.count[word, None]).astype(np.float32).ravel())
-        mean = pa.FixedSizeListArray.from_arrays(flat, self.total.shape[1])
-        return pa.table({"word": word, "count": self.count[word], "mean": mean})
+        mean = (self.total[word] / self.count[word, None]).astype(np.float32)
+        return write_arrays(word=word, count=self.count[word], mean=mean)
 
 
 class WordReader:

@@ -4,13 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from ops import schema
 from ops.arrays import Int64s
-from ops.schema import schema
 from ops.statistics.false_discovery import description_rates
 from ops.statistics.wilson import wilson
-from ops.topk.neurons import POLES, Neurons, neuron_and_pole, set_number
+from ops.topk.neurons import Neurons, neuron_and_pole
 
 RATE = 0.05  # the false discovery rate of a finding must be below this
 FAMILIES = {"patterns": "kind", "profiles": "property"}
@@ -36,10 +35,8 @@ def count_findings(tables: Mapping[str, Sequence[pa.Table]], neurons: Neurons, n
     columns: list[tuple[Int64s, list[str], np.ndarray, np.ndarray]] = []
     for source, column in FAMILIES.items():
         for rows in tables[source]:
-            neuron = neurons.number(rows["layer"].to_numpy(), rows["unit"].to_numpy())
-            pole = pc.index_in(rows["pole"], pa.array(POLES)).to_numpy().astype(np.int64)
             names = [f"{source}\t{name}" for name in rows[column].to_pylist()]
-            columns.append((set_number(neuron, pole), names, rows["q_value"].to_numpy(), rows["lift"].to_numpy()))
+            columns.append((neurons.set_numbers(rows), names, rows["q_value"].to_numpy(), rows["lift"].to_numpy()))
     owner = np.concatenate([np.zeros(0, np.int64), *(own for own, *_ in columns)])
     each, family = np.unique([name for _, names, *_ in columns for name in names], return_inverse=True)
     q, lift = (np.concatenate([np.zeros(0), *(own[place] for own in columns)]) for place in (2, 3))
@@ -73,7 +70,7 @@ def chance_rows(parts: Iterable[pa.Table]) -> pa.Table:
                 {"source": source, "family": family, "n": n[REAL], "found": own, **sets, **expected}
                 | {"expected_high": high * n[REAL]}
             )
-    return pa.Table.from_pylist(rows, schema=schema("chance"))
+    return schema.table("chance", rows)
 
 
 def summary(rows: pa.Table) -> str:

@@ -15,9 +15,9 @@ from ops.mine.sentence_sets import SentenceSets
 from ops.patterns.sequences import Sequences
 from ops.sentences.mining_view import MiningView
 from ops.sentences.store import SentenceStore
+from ops.sentences.winner_sets import WinnerSets, read_winner_sets
 from ops.storage.store import Store
 from ops.topk.neurons import POLES, Neurons, set_number
-from ops.topk.winner_groups import winner_groups
 
 # The sets that are mined for each neuron and pole: its winners and, for the held-out scores, the training halves of the
 # sets in `SETS`.
@@ -55,32 +55,20 @@ class Mining:
         self.trains = ~np.asarray(sentences.held_out)
         self.held_out = HeldOutSets(sentences, seed) if draws and not options["no_scores"] else None
 
-    def winners(self, store: Store, first: int, stop: int) -> tuple[Int64s, Sequences]:
-        """Return the winners of a range of the mined neurons, as read from `topk/`.
+    def winners(self, store: Store, first: int, stop: int) -> WinnerSets:
+        """Return the winners of a range of the mined neurons, as read from `topk/`, with ascending rows.
 
         A range that starts beyond the last mined neuron stands for random sets, which are drawn and returned instead.
 
         Args:
             store: the run's folder.
             first, stop: the range of indices into `mined`, from `first` up to but excluding `stop`.
-
-        Returns:
-            The `set_number` of each neuron and pole, ascending, and the rows of its winners among the sentences, also
-            ascending.
         """
         if first >= len(self.mined):
             return self._random_sets(store, first - len(self.mined), stop - len(self.mined))
-        wanted = self.mined[first:stop]
-        numbers, rows = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-        for own, table in winner_groups(store, self.neurons, wanted):
-            numbers.append(own)
-            rows.append(self.sentences.rows(table["sent_id"].to_numpy()))
-        number, row = np.concatenate(numbers), np.concatenate(rows)
-        row = row[np.lexsort((row, number))]
-        each, starts = np.unique(number, return_index=True)
-        return each, Sequences(row.astype(np.int32), np.append(starts, len(number)))
+        return read_winner_sets(store, self.neurons, self.sentences, self.mined[first:stop]).by_row()
 
-    def _random_sets(self, store: Store, first: int, stop: int) -> tuple[Int64s, Sequences]:
+    def _random_sets(self, store: Store, first: int, stop: int) -> WinnerSets:
         """Draw two random sets for each index from `first` to `stop`, modelled on the winners of some mined neurons.
 
         They are numbered as if they were the two poles of further neurons after the run's last one.
@@ -91,7 +79,7 @@ class Mining:
         _, like = self.winners(store, start, start + some)
         baseline = np.flatnonzero(self.sentences.baseline)
         sets = null_sets(baseline, np.asarray(self.sentences.doc), like, neurons, self.seed)
-        return set_number(neurons[:, None], np.arange(len(POLES))).ravel(), sets
+        return WinnerSets(set_number(neurons[:, None], np.arange(len(POLES))).ravel(), sets)
 
     def winner_sets(self, number: Int64s, winners: Sequences) -> SentenceSets:
         """Return the winners of neurons and poles as sets to mine.

@@ -4,9 +4,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from ops import schema
 from ops.mixing.decomposition import LAYER_STAGES
 from ops.mixing.partial_file import Totals
-from ops.schema import TABLES, schema
 
 
 def ratio_rows(totals: Totals, layers: int, names: tuple[str, ...]) -> pa.Table:
@@ -26,7 +26,7 @@ def norm_rows(totals: Totals, layers: int, names: tuple[str, ...]) -> pa.Table:
 
 def _rows(table: str, totals: Totals, layers: int, names: tuple[str, ...], kind: str, wanted: list[str]) -> pa.Table:
     """Return the moments as rows of a table; the moments' values are ordered by layer and then by `names`."""
-    first, second, third = TABLES[table].order
+    first, second, third = schema.TABLES[table].order
     rows: list[dict[str, Any]] = []
     for (own, key), moments in totals.items():
         if own == kind:
@@ -44,5 +44,4 @@ def _rows(table: str, totals: Totals, layers: int, names: tuple[str, ...], kind:
                             "std": std[place],
                         }
                     )
-    rows.sort(key=lambda row: (row[first], row[second], row[third]))
-    return pa.Table.from_pylist(rows, schema(table))
+    return schema.table(table, rows)

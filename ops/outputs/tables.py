@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ops import schema
 from ops.arrays import Float64s, Int64s
 from ops.outputs.check_effects import agreement, direct_effect
 from ops.outputs.names import MEASURES, SIDES
 from ops.outputs.token_effects import Effects, p_values
 from ops.outputs.token_head import LinearHead
 from ops.outputs.written import Written
-from ops.schema import schema
 
 Row = dict[str, Any]
 
@@ -35,15 +35,15 @@ def token_rows(layer: int, units: Int64s, effects: Effects, std: Float64s, strin
     logits = np.stack([effects.logits[side][kept] for side in SIDES], 1) * std[kept, None, None]
     count = len(kept) * len(SIDES) * shown
     columns = {
-        "layer": np.full(count, layer, np.int16),
-        "unit": np.repeat(units[kept].astype(np.int32), len(SIDES) * shown),
+        "layer": np.full(count, layer),
+        "unit": np.repeat(units[kept], len(SIDES) * shown),
         "side": pa.array(list(np.repeat(np.array(SIDES, object), shown)) * len(kept), pa.string()),
-        "rank": np.tile(np.arange(1, shown + 1, dtype=np.int32), len(kept) * len(SIDES)),
-        "token_id": ids.reshape(-1).astype(np.int32),
-        "token": pa.array([strings[i] for i in ids.reshape(-1).tolist()], pa.string()),
-        "logit": logits.reshape(-1).astype(np.float32),
+        "rank": np.tile(np.arange(1, shown + 1), len(kept) * len(SIDES)),
+        "token_id": ids.reshape(-1),
+        "token": [strings[i] for i in ids.reshape(-1).tolist()],
+        "logit": logits.reshape(-1),
     }
-    return pa.table(columns, schema("outputs/tokens"))
+    return schema.table("outputs/tokens", columns)
 
 
 def neuron_rows(
@@ -64,19 +64,17 @@ def neuron_rows(
         cosines: the cosine of this vector with the unit's input weights, `[units]`; None if these are not known.
     """
     columns: dict[str, Any] = {
-        "layer": np.full(len(units), layer, np.int16),
-        "unit": units.astype(np.int32),
+        "layer": np.full(len(units), layer),
+        "unit": units,
         "mean": effects.mean * std,
         "std": effects.std * std,
-        "skew": pa.array(effects.skew, from_pandas=True),
+        "skew": effects.skew,
+        "norm": norms,
+        "cosine": np.full(len(units), np.nan) if cosines is None else cosines,
     }
-    columns |= {name: pa.array(getattr(effects, name), from_pandas=True) for name in MEASURES}
-    for name in MEASURES:
-        columns[f"{name}_p"] = pa.array(p_values(getattr(effects, name), random[name]), from_pandas=True)
-    columns["norm"] = norms.astype(np.float32)
-    known = np.full(len(units), np.nan) if cosines is None else cosines
-    columns["cosine"] = pa.array(known.astype(np.float32), from_pandas=True)
-    return pa.table(columns, schema("outputs/neurons"))
+    columns |= {name: getattr(effects, name) for name in MEASURES}
+    columns |= {f"{name}_p": p_values(columns[name], random[name]) for name in MEASURES}
+    return schema.table("outputs/neurons", columns)
 
 
 def check_row(

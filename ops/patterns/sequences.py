@@ -75,6 +75,10 @@ class Sequences:
         items, ends = self.items.tolist(), self.offsets.tolist()
         return [items[start:stop] for start, stop in pairwise(ends)]
 
+    def to_arrays(self) -> list[Int32s]:
+        """Return the sentences as arrays of codes."""
+        return np.split(self.items, self.offsets[1:-1]) if len(self) else []
+
     def take(self, rows: ArrayLike) -> Self:
         """Return some sentences, selected by indices, whose order is kept, or by one bool for each sentence."""
         chosen = np.asarray(rows)

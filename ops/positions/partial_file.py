@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from ops import schema
 from ops.arrays import Float32s, Float64s
 from ops.positions.shard import PositionsResult
 from ops.positions.sums import Totals
@@ -55,7 +56,7 @@ def to_table(result: PositionsResult) -> pa.Table:
         rows.append({"kind": _FEATURE, "variant": "", "key": sent_id, "counts": tokens})
         for variant, vector in vectors.items():
             rows.append({"kind": _FEATURE, "variant": variant, "key": sent_id, "feature": vector})
-    return pa.Table.from_pylist(rows, _SCHEMA)
+    return schema.table(_SCHEMA, rows)
 
 
 def merge(tables: Iterable[pa.Table], variants: Iterable[str] = ()) -> tuple[Totals, Features]:

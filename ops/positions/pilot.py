@@ -2,9 +2,7 @@
 
 from typing import NamedTuple
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import torch
 
 from ops.arrays import Float32s
@@ -15,8 +13,9 @@ from ops.positions.pairs import Panel, PanelDraw
 from ops.positions.reader import Batch, VariantReader
 from ops.positions.shard import Batches, Means
 from ops.positions.variants import DEFAULT, SHIFTED
+from ops.storage.arrays import read_arrays, write_arrays
 
-_PANEL, _NORMS = "panel", ""  # names of rows that are not a variant's means
+_MEAN = "mean/"  # precedes the name of the variant that a mean state belongs to
 # The pilot is a fiftieth of the corpus within these bounds. Means over only 64 texts left an error of 0.01 in the
 # cosines of random pairs.
 PILOT_SHARE, LEAST, MOST = 50, 512, 2_048
@@ -109,23 +108,13 @@ def check_pilot(found: Pilot, shift: int, facts: ModelFacts) -> None:
 
 
 def pilot_table(means: Means, panel: Panel, norms: Float32s) -> pa.Table:
-    """Return the pilot as a table: mean states by variant and layer, the panel, and norms of position embeddings."""
-    rows = [(name, i, None, layer) for name, mean in means.items() for i, layer in enumerate(mean, 1)]
-    for i, layer in enumerate(panel.states, 1):
-        rows += [(_PANEL, i, sent_id, state) for sent_id, state in zip(panel.sent_ids.tolist(), layer, strict=True)]
-    rows.append((_NORMS, 0, None, norms))
-    names = ("variant", "layer", "sent_id", "values")
-    types = (pa.string(), pa.int32(), pa.int64(), pa.list_(pa.float32()))
-    columns = [pa.array(column, kind) for column, kind in zip(zip(*rows, strict=True), types, strict=True)]
-    return pa.table(dict(zip(names, columns, strict=True)))
+    """Return mean states by variant, the panel, and the norms of position embeddings as a table."""
+    variants = {_MEAN + variant: states for variant, states in means.items()}
+    return write_arrays(norms=norms, sent_ids=panel.sent_ids, states=panel.states, **variants)
 
 
 def read_pilot(table: pa.Table) -> tuple[Means, Panel, Float32s]:
     """Return the means, the panel and the norms from a table of `pilot_table`."""
-    found: dict[str, list[Float32s]] = {}
-    for name, values in zip(table["variant"].to_pylist(), table["values"], strict=True):
-        found.setdefault(name, []).append(values.values.to_numpy())
-    (norms,), states = found.pop(_NORMS), found.pop(_PANEL)
-    sent_ids = table.filter(pc.and_(pc.equal(table["variant"], _PANEL), pc.equal(table["layer"], 1)))["sent_id"]
-    panel = Panel(sent_ids.to_numpy(), np.stack(states).reshape(-1, len(sent_ids), len(states[0])))
-    return {name: np.stack(layers) for name, layers in found.items()}, panel, norms
+    own = read_arrays(table)
+    means = {name.removeprefix(_MEAN): states for name, states in own.items() if name.startswith(_MEAN)}
+    return means, Panel(own["sent_ids"], own["states"]), own["norms"]

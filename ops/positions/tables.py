@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import torch
 
+from ops import schema
 from ops.arrays import Float32s, Float64s
 from ops.mixing.token_classes import CLASSES
 from ops.model.load import ModelFacts
@@ -16,7 +17,6 @@ from ops.positions.reader import INPUT_VALUES
 from ops.positions.sums import CLASS, INPUT, LOSS, PAIR, POSITION, TEXT, UNITS, WITHIN, Sums, Totals, all_groups
 from ops.positions.variants import DEFAULT, VARIANTS
 from ops.reducers.token_moments import TokenMoments
-from ops.schema import TABLES, schema
 
 Rows = list[dict[str, Any]]
 _MOST_LOSS = 88.0  # float32 can represent its exponential
@@ -66,7 +66,7 @@ def similarity_rows(totals: Totals, facts: ModelFacts, seed: int) -> pa.Table:
         for layer in range(1, facts.layers + 1):
             row = _moments(facts, layer, variant, GAUSSIAN_PAIR, random.moments[PAIR, DEFAULT], 0, 0)
             rows.append({**row, "histogram_edges": edges, "histogram_counts": random.counts[PAIR, DEFAULT][0]})
-    return _sorted("positions/similarity", rows)
+    return schema.table("positions/similarity", rows)
 
 
 def _mean_of_pairs(totals: Totals, variant: str) -> Float64s:
@@ -93,7 +93,7 @@ def perplexity_rows(totals: Totals, facts: ModelFacts) -> pa.Table:
             whole = {"mean": texts.mean[0, 0], "corpus": _exp(tokens.mean[0, 0]), "token_mean": tokens.mean[0, 1]}
             found = {"n": int(texts.count[0]), **whole}
             rows.append({"model": facts.name, "variant": variant, **found})
-    return _sorted("positions/perplexity", rows)
+    return schema.table("positions/perplexity", rows)
 
 
 def perplexity_position_rows(totals: Totals, facts: ModelFacts) -> pa.Table:
@@ -108,7 +108,7 @@ def perplexity_position_rows(totals: Totals, facts: ModelFacts) -> pa.Table:
             rows.append(
                 {"model": facts.name, "variant": variant, "position": position, "n": int(found.count[i]), **own}
             )
-    return _sorted("positions/perplexity_by_position", rows)
+    return schema.table("positions/perplexity_by_position", rows)
 
 
 def norm_rows(totals: Totals, facts: ModelFacts, norms: Float32s) -> pa.Table:
@@ -122,7 +122,7 @@ def norm_rows(totals: Totals, facts: ModelFacts, norms: Float32s) -> pa.Table:
         own = dict(zip(INPUT_VALUES, values, strict=True))
         n = 0 if i is None else int(found.count[i])
         rows.append({"model": facts.name, "position": position, "norm": norm, "n": n, **own})
-    return _sorted("positions/norms", rows)
+    return schema.table("positions/norms", rows)
 
 
 def _grouped(table: str, kind: str, column: str, name: Any, totals: Totals, facts: ModelFacts) -> pa.Table:
@@ -134,7 +134,7 @@ def _grouped(table: str, kind: str, column: str, name: Any, totals: Totals, fact
                 layer, reference = divmod(place, len(SAME_TOKEN))
                 row = _moments(facts, layer + 1, variant, SAME_TOKEN[reference], moments, i, place)
                 rows.append({**row, column: name(group)})
-    return _sorted(table, rows)
+    return schema.table(table, rows)
 
 
 def _moments(
@@ -153,8 +153,3 @@ def _moments(
 
 def _exp(loss: float) -> float:
     return float(np.exp(min(loss, _MOST_LOSS)))
-
-
-def _sorted(table: str, rows: Rows) -> pa.Table:
-    rows.sort(key=lambda row: tuple(row[name] for name in TABLES[table].order))
-    return pa.Table.from_pylist(rows, schema(table))

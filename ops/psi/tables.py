@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ops import schema
 from ops.arrays import Floats, Int16s, Int32s
 from ops.psi.clusters import cluster_psi
 from ops.psi.psi import VALUES
 from ops.psi.token_types import cluster_types, token_type, vocabulary_mark
 from ops.psi.vocabulary_clusters import agreements, centroids, distances, examples, superclusters
 from ops.reducers.token_moments import TokenMoments
-from ops.schema import schema
 
 EXAMPLES = 10
 
@@ -72,9 +72,8 @@ def vocabulary_tables(
 
 def agreement_rows(found: list[tuple[int, int, float]]) -> pa.Table:
     """Return the rows of `psi/agreement`; `found` is the result of `agreements`."""
-    names = schema("psi/agreement").names
-    rows = [dict(zip(names, pair, strict=True)) for pair in found]
-    return pa.Table.from_pylist(rows, schema("psi/agreement"))
+    names = ("run_a", "run_b", "rand_index")
+    return schema.table("psi/agreement", [dict(zip(names, pair, strict=True)) for pair in found])
 
 
 def token_rows(layer: int, values: Floats) -> Iterator[pa.Table]:

@@ -3,8 +3,10 @@
 from collections.abc import Container, Iterable, Mapping
 from importlib import import_module
 from pkgutil import iter_modules
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ops.schema.columns import STRING, Column, TableSpec
 
@@ -21,6 +23,7 @@ __all__ = [
     "layer_widths",
     "meta_keys",
     "schema",
+    "table",
 ]
 
 SCHEMA_VERSION = "4"
@@ -67,6 +70,34 @@ def concatenate(table: str | pa.Schema, tables: Iterable[pa.Table], without: Con
         return pa.concat_tables(found)
     layout = schema(table) if isinstance(table, str) else table
     return pa.schema([field for field in layout if field.name not in without]).empty_table()
+
+
+def table(name: str | pa.Schema, data: Iterable[Mapping[str, Any]] | Mapping[str, Any] | pa.Table) -> pa.Table:
+    """Return rows or columns as a table with its columns and types, sorted by its key.
+
+    Args:
+        name: the table's name, or its schema if it is not in `TABLES`; then its rows keep their order.
+        data: rows as mappings from column to value, or the columns by name; other columns are dropped. Where a column
+            may be null, a value that a row lacks and NaN become null.
+
+    >>> table("unscored", [{"sent_id": 7, "reason": "b"}, {"sent_id": 2, "reason": "a"}]).to_pydict()
+    {'sent_id': [2, 7], 'reason': ['a', 'b']}
+    """
+    layout = schema(name) if isinstance(name, str) else name
+    if not isinstance(data, pa.Table | Mapping):
+        rows = list(data)
+        data = {column: [row.get(column) for row in rows] for column in layout.names}
+    whole = pa.table([_as_column(data[field.name], field) for field in layout], schema=layout)
+    keys = TABLES[name].order if isinstance(name, str) else ()
+    return whole.sort_by([(key, "ascending") for key in keys]) if keys else whole
+
+
+def _as_column(values: Any, field: pa.Field) -> pa.Array | pa.ChunkedArray:
+    is_arrow = isinstance(values, pa.Array | pa.ChunkedArray)
+    column = values.cast(field.type) if is_arrow else pa.array(values, field.type)
+    if field.nullable and pa.types.is_floating(field.type):
+        return pc.if_else(pc.is_nan(column), None, column)
+    return column
 
 
 def meta_keys(found: pa.Schema) -> list[str]:

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ops import schema
 from ops.arrays import Int32s, Int64s
-from ops.schema import schema
 from ops.statistics.association import expected_measures, place_in_group, rank_patterns
 from ops.statistics.design_effect import effects_of_residuals
 from ops.statistics.false_discovery import q_values
@@ -35,8 +35,7 @@ def peak_rows(
         _rows("peak_tag", neurons, sets, tags, peak, documents),
         _rows("peak_word", neurons, sets, words, peak, documents),
     ]
-    order = [("layer", "ascending"), ("unit", "ascending"), ("pole", "ascending"), ("property", "ascending")]
-    return pa.concat_tables(found).sort_by([*order, ("rank", "ascending")])
+    return schema.table("peaks", pa.concat_tables(found))
 
 
 def _rows(name: str, neurons: Neurons, sets: Int64s, lists: pa.Array, peak: Int32s, documents: Int64s) -> pa.Table:
@@ -88,12 +87,12 @@ def _rows(name: str, neurons: Neurons, sets: Int64s, lists: pa.Array, peak: Int3
         "baseline_share": found.baseline_share[order],
         "lift": found.lift[order],
         "g2": found.g2[order],
-        "design_effect": pa.array(np.where(np.isinf(effect), np.nan, effect)[order], from_pandas=True),
+        "design_effect": np.where(np.isinf(effect), np.nan, effect)[order],
         "p_value": p[order],
         "q_value": q_values(p, which)[order],
         "rank": place_in_group(which[order]) + 1,
     }
-    return pa.table(columns).cast(schema("peaks"))
+    return pa.table(columns)
 
 
 def _total(sets: Int64s, amounts: Int64s, wanted: Int64s) -> Int64s:

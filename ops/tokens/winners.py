@@ -9,8 +9,8 @@ import pyarrow.compute as pc
 from ops.arrays import Float32s, Int64s
 from ops.schema import concatenate
 from ops.storage.store import Store
-from ops.storage.tables import read_parts
-from ops.topk.neurons import POLES, Neurons, neuron_and_pole, set_number
+from ops.topk.neurons import POLES, Neurons, neuron_and_pole
+from ops.topk.winner_groups import winner_groups
 
 SCHEMA = pa.schema([("sent_id", pa.int64()), ("set", pa.int64()), ("rank", pa.int32()), ("activation", pa.float32())])
 
@@ -38,12 +38,9 @@ def first_winners(store: Store, neurons: Neurons, top: int) -> pa.Table:
     Only these winners and one row group are in memory.
     """
     found = []
-    for table in read_parts(store, "topk"):
-        own = table.filter(pc.less_equal(table["rank"], top))
-        neuron = neurons.number(own["layer"].to_numpy(), own["unit"].to_numpy())
-        pole = pc.index_in(own["pole"], pa.array(POLES)).to_numpy().astype(np.int64)
-        columns = [own["sent_id"], set_number(neuron, pole), own["rank"], own["activation"]]
-        found.append(pa.table(columns, names=SCHEMA.names).cast(SCHEMA))
+    for sets, rows in winner_groups(store, neurons, None, ("sent_id", "rank", "activation")):
+        ranked = rows.add_column(1, "set", pa.array(sets)).cast(SCHEMA)
+        found.append(ranked.filter(pc.less_equal(ranked["rank"], top)))
     return concatenate(SCHEMA, found).sort_by([("sent_id", "ascending"), ("set", "ascending")])
 
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from ops.arrays import Int16s, Int32s, Int64s, Integers
 from ops.errors import InputError
@@ -74,6 +76,11 @@ class Neurons:
     def number(self, layer: Integers, unit: Integers) -> Int64s:
         """Return the indices of neurons given by layer and unit (from 0), `[neurons]`."""
         return np.asarray(self._starts()[layer - self.first] + unit)
+
+    def set_numbers(self, rows: pa.Table) -> Int64s:
+        """Return the `set_number` of each row of a table with the columns `layer`, `unit` and `pole`, `[rows]`."""
+        neuron = self.number(rows["layer"].to_numpy(), rows["unit"].to_numpy())
+        return set_number(neuron, pc.index_in(rows["pole"], pa.array(POLES)).to_numpy().astype(np.int64))
 
     def named(self, names: Sequence[str]) -> Int64s:
         """Return the indices, ascending, of the neurons named `LAYER:UNIT`; without names, the indices of all neurons.

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ops import schema
 from ops.arrays import Float32s
 from ops.errors import InputError, one_line
-from ops.schema import activations_schema, schema
 from ops.storage.side_by_side import side_by_side
 from ops.storage.store import Store
 from ops.storage.tables import write_part
@@ -23,14 +23,15 @@ Notes = list[dict[str, Any]]
 
 def write_unscored(store: Store, notes: Notes, fingerprint: str) -> list[int]:
     """Write unscored/ and return its sentences, sorted; `notes` are the notes of all shards in order."""
-    rows: list[tuple[int, str]] = []
-    for note in notes:
-        for reason, ids in note["unscored"].items():
-            rows += [(i, reason) for i in ids]
-    rows.sort()
-    table = pa.table({"sent_id": [i for i, _ in rows], "reason": [r for _, r in rows]}, schema=schema("unscored"))
-    write_part(store, "unscored", 0, schema("unscored"), [table], fingerprint)
-    return [i for i, _ in rows]
+    rows = [
+        {"sent_id": number, "reason": reason}
+        for note in notes
+        for reason, numbers in note["unscored"].items()
+        for number in numbers
+    ]
+    unscored = schema.table("unscored", rows)
+    write_part(store, "unscored", 0, unscored.schema, [unscored], fingerprint)
+    return list(unscored["sent_id"].to_pylist())
 
 
 def write_activations(
@@ -49,7 +50,7 @@ def write_activations(
         The number of sentences written, and the damage of any partial file that could not be read, by shard. If a
         file is damaged, nothing is written and the number is 0.
     """
-    layout = activations_schema(neurons.by_layer, sparse)
+    layout = schema.activations_schema(neurons.by_layer, sparse)
     starts = np.cumsum([0, *neurons.by_layer.values()])
     damaged: dict[int, str] = {}
 

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ops.arrays import Int64s
+from ops.storage.range_file import read_groups_of_each
 from ops.storage.store import Store
 from ops.storage.tables import part_name
-from ops.topk.neurons import POLES, Neurons, part_of, set_number
+from ops.topk.neurons import Neurons, neuron_and_pole, part_of
 
 
 def winner_groups(
@@ -27,12 +27,10 @@ def winner_groups(
         table: `topk` or `topk_by_dataset`.
     """
     names = store.table_files(table) if numbers is None else [part_name(table, p) for p in np.unique(part_of(numbers))]
-    for name in names:
-        with store.parquet(name) as file:
-            for group in range(file.num_row_groups):
-                rows = file.read_row_group(group, columns=["layer", "unit", "pole", *columns])
-                neuron = neurons.number(rows["layer"].to_numpy(), rows["unit"].to_numpy())
-                own = np.ones(len(neuron), np.bool_) if numbers is None else np.isin(neuron, numbers)
-                if own.any():
-                    pole = pc.index_in(rows["pole"], pa.array(POLES)).to_numpy().astype(np.int64)
-                    yield set_number(neuron[own], pole[own]), rows.select(columns).filter(pa.array(own))
+    for rows in read_groups_of_each(store, names, ["layer", "unit", "pole", *columns]):
+        sets, rows = neurons.set_numbers(rows), rows.select(columns)
+        if numbers is not None:
+            wanted = np.isin(neuron_and_pole(sets)[0], numbers)
+            sets, rows = sets[wanted], rows.filter(pa.array(wanted))
+        if len(sets):
+            yield sets, rows

@@ -58,6 +58,7 @@ def test_sources_of_every_kind_and_globs(bucket: str, tmp_path: Path) -> None:
     assert names == ["a.txt", "deep/d 1.txt"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("on_ray")
 def test_the_main_job_gives_the_same_tables_as_on_disk(bucket: str, small_run: tuple[Path, Path], source: Path) -> None:
     _put(f"{bucket}/in/docs.jsonl", source.read_bytes())

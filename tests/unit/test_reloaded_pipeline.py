@@ -9,6 +9,7 @@ from ops.reloaded_pipeline import ReloadedPipeline
 from ops.sentences.pipeline import Annotator
 
 
+@pytest.mark.slow
 def test_a_pipeline_that_has_met_many_new_strings_is_replaced_and_freed() -> None:
     loaded: list[Any] = []
 

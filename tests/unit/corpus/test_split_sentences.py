@@ -1,5 +1,6 @@
 import re
 
+import pytest
 import spacy
 from hypothesis import given
 from hypothesis import strategies as st
@@ -74,6 +75,7 @@ def test_a_sentence_longer_than_the_window_is_cut_at_white_space() -> None:
     assert "".join(pieces[-3:]) == "x" * 250
 
 
+@pytest.mark.slow
 def test_the_vocabulary_stays_bounded() -> None:
     splitter = SentenceSplitter(most_new=100)
     size = len(splitter._pipeline().vocab.strings)

@@ -64,6 +64,7 @@ def test_scores_are_those_of_scikit_learn(seed: int) -> None:
     assert math.isnan(scores.f1_low)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**16))
 @example(seed=3062)  # its winners are of so few documents that some samples have none
 def test_intervals_are_percentiles_of_scores_made_again_with_documents_drawn(seed: int) -> None:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ops.explain.answers import Answers
-from ops.explain.known_literals import KnownLiterals, beside, from_table, one_after_another, to_table
+from ops.explain.known_literals import KnownLiterals, beside, one_after_another
 from ops.patterns.occurrences import Occurrences
 from tests.unit.labelled_sentences import occurrences
 
@@ -16,14 +16,11 @@ def same(one: Occurrences, other: Occurrences) -> bool:
 
 
 @given(st.integers(1, 9), st.integers(1, 5), st.integers(1, 4), st.integers(0, 2**16))
-def test_known_literals_are_joined_stored_counted_and_of_some_sentences(
-    n: int, literals: int, runs: int, seed: int
-) -> None:
+def test_known_literals_are_joined_counted_and_of_some_sentences(n: int, literals: int, runs: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     has = rng.random((runs, n, literals)) < 0.4
     assert same(one_after_another((occurrences(run), n) for run in has), occurrences(np.concatenate(has)))
     assert same(beside(occurrences(has[0]), occurrences(has[-1])), occurrences(np.concatenate([has[0], has[-1]], 1)))
-    assert same(from_table(to_table(occurrences(has[0]))), occurrences(has[0]))
     known, keep = KnownLiterals(occurrences(has[0]), n), rng.random(n) < 0.5
     assert known.support(np.flatnonzero(keep)).tolist() == has[0][keep].sum(0).tolist()
     some = known.of(keep)

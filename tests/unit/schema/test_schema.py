@@ -3,6 +3,7 @@ from typing import Any
 
 import datasets
 import duckdb
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ops.schema import TABLES, activations_schema, group_rows, meta_keys, schema
+from ops.schema import table as as_table
 
 
 def test_every_column_says_what_it_means_and_is_in_the_arrow_schema() -> None:
@@ -44,6 +46,22 @@ def test_meta_has_a_field_for_each_key_in_order_of_name(table: str) -> None:
     assert meta_keys(found) == ["", "a", "b"]
     assert meta_keys(schema(table)) == []
     assert schema("topk", ["a"]) == schema("topk")
+
+
+def test_rows_and_columns_become_a_sorted_table_with_null_for_nan() -> None:
+    names = ("layer", "threshold", "n", "share", "correlated", "rotated")
+    values = [(None, 0.5, 7, float("nan"), 0.5, None), (2, 0.5, 3, 0.25, 0.5, 1.0), (2, 0.1, 3, 0.5, 0.5, 1.0)]
+    found = as_table("compare/universal", [{**dict(zip(names, row, strict=True)), "further": 1} for row in values])
+    assert found.schema == schema("compare/universal")
+    assert found.to_pydict() == {
+        "layer": [2, 2, None], "threshold": [0.1, 0.5, 0.5], "n": [3, 3, 7],
+        "share": [0.5, 0.25, None], "correlated": [0.5] * 3, "rotated": [1.0, 1.0, None],
+    }  # fmt: skip
+    columns = {name: list(column) for name, column in zip(names, zip(*values, strict=True), strict=True)}
+    columns["share"] = np.array(columns["share"])
+    assert as_table("compare/universal", columns).equals(found)
+    assert as_table("compare/universal", found.select(sorted(names))).equals(found)
+    assert as_table(found.schema, [{"layer": 2}, {"layer": 1}])["layer"].to_pylist() == [2, 1]
 
 
 def test_one_name_has_one_type_everywhere() -> None:
