@@ -107,10 +107,10 @@ class Drawing:
             self.start, self.whole = put_in_place(rng, self.out), False
 
     def command(self) -> Command:
-        """Return the next command, most often of a job that finds the tables that it reads."""
+        """Return the next command, most often of a job of runs that finds the tables that it reads."""
         rng, done = self.rng, stages_done(self.out)
-        can = [job for job in find_jobs() if stages_read(job) <= done and ("port" not in options_of(job))]
-        self.job = rng.choice(can if rng.random() < 0.95 else list(find_jobs()))
+        can = [job for job in find_jobs() if stages_read(job) <= done and "preset" in options_of(job)]
+        self.job = rng.choice(can if rng.random() < 0.9 else list(find_jobs()))
         self.values = self._drawn(done)
         return self._built()
 
@@ -123,13 +123,13 @@ class Drawing:
             self.values["redo"] = True
         elif advice and advice[1] in names:
             self.values[names[advice[1]]] = advice[2]
-        elif name not in names.values() or name == "out":
+        elif name not in names.values() or name in ("out", "port"):
             return None
         elif name == "corpus":
             self.values[name] = [draw_source(self.rng, self.sources, 0)]
         elif name == "model" and self.values[name] != self.model:
             self.values[name] = self.model
-        elif name in self.values:
+        elif name in self.values and name not in getattr(find_jobs()[self.job].options, "required", ()):
             del self.values[name]
         else:
             self.values[name] = self.value(options_of(self.job)[name])
@@ -186,7 +186,7 @@ class Drawing:
         values |= {"dry_run": rng.random() < 0.1, "port": rng.choice(("-1", "99999", "x"))}  # a server would not end
         values = {name: value for name, value in values.items() if name in options}
         if rng.random() < 0.02:
-            values[rng.choice(sorted(values.keys() - {"workers"}))] = rng.choice(
+            values[rng.choice(sorted(values.keys() - {"workers", "port"}))] = rng.choice(
                 [text for text in ODD if ".." not in text]
             )
         return values
@@ -217,7 +217,7 @@ class Drawing:
         if "enum" in kind or "const" in kind:
             return rng.choice(kind.get("enum", [kind.get("const")]))
         if kind["type"] == "string":
-            return self.text(schema, 0.1)
+            return self._file(schema["description"]) if kind.get("format") == "path" else self.text(schema, 0.1)
         low = kind.get("minimum", kind.get("exclusiveMinimum", 0))
         high = kind.get("maximum", kind.get("exclusiveMaximum"))
         if kind["type"] == "number":
