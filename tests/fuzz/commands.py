@@ -43,7 +43,7 @@ RUNS: dict[str, tuple[str, tuple[str, ...]]] = {
 ENVIRONMENTS = (
     {"LC_ALL": "C", "LANG": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
     {"RAY_ADDRESS": "127.0.0.1:1"},
-    {"ATLAS_CACHE": "/proc/none", "HOME": "/dev/null", "COLUMNS": "x"},
+    {"ATLAS_CACHE": "/proc/none", "COLUMNS": "x"},
 )
 
 
