@@ -21,7 +21,8 @@ from matplotlib.figure import Figure
 
 from ops.arrays import Float64s
 from ops.figures import COLOURS, PAGE, for_print, save_figure
-from ops.statistics.cluster_bootstrap import percentile_interval
+from ops.statistics.interval import Interval
+from ops.statistics.resampling import percentile_interval
 from ops.storage.store import Store
 from ops.storage.tables import read_rows
 
@@ -31,7 +32,6 @@ MEASURES = {
     "r2_beyond": "median R2 beyond\nlength and source",
     "f1": "mean held-out F1",
 }
-Measured = tuple[float, float, float]  # a value and both ends of its interval
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,9 @@ class Basis:
 
     name: str
     units: int
-    explained: Measured
-    r2_beyond: Measured
-    f1: Measured
+    explained: Interval
+    r2_beyond: Interval
+    f1: Interval
 
 
 def measure(name: str, columns: dict[str, Float64s], seed: int, resamples: int = 1_000) -> Basis:
@@ -56,11 +56,11 @@ def measure(name: str, columns: dict[str, Float64s], seed: int, resamples: int =
     """
     units = len(columns["f1"])
     drawn = np.random.default_rng(seed).integers(units, size=(resamples, units))
-    found: dict[str, Measured] = {}
+    found: dict[str, Interval] = {}
     for key, values in columns.items():
         middle = np.nanmedian if key == "r2_beyond" else np.nanmean
-        value = float(middle(values))
-        found[key] = (value, *percentile_interval(value, middle(values[drawn], axis=1), units, least=-1.0))
+        measured = np.append(middle(values), middle(values[drawn], axis=1))
+        found[key] = percentile_interval(measured, units, least=-1.0)
     return Basis(name, units, **found)
 
 

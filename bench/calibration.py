@@ -233,7 +233,7 @@ def calibrate(
         for name, findings in mined(sentences, own, given, seed).items():
             hits = len(np.unique(findings.owner[findings.sure]))
             by_sentence = len(np.unique(findings.owner[findings.sure_by_sentence]))
-            low, high = wilson(hits / sets, sets, Z99)
+            _, low, high = wilson(hits / sets, sets, Z99)
             rates = {"share": hits / sets, "low": low, "high": high, "by_sentence": by_sentence / sets}
             found.setdefault(name, {})[way] = rates
     for name, findings in mined(sentences, real, given, seed).items():

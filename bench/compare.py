@@ -19,7 +19,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from ops.compare.activation_vectors import unit_vectors
+from ops.compare.activation_vectors import unit_correlations, unit_vectors
 from ops.compare.near_neurons import NeighbourFinder
 from ops.compare.shared_winners import WinnerLists
 from ops.topk.neurons import NEURONS_PER_PART, Neurons
@@ -98,7 +98,7 @@ def agrees(finder: NeighbourFinder, first: int) -> bool:
         matrix = csr_matrix((np.ones(len(lists.sentences), np.int32), lists.sentences, lists.starts), shape)
         shared = shared + (matrix[own] @ matrix[:64].T).toarray()
     checked = first + np.arange(CHECKED)
-    found = finder.correlations(checked)[:, :64], finder.overlaps(checked)[:, :64]
+    found = unit_correlations(finder.vectors[checked], finder.vectors[:64]), finder.overlaps(checked)[:, :64]
     return bool(np.abs(found[0] - r).max() < 1e-5 and (found[1] == shared).all())
 
 

@@ -17,9 +17,9 @@ import sys
 import numpy as np
 import torch
 
+from bench.direct_mixing import DirectMixing
 from bench.passes import add_options, interleaved, padded, ratio, read_plainly
 from bench.texts import draw
-from ops.mixing.reference import DirectMixing
 from ops.mixing.shard import MixingScorer, measure_shard
 from ops.mixing.token_classes import TokenClasses
 from ops.model.load import load_model, read_facts

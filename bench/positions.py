@@ -27,7 +27,7 @@ from ops.positions.pilot import PILOT_SHARE, mean_states
 from ops.positions.position_table import DECODERS, find_table
 from ops.positions.reader import VariantReader
 from ops.positions.shard import PositionsResult, PositionsScorer
-from ops.positions.sums import CLASS, all_groups
+from ops.positions.sums import CLASS
 from ops.positions.variants import choose_variants
 
 TARGET, TOLERANCE = 1.1, 1e-4
@@ -46,7 +46,7 @@ def main() -> int:
     pad_id = encoder.tokenizer.pad_id
     texts = draw(options.sentences, options.seed)
     batches = list(encoder.batches(np.arange(len(texts)), texts, 2_048))
-    reader = VariantReader(facts, "cpu", "float32", 16, options.seed)
+    reader = VariantReader.load(facts, "cpu", "float32", 16, options.seed)
     torch.set_num_threads(1)
     pilot = mean_states(reader, variants, iter(batches[::4]), pad_id, "cpu")
     classes = TokenClasses(encoder.tokenizer)
@@ -64,7 +64,7 @@ def main() -> int:
 
     seconds = interleaved({"forward": forward, "ours": ours}, options.repeats)
     over = ratio(seconds["ours"], seconds["forward"]) + 1 / PILOT_SHARE
-    found = all_groups(results[-1].sums.result().moments[CLASS, "none"])
+    found = results[-1].sums.result().moments[CLASS, "none"].joined()
     expected = plain_cosine(plain.base_model, facts, inputs)
     difference = abs(float(found.mean[0, -2]) - expected)
     result = {

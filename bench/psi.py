@@ -25,7 +25,7 @@ from ops.model.load import load_model, read_facts
 from ops.model.tokenizer import Tokenizer
 from ops.psi.contextual import ContextualPsi
 from ops.psi.psi import VALUES
-from ops.reducers.token_moments import TokenSums
+from ops.reducers.grouped_moments import GroupedSums
 
 TARGET = 1.25
 BUDGET = 2_048
@@ -53,7 +53,7 @@ def measure(texts: list[str], repeats: int) -> dict[str, object]:
     layers = head_projections(model, facts)
     reader = ContextualPsi(model, layers)
     columns = len(layers) * len(VALUES) * reader.heads
-    sums = TokenSums(len(word_embeddings(model, facts)), columns)
+    sums = GroupedSums(len(word_embeddings(model, facts)), columns)
     encoded = tokenizer.encode(texts)
     lengths = np.array([len(t.ids) for t in encoded])
     plain_s, psi_s, plain_cpu, psi_cpu, differences = 0.0, 0.0, 0.0, 0.0, []

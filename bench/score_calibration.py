@@ -100,5 +100,6 @@ def _row(null: str, scores: Float64s) -> ScoreRow:
     held = wilson(covered, count)
     ok = ends[0] <= MOST_EXCESS and ends[1] >= -MOST_EXCESS
     if null == "uniform":
-        ok = ok and held[1] >= COVERED[0] and held[0] <= COVERED[1]
-    return ScoreRow(null, count, float(auc.mean()), float(matched.mean()), mean, *ends, covered, *held, bool(ok))
+        ok = ok and held.high >= COVERED[0] and held.low <= COVERED[1]
+    interval = (held.low, held.high)
+    return ScoreRow(null, count, float(auc.mean()), float(matched.mean()), mean, *ends, covered, *interval, bool(ok))

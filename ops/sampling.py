@@ -103,3 +103,12 @@ def random_rotation(width: int, rng: np.random.Generator) -> Float64s:
     """Return a rotation drawn uniformly, `[width, width]` float64 (QR of a normal matrix, Mezzadri 2007)."""
     q, r = np.linalg.qr(rng.normal(size=(width, width)))
     return np.asarray(q * np.sign(np.diag(r)))
+
+
+def random_rotations(widths: Iterable[int], rng: np.random.Generator) -> dict[int, Float64s]:
+    """Draw one rotation for all layers of the same width, because these share the residual stream's basis.
+
+    Returns:
+        The rotations by width, drawn in ascending order of the widths.
+    """
+    return {width: random_rotation(width, rng) for width in sorted(set(widths))}

@@ -67,7 +67,7 @@ class PositionsArgs(PassArgs):
     def reader(self) -> VariantReader:
         """Return a reader that runs the model under every variant, on its device."""
         set_numerics(self.device, self.threads, self.dtype)
-        return VariantReader(self.facts, self.device, self.dtype, self.shift, self.seed)
+        return VariantReader.load(self.facts, self.device, self.dtype, self.shift, self.seed)
 
     def scorer(self, tokenizer: Tokenizer, limit: int, means: Means, panel: Panel) -> PositionsScorer:
         """Return the scorer of texts of at most `limit` tokens, given each variant's mean states and the panel."""

@@ -26,9 +26,10 @@ from ops.psi.contextual import ContextualPsi
 from ops.psi.figures import draw_contextual
 from ops.psi.psi import VALUES
 from ops.psi.tables import contextual_rows
-from ops.reducers.token_moments import TokenMoments, TokenSums
+from ops.reducers.grouped_moments import GroupedMoments, GroupedSums
 from ops.schema import schema
 from ops.shards import Ids
+from ops.storage.arrays import read_arrays, write_arrays
 from ops.storage.tables import write_part
 
 CONTEXTUAL = "psi/contextual"
@@ -91,13 +92,15 @@ class GroupReader:
         sums, unscored = self.read(counting(batches))
         moments, sentences = sums.result(), item["sentences"]
         notes = {"sentences": sentences, "unscored": sorted(unscored), "tokens": int(moments.count.sum())}
-        write_partial(args.store, shard_file(CONTEXTUAL, number), moments.to_table(), args.fingerprint, notes)
+        write_partial(
+            args.store, shard_file(CONTEXTUAL, number), write_arrays(**vars(moments)), args.fingerprint, notes
+        )
         return {"shard": number, "sentences": sentences}
 
-    def read(self, batches: Batches) -> tuple[TokenSums, list[int]]:
+    def read(self, batches: Batches) -> tuple[GroupedSums, list[int]]:
         """Return the sums over batches, and the ids of the sentences that are not included."""
         columns = len(self.reader.layers) * len(VALUES) * self.reader.heads
-        sums = TokenSums(self.vocabulary, columns, torch.device(self.args.device))
+        sums = GroupedSums(self.vocabulary, columns, torch.device(self.args.device))
         pad_id = self.tokenizer.pad_id
         return sums, [lost for ids, tokens in batches for lost in self.reader.add(ids, tokens, pad_id, sums)]
 
@@ -106,10 +109,10 @@ def measure_corpus(heads: int, job: CorpusPass) -> dict[str, Any]:
     """Read the groups, merge them in their order, write psi/contextual and return the counts."""
     job.do(group_step(job))
     store, layers = job.stage.store, job.args.facts.layers
-    moments = TokenMoments.empty(layers * len(VALUES) * heads)
+    moments = GroupedMoments.empty(layers * len(VALUES) * heads)
     notes: list[dict[str, Any]] = []
     for table in with_notes(read_partials(store, job.partials, at_once=MERGED_AHEAD), notes):
-        moments = moments.merge(TokenMoments.from_table(table))
+        moments = moments.merge(GroupedMoments(**read_arrays(table)))
     rows = contextual_rows(moments, layers, heads)
     write_part(store, CONTEXTUAL, 0, schema(CONTEXTUAL), rows, job.stage.fingerprint)
     store.delete(FIGURE)

@@ -24,8 +24,9 @@ from ops.model.tokenizer import Tokenizer
 from ops.psi.figures import draw_static
 from ops.psi.psi import random_direction, static_psi
 from ops.psi.tables import cluster_rows, token_rows, vocabulary_tables
-from ops.psi.vocabulary_clusters import default_clusters, k_means
+from ops.psi.vocabulary_clusters import default_clusters
 from ops.schema import schema
+from ops.statistics.k_means import k_means
 from ops.storage.store import Store
 from ops.storage.tables import read_parts, write_part
 

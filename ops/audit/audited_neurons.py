@@ -15,7 +15,7 @@ from ops.audit.audited_division import AuditedDivision, KnownSentences, RangeWin
 from ops.audit.dataset_winners import read_dataset_winners
 from ops.audit.divisions import DATASETS, HALVES, Division
 from ops.audit.lifts import Counted, Lifts, lifts
-from ops.audit.transfer import HOLDS, UNDEFINED, Interval, Precisions, interval
+from ops.audit.transfer import HOLDS, Precisions, interval
 from ops.audit.verdict import verdict
 from ops.audit.within import WithinParts
 from ops.explain.held_out_scores import resampling
@@ -23,6 +23,7 @@ from ops.explain.known_literals import KnownLiterals
 from ops.explain.literals import Literals
 from ops.explain.set_explainer import DRAWN_DOCUMENTS
 from ops.mine.mining import Mining
+from ops.statistics.interval import UNDEFINED, Interval
 from ops.storage.store import Store
 from ops.topk.neurons import POLES
 
@@ -199,8 +200,8 @@ def _by_part(asked: Winners, which: Any, parts: int) -> Float64s:
 def _clipped(drawn: Float64s, clusters: int, least: float = 0.0) -> Interval:
     if not math.isfinite(drawn[0]):
         return UNDEFINED
-    low, high = interval(drawn, clusters)
-    return Interval(float(drawn[0]), max(low, least), min(high, 1.0))
+    own = interval(drawn, clusters)
+    return own._replace(low=max(own.low, least), high=min(own.high, 1.0))
 
 
 def _interval(name: str, own: Interval) -> Row:

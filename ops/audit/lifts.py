@@ -7,7 +7,8 @@ import numpy as np
 from scipy.stats import chi2  # type: ignore[import-untyped]
 
 from ops.arrays import Bools, Float64s
-from ops.audit.transfer import Interval, significantly_above
+from ops.audit.transfer import significantly_above
+from ops.statistics.interval import UNDEFINED, Interval
 from ops.statistics.wilson import Z
 
 GLOBAL, LOCAL, DATASET, NONE = "global", "local", "dataset", "none"
@@ -107,7 +108,7 @@ def lifts(counted: Counted) -> Lifts:
     if asked.any():
         significant[asked] = significantly_above(value[asked], error[asked])
     q, q_p, i2 = _heterogeneity(value[asked], error[asked])
-    pooled = Interval(math.nan, math.nan, math.nan)
+    pooled = UNDEFINED
     if usable.any():
         pooled = _mantel_haenszel(counted, usable, np.nansum(above[usable], 0), np.nansum(below[usable], 0))
     return Lifts(value, value - Z * error, value + Z * error, significant, q, q_p, i2, pooled)

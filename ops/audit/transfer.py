@@ -7,23 +7,12 @@ import numpy as np
 from scipy.stats import norm  # type: ignore[import-untyped]
 
 from ops.arrays import Bools, Float64s, Int32s, Int64s
-from ops.statistics.cluster_bootstrap import percentile_interval
 from ops.statistics.false_discovery import q_values
+from ops.statistics.interval import UNDEFINED, Interval
+from ops.statistics.resampling import percentile_interval
 
 HOLDS = 0.5  # minimum transfer into a data set at which the other data sets' cards hold there
 RATE = 0.05  # false discovery rate over a neuron's data sets
-
-
-@dataclass(frozen=True)
-class Interval:
-    """A number and the ends of its 95 % interval. All three are NaN if the number is undefined."""
-
-    value: float
-    low: float
-    high: float
-
-
-UNDEFINED = Interval(math.nan, math.nan, math.nan)
 
 
 @dataclass(frozen=True)
@@ -74,12 +63,12 @@ class Precisions:
         own = np.broadcast_to(np.moveaxis(np.diagonal(gain), -1, 0)[None, :, :], gain.shape)
         above, below = gain[pairs].sum(0), own[pairs].sum(0)
         clusters = int(self.documents[pairs.any(0)].sum())
-        low, high = interval(below, clusters)
-        if not (low > 0 or high < 0):
+        denominator = interval(below, clusters)
+        if not (denominator.low > 0 or denominator.high < 0):
             return UNDEFINED
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = above / below
-        return Interval(float(ratio[0]), *interval(ratio, clusters))
+        return interval(ratio, clusters)
 
     def into(self) -> list[Interval]:
         """Return the transfer of all other parts' cards into each part."""
@@ -107,13 +96,11 @@ def significantly_above(values: Float64s, errors: Float64s) -> Bools:
     return np.asarray((q_values(2 * norm.sf(np.abs(z))) <= RATE) & (values > 0))
 
 
-def interval(drawn: Float64s, clusters: int) -> tuple[float, float]:
-    """Return the ends of the 95 % interval of a statistic.
+def interval(drawn: Float64s, clusters: int) -> Interval:
+    """Return a statistic with its 95 % interval.
 
     Args:
         drawn: the statistic of the sample, followed by its value in each bootstrap sample, `[1 + samples]`.
         clusters: number of documents that were resampled.
     """
-    if not np.isfinite(drawn[1:]).any():
-        return math.nan, math.nan
-    return percentile_interval(float(drawn[0]), drawn[1:], max(clusters, 1), -math.inf, math.inf)
+    return percentile_interval(drawn, max(clusters, 1), -math.inf, math.inf)

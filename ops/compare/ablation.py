@@ -20,6 +20,7 @@ from ops.model.load import ModelFacts
 from ops.model.numerics import set_numerics
 from ops.model.tokenizer import Tokenizer
 from ops.sampling import RANDOM_NEURONS
+from ops.statistics.empirical_p import empirical_p
 from ops.topk.neurons import Neurons
 
 TABLE = "compare/ablation"
@@ -249,14 +250,14 @@ def ablation_table(
             others = [effects[number] for number in drawn]
             layer, unit = _place(neurons, neuron)
             row: dict[str, Any] = {"property": name, "rank": rank, "layer": layer, "unit": unit, "n": sentences}
-            row |= {"std": float(std[neuron]), "moved": _number(effect.moved), "n_random": len(drawn)}
+            row |= {"std": float(std[neuron]), "moved": effect.moved, "n_random": len(drawn)}
             row |= {"random_std": float(std[drawn].mean()) if drawn else None}
             row |= null_of(effect.moved, [e.moved for e in others], "random")
-            row |= {"own_layer": _place(neurons, effect.own)[0], "own_moved": _number(effect.own_moved)}
+            row |= {"own_layer": _place(neurons, effect.own)[0], "own_moved": effect.own_moved}
             layer_b, unit_b = _place(neurons, effect.most)
-            row |= {"layer_b": layer_b, "unit_b": unit_b, "moved_b": _number(effect.most_moved)}
+            row |= {"layer_b": layer_b, "unit_b": unit_b, "moved_b": effect.most_moved}
             row |= {"p_value_b": null_of(effect.most_moved, [e.most_moved for e in others], "")["p_value"]}
-            row |= {"output": _number(effect.output)}
+            row |= {"output": effect.output}
             row |= {"output_random": null_of(effect.output, [e.output for e in others], "random")["random"]}
             rows.append(row)
     return schema.table(TABLE, rows)
@@ -271,16 +272,9 @@ def _place(neurons: Neurons, neuron: int) -> tuple[int | None, int | None]:
 
 
 def null_of(own: float, others: Sequence[float], name: str) -> dict[str, float | None]:
-    """Return the mean and maximum of random neurons' effects, and the share of effects at least as large as `own`.
-
-    The share includes the neuron's own effect.
-    """
+    """Return the mean and maximum of random neurons' effects, and the `empirical_p` of the effect `own`."""
     if not (np.isfinite(own) and others):
         return {name: None, f"{name}_high": None, "p_value": None}
     values = np.array(others)
-    share = (1 + (values >= own).sum()) / (1 + len(values))
-    return {name: float(values.mean()), f"{name}_high": float(values.max()), "p_value": float(share)}
-
-
-def _number(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
+    p_value = float(empirical_p(own, values))
+    return {name: float(values.mean()), f"{name}_high": float(values.max()), "p_value": p_value}

@@ -53,6 +53,11 @@ def unit_vectors(values: Floats) -> Float32s:
     return wide.astype(np.float32)
 
 
+def unit_correlations(vectors: Float32s, others: Float32s) -> Float32s:
+    """Return the correlation of each of some `unit_vectors` with each of others, `[vectors, others]` float32."""
+    return np.asarray(np.clip(vectors @ others.T, -1.0, 1.0), np.float32)
+
+
 def neuron_vectors(store: Store, neurons: Neurons) -> Float32s:
     """Return the `unit_vectors` of all neurons over the activation sample, `[neurons, sentences]`, layer by layer."""
     vectors = np.empty((len(neurons), len(sampled_sentences(store))), np.float32)

@@ -11,12 +11,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ops import sampling
+from ops import sampling, schema
 from ops.arrays import Bools, Float64s, Floats
 from ops.compare.activation_vectors import layer_activations, sampled_sentences
-from ops.compare.layer_agreement import comparable, correlations
+from ops.compare.layer_agreement import comparable_layers, correlations
 from ops.penn import tag_class
-from ops.sampling import random_rotation
+from ops.sampling import random_rotations
 from ops.shards import Ids
 from ops.storage.store import Store
 from ops.storage.tables import read_parts
@@ -24,6 +24,10 @@ from ops.topk.neurons import POLES, Neurons
 from ops.topk.silent import read_silent
 
 WINNERS_SHARE, LEAST_WINNERS = 0.05, 10  # share of the sample's sentences, and minimum number, for a unit and pole
+
+_AGREEMENT = pa.schema(
+    [("property", pa.string()), ("layer_a", pa.int16()), ("layer_b", pa.int16()), ("correlation", pa.float64())]
+)
 
 
 def sentence_features(store: Store, sent_ids: Ids) -> tuple[list[str], Float64s]:
@@ -97,19 +101,15 @@ def basis_agreement(
     for of_layer, out in zip(properties, silent, strict=False):
         for values in of_layer.values():
             values[out] = np.nan
-    rows: dict[str, list[object]] = {"property": [], "layer_a": [], "layer_b": [], "correlation": []}
-    for name in sorted(properties[0]):
-        for width in sorted(set(widths)):
-            numbers = [i + 1 for i, own in enumerate(widths) if own == width]
-            for own, values, pairs in comparable(np.stack([properties[n - 1][name] for n in numbers])):
-                found = correlations(values)
-                for i, j in pairs:
-                    if not np.isnan(found[i, j]):
-                        row = (name, numbers[own[i]], numbers[own[j]], float(found[i, j]))
-                        for column, value in zip(rows, row, strict=True):
-                            rows[column].append(value)
-    types = {"property": pa.string(), "layer_a": pa.int16(), "layer_b": pa.int16(), "correlation": pa.float64()}
-    return pa.table({column: pa.array(values, types[column]) for column, values in rows.items()})
+    by_name = {name: [of_layer[name] for of_layer in properties] for name in properties[0]}
+    rows = []
+    for name, numbers, values, pairs in comparable_layers(by_name, widths):
+        found = correlations(values)
+        for i, j in pairs:
+            if not np.isnan(found[i, j]):
+                row = {"property": name, "layer_a": numbers[i], "layer_b": numbers[j], "correlation": found[i, j]}
+                rows.append(row)
+    return schema.table(_AGREEMENT, rows)
 
 
 class Bases:
@@ -132,8 +132,7 @@ class Bases:
         layers: list[Floats] = list(self.layers)
         if number:
             rng = np.random.default_rng([self.seed, sampling.ROTATIONS, number])
-            # One rotation for all layers of the same width, since they share the residual stream's basis.
-            turns = {width: random_rotation(width, rng) for width in sorted(set(self.widths))}
+            turns = random_rotations(self.widths, rng)
             layers = [layer @ turns[layer.shape[1]] for layer in layers]
         # No axis of a rotated basis is silent.
         return basis_agreement(layers, self.names, self.features, () if number else self.silent)

@@ -1,17 +1,14 @@
 """The diversity of a layer's winners, measured by the error of k-means on their vectors (Oba 2021, Figure 3)."""
 
-import warnings
 from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from sklearn.cluster import KMeans, MiniBatchKMeans
-from sklearn.exceptions import ConvergenceWarning
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from ops import sampling, schema
 from ops.arrays import Floats, Int64s
+from ops.statistics.k_means import fit_k_means
 from ops.storage.store import Store
 from ops.storage.tables import read_parts
 from ops.topk.silent import read_heard
@@ -53,11 +50,7 @@ def squared_error(points: Floats, times: Int64s, clusters: int, seed: int, most_
         seed: the seed of the starts.
         most_at_once: maximum number of points for full k-means; with more, mini-batches are used.
     """
-    options = {"n_clusters": clusters, "n_init": STARTS, "random_state": sampling.random_state(seed)}
-    method = KMeans(**options) if len(points) <= most_at_once else MiniBatchKMeans(**options, batch_size=4_096)
-    with threadpool_limits(1), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        method.fit(points, sample_weight=times.astype(np.float64))
+    method = fit_k_means(points, clusters, seed, STARTS, times, in_batches=len(points) > most_at_once)
     centres = method.cluster_centers_.astype(np.float64)
     return float(times @ ((points - centres[method.predict(points)]) ** 2).sum(1, dtype=np.float64))
 

@@ -5,16 +5,14 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from sklearn.cluster import KMeans
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.manifold import TSNE
 from sklearn.metrics import adjusted_rand_score, silhouette_score
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from ops.arrays import Float32s, Floats, Int32s
+from ops.arrays import Float32s, Floats
 from ops.sampling import random_state
+from ops.statistics.k_means import k_means
 
-STARTS = 3
 MAX_SILHOUETTE = 2_000  # maximum number of points of a silhouette; with more, a seeded sample is used
 PERPLEXITY = 30.0
 
@@ -30,32 +28,12 @@ class Quality:
     rand_index: float
 
 
-def group(points: Floats, groups: int, seed: int, starts: int = STARTS) -> Int32s:
-    """Return the group of each point `[points, dimensions]` by Lloyd's k-means, numbered by their first members.
-
-    Args:
-        points: the points.
-        groups: number of groups; there are fewer if there are fewer distinct points.
-        seed: the seed of the starts.
-        starts: number of starts of k-means; the best result is used.
-    """
-    method = KMeans(groups, n_init=starts, random_state=random_state(seed), algorithm="lloyd")
-    # Only one thread is used, because the order in which several threads add would change the last bits.
-    with threadpool_limits(1), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        labels = method.fit_predict(points)
-    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
-    place = np.empty(len(first), np.int32)
-    place[np.argsort(first)] = np.arange(len(first), dtype=np.int32)
-    return place[inverse]
-
-
 def grouping_quality(points: Floats, groups: int, seeds: list[int]) -> Quality:
     """Return how distinct the groups of the first seed are, and how far the groups of all seeds agree.
 
     For the agreement, k-means is run with one start for each seed.
     """
-    labellings = [group(points, groups, seed, 1) for seed in seeds]
+    labellings = [k_means(points, groups, seed) for seed in seeds]
     found = len(np.unique(labellings[0]))
     silhouette = None
     if 2 <= found < len(points):

@@ -1,6 +1,6 @@
 """How similar units with the same index are in different layers, compared with permuted units (Oba 2021, Figure 2)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from ops import schema
 from ops.arrays import Float64s, Int64s
+from ops.statistics.empirical_p import empirical_p
 from ops.statistics.false_discovery import q_values
 
 Pairs = list[tuple[int, int]]
@@ -30,6 +31,22 @@ def comparable(values: Float64s) -> Iterator[tuple[Int64s, Float64s, Pairs]]:
         if len(taken) > 1:
             place = {layer: i for i, layer in enumerate(layers.tolist())}
             yield layers, values[np.ix_(layers, taken)], [(place[a], place[b]) for a, b in pairs]
+
+
+def comparable_layers(
+    properties: Mapping[str, Sequence[Float64s]], widths: Sequence[int]
+) -> Iterator[tuple[str, list[int], Float64s, Pairs]]:
+    """Yield the result of `comparable` for every property and all layers of one width, with the layers' numbers.
+
+    Args:
+        properties: for each property's name, the values of the units of each layer.
+        widths: number of units of each layer.
+    """
+    for name in sorted(properties):
+        for width in sorted(set(widths)):
+            numbers = [i + 1 for i, own in enumerate(widths) if own == width]
+            for layers, values, pairs in comparable(np.stack([properties[name][number - 1] for number in numbers])):
+                yield name, [numbers[layer] for layer in layers], values, pairs
 
 
 def standard_scores(values: Float64s) -> Float64s:
@@ -89,28 +106,18 @@ def dimension_rows(
         A row for every property and every pair of layers of equal width in which the property varies, over the units
         with a value in both layers.
     """
-    rows: dict[str, list[Any]] = {name: [] for name in schema.schema("compare/dimensions").names if name != "q_value"}
-    starts = np.cumsum([0, *widths])
-    for name in sorted(properties):
-        for width in sorted(set(widths)):
-            layers = [i for i, own in enumerate(widths) if own == width]
-            if len(layers) < 2:
-                continue
-            every = np.stack([properties[name][starts[i] : starts[i] + width] for i in layers])
-            for own, values, pairs in comparable(every):
-                found = correlations(values)
-                null = permuted_correlations(values, permutations, np.random.default_rng(seed))
-                low, high = np.quantile(null, (0.025, 0.975), axis=0)  # NaN if a property does not vary in a layer
-                beyond = (np.abs(null) >= np.abs(found) - 1e-12).sum(0)
-                for a, b in pairs:
-                    if np.isnan(found[a, b]):
-                        continue
-                    pair = (layers[own[a]] + 1, layers[own[b]] + 1)
-                    measured = (found[a, b], low[a, b], high[a, b], (1 + beyond[a, b]) / (1 + permutations))
-                    for column, value in zip(rows, (name, *pair, *measured), strict=True):
-                        rows[column].append(value)
-    rows["q_value"] = q_values(rows["p_value"]).tolist()
-    return schema.table("compare/dimensions", rows)
+    of_layers = {name: np.split(values, np.cumsum(widths)[:-1]) for name, values in properties.items()}
+    rows: list[dict[str, Any]] = []
+    for name, layers, values, pairs in comparable_layers(of_layers, widths):
+        found = correlations(values)
+        null = permuted_correlations(values, permutations, np.random.default_rng(seed))
+        low, high = np.quantile(null, (0.025, 0.975), axis=0)  # NaN if a property does not vary in a layer
+        for a, b in pairs:
+            if not np.isnan(found[a, b]):
+                row = {"property": name, "layer_a": layers[a], "layer_b": layers[b], "correlation": found[a, b]}
+                row |= {"null_low": low[a, b], "null_high": high[a, b]}
+                rows.append(row | {"p_value": empirical_p(abs(found[a, b]) - 1e-12, np.abs(null[:, a, b])).item()})
+    return schema.table("compare/dimensions", _with_q_values(rows))
 
 
 def rotated_rows(own: pa.Table, rotated: list[pa.Table]) -> pa.Table:
@@ -127,9 +134,12 @@ def rotated_rows(own: pa.Table, rotated: list[pa.Table]) -> pa.Table:
         null = np.array([table[key] for table in held if key in table])
         if not len(null):
             continue
-        p_value = (1 + int((null >= row["correlation"]).sum())) / (1 + len(null))
+        p_value = empirical_p(row["correlation"], null).item()
         measured = {"rotated_mean": null.mean(), "rotated_low": null.min(), "rotated_high": null.max()}
         rows.append({**row, **measured, "rotations": len(null), "p_value": p_value})
-    for row, q_value in zip(rows, q_values([row["p_value"] for row in rows]).tolist(), strict=True):
-        row["q_value"] = q_value
-    return schema.table("compare/rotated", rows)
+    return schema.table("compare/rotated", _with_q_values(rows))
+
+
+def _with_q_values(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    q = q_values([row["p_value"] for row in rows]).tolist()
+    return [{**row, "q_value": own} for row, own in zip(rows, q, strict=True)]

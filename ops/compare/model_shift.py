@@ -5,6 +5,7 @@ import pyarrow as pa
 
 from ops import schema
 from ops.arrays import Float64s, Floats, Int64s
+from ops.statistics.interval import Interval
 
 _AT_ONCE = 50  # number of resamples processed at once
 
@@ -60,7 +61,7 @@ def shift_rows(text_set: str, distances: Float64s, resamples: int, rng: np.rando
     for place in range(distances.shape[2]):
         row: dict[str, object] = {"text_set": text_set, "layer": place, "n": len(distances)}
         for i, name in enumerate(("manhattan", "euclidean")):
-            row |= {name: mean[i, place], f"{name}_low": low[i, place], f"{name}_high": high[i, place]}
+            row |= Interval(mean[i, place], low[i, place], high[i, place]).columns(name)
         rows.append(row)
     return rows
 

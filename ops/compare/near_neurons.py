@@ -7,9 +7,9 @@ import pyarrow as pa
 
 from ops import schema
 from ops.arrays import Bools, Float32s, Float64s, Floats, Int32s, Int64s
-from ops.compare.activation_vectors import unit_vectors
+from ops.compare.activation_vectors import unit_correlations, unit_vectors
 from ops.compare.shared_winners import WinnerLists
-from ops.sampling import random_rotation
+from ops.sampling import random_rotations
 from ops.topk.neurons import NEURONS_PER_PART, Neurons
 
 REACHES = ("within", "across")
@@ -37,10 +37,6 @@ class NeighbourFinder:
         self.constant = np.asarray(~vectors.any(1))
         self.sizes = np.array(sum(np.diff(lists.starts) for lists in winners.values()))
 
-    def correlations(self, block: Int64s) -> Float32s:
-        """Return the correlations of a block of neurons with all neurons, `[block, neurons]`; 0 for a constant one."""
-        return np.asarray(np.clip(self.vectors[block] @ self.vectors.T, -1.0, 1.0), np.float32)
-
     def overlaps(self, block: Int64s) -> Int32s:
         """Return the number of winners that a block of neurons shares with all neurons, `[block, neurons]` int32.
 
@@ -55,7 +51,7 @@ class NeighbourFinder:
         shared winner is never near by overlap, a constant neuron is never near by correlation, and a silent neuron is
         never near at all.
         """
-        correlation, shared = self.correlations(block), self.overlaps(block)
+        correlation, shared = unit_correlations(self.vectors[block], self.vectors), self.overlaps(block)
         own = block[:, None] == np.arange(len(self.neurons))
         heard = ~self.silent & ~self.silent[block, None] & ~own
         same = (self.layer[block, None] == self.layer) & heard
@@ -142,7 +138,7 @@ def nearest_rows(
     heard = [a + np.flatnonzero(~finder.silent[a:b]) for a, b in pairwise(starts)]
     chosen = [np.sort(rng.choice(own, min(drawn, len(own)), replace=False)) for own in heard]
     if rotated:
-        rotations = {width: random_rotation(width, rng) for width in sorted({layer.shape[1] for layer in layers})}
+        rotations = random_rotations((layer.shape[1] for layer in layers), rng)
         turned = np.concatenate([unit_vectors((layer - layer.mean(0)) @ rotations[layer.shape[1]]) for layer in layers])
     order = rng.permutation(finder.vectors.shape[1])
     rows = []
@@ -151,13 +147,13 @@ def nearest_rows(
             continue
         vectors = finder.vectors[own]
         highest = {
-            "correlation": vectors @ finder.vectors.T,
-            "correlation_of_shuffled": vectors[:, order] @ finder.vectors.T,
+            "correlation": unit_correlations(vectors, finder.vectors),
+            "correlation_of_shuffled": unit_correlations(vectors[:, order], finder.vectors),
             "overlap": _overlaps(finder, own, None, sentences),
             "overlap_of_shuffled": _overlaps(finder, own, rng, sentences),
         }
         if rotated:
-            highest["correlation_of_rotated"] = turned[own] @ turned.T
+            highest["correlation_of_rotated"] = unit_correlations(turned[own], turned)
         itself = own[:, None] == np.arange(len(finder.neurons))
         for reach in REACHES:
             allowed = (finder.layer == number) if reach == "within" else (finder.layer != number)

@@ -10,12 +10,14 @@ from ops import sampling, schema
 from ops.arrays import Floats, Int32s, Int64s
 from ops.compare.activation_vectors import layer_activations, sampled_sentences, unit_vectors
 from ops.compare.group_traits import trait_rows
-from ops.compare.k_means_groups import group, grouping_quality, project, shuffled_sentences
+from ops.compare.k_means_groups import grouping_quality, project, shuffled_sentences
+from ops.statistics.k_means import k_means
 from ops.storage.store import Store
 from ops.storage.tables import read_table
 from ops.topk.neurons import Neurons
 from ops.topk.silent import read_silent
 
+STARTS = 3  # number of starts of k-means; the best result is used
 SEEDS = 5  # number of seeds of k-means whose agreement is measured
 FIRST = 10  # patterns of each kind, and values of each property, that count as a neuron's traits
 MAX_Q = 0.05
@@ -56,7 +58,7 @@ class NeuronGroups:
         members = self._first(layer) + np.arange(values.shape[1])
         heard = self.heard[members] if self.heard[members].any() else np.ones(len(members), np.bool_)
         members, points = members[heard], np.ascontiguousarray(values.T[heard])
-        labels = group(points, min(self.groups, len(points)), self.seed)
+        labels = k_means(points, min(self.groups, len(points)), self.seed, STARTS)
         own = self._grouped(points, labels)
         number, unit = self.neurons.layer_and_unit(members)
         found = {
@@ -64,7 +66,7 @@ class NeuronGroups:
         }
         quality = self._quality(layer, "neurons", points, values[:, heard])
         if layer:
-            of_sentences = group(values, min(self.groups, len(values)), self.seed)
+            of_sentences = k_means(values, min(self.groups, len(values)), self.seed, STARTS)
             columns = {"layer": np.full(len(values), layer, np.int16), "sent_id": self.sent_ids}
             found["compare/sentence_groups"] = pa.table({**columns, **self._grouped(values, of_sentences)})
             quality += self._quality(layer, "sentences", values, values)

@@ -10,7 +10,9 @@ import pyarrow.compute as pc
 
 from ops import schema
 from ops.arrays import Bools, Float64s, Int64s
-from ops.statistics.cluster_bootstrap import draw_clusters, percentile_interval
+from ops.shards import spans
+from ops.statistics.interval import Interval
+from ops.statistics.resampling import Resampling, percentile_interval
 from ops.storage.store import Store
 from ops.topk.silent import read_heard
 
@@ -163,16 +165,15 @@ def compared_rows(
             if name in ends:
                 limit = float(np.quantile(theirs.value, QUANTILE))
                 row |= {"median": float(np.median(mine.value)), "control_median": float(np.median(theirs.value))}
-                row |= {"control_q95": limit, "share_above": float((mine.value > limit).mean())}
-                row |= dict(zip(("share_low", "share_high"), ends[name], strict=True))
+                row |= {"control_q95": limit, **ends[name].columns("share_above", "share")}
             rows.append(row)
     return schema.table(TABLE, rows)
 
 
 def share_intervals(
     measured: Mapping[str, tuple[Values, Values]], resamples: int, rng: np.random.Generator
-) -> dict[str, tuple[float, float]]:
-    """Return the 95 % interval of each measure's share above the control's 95 % quantile, by a bootstrap over neurons.
+) -> dict[str, Interval]:
+    """Return each measure's share above the control's 95 % quantile, with its interval by a bootstrap over neurons.
 
     Args:
         measured: the values of a run and of its control, by measure.
@@ -180,18 +181,15 @@ def share_intervals(
         rng: the random generator that makes the draws.
     """
     sides = [_Drawn([pair[i] for pair in measured.values()]) for i in (0, 1)]
-    shares = np.empty((len(measured), resamples))
-    for first in range(0, resamples, DRAWN_AT_ONCE):
-        count = min(DRAWN_AT_ONCE, resamples - first)
-        own, control = (draw_clusters(side.neurons, rng, count) for side in sides)
-        for i in range(count):
-            limits = list(sides[1].quantiles(control[i]))
-            shares[:, first + i] = [*sides[0].shares_above(own[i], limits)]
-    found = {}
-    for (name, (mine, theirs)), drawn in zip(measured.items(), shares, strict=True):
-        share = float((mine.value > np.quantile(theirs.value, QUANTILE)).mean())
-        found[name] = percentile_interval(share, drawn, len(np.unique(mine.neuron)))
-    return found
+    shares: list[list[float]] = []
+    for first, stop in spans(resamples, DRAWN_AT_ONCE):
+        own, control = (Resampling.multinomial(side.neurons, rng, stop - first).times for side in sides)
+        for mine, theirs in zip(own[min(first, 1) :], control[min(first, 1) :], strict=True):
+            shares.append([*sides[0].shares_above(mine, list(sides[1].quantiles(theirs)))])
+    return {
+        name: percentile_interval(drawn, len(np.unique(values.neuron)))
+        for (name, (values, _)), drawn in zip(measured.items(), np.array(shares).T, strict=True)
+    }
 
 
 class _Drawn:

@@ -39,9 +39,9 @@ def scalar_properties(store: Store, neurons: Neurons) -> dict[str, Float64s]:
     """
     heard = ~read_silent(store, neurons)
     found = {f"neurons:{name}": values for name, values in neuron_columns(store, "neurons", _OF_NEURONS, neurons)}
-    for table, keys, columns in (("means", ("property",), ("mean",)), ("scores", (), _OF_SCORES)):
-        for name, values in _by_key(store, table, keys, columns, neurons):
-            found[f"{table}:{name}"] = values
+    found |= _by_key(store, "means", ("property", "pole"), "mean", "means", neurons)
+    for column in _OF_SCORES:
+        found |= _by_key(store, "scores", ("pole",), column, f"scores:{column}", neurons)
     found |= _shares(store, neurons, heard)
     return {name: np.where(heard, values, np.nan) for name, values in found.items() if np.isfinite(values[heard]).all()}
 
@@ -63,19 +63,19 @@ def neuron_columns(
 
 
 def _by_key(
-    store: Store, table: str, keys: tuple[str, ...], columns: tuple[str, ...], neurons: Neurons
-) -> Iterator[tuple[str, Float64s]]:
+    store: Store, table: str, keys: tuple[str, ...], column: str, prefix: str, neurons: Neurons
+) -> dict[str, Float64s]:
+    """Return a column of a table with a row for each neuron and key, by key; NaN if a neuron has no row."""
     found: dict[str, Float64s] = {}
-    for part in read_parts(store, table, ["layer", "unit", "pole", *keys, *columns]):
-        number = _numbers(part, neurons)
-        names = [part[key].to_pylist() for key in (*keys, "pole")]
-        for column in columns:
-            values = part[column].to_numpy()
-            labels = np.array([":".join((*((column,) if not keys else ()), *row)) for row in zip(*names, strict=True)])
-            for label in np.unique(labels):
-                own = labels == label
-                found.setdefault(str(label), np.full(len(neurons), np.nan))[number[own]] = values[own]
-    yield from found.items()
+    for part in read_parts(store, table, ["layer", "unit", *keys, column]):
+        number, values = _numbers(part, neurons), part[column].to_numpy()
+        names = np.array(
+            [":".join((prefix, *row)) for row in zip(*(part[key].to_pylist() for key in keys), strict=True)]
+        )
+        for name in np.unique(names):
+            own = names == name
+            found.setdefault(str(name), np.full(len(neurons), np.nan))[number[own]] = values[own]
+    return found
 
 
 def _shares(store: Store, neurons: Neurons, heard: Bools) -> dict[str, Float64s]:

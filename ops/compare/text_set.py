@@ -1,6 +1,5 @@
 """Text sets, each with a name and a source, of whose distinct sentences a uniform sample is drawn while streaming."""
 
-import heapq
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -14,6 +13,8 @@ from ops.sampling import TEXT_SETS, priorities
 from ops.sources.pieces import check_source, pieces, read_piece
 from ops.sources.source_format import Source
 from ops.sources.spec import parse_source
+
+_KEPT = pa.schema([("text", pa.string()), ("n_tokens", pa.int32()), ("place", pa.int64()), ("priority", pa.uint64())])
 
 
 def parse_text_sets(specs: Sequence[str], text_column: str) -> tuple[list[str], list[Source]]:
@@ -72,26 +73,16 @@ def sample_sentences(blocks: Iterator[Block], most: int, seed: int) -> tuple[pa.
         A table with `text` and `n_tokens`; and the counts `sentences` (usable sentences, including copies), `rejects`
         and `kept`.
     """
-    # The highest priority that is kept comes first (negated), and is removed when a lower one arrives.
-    kept: list[tuple[int, int, str, int]] = []
-    known: set[int] = set()
+    kept = _KEPT.empty_table()
     counts = {"sentences": 0, "rejects": 0}
     for block in blocks:
-        texts, n_tokens = block.sentences["text"].to_pylist(), block.sentences["n_tokens"].to_pylist()
-        found = priorities(np.ascontiguousarray(block.hashes[:, 0]), seed, TEXT_SETS).tolist()
-        for text, tokens, priority in zip(texts, n_tokens, found, strict=True):
-            place = counts["sentences"]
-            counts["sentences"] += 1
-            if priority in known or (len(kept) == most and -kept[0][0] <= priority):
-                continue
-            known.add(priority)
-            if len(kept) == most:
-                known.discard(-heapq.heapreplace(kept, (-priority, place, text, tokens))[0])
-            else:
-                heapq.heappush(kept, (-priority, place, text, tokens))
+        place = counts["sentences"] + np.arange(block.sentences.num_rows)
+        priority = priorities(np.ascontiguousarray(block.hashes[:, 0]), seed, TEXT_SETS)
+        columns = [block.sentences["text"], block.sentences["n_tokens"], place, priority]
+        both = pa.concat_tables([kept, pa.table(columns, schema=_KEPT)])
+        # Of copies, the first one is kept.
+        _, first = np.unique(both["priority"].to_numpy(), return_index=True)
+        kept = both.take(first[:most])
+        counts["sentences"] += len(place)
         counts["rejects"] += block.rejects.num_rows
-    kept.sort(key=lambda entry: entry[1])
-    table = pa.table(
-        {"text": pa.array([e[2] for e in kept], pa.string()), "n_tokens": pa.array([e[3] for e in kept], pa.int32())}
-    )
-    return table, {**counts, "kept": len(kept)}
+    return kept.sort_by("place").select(["text", "n_tokens"]), {**counts, "kept": kept.num_rows}

@@ -13,10 +13,11 @@ import pyarrow as pa
 
 from ops import schema
 from ops.arrays import Bools, Float32s, Float64s, Int32s, Int64s, Integers
-from ops.compare.activation_vectors import sampled_sentences, unit_vectors
+from ops.compare.activation_vectors import sampled_sentences, unit_correlations, unit_vectors
 from ops.compare.shared_winners import read_pole
 from ops.hashing import text_hash
 from ops.sampling import random_rotation
+from ops.shards import spans
 from ops.storage.store import Store
 from ops.storage.tables import read_parts
 from ops.topk.activation_sample import LayerSample, read_layer
@@ -77,39 +78,21 @@ class LayerUnits:
     """
 
     def __init__(self, sample: LayerSample, rows: Int64s, silent: Bools, rotation: Float64s | None = None) -> None:
-        self.sample, self.rows, self.silent, self.rotation = sample, rows, silent, rotation
-        self.dense = sample.values[rows] if sample.offsets is None else None
-        if rotation is not None and self.dense is None:
+        if rotation is not None and sample.offsets is not None:
             raise ValueError("sparse features are not rotated")
+        self.sample, self.rows, self.silent, self.rotation = sample, rows, silent, rotation
 
     def vectors(self, first: int, stop: int) -> Float32s:
         """Return the `unit_vectors` of the units from `first` up to `stop` or the last, `[units, sentences]`."""
         stop = min(stop, len(self.silent))
         first = min(first, stop)
-        if self.dense is None:
-            return unit_vectors(np.where(self.silent[first:stop], 0.0, self._block(first, stop)[self.rows]))
-        if self.rotation is not None:
-            # The mean is removed, because it is not a direction that both runs could share, and because large means
-            # cost precision.
-            centred = self.dense - self.dense.mean(0, dtype=np.float64)
-            return unit_vectors(centred @ self.rotation[:, first:stop])
-        return unit_vectors(np.where(self.silent[first:stop], 0.0, self.dense[:, first:stop]))
-
-    def blocks(self, size: int) -> Iterator[tuple[int, int]]:
-        """Yield the first unit of each block of `size` units, and the end of the block."""
-        for first in range(0, len(self.silent), size):
-            yield first, min(first + size, len(self.silent))
-
-    def _block(self, first: int, stop: int) -> Float32s:
-        offsets, places = self.sample.offsets, self.sample.places
-        assert offsets is not None
-        assert places is not None
-        found = np.zeros((self.sample.sentences, stop - first), np.float32)
-        own = slice(int(offsets[first]), int(offsets[stop]))
-        found[places[own], np.repeat(np.arange(stop - first), np.diff(offsets[first : stop + 1]))] = self.sample.values[
-            own
-        ]
-        return found
+        if self.rotation is None:
+            values = self.sample.of_units(first, stop)[self.rows]
+            return unit_vectors(np.where(self.silent[first:stop], 0.0, values))
+        # The mean is removed, because it is not a direction that both runs could share, and because large means cost
+        # precision.
+        values = self.sample.matrix()[self.rows]
+        return unit_vectors((values - values.mean(0, dtype=np.float64)) @ self.rotation[:, first:stop])
 
 
 @dataclass(frozen=True)
@@ -140,7 +123,7 @@ class Best:
         """
         if not len(others):
             return
-        products = np.clip(own @ others.T, -1.0, 1.0)
+        products = unit_correlations(own, others)
         nearest = np.abs(products).argmax(1)
         found = products[np.arange(len(products)), nearest]
         better = np.abs(found) > np.abs(self.correlation[at])
@@ -190,9 +173,9 @@ class Matcher:
             turn = random_rotation(len(heard), rng)
             turned = LayerUnits(inside, self.rows[1], np.zeros(len(heard), bool), turn)
         sides = [(there, best), *([(turned, turned_best)] if turned is not None else [])]
-        for first in range(0, len(silent), BLOCK):
+        for first, stop in spans(len(silent), BLOCK):
             # Units and rotated axes are compared at once, because the run's own vectors are recomputed for each block.
-            blocks = [(units.vectors(first, first + BLOCK), found) for units, found in sides]
+            blocks = [(units.vectors(first, stop), found) for units, found in sides]
             for own, at in self._own_blocks():
                 for block, found in blocks:
                     found.compare(own, at, block, first)
@@ -205,7 +188,7 @@ class Matcher:
             start, end = self.neurons.span(layer)
             sample = read_layer(self.store, layer, self.neurons)
             units = LayerUnits(sample, self.rows[0], self.silent[0][start:end])
-            for first, stop in units.blocks(BLOCK):
+            for first, stop in spans(end - start, BLOCK):
                 yield units.vectors(first, stop), slice(start + first, start + stop)
 
 

@@ -11,7 +11,7 @@ from ops.explain.cells import Cells, fit_cells
 from ops.explain.score_card import DECIMALS, Labelled, ScoreCard, rounded
 from ops.patterns.occurrences import Occurrences
 from ops.sampling import CARD_RESAMPLES
-from ops.statistics.cluster_bootstrap import percentile_interval
+from ops.statistics.resampling import percentile_interval
 
 MEASURES = ("average_precision", "precision", "recall", "f1", "single_f1")  # measures with an interval
 LEAST_DOCUMENTS = 10  # of the test half, required for an interval
@@ -247,8 +247,8 @@ def _intervals(values: Float64s, again: Float64s, documents: int) -> Float64s:
     """Return the ends of the measures' intervals, `[5, 2]`; `documents` is the number of documents of the test half."""
     intervals = np.full((len(values), 2), np.nan)
     for number, value in enumerate(values.tolist()):
-        if math.isfinite(value) and np.isfinite(again[number]).any():
-            intervals[number] = percentile_interval(value, again[number], documents)
+        if math.isfinite(value):
+            intervals[number] = percentile_interval(np.append(value, again[number]), documents)[1:]
     return intervals
 
 

@@ -17,7 +17,7 @@ from ops.compiled import compiled
 from ops.explain.literal_matrix import LiteralMatrix
 from ops.explain.orthonormal_basis import LEAST_LEFT, orthonormal_basis
 from ops.patterns.occurrences import Occurrences
-from ops.statistics.cluster_bootstrap import draw_clusters, percentile_interval
+from ops.statistics.resampling import Resampling, percentile_interval
 
 COPY = 0.9  # Jaccard similarity from which two literals count as near-copies
 HELD_BACK = 0.25  # share of the training documents
@@ -154,7 +154,7 @@ class RangeFitter:
         self._draws: Float64s | None = None
         if len(sizes) >= LEAST_TEST_DOCUMENTS:
             rng = np.random.default_rng([seed, sampling.RANGE_RESAMPLES])
-            self._draws = draw_clusters(len(sizes), rng, resamples)
+            self._draws = Resampling.multinomial(len(sizes), rng, resamples).times[1:]
             self._drawn_sizes = self._draws @ sizes
         held = max(1, _CACHE_BYTES // (4 * literals + 8 * (self.n_train + n) + 1))
         self._column = lru_cache(held)(self._make_column)
@@ -328,8 +328,8 @@ class RangeFitter:
             drawn = np.where(spread > 0, 1 - error / spread, np.nan)
         ends = np.full((2, len(r2)), np.nan)
         for unit in np.flatnonzero(np.isfinite(r2) & np.isfinite(drawn).any(0)):
-            own = percentile_interval(float(r2[unit]), drawn[:, unit], self._draws.shape[1], least=-np.inf)
-            ends[:, unit] = own
+            own = percentile_interval(np.append(r2[unit], drawn[:, unit]), self._draws.shape[1], least=-np.inf)
+            ends[:, unit] = own.low, own.high
         return ends[0], ends[1]
 
 

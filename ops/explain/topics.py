@@ -11,10 +11,11 @@ from ops.meaning.word_states import embedded
 from ops.mine.value_counts import distinct_values
 from ops.model.load import ModelFacts, load_model
 from ops.model.tokenizer import Tokenizer
-from ops.psi.vocabulary_clusters import centroids, k_means
+from ops.psi.vocabulary_clusters import centroids
 from ops.sampling import TOPICS
 from ops.sentences.mining_view import MiningView
 from ops.shards import spans
+from ops.statistics.k_means import k_means
 
 LEAST_SENTENCES = 5
 FEWEST_CLASSES, MOST_CLASSES = 200, 500

@@ -14,7 +14,9 @@ from ops.meaning.analogies import ALL, Analogies
 from ops.meaning.offsets import ANSWERS, Judged
 from ops.meaning.words import fold
 from ops.sampling import ANALOGY_PAIRS
-from ops.statistics.cluster_bootstrap import RESAMPLES, draw_clusters, percentile_interval
+from ops.shards import spans
+from ops.statistics.interval import Interval
+from ops.statistics.resampling import SAMPLES, Resampling, percentile_interval
 
 _AT_ONCE = 1 << 22  # number of question weights computed at once
 
@@ -23,17 +25,19 @@ class _Resampled(NamedTuple):
     """The number of questions and correct answers, in total and in resamples of the pairs that make the questions.
 
     Attributes:
-        questions, pairs: number of questions and of pairs.
-        right: number of correctly answered questions in each space, `[spaces, answers]`.
-        drawn: number of questions in each resample, `[resamples]` float64.
-        drawn_right: number of correctly answered questions in each resample, `[spaces, resamples, answers]` float64.
+        pairs: number of pairs.
+        questions: number of questions in the sample and in each resample, `[1 + samples]` float64.
+        right: number of correctly answered questions in each space, `[spaces, 1 + samples, answers]` float64.
     """
 
-    questions: int
     pairs: int
-    right: Int64s
-    drawn: Float64s
-    drawn_right: Float64s
+    questions: Float64s
+    right: Float64s
+
+    def share(self, right: Float64s, least: float) -> Interval:
+        """Return a share of the questions, which is undefined if there are none; `right` is `[1 + samples]`."""
+        with np.errstate(invalid="ignore"):
+            return percentile_interval(right / self.questions, self.pairs, least)
 
 
 class AnalogyBootstrap:
@@ -67,13 +71,13 @@ class AnalogyBootstrap:
                 found = self._added([place], names)
                 asked = sum(len(self.pairs[name]) for name in names)
                 for i, (rule, excluded) in enumerate(ANSWERS):
-                    right = int(found.right[0, i])
-                    accuracy, low, high = _share(found, right, found.drawn_right[0, :, i], 0.0)
+                    right = found.right[0, :, i]
+                    measured = found.share(right, 0.0).columns("accuracy", "")
                     rows.append(
                         {
                             "space": own.space, "category": category, "rule": rule, "excluded": excluded, "n": asked,
-                            "n_known": found.questions, "pairs": found.pairs, "correct": right, "accuracy": accuracy,
-                            "low": low, "high": high,
+                            "n_known": int(found.questions[0]), "pairs": found.pairs, "correct": int(right[0]),
+                            **measured,
                         }
                     )  # fmt: skip
         return rows
@@ -88,14 +92,13 @@ class AnalogyBootstrap:
             for category, names in self._categories:
                 found = self._added([second, first], names)
                 for i, (rule, excluded) in enumerate(ANSWERS):
-                    more = int(found.right[0, i] - found.right[1, i])
-                    drawn = found.drawn_right[0, :, i] - found.drawn_right[1, :, i]
-                    difference, low, high = _share(found, more, drawn, -1.0)
+                    more = found.right[0, :, i] - found.right[1, :, i]
+                    measured = found.share(more, -1.0).columns("difference", "")
                     rows.append(
                         {
                             "space": own.space, "other": before.space, "category": category, "rule": rule,
-                            "excluded": excluded, "n_known": found.questions, "pairs": found.pairs,
-                            "difference": difference, "low": low, "high": high,
+                            "excluded": excluded, "n_known": int(found.questions[0]), "pairs": found.pairs,
+                            **measured,
                         }
                     )  # fmt: skip
         return sorted(rows, key=lambda row: (row["space"], row["other"]))
@@ -104,9 +107,8 @@ class AnalogyBootstrap:
         """Return the resampled results in some spaces, summed over categories."""
         parts = [self._resample(name, places) for name in names]
         return _Resampled(
-            sum(part.questions for part in parts), sum(part.pairs for part in parts),
-            np.sum([part.right[places] for part in parts], 0), np.sum([part.drawn for part in parts], 0),
-            np.sum([part.drawn_right[places] for part in parts], 0),
+            sum(part.pairs for part in parts), np.sum([part.questions for part in parts], 0),
+            np.sum([part.right[places] for part in parts], 0),
         )  # fmt: skip
 
     def _resample(self, name: str, places: list[int]) -> _Resampled:
@@ -131,28 +133,11 @@ def _resample(known: Bools, pairs: Int64s, right: list[Bools], rng: np.random.Ge
     own, numbers = np.unique(pairs[known], return_inverse=True)
     first, second = numbers.reshape(-1, 2).T
     answers = np.concatenate([each[known] for each in right], axis=1).astype(np.float64)
-    questions, spaces = len(first), len(right)
-    drawn, drawn_right = np.zeros(RESAMPLES), np.zeros((RESAMPLES, answers.shape[1]))
-    if questions:
-        times = draw_clusters(len(own), rng)
-        step = max(_AT_ONCE // questions, 1)
-        for start in range(0, RESAMPLES, step):
-            rows = slice(start, start + step)
-            weight = np.where(first == second, 1.0, times[rows][:, second]) * times[rows][:, first]
-            drawn[rows] = weight.sum(1)
-            drawn_right[rows] = weight @ answers
-    shape = (spaces, len(ANSWERS))
-    return _Resampled(
-        questions, len(own), answers.sum(0).astype(np.int64).reshape(shape), drawn,
-        drawn_right.reshape(RESAMPLES, *shape).transpose(1, 0, 2),
-    )  # fmt: skip
-
-
-def _share(
-    found: _Resampled, right: int, drawn: Float64s, least: float
-) -> tuple[float | None, float | None, float | None]:
-    """Return a share of the questions with its interval; all three are None if there are no questions."""
-    if not found.questions:
-        return None, None, None
-    share, there = right / found.questions, found.drawn > 0
-    return share, *percentile_interval(share, drawn[there] / found.drawn[there], found.pairs, least)
+    questions, drawn_right = np.zeros(1 + SAMPLES), np.zeros((1 + SAMPLES, answers.shape[1]))
+    if len(first):
+        times = Resampling.multinomial(len(own), rng).times
+        for start, stop in spans(len(times), max(_AT_ONCE // len(first), 1)):
+            weight = np.where(first == second, 1.0, times[start:stop, second]) * times[start:stop, first]
+            questions[start:stop], drawn_right[start:stop] = weight.sum(1), weight @ answers
+    by_space = drawn_right.reshape(len(drawn_right), len(right), len(ANSWERS))
+    return _Resampled(len(own), questions, by_space.transpose(1, 0, 2))

@@ -6,7 +6,7 @@ import numpy as np
 
 from ops.arrays import Int64s, UInt64s
 from ops.sampling import CONFUSION_DOCUMENTS
-from ops.statistics.cluster_bootstrap import draw_clusters, percentile_interval
+from ops.statistics.resampling import Resampling
 
 
 class AnswerScores:
@@ -22,7 +22,8 @@ class AnswerScores:
         self.truth = truth
         own, self.place = np.unique(documents, return_inverse=True)
         self.documents = len(own)
-        self.times = draw_clusters(self.documents, np.random.default_rng([seed, CONFUSION_DOCUMENTS]))
+        rng = np.random.default_rng([seed, CONFUSION_DOCUMENTS])
+        self.resampling = Resampling.multinomial(self.documents, rng)
 
     def columns(self, answers: Int64s, truth: Int64s | None = None) -> dict[str, Any]:
         """Return the columns of `meaning/confusion` that measure the accuracy of the answers.
@@ -39,15 +40,12 @@ class AnswerScores:
         cell, shape = self.place * len(labels) + word, (self.documents, len(labels))
         asked = np.bincount(cell, minlength=self.documents * len(labels)).astype(np.float64).reshape(shape)
         right = np.bincount(cell, answers == truth, self.documents * len(labels)).reshape(shape)
-        drawn_asked, drawn_right = np.split(self.times @ np.concatenate([asked, right], 1), 2, 1)
-        accuracy, balanced = float(right.sum() / asked.sum()), float((right.sum(0) / asked.sum(0)).mean())
-        there = drawn_asked > 0
-        shares = drawn_right / np.where(there, drawn_asked, 1)
-        of_draws = drawn_right.sum(1) / drawn_asked.sum(1), shares.sum(1) / there.sum(1)
-        low, high = percentile_interval(accuracy, of_draws[0], self.documents)
-        balanced_low, balanced_high = percentile_interval(balanced, of_draws[1], self.documents)
+        drawn_asked, drawn_right = np.split(self.resampling.times @ np.concatenate([asked, right], 1), 2, 1)
+        occurs = drawn_asked > 0
+        shares = drawn_right / np.where(occurs, drawn_asked, 1)
+        accuracy, balanced = drawn_right.sum(1) / drawn_asked.sum(1), shares.sum(1) / occurs.sum(1)
         return {
-            "n_test": len(truth), "documents": self.documents, "correct": int(right.sum()), "accuracy": accuracy,
-            "low": low, "high": high, "balanced_accuracy": balanced, "balanced_low": balanced_low,
-            "balanced_high": balanced_high,
+            "n_test": len(truth), "documents": self.documents, "correct": int(right.sum()),
+            **self.resampling.interval(accuracy).columns("accuracy", ""),
+            **self.resampling.interval(balanced).columns("balanced_accuracy", "balanced"),
         }  # fmt: skip

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import coo_array
 
 from ops.arrays import Int32s, Int64s
 from ops.compiled import compiled
@@ -26,11 +27,6 @@ class Counts(NamedTuple):
 
     key: Int64s
     total: Int64s
-
-
-def empty() -> Counts:
-    """Return empty counts."""
-    return Counts(np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 
 class ContextCounter:
@@ -56,14 +52,12 @@ class ContextCounter:
 
     def _chunk(self, texts: list[str]) -> Counts:
         words = numbered(words_and_ends(texts, self.case), self.numbers)
-        keys = _pairs(words, self.row, self.column, self.window, self.columns)
-        keys.sort()
-        return _runs(keys, np.ones(len(keys), np.int64))
+        return Counts(*np.unique(_pairs(words, self.row, self.column, self.window, self.columns), return_counts=True))
 
 
 def add_up(parts: Iterable[Counts]) -> Counts:
     """Return the sums of counts; in memory are the distinct pairs and some millions of rows."""
-    kept = [empty()]
+    kept = [Counts(np.zeros(0, np.int64), np.zeros(0, np.int64))]
     for part in parts:
         kept.append(part)
         if sum(len(p.key) for p in kept[1:]) > max(_TOGETHER, len(kept[0].key)):
@@ -72,19 +66,10 @@ def add_up(parts: Iterable[Counts]) -> Counts:
 
 
 def _merged(parts: list[Counts]) -> Counts:
-    parts = [part for part in parts if len(part.key)]
-    if len(parts) < 2:
-        return parts[0] if parts else empty()
-    key, count = (np.concatenate(column) for column in zip(*parts, strict=True))
-    order = np.argsort(key, kind="stable")
-    return _runs(key[order], count[order])
-
-
-def _runs(key: Int64s, count: Int64s) -> Counts:
-    if not len(key):
-        return empty()
-    first = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]]))
-    return Counts(key[first], np.add.reduceat(count, first))
+    key, total = (np.concatenate(column) for column in zip(*parts, strict=True))
+    found = coo_array((total, (key,)), (int(key.max(initial=0)) + 1,))
+    found.sum_duplicates()
+    return Counts(found.coords[0].astype(np.int64), found.data)
 
 
 @compiled

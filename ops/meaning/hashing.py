@@ -1,6 +1,6 @@
 """Short codes of sentences (principal components or bits), and how often neighbours in code share a class."""
 
-import math
+from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -111,9 +111,8 @@ def precision_row(retrieved: Float64s, classes: Int64s, documents: Int64s) -> di
     """
     own = retrieved[np.arange(len(classes)), classes]
     share = np.bincount(classes, minlength=retrieved.shape[1]) / len(classes)
-    mean, *ends = share_by_document(own, documents)
-    low, high = (None if math.isnan(end) else end for end in ends)
-    return {"precision": mean, "low": low, "high": high, "chance": float(share @ retrieved.mean(0))}
+    measured = share_by_document(own, documents).columns("precision", "")
+    return {**measured, "chance": float(share @ retrieved.mean(0))}
 
 
 class Labelled(NamedTuple):
@@ -133,13 +132,10 @@ class Labelled(NamedTuple):
 
 def labelled(name: str, values: list[str | None]) -> Labelled:
     """Return the classes of a label with at least `LEAST_OF_CLASS` sentences each, sorted by name."""
-    counts: dict[str, int] = {}
-    for value in values:
-        if value is not None:
-            counts[value] = counts.get(value, 0) + 1
-    classes = sorted(c for c, n in counts.items() if n >= LEAST_OF_CLASS)
-    places = {c: i for i, c in enumerate(classes)}
-    return Labelled(name, classes, np.array([places.get(v, -1) if v is not None else -1 for v in values], np.int64))
+    counts = Counter(value for value in values if value is not None)
+    classes = sorted(value for value, n in counts.items() if n >= LEAST_OF_CLASS)
+    places: dict[str | None, int] = {value: i for i, value in enumerate(classes)}
+    return Labelled(name, classes, np.array([places.get(value, -1) for value in values], np.int64))
 
 
 def measure_codes(

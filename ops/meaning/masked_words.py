@@ -63,12 +63,11 @@ def masked_rows(ranks: Int64s, probability: Float32s, tags: list[str], bands: In
         for value in sorted(set(values.tolist())):
             own = values == value
             n, first = int(own.sum()), int((ranks[own] == 1).sum())
-            low, high = wilson(first / n, n)
             rows.append(
                 {
                     "property": group, "value": value, "n": n, "rank_median": float(np.median(ranks[own])),
-                    "reciprocal_rank": float((1 / ranks[own]).mean()), "first": first / n, "first_low": low,
-                    "first_high": high, "within_10": float((ranks[own] <= 10).mean()),
+                    "reciprocal_rank": float((1 / ranks[own]).mean()), **wilson(first / n, n).columns("first"),
+                    "within_10": float((ranks[own] <= 10).mean()),
                     "probability": float(probability[own].astype(np.float64).mean()),
                 }
             )  # fmt: skip

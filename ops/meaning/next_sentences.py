@@ -104,13 +104,9 @@ def next_rows(scores: dict[str, Float32s], documents: list[str], seed: int) -> l
             if space == SHUFFLED:
                 swap = np.random.default_rng([seed, NEXT_SENTENCES, column]).random(len(other)) < 0.5
                 following, other = np.where(swap, other, following), np.where(swap, following, other)
-            found = area_by_document(following, other, number[there])
-            rows.append(
-                {
-                    "space": space, "against": against, "n": int(there.sum()),
-                    "documents": len(np.unique(number[there])), "auc": found.auc, "low": found.low, "high": found.high,
-                }
-            )  # fmt: skip
+            row = {"space": space, "against": against, "n": int(there.sum())}
+            row |= {"documents": len(np.unique(number[there]))}
+            rows.append(row | area_by_document(following, other, number[there]).columns("auc", ""))
     return sorted(rows, key=lambda row: (row["space"], row["against"]))
 
 

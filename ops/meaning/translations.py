@@ -80,11 +80,6 @@ def translation_rows(
                 by_chance = 1 / np.arange(1, n + 1)
                 chance, spread = float(by_chance.mean()), float(by_chance.var())
                 near = reciprocal_ranks(states[a], states[to])
-                mean, low, high = share_by_document(near, np.arange(n), spread)
-                rows.append(
-                    {
-                        "space": space, "language": one, "other": other, "n": n, "reciprocal_rank": mean,
-                        "low": low, "high": high, "chance": chance,
-                    }
-                )  # fmt: skip
+                row = {"space": space, "language": one, "other": other, "n": n, "chance": chance}
+                rows.append(row | share_by_document(near, np.arange(n), spread).columns("reciprocal_rank", ""))
     return sorted(rows, key=lambda row: (row["space"], row["language"], row["other"]))

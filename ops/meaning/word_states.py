@@ -8,10 +8,9 @@ import pyarrow as pa
 import torch
 
 from ops.arrays import Float32s, Int64s
+from ops.meaning.model_reader import ModelReader
 from ops.meaning.words import fold, word_spans
-from ops.model.activations import ScoreOptions, Scorer
 from ops.model.batches import length_batches, pad
-from ops.model.check_states import lengths_of_batches
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import PlacedTokens, Tokenizer
 from ops.shards import Ids
@@ -69,32 +68,25 @@ class WordSums:
         return write_arrays(word=word, count=self.count[word], mean=mean)
 
 
-class WordReader:
+class WordReader(ModelReader):
     """A model that reads sentences and adds up the states of words.
 
-    Creating a reader sets how torch computes in this process (`ops.model.numerics`).
-
     Args:
-        facts, tokenizer: the model and its tokenizer, which must report the positions of tokens.
-        device, dtype, threads, token_budget: the device, arithmetic and number of threads of the model, and the maximum
-            number of tokens of a batch.
+        facts, tokenizer, device, dtype, threads, token_budget: as `ModelReader` takes them; the tokenizer must report
+            the positions of tokens.
         words: the words whose states are summed.
         case: the folding of the words (`keep` or `lower`).
 
     Raises:
-        InputError: the model cannot be loaded, or the states that are read differ from the model's own hidden states.
+        InputError: `ModelReader` raises this error.
     """
 
     def __init__(
         self, facts: ModelFacts, tokenizer: Tokenizer, device: str, dtype: str, threads: int | None, token_budget: int,
         words: list[str], case: str,
     ) -> None:  # fmt: skip
-        self.device, self.tokenizer, self.token_budget = torch.device(device), tokenizer, token_budget
-        self.layers, self.width, self.case = facts.layers, facts.width, case
-        scorer = Scorer(facts, ScoreOptions(device=device, dtype=dtype, threads=threads or 1), tokenizer.pad_id)
-        self.reader = scorer.reader
-        self._lengths = lengths_of_batches(scorer, tokenizer)
-        self.numbers = {word: i for i, word in enumerate(words)}
+        super().__init__(facts, tokenizer, device, dtype, threads, token_budget)
+        self.case, self.numbers = case, {word: i for i, word in enumerate(words)}
 
     def empty(self) -> WordSums:
         """Return empty sums."""
@@ -108,7 +100,7 @@ class WordReader:
         """
         sent_ids, texts, n_tokens = corpus
         lost: list[int] = []
-        for rows in length_batches(n_tokens, self.token_budget, self._lengths):
+        for rows in length_batches(n_tokens, self.token_budget, self.lengths):
             lost += sent_ids[rows[self.read_batch([texts[row] for row in rows], sums)]].tolist()
         return lost
 
@@ -116,17 +108,17 @@ class WordReader:
     def read_batch(self, texts: list[str], sums: WordSums) -> Int64s:
         """Add the words of one batch; return the rows of the batch that were skipped."""
         encoded = self.tokenizer.encode_with_spans(texts)
-        ids, real, _ = pad([placed.tokens for placed in encoded], self.tokenizer.pad_id, self.device)
+        ids, real, _ = pad([placed.tokens for placed in encoded], self.tokenizer.pad_id, self.scorer.device)
         found = find_words(texts, encoded, self.numbers, self.case, ids.shape[1])
-        place, owner = (torch.from_numpy(a).to(self.device) for a in (found.place, found.owner))
-        each = torch.from_numpy(np.bincount(found.owner, minlength=len(found.word))).to(self.device)
+        place, owner = (torch.from_numpy(a).to(self.scorer.device) for a in (found.place, found.owner))
+        each = torch.from_numpy(np.bincount(found.owner, minlength=len(found.word))).to(self.scorer.device)
 
         def take(states: torch.Tensor) -> torch.Tensor:
             tokens = states.flatten(0, 1)[place].float()
-            mean = torch.zeros(len(found.word), tokens.shape[1], device=self.device).index_add_(0, owner, tokens)
+            mean = torch.zeros(len(found.word), tokens.shape[1], device=self.scorer.device).index_add_(0, owner, tokens)
             return (mean / each[:, None]).cpu()
 
-        states = torch.cat(self.reader.read({"input_ids": ids, "attention_mask": real.long()}, take), 1).numpy()
+        states = torch.cat(self.scorer.reader.read({"input_ids": ids, "attention_mask": real.long()}, take), 1).numpy()
         bad = np.unique(found.sentence[~np.isfinite(states).all(1)])
         good = ~np.isin(found.sentence, bad)
         sums.update(found.word[good], states[good])

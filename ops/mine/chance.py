@@ -8,6 +8,7 @@ import pyarrow as pa
 from ops import schema
 from ops.arrays import Int64s
 from ops.statistics.false_discovery import description_rates
+from ops.statistics.interval import Interval
 from ops.statistics.wilson import wilson
 from ops.topk.neurons import Neurons, neuron_and_pole
 
@@ -63,13 +64,10 @@ def chance_rows(parts: Iterable[pa.Table]) -> pa.Table:
         for drawn in sorted(DRAWN):
             # If no set that was drawn in this way has a finding of a family, there is no row for them.
             own, random = (found.get((source, family, way), 0) for way in (REAL, drawn))
-            low, high = wilson(random / n[drawn], n[drawn])
-            expected = {"expected": random / n[drawn] * n[REAL], "expected_low": low * n[REAL]}
+            expected = Interval(*(number * n[REAL] for number in wilson(random / n[drawn], n[drawn])))
             sets = {"drawn": drawn, "n_sets": n[drawn], "found_sets": random}
-            rows.append(
-                {"source": source, "family": family, "n": n[REAL], "found": own, **sets, **expected}
-                | {"expected_high": high * n[REAL]}
-            )
+            row = {"source": source, "family": family, "n": n[REAL], "found": own, **sets}
+            rows.append(row | expected.columns("expected"))
     return schema.table("chance", rows)
 
 

@@ -82,7 +82,7 @@ class RangeTables:
             ]
         columns = {"n_winners": held_out.lengths[:: len(SETS)], "n_baseline": others.rows.lengths[:: len(SETS)]}
         for place, name in enumerate((*SETS, "excess")):
-            for column, measure in zip(COLUMNS[name], ("auc", "low", "high"), strict=True):
+            for column, measure in zip(COLUMNS[name], ("value", "low", "high"), strict=True):
                 values = [getattr((*own, excess)[place], measure) for own, excess in each]
                 columns[column] = pa.array(values, pa.float64(), from_pandas=True)
         return pa.table(columns)

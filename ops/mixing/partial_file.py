@@ -1,4 +1,4 @@
-"""One shard's part of the mixing tables: a row for each group of tokens."""
+"""One shard's part of the mixing tables: the moments of groups of tokens, and the rows of all tokens."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -6,35 +6,34 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ops.mixing.shard import Group, MixingResult
-from ops.reducers.moments import Moments
+from ops.arrays import Arrays
+from ops.mixing.shard import MixingResult
+from ops.reducers.grouped_moments import GroupedMoments
 from ops.schema import group_rows, schema
+from ops.storage.arrays import read_arrays, write_arrays
 
 TOKENS = "mixing/tokens"
-_NUMBERS = ("mean", "m2", "m3", "m4", "min", "max")
 
-Totals = dict[Group, Moments]
+Totals = dict[str, GroupedMoments]  # by kind of group, for each kind that has tokens
 
 
 def to_table(result: MixingResult) -> pa.Table:
-    """Return a shard's moments as a table with one row for each group."""
-    groups = sorted(result.moments)
-    found = [result.moments[g] for g in groups]
-    columns = {"kind": [g[0] for g in groups], "key": [g[1] for g in groups], "n": [m.n for m in found]}
-    lists = {name: pa.array([getattr(m, name) for m in found]) for name in _NUMBERS}
-    return pa.table({**columns, **lists})
+    """Return a shard's moments as a table of arrays."""
+    found = result.moments.items()
+    return write_arrays(**{f"{kind}/{name}": values for kind, own in found for name, values in vars(own).items()})
 
 
 def merge(tables: Iterable[pa.Table]) -> Totals:
     """Merge the tables of shards in the order given, so that rounding is the same in every run."""
     totals: Totals = {}
     for table in tables:
-        lists = {column: table[column].to_pylist() for column in _NUMBERS}
-        for i, group in enumerate(zip(table["kind"].to_pylist(), table["key"].to_pylist(), strict=True)):
-            wide = [np.array(lists[c][i]) for c in _NUMBERS[:4]]
-            ends = [np.array(lists[c][i], np.float32) for c in _NUMBERS[4:]]
-            own = Moments(table["n"][i].as_py(), *wide, *ends)
-            totals[group] = totals[group].merge(own) if group in totals else own
+        arrays: dict[str, dict[str, Arrays]] = {}
+        for name, values in read_arrays(table).items():
+            kind, attribute = name.split("/")
+            arrays.setdefault(kind, {})[attribute] = values
+        for kind, found in arrays.items():
+            own = GroupedMoments(**found)
+            totals[kind] = totals[kind].merge(own) if kind in totals else own
     return totals
 
 

@@ -9,15 +9,15 @@ import torch
 
 from ops.arrays import Float32s, Int64s
 from ops.mixing.decomposition import LAYER_STAGES, MixingReader, Parts, quantities
-from ops.mixing.token_classes import ALL, CLASSES, TokenClasses
+from ops.mixing.token_classes import CLASSES, TokenClasses
 from ops.model.batches import pad
 from ops.model.load import ModelFacts, load_model
 from ops.model.numerics import set_numerics
 from ops.model.tokenizer import Tokens
-from ops.reducers.moments import Moments
+from ops.reducers.grouped_moments import GroupedMoments
 from ops.storage.side_by_side import side_by_side
 
-Group = tuple[str, str]
+CLASS, LENGTH = "class", "length"  # the kinds of groups of tokens
 Batches = Iterator[tuple[Int64s, Sequence[Tokens]]]
 
 
@@ -26,8 +26,8 @@ class MixingResult:
     """One shard's result.
 
     Attributes:
-        moments: the moments of `[layers * quantities]` values for each group. The group `("class", name)` consists of
-            the tokens of a class, and `("length", tokens)` of the tokens of sequences of this length.
+        moments: the moments of `[layers * quantities]` values by kind of group, for each kind that has tokens. A group
+            consists of the tokens of a class, as its index in `CLASSES`, or of the tokens of sequences of one length.
         scored: number of sequences that were measured.
         unscored: the id of the first sentence of each sequence with a value that is not finite.
         truncated: number of sequences that were truncated at the model's limit of positions.
@@ -37,7 +37,7 @@ class MixingResult:
             id of its first sentence.
     """
 
-    moments: dict[Group, Moments] = field(default_factory=dict)
+    moments: dict[str, GroupedMoments] = field(default_factory=dict)
     scored: int = 0
     unscored: list[int] = field(default_factory=list)
     truncated: int = 0
@@ -115,20 +115,13 @@ def measure_shard(scorer: MixingScorer, classes: TokenClasses, batches: Batches,
         result.truncated_tokens += sum(t.cut for t in batch)
         result.tokens += len(ids)
         found = classes(ids, added)
-        flat = values.flatten(1)
-        _add(result, ("class", ALL), flat)
-        for number, name in enumerate(CLASSES):
-            _add(result, ("class", name), flat[torch.from_numpy(found == number)])
-        for length in np.unique(lengths[owner]).tolist():
-            _add(result, ("length", str(length)), flat[torch.from_numpy(lengths[owner] == length)])
+        if len(ids):
+            for kind, groups in ((CLASS, found), (LENGTH, lengths[owner])):
+                moments = GroupedMoments.of(groups, values.flatten(1))
+                result.moments[kind] = result.moments[kind].merge(moments) if kind in result.moments else moments
         result.masked += int((found == CLASSES.index("mask")).sum())
         if keep:
             ratios = values[..., :stages].numpy()
             for row in np.flatnonzero(whole.numpy()).tolist():
                 result.kept[int(first[row])] = (batch[row].ids, ratios[owner == row])
     return result
-
-
-def _add(result: MixingResult, group: Group, values: torch.Tensor) -> None:
-    if len(values):
-        result.moments[group] = result.moments.get(group, Moments.empty(values.shape[1])).update(values)

@@ -10,9 +10,10 @@ from ops import schema
 from ops.arrays import Float64s, Int64s
 from ops.outputs.check_effects import agreement, direct_effect
 from ops.outputs.names import MEASURES, SIDES
-from ops.outputs.token_effects import Effects, p_values
+from ops.outputs.token_effects import Effects
 from ops.outputs.token_head import LinearHead
 from ops.outputs.written import Written
+from ops.statistics.empirical_p import empirical_p
 
 Row = dict[str, Any]
 
@@ -73,7 +74,7 @@ def neuron_rows(
         "cosine": np.full(len(units), np.nan) if cosines is None else cosines,
     }
     columns |= {name: getattr(effects, name) for name in MEASURES}
-    columns |= {f"{name}_p": p_values(columns[name], random[name]) for name in MEASURES}
+    columns |= {f"{name}_p": empirical_p(columns[name], random[name]) for name in MEASURES}
     return schema.table("outputs/neurons", columns)
 
 

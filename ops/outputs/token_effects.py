@@ -87,16 +87,3 @@ def random_effects(head: LinearHead, written: Written, count: int, seed: int) ->
     state = int(np.random.default_rng([seed, RANDOM_DIRECTIONS, written.layer]).integers(1 << 62))
     directions = written.mixed(count, torch.Generator().manual_seed(state))
     return token_effects(head, directions, 1)
-
-
-def p_values(own: Float64s, random: Float64s) -> Float64s:
-    """Return, for each value, the share of random values and the value itself that are at least as large.
-
-    The result for NaN is NaN.
-
-    >>> p_values(np.array([2.5, 0.0, np.nan]), np.array([3.0, 1.0, 2.0]))
-    array([0.5, 1. , nan])
-    """
-    ascending = np.sort(random[np.isfinite(random)])
-    above = len(ascending) - np.searchsorted(ascending, own, side="left")
-    return np.where(np.isnan(own), np.nan, (1 + above) / (1 + len(ascending)))

@@ -16,6 +16,7 @@ from ops.errors import InputError, counted
 from ops.positions.partial_file import Features
 from ops.positions.variants import DEFAULT
 from ops.sampling import DOCUMENTS
+from ops.statistics.interval import UNDEFINED, Interval
 
 TOKENS, MAJORITY = "tokens", "majority"
 MOST_CLASSES = 100
@@ -143,10 +144,11 @@ def label_rows(
     rows = []
     for what, own in found.items():
         row = {"model": model, "label": name, "features": what, **numbers, "classes": len(set(labels.tolist()))}
-        accuracy, low, high = interval(own)
-        row |= {"accuracy": accuracy, "std": float(own.std(ddof=1)), "low": max(low, 0.0), "high": min(high, 1.0)}
-        apart = (None, None, None) if what == DEFAULT else interval(own - found[DEFAULT])
-        rows.append(row | dict(zip(("difference", "difference_low", "difference_high"), apart, strict=True)))
+        measured = interval(own)
+        measured = measured._replace(low=max(measured.low, 0.0), high=min(measured.high, 1.0))
+        apart = UNDEFINED if what == DEFAULT else interval(own - found[DEFAULT])
+        row |= {"std": float(own.std(ddof=1))} | measured.columns("accuracy", "") | apart.columns("difference")
+        rows.append(row)
     return sorted(rows, key=lambda row: str(row["features"]))
 
 
@@ -163,8 +165,8 @@ def bag(tokens: list[list[int]]) -> csr_matrix:
     return csr_matrix((np.ones(len(columns)), (rows, columns)))
 
 
-def interval(values: Float64s) -> tuple[float, float, float]:
-    """Return the mean of a value over repeated splits, and the ends of its 95 % interval.
+def interval(values: Float64s) -> Interval:
+    """Return the mean of a value over repeated splits with its 95 % interval.
 
     The splits share most of their texts, so that their spread alone underestimates the uncertainty. The variance over
     splits is multiplied by 1/splits + tested/fitted instead of 1/splits, and Student's quantile is used (Nadeau and
@@ -179,4 +181,4 @@ def interval(values: Float64s) -> tuple[float, float, float]:
     mean, variance = float(values.mean()), float(values.var(ddof=1))
     factor = 1 / len(values) + _TEST_SHARE / (1 - _TEST_SHARE)
     reach = float(t.ppf(0.975, len(values) - 1)) * math.sqrt(variance * factor)
-    return mean, mean - reach, mean + reach
+    return Interval(mean, mean - reach, mean + reach)

@@ -1,30 +1,21 @@
-"""One shard's part of the positions tables: a row for each group of values and each text of the label check."""
+"""One shard's part of the positions tables: arrays by kind and variant, and the texts of the label check."""
 
+from collections import defaultdict
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from ops import schema
-from ops.arrays import Float32s, Float64s
+from ops.arrays import Arrays, Float32s
 from ops.positions.shard import PositionsResult
-from ops.positions.sums import Totals
-from ops.reducers.token_moments import TokenMoments
+from ops.positions.sums import Key, Totals
+from ops.reducers.grouped_moments import GroupedMoments
+from ops.storage.arrays import read_arrays, write_arrays
 
-_HISTOGRAM, _SUM, _FEATURE = "histogram/", "sum/", "feature"
-_SCHEMA = pa.schema(
-    [
-        ("kind", pa.string()),
-        ("variant", pa.string()),
-        ("key", pa.int64()),  # group, column of a histogram, or id of a text
-        ("n", pa.int64()),
-        ("mean", pa.list_(pa.float64())),  # or a sum
-        ("m2", pa.list_(pa.float64())),
-        ("counts", pa.list_(pa.int64())),  # bins of a histogram, or tokens of a text
-        ("feature", pa.list_(pa.float32())),
-    ]
-)
+# The names of arrays begin with these. Their other parts are the kind and the variant of values, and the attribute of
+# moments; or the variant of the features of texts.
+_MOMENTS, _COUNTS, _SUMS, _TEXTS, _VECTORS = "moments", "counts", "sums", "texts", "vectors"
 
 
 class Features(NamedTuple):
@@ -40,23 +31,23 @@ class Features(NamedTuple):
 
 
 def to_table(result: PositionsResult) -> pa.Table:
-    """Return a shard's result as a table."""
+    """Return a shard's result as a table of arrays, without the moments of kinds and variants that have no values."""
     totals = result.sums.result()
-    rows: list[dict[str, Any]] = []
-    for (kind, variant), moments in sorted(totals.moments.items()):
-        for i, group in enumerate(moments.ids.tolist()):
-            own = {"n": int(moments.count[i]), "mean": moments.mean[i], "m2": moments.m2[i]}
-            rows.append({"kind": kind, "variant": variant, "key": group, **own})
-    for (kind, variant), counts in sorted(totals.counts.items()):
-        for column, bins in enumerate(counts):
-            rows.append({"kind": _HISTOGRAM + kind, "variant": variant, "key": column, "counts": bins})
-    for (kind, variant), total in sorted(totals.sums.items()):
-        rows.append({"kind": _SUM + kind, "variant": variant, "key": 0, "mean": total})
-    for sent_id, (tokens, vectors) in sorted(result.features.items()):
-        rows.append({"kind": _FEATURE, "variant": "", "key": sent_id, "counts": tokens})
-        for variant, vector in vectors.items():
-            rows.append({"kind": _FEATURE, "variant": variant, "key": sent_id, "feature": vector})
-    return schema.table(_SCHEMA, rows)
+    arrays: dict[str, Arrays] = {}
+    for (kind, variant), moments in totals.moments.items():
+        if len(moments.ids):
+            arrays |= {f"{_MOMENTS}/{kind}/{variant}/{name}": values for name, values in vars(moments).items()}
+    for part, by_key in ((_COUNTS, totals.counts), (_SUMS, totals.sums)):
+        arrays |= {f"{part}/{kind}/{variant}": values for (kind, variant), values in by_key.items()}
+    texts = sorted(result.features.items())
+    lengths = [(sent_id, len(tokens)) for sent_id, (tokens, _) in texts]
+    arrays[f"{_TEXTS}/lengths"] = np.array(lengths, np.int64).reshape(-1, 2)
+    arrays[f"{_TEXTS}/tokens"] = np.array([token for _, (tokens, _) in texts for token in tokens], np.int64)
+    for variant in dict.fromkeys(name for _, (_, vectors) in texts for name in vectors):
+        own = [(sent_id, vectors[variant]) for sent_id, (_, vectors) in texts if variant in vectors]
+        arrays[f"{_VECTORS}/{variant}/ids"] = np.array([sent_id for sent_id, _ in own], np.int64)
+        arrays[f"{_VECTORS}/{variant}/values"] = np.stack([vector for _, vector in own])
+    return write_arrays(**arrays)
 
 
 def merge(tables: Iterable[pa.Table], variants: Iterable[str] = ()) -> tuple[Totals, Features]:
@@ -68,34 +59,27 @@ def merge(tables: Iterable[pa.Table], variants: Iterable[str] = ()) -> tuple[Tot
     """
     totals, features = Totals(), Features({}, {name: {} for name in variants})
     for table in tables:
-        totals = totals.merge(read_totals(table, features))
+        totals = totals.merge(_read(table, features))
     return totals, features
 
 
-def read_totals(table: pa.Table, features: Features) -> Totals:
+def _read(table: pa.Table, features: Features) -> Totals:
     """Return the totals from a table of `to_table`; the texts of the label check are added to `features`."""
-    moments: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    counts: dict[tuple[str, str], list[list[int]]] = {}
-    sums: dict[tuple[str, str], Float64s] = {}
-    for row in table.to_pylist():
-        kind, variant = row["kind"], row["variant"]
-        if kind == _FEATURE and not variant:
-            features.tokens[row["key"]] = row["counts"]
-        elif kind == _FEATURE:
-            features.vectors.setdefault(variant, {})[row["key"]] = np.array(row["feature"], np.float32)
-        elif kind.startswith(_HISTOGRAM):
-            counts.setdefault((kind.removeprefix(_HISTOGRAM), variant), []).append(row["counts"])
-        elif kind.startswith(_SUM):
-            sums[kind.removeprefix(_SUM), variant] = np.array(row["mean"])
-        else:
-            moments.setdefault((kind, variant), []).append(row)
-    joined = {
-        key: TokenMoments(
-            np.array([r["key"] for r in rows]),
-            np.array([r["n"] for r in rows]),
-            np.array([r["mean"] for r in rows]),
-            np.array([r["m2"] for r in rows]),
-        )
-        for key, rows in moments.items()
-    }
-    return Totals(joined, {key: np.array(bins, np.int64) for key, bins in counts.items()}, sums)
+    parts: dict[str, dict[tuple[str, ...], Arrays]] = defaultdict(dict)
+    for name, values in read_arrays(table).items():
+        part, *key = name.split("/")
+        parts[part][tuple(key)] = values
+    lengths, tokens = (parts[_TEXTS][name,] for name in ("lengths", "tokens"))
+    pieces = np.split(tokens, np.cumsum(lengths[:, 1])[:-1]) if len(lengths) else []
+    features.tokens.update(zip(lengths[:, 0].tolist(), (piece.tolist() for piece in pieces), strict=True))
+    vectors = parts[_VECTORS]
+    for variant in dict.fromkeys(variant for variant, _ in vectors):
+        ids = vectors[variant, "ids"].tolist()
+        features.vectors.setdefault(variant, {}).update(zip(ids, vectors[variant, "values"], strict=True))
+    moments: dict[Key, dict[str, Arrays]] = defaultdict(dict)
+    for (kind, variant, name), values in parts[_MOMENTS].items():
+        moments[kind, variant][name] = values
+    counts, sums = (
+        {(kind, variant): values for (kind, variant), values in parts[part].items()} for part in (_COUNTS, _SUMS)
+    )
+    return Totals({key: GroupedMoments(**own) for key, own in moments.items()}, counts, sums)

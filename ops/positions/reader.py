@@ -64,29 +64,16 @@ class VariantReader:
     """A model that reads batches under any variant.
 
     Args:
-        facts: the model.
-        device, dtype: the device and the arithmetic of the model.
+        model: a model that is already loaded; a decoder must have its prediction head.
+        facts: the facts of the model.
         shift, seed: the options of the variants `shifted` and `shuffled`.
 
     Raises:
-        InputError: the model cannot be loaded, or has no table of position embeddings.
+        InputError: the model has no table of position embeddings.
     """
 
-    def __init__(self, facts: ModelFacts, device: str, dtype: str, shift: int, seed: int) -> None:
+    def __init__(self, model: Any, facts: ModelFacts, shift: int, seed: int) -> None:
         self.decoder = facts.model_type in DECODERS
-        model: Any = load_model(facts, device, dtype, predicts=self.decoder)
-        self.use(model, facts, shift, seed)
-
-    @classmethod
-    def of(cls, model: nn.Module, facts: ModelFacts, shift: int = 16, seed: int = 0) -> "VariantReader":
-        """Return a reader of a model that is already loaded; a decoder must have its prediction head."""
-        reader = cls.__new__(cls)
-        reader.decoder = facts.model_type in DECODERS
-        reader.use(model, facts, shift, seed)
-        return reader
-
-    def use(self, model: Any, facts: ModelFacts, shift: int, seed: int) -> None:
-        """Set the model that this reader reads."""
         self.model: nn.Module = model.base_model if self.decoder else model
         self.head: Any = model.lm_head if self.decoder else None
         self.heads = int(model.config.num_attention_heads)
@@ -96,6 +83,16 @@ class VariantReader:
         self.shift, self.seed = shift, seed
         if self.decoder:
             use_masked_attention(model)
+
+    @classmethod
+    def load(cls, facts: ModelFacts, device: str, dtype: str, shift: int, seed: int) -> "VariantReader":
+        """Return a reader of a model that is loaded on a device with an arithmetic.
+
+        Raises:
+            InputError: the model cannot be loaded, or has no table of position embeddings.
+        """
+        model = load_model(facts, device, dtype, predicts=facts.model_type in DECODERS)
+        return cls(model, facts, shift, seed)
 
     @torch.inference_mode()
     def read(self, batch: Batch, variant: str, joined: bool = False) -> States:

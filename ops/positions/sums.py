@@ -2,13 +2,12 @@
 
 from collections.abc import Iterable
 
-import numpy as np
 import torch
 
 from ops.arrays import Float64s, Int64s
 from ops.positions.compare import EDGES
+from ops.reducers.grouped_moments import GroupedMoments, GroupedSums
 from ops.reducers.histogram import Histogram
-from ops.reducers.token_moments import TokenMoments, TokenSums
 
 # The kinds of grouped values: cosines of tokens by class and by position, cosines of random pairs, losses of predicted
 # tokens by position, perplexities of texts, and the input's norms by position.
@@ -23,7 +22,7 @@ class Sums:
 
     def __init__(self, device: torch.device | str = "cpu") -> None:
         self.device = device
-        self._sums: dict[Key, TokenSums] = {}
+        self._sums: dict[Key, GroupedSums] = {}
         self._histograms: dict[Key, Histogram] = {}
         self._totals: dict[Key, Float64s] = {}
 
@@ -37,7 +36,7 @@ class Sums:
             most: number of groups.
         """
         if (kind, variant) not in self._sums:
-            self._sums[kind, variant] = TokenSums(most, values.shape[1], self.device)
+            self._sums[kind, variant] = GroupedSums(most, values.shape[1], self.device)
         self._sums[kind, variant].update(groups, values)
 
     def count(self, kind: str, variant: str, cosines: torch.Tensor) -> None:
@@ -67,7 +66,7 @@ class Totals:
 
     def __init__(
         self,
-        moments: dict[Key, TokenMoments] | None = None,
+        moments: dict[Key, GroupedMoments] | None = None,
         counts: dict[Key, Int64s] | None = None,
         sums: dict[Key, Float64s] | None = None,
     ) -> None:
@@ -87,14 +86,3 @@ class Totals:
     def variants(self, kind: str, order: Iterable[str]) -> list[str]:
         """Return the variants in `order` that have moments of this kind."""
         return [variant for variant in order if (kind, variant) in self.moments]
-
-
-def all_groups(moments: TokenMoments) -> TokenMoments:
-    """Return the moments over all groups, as a single group with the id 0."""
-    whole = TokenMoments.empty(moments.mean.shape[1])
-    for i in range(len(moments.ids)):
-        own = TokenMoments(
-            np.zeros(1, np.int64), moments.count[i : i + 1], moments.mean[i : i + 1], moments.m2[i : i + 1]
-        )
-        whole = whole.merge(own)
-    return whole

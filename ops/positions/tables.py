@@ -14,9 +14,9 @@ from ops.model.load import ModelFacts
 from ops.positions.compare import EDGES, GAUSSIAN_PAIR, RANDOM_PAIR, SAME_TOKEN, gaussian_cosines
 from ops.positions.pairs import mean_of_pairs
 from ops.positions.reader import INPUT_VALUES
-from ops.positions.sums import CLASS, INPUT, LOSS, PAIR, POSITION, TEXT, UNITS, WITHIN, Sums, Totals, all_groups
+from ops.positions.sums import CLASS, INPUT, LOSS, PAIR, POSITION, TEXT, UNITS, WITHIN, Sums, Totals
 from ops.positions.variants import DEFAULT, VARIANTS
-from ops.reducers.token_moments import TokenMoments
+from ops.reducers.grouped_moments import GroupedMoments
 
 Rows = list[dict[str, Any]]
 _MOST_LOSS = 88.0  # float32 can represent its exponential
@@ -53,7 +53,7 @@ def similarity_rows(totals: Totals, facts: ModelFacts, seed: int) -> pa.Table:
         for kind, references in ((CLASS, SAME_TOKEN), (PAIR, RANDOM_PAIR)):
             if (kind, variant) not in totals.moments:
                 continue
-            whole = all_groups(totals.moments[kind, variant])
+            whole = totals.moments[kind, variant].joined()
             if not len(whole.ids):
                 continue
             if kind == PAIR:
@@ -88,7 +88,7 @@ def perplexity_rows(totals: Totals, facts: ModelFacts) -> pa.Table:
     """Return `positions/perplexity`, without rows for an encoder."""
     rows: Rows = []
     for variant in totals.variants(LOSS, VARIANTS):
-        texts, tokens = totals.moments[TEXT, variant], all_groups(totals.moments[LOSS, variant])
+        texts, tokens = totals.moments[TEXT, variant], totals.moments[LOSS, variant].joined()
         if len(texts.ids):
             whole = {"mean": texts.mean[0, 0], "corpus": _exp(tokens.mean[0, 0]), "token_mean": tokens.mean[0, 1]}
             found = {"n": int(texts.count[0]), **whole}
@@ -113,7 +113,7 @@ def perplexity_position_rows(totals: Totals, facts: ModelFacts) -> pa.Table:
 
 def norm_rows(totals: Totals, facts: ModelFacts, norms: Float32s) -> pa.Table:
     """Return `positions/norms`: a row for every position of the model's table, with means over its tokens if any."""
-    found = totals.moments.get((INPUT, DEFAULT), TokenMoments.empty(len(INPUT_VALUES)))
+    found = totals.moments.get((INPUT, DEFAULT), GroupedMoments.empty(len(INPUT_VALUES)))
     place = {position: i for i, position in enumerate(found.ids.tolist())}
     rows: Rows = []
     for position, norm in enumerate(norms.tolist()):
@@ -138,7 +138,7 @@ def _grouped(table: str, kind: str, column: str, name: Any, totals: Totals, fact
 
 
 def _moments(
-    facts: ModelFacts, layer: int, variant: str, reference: str, moments: TokenMoments, group: int, column: int
+    facts: ModelFacts, layer: int, variant: str, reference: str, moments: GroupedMoments, group: int, column: int
 ) -> dict[str, Any]:
     return {
         "model": facts.name,

@@ -10,7 +10,7 @@ from ops.model.batches import pad
 from ops.model.head_projections import PROJECTIONS, LayerProjections
 from ops.model.tokenizer import Tokens
 from ops.psi.psi import VALUES, psi
-from ops.reducers.token_moments import TokenSums
+from ops.reducers.grouped_moments import GroupedSums
 from ops.shards import Ids
 
 
@@ -55,7 +55,7 @@ class ContextualPsi:
         return values
 
     @torch.inference_mode()
-    def add(self, sent_ids: Ids, tokens: Sequence[Tokens], pad_id: int, sums: TokenSums) -> list[int]:
+    def add(self, sent_ids: Ids, tokens: Sequence[Tokens], pad_id: int, sums: GroupedSums) -> list[int]:
         """Add psi of a batch's tokens to sums, and return the ids of sentences skipped because of non-finite values.
 
         Args:

@@ -12,7 +12,7 @@ from ops.psi.clusters import cluster_psi
 from ops.psi.psi import VALUES
 from ops.psi.token_types import cluster_types, token_type, vocabulary_mark
 from ops.psi.vocabulary_clusters import agreements, centroids, distances, examples, superclusters
-from ops.reducers.token_moments import TokenMoments
+from ops.reducers.grouped_moments import GroupedMoments
 
 EXAMPLES = 10
 
@@ -121,7 +121,7 @@ def cluster_rows(layer: int, values: Floats, random: Floats, vocabulary: pa.Tabl
         )
 
 
-def contextual_rows(moments: TokenMoments, layers: int, heads: int) -> Iterator[pa.Table]:
+def contextual_rows(moments: GroupedMoments, layers: int, heads: int) -> Iterator[pa.Table]:
     """Yield the rows of `psi/contextual`, head by head; the moments' columns are `[layers, 4, heads]`, flattened."""
     shape = (len(moments.ids), layers, len(VALUES), heads)
     mean, std = (m.astype(np.float32).reshape(shape) for m in (moments.mean, moments.std))

@@ -1,16 +1,13 @@
-"""Clusters of a vocabulary: k-means on the word embeddings, and the agreement between two seeds (Maeda 2024)."""
+"""Clusters of a vocabulary by k-means on the word embeddings, and the agreement between two seeds (Maeda 2024)."""
 
-import warnings
 from itertools import combinations
 
 import numpy as np
-from sklearn.cluster import KMeans
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from ops import sampling
 from ops.arrays import Float64s, Floats, Int32s, Int64s
+from ops.statistics.k_means import k_means
 
 PAPER_CLUSTERS, PAPER_VOCABULARY = 1_000, 30_522
 SUPERCLUSTERS = 7
@@ -19,23 +16,6 @@ SUPERCLUSTERS = 7
 def default_clusters(vocabulary: int) -> int:
     """Return the number of clusters in the paper's proportion: 1,000 for 30,522 tokens."""
     return max(round(vocabulary * PAPER_CLUSTERS / PAPER_VOCABULARY), 1)
-
-
-def k_means(vectors: Floats, clusters: int, rng: np.random.Generator) -> Int32s:
-    """Cluster vectors, `[tokens, width]`, with Lloyd's k-means from one k-means++ start; return each vector's cluster.
-
-    Clusters are numbered in the order of their first tokens, without gaps. There are fewer clusters if fewer than
-    `clusters` vectors are distinct. The computation uses one thread, because the order of additions in several threads
-    would change the last bits.
-    """
-    method = KMeans(clusters, n_init=1, max_iter=300, random_state=int(rng.integers(1 << 31)), algorithm="lloyd")
-    with threadpool_limits(1), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        labels = method.fit_predict(vectors)
-    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
-    place = np.empty(len(first), np.int32)
-    place[np.argsort(first)] = np.arange(len(first), dtype=np.int32)
-    return place[inverse]
 
 
 def superclusters(centres: Float64s, seed: int) -> Int32s:

@@ -1,19 +1,8 @@
 """How well a number separates winners from others: the area under the ROC curve."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from ops.arrays import Float64s
-
-
-@dataclass(frozen=True)
-class Area:
-    """The area under the ROC curve, and the ends of its 95 % interval; undefined values are NaN."""
-
-    auc: float
-    low: float
-    high: float
 
 
 def how_many_below(values: Float64s, others: Float64s) -> Float64s:

@@ -6,12 +6,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ops.arrays import Float64s, Integers
-from ops.statistics.auc import Area, how_many_below
+from ops.statistics.auc import how_many_below
+from ops.statistics.interval import Interval
 from ops.statistics.wilson import wilson
 
 
-def share_by_document(values: ArrayLike, documents: ArrayLike, least: float = 0.0) -> tuple[float, float, float]:
-    """Return the mean of values from 0 to 1 and the ends of its 95 % interval, which stays within 0 and 1.
+def share_by_document(values: ArrayLike, documents: ArrayLike, least: float = 0.0) -> Interval:
+    """Return the mean of values from 0 to 1 with its 95 % interval, which stays within 0 and 1.
 
     The variance is computed from the sum of the deviations in each document. The interval is Wilson's (1927), for the
     number of observations at which a share would have that variance. If all values are equal, the number of documents
@@ -30,16 +31,16 @@ def share_by_document(values: ArrayLike, documents: ArrayLike, least: float = 0.
     mean = float(given.mean())
     variance = _variance((given - mean) / len(given), number)
     if math.isnan(variance):
-        return mean, math.nan, math.nan
+        return Interval(mean, math.nan, math.nan)
     variance = max(variance, least / len(given))
     if variance == 0 or mean in (0.0, 1.0):
-        return (mean, *wilson(mean, len(np.unique(number))))
-    return (mean, *wilson(mean, mean * (1 - mean) / variance))
+        return wilson(mean, len(np.unique(number)))
+    return wilson(mean, mean * (1 - mean) / variance)
 
 
 def area_by_document(
     higher: ArrayLike, lower: ArrayLike, documents: ArrayLike, lower_documents: ArrayLike | None = None
-) -> Area:
+) -> Interval:
     """Return how often a value of one class `[n]` is above one of the other `[m]`, ties counting half.
 
     This is the area under the ROC curve. Its variance is that of DeLong et al. 1988 for clustered data (Obuchowski
@@ -55,7 +56,7 @@ def area_by_document(
     Raises:
         ValueError: a value is NaN.
 
-    >>> area_by_document([3, 2, 2], [1, 2, 2], [0, 1, 2]).auc
+    >>> area_by_document([3, 2, 2], [1, 2, 2], [0, 1, 2]).value
     0.7777777777777777
     """
     above, below = np.asarray(higher, np.float64), np.asarray(lower, np.float64)
@@ -70,12 +71,12 @@ def area_by_document(
     both = np.concatenate([first, second])
     variance = _variance(parts, both)
     if math.isnan(variance):
-        return Area(auc, math.nan, math.nan)
+        return Interval(auc, math.nan, math.nan)
     if auc in (0.0, 1.0):
-        return Area(auc, *wilson(auc, min(len(np.unique(first)), len(np.unique(second)))))
+        return wilson(auc, min(len(np.unique(first)), len(np.unique(second))))
     if variance == 0:
-        return Area(auc, auc, auc)
-    return Area(auc, *wilson(auc, auc * (1 - auc) / variance))
+        return Interval(auc, auc, auc)
+    return wilson(auc, auc * (1 - auc) / variance)
 
 
 def _variance(parts: Float64s, documents: Integers) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ops.arrays import Float32s, Float64s, Int64s, Integers
 from ops.compiled import compiled
-from ops.statistics.auc import Area
+from ops.statistics.interval import UNDEFINED, Interval
 from ops.statistics.wilson import Z, wilson
 
 RESAMPLES = 250
@@ -103,7 +103,7 @@ def like_area(
     )
 
 
-def intervals(areas: Sequence[LikeArea], resamples: Resamples) -> tuple[list[Area], Area]:
+def intervals(areas: Sequence[LikeArea], resamples: Resamples) -> tuple[list[Interval], Interval]:
     """Return the areas, and the first area minus the second, each with its 95 % interval by document.
 
     All areas are recomputed on the same bootstrap samples of documents. The interval of an area is Wilson's (1927), for
@@ -131,19 +131,19 @@ def intervals(areas: Sequence[LikeArea], resamples: Resamples) -> tuple[list[Are
     counts = [int(np.count_nonzero(one.winners)) for one in areas]
     found = [_with_interval(one.auc, again[:, i], counts[i]) for i, one in enumerate(areas)]
     if min(counts[:2]) < LEAST_DOCUMENTS:
-        return found, Area(math.nan, math.nan, math.nan)
+        return found, UNDEFINED
     excess = areas[0].auc - areas[1].auc
     half = Z * _spread(again[:, 0] - again[:, 1])
-    return found, Area(excess, excess - half, excess + half)
+    return found, Interval(excess, excess - half, excess + half)
 
 
-def _with_interval(auc: float, again: Float64s, documents: int) -> Area:
+def _with_interval(auc: float, again: Float64s, documents: int) -> Interval:
     if documents < 2:
-        return Area(auc, math.nan, math.nan)
+        return Interval(auc, math.nan, math.nan)
     variance = _spread(again) ** 2
     if auc in (0.0, 1.0):
-        return Area(auc, *wilson(auc, documents))
-    return Area(auc, *wilson(auc, auc * (1 - auc) / variance)) if variance > 0 else Area(auc, auc, auc)
+        return wilson(auc, documents)
+    return wilson(auc, auc * (1 - auc) / variance) if variance > 0 else Interval(auc, auc, auc)
 
 
 def _spread(values: Float64s) -> float:

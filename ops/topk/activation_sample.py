@@ -29,22 +29,28 @@ class LayerSample:
     offsets: Int64s | None = None
     places: Int64s | None = None
 
+    @property
+    def width(self) -> int:
+        """The number of units."""
+        return self.values.shape[1] if self.offsets is None else len(self.offsets) - 1
+
     def of_unit(self, unit: int) -> Float32s:
         """Return a unit's activations, `[sentences]` float32."""
+        return np.ascontiguousarray(self.of_units(unit, unit + 1)[:, 0])
+
+    def of_units(self, first: int, stop: int) -> Float32s:
+        """Return the activations of the units from `first` to `stop` - 1, `[sentences, stop - first]` float32."""
         if self.offsets is None or self.places is None:
-            return np.ascontiguousarray(self.values[:, unit])
-        found = np.zeros(self.sentences, np.float32)
-        own = slice(int(self.offsets[unit]), int(self.offsets[unit + 1]))
-        found[self.places[own]] = self.values[own]
+            return self.values[:, first:stop]
+        found = np.zeros((self.sentences, stop - first), np.float32)
+        own = slice(int(self.offsets[first]), int(self.offsets[stop]))
+        units = np.repeat(np.arange(stop - first), np.diff(self.offsets[first : stop + 1]))
+        found[self.places[own], units] = self.values[own]
         return found
 
     def matrix(self) -> Float32s:
         """Return all activations, `[sentences, units]` float32; for sparse features the matrix is much larger."""
-        if self.offsets is None or self.places is None:
-            return self.values
-        found = np.zeros((self.sentences, len(self.offsets) - 1), np.float32)
-        found[self.places, np.repeat(np.arange(found.shape[1]), np.diff(self.offsets))] = self.values
-        return found
+        return self.of_units(0, self.width)
 
 
 def sample_of_layer(table: pa.Table, layer: int, width: int) -> LayerSample:

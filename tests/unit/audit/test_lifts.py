@@ -6,7 +6,7 @@ from scipy.stats.contingency import relative_risk
 
 from ops.arrays import Float64s
 from ops.audit.lifts import Counted, Lifts, lifts
-from ops.audit.transfer import Interval
+from ops.statistics.interval import Interval
 
 DRAWS = 200
 

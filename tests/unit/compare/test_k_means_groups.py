@@ -1,10 +1,10 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from sklearn.metrics import adjusted_rand_score, silhouette_score
+from sklearn.metrics import silhouette_score
 
 from ops.compare.group_traits import MOST_TRAITS, trait_rows
-from ops.compare.k_means_groups import MAX_SILHOUETTE, group, grouping_quality, project, shuffled_sentences
+from ops.compare.k_means_groups import MAX_SILHOUETTE, grouping_quality, project, shuffled_sentences
 from ops.statistics.association import signed_g2
 
 RNG = np.random.default_rng(0)
@@ -20,14 +20,6 @@ def planted() -> tuple[np.ndarray, np.ndarray]:
 
 
 VALUES, TRUTH = planted()
-
-
-def test_planted_groups_are_found_and_numbered_by_their_first_members() -> None:
-    labels = group(VALUES.T, GROUPS, 0)
-    assert adjusted_rand_score(TRUTH, labels) == 1
-    firsts = [int(np.flatnonzero(labels == i)[0]) for i in range(GROUPS)]
-    assert firsts == sorted(firsts)
-    np.testing.assert_array_equal(labels, group(VALUES.T, GROUPS, 0))
 
 
 def test_quality_is_scikit_learn_s_and_is_lost_by_shuffling() -> None:

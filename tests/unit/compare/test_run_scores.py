@@ -6,6 +6,7 @@ import pytest
 
 from ops.compare.run_scores import Values, compared_rows, read_values, share_intervals, with_missing_verdicts
 from ops.schema import schema
+from ops.statistics.resampling import Resampling
 from ops.storage.store import Store
 from ops.storage.tables import write_part
 
@@ -49,8 +50,8 @@ def test_resamples_are_those_of_values_repeated_as_often_as_their_neurons_are_dr
     own, control = values(rng.integers(0, 4, 24) / 4, poles=2), values(rng.integers(0, 4, 30) / 4)
     draws = [rng.integers(0, 3, 12).astype(float), rng.integers(0, 3, 30).astype(float)]
     given = iter(draws)
-    monkeypatch.setattr("ops.compare.run_scores.draw_clusters", lambda n, rng, count: next(given)[None])
-    monkeypatch.setattr("ops.compare.run_scores.percentile_interval", lambda share, drawn, n: (drawn[0], n))
+    monkeypatch.setattr(Resampling, "multinomial", lambda n, rng, count: Resampling.of(next(given)[None]))
+    monkeypatch.setattr("ops.compare.run_scores.percentile_interval", lambda drawn, n: (drawn[1], n))
     ((share, clusters),) = share_intervals({"auc": (own, control)}, 1, rng).values()
     again = [
         np.repeat(v.value, d[v.neuron - 1_000_000].astype(int)) for v, d in zip((own, control), draws, strict=True)

@@ -17,6 +17,7 @@ from ops.compare.unit_matches import (
 )
 from ops.sampling import random_rotation
 from ops.schema import activations_schema, schema
+from ops.shards import spans
 from ops.storage.store import Store
 from ops.storage.tables import write_part
 from ops.topk.activation_sample import LayerSample
@@ -180,7 +181,7 @@ def test_blocks_of_sparse_features_are_those_of_their_matrix() -> None:
     rows, silent = np.arange(3, 28, 2), np.arange(11) == 4
     expected = LayerUnits(LayerSample(dense, 30), rows, silent)
     found = LayerUnits(sparse, rows, silent)
-    for first, stop in found.blocks(4):
+    for first, stop in spans(11, 4):
         np.testing.assert_array_equal(found.vectors(first, stop), expected.vectors(first, stop))
     assert not found.vectors(4, 5).any()
 

@@ -80,7 +80,7 @@ def test_intervals_are_those_of_a_bootstrap_over_pairs(category: str) -> None:
         assert (row["n_known"], row["correct"]) == (len(right), right.sum())
         np.testing.assert_allclose((row["low"], row["high"]), np.percentile(drawn, (2.5, 97.5)), atol=0.04)
         alone = wilson(row["accuracy"], row["n_known"])
-        assert row["high"] - row["low"] > 1.3 * (alone[1] - alone[0])
+        assert row["high"] - row["low"] > 1.3 * (alone.high - alone.low)
         assert row["pairs"] == (8 if category == "plural" else 13 if own is first else 14)
     both = [b - a for a, b in resampled(TWO, categories, column, [first, second], 1_000)]
     rows = AnalogyBootstrap([first, second], TWO, SAME, 0).differences()

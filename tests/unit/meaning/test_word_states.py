@@ -79,7 +79,7 @@ def test_any_batches_and_shards_give_the_same_to_rounding(facts: ModelFacts) -> 
 
 def test_a_sentence_whose_states_are_not_finite_is_named(facts: ModelFacts) -> None:
     own = reader(facts)
-    table = own.reader.model.get_input_embeddings().weight  # type: ignore[operator]
+    table = own.scorer.reader.model.get_input_embeddings().weight  # type: ignore[operator]
     (cat,) = own.tokenizer.encode(["cat"])[0].ids[1:-1]
     with torch.no_grad():
         table[cat] = torch.nan

@@ -65,7 +65,7 @@ def test_ranges_add_up_and_the_expected_is_the_random_sets_share() -> None:
     assert keys == sorted(keys)
     words = next(r for r in rows.to_pylist() if r["family"] == "word" and r["drawn"] == "uniform")
     assert (words["n"], words["found"], words["n_sets"], words["found_sets"]) == (18, 3, 6, 3)
-    low, high = wilson(0.5, 6)
+    _, low, high = wilson(0.5, 6)
     assert words["expected"] == 9
     assert (words["expected_low"], words["expected_high"]) == pytest.approx((18 * low, 18 * high))
     assert summary(rows).startswith("6 of 18 neurons and poles show something at a rate of 0.05 over a description")

@@ -5,23 +5,28 @@ import pytest
 from ops.mixing.decomposition import quantities
 from ops.mixing.figures import draw_attention_norms, draw_lengths, draw_ratios, draw_residual_norms
 from ops.mixing.partial_file import Totals
+from ops.mixing.shard import CLASS, LENGTH
 from ops.mixing.tables import length_rows, norm_rows, ratio_rows
-from ops.reducers.moments import Moments
+from ops.mixing.token_classes import CLASSES
+from ops.reducers.grouped_moments import GroupedMoments
 from tests.unit.figure_letters import check_inside, check_print
 
-CLASSES = {"all": 2_000_000, "cls": 70, "other": 12_345}
+TOKENS = {"cls": 70, "other": 2_000_000}
 
 
-def tables(normalised: bool, layers: int = 3, classes: dict[str, int] = CLASSES) -> dict[str, pa.Table]:
+def tables(normalised: bool, layers: int = 3, classes: dict[str, int] = TOKENS) -> dict[str, pa.Table]:
     names = quantities(normalised)
     rng = np.random.default_rng(0)
 
-    def moments(n: int) -> Moments:
-        mean = rng.random(layers * len(names))
-        return Moments(n, mean, n * mean**2 / 9, mean, mean, mean.astype(np.float32), mean.astype(np.float32))
+    def moments(tokens: dict[int, int]) -> GroupedMoments:
+        ids, n = np.array(sorted(tokens)), np.array([tokens[group] for group in sorted(tokens)])
+        mean = rng.random((len(ids), layers * len(names)))
+        return GroupedMoments(ids, n, mean, n[:, None] * mean**2 / 9)
 
-    totals: Totals = {("class", c): moments(n) for c, n in classes.items()}
-    totals |= {("length", str(length)): moments(length * 10) for length in range(3, 60)}
+    totals: Totals = {
+        CLASS: moments({CLASSES.index(name): n for name, n in classes.items()}),
+        LENGTH: moments({length: length * 10 for length in range(3, 60)}),
+    }
     return {
         "mixing/ratios": ratio_rows(totals, layers, names),
         "mixing/lengths": length_rows(totals, layers, names),
@@ -30,7 +35,7 @@ def tables(normalised: bool, layers: int = 3, classes: dict[str, int] = CLASSES)
 
 
 def test_figures_can_be_printed_and_panels_have_one_scale() -> None:
-    found = tables(True, 12, CLASSES | {"sep": 1_070, "mask": 8_765, "punct": 9_876})
+    found = tables(True, 12, TOKENS | {"sep": 1_070, "mask": 8_765, "punct": 9_876})
     heat = draw_ratios(found["mixing/ratios"], "some-model")
     lengths = draw_lengths(found["mixing/lengths"], "some-model")
     norms = draw_residual_norms(found["mixing/norms"], "some-model")

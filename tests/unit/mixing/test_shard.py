@@ -9,9 +9,9 @@ import torch
 
 from ops.mixing.decomposition import quantities
 from ops.mixing.partial_file import merge, to_table, token_rows
-from ops.mixing.shard import MixingResult, MixingScorer, measure_shard
+from ops.mixing.shard import CLASS, LENGTH, MixingResult, MixingScorer, measure_shard
 from ops.mixing.tables import length_rows, norm_rows, ratio_rows
-from ops.mixing.token_classes import TokenClasses
+from ops.mixing.token_classes import CLASSES, TokenClasses
 from ops.model.load import read_facts
 from ops.model.tokenizer import Tokenizer, Tokens
 from ops.schema import TABLES, schema
@@ -60,18 +60,19 @@ def test_moments_are_those_of_the_tokens(scorer: MixingScorer, tokenizer: Tokeni
     assert result.tokens == sum(lengths)
     alone = [scorer.measure([t])[0].flatten(1).double() for t in sentences]
     values = torch.cat(alone)
-    whole = result.moments["class", "all"]
-    np.testing.assert_allclose(whole.mean, values.mean(0), rtol=1e-4, atol=1e-6)
-    np.testing.assert_allclose(whole.std, values.std(0, correction=0), rtol=1e-3, atol=1e-5)
+    classes, by_length = result.moments[CLASS], result.moments[LENGTH]
+    whole = classes.joined()
+    np.testing.assert_allclose(whole.mean[0], values.mean(0), rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(whole.std[0], values.std(0, correction=0), rtol=1e-3, atol=1e-5)
     strings = [tokenizer.decode(t.ids) for t in sentences]
     for name, wanted in {"cls": ("[CLS]",), "sep": ("[SEP]",), "mask": ("[MASK]",), "punct": (".", ",")}.items():
         rows = torch.tensor([s in wanted for row in strings for s in row])
-        own = result.moments["class", name]
-        assert own.n == int(rows.sum()) > 0
-        np.testing.assert_allclose(own.mean, values[rows].mean(0), rtol=1e-4, atol=1e-6)
-    assert sum(m.n for (kind, key), m in result.moments.items() if kind == "class" and key != "all") == whole.n
-    assert result.moments["length", "40"].n == 40
-    np.testing.assert_allclose(result.moments["length", "40"].mean, alone[2].mean(0), rtol=1e-4, atol=1e-6)
+        place = classes.ids.tolist().index(CLASSES.index(name))
+        assert classes.count[place] == int(rows.sum()) > 0
+        np.testing.assert_allclose(classes.mean[place], values[rows].mean(0), rtol=1e-4, atol=1e-6)
+    assert whole.count[0] == by_length.count.sum() == result.tokens
+    assert (by_length.ids[-1], by_length.count[-1]) == (40, 40)
+    np.testing.assert_allclose(by_length.mean[-1], alone[2].mean(0), rtol=1e-4, atol=1e-6)
 
 
 def test_a_sentence_with_a_value_that_is_not_finite_is_left_out_whole(
@@ -91,7 +92,7 @@ def test_a_sentence_with_a_value_that_is_not_finite_is_left_out_whole(
     assert result.scored == 4
     assert sorted(result.kept) == [11, 12, 13, 14]
     for group, moments in others.moments.items():
-        assert result.moments[group].n == moments.n
+        assert np.array_equal(result.moments[group].count, moments.count)
         np.testing.assert_allclose(result.moments[group].mean, moments.mean, rtol=1e-4, atol=1e-6)
 
 
@@ -106,7 +107,7 @@ def test_on_a_gpu_values_are_reduced_beside_the_batches_to_the_same_numbers(
     assert result.moments.keys() == expected.moments.keys()
     for group, moments in expected.moments.items():
         np.testing.assert_array_equal(result.moments[group].mean, moments.mean)
-        np.testing.assert_array_equal(result.moments[group].m4, moments.m4)
+        np.testing.assert_array_equal(result.moments[group].m2, moments.m2)
     assert sorted(result.kept) == sorted(expected.kept)
     monkeypatch.setattr(TokenClasses, "__call__", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
@@ -116,10 +117,12 @@ def test_on_a_gpu_values_are_reduced_beside_the_batches_to_the_same_numbers(
 def test_partials_merge_to_the_tables(scorer: MixingScorer, tokenizer: Tokenizer, sentences: list[Tokens]) -> None:
     results = [measure(scorer, tokenizer, [sentences[:2]]), measure(scorer, tokenizer, [sentences[2:]], 2)]
     totals = merge(map(to_table, results))
-    assert totals["class", "punct"].n == 4
-    expected = results[0].moments["class", "all"].merge(results[1].moments["class", "all"])
-    assert np.array_equal(totals["class", "all"].mean, expected.mean)
-    assert np.array_equal(totals["class", "all"].m2, expected.m2)
+    classes = totals[CLASS]
+    assert classes.count[classes.ids.tolist().index(CLASSES.index("punct"))] == 4
+    merged = results[0].moments[CLASS].merge(results[1].moments[CLASS])
+    assert np.array_equal(classes.mean, merged.mean)
+    assert np.array_equal(classes.m2, merged.m2)
+    mean, std = classes.joined().mean[0], classes.joined().std[0]
     layouts = {"mixing/ratios": ratio_rows, "mixing/lengths": length_rows, "mixing/norms": norm_rows}
     for name, rows in layouts.items():
         table = rows(totals, LAYERS, NAMES)
@@ -129,10 +132,10 @@ def test_partials_merge_to_the_tables(scorer: MixingScorer, tokenizer: Tokenizer
     ratios = {(r["layer"], r["stage"], r["token_class"]): r for r in ratio_rows(totals, LAYERS, NAMES).to_pylist()}
     assert len(ratios) == LAYERS * 3 * 6
     place = 7 + NAMES.index("attn_res_ln")
-    assert ratios[2, "attn_res_ln", "all"]["mean"] == pytest.approx(expected.mean[place])
-    assert ratios[2, "attn_res_ln", "all"]["std"] == pytest.approx(expected.std[place])
+    assert ratios[2, "attn_res_ln", "all"]["mean"] == pytest.approx(mean[place])
+    assert ratios[2, "attn_res_ln", "all"]["std"] == pytest.approx(std[place])
     norms = {(r["layer"], r["quantity"], r["token_class"]): r for r in norm_rows(totals, LAYERS, NAMES).to_pylist()}
-    assert norms[1, "residual", "all"]["mean"] == pytest.approx(expected.mean[NAMES.index("residual")])
+    assert norms[1, "residual", "all"]["mean"] == pytest.approx(mean[NAMES.index("residual")])
 
 
 def test_the_rows_of_every_token(

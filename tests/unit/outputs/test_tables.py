@@ -8,10 +8,11 @@ import torch
 
 from ops.outputs.names import SHOWN
 from ops.outputs.tables import check_row, neuron_rows, token_rows
-from ops.outputs.token_effects import p_values, token_effects
+from ops.outputs.token_effects import token_effects
 from ops.outputs.token_head import LinearHead
 from ops.outputs.written import Written
 from ops.schema import TABLES, schema
+from ops.statistics.empirical_p import empirical_p
 
 WIDTH, VOCABULARY = 4, 30
 STRINGS = [f"t{i}" for i in range(VOCABULARY)]
@@ -66,7 +67,7 @@ def test_a_unit_that_writes_nothing_has_no_tokens_and_no_shape(made: tuple[Linea
     logits = head.logits(directions).double().numpy()
     assert rows[2,]["std"] == pytest.approx(logits[0].std() * 0.5, rel=1e-5)
     assert rows[9,]["std"] == 0, "its activation does not vary"
-    assert rows[9,]["kurtosis_p"] == p_values(effects.kurtosis, null["kurtosis"])[2]
+    assert rows[9,]["kurtosis_p"] == empirical_p(effects.kurtosis, null["kurtosis"])[2]
     assert [rows[unit,]["cosine"] for unit in (2, 9)] == [0.5, -1.0]
     assert neuron_rows(3, UNITS, effects, STD, null, norms, None)["cosine"].null_count == 3
 

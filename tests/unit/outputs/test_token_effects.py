@@ -3,13 +3,11 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy import stats
 
 from ops.outputs import token_effects as module
 from ops.outputs.names import PROMOTED, SUPPRESSED
-from ops.outputs.token_effects import p_values, random_effects, token_effects
+from ops.outputs.token_effects import random_effects, token_effects
 from ops.outputs.token_head import LinearHead
 from ops.outputs.written import Written
 
@@ -62,12 +60,3 @@ def test_a_layer_s_random_directions_follow_from_the_seed() -> None:
     assert len(set(first.kurtosis.tolist())) == 30
     for other in (random_effects(linear(), written[1], 30, 7), random_effects(linear(), written[0], 30, 8)):
         assert not np.isin(other.kurtosis, first.kurtosis).any()
-
-
-@given(
-    own=st.lists(st.integers(-3, 3), min_size=1, max_size=5),
-    random=st.lists(st.integers(-3, 3), min_size=1, max_size=9),
-)
-def test_p_counts_those_that_are_as_large(own: list[int], random: list[int]) -> None:
-    found = p_values(np.array(own, float), np.array([*random, np.nan], float))
-    assert found.tolist() == [(1 + sum(r >= value for r in random)) / (1 + len(random)) for value in own]

@@ -36,7 +36,7 @@ def batch(lengths: tuple[int, ...] = (TOKENS, 6, 1)) -> Batch:
 
 
 def reader(model: Any, known: ModelFacts) -> VariantReader:
-    return VariantReader.of(model, known, SHIFT, 3)
+    return VariantReader(model, known, SHIFT, 3)
 
 
 def last(found: VariantReader, texts: Batch, variant: str) -> torch.Tensor:

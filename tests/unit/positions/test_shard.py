@@ -21,7 +21,7 @@ from ops.positions.partial_file import Features, merge, to_table
 from ops.positions.pilot import mean_states
 from ops.positions.reader import Batch, VariantReader
 from ops.positions.shard import PositionsResult, PositionsScorer
-from ops.positions.sums import CLASS, Totals, all_groups
+from ops.positions.sums import CLASS, Totals
 from ops.positions.tables import (
     class_rows,
     norm_rows,
@@ -47,12 +47,12 @@ def known(request: pytest.FixtureRequest) -> tuple[VariantReader, ModelFacts]:
     kind: str = request.param
     if kind == "bert":
         model, found = make(kind)
-        return VariantReader.of(model, found, 4, 0), found
+        return VariantReader(model, found, 4, 0), found
     torch.manual_seed(0)
     decoder: Any = AutoModelForCausalLM.from_config(CONFIGS["gpt2"]()).eval()
     for weight in decoder.parameters():
         nn.init.normal_(weight, std=0.2)
-    return VariantReader.of(decoder, facts(kind), 4, 0), facts(kind)
+    return VariantReader(decoder, facts(kind), 4, 0), facts(kind)
 
 
 def texts() -> list[Tokens]:
@@ -272,7 +272,7 @@ def test_texts_that_are_not_finite_are_named_and_left_out(known: tuple[VariantRe
     words.data[7] = before
     assert sorted(i for r in results for i in r.unscored) == lost
     left = sum(len(t.ids) for i, t in enumerate(texts()) if i not in lost)
-    assert all_groups(totals.moments[CLASS, "none"]).count[0] == left > 0
+    assert totals.moments[CLASS, "none"].joined().count[0] == left > 0
     assert np.isfinite(totals.moments[CLASS, "none"].mean).all()
 
 

@@ -5,7 +5,7 @@ import torch
 from ops.model.head_projections import head_projections
 from ops.model.tokenizer import Tokens
 from ops.psi.contextual import ContextualPsi
-from ops.reducers.token_moments import TokenSums
+from ops.reducers.grouped_moments import GroupedSums
 from tests.unit.small_models import CONFIGS, HEADS, LAYERS, VOCABULARY, WIDTH, make
 
 SIZE = WIDTH // HEADS
@@ -82,7 +82,7 @@ def test_sentences_with_a_value_that_is_not_finite_are_named_and_left_out() -> N
     unscored, counts = [], []
     for value in (before, torch.full_like(before, torch.nan)):
         words.data[lost] = value
-        sums = TokenSums(VOCABULARY, LAYERS * 4 * HEADS)
+        sums = GroupedSums(VOCABULARY, LAYERS * 4 * HEADS)
         unscored.append(reader.add(numbers, tokens, 1, sums))
         counts.append(int(sums.count.sum()))
     words.data[lost] = before

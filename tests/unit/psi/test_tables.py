@@ -13,7 +13,7 @@ from ops.psi.tables import (
     vocabulary_rows,
     vocabulary_tables,
 )
-from ops.reducers.token_moments import TokenMoments
+from ops.reducers.grouped_moments import GroupedMoments
 from ops.schema import schema
 
 TOKENS = ["[PAD]", "[CLS]", "may", "june", "##ing", "1990", "1991", ",", "##s", None]
@@ -105,7 +105,7 @@ def test_clusters_by_rank(values: np.ndarray, vocabulary: pa.Table) -> None:
 def test_the_contextual_columns_go_to_their_layer_and_head() -> None:
     layers = 3
     mean = np.arange(2 * layers * 4 * HEADS, dtype=np.float64).reshape(2, -1)
-    moments = TokenMoments(np.array([4, 7]), np.array([2, 5]), mean, 9.0 * np.array([[2], [5]]) * np.ones_like(mean))
+    moments = GroupedMoments(np.array([4, 7]), np.array([2, 5]), mean, 9.0 * np.array([[2], [5]]) * np.ones_like(mean))
     tables = [t.cast(schema("psi/contextual")) for t in contextual_rows(moments, layers, HEADS)]
     assert [(t["layer"][0].as_py(), t["head"][0].as_py()) for t in tables] == [
         (a, b) for a in (1, 2, 3) for b in (0, 1)

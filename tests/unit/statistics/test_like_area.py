@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
-from ops.statistics.auc import Area
 from ops.statistics.by_document import area_by_document
+from ops.statistics.interval import Interval
 from ops.statistics.like_area import LEAST_DOCUMENTS, RESAMPLES, LikeArea, Resamples, intervals, like_area
 
 VALUES = st.lists(st.integers(-3, 3), min_size=1, max_size=20)
@@ -57,7 +57,7 @@ def test_where_all_are_alike_the_intervals_are_those_of_clustered_pairs() -> Non
         area, other = whole(above, below, documents, documents + 150), whole(below, above, documents, documents)
         (found, _), _ = intervals([area, other], Resamples(3))
         known = area_by_document(above, below, documents, documents + 150)
-        assert found.auc == pytest.approx(known.auc)
+        assert found.value == pytest.approx(known.value)
         assert found.high - found.low == pytest.approx(known.high - known.low, rel=0.1)
 
 
@@ -79,7 +79,7 @@ def test_the_intervals_of_differences_hold_the_truth_about_95_times_in_100() -> 
         for _ in range(400):
             own, matched = drawn(rng, documents), drawn(rng, documents)
             _, excess = intervals([own, matched], resamples)
-            assert excess.auc == pytest.approx(own.auc - matched.auc)
+            assert excess.value == pytest.approx(own.auc - matched.auc)
             held[documents] += excess.low <= 0 <= excess.high
             widths.append(excess.high - excess.low)
     assert {n: count / 400 for n, count in held.items()} == pytest.approx(dict.fromkeys(held, 0.95), abs=0.035)
@@ -90,7 +90,7 @@ def test_what_a_kind_does_to_all_of_its_values_widens_no_interval() -> None:
     (found, _), _ = intervals([area, area], Resamples(0))
     # Kinds are so far apart that a winner is above or below nearly all others of another kind.
     assert found.high - found.low < 0.12
-    assert found.low < found.auc < found.high
+    assert found.low < found.value < found.high
 
 
 def test_samples_of_documents_are_poisson_and_always_the_same() -> None:
@@ -106,8 +106,8 @@ def test_samples_of_documents_are_poisson_and_always_the_same() -> None:
 
 
 def test_few_documents_give_no_difference_and_one_no_interval() -> None:
-    def known(found: Area) -> list[bool]:
-        return [not math.isnan(value) for value in (found.auc, found.low, found.high)]
+    def known(found: Interval) -> list[bool]:
+        return [not math.isnan(number) for number in found]
 
     rng = np.random.default_rng(3)
     for documents, differs in ((LEAST_DOCUMENTS, True), (LEAST_DOCUMENTS - 1, False), (1, False), (0, False)):
@@ -124,13 +124,13 @@ def test_intervals_at_the_ends_stay_within_0_and_1() -> None:
     above, below, documents = np.arange(20.0) + 50, np.arange(30.0), np.arange(20)
     top, bottom = whole(above, below, documents, np.arange(30)), whole(-above, below, documents, np.arange(30))
     (high, low), _ = intervals([top, bottom], Resamples(0))
-    assert (high.auc, high.high, low.auc, low.low) == (1.0, 1.0, 0.0, 0.0)
+    assert (high.value, high.high, low.value, low.low) == (1.0, 1.0, 0.0, 0.0)
     assert 0.7 < high.low < 1
     assert 0 < low.high < 0.3
     same = whole(np.ones(20), np.ones(30), documents, np.arange(30))
     found, excess = intervals([same, same], Resamples(0))
-    assert found[0] == Area(0.5, 0.5, 0.5)
-    assert excess == Area(0.0, 0.0, 0.0)
+    assert found[0] == Interval(0.5, 0.5, 0.5)
+    assert excess == Interval(0.0, 0.0, 0.0)
 
 
 def test_a_value_that_is_nan_is_refused() -> None:

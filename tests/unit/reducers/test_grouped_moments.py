@@ -1,11 +1,10 @@
 import numpy as np
-import pyarrow as pa
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.reducers.token_moments import TokenMoments, TokenSums
+from ops.reducers.grouped_moments import GroupedMoments, GroupedSums
 
 VOCABULARY, COLUMNS = 12, 3
 
@@ -15,14 +14,14 @@ def draw(seed: int, tokens: int) -> tuple[np.ndarray, np.ndarray]:
     return rng.integers(0, VOCABULARY - 2, tokens), rng.lognormal(size=(tokens, COLUMNS)).astype(np.float32)
 
 
-def measure(ids: np.ndarray, values: np.ndarray, cuts: tuple[int, ...] = ()) -> TokenMoments:
-    sums = TokenSums(VOCABULARY, COLUMNS)
+def measure(ids: np.ndarray, values: np.ndarray, cuts: tuple[int, ...] = ()) -> GroupedMoments:
+    sums = GroupedSums(VOCABULARY, COLUMNS)
     for own, block in zip(np.split(ids, cuts), np.split(values, cuts), strict=True):
         sums.update(torch.from_numpy(own), torch.from_numpy(block))
     return sums.result()
 
 
-def check(found: TokenMoments, ids: np.ndarray, values: np.ndarray) -> None:
+def check(found: GroupedMoments, ids: np.ndarray, values: np.ndarray) -> None:
     assert found.ids.tolist() == sorted(set(ids.tolist()))
     for i, token in enumerate(found.ids):
         own = values[ids == token].astype(np.float64)
@@ -36,15 +35,18 @@ def test_any_split_into_batches_and_groups_is_brute_force(seed: int, tokens: int
     ids, values = draw(seed, tokens)
     places = tuple(sorted(min(c, tokens) for c in cuts))
     check(measure(ids, values, places), ids, values)
-    merged = TokenMoments.empty(COLUMNS)
+    merged = [GroupedMoments.empty(COLUMNS)] * 2
     for own, block in zip(np.split(ids, places), np.split(values, places), strict=True):
-        merged = merged.merge(measure(own, block))
-    check(merged, ids, values)
+        parts = measure(own, block), GroupedMoments.of(own, torch.from_numpy(block))
+        merged = [before.merge(part) for before, part in zip(merged, parts, strict=True)]
+    for found in merged:
+        check(found, ids, values)
+    check(merged[0].joined(), np.zeros_like(ids), values)
 
 
 def test_empty_is_neutral() -> None:
     found = measure(*draw(1, 30))
-    for same in (found.merge(TokenMoments.empty(COLUMNS)), TokenMoments.empty(COLUMNS).merge(found)):
+    for same in (found.merge(GroupedMoments.empty(COLUMNS)), GroupedMoments.empty(COLUMNS).merge(found)):
         assert np.array_equal(same.ids, found.ids)
         assert np.array_equal(same.count, found.count)
         assert np.array_equal(same.mean, found.mean)
@@ -54,21 +56,10 @@ def test_empty_is_neutral() -> None:
 
 def test_a_million_equal_values_have_no_spread() -> None:
     ids, values = torch.zeros(10_000, dtype=torch.int64), torch.full((10_000, 1), 1.2345678)
-    sums = TokenSums(1, 1)
+    sums = GroupedSums(1, 1)
     for _ in range(100):
         sums.update(ids, values)
     found = sums.result()
     assert found.count.tolist() == [1_000_000]
     assert found.mean[0, 0] == pytest.approx(float(np.float32(1.2345678)), rel=1e-12)
     assert found.std[0, 0] < 1e-6
-
-
-def test_the_table_gives_the_same_bits_back() -> None:
-    found = measure(*draw(3, 40))
-    table = found.to_table()
-    assert table.schema.field("mean").type == pa.list_(pa.float64(), COLUMNS)
-    back = TokenMoments.from_table(pa.concat_tables([table.slice(0, 3), table.slice(3)]))
-    assert np.array_equal(back.ids, found.ids)
-    assert np.array_equal(back.count, found.count)
-    assert np.array_equal(back.mean, found.mean)
-    assert np.array_equal(back.m2, found.m2)
