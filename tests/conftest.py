@@ -15,6 +15,7 @@ import pytest
 from hypothesis import settings
 
 from jobs.engine import fan_out
+from tests.blank_figures import blank_figures
 
 if TYPE_CHECKING:
     import torch
@@ -173,11 +174,11 @@ def call() -> Callable[..., subprocess.CompletedProcess[str]]:
     return run
 
 
-@pytest.fixture
-def blank_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Save figures as empty files: drawing them takes most of the time of a job on few sentences."""
-    monkeypatch.setattr("matplotlib.figure.Figure.savefig", lambda figure, path, **options: Path(path).touch())
-    monkeypatch.setattr("matplotlib.figure.Figure.draw_without_rendering", lambda figure: None)
+@pytest.fixture(name="blank_figures")
+def _blank_figures() -> Iterator[None]:
+    """Save figures as empty files."""
+    with blank_figures():
+        yield
 
 
 @pytest.fixture(scope="session")

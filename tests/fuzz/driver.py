@@ -1,10 +1,9 @@
 """Run cases in a few processes, each command in a fork, and report which commands broke a promise."""
 
-import argparse
 import contextlib
 import io
+import math
 import os
-import re
 import shutil
 import signal
 import tempfile
@@ -18,21 +17,23 @@ from pathlib import Path
 
 from jobs.stage.options import StageConfig
 from tests.all_jobs import find_jobs
+from tests.blank_figures import blank_figures
 from tests.conftest import ROOT
-from tests.fuzz.commands import RUNS, Case, Drawing
+from tests.fuzz.commands import RUNS, Drawing
 from tests.fuzz.models import make_models
 from tests.fuzz.perform import LIMIT_S, Command, Outcome, perform
 from tests.fuzz.promises import check_outcome, check_run
 from tests.fuzz.world import World, changes
 
 SAY_EVERY_S = 15.0  # between two lines of progress
+MOST_MENDED = 3  # times that a refused command is changed as its error says
 
 
 @dataclass
 class Verdict:
-    """What is known of one command: `place` is its case and its place there, `wrong` the promises that it broke."""
+    """What is known of one command: `case` repeats it and those around it, `wrong` are the promises it broke."""
 
-    place: str
+    case: str
     command: str
     start: str
     status: int | None = None
@@ -40,23 +41,23 @@ class Verdict:
     stderr: str = ""
 
     def __str__(self) -> str:
-        lines = [f"--- {self.place} after {self.start}: status {self.status}", self.command]
+        lines = [f"--- {self.case}   # after {self.start}: status {self.status}", self.command]
         lines += [f"! {line}" for line in self.wrong]
         return "\n    ".join([*lines, *(f"| {line}" for line in self.stderr.splitlines()[-25 if self.wrong else -1 :])])
 
 
-def judge(place: str, case: Case, command: Command, world: World, try_dry: bool) -> Verdict:
+def judge(case: str, drawing: Drawing, command: Command, try_dry: bool) -> Verdict:
     """Run a command, its dry run and the same again, and return which promises it broke."""
-    verdict = Verdict(place, str(command), case.start)
+    verdict, world = Verdict(case, str(command), drawing.start), drawing.world
     job, dry, began = find_jobs()[command.job], "--dry-run" in command.argv, time.time_ns()
     of_stages = issubclass(job.options, StageConfig)
 
     def run(one: Command, may_write: bool, what: str = "") -> Outcome:
         writes = one.writes if may_write else ()
-        before, started = world.state(*writes), time.monotonic()
+        before = world.state(*writes)
         outcome = perform(job, one)
         wrong = [*check_outcome(outcome), *changes(before, world.state(*writes))[:1]]
-        if time.monotonic() - started > LIMIT_S:
+        if outcome.seconds > LIMIT_S:
             wrong.append(f"it took over {LIMIT_S} s")
         verdict.wrong += [f"{what}{line}" for line in wrong]
         if wrong or not verdict.stderr:
@@ -70,7 +71,7 @@ def judge(place: str, case: Case, command: Command, world: World, try_dry: bool)
     if outcome.status == 0 and not dry:
         if refused:
             verdict.wrong.append("it is done, and refused with --dry-run")
-        if of_stages and case.whole and (command.writes[0] / "run.json").is_file():
+        if of_stages and drawing.whole and (command.writes[0] / "run.json").is_file():
             verdict.wrong += check_run(command.writes[0], began)
         if not verdict.wrong and not command.fresh:
             again = run(command.with_words(without="--redo"), True, "the same again: ")
@@ -82,10 +83,19 @@ def judge(place: str, case: Case, command: Command, world: World, try_dry: bool)
 
 
 def run_case(root: Path, seed: int, number: int) -> list[Verdict]:
-    """Draw a case, run its commands, and return a verdict on each."""
-    world = World(root, f"case-{os.getpid()}")
-    case = Drawing(world, seed, number).draw()
-    return [judge(f"{number}.{i}", case, one, world, number % 4 == 0) for i, one in enumerate(case.commands)]
+    """Run the commands of a case and return the verdicts; one case in 4 has dry runs, one in 16 draws figures."""
+    drawing, verdicts = Drawing(World(root, f"case-{os.getpid()}"), seed, number), list[Verdict]()
+    case = f"python -m tests.fuzz --seed {seed} --only {number}"
+    drawing.begin()
+    with blank_figures() if number % 16 else contextlib.nullcontext():
+        for _ in range(drawing.rng.choice((1, 1, 2, 3))):
+            command: Command | None = drawing.command()
+            for _ in range(MOST_MENDED + 1):
+                if command:
+                    verdicts.append(verdict := judge(case, drawing, command, number % 4 == 0))
+                    error = verdict.stderr.rpartition("\n")[2]
+                    command = drawing.mended(error) if verdict.status == 2 else None
+    return verdicts
 
 
 def prepare(world: World) -> None:
@@ -98,14 +108,25 @@ def prepare(world: World) -> None:
         for job in jobs:
             command = Drawing(world, 0, 0).making(name, job)
             lines = io.StringIO()
-            with contextlib.redirect_stderr(lines), contextlib.redirect_stdout(io.StringIO()):
+            with contextlib.redirect_stderr(lines), contextlib.redirect_stdout(io.StringIO()), blank_figures():
                 status = find_jobs()[job].main(list(command.argv))
+            if status > 2:  # it was interrupted
+                raise KeyboardInterrupt
             if status:
                 print(f"without {job} in the run {name!r}: {lines.getvalue().splitlines()[-1]}", flush=True)
 
 
-def drive(seed: int, commands: int, minutes: float, only: int | None, processes: int) -> int:
-    """Run cases until there are enough commands or the time is over, say what is wrong, return the exit status."""
+def drive(
+    seed: int = 0, commands: int = 2_000, minutes: float = math.inf, only: int | None = None, processes: int = 2
+) -> int:
+    """Run hostile commands, report which of them broke a promise, and return the exit status.
+
+    Args:
+        seed: the seed from which they are drawn.
+        commands, minutes: no case begins after this many commands or minutes.
+        only: the number of the one case to run, whose folder is kept.
+        processes: the number of cases at a time.
+    """
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     root = Path(tempfile.mkdtemp(prefix="atlas-fuzz-")).absolute()
     numbers = iter(count() if only is None else [only])
@@ -136,20 +157,9 @@ def drive(seed: int, commands: int, minutes: float, only: int | None, processes:
         if only is None:
             shutil.rmtree(root, ignore_errors=True)
     print("\n" + summary(seed, verdicts, time.monotonic() - began))
-    kinds: dict[str, list[Verdict]] = {}
-    for verdict in verdicts:
-        if verdict.wrong:
-            what = re.sub(r"/\S+|'[^']*'|\d[\d.,]*", "…", verdict.wrong[0])[:150]
-            kinds.setdefault(f"{verdict.command.partition('-m ')[2].split()[0]}: {what}", []).append(verdict)
-    for kind, broken in sorted(kinds.items(), key=lambda item: -len(item[1])):
-        print(f"\n{len(broken)} x {kind}")
-        for verdict in broken[:3]:
-            print(
-                f"    python -m tests.fuzz --seed {seed} --only {verdict.place.partition('.')[0]}   # {verdict.place}"
-            )
     if only is not None:
         print(f"its folder is in {root}")
-    return int(bool(kinds))
+    return int(any(verdict.wrong for verdict in verdicts))
 
 
 def summary(seed: int, verdicts: list[Verdict], seconds: float) -> str:
@@ -157,14 +167,3 @@ def summary(seed: int, verdicts: list[Verdict], seconds: float) -> str:
     by_status, kept = Counter(verdict.status for verdict in verdicts), sum(not verdict.wrong for verdict in verdicts)
     statuses = ", ".join(f"{by_status[status]:,} of status {status}" for status in (0, 1, 2))
     return f"seed {seed}: {kept:,} of {len(verdicts):,} commands kept the promises ({statuses}), {seconds:.0f} s"
-
-
-def main() -> int:
-    """Read the driver's own command line."""
-    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--commands", type=int, default=2_000)
-    parser.add_argument("--minutes", type=float, default=float("inf"))
-    parser.add_argument("--only", type=int, help="number of the one case to run, whose folder is kept")
-    parser.add_argument("--processes", type=int, default=2)
-    return drive(**vars(parser.parse_args()))

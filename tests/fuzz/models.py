@@ -1,9 +1,10 @@
 """Tiny random models that the jobs take."""
 
 from pathlib import Path
+from random import Random
 from typing import Any
 
-from tests.fuzz.sources import NOUNS, PLACES, VERBS
+from tests.fuzz.sources import ordinary
 
 _BERT = {"hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 20,
          "max_position_embeddings": 42, "pad_token_id": 0}  # fmt: skip
@@ -19,23 +20,17 @@ MODELS: dict[str, tuple[str, dict[str, int]]] = {  # the class and the sizes of 
 
 
 def _tokenizer(decoder: bool) -> Any:
-    """Return a tokenizer of words and letters, or one of bytes and a few pairs of them."""
+    """Return a tokenizer of bytes or of pieces of words, trained on ordinary sentences."""
     from tokenizers import BertWordPieceTokenizer, ByteLevelBPETokenizer
-    from tokenizers.pre_tokenizers import ByteLevel
     from transformers import PreTrainedTokenizerFast
 
-    made: Any
-    if decoder:
-        pieces = ["<|endoftext|>", *sorted(ByteLevel.alphabet()), "th", "at", "the"]
-        made = ByteLevelBPETokenizer(dict(zip(pieces, range(999), strict=False)), [("t", "h"), ("a", "t"), ("th", "e")])
-        made.add_special_tokens(pieces[:1])
-        special = dict.fromkeys(("bos_token", "eos_token", "unk_token"), pieces[0])
-    else:
+    texts = [row["text"] for row in ordinary(Random(0), 200)]
+    made: Any = ByteLevelBPETokenizer() if decoder else BertWordPieceTokenizer()
+    special = dict.fromkeys(("bos_token", "eos_token", "unk_token"), "<|endoftext|>")
+    if not decoder:
         special = {f"{name}_token": f"[{name.upper()}]" for name in ("pad", "unk", "cls", "sep", "mask")}
-        letters = [chr(code) for code in range(33, 127) if not chr(code).isupper()]
-        words = {word.lower() for text in (*NOUNS, *VERBS, *PLACES, "the and") for word in text.split()}
-        pieces = [*special.values(), *letters, *(f"##{letter}" for letter in letters), *sorted(words - {*letters})]
-        made = BertWordPieceTokenizer(dict(zip(pieces, range(999), strict=False)))
+    made.train_from_iterator(texts, 300, show_progress=False, special_tokens=list(dict.fromkeys(special.values())))
+    made = made if decoder else BertWordPieceTokenizer(made.get_vocab())  # which adds [CLS] and [SEP]
     return PreTrainedTokenizerFast(tokenizer_object=made._tokenizer, **special)
 
 

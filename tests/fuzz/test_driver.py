@@ -14,10 +14,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from jobs.stage.options import StageConfig
+from jobs.stage.stages import STAGES
 from ops.schema import schema
 from tests.all_jobs import find_jobs
 from tests.fuzz import driver, perform
-from tests.fuzz.commands import RUNS, Case, Drawing
+from tests.fuzz.commands import RUNS, Drawing
 from tests.fuzz.driver import Verdict, judge
 from tests.fuzz.models import MODELS
 from tests.fuzz.perform import Command, Outcome
@@ -57,8 +58,8 @@ FAULTS: dict[str, tuple[Work, str]] = {
     "a crash": (lambda out: os.kill(os.getpid(), 9), "its status is -9"),
     "a file of another": (after(lambda out: Path.home().joinpath("notes.txt").unlink()), "notes.txt' was removed"),
     "a file in the folder": (after(lambda out: Path("left.tmp").write_text("")), "left.tmp' was made"),
-    "counts of a source": (lambda out: write_run(out, copies=1), "a: 0 sentences, 0 of them kept"),
-    "counts of rejects": (lambda out: write_run(out, sentences=1, rejected=1), "0 rows of rejects/, 1 counted"),
+    "counts of a source": (lambda out: write_run(out, copies=1), "sentences of a: 0 and 1"),
+    "counts of rejects": (lambda out: write_run(out, sentences=1, rejected=1), "rows of rejects/: 0 and 1"),
     "another number of rows": (lambda out: write_run(out, rows=3), "and 0 rows, run.json says"),
 }
 PRINTED = {
@@ -94,7 +95,7 @@ def world(tmp_path: Path) -> World:
     made.make()
     for file in (*(made.models / name / "config.json" for name in MODELS), *(made.runs / n / "run.json" for n in RUNS)):
         file.parent.mkdir(parents=True)
-        file.write_text('{"stages": {"ingest": {}}}')
+        file.write_text(json.dumps({"stages": {stage: {"complete": True} for stage in STAGES}}))
     made.begin_case()
     return made
 
@@ -106,7 +107,7 @@ def verdict_on(world: World, monkeypatch: pytest.MonkeyPatch) -> Callable[..., V
         monkeypatch.setattr(driver, "find_jobs", lambda: {"planted": planted})
         out = world.case / "run"
         command = Command("planted", ("--out", str(out)), world.case / "cwd", world.variables(), (out,))
-        return judge("0.0", Case("nothing", [command]), command, world, True)
+        return judge("--only 0", Drawing(world, 0, 0), command, True)
 
     return run
 
@@ -153,8 +154,28 @@ def test_a_table_is_checked_by_its_schema() -> None:
 
 
 def test_a_case_follows_from_its_seed_and_number(world: World) -> None:
-    """Every job is drawn."""
-    drawn = [[str(command) for command in Drawing(world, 7, number).draw().commands] for number in range(120)]
-    assert drawn[:7] == [[str(command) for command in Drawing(world, 7, n).draw().commands] for n in range(7)]
-    jobs = {command.partition("-m jobs.")[2].partition(" ")[0] for commands in drawn for command in commands}
+    """Every job is drawn, and a command that was refused is drawn again without the option that its error names."""
+
+    def drawn(number: int) -> list[str]:
+        drawing = Drawing(world, 7, number)
+        drawing.begin()
+        return [str(drawing.command()) for _ in range(2)]
+
+    cases = [drawn(number) for number in range(160)]
+    assert cases[:7] == [drawn(number) for number in range(7)]
+    jobs = {command.partition("-m jobs.")[2].partition(" ")[0] for commands in cases for command in commands}
     assert jobs == set(find_jobs())
+
+
+def test_a_refused_command_is_mended_as_its_error_says(world: World) -> None:
+    drawing = Drawing(world, 7, 0)
+    drawing.begin()
+    drawing.job, drawing.values = "mine", {"out": "x", "units": "x:1", "redo": False}
+
+    def mend(error: str) -> str:
+        return " ".join(getattr(drawing.mended(f"error: {error}"), "argv", ()))
+
+    assert mend("--out x: there is no run here") == ""
+    assert mend("--units 'x:1': expected LAYER:UNIT") == "--out x"
+    assert mend("--tag-max-gap 2: is too much; give --word-max-gap 0") == "--out x --word-max-gap 0"
+    assert "--redo" in mend("--out x: mine was run with other options; name another --out, or --redo to replace it")

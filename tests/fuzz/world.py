@@ -1,13 +1,12 @@
 """The folder in which commands are run: models, finished runs, other files, and what one case may change."""
 
 import os
-import re
 import shutil
 import stat
 from pathlib import Path
 from random import Random
 
-from tests.fuzz.sources import FORMATS, ordinary
+from tests.fuzz.sources import FORMATS, damaged, ordinary
 
 State = dict[str, tuple[int, ...]]
 
@@ -69,7 +68,8 @@ class World:
         The folders that hold these places are left out, because files may be made in them.
         """
         other_cases = [folder for folder in self.root.glob("case*") if folder != self.case]
-        excluded = {str(place) for place in (self.tmp, self.caches, *other_cases, *changing)}
+        of_ray = self.home / ".ray"
+        excluded = {str(place) for place in (self.tmp, self.caches, of_ray, *other_cases, *changing)}
         above = {str(folder) for place in excluded for folder in Path(place).parents}
         left, state = [str(self.root)], State()
         while left:
@@ -90,17 +90,13 @@ def changes(before: State, after: State) -> list[str]:
 
 
 def damage(rng: Random, folder: Path) -> str:
-    """Damage a file of a run or model, and return what was done."""
+    """Remove, replace or change a file of a run or model, and return which."""
     file, other = rng.choices(sorted(path for path in folder.rglob("*") if path.is_file()), k=2)
-    how, data = rng.choice(("remove", "cut", "fill", "number", "replace")), file.read_bytes()
-    at = int(rng.random() * len(data))  # the length of a record depends on how long a stage took
-    if how == "remove":
-        file.unlink()
-    else:
-        filled = data[:at] + b"\xff" * 8 + data[at + 8 :]
-        number = data[:at] + re.sub(rb"\d+", rng.choice((b"0", b"9", b"1000000")), data[at:], count=1)
-        file.write_bytes({"cut": data[:at], "fill": filled, "number": number, "replace": other.read_bytes()}[how])
-    return f"{how} {file.relative_to(folder)}"
+    data = rng.choice((None, other.read_bytes(), *[damaged(rng, file.read_bytes())] * 3))
+    file.unlink()
+    if data is not None:
+        file.write_bytes(data)
+    return str(file.relative_to(folder))
 
 
 def put_in_place(rng: Random, out: Path) -> str:
