@@ -123,7 +123,7 @@ def check_mined(config: CompareConfig, run: Run, part: str) -> None:
     mined = run.require("mine")["config"]
     if mined.get("units"):
         raise InputError(
-            f"--part {part}: compares all neurons, but jobs.mine was run with --units; choose other parts, such as "
+            f"--part {part}: compares all neurons, but atlas mine was run with --units; choose other parts, such as "
             "--part neighbours, or run",
             command(config.out, "mine", mined, redo=True, units=()),
         )

@@ -166,7 +166,7 @@ def test_another_run_and_one_without_tokens_are_refused(copy: Path, folders: dic
         run_export(copy, folders["neuronpedia"], format="neuronpedia")
     change(copy, lambda record: record["stages"].pop("tokens"))
     for form in FORMATS:
-        with pytest.raises(InputError, match=r"token_activations/ is missing.*jobs.tokens"):
+        with pytest.raises(InputError, match=r"token_activations/ is missing.*atlas tokens"):
             run_export(copy, tmp_path / "to", format=form)
     assert not (tmp_path / "to").exists()
 

@@ -182,5 +182,5 @@ def test_what_is_missing_or_another_is_named(
     record = json.loads((out / "run.json").read_text())
     del record["stages"]["annotate"]
     (out / "run.json").write_text(json.dumps(record))
-    with pytest.raises(InputError, match=r"sentences/ is missing.*jobs\.annotate"):
+    with pytest.raises(InputError, match=r"sentences/ is missing.*atlas annotate"):
         tokens.JOB.run(TokensConfig(out=str(out)))

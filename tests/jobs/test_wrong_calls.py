@@ -175,7 +175,7 @@ def test_reject_records_the_broken_place_and_goes_on(call: Command, files: Path,
 
 def test_show_says_what_is_missing(call: Command, files: Path, tmp_path: Path) -> None:
     call("ingest", "--out", tmp_path / "out", "--corpus", files / "good.txt")
-    for out, neuron, named in (("none", "1:0", "run.json"), ("out", "1:0", "jobs.topk"), ("out", "one", "--neuron")):
+    for out, neuron, named in (("none", "1:0", "run.json"), ("out", "1:0", "atlas topk"), ("out", "one", "--neuron")):
         done = call("show", "--out", tmp_path / out, "--neuron", neuron)
         assert done.returncode == 2
         assert named in done.stderr.splitlines()[-1]
