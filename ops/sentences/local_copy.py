@@ -43,11 +43,6 @@ def open_sentences(store: Store, codes: str, fingerprint: str) -> SentenceStore:
     return SentenceStore(folder)
 
 
-def has_copy(fingerprint: str) -> bool:
-    """Return whether this machine has a copy of a run's annotated sentences."""
-    return _copy(fingerprint).exists()
-
-
 def drop_sentences(fingerprint: str) -> None:
     """Remove this machine's complete and incomplete copies of a run's annotated sentences, if this user owns them."""
     folder = _copy(fingerprint)

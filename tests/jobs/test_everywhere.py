@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from jobs.engine.everywhere import on_every_machine
-from ops.sentences.local_copy import has_copy, open_sentences
+from ops.sentences.local_copy import _copy, open_sentences
 from tests.conftest import ROOT
 from tests.unit.small_corpus import Sentence, write_store
 
@@ -48,7 +48,7 @@ def test_the_copies_of_every_machine_are_removed(tmp_path: Path, monkeypatch: py
     for cache in caches:
         monkeypatch.setenv("ATLAS_CACHE", str(cache))
         open_sentences(store, "codes", PRINT)
-        assert has_copy(PRINT)
+        assert _copy(PRINT).exists()
     found = subprocess.run(
         [sys.executable, "-c", CLUSTER, *map(str, caches), PRINT],
         cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=300, check=False,
