@@ -263,8 +263,7 @@ def mined(sentences: SentenceStore, sets: Sets, options: dict[str, Any], seed: i
     """Mine sets of sentences as winners, with and without design effects, and return the findings of each family."""
     with_effects = families(sentences, sets, options, seed)
     with ExitStack() as patches:
-        for name in ("mine.pattern_rows.design_effects", "mine.profile_rows.design_effects"):
-            patches.enter_context(patch(f"ops.{name}", no_effect))
+        patches.enter_context(patch("ops.mine.findings.design_effects", no_effect))
         patches.enter_context(patch("ops.mine.profile_rows.expected_effects", no_effect))
         patches.enter_context(patch("ops.tokens.peaks.effects_of_residuals", lambda *given: no_effect(given[-1])))
         without = families(sentences, sets, options, seed)
