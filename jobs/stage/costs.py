@@ -23,6 +23,7 @@ SECONDS: dict[str, float] = {
     "meaning: contexts": 11e-6,  # a sentence of 18 words (bench meaning)
     "meaning: confusion": 0.0007 / 384,  # a number of an example's states (random numbers)
     "meaning: codes": 4e-5 / 384,  # a number of a sentence's state, epoch and code
+    "annotate": 0.75e-3,  # a sentence of 15 words (bench english)
     "mine: patterns": 119e-6,  # a winner (bench mine)
     "explain: neurons": 5.7e-3,  # a neuron and pole, and as much for 440 winners (bench explain)
     "topk: merge": 0.24e-6,  # a candidate, its share of the tables included (docs/scale.md)
