@@ -23,7 +23,6 @@ from jobs.stage.scored import Scored, StageArgs
 from jobs.stage.stages import CODES
 from jobs.stage.step import Made, Step, Steps
 from jobs.stage.units import chosen_units
-from ops.audit.audit_figures import draw_audit
 from ops.audit.audited_literals import ExplanationTerms, audited_literals
 from ops.audit.audited_neurons import TABLES, AuditedNeurons
 from ops.audit.dataset_winners import LEAST_WINNERS
@@ -69,8 +68,7 @@ def audit(config: AuditConfig, run: Run) -> None:
     sets, n = (len(config.units) or len(scored.neurons)) * scored.poles, len(datasets.names)
     rows = {"audit/portability": sets * n**2, "audit/neurons": sets}
     stage.complete(audit_steps(config, datasets, stage, scored), rows, {"neurons": sets})
-    if not (config.dry_run or config.keep_partials):
-        drop_copies(stage)
+    drop_copies(stage)
 
 
 @dataclass(frozen=True)
@@ -218,6 +216,8 @@ def steps_of(args: AuditArgs, sentences: int, poles: int) -> list[Step]:
 
 def _draw(stage: Stage, neurons: pa.Table, ranges: Sequence[Item]) -> list[str]:
     """Draw the figures of all ranges and return the names of their files."""
+    from ops.audit.audit_figures import draw_audit  # with Matplotlib, which no worker needs
+
     audited = audited_run(
         read_heard(stage.store, "explanations", columns=["layer", "unit", "pole", "verdict"]),
         neurons,

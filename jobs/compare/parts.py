@@ -7,8 +7,8 @@ from typing import Any
 
 from jobs.compare.job import CompareConfig
 from jobs.stage.costs import PASSES
+from jobs.stage.model_time import pass_seconds
 from jobs.stage.placement import Placement
-from jobs.stage.plan import pass_seconds
 from jobs.stage.run import Run, RunReader
 from jobs.stage.runner import Stage, begin_stage
 from jobs.stage.scored import StageArgs

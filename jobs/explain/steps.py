@@ -10,7 +10,6 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from jobs.engine.item import Item
 from jobs.explain.job import EXPLAIN_OPTIONS, ExplainConfig
 from jobs.mine.job import MINE_OPTIONS
-from jobs.stage.checks import recorded_model
 from jobs.stage.copies import drop_copies
 from jobs.stage.outputs import Noted, Output, notes_of, partial_file, read_partial, read_partials, whole_table
 from jobs.stage.ranges import neuron_ranges, range_part, sentence_blocks, table_ranges
@@ -21,7 +20,6 @@ from jobs.stage.stages import CODES
 from jobs.stage.step import Made, Step, Steps
 from jobs.stage.units import chosen_units
 from ops.compare.activation_vectors import neuron_vectors, sampled_sentences
-from ops.explain.control_figure import draw_controls
 from ops.explain.controlled_units import CARDED, Controls
 from ops.explain.explained_neurons import (
     ExplainedNeurons,
@@ -63,6 +61,8 @@ LITERALS = whole_table("explain/literals")
 
 def explain(config: ExplainConfig, run: Run) -> None:
     """Run the stage, or the missing part of it."""
+    from jobs.stage.checks import recorded_model  # with PyTorch, which no worker needs
+
     run.require("topk")
     run.require_current("annotate")
     run.require("mine")
@@ -81,8 +81,7 @@ def explain(config: ExplainConfig, run: Run) -> None:
         "examples": sets * EXAMPLES_EACH,
     }  # fmt: skip
     stage.complete(explain_steps(config, facts, stage, scored), rows, {"explanations": sets})
-    if not (config.dry_run or config.keep_partials):
-        drop_copies(stage)
+    drop_copies(stage)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,6 +144,8 @@ def explain_steps(config: ExplainConfig, facts: ModelFacts, stage: Stage, scored
     figures: list[str] = []
     if scored.sampled and args.controls:
         # The plots are drawn here, so that no worker has to import Matplotlib.
+        from ops.explain.control_figure import draw_controls
+
         figures = draw_controls(stage.store, read_partial(stage.store, CONTROLS))
     return {"explanations": len(verdicts), **counts, "figures": figures}
 

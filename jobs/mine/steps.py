@@ -59,8 +59,7 @@ def mine(config: MineConfig, run: Run) -> None:
         "scores": 0 if config.no_scores else sets, "chance": 0 if not config.null_sets else sets,
     }  # fmt: skip
     stage.complete(mine_steps(config, stage, scored), rows)
-    if not (config.dry_run or config.keep_partials):
-        drop_copies(stage)
+    drop_copies(stage)
 
 
 def check_engine(config: MineConfig) -> None:

@@ -13,6 +13,7 @@ from jobs.outputs.job import OutputsConfig
 from jobs.stage.checks import model_of_topk
 from jobs.stage.corpus_pass import kept_tokens
 from jobs.stage.dictionaries import dictionaries_of
+from jobs.stage.model_time import pass_seconds
 from jobs.stage.outputs import (
     Noted,
     partial_file,
@@ -23,7 +24,6 @@ from jobs.stage.outputs import (
     whole_table,
 )
 from jobs.stage.placement import Placement, choose_placement
-from jobs.stage.plan import pass_seconds
 from jobs.stage.ranges import range_part
 from jobs.stage.run import Run
 from jobs.stage.runner import Stage, begin_stage

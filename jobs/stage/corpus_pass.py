@@ -12,10 +12,10 @@ from jobs.engine.item import Item
 from jobs.stage.checks import require_corpus
 from jobs.stage.costs import PASSES
 from jobs.stage.dry_run import DryRun
+from jobs.stage.model_time import pass_seconds
 from jobs.stage.options import CorpusPassConfig, SampledPassConfig, without_ingest
 from jobs.stage.outputs import Output, shard_file
 from jobs.stage.placement import Placement, choose_placement
-from jobs.stage.plan import pass_seconds
 from jobs.stage.run import Run, RunReader
 from jobs.stage.runner import Stage, begin_stage
 from jobs.stage.stages import TOKENS

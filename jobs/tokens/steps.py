@@ -14,9 +14,9 @@ from jobs.stage.again import command
 from jobs.stage.checks import model_of_topk
 from jobs.stage.costs import PASSES
 from jobs.stage.dictionaries import block_of, dictionaries_of
+from jobs.stage.model_time import pass_seconds
 from jobs.stage.outputs import Noted, Output, partial_file, read_notes, shard_file
 from jobs.stage.placement import Placement, choose_placement, run_scoring
-from jobs.stage.plan import pass_seconds
 from jobs.stage.ranges import range_part, table_ranges
 from jobs.stage.run import Run
 from jobs.stage.runner import Stage, begin_stage

@@ -177,6 +177,12 @@ def test_a_value_that_the_locale_cannot_encode_is_refused(monkeypatch: pytest.Mo
         read("--out", "caf\udcc3\udca9")
 
 
+def test_workers_that_run_no_model_and_draw_nothing_import_neither_pytorch_nor_matplotlib() -> None:
+    program = "import sys; import jobs.audit.steps, jobs.explain.steps, jobs.mine.steps; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert not {"torch", "matplotlib"} & set(loaded.stdout.split())
+
+
 def test_nothing_heavy_is_imported_to_print_options() -> None:
     heavy = {"numpy", "pyarrow", "torch", "ray", "spacy", "transformers", "numba"}
     files = [*ROOT.glob("jobs/[!_]*.py"), *ROOT.glob("jobs/*/job.py")]
