@@ -102,8 +102,7 @@ def examples_of(number: int, shards: Iterable[pa.Table], layers: int, width: int
         shards: the tables of `find_examples` for each shard, in the order of the shards.
         layers, width: the model's number of layers and width.
     """
-    parts = [table.filter(pc.equal(table["set"], number)).replace_schema_metadata(None) for table in shards]
-    table = pa.concat_tables(parts).combine_chunks()
+    table = pa.concat_tables(table.filter(pc.equal(table["set"], number)) for table in shards).combine_chunks()
     # The shards are in order, so with a stable sort ties stay in the order of the corpus.
     table = table.take(pa.array(np.argsort(table["order"].to_numpy(), kind="stable")))
     states = np.array([s for s in table["state"].to_pylist() if s is not None], np.float32)

@@ -77,7 +77,7 @@ def add_counts(tables: Iterable[pa.Table]) -> pa.Table:
     """
     kept: list[pa.Table] = []
     for table in tables:
-        kept.append(table.replace_schema_metadata(None))
+        kept.append(table)
         if sum(t.num_rows for t in kept[1:]) > max(_TOGETHER, kept[0].num_rows):
             kept = [_sums(kept)]
     return _sums(kept).sort_by(kept[0].column_names[0])
