@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from ops.arrays import Bools, Int64s
 from ops.errors import InputError
-from ops.meaning.confusion import held_out
+from ops.meaning.confusion import document_number, is_tested
 from ops.sampling import HASHED
 from ops.schema import meta_keys
 
@@ -109,7 +109,7 @@ def label_drawn(sent_ids: Int64s, tables: Iterable[pa.Table], label: str | None,
         raise _too_few_classes(label, sorted({v for v in values[label] if v is not None}), len(sent_ids))
     pairs = list(zip(datasets, names, strict=True))
     _, documents = np.unique(np.array([f"{d}\x1f{n}" for d, n in pairs], object), return_inverse=True)
-    tested = np.array([held_out(d, n, seed) for d, n in pairs], bool)
+    tested = is_tested(np.array([document_number(d, n, seed) for d, n in pairs], np.uint64))
     return Drawn(sent_ids, documents.astype(np.int64), tested, labels)
 
 

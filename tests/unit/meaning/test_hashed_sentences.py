@@ -3,7 +3,7 @@ import pyarrow as pa
 import pytest
 
 from ops.errors import InputError
-from ops.meaning.confusion import held_out
+from ops.meaning.confusion import document_number, is_tested
 from ops.meaning.hashed_sentences import label_drawn, no_sentences
 
 N = 90
@@ -23,7 +23,8 @@ def test_classes_documents_and_the_held_out_ones_are_known_of_all_shards() -> No
     (topic,) = drawn.labels
     assert topic.names == [f"t{i % 3}" for i in range(N)]
     assert len(set(drawn.documents.tolist())) == N // 5
-    assert drawn.tested.tolist() == [held_out("a", f"d{i // 5}", 0) for i in range(N)]
+    numbers = np.array([document_number("a", f"d{i // 5}", 0) for i in range(N)], np.uint64)
+    assert drawn.tested.tolist() == is_tested(numbers).tolist()
     assert label_drawn(IDS, [corpus().drop_columns(["meta"])], None, 0).labels == []
 
 
