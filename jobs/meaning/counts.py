@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from jobs.engine.item import Item
 from jobs.meaning.job import MeaningConfig
-from jobs.stage.options import without_ingest
+from jobs.options.configs import without_ingest
 from jobs.stage.outputs import (
     Noted,
     Output,

@@ -3,8 +3,8 @@
 from typing import Any
 
 from jobs.engine.connect import on_cluster
+from jobs.options.configs import INGEST_ONLY, PRESETS, CorpusConfig, CorpusModelConfig, CorpusPassConfig
 from jobs.stage.again import command
-from jobs.stage.options import INGEST_ONLY, PRESETS, CorpusConfig, CorpusModelConfig, CorpusPassConfig
 from jobs.stage.placement import check_device, on_gpus
 from jobs.stage.run import Run, RunReader
 from ops.errors import InputError, counted

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from jobs.stage.options import StageConfig
+from jobs.options.configs import StageConfig
 from jobs.stage.run import Run
 from jobs.stage.stages import stages_after
 from ops.clock import duration

@@ -10,7 +10,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from jobs.stage.options import INGEST_ONLY, JobConfig, flag_of
+from jobs.options.configs import INGEST_ONLY, JobConfig, flag_of
 from jobs.stage.stages import STAGES
 from tests.all_jobs import find_jobs
 from tests.fuzz.models import MODELS

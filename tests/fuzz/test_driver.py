@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from jobs.stage.options import StageConfig
+from jobs.options.configs import StageConfig
 from jobs.stage.stages import STAGES
 from ops.schema import schema
 from tests.all_jobs import find_jobs

@@ -10,7 +10,7 @@ import pytest
 
 from jobs.show.job import ShowConfig
 from jobs.stage.checks import check_column
-from jobs.stage.command_line import main
+from jobs.stage.main import main
 from jobs.stage.run import Run, RunReader
 from jobs.stage.run_json import RECORD
 from ops.errors import InputError

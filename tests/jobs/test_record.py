@@ -12,9 +12,9 @@ import pytest
 
 from jobs.mine import steps as mine
 from jobs.mine.job import MineConfig
+from jobs.options.configs import StageConfig
 from jobs.stage import run
 from jobs.stage.dry_run import open_run
-from jobs.stage.options import StageConfig
 from jobs.stage.outputs import shard_file
 from jobs.stage.run import Run
 from jobs.stage.stages import STAGES, stages_after, stages_read

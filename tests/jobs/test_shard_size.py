@@ -11,7 +11,7 @@ import pytest
 from jobs.ingest import job as ingest
 from jobs.ingest import write
 from jobs.ingest.job import IngestConfig
-from jobs.stage.command_line import main
+from jobs.stage.main import main
 from jobs.stage.run import RunReader
 
 ROWS = 1_300
