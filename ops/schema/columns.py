@@ -27,6 +27,11 @@ class Column:
     meaning: str
     nullable: bool = False
 
+    @property
+    def is_number(self) -> bool:
+        """Whether its values are numbers."""
+        return bool(pa.types.is_integer(self.type) or pa.types.is_floating(self.type))
+
 
 @dataclass(frozen=True)
 class TableSpec:
