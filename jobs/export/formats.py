@@ -1,35 +1,33 @@
-"""The contents of an export in another program's format, whose files are written from the tables of `tokens`."""
+"""What an export in another program's format holds, whose files are written from the tables of `tokens`."""
 
 from typing import Any
 
 from jobs.export.job import ExportConfig
 from jobs.stage.checks import recorded_model
 from jobs.stage.run import Run
-from jobs.stage.run_json import versions
 from jobs.stage.stages import STAGES
 from jobs.stage.units import check_units
 from ops.errors import InputError
+from ops.export.card import provenance_of
 from ops.export.delphi import Delphi
-from ops.export.folder import Contents, provenance, written_contents
+from ops.export.folder import Export
 from ops.export.neuronpedia import About, Labels, Neuronpedia, check_label, model_identifier
 from ops.export.places import hub_name, place_of
 from ops.export.readme import Extent, notes_of, title_of, write_readme
 from ops.export.winners import WinnersReader
 from ops.model.tokenizer import Tokenizer
-from ops.schema import TOOL
 from ops.storage.open_tables import OpenTables
-from ops.topk.neuron_names import in_order
 from ops.topk.neurons import read_neurons
 from ops.topk.unit_names import unit_names
 
 READ = ("ingest", "topk", "annotate", "tokens")
-METHOD = 2  # version of the method, increased when the same options write different files
+ALSO = ("explain", "tokens/negatives")  # read where they are complete
 
 Row = dict[str, Any]
 
 
-def written(config: ExportConfig, run: Run, terms: list[dict[str, str]]) -> Contents:
-    """Return the contents of an export; nothing is written yet.
+def written(config: ExportConfig, run: Run, terms: list[dict[str, str]]) -> Export:
+    """Return what an export holds; nothing is written yet.
 
     Args:
         config: the options.
@@ -41,29 +39,26 @@ def written(config: ExportConfig, run: Run, terms: list[dict[str, str]]) -> Cont
     """
     for name in READ:
         run.require(name)
-    done = [*READ, *(name for name in ("explain", "tokens/negatives") if run.complete(name))]
+    done = [*READ, *(name for name in ALSO if run.complete(name))]
     run.check_files(*done)
     neurons = read_neurons(run.store)
     check_units(config.units, neurons, "exported")
-    found = provenance(run.record, done, [table for name in done for table in STAGES[name].tables])
+    provenance = provenance_of(run.record, done, [table for name in done for table in STAGES[name].tables])
     topk = run.require("topk")
     chosen = neurons.named(config.units)
-    counting, has_negatives = counts(topk), "tokens/negatives" in done
-    reader = WinnersReader(OpenTables(run.store), neurons, chosen, *counting, has_negatives)
+    reader = WinnersReader(OpenTables(run.store), neurons, chosen, *counts(topk), "tokens/negatives" in done)
     if not any(side.n_winners.any() for side in reader.sides):
         many = unit_names(topk).many
         raise InputError(f"--out {config.out}: none of these {many} has a winner; give others with --units")
-    made: Neuronpedia | Delphi
     extent = Extent(len(chosen), len(neurons), run.require("tokens")["identity"]["top"])
+    made: Neuronpedia | Delphi
     if config.format == "neuronpedia":
-        notes = notes_of(found, terms, config.license, extent)
-        made, options = neuronpedia(config, run, reader, notes, terms)
+        made = neuronpedia(config, run, reader, notes_of(provenance, terms, config.license, extent), terms)
     else:
-        made, options = delphi(config, run, reader, terms)
-    options |= {"units": list(in_order("--units", config.units)), "method": METHOD}
+        made = delphi(config, run, reader, terms)
     sides = [(made.folder(side), side) for side in reader.sides]
-    card = write_readme(config.format, found, terms, config.license, extent, sides)
-    return written_contents(config.format, found, made.writers(), options, card, versions()[TOOL])
+    card = write_readme(config.format, provenance, terms, config.license, extent, sides)
+    return Export(config.format, provenance, made.writers(), card)
 
 
 def counts(topk: Row) -> tuple[bool, bool]:
@@ -80,8 +75,8 @@ def counts(topk: Row) -> tuple[bool, bool]:
 
 def neuronpedia(
     config: ExportConfig, run: Run, reader: WinnersReader, notes: str, terms: list[dict[str, str]]
-) -> tuple[Neuronpedia, Row]:
-    """Return the files for Neuronpedia, and the options that they depend on.
+) -> Neuronpedia:
+    """Return the files for Neuronpedia.
 
     Raises:
         InputError: an identifier is invalid.
@@ -105,12 +100,11 @@ def neuronpedia(
     )
     labels = Labels(identifier, config.name, config.creator_id, finished)
     fingerprints = f"{topk['fingerprint']}/{run.require('tokens')['fingerprint']}"
-    options = {"name": config.name, "model": identifier, "creator": config.creator_id, "notes": notes}
-    return Neuronpedia(reader, labels, about, run.complete("explain"), fingerprints), options
+    return Neuronpedia(reader, labels, about, run.complete("explain"), fingerprints)
 
 
-def delphi(config: ExportConfig, run: Run, reader: WinnersReader, terms: list[dict[str, str]]) -> tuple[Delphi, Row]:
-    """Return the files of a delphi cache, and the options that they depend on.
+def delphi(config: ExportConfig, run: Run, reader: WinnersReader, terms: list[dict[str, str]]) -> Delphi:
+    """Return the files of a delphi cache.
 
     Raises:
         InputError: the model or its tokenizer is missing, or the tokenizer has changed.
@@ -129,4 +123,4 @@ def delphi(config: ExportConfig, run: Run, reader: WinnersReader, terms: list[di
         "batch_size": 1,
         "model_name": hub_name(run.record["model"]),
     }
-    return Delphi(reader, tokenizer, place, config.context, described, config.out), {"context": config.context}
+    return Delphi(reader, tokenizer, place, config.context, described, config.out)

@@ -1,10 +1,12 @@
 """The card of a dataset folder: YAML with a config for each table, the folder's origin, and a query for each table."""
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, cast
 
 import yaml
 
 from ops.errors import visible
+from ops.export.licences import without_place
 from ops.model.names import original_name
 from ops.schema import TABLES
 from ops.topk.unit_names import unit_names
@@ -66,6 +68,32 @@ def named_model(model: Row) -> str:
     """Return a model's name as a card shows it; for random weights this includes the seed."""
     name = original_name(model["name"])
     return f"{name} with random weights (seed {model['seed']})" if "seed" in model else name
+
+
+def provenance_of(run: Row, stages: Iterable[str], tables: Iterable[str]) -> Row:
+    """Return an export's description of its run: versions, model, stages and tables, without paths of the machine.
+
+    Args:
+        run: the content of run.json.
+        stages: the stages to describe, all of them complete.
+        tables: the tables of these stages; figures and tables that the run does not have are left out.
+    """
+    kept = ("started", "finished", "seconds", "fingerprint", "identity", "counts")
+    files = {name: run["tables"].get(name) for name in tables if name in TABLES or name == "activations"}
+    described: Row = {
+        **{name: run[name] for name in ("tool", "schema_version", "versions", "model")},
+        "stages": {name: {key: run["stages"][name][key] for key in kept} for name in stages},
+        "tables": {
+            name: {
+                "rows": sum(file["rows"] for file in own),
+                "bytes": sum(file["bytes"] for file in own),
+                "fingerprint": own[0]["fingerprint"],
+            }
+            for name, own in files.items()
+            if own
+        },
+    }
+    return cast(Row, without_place(described))
 
 
 def write_card(provenance: Row, terms: list[dict[str, str]], licence: str) -> str:

@@ -16,7 +16,7 @@ from jobs.export import job as export
 from jobs.export.formats import counts
 from jobs.export.job import ExportConfig
 from ops.errors import InputError
-from ops.export.manifest import MANIFEST
+from ops.export.folder import MANIFEST
 from tests.conftest import ROOT
 
 FORMATS = ("neuronpedia", "delphi")
@@ -101,7 +101,7 @@ def test_it_says_where_it_comes_from_and_nothing_of_the_machine(
         held = gzip.decompress(data) if name.endswith(".gz") else data
         assert not any(place.encode() in held for place in places), name
     listed = json.loads((folders[form] / MANIFEST).read_text())
-    assert {MANIFEST, *(file["name"] for file in listed["files"])} == files(folders[form]).keys()
+    assert {MANIFEST, "README.md", *listed["files"]} == files(folders[form]).keys()
     assert listed["format"] == form
 
 
@@ -135,8 +135,8 @@ def test_wrong_calls_are_one_line_and_change_nothing(
         ({"format": "neuronpedia", "units": ("9:0",)}, "--units 9:0: there is no such neuron"),
         ({"format": "neuronpedia", "model_id": "a/b"}, "--model-id a/b: expected up to 100 letters"),
         ({"format": "delphi", "to": str(tmp_path / "other")}, "holds other files"),
-        ({"format": "delphi", "to": str(folders["neuronpedia"])}, "an export in the format neuronpedia, not delphi"),
-        ({"format": "hub", "to": str(folders["delphi"])}, "holds an export in the format delphi, not hub"),
+        ({"format": "delphi", "to": str(folders["neuronpedia"])}, "an export of another run or in another format"),
+        ({"format": "hub", "to": str(folders["delphi"])}, "an export of another run or in another format"),
     ]
     before = {form: files(folder) for form, folder in folders.items()}
     for options, said in cases:
@@ -162,7 +162,7 @@ def change(run: Path, edit: Callable[[dict[str, Any]], object]) -> None:
 
 def test_another_run_and_one_without_tokens_are_refused(copy: Path, folders: dict[str, Path], tmp_path: Path) -> None:
     change(copy, lambda record: record["stages"]["topk"].update(fingerprint="0" * 64))
-    with pytest.raises(InputError, match="holds an export of another run; name a new folder"):
+    with pytest.raises(InputError, match="holds an export of another run or in another format; name a new folder"):
         run_export(copy, folders["neuronpedia"], format="neuronpedia")
     change(copy, lambda record: record["stages"].pop("tokens"))
     for form in FORMATS:

@@ -1,5 +1,6 @@
 """The card: a config for every table, a query each that runs, and nothing of the machine."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 import yaml
 
 from ops.errors import InputError
-from ops.export.card import config_name, query, write_card
+from ops.export.card import config_name, provenance_of, query, write_card
 from ops.export.licences import TERMS, UNKNOWN, parse_terms, source_terms, without_place
 from ops.schema import TABLES, activations_schema
 from ops.sources.presets import PRESETS
@@ -89,3 +90,15 @@ def test_terms_are_read_from_the_command_line() -> None:
 def test_no_path_of_the_machine_is_left() -> None:
     found = without_place({"a": ["/x/y.csv", "n=~/z", {"b": "file:///q/w"}, "../up"], "c": "s3://b/k", "d": 0.5})
     assert found == {"a": ["y.csv", "n=z", {"b": "w"}, "up"], "c": "s3://b/k", "d": 0.5}
+
+
+def test_the_provenance_has_tables_with_rows_and_no_place() -> None:
+    file = {"name": "topk/part-00000.parquet", "rows": 2, "bytes": 5, "fingerprint": "f"}
+    stage = {"started": "a", "finished": "b", "seconds": 1.0, "fingerprint": "f", "counts": {}, "config": {"out": "/x"}}
+    run = {"tool": "neuron-atlas", "schema_version": "1", "versions": {}, "model": {"name": "/home/me/model"}}
+    run |= {"stages": {"topk": {**stage, "identity": {"corpus": "/home/me/a.csv"}}}}
+    run |= {"tables": {"topk": [file, file], "psi/figures": [file]}}
+    found = provenance_of(run, ["topk"], ["topk", "neurons", "psi/figures"])
+    assert found["tables"] == {"topk": {"rows": 4, "bytes": 10, "fingerprint": "f"}}
+    assert "/home" not in json.dumps(found)
+    assert "config" not in found["stages"]["topk"]
