@@ -21,7 +21,11 @@ from ops.topk.neurons import read_neurons
 from ops.topk.unit_names import unit_names
 
 READ = ("ingest", "topk", "annotate", "tokens")
-ALSO = ("explain", "tokens/negatives")  # read where they are complete
+# The stages that each format reads if they are complete.
+ALSO = {
+    "neuronpedia": ("explain", "tokens/negatives", "outputs", "compare/neighbours"),
+    "delphi": ("tokens/negatives",),
+}
 
 Row = dict[str, Any]
 
@@ -39,7 +43,7 @@ def written(config: ExportConfig, run: Run, terms: list[dict[str, str]]) -> Expo
     """
     for name in READ:
         run.require(name)
-    done = [*READ, *(name for name in ALSO if run.complete(name))]
+    done = [*READ, *(name for name in ALSO[config.format] if run.complete(name))]
     run.check_files(*done)
     neurons = read_neurons(run.store)
     check_units(config.units, neurons, "exported")
@@ -100,7 +104,11 @@ def neuronpedia(
     )
     labels = Labels(identifier, config.name, config.creator_id, finished)
     fingerprints = f"{topk['fingerprint']}/{run.require('tokens')['fingerprint']}"
-    return Neuronpedia(reader, labels, about, run.complete("explain"), fingerprints)
+    nearest = run.require("compare/neighbours")["identity"]["nearest"] if run.complete("compare/neighbours") else 0
+    return Neuronpedia(
+        reader, labels, about, fingerprints, explained=run.complete("explain"), has_outputs=run.complete("outputs"),
+        nearest=nearest,
+    )  # fmt: skip
 
 
 def delphi(config: ExportConfig, run: Run, reader: WinnersReader, terms: list[dict[str, str]]) -> Delphi:

@@ -2,7 +2,8 @@
 
 The files and their fields are the same as those of Neuronpedia's `convert-saedashboard-to-neuronpedia-export.py`. Names
 and types are those of its database (`apps/webapp/prisma/schema.prisma`, August 2026). Fields for which we have no table
-stay empty, as in that script. Identifiers are derived from the run, so that a second import adds nothing twice.
+stay empty, as in that script: a histogram of the logits needs those of all tokens, of which outputs/ keeps the ends and
+the moments. Identifiers are derived from the run, so that a second import adds nothing twice.
 """
 
 import gzip
@@ -20,8 +21,9 @@ import pyarrow.dataset as ds
 from ops.arrays import Float32s, Int32s
 from ops.errors import InputError
 from ops.export.places import source_name
-from ops.export.winners import NEGATIVES, TABLE, Side, WinnersReader
+from ops.export.winners import NEGATIVES, SIGN, TABLE, Side, WinnersReader
 from ops.model.names import RANDOM, SAMPLE, SAMPLE_NAME, original_name
+from ops.outputs.names import PROMOTED, with_spaces
 
 Row = dict[str, Any]
 
@@ -125,14 +127,19 @@ class Neuronpedia:
         reader: the reader of the winners.
         labels: the names of the export.
         about: the description of the run for the metadata.
-        explained: whether the run has explanations/.
         run: a text that differs between runs, from which identifiers are derived.
+        explained: whether the run has explanations/.
+        has_outputs: whether the run has outputs/tokens/.
+        nearest: number of correlated units of a layer that compare/neighbours/ lists; 0 without the table.
     """
 
-    def __init__(self, reader: WinnersReader, labels: Labels, about: About, explained: bool, run: str) -> None:
+    def __init__(
+        self, reader: WinnersReader, labels: Labels, about: About, run: str, *, explained: bool = False,
+        has_outputs: bool = False, nearest: int = 0,
+    ) -> None:  # fmt: skip
         self.reader, self.labels, self.about, self.run = reader, labels, about, run
         self._active = self._read_active()
-        self._explained = explained
+        self._explained, self._has_outputs, self._nearest = explained, has_outputs, nearest
 
     def writers(self) -> dict[str, Callable[[str], None]]:
         """Return the function that writes each file to a local path, by the file's name below the export's folder."""
@@ -196,6 +203,7 @@ class Neuronpedia:
         source, group = self._names(side)
         winners = self.reader.read(side, int(units[0]), int(units[-1]) + 1)
         at, heights, rows = winners.unit[winners.row][winners.counts], winners.heights[winners.counts], list[Row]()
+        logits, correlated = self._logits(side, units), self._correlated(side, units)
         for unit in units.tolist():
             own = heights[at == unit]
             active = self._active.get((side.layer, unit), 0)
@@ -214,9 +222,48 @@ class Neuronpedia:
                     "hookName": None,
                     "frac_nonzero": active / self.about.tokens if self.about.tokens else 0.0,
                     **{name: [] for name in _EMPTY},
+                    **logits.get(unit, {}),
+                    **correlated.get(unit, {}),
                 }
             )
         return rows
+
+    def _logits(self, side: Side, units: Int32s) -> dict[int, Row]:
+        """Return the fields of each unit's tokens whose logits change most, with the change for one standard deviation.
+
+        The units of a bottom pole are times -1, so what they promote is what the activation suppresses.
+        """
+        found: dict[int, Row] = {}
+        if self._has_outputs:
+            where = (ds.field("layer") == side.layer) & ds.field("unit").isin(units.tolist())
+            for row in self.reader.tables.rows("outputs/tokens", where):
+                change = SIGN[side.pole] * row["logit"]
+                end = "pos" if (row["side"] == PROMOTED) == (side.pole == "top") else "neg"
+                fields = found.setdefault(
+                    row["unit"], {"pos_str": [], "pos_values": [], "neg_str": [], "neg_values": []}
+                )
+                fields[f"{end}_str"].append(with_spaces(row["token"]))
+                fields[f"{end}_values"].append(_number(change))
+        return found
+
+    def _correlated(self, side: Side, units: Int32s) -> dict[int, Row]:
+        """Return the fields of the units of the same source that correlate most with each unit.
+
+        The table also lists units that share winners. Beyond the `nearest` first ones, it lacks units that correlate
+        more than those that it has.
+        """
+        found: dict[int, Row] = {}
+        if self._nearest:
+            name = "correlated_features" if self.about.tokens else "correlated_neurons"
+            field = ds.field
+            where = (field("layer") == side.layer) & (field("layer_b") == side.layer) & field("correlation").is_valid()
+            where &= field("unit").isin(units.tolist())
+            for row in self.reader.tables.rows("compare/neighbours", where, ["unit", "unit_b", "correlation"]):
+                fields = found.setdefault(row["unit"], {f"{name}_indices": [], f"{name}_pearson": []})
+                if len(fields[f"{name}_indices"]) < self._nearest:
+                    fields[f"{name}_indices"].append(row["unit_b"])
+                    fields[f"{name}_pearson"].append(_number(row["correlation"]))
+        return found
 
     def activations(self, side: Side, units: Int32s) -> list[Row]:
         """Return the lines of one batch's winners, rows of the table `Activation`, then those of its hard negatives."""

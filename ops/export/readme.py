@@ -19,7 +19,10 @@ _OWN = {
         "strongest tokens are its highest.",
         "Tokens that do not count for the pooled activation have the value 0.",
         "`frac_nonzero` is the share of tokens at which a sparse feature is active; for other units it was not "
-        "measured and is 0. Logits, histograms, vectors and correlated units are empty.",
+        "measured and is 0. Histograms and vectors are empty.",
+        "Logits, if `jobs.outputs` ran, are changes for one standard deviation of the activation, by the model's own "
+        "head without the layers in between. Correlated units, if `jobs.compare` ran, are of the same layer; the "
+        "correlation is over pooled sentences.",
         "Activations with the data source `hard negative`, below the others, are of sentences that look like a unit's "
         "strongest ones and do not activate it.",
         "Explanations were made by counting, not by a language model; `notes` has their scores. Units for which no "

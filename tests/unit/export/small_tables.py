@@ -44,6 +44,12 @@ ABOUT = About(
     len(TEXTS),
     0,
 )
+LOGITS = [  # of layer 3, unit 7
+    {"side": "promoted", "rank": 1, "token": "Ġrain", "logit": 2.0},
+    {"side": "promoted", "rank": 2, "token": "##ing", "logit": 0.5},
+    {"side": "suppressed", "rank": 1, "token": "▁sea", "logit": -1.25},
+]
+NEIGHBOURS = [(1, 0, 0.9), (3, 5, 0.75), (1, 1, 0.7), (3, 8, None), (3, 6, 0.5), (3, 9, 0.25)]  # of the same unit
 Row = dict[str, Any]
 
 
@@ -64,8 +70,9 @@ class SmallTables:
         neurons = Neurons.of_layers(WIDTHS)
         return WinnersReader(OpenTables(self.store), neurons, neurons.named(units), added, first, negatives)
 
-    def neuronpedia(self, explained: bool = True, **reader: Any) -> Neuronpedia:
-        return Neuronpedia(self.reader(**reader), LABELS, ABOUT, explained, "run")
+    def neuronpedia(self, explained: bool = True, about: About = ABOUT, **reader: Any) -> Neuronpedia:
+        also = {"explained": explained, "has_outputs": True, "nearest": 2}
+        return Neuronpedia(self.reader(**reader), LABELS, about, "run", **also)
 
 
 def make_tables(folder: Path, make_model: Callable[..., Path], small_bert: Any) -> SmallTables:
@@ -108,6 +115,10 @@ def make_tables(folder: Path, make_model: Callable[..., Path], small_bert: Any) 
     _write(store, "token_activations", rows[:20], rows[20:])
     _write(store, "explanations", explanations)
     _write(store, "neurons", neurons)
+    seven = {"layer": 3, "unit": 7}
+    _write(store, "outputs/tokens", [{**seven, "token_id": 0, **row} for row in LOGITS])
+    near = [{"layer_b": layer, "unit_b": unit, "correlation": r} for layer, unit, r in NEIGHBOURS]
+    _write(store, "compare/neighbours", [{**seven, "rank": rank, **row} for rank, row in enumerate(near, 1)])
     _write(store, "corpus", corpus)
     _write(store, "sentences", sentences[:2], sentences[2:])
     return SmallTables(store, rows, negatives, explanations, tokenizer, model)
