@@ -8,12 +8,12 @@ from jobs.stage.run import Run
 from jobs.stage.stages import STAGES
 from jobs.stage.units import check_units
 from ops.errors import InputError
-from ops.export.card import provenance_of
 from ops.export.delphi import Delphi
+from ops.export.description import provenance_of
 from ops.export.folder import Export
-from ops.export.neuronpedia import About, Labels, Neuronpedia, check_label, model_identifier
-from ops.export.places import hub_name, place_of
-from ops.export.readme import Extent, notes_of, title_of, write_readme
+from ops.export.neuronpedia import About, Neuronpedia, check_label, model_identifier
+from ops.export.places import hub_name, places_of
+from ops.export.readme import Readme
 from ops.export.winners import WinnersReader
 from ops.model.tokenizer import Tokenizer
 from ops.storage.open_tables import OpenTables
@@ -54,14 +54,12 @@ def written(config: ExportConfig, run: Run, terms: list[dict[str, str]]) -> Expo
     if not any(side.n_winners.any() for side in reader.sides):
         many = unit_names(topk).many
         raise InputError(f"--out {config.out}: none of these {many} has a winner; give others with --units")
-    extent = Extent(len(chosen), len(neurons), run.require("tokens")["identity"]["top"])
-    made: Neuronpedia | Delphi
-    if config.format == "neuronpedia":
-        made = neuronpedia(config, run, reader, notes_of(provenance, terms, config.license, extent), terms)
-    else:
-        made = delphi(config, run, reader, terms)
-    sides = [(made.folder(side), side) for side in reader.sides]
-    card = write_readme(config.format, provenance, terms, config.license, extent, sides)
+    readme = Readme(
+        form=config.format, provenance=provenance, terms=terms, licence=config.license, exported=len(chosen),
+        of=len(neurons), top=run.require("tokens")["identity"]["top"],
+    )  # fmt: skip
+    made = (neuronpedia if config.format == "neuronpedia" else delphi)(config, run, reader, readme)
+    card = readme.text([(made.folder(side), side) for side in reader.sides])
     return Export(config.format, provenance, made.writers(), card)
 
 
@@ -77,41 +75,38 @@ def counts(topk: Row) -> tuple[bool, bool]:
     return added, not skipped
 
 
-def neuronpedia(
-    config: ExportConfig, run: Run, reader: WinnersReader, notes: str, terms: list[dict[str, str]]
-) -> Neuronpedia:
+def neuronpedia(config: ExportConfig, run: Run, reader: WinnersReader, readme: Readme) -> Neuronpedia:
     """Return the files for Neuronpedia.
 
     Raises:
         InputError: an identifier is invalid.
     """
-    topk, model = run.require("topk"), run.record["model"]
+    topk, model, names = run.require("topk"), run.record["model"], readme.units
     identifier = config.model_id or model_identifier(model["name"])
     for flag, label in (("--model-id", identifier), ("--name", config.name), ("--creator-id", config.creator_id)):
         check_label(flag, label)
-    names, layers = unit_names(topk), reader.neurons.layers
     of_neurons = f"{names.many.capitalize()}, site {topk['identity']['site']}, pool {topk['identity']['pool']}"
-    finished = run.require("tokens")["finished"]
     about = About(
-        model,
-        {layer: place_of(topk, layer) for layer in layers},
-        title_of(run.record, terms),
-        {layer: names.sources.get(layer, of_neurons) for layer in layers},
-        notes,
-        tuple(dict.fromkeys(t["dataset"] for t in terms)),
-        topk["counts"]["scored"],
-        reader.tokens_that_count() if names.one == "feature" else 0,
+        identifier=identifier,
+        name=config.name,
+        creator=config.creator_id,
+        created=run.require("tokens")["finished"],
+        run=f"{topk['fingerprint']}/{run.require('tokens')['fingerprint']}",
+        model=model,
+        places=places_of(topk, reader.neurons.layers),
+        title=readme.title,
+        what={layer: names.sources.get(layer, of_neurons) for layer in reader.neurons.layers},
+        notes=readme.notes,
+        datasets=readme.datasets,
+        sentences=topk["counts"]["scored"],
+        tokens=reader.tokens_that_count() if names.one == "feature" else 0,
     )
-    labels = Labels(identifier, config.name, config.creator_id, finished)
-    fingerprints = f"{topk['fingerprint']}/{run.require('tokens')['fingerprint']}"
     nearest = run.require("compare/neighbours")["identity"]["nearest"] if run.complete("compare/neighbours") else 0
-    return Neuronpedia(
-        reader, labels, about, fingerprints, explained=run.complete("explain"), has_outputs=run.complete("outputs"),
-        nearest=nearest,
-    )  # fmt: skip
+    explained, has_outputs = run.complete("explain"), run.complete("outputs")
+    return Neuronpedia(reader, about, explained=explained, has_outputs=has_outputs, nearest=nearest)
 
 
-def delphi(config: ExportConfig, run: Run, reader: WinnersReader, terms: list[dict[str, str]]) -> Delphi:
+def delphi(config: ExportConfig, run: Run, reader: WinnersReader, readme: Readme) -> Delphi:
     """Return the files of a delphi cache.
 
     Raises:
@@ -122,13 +117,9 @@ def delphi(config: ExportConfig, run: Run, reader: WinnersReader, terms: list[di
     tokenizer = Tokenizer(facts)
     if tokenizer.fingerprint != run.require("ingest")["identity"]["tokenizer"]:
         raise InputError(f"--model {facts.name}: its tokenizer has changed since this run was made; restore it")
-    place = {layer: place_of(topk, layer) for layer in reader.neurons.layers}
     described = {
-        "dataset_repo": ", ".join(dict.fromkeys(t["dataset"] for t in terms)),
-        "dataset_split": "",
-        "dataset_name": "",
-        "dataset_column": "text",
-        "batch_size": 1,
-        "model_name": hub_name(run.record["model"]),
-    }
-    return Delphi(reader, tokenizer, place, config.context, described, config.out)
+        "dataset_repo": readme.datasets, "dataset_split": "", "dataset_name": "", "dataset_column": "text",
+        "batch_size": 1, "model_name": hub_name(run.record["model"]),
+    }  # fmt: skip
+    places = places_of(topk, reader.neurons.layers)
+    return Delphi(reader, tokenizer, places, config.context, described, config.out)

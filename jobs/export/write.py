@@ -9,7 +9,8 @@ from jobs.export.job import ExportConfig
 from jobs.stage.run import Run
 from jobs.stage.stages import STAGES
 from ops.errors import InputError, counted
-from ops.export.card import provenance_of, write_card
+from ops.export.card import write_card
+from ops.export.description import Description, provenance_of
 from ops.export.folder import Export, check_earlier, check_folder, copies, write_export
 from ops.export.licences import check_licence, parse_terms, source_terms
 from ops.export.push import check_access, check_name, push
@@ -89,5 +90,5 @@ def dataset_folder(config: ExportConfig, run: Run, terms: list[dict[str, str]]) 
     provenance = provenance_of(run.record, done, [table for name in done for table in STAGES[name].tables])
     files = [file for table in provenance["tables"] for file in run.record["tables"][table]]
     size = sum(file["bytes"] for file in files)
-    card = write_card(provenance, terms, config.license)
+    card = write_card(Description(provenance=provenance, terms=terms, licence=config.license))
     return Export(config.format, provenance, copies(run.store, files), card, size)

@@ -149,7 +149,7 @@ def test_other_units_replace_the_files_and_all_units_give_the_first_ones_again(
     to, before = tmp_path / "to", files(folders[form])
     shutil.copytree(folders[form], to)
     run_export(explain_run[0], to, format=form, units=("1:3", "1:5"))
-    assert "Units: 2 of 24 neurons, those named by `--units`." in (to / "README.md").read_text()
+    assert "Units: 2 of 24 neurons, those named by --units." in (to / "README.md").read_text()
     assert not [name for name in files(to) if "layers.1" in name or "/1-atlas" in name]
     chosen = files(to)
     run_export(explain_run[0], to, format=form, units=("1:5", "1:3", "1:5"))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ops.export.neuronpedia import About, Labels, Neuronpedia
+from ops.export.neuronpedia import About, Neuronpedia
 from ops.export.winners import WinnersReader
 from ops.model.load import read_facts
 from ops.model.tokenizer import Tokenizer
@@ -33,17 +33,12 @@ LOSER = 3  # the sentence that wins nowhere
 PER_SET = 3  # winners of a unit and pole
 NEGATIVE_UNITS = {1: (3,), 3: (7, 256)}  # units with hard negatives, by layer
 NEGATIVES = (LOSER, 0)  # these, by rank; some of the units' winners too are 0, as no reader asks
-LABELS = Labels("my-model", "atlas", "c0", "2026-11-24T01:27:00Z")
 ABOUT = About(
-    {"name": "sample", "layers": 3, "width": 12},
-    {1: "hidden", 3: "hidden"},
-    "Neurons of m over d",
-    {1: "Neurons, site hidden", 3: "Neurons, site hidden"},
-    "all neurons: 305; texts of d: CC0",
-    ("d",),
-    len(TEXTS),
-    0,
-)
+    identifier="my-model", name="atlas", creator="c0", created="2026-11-24T01:27:00Z", run="run",
+    model={"name": "sample", "layers": 3, "width": 12}, places={1: "hidden", 3: "hidden"}, title="Neurons of m over d",
+    what=dict.fromkeys((1, 3), "Neurons, site hidden"), notes="all neurons: 305; texts of d: CC0", datasets="d",
+    sentences=len(TEXTS), tokens=0,
+)  # fmt: skip
 LOGITS = [  # of layer 3, unit 7
     {"side": "promoted", "rank": 1, "token": "Ġrain", "logit": 2.0},
     {"side": "promoted", "rank": 2, "token": "##ing", "logit": 0.5},
@@ -71,8 +66,7 @@ class SmallTables:
         return WinnersReader(OpenTables(self.store), neurons, neurons.named(units), added, first, negatives)
 
     def neuronpedia(self, explained: bool = True, about: About = ABOUT, **reader: Any) -> Neuronpedia:
-        also = {"explained": explained, "has_outputs": True, "nearest": 2}
-        return Neuronpedia(self.reader(**reader), LABELS, about, "run", **also)
+        return Neuronpedia(self.reader(**reader), about, explained=explained, has_outputs=True, nearest=2)
 
 
 def make_tables(folder: Path, make_model: Callable[..., Path], small_bert: Any) -> SmallTables:

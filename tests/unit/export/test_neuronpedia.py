@@ -22,7 +22,7 @@ from tests.unit.export.neuronpedia_schema import (
     SOURCE_SET,
     complaints,
 )
-from tests.unit.export.small_tables import ABOUT, LABELS, TEXTS, WIDTHS, SmallTables
+from tests.unit.export.small_tables import ABOUT, TEXTS, WIDTHS, SmallTables
 
 METADATA = {"release": RELEASE, "model": MODEL, "sourceset": SOURCE_SET, "source": SOURCE}
 BATCHES = {"features": NEURON, "activations": ACTIVATION, "explanations": EXPLANATION}
@@ -184,7 +184,7 @@ def test_logits_and_correlated_units_are_those_of_the_unit_times_minus_one_at_th
             rises, falls = [[" sea"], [1.25]], [[" rain", "##ing"], [-2.0, -0.5]]
         assert lines.pop("7") == [*rises, *falls, [5, 6], [0.75, 0.5]]
         assert all(line == [[]] * 6 for line in lines.values())
-    assert Neuronpedia(tables.reader(), LABELS, ABOUT, "run").features(side, side.units)[7]["pos_str"] == []
+    assert Neuronpedia(tables.reader(), ABOUT).features(side, side.units)[7]["pos_str"] == []
 
 
 @pytest.mark.parametrize(("added", "first", "less"), [(True, True, 0), (False, True, 2), (False, False, 2)])
