@@ -1,7 +1,7 @@
 """The part `matches` of `compare`, which finds each unit's most similar unit in another run and in rotated layers."""
 
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
@@ -15,26 +15,16 @@ from jobs.stage.runner import Stage
 from jobs.stage.scored import Scored, StageArgs
 from jobs.stage.step import Made, Step, Steps
 from ops import sampling
-from ops.arrays import Int64s
+from ops.compare.activation_vectors import common_rows
 from ops.compare.match_figures import draw_matches
-from ops.compare.unit_matches import (
-    LEAST_SENTENCES,
-    MATCHES,
-    UNIVERSAL,
-    Matcher,
-    Overlaps,
-    common_rows,
-    match_rows,
-    matcher_bytes,
-    other_ids,
-    universal_rows,
-)
+from ops.compare.unit_matches import MATCHES, UNIVERSAL, Matcher, matcher_bytes, other_ids, universal_rows
 from ops.errors import counted
 from ops.storage.store import Store
 from ops.storage.tables import read_table
 from ops.topk.neurons import Neurons
 
 SAME_OF_TOPK = ("pool", "special_tokens")
+LEAST_SENTENCES = 3  # required for a meaningful correlation
 MATCHES_TABLE, UNIVERSAL_TABLE = whole_table(MATCHES), whole_table(UNIVERSAL)
 layer_file = partial(partial_file, MATCHES, "layer")  # the best matches in a layer of the other run
 
@@ -54,10 +44,11 @@ class MatchArgs(StageArgs):
     same_ids: bool
     rotated: bool
 
-    @cached_property
-    def ids(self) -> Int64s | None:
-        """The ids in this run of the other run's sentences; None if they are the same."""
-        return None if self.same_ids else other_ids(self.store, self.other)
+    def matcher(self) -> Matcher:
+        """Return what finds the matches."""
+        ids = None if self.same_ids else other_ids(self.store, self.other)
+        seed = (self.seed, sampling.OTHER_BASIS) if self.rotated else None
+        return Matcher(self.store, self.other, self.neurons, self.others, ids, seed)
 
 
 def check_matches(config: CompareConfig, run: Run) -> RunPair:
@@ -69,14 +60,18 @@ def check_matches(config: CompareConfig, run: Run) -> RunPair:
     pair = RunPair.open("--with", config.with_, run, ("topk",))
     pair.check_same_corpus()
     pair.check_same_options("topk", SAME_OF_TOPK.__contains__)
-    stores = run.store, pair.other.store
-    common = len(common_rows(*stores, None if pair.same_ids else other_ids(*stores))[0])
-    if common < LEAST_SENTENCES:
+    if (common := common_sentences(pair)) < LEAST_SENTENCES:
         raise pair.refused(
             f"its activation sample and this run's have {counted(common, 'sentence')} in common, and "
             f"at least {LEAST_SENTENCES} are needed; give both runs a larger --activation-sample"
         )
     return pair
+
+
+def common_sentences(pair: RunPair) -> int:
+    """Return the number of sentences that are in the activation samples of both runs."""
+    stores = pair.run.store, pair.other.store
+    return len(common_rows(*stores, None if pair.same_ids else other_ids(*stores))[0])
 
 
 def matches(config: CompareConfig, run: Run, pair: RunPair) -> None:
@@ -113,16 +108,14 @@ def match_steps(config: CompareConfig, stage: Stage, pair: RunPair) -> Steps:
     ]  # fmt: skip
     universal = read_table(stage.store, UNIVERSAL)
     figures = draw_matches(stage.store, universal, title_of(stage.run), pair.title)
-    common = len(common_rows(args.store, args.other, args.ids)[0])
-    return {"rows": units, "sentences": common, "rotated": args.rotated, "figures": figures}
+    return {"rows": units, "sentences": common_sentences(pair), "rotated": args.rotated, "figures": figures}
 
 
 class LayerMatcher:
     """Finds the best match of every unit in each layer of the other run."""
 
     def __init__(self, args: MatchArgs) -> None:
-        seed = (args.seed, sampling.OTHER_BASIS) if args.rotated else None
-        self.matcher = Matcher(args.store, args.other, args.neurons, args.others, args.ids, seed)
+        self.matcher = args.matcher()
 
     def __call__(self, item: Item) -> Made:
         """Find the best matches in one layer of the other run."""
@@ -132,7 +125,5 @@ class LayerMatcher:
 
 def make_tables(item: Item, args: MatchArgs) -> Made:
     """Take the best match of all layers, with the winners that units and their matches share."""
-    layers = args.others.layers
-    overlaps = Overlaps(args.store, args.other, args.neurons, args.others, args.ids)
-    rows = match_rows(args.neurons, layers, read_partials(args.store, map(layer_file, layers)), overlaps)
+    rows = args.matcher().rows(read_partials(args.store, map(layer_file, args.others.layers)))
     return {MATCHES_TABLE: rows, UNIVERSAL_TABLE: universal_rows(rows)}

@@ -5,16 +5,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ops.compare.unit_matches import (
-    Best,
-    LayerUnits,
-    Matcher,
-    Overlaps,
-    common_rows,
-    match_rows,
-    other_ids,
-    universal_rows,
-)
+from ops.compare.activation_vectors import common_rows
+from ops.compare.unit_matches import Best, LayerUnits, Matcher, other_ids, universal_rows
 from ops.sampling import random_rotation
 from ops.schema import activations_schema, schema
 from ops.shards import spans
@@ -65,8 +57,7 @@ def matches(
     rotated: bool = True,
 ) -> list[dict]:
     matcher = Matcher(store, other, own, others, ids, SEED if rotated else None)
-    found = [matcher.in_layer(layer) for layer in others.layers]
-    rows: list[dict] = match_rows(own, others.layers, found, Overlaps(store, other, own, others, ids)).to_pylist()
+    rows: list[dict] = matcher.rows(map(matcher.in_layer, others.layers)).to_pylist()
     return rows
 
 
