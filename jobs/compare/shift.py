@@ -5,7 +5,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from jobs.compare.job import CompareConfig
 from jobs.compare.other_run import RunPair
@@ -13,7 +12,7 @@ from jobs.compare.parts import ModelArgs, begin_part
 from jobs.engine.item import Item
 from jobs.stage.checks import model_of_topk
 from jobs.stage.corpus_pass import describe
-from jobs.stage.outputs import Output, partial_file, read_partial, read_partials, whole_table
+from jobs.stage.outputs import partial_file, read_partial, read_partials, whole_table
 from jobs.stage.placement import choose_placement, run_scoring
 from jobs.stage.run import Run
 from jobs.stage.run_json import RECORD
@@ -21,9 +20,10 @@ from jobs.stage.runner import Stage
 from jobs.stage.scored import Scored
 from jobs.stage.step import Made, Step, Steps
 from ops import sampling, schema
-from ops.arrays import Float64s
+from ops.arrays import Arrays, Float64s
+from ops.compare.activation_vectors import common_rows
 from ops.compare.model_shift import shift_rows, shift_tables, with_whole
-from ops.compare.sentence_distances import TwoModels, common_sentences, compare_runs
+from ops.compare.sentence_distances import TwoModels, compare_runs
 from ops.compare.shift_figures import draw_shift
 from ops.compare.text_set import parse_text_sets, read_text_set
 from ops.errors import InputError
@@ -43,7 +43,8 @@ SAMPLE = "activation_sample"  # the text set that two runs of one corpus share
 SENTENCES_PER_BLOCK = 500  # sentences in one item
 _SAME_OF_TOPK = ("site", "pool", "special_tokens")
 text_set_file = partial(partial_file, PART, "text_set")  # the file of the sentences of a text set
-RUNS = [partial_file(PART, f"runs-{kind}") for kind in ("distances", "neurons")]
+block_file = partial(partial_file, PART, "block")  # the neurons' shifts and the sentences' distances in a block
+RUNS = partial_file(PART, "runs")  # the same over the sample that two runs share, and how alike their winners are
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ def check_shift(config: CompareConfig, run: Run) -> Compared:
             f"{facts.layers} of {facts.width}; neurons are compared one by one, so give a model of the same sizes"
         )
     compared = Compared(names, sources, pair, facts, against)
-    if not names and (compared.other is None or not common_sentences(run.store, compared.other)):
+    if not names and (compared.other is None or not len(common_rows(run.store, compared.other)[0])):
         raise InputError(f"{FLAG} {config.against}: give sentences for both models to read with --text-set NAME=SOURCE")
     return compared
 
@@ -167,12 +168,12 @@ def shift(config: CompareConfig, run: Run, compared: Compared) -> None:
 
 def shift_steps(config: CompareConfig, args: ShiftArgs, stage: Stage, compared: Compared) -> Steps:
     """Run both models on the text sets, compare two runs if given, write the tables, and return the counts."""
-    names, neurons, store, given = compared.names, args.neurons, stage.store, {"args": args}
+    names, store, given = compared.names, stage.store, {"args": args}
     sets: list[Item] = [{"number": i, "source": source.spec} for i, source in enumerate(compared.sources)]
     yield [
         Step(
             name="compare: text sets", items=sets, outputs=lambda item: [text_set_file(item["number"])],
-            worker=TextSetReader, args=given, unit="text sets",
+            worker=draw_sentences, args=given, unit="text sets",
         )
     ]  # fmt: skip
     sizes = [table.num_rows for table in read_partials(store, [text_set_file(item["number"]) for item in sets], [])]
@@ -182,38 +183,33 @@ def shift_steps(config: CompareConfig, args: ShiftArgs, stage: Stage, compared: 
     yield [
         args.model_step(
             PART, sum(sizes), name="compare: shift", items=blocks, worker=Distancer,
-            outputs=lambda item: block_files(item["block"]), unit="blocks of sentences",
+            outputs=lambda item: [block_file(item["block"])], unit="blocks of sentences",
             work=("sentences", sum(sizes)),
         )
     ]  # fmt: skip
     rows, moved = merge(args, names, blocks, config.resamples)
-    alike = pa.table({"jaccard": pa.nulls(len(neurons)), "rank_correlation": pa.nulls(len(neurons))})
+    of_runs: dict[str, Arrays] = {}
     if compared.other is not None:
         yield [
             Step(
-                name="compare: two runs", items=[{}], outputs=lambda _: RUNS, worker=compare_samples,
+                name="compare: two runs", items=[{}], outputs=lambda _: [RUNS], worker=compare_samples,
                 args=given | {"other": compared.other}, unit="pairs of runs",
             )
         ]  # fmt: skip
-        distances, alike = read_partials(store, RUNS)
+        of_runs = read_arrays(read_partial(store, RUNS))
         if not names:
             rng = np.random.default_rng([config.seed, sampling.BOOTSTRAP])
-            rows = shift_rows(SAMPLE, with_whole(*read_arrays(distances)["distances"]), config.resamples, rng)
-            moved = alike["shift"].to_numpy()
-    layer, unit = neurons.layer_and_unit(np.arange(len(neurons)))
-    columns = {name: alike[name] for name in ("jaccard", "rank_correlation")}
+            rows = shift_rows(SAMPLE, with_whole(*of_runs["distances"]), config.resamples, rng)
+            moved = of_runs["shift"]
+    layer, unit = args.neurons.layer_and_unit(np.arange(len(moved)))
+    columns = {name: of_runs.get(name, np.full(len(moved), np.nan)) for name in ("jaccard", "rank_correlation")}
     by_neuron = schema.table(NEURONS, {"layer": layer, "unit": unit, "shift": moved, **columns})
     tables = {**shift_tables(rows), NEURONS: by_neuron}
     for name, table in tables.items():
         whole_table(name).commit(store, table, stage.fingerprint)
     figures = draw_shift(store, tables, args.facts.title, args.against.title)
-    counts = {"rows": tables[PART].num_rows, "sentences": sum(sizes), "neurons": len(neurons)}
+    counts = {"rows": tables[PART].num_rows, "sentences": sum(sizes), "neurons": len(moved)}
     return {**counts, "figures": figures}
-
-
-def block_files(block: int) -> list[Output]:
-    """Return the files of a block of sentences: the shifts of the neurons, and the distances of the sentences."""
-    return [partial_file(PART, kind, block) for kind in ("neurons", "distances")]
 
 
 def blocks_of(sizes: list[int]) -> list[Item]:
@@ -225,17 +221,11 @@ def blocks_of(sizes: list[int]) -> list[Item]:
     ]
 
 
-class TextSetReader:
-    """Draws the sentences of text sets."""
-
-    def __init__(self, args: ShiftArgs) -> None:
-        self.args, self.tokenizer = args, Tokenizer(args.facts)
-
-    def __call__(self, item: Item) -> Made:
-        """Draw a sample of the distinct sentences of one source."""
-        args = self.args
-        table, _ = read_text_set(item["source"], args.text_column, self.tokenizer, args.splits, args.most, args.seed)
-        return {text_set_file(item["number"]): table}
+def draw_sentences(item: Item, args: ShiftArgs) -> Made:
+    """Draw a sample of the distinct sentences of one source."""
+    tokenizer = Tokenizer(args.facts)
+    table = read_text_set(item["source"], args.text_column, tokenizer, args.splits, args.most, args.seed)
+    return {text_set_file(item["number"]): table}
 
 
 class Distancer:
@@ -249,14 +239,12 @@ class Distancer:
         """Measure the neurons' shifts and the sentences' distances in one block of sentences."""
         texts = read_partial(self.store, text_set_file(item["text_set"])).slice(item["first"], item["sentences"])
         moved, distances = self.models.distances(texts["text"].to_pylist(), texts["n_tokens"].to_numpy())
-        tables = pa.table({"shift": moved}), write_arrays(distances=distances)
-        return dict(zip(block_files(item["block"]), tables, strict=True))
+        return {block_file(item["block"]): write_arrays(shift=moved, distances=distances)}
 
 
 def compare_samples(item: Item, args: ShiftArgs, other: Store) -> Made:
     """Compare two runs: the sample's distances by layer, and each neuron's shift, Jaccard index and correlation."""
-    by_neuron, distances = compare_runs(args.store, other, args.neurons)
-    return dict(zip(RUNS, (write_arrays(distances=distances), by_neuron), strict=True))
+    return {RUNS: write_arrays(**compare_runs(args.store, other, args.neurons))}
 
 
 def merge(
@@ -266,14 +254,13 @@ def merge(
     rows: list[dict[str, object]] = []
     total, count = np.zeros(len(args.neurons)), 0
     for number, name in enumerate(names):
-        files = [block_files(item["block"]) for item in blocks if item["text_set"] == number]
-        for table in read_partials(args.store, [by_neuron for by_neuron, _ in files]):
-            total += table["shift"].to_numpy()
-        parts = read_partials(args.store, [distances for _, distances in files])
-        joined = np.concatenate([read_arrays(table)["distances"] for table in parts], 1)
-        if not joined.shape[1]:
+        files = [block_file(item["block"]) for item in blocks if item["text_set"] == number]
+        parts = [read_arrays(table) for table in read_partials(args.store, files)]
+        total = sum((part["shift"] for part in parts), total)
+        distances = np.concatenate([part["distances"] for part in parts], 1)
+        if not distances.shape[1]:
             raise InputError(f"--text-set {name}: no sentence of it has finite activations in both models")
-        count += joined.shape[1]
+        count += distances.shape[1]
         rng = np.random.default_rng([args.seed, sampling.BOOTSTRAP, number])
-        rows += shift_rows(name, with_whole(joined[0], joined[1]), resamples, rng)
+        rows += shift_rows(name, with_whole(*distances), resamples, rng)
     return rows, total / max(count, 1)
