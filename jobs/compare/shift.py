@@ -35,7 +35,7 @@ from ops.sources.pieces import source_fingerprint
 from ops.sources.source_format import Source
 from ops.storage.arrays import read_arrays, write_arrays
 from ops.storage.store import Store
-from ops.topk.neurons import read_neurons
+from ops.topk.neurons import Neurons, read_neurons
 
 PART, NEURONS = "compare/shift", "compare/shift_neurons"
 FLAG = "--against"
@@ -52,13 +52,12 @@ class Compared:
     """Two models, and the text sets on which they are compared.
 
     Attributes:
-        names, sources: the names and sources of the text sets.
+        text_sets: the sources of the text sets, by name.
         pair: the run and the run that `--against` names; None if it names a model.
         facts, against: the run's model and the other model.
     """
 
-    names: list[str]
-    sources: list[Source]
+    text_sets: dict[str, Source]
     pair: RunPair | None
     facts: ModelFacts
     against: ModelFacts
@@ -75,7 +74,7 @@ def check_shift(config: CompareConfig, run: Run) -> Compared:
     Raises:
         InputError: a text set or the other model is missing or unsuitable, or there are no sentences to compare on.
     """
-    names, sources = parse_text_sets(config.text_set, config.text_column)
+    text_sets = parse_text_sets(config.text_set, config.text_column)
     pair, against = other_model(config, run)
     facts = model_of_topk(run)
     other = pair.other if pair is not None else None
@@ -86,8 +85,8 @@ def check_shift(config: CompareConfig, run: Run) -> Compared:
             f"{FLAG} {config.against}: has {against.layers} layers of {against.width} units, {facts.name} "
             f"{facts.layers} of {facts.width}; neurons are compared one by one, so give a model of the same sizes"
         )
-    compared = Compared(names, sources, pair, facts, against)
-    if not names and (compared.other is None or not len(common_rows(run.store, compared.other)[0])):
+    compared = Compared(text_sets, pair, facts, against)
+    if not text_sets and (compared.other is None or not len(common_rows(run.store, compared.other)[0])):
         raise InputError(f"{FLAG} {config.against}: give sentences for both models to read with --text-set NAME=SOURCE")
     return compared
 
@@ -123,28 +122,12 @@ def is_run(name: str) -> bool:
         return False
 
 
-@dataclass(frozen=True, kw_only=True)
-class ShiftArgs(ModelArgs):
-    """The arguments of the workers.
-
-    Attributes:
-        against: the other model.
-        text_column, splits, most: how text sets are read; see `read_text_set`.
-    """
-
-    against: ModelFacts
-    text_column: str
-    splits: bool
-    most: int
-
-
 def shift(config: CompareConfig, run: Run, compared: Compared) -> None:
     """Write compare/shift, compare/shift_layers, compare/shift_neurons and their figure, or the missing part."""
     placement = choose_placement(config, run, PART)
-    sets = zip(compared.names, compared.sources, strict=True)
     depends_on: dict[str, Any] = {
         "against": compared.against.fingerprint,
-        "text_set": [f"{name}:{source.kind}:{source_fingerprint(source)}" for name, source in sets],
+        "text_set": [f"{name}:{s.kind}:{source_fingerprint(s)}" for name, s in compared.text_sets.items()],
         "text_column": config.text_column, "split": config.split, "text_limit": config.text_limit,
         "resamples": config.resamples, "dtype": config.dtype, **placement.identity,
     }  # fmt: skip
@@ -154,26 +137,29 @@ def shift(config: CompareConfig, run: Run, compared: Compared) -> None:
     if stage is None:
         return
     scored = Scored.of(run)
-    args = ShiftArgs(
+    args = ModelArgs(
         store=stage.store, neurons=scored.neurons, seed=config.seed, facts=compared.facts,
-        scoring=run_scoring(scored.identity, placement, config.dtype), placement=placement, against=compared.against,
-        text_column=config.text_column, splits=config.split == "sentences", most=config.text_limit,
+        scoring=run_scoring(scored.identity, placement, config.dtype), placement=placement,
     )  # fmt: skip
     units = len(scored.neurons)
-    notes = [f"then have both models read at most {args.most * len(compared.names):,} sentences"]
+    notes = [f"then have both models read at most {config.text_limit * len(compared.text_sets):,} sentences"]
     if compared.other is not None:
         notes.append(f"then compare the winners of {units:,} neurons with those of the other run")
     stage.complete(shift_steps(config, args, stage, compared), {NEURONS: units}, notes=notes)
 
 
-def shift_steps(config: CompareConfig, args: ShiftArgs, stage: Stage, compared: Compared) -> Steps:
+def shift_steps(config: CompareConfig, args: ModelArgs, stage: Stage, compared: Compared) -> Steps:
     """Run both models on the text sets, compare two runs if given, write the tables, and return the counts."""
-    names, store, given = compared.names, stage.store, {"args": args}
-    sets: list[Item] = [{"number": i, "source": source.spec} for i, source in enumerate(compared.sources)]
+    names, store, neurons = list(compared.text_sets), stage.store, args.neurons
+    sets: list[Item] = [{"number": i, "source": source.spec} for i, source in enumerate(compared.text_sets.values())]
     yield [
         Step(
             name="compare: text sets", items=sets, outputs=lambda item: [text_set_file(item["number"])],
-            worker=draw_sentences, args=given, unit="text sets",
+            worker=draw_sentences, unit="text sets",
+            args={
+                "facts": args.facts, "text_column": config.text_column, "splits": config.split == "sentences",
+                "most": config.text_limit, "seed": config.seed,
+            },
         )
     ]  # fmt: skip
     sizes = [table.num_rows for table in read_partials(store, [text_set_file(item["number"]) for item in sets], [])]
@@ -183,8 +169,8 @@ def shift_steps(config: CompareConfig, args: ShiftArgs, stage: Stage, compared: 
     yield [
         args.model_step(
             PART, sum(sizes), name="compare: shift", items=blocks, worker=Distancer,
-            outputs=lambda item: [block_file(item["block"])], unit="blocks of sentences",
-            work=("sentences", sum(sizes)),
+            args={"args": args, "against": compared.against}, outputs=lambda item: [block_file(item["block"])],
+            unit="blocks of sentences", work=("sentences", sum(sizes)),
         )
     ]  # fmt: skip
     rows, moved = merge(args, names, blocks, config.resamples)
@@ -193,7 +179,7 @@ def shift_steps(config: CompareConfig, args: ShiftArgs, stage: Stage, compared: 
         yield [
             Step(
                 name="compare: two runs", items=[{}], outputs=lambda _: [RUNS], worker=compare_samples,
-                args=given | {"other": compared.other}, unit="pairs of runs",
+                args={"store": store, "other": compared.other, "neurons": neurons}, unit="pairs of runs",
             )
         ]  # fmt: skip
         of_runs = read_arrays(read_partial(store, RUNS))
@@ -201,14 +187,14 @@ def shift_steps(config: CompareConfig, args: ShiftArgs, stage: Stage, compared: 
             rng = np.random.default_rng([config.seed, sampling.BOOTSTRAP])
             rows = shift_rows(SAMPLE, with_whole(*of_runs["distances"]), config.resamples, rng)
             moved = of_runs["shift"]
-    layer, unit = args.neurons.layer_and_unit(np.arange(len(moved)))
-    columns = {name: of_runs.get(name, np.full(len(moved), np.nan)) for name in ("jaccard", "rank_correlation")}
+    layer, unit = neurons.layer_and_unit(np.arange(len(neurons)))
+    columns = {name: of_runs.get(name, np.full(len(neurons), np.nan)) for name in ("jaccard", "rank_correlation")}
     by_neuron = schema.table(NEURONS, {"layer": layer, "unit": unit, "shift": moved, **columns})
     tables = {**shift_tables(rows), NEURONS: by_neuron}
     for name, table in tables.items():
         whole_table(name).commit(store, table, stage.fingerprint)
-    figures = draw_shift(store, tables, args.facts.title, args.against.title)
-    counts = {"rows": tables[PART].num_rows, "sentences": sum(sizes), "neurons": len(moved)}
+    figures = draw_shift(store, tables, args.facts.title, compared.against.title)
+    counts = {"rows": tables[PART].num_rows, "sentences": sum(sizes), "neurons": len(neurons)}
     return {**counts, "figures": figures}
 
 
@@ -221,19 +207,17 @@ def blocks_of(sizes: list[int]) -> list[Item]:
     ]
 
 
-def draw_sentences(item: Item, args: ShiftArgs) -> Made:
-    """Draw a sample of the distinct sentences of one source."""
-    tokenizer = Tokenizer(args.facts)
-    table = read_text_set(item["source"], args.text_column, tokenizer, args.splits, args.most, args.seed)
-    return {text_set_file(item["number"]): table}
+def draw_sentences(item: Item, facts: ModelFacts, **options: Any) -> Made:
+    """Draw a sample of the distinct sentences of one source, with these options of `read_text_set`."""
+    return {text_set_file(item["number"]): read_text_set(item["source"], tokenizer=Tokenizer(facts), **options)}
 
 
 class Distancer:
     """Runs both models on blocks of sentences and measures the distances."""
 
-    def __init__(self, args: ShiftArgs) -> None:
+    def __init__(self, args: ModelArgs, against: ModelFacts) -> None:
         self.store = args.store
-        self.models = TwoModels((args.facts, args.against), args.scoring, args.placement.token_budget, args.neurons)
+        self.models = TwoModels((args.facts, against), args.scoring, args.placement.token_budget, args.neurons)
 
     def __call__(self, item: Item) -> Made:
         """Measure the neurons' shifts and the sentences' distances in one block of sentences."""
@@ -242,13 +226,13 @@ class Distancer:
         return {block_file(item["block"]): write_arrays(shift=moved, distances=distances)}
 
 
-def compare_samples(item: Item, args: ShiftArgs, other: Store) -> Made:
+def compare_samples(item: Item, store: Store, other: Store, neurons: Neurons) -> Made:
     """Compare two runs: the sample's distances by layer, and each neuron's shift, Jaccard index and correlation."""
-    return {RUNS: write_arrays(**compare_runs(args.store, other, args.neurons))}
+    return {RUNS: write_arrays(**compare_runs(store, other, neurons))}
 
 
 def merge(
-    args: ShiftArgs, names: list[str], blocks: list[Item], resamples: int
+    args: ModelArgs, names: list[str], blocks: list[Item], resamples: int
 ) -> tuple[list[dict[str, object]], Float64s]:
     """Return the rows of compare/shift_layers and each neuron's mean shift, merged from all blocks in their order."""
     rows: list[dict[str, object]] = []

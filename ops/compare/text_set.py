@@ -17,28 +17,26 @@ from ops.sources.spec import parse_source
 _KEPT = pa.schema([("text", pa.string()), ("n_tokens", pa.int32()), ("place", pa.int64()), ("priority", pa.uint64())])
 
 
-def parse_text_sets(specs: Sequence[str], text_column: str) -> tuple[list[str], list[Source]]:
-    """Parse text sets given as NAME=SOURCE, open their sources, and return the names and the sources.
+def parse_text_sets(specs: Sequence[str], text_column: str) -> dict[str, Source]:
+    """Parse text sets given as NAME=SOURCE, open their sources, and return the sources by name.
 
     Raises:
         InputError: a text set has no name, two have the same name, or a source cannot be read.
     """
-    names, sources = [], []
+    sources: dict[str, Source] = {}
     for spec in specs:
-        name, equals, rest = spec.partition("=")
-        if not equals or not name.strip() or not rest:
+        name, _, rest = spec.partition("=")
+        name = name.strip()
+        if not name or not rest:
             raise InputError(f"--text-set {spec}: expected NAME=SOURCE, such as news=news.txt")
+        if name in sources:
+            raise InputError(f"--text-set {name}: is given twice; give each text set a name of its own")
         try:
-            source = parse_source(rest)
-            check_source(source, text_column)
+            sources[name] = parse_source(rest)
+            check_source(sources[name], text_column)
         except InputError as error:
             raise InputError(str(error).replace("--corpus", "--text-set", 1)) from error
-        names.append(name.strip())
-        sources.append(source)
-    for name in names:
-        if names.count(name) > 1:
-            raise InputError(f"--text-set {name}: is given twice; give each text set a name of its own")
-    return names, sources
+    return sources
 
 
 def read_text_set(source: str, text_column: str, tokenizer: Tokenizer, splits: bool, most: int, seed: int) -> pa.Table:

@@ -118,7 +118,7 @@ class Matcher:
     Args:
         store, other: the runs' folders.
         neurons, others: the units of the two runs.
-        ids: the result of `other_ids`; None if both runs use the same sentence ids.
+        same_ids: whether both runs number sentences in the same way; otherwise sentences are matched by their text.
         seed: the seed of the rotations, to which a layer's number is added; None for no rotation.
     """
 
@@ -128,12 +128,12 @@ class Matcher:
         other: Store,
         neurons: Neurons,
         others: Neurons,
-        ids: Int64s | None,
+        same_ids: bool,
         seed: tuple[int, ...] | None,
     ) -> None:
-        self.store, self.other, self.neurons, self.others = store, other, neurons, others
-        self.ids, self.seed = ids, seed
-        self.sentences = common_rows(store, other, ids)
+        self.store, self.other, self.neurons, self.others, self.seed = store, other, neurons, others, seed
+        self.ids = None if same_ids else other_ids(store, other)
+        self.sentences = common_rows(store, other, self.ids)
         self.silent = read_silent(store, neurons), read_silent(other, others)
 
     def in_layer(self, layer: int) -> pa.Table:

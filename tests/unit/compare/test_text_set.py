@@ -50,8 +50,8 @@ def test_a_sample_is_uniform() -> None:
 
 def test_text_sets_have_names_and_sources(tmp_path: Path) -> None:
     (tmp_path / "some.txt").write_text("One sentence of words.\nAnother sentence of words.\nOne sentence of words.\n")
-    names, (source,) = parse_text_sets([f" some ={tmp_path}/some.txt"], "text")
-    assert names == ["some"]
+    ((name, source),) = parse_text_sets([f" some ={tmp_path}/some.txt"], "text").items()
+    assert name == "some"
     table = read_text_set(source.spec, "text", Tokenizer(read_facts("sample")), splits=False, most=10, seed=0)
     assert table["text"].to_pylist() == ["One sentence of words.", "Another sentence of words."]
     for specs, message in (

@@ -53,10 +53,10 @@ def matches(
     other: Store,
     others: Neurons = NEURONS,
     own: Neurons = NEURONS,
-    ids: np.ndarray | None = None,
+    same_ids: bool = True,
     rotated: bool = True,
 ) -> list[dict]:
-    matcher = Matcher(store, other, own, others, ids, SEED if rotated else None)
+    matcher = Matcher(store, other, own, others, same_ids, SEED if rotated else None)
     rows: list[dict] = matcher.rows(map(matcher.in_layer, others.layers)).to_pylist()
     return rows
 
@@ -149,7 +149,7 @@ def test_sentences_are_the_same_by_their_text_where_they_are_numbered_differentl
     rows, places = common_rows(store, other, ids)
     assert (rows == kept[sample]).all()
     assert (places == np.arange(25)).all()
-    found = matches(store, other, ids=ids)
+    found = matches(store, other, same_ids=False)
     assert all((row["layer_b"], row["unit_b"]) == (row["layer"], row["unit"]) for row in found)
     assert all(0 < row["overlap"] <= 1 for row in found)
 
