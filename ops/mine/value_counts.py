@@ -7,13 +7,9 @@ import numpy as np
 from ops.arrays import Bools, Int32s, Int64s
 from ops.compiled import compiled
 from ops.mine.sentence_sets import sums_of_sets
-from ops.patterns.mined import COUNTS, Records, as_counts, by_document
+from ops.patterns.mined import COUNTS, SUPPORT, Records, as_counts, by_document, count_if, longer
 from ops.patterns.occurrences import Occurrences
 from ops.patterns.sequences import Sequences
-
-# The columns of a value's counts in a set while it is counted: those of `ops.patterns.mined.COUNTS`, a stamp of the
-# document in which it occurred last, and its count in that document.
-_SUPPORT, _MARKED, _DOCUMENTS, _SQUARES, _PRODUCTS, _DOCUMENT, _WITHIN = range(7)
 
 
 @dataclass(frozen=True)
@@ -137,23 +133,12 @@ def _count_in_sets(
             mark = int(marked[sentence])
             for position in range(offsets[sentence], offsets[sentence + 1]):
                 item = items[position]
-                counts = of_value[item]
-                if counts[_SUPPORT] == 0:
+                if of_value[item, SUPPORT] == 0:
                     if n == columns.shape[0]:
-                        longer = np.empty((2 * n, 6), np.int64)
-                        longer[:n] = columns
-                        columns = longer
+                        columns = longer(columns, n + 1)
                     columns[n, 0] = item
                     n += 1
-                counts[_SUPPORT] += 1
-                counts[_MARKED] += mark
-                if counts[_DOCUMENT] != document + 1:
-                    counts[_DOCUMENT] = document + 1
-                    counts[_DOCUMENTS] += 1
-                    counts[_WITHIN] = 0
-                counts[_SQUARES] += 2 * counts[_WITHIN] + 1
-                counts[_PRODUCTS] += size
-                counts[_WITHIN] += 1
+                count_if(1, of_value, item, mark, document + 1, size)
         for index in range(entries[number], n):
             counts = of_value[columns[index, 0]]
             for which in range(5):

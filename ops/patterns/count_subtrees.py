@@ -5,6 +5,7 @@ import numpy as np
 from ops.arrays import Bools, Int32s, Int64s
 from ops.compiled import compiled
 from ops.patterns.forest import Forest
+from ops.patterns.mined import longer
 from ops.patterns.occurrences import Occurrences
 from ops.patterns.subtree_patterns import Subtrees
 from ops.patterns.subtree_trie import SubtreeTrie
@@ -94,7 +95,7 @@ def _search(
             child_of[code_of[following]] = following
             furthest = max(furthest, code_of[following] // n_labels)
         if pairs + most > pair_node.size:
-            pair_node, pair_tree = _longer(pair_node, pairs + most), _longer(pair_tree, pairs + most)
+            pair_node, pair_tree = longer(pair_node, pairs + most), longer(pair_tree, pairs + most)
         hits, tree, tree_begin, tree_end = 0, 0, 0, 0
         for entry in range(begin, end):
             node = np.int64(entry if state == 0 else places[entry])
@@ -125,7 +126,7 @@ def _search(
                 child, node = np.int64(links[node, 3]), np.int64(links[node, 1])
         free = end if state else 0
         if free + hits > places.size:
-            places = _longer(places, free + hits)
+            places = longer(places, free + hits)
         for following in range(first_child[state], first_child[state + 1]):
             child_of[code_of[following]] = -1
             next_free[following] = free
@@ -138,10 +139,3 @@ def _search(
             places[next_free[hit_state[index]]] = hit[index]
             next_free[hit_state[index]] += 1
     return pair_node[:pairs].copy(), pair_tree[:pairs].copy()
-
-
-@compiled
-def _longer(array: Int32s, size: int) -> Int32s:
-    result = np.empty(max(2 * array.size, size), array.dtype)
-    result[: array.size] = array
-    return result
