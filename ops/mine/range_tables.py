@@ -8,7 +8,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from ops.arrays import Int64s
 from ops.mine.baseline_counts import read_baselines
-from ops.mine.held_out_sets import RESAMPLES, SETS, Matcher, draw_others
+from ops.mine.held_out_sets import OTHERS, RESAMPLES, SETS, Matcher
 from ops.mine.mean_rows import mean_rows
 from ops.mine.mining import Mining
 from ops.mine.naive_bayes import NaiveBayes
@@ -18,6 +18,7 @@ from ops.mine.properties import Profiler
 from ops.mine.row_groups import row_groups
 from ops.mine.score_sets import score_sets
 from ops.patterns.sequences import Sequences
+from ops.sampling import draw
 from ops.schema import group_rows, schema
 from ops.statistics.like_area import Resamples, intervals
 from ops.topk.neurons import POLES, neuron_and_pole
@@ -44,8 +45,8 @@ class RangeTables:
         self.baseline, self.training = read_baselines(union, mining.kinds, self.profiler, totals)
         tested = np.flatnonzero(mining.sentences.baseline & ~mining.trains)
         store = mining.sentences
-        drawn = draw_others(tested, MAX_OTHERS, mining.seed)
-        self.others = Matcher(drawn, np.asarray(store.dataset), store.lengths, store.longest)
+        others = tested[draw(len(tested), MAX_OTHERS, mining.seed, OTHERS)]
+        self.others = Matcher(others, np.asarray(store.dataset), store.lengths, store.longest)
         self.resamples = Resamples(mining.seed, RESAMPLES)
 
     def of(self, candidates: pa.Table, number: Int64s, winners: Sequences) -> Iterator[tuple[str, Iterator[pa.Table]]]:

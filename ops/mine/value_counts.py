@@ -7,7 +7,7 @@ import numpy as np
 from ops.arrays import Bools, Int32s, Int64s
 from ops.compiled import compiled
 from ops.mine.sentence_sets import sums_of_sets
-from ops.patterns.mined import COUNTS, SUPPORT, Records, as_counts, by_document, count_if, longer
+from ops.patterns.mined import COUNTS, SUPPORT, Records, as_counts, by_document, count_once, longer
 from ops.patterns.occurrences import Occurrences
 from ops.patterns.sequences import Sequences
 
@@ -138,7 +138,7 @@ def _count_in_sets(
                         columns = longer(columns, n + 1)
                     columns[n, 0] = item
                     n += 1
-                count_if(1, of_value, item, mark, document + 1, size)
+                count_once(of_value, item, mark, document + 1, size)
         for index in range(entries[number], n):
             counts = of_value[columns[index, 0]]
             for which in range(5):

@@ -4,32 +4,8 @@ import numpy as np
 
 from ops.arrays import Bools, Int32s, Int64s
 from ops.compiled import compiled
-from ops.patterns.mined import SEEN, SUPPORT, Mined, by_document, count_if, document_sizes, longer
+from ops.patterns.mined import SEEN, SUPPORT, Mined, by_document, count_if, count_once, document_sizes, longer
 from ops.patterns.sequences import Sequences
-
-
-def mine(
-    sequences: Sequences, min_support_count: int, max_length: int, max_gap: int | None = None
-) -> tuple[Sequences, Int64s]:
-    """Return every frequent subsequence of up to `max_length` items, and its support `[n_patterns] int64`.
-
-    Support is the number of sentences that contain the pattern; it is at least `min_support_count`. `max_gap` is the
-    maximum number of items between two neighbouring items of a pattern. 0 means contiguous patterns; None or -1 means
-    no limit. A pattern is listed after its own prefixes, and the order is always the same.
-
-    The algorithm is PrefixSpan (Pei et al. 2004). With a gap limit, all positions of a pattern's last item are kept,
-    because the first one may not be the one that can be extended.
-
-    Raises ValueError if a minimum or maximum is below 1.
-
-    >>> patterns, support = mine(Sequences.from_lists([[0, 1, 2], [0, 2]]), 2, 2)
-    >>> patterns.to_lists(), support.tolist()
-    ([[0], [2], [0, 2]], [2, 2, 2])
-    """
-    every, least = Sequences.of_all(len(sequences)), np.array([min_support_count])
-    nowhere, one = np.zeros(len(sequences), bool), np.zeros(len(sequences), np.int32)
-    mined = mine_sets(sequences, every, least, max_length, max_gap, nowhere, one)
-    return mined.patterns, mined.counts["support"]
 
 
 def mine_sets(
@@ -41,15 +17,23 @@ def mine_sets(
     marked: Bools,
     documents: Int32s,
 ) -> Mined:
-    """Return what `mine` finds in each set of sentences.
+    """Return every frequent subsequence of the sentences of each set.
+
+    Support is the number of sentences that contain the pattern. A pattern is listed after its own prefixes, and the
+    order is always the same. The algorithm is PrefixSpan (Pei et al. 2004). With a gap limit, all positions of a
+    pattern's last item are kept, because the first one may not be the one that can be extended.
 
     Args:
         sequences: the sentences of all sets.
         sets: the members of each set, as indices into `sequences`.
         min_support: the minimum support in each set, `[sets]`.
-        max_length, max_gap: the arguments of `mine`.
+        max_length: maximum number of items of a pattern.
+        max_gap: the maximum number of items between two neighbouring items of a pattern. 0 means contiguous patterns;
+            None or -1 means no limit.
         marked: the sentences that are also counted separately, `[sentences]`.
         documents: the code of each sentence's document, `[sentences]`.
+
+    Raises ValueError if a minimum or maximum is below 1.
     """
     if min_support.min(initial=1) < 1 or max_length < 1:
         raise ValueError("sequences: the minimum support and the maximum length must be at least 1")
@@ -194,7 +178,7 @@ def _mine(
                         if counts[code, SUPPORT] == 0:
                             touched[n_touched] = code
                             n_touched += 1
-                        count_if(1, counts, code, mark, document_stamp, sentences)
+                        count_once(counts, code, mark, document_stamp, sentences)
                     if not deepest:
                         hit[hits] = place
                         size[code] += 1

@@ -5,33 +5,9 @@ import numpy as np
 from ops.arrays import Bools, Int32s, Int64s
 from ops.compiled import compiled
 from ops.patterns.forest import Forest
-from ops.patterns.mined import SEEN, SUPPORT, Mined, by_document, count_if, document_sizes, longer
+from ops.patterns.mined import SEEN, SUPPORT, Mined, by_document, count_once, document_sizes, longer
 from ops.patterns.sequences import Sequences
-from ops.patterns.subtree_patterns import Subtrees
 from ops.patterns.tree_links import link, pair_support
-
-
-def mine(forest: Forest, min_support_count: int, max_nodes: int) -> tuple[Subtrees, Int64s]:
-    """Return every frequent subtree of 2 to `max_nodes` nodes, and its support `[n_subtrees] int64`.
-
-    Subtrees are induced and ordered: a subtree preserves parents and children and the order of siblings, but siblings
-    need not be adjacent in the tree. Support is the number of trees that contain the subtree; it is at least
-    `min_support_count`. The order of the result is always the same. The algorithm is FREQT (Asai et al. 2002).
-
-    Raises ValueError if the minimum is below 1 or the maximum below 2.
-
-    >>> from ops.patterns.forest import read_forest
-    >>> texts = ["(NP (NP (NN snow)) (PP (IN in) (NP (NN May))))", "(NP (NN ice) (PP (IN on)))"]
-    >>> forest, labels = read_forest(texts)
-    >>> found, support = mine(forest, 2, 3)
-    >>> found.strings(labels), support.tolist()
-    (['(PP (IN))', '(NP (NN))', '(NP (PP))', '(NP (PP (IN)))'], [2, 2, 2, 2])
-    """
-    every, least = Sequences.of_all(len(forest)), np.array([min_support_count])
-    n_labels = int(forest.label.max(initial=0)) + 1
-    nowhere, one = np.zeros(len(forest), bool), np.zeros(len(forest), np.int32)
-    mined = mine_sets(forest, every, least, max_nodes, n_labels, nowhere, one)
-    return Subtrees.from_extensions(mined.patterns, n_labels), mined.counts["support"]
 
 
 def mine_sets(
@@ -43,16 +19,22 @@ def mine_sets(
     marked: Bools,
     documents: Int32s,
 ) -> Mined:
-    """Return what `mine` finds in each set of trees, as `Subtrees.extensions(n_labels)`.
+    """Return every frequent subtree of the trees of each set, as `Subtrees.extensions(n_labels)`.
+
+    Subtrees are induced and ordered: a subtree preserves parents and children and the order of siblings, but siblings
+    need not be adjacent in the tree. Support is the number of trees that contain the subtree. The order of the result
+    is always the same. The algorithm is FREQT (Asai et al. 2002).
 
     Args:
         forest: the trees of all sets.
         sets: the members of each set, as indices into `forest`.
         min_support: the minimum support in each set, `[sets]`.
-        max_nodes: maximum number of nodes of a subtree.
+        max_nodes: maximum number of nodes of a subtree; it has at least two.
         n_labels: number of labels; the code of every label is below it.
         marked: the trees that are also counted separately, `[trees]`.
         documents: the code of each tree's document, `[trees]`.
+
+    Raises ValueError if a minimum is below 1 or the maximum below 2.
     """
     if min_support.min(initial=1) < 1 or max_nodes < 2:
         raise ValueError("subtrees: the minimum support must be at least 1, the maximum of nodes at least 2")
@@ -149,7 +131,7 @@ def _mine(
                             if counts[code, SUPPORT] == 0:
                                 touched[n_touched] = code
                                 n_touched += 1
-                            count_if(1, counts, code, mark, document_stamp, trees)
+                            count_once(counts, code, mark, document_stamp, trees)
                         if not deepest:
                             hit[hits], hit_code[hits] = child, code
                             count[code] += 1

@@ -1,6 +1,6 @@
 """How often the patterns mined in several sets of sentences occur, and in how many documents."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence, Sized
 from dataclasses import dataclass
 from typing import Self
 
@@ -69,19 +69,43 @@ class Mined:
         return type(self)(self.patterns.take(keep), self.counts[keep], kept[self.offsets])
 
 
-@compiled
-def count_if(new: int, counts: Int64s, code: int, mark: int, document: int, size: int) -> None:
-    """Count a code once in its row of `counts [codes, 8]` if `new` is 1, and not if it is 0.
+def mine_all(mine_sets: Callable[..., Mined], sentences: Sized, least: int, *limits: int | None) -> Mined:
+    """Return what a miner, `mine_sets` of sequences or subtrees, finds in all sentences together, without marks.
 
-    Counts are added up instead of branched on, because whether a code is new often cannot be predicted.
+    >>> from ops.patterns.mine_sequences import mine_sets
+    >>> mined = mine_all(mine_sets, Sequences.from_lists([[0, 1, 2], [0, 2]]), 2, 2, None)
+    >>> mined.patterns.to_lists(), mined.counts["support"].tolist()
+    ([[0], [2], [0, 2]], [2, 2, 2])
+    """
+    n = len(sentences)
+    marked, documents = np.zeros(n, bool), np.zeros(n, np.int32)
+    return mine_sets(sentences, Sequences.of_all(n), np.array([least]), *limits, marked, documents)
+
+
+@compiled
+def count_once(counts: Int64s, code: int, mark: int, document: int, size: int) -> None:
+    """Count a code once in its row of `counts [codes, 8]`.
 
     Args:
-        new: 1 or 0.
         counts, code: all counts, and the code.
         mark: 1 if the sentence is marked, otherwise 0.
         document: a stamp of the document, which differs from that of the document before.
         size: how much the document contains in all.
     """
+    counts[code, SUPPORT] += 1
+    counts[code, MARKED] += mark
+    if counts[code, DOCUMENT] != document:
+        counts[code, DOCUMENT] = document
+        counts[code, DOCUMENTS] += 1
+        counts[code, WITHIN] = 0
+    counts[code, SQUARES] += 2 * counts[code, WITHIN] + 1
+    counts[code, PRODUCTS] += size
+    counts[code, WITHIN] += 1
+
+
+@compiled
+def count_if(new: int, counts: Int64s, code: int, mark: int, document: int, size: int) -> None:
+    """Do what `count_once` does if `new` is 1, and nothing if it is 0, without a branch that cannot be predicted."""
     counts[code, SUPPORT] += new
     counts[code, MARKED] += new & mark
     other = int(counts[code, DOCUMENT] != document)

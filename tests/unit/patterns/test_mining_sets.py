@@ -14,6 +14,7 @@ from ops.patterns.mined import Mined, by_document
 from ops.patterns.occurrences import Occurrences
 from ops.patterns.sequences import Sequences
 from ops.patterns.subtree_patterns import Subtrees
+from tests.unit.mined import mine, mine_trees
 
 SENTENCES = st.lists(st.lists(st.integers(0, 4), max_size=7), min_size=1, max_size=9)
 TREES = [
@@ -58,7 +59,7 @@ def test_sequences(sentences, max_length, max_gap, data):
     for number, members in enumerate(sets.to_lists()):
         own = every.take(np.array(members, np.int64))
         patterns, counts = of_set(found, number)
-        assert patterns == mine_sequences.mine(own, int(least[number]), max_length, max_gap)[0].to_lists()
+        assert patterns == mine(own, int(least[number]), max_length, max_gap)[0].to_lists()
         where = count_sequences.occurrences(own, Sequences.from_lists(patterns), max_gap)
         assert counts == counted(where, marked[members], documents[members])
     if max_gap < 0:
@@ -78,7 +79,7 @@ def test_subtrees(texts, max_nodes, data):
         own = forest.take(np.array(members, np.int64))
         patterns, counts = of_set(found, number)
         subtrees = Subtrees.from_extensions(Sequences.from_lists(patterns), n_labels)
-        alone = mine_subtrees.mine(own, int(least[number]), max_nodes)[0]
+        alone = mine_trees(own, int(least[number]), max_nodes)[0]
         assert subtrees.to_lists() == alone.to_lists()
         assert counts == counted(count_subtrees.occurrences(own, subtrees), marked[members], documents[members])
 
