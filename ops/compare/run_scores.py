@@ -58,6 +58,8 @@ MEASURES: dict[str, tuple[Measure, ...]] = {
 }
 VERDICT = "verdict"
 
+Stores = tuple[Store, Store]  # the folders of a run and of its control
+
 
 @dataclass(frozen=True)
 class Values:
@@ -108,13 +110,11 @@ def read_values(store: Store, table: str, poles: tuple[str, ...], layers: tuple[
     return values
 
 
-def with_missing_verdicts(
-    measured: dict[str, Values], control: dict[str, Values]
+def read_both(
+    stores: Stores, table: str, poles: tuple[str, ...], layers: tuple[int, ...]
 ) -> tuple[dict[str, Values], dict[str, Values]]:
-    """Return the values of both runs with all verdicts that either run gave.
-
-    A verdict that a run never gave gets a share of 0 in that run.
-    """
+    """Return `read_values` of a run and of its control; a verdict that only one of them gave is 0 in the other."""
+    measured, control = (read_values(store, table, poles, layers) for store in stores)
     names = sorted({name for name in (*measured, *control) if name.startswith(VERDICT)})
 
     def filled(values: dict[str, Values]) -> dict[str, Values]:
