@@ -59,13 +59,7 @@ def _run(
 
 @compiled
 def _search(
-    codes: Int32s,
-    offsets: Int64s,
-    label: Int32s,
-    first_child: Int32s,
-    max_gap: int,
-    recorded: Bools,
-    support: Int64s,
+    codes: Int32s, offsets: Int64s, label: Int32s, first_child: Int32s, max_gap: int, recorded: Bools, support: Int64s
 ) -> tuple[Int32s, Int32s]:
     """Add each node's number of sentences to `support [n_nodes]`; return the pairs of `recorded` nodes and sentences.
 

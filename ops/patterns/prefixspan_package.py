@@ -29,12 +29,7 @@ def mine(sequences: Sequences, min_support_count: int, max_length: int) -> list[
 
 
 def mine_sets(
-    sequences: Sequences,
-    sets: Sequences,
-    min_support: Int64s,
-    max_length: int,
-    marked: Bools,
-    documents: Int32s,
+    sequences: Sequences, sets: Sequences, min_support: Int64s, max_length: int, marked: Bools, documents: Int32s
 ) -> Mined:
     """Return what `mine` finds in each set of sentences; the arguments are those of `mine_sequences.mine_sets`."""
     patterns, counts, offsets = [], [], [0]
