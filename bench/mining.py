@@ -19,15 +19,13 @@ from typing import TypeVar
 import numpy as np
 import spacy
 
+from bench.mined import mine, mine_trees
 from bench.texts import draw
-from ops.arrays import Int64s
-from ops.patterns import count_sequences, count_subtrees, mine_sequences, mine_subtrees, prefixspan_package
-from ops.patterns.forest import Forest, read_forest
-from ops.patterns.mined import mine_all
+from bench.trees import read_forest
+from ops.patterns import count_sequences, count_subtrees, prefixspan_package
+from ops.patterns.forest import Forest
 from ops.patterns.sequence_trie import SequenceTrie
 from ops.patterns.sequences import Sequences
-from ops.patterns.subtree_patterns import Subtrees
-from ops.patterns.subtree_trie import SubtreeTrie
 from ops.penn import PUNCTUATION_TAGS
 
 T = TypeVar("T")
@@ -74,9 +72,7 @@ def measure(words: Sequences, tags: Sequences, forest: Forest, others: Sequences
         }
     word_s, (word_patterns, word_support) = median(lambda: mine(words, -(-len(words) // 200), 4, 4))
     tag_s, (tag_patterns, tag_support) = median(lambda: mine(tags, -(-len(tags) // 100), 5, 2))
-    n_labels, least = int(forest.label.max(initial=0)) + 1, -(-len(forest) // 100)
-    tree_s, mined_trees = median(lambda: mine_all(mine_subtrees.mine_sets, forest, least, 5, n_labels))
-    found_trees, tree_support = Subtrees.from_extensions(mined_trees.patterns, n_labels), mined_trees.counts["support"]
+    tree_s, (found_trees, tree_support) = median(lambda: mine_trees(forest, -(-len(forest) // 100), 5))
     total = word_s + tag_s + tree_s
     result["one_neuron_s"] = {
         "word": round(word_s, 4),
@@ -89,7 +85,7 @@ def measure(words: Sequences, tags: Sequences, forest: Forest, others: Sequences
     word_trie, tag_trie, tree_trie = (
         SequenceTrie.build(word_patterns),
         SequenceTrie.build(tag_patterns),
-        SubtreeTrie.build(found_trees),
+        count_subtrees.SubtreeTrie.build(found_trees),
     )
     agree.append(np.array_equal(count_sequences.count(words, word_trie, 4), word_support))
     agree.append(np.array_equal(count_sequences.count(tags, tag_trie, 2), tag_support))
@@ -105,12 +101,6 @@ def measure(words: Sequences, tags: Sequences, forest: Forest, others: Sequences
     result["counts_agree"] = all(agree)
     result["targets_met"] = ratios["word"] >= WORDS_TARGET and ratios["tag"] >= TAGS_TARGET and total < NEURON_TARGET_S
     return result
-
-
-def mine(sequences: Sequences, least: int, max_length: int, max_gap: int | None = None) -> tuple[Sequences, Int64s]:
-    """Return the frequent patterns of all sequences, and their supports."""
-    mined = mine_all(mine_sequences.mine_sets, sequences, least, max_length, max_gap)
-    return mined.patterns, mined.counts["support"]
 
 
 def median(work: Callable[[], T], times: int = 5) -> tuple[float, T]:

@@ -16,8 +16,8 @@ from ops.mine.naive_bayes import NaiveBayes
 from ops.mine.pattern_rows import pattern_rows
 from ops.mine.profile_rows import profile_rows
 from ops.mine.properties import Profiler
-from ops.mine.row_groups import row_groups
 from ops.mine.score_sets import score_sets
+from ops.mine.sentence_sets import row_groups
 from ops.patterns.sequences import Sequences
 from ops.sampling import draw
 from ops.schema import group_rows, schema, table

@@ -1,6 +1,6 @@
 """How often the patterns mined in several sets of sentences occur, and in how many documents."""
 
-from collections.abc import Callable, Sequence, Sized
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -67,19 +67,6 @@ class Mined:
         """Return the patterns that `keep [n_patterns]` marks."""
         kept = np.concatenate(([0], np.cumsum(keep, dtype=np.int64)))
         return type(self)(self.patterns.take(keep), self.counts[keep], kept[self.offsets])
-
-
-def mine_all(mine_sets: Callable[..., Mined], sentences: Sized, least: int, *limits: int | None) -> Mined:
-    """Return what a miner, `mine_sets` of sequences or subtrees, finds in all sentences together, without marks.
-
-    >>> from ops.patterns.mine_sequences import mine_sets
-    >>> mined = mine_all(mine_sets, Sequences.from_lists([[0, 1, 2], [0, 2]]), 2, 2, None)
-    >>> mined.patterns.to_lists(), mined.counts["support"].tolist()
-    ([[0], [2], [0, 2]], [2, 2, 2])
-    """
-    n = len(sentences)
-    marked, documents = np.zeros(n, bool), np.zeros(n, np.int32)
-    return mine_sets(sentences, Sequences.of_all(n), np.array([least]), *limits, marked, documents)
 
 
 @compiled

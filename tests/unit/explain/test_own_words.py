@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.mined import mine
 from ops.explain.own_words import OwnWords, WordIndex
 from ops.mine.pattern_kinds import SequenceKind
 from ops.patterns import count_sequences
 from ops.patterns.sequences import Sequences
 from ops.sentences.mining_view import MiningView
 from ops.statistics.association import signed_g2
-from tests.unit.mined import mine
 from tests.unit.small_corpus import Sentence, open_corpus
 
 SENTENCES = st.lists(st.lists(st.integers(0, 4), max_size=9), min_size=1, max_size=12)

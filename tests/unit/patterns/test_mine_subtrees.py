@@ -5,11 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.mined import mine_trees
 from ops.patterns import count_subtrees
 from ops.patterns.forest import Forest
 from ops.patterns.subtree_patterns import Subtrees
-from ops.patterns.subtree_trie import SubtreeTrie
-from tests.unit.mined import mine_trees
 
 
 def grow(nodes):
@@ -100,7 +99,7 @@ def test_counts_and_occurrences_are_those_of_brute_force(trees, data, chunk):
     wanted = [{**single, **six}.get(p, [i for i, rows in enumerate(per_tree) if p in rows]) for p in chosen]
     forest, patterns = forest_of(trees), Subtrees.from_lists(chosen)
     assert count_subtrees.count(forest, patterns, chunk).tolist() == [len(rows) for rows in wanted]
-    found = count_subtrees.occurrences(forest, SubtreeTrie.build(patterns), chunk)
+    found = count_subtrees.occurrences(forest, count_subtrees.SubtreeTrie.build(patterns), chunk)
     pairs = [found.sentences[found.offsets[i] : found.offsets[i + 1]].tolist() for i in range(len(chosen))]
     assert pairs == wanted
 

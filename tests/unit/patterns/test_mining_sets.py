@@ -8,13 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.mined import mine, mine_trees
+from bench.trees import read_forest
 from ops.patterns import count_sequences, count_subtrees, mine_sequences, mine_subtrees, prefixspan_package
-from ops.patterns.forest import read_forest
+from ops.patterns.forest import Forest
 from ops.patterns.mined import Mined, by_document
 from ops.patterns.occurrences import Occurrences
 from ops.patterns.sequences import Sequences
 from ops.patterns.subtree_patterns import Subtrees
-from tests.unit.mined import mine, mine_trees
 
 SENTENCES = st.lists(st.lists(st.integers(0, 4), max_size=7), min_size=1, max_size=9)
 TREES = [
@@ -76,7 +77,9 @@ def test_subtrees(texts, max_nodes, data):
     n_labels = len(labels) + 1
     found = mine_subtrees.mine_sets(forest, sets, least, max_nodes, n_labels, marked, documents)
     for number, members in enumerate(sets.to_lists()):
-        own = forest.take(np.array(members, np.int64))
+        rows = np.array(members, np.int64)
+        labels, sizes = (Sequences(values, forest.offsets).take(rows) for values in (forest.label, forest.size))
+        own = Forest(labels.items, sizes.items, labels.offsets)
         patterns, counts = of_set(found, number)
         subtrees = Subtrees.from_extensions(Sequences.from_lists(patterns), n_labels)
         alone = mine_trees(own, int(least[number]), max_nodes)[0]
