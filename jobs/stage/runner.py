@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from jobs.engine.connect import pool_size
@@ -110,20 +111,13 @@ class Stage:
 
     def _spread(self, step: Step, todo: list[Item]) -> Iterator[Item]:
         make, args = step.committing(self.store, self.fingerprint)
-        return fan_out(
-            todo,
-            make,
-            args,
-            name=step.name,
-            name_item=lambda item: f"{step.name}: {step.outputs(item)[-1].path}",
-            workers=step.workers or self.workers,
-            prepare=step.prepare if step.reads_ahead else None,
-            actors=step.actors,
-            here=step.here,
-            ahead=step.ahead,
-            memory=step.memory,
-            **step.holds,
-        )
+        prepare = step.prepare if step.reads_ahead else None
+        how = replace(step, workers=step.workers or self.workers, prepare=prepare)
+
+        def name_item(item: Item) -> str:
+            return f"{step.name}: {step.outputs(item)[-1].path}"
+
+        return fan_out(todo, make, args, how, name=step.name, name_item=name_item)
 
     def finish(self, counts: dict[str, Any]) -> None:
         """Put all tables in place with these counts, and remove the partial files unless they must be kept."""
