@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Generic
 
 from jobs.engine.item import EngineError
 from jobs.options.command_line import parse
-from jobs.options.configs import Config, CorpusConfig, StageConfig
+from jobs.options.configs import Config, CorpusConfig, StageConfig, values_of
 from ops.errors import STOPPED, InputError, TerminatedError, disk_full, error_line, refused
 
 if TYPE_CHECKING:
@@ -76,9 +76,7 @@ def main(
     given = [*words, *(word.partition("=")[2] for word in words)]
     try:
         options = parse(config, job, about, argv)
-        given += [
-            str(one) for value in vars(options).values() for one in (value if isinstance(value, tuple) else [value])
-        ]
+        given += [str(one) for value in vars(options).values() for one in values_of(value)]
         _run(run, options)
         sys.stdout.flush()
     except BrokenPipeError:
