@@ -34,13 +34,13 @@ from ops.explain.controlled_units import Controls
 from ops.explain.explained_neurons import known_rows
 from ops.explain.known_literals import KnownLiterals, one_after_another
 from ops.explain.literals import Literals
+from ops.facts.audit_findings import NEURON_COLUMNS, audited_run
+from ops.facts.transfers import COLUMNS as PAIR_COLUMNS
 from ops.mine.mining import Mining
 from ops.model.names import model_title
 from ops.patterns.occurrences import Occurrences
 from ops.sentences.local_copy import open_sentences
 from ops.shards import spans
-from ops.show.audit_findings import NEURON_COLUMNS, audited_run
-from ops.show.transfers import COLUMNS as PAIR_COLUMNS
 from ops.storage.arrays import read_arrays, write_arrays
 from ops.topk.datasets import LEAST_SENTENCES, MOST_DATASETS, Datasets
 from ops.topk.silent import read_heard, read_silent

@@ -18,8 +18,8 @@ from jobs.show.read import (
     word_facts,
 )
 from ops.errors import InputError, shell_word, visible
-from ops.show.audit_findings import lay_out_audit
-from ops.show.best import lay_out_best, name_of, with_words
+from ops.facts.audit_findings import lay_out_audit
+from ops.facts.best import lay_out_best, name_of, with_words
 from ops.show.neuron import SCREEN, lay_out_neuron
 from ops.show.word import lay_out_word
 from ops.topk.unit_names import unit_names

@@ -7,10 +7,10 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from ops.errors import visible
+from ops.facts.audit_findings import read_audit_findings, verdict_lines
 from ops.report.figure_copies import caption, copy_name
 from ops.report.side_findings import side_findings
 from ops.schema import TABLES
-from ops.show.audit_findings import read_audit_findings, verdict_lines
 from ops.show.comparison import lay_out_comparison, read_findings
 from ops.storage.store import Store
 

@@ -19,8 +19,8 @@ from ops.errors import InputError
 from ops.schema import schema
 from ops.storage.tables import write_part
 from tests.jobs.test_explanations_shown import write_explanations
+from tests.unit.facts.made_up_audit import audited, literal
 from tests.unit.report.valid_html import check_html
-from tests.unit.show.made_up_audit import audited, literal
 
 NAMES = ["books", "news", "tweets"]
 VERDICTS = ("global", "local", "dataset_detector", "none")

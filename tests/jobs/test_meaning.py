@@ -190,7 +190,7 @@ def test_one_worker_other_shards_and_lost_partials_give_the_same(
     out, model = tmp_path / "run", meaning_run[1]
     shutil.copytree(whole, out)
     folder = out / "_partials" / "meaning" / "counts"
-    for name in ("sentences/block-00001", "sentences/shard-00003", "hashing/shard-00002", "hashing/codes-pca-4"):
+    for name in ("sentences/results-00001", "sentences/shard-00003", "hashing/shard-00002", "hashing/codes-pca-4"):
         (folder.parent / f"{name}.parquet").unlink()
     lost = [folder / f"{name}.parquet" for name in ("words-00002", "shard-00001", "shard-00004", "range-00000")]
     for path in lost:

@@ -29,6 +29,7 @@ FLOORS = {
         {"sources", "patterns", "english", "topk", "mixing", "meaning", "finetune"},
         {"corpus", "sentences", "psi", "positions", "outputs"},
         {"mine", "estimate", "compare"},
+        {"facts"},
         {"show"},
         {"tokens", "explain", "report", "export"},
         {"audit"},
