@@ -15,7 +15,7 @@ from jobs.options.configs import StageConfig
 from jobs.run_folder.publish import clear
 from jobs.run_folder.run import Run
 from jobs.stage.dry_run import DryRun
-from jobs.stage.plan import print_plan
+from jobs.stage.plan import plan_of
 from jobs.stage.step import Step, Steps
 from ops.errors import visible
 
@@ -74,7 +74,8 @@ class Stage:
             notes: further lines of the plan.
         """
         if isinstance(self.run, DryRun):
-            print_plan(self.run, self.name, self.workers, self.missing, steps, rows or {}, counts or {}, notes)
+            plan = plan_of(self.run, self.name, self.workers, self.missing, steps, rows or {}, notes)
+            self.run.plan(plan, counts or {})
             return None
         done: list[Item] | None = None
         while True:

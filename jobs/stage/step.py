@@ -1,12 +1,12 @@
 """A step of a stage: its items, the files of each, and the worker that makes them."""
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from jobs.engine.fan_out import Spread
-from jobs.engine.item import Item, Worker
+from jobs.engine.item import Item, Worker, works_in_two_parts
 from jobs.stage.dry_run import DryRun
 from jobs.stage.outputs import Contents, Output
 from ops.storage.side_by_side import side_by_side
@@ -64,33 +64,25 @@ class Step(Spread):
 
     def committing(self, store: Store, fingerprint: str) -> tuple[Callable[..., Worker], Item]:
         """Return what makes a worker that commits the files of its items, and the arguments to make it from."""
-        if callable(getattr(self.worker, "begin", None)):
+        if works_in_two_parts(self.worker):
             return self.worker, self.args
-        made = {"worker": self.worker, "args": self.args, "prepares": self.prepare is not None}
-        return Committer, {**made, "outputs": self.outputs, "store": store, "fingerprint": fingerprint}
+        sent = replace(self, items=(), estimate=None, each=None)
+        return Committer, {"step": sent, "store": store, "fingerprint": fingerprint}
 
 
 class Committer:
     """A worker of a step in the form in which the engine calls it: it commits what the step's worker makes."""
 
-    def __init__(
-        self,
-        worker: Callable[..., Any],
-        args: Item,
-        prepares: bool,
-        outputs: Callable[[Item], Sequence[Output]],
-        store: Store,
-        fingerprint: str,
-    ) -> None:
-        self.work = worker(**args) if isinstance(worker, type) else partial(worker, **args)
-        self.prepares, self.outputs, self.store, self.fingerprint = prepares, outputs, store, fingerprint
+    def __init__(self, step: Step, store: Store, fingerprint: str) -> None:
+        self.step, self.store, self.fingerprint = step, store, fingerprint
+        self.work = step.worker(**step.args) if isinstance(step.worker, type) else partial(step.worker, **step.args)
 
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Do one item's work, commit its files in their order, and return the row that reports it."""
-        made: Any = self.work(item, prepared) if self.prepares else self.work(item)
+        made: Any = self.work(item, prepared) if self.step.prepare is not None else self.work(item)
         if any(isinstance(name, str) for name in made):
             return dict(made)  # a worker that commits by itself returns its row
-        for output in self.outputs(item):
+        for output in self.step.outputs(item):
             output.commit(self.store, made[output], self.fingerprint)
         return {"sentences": item.get("sentences", 0)}
 
