@@ -3,9 +3,9 @@
 from typing import Any
 
 from jobs.export.job import ExportConfig
+from jobs.run_folder.run import Run
+from jobs.run_folder.stages import STAGES
 from jobs.stage.checks import recorded_model
-from jobs.stage.run import Run
-from jobs.stage.stages import STAGES
 from jobs.stage.units import check_units
 from ops.errors import InputError
 from ops.export.delphi import Delphi

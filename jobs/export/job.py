@@ -17,8 +17,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
-from jobs.stage.command_line import Job
-from jobs.stage.options import MOST_UNITS, JobConfig, listed
+from jobs.options.configs import MOST_UNITS, JobConfig, listed
+from jobs.stage.main import Job
 
 
 class ExportConfig(JobConfig):

@@ -6,8 +6,8 @@ from tqdm import tqdm
 
 from jobs.export.formats import written
 from jobs.export.job import ExportConfig
-from jobs.stage.run import Run
-from jobs.stage.stages import STAGES
+from jobs.run_folder.run import Run
+from jobs.run_folder.stages import STAGES
 from ops.errors import InputError, counted
 from ops.export.card import write_card
 from ops.export.description import Description, provenance_of

@@ -12,6 +12,7 @@ from jobs.engine.machines import asked_for_gpus
 from jobs.engine.under_way import counting
 from jobs.ingest.steps import ingest_where_named
 from jobs.positions.job import PositionsConfig
+from jobs.run_folder.run import Run
 from jobs.stage.checks import check_column, check_pass, check_source_column
 from jobs.stage.corpus_pass import CorpusPass, PassArgs, begin_pass, measured_sentences, part_rows
 from jobs.stage.costs import PASSES
@@ -25,7 +26,6 @@ from jobs.stage.outputs import (
     whole_table,
     with_notes,
 )
-from jobs.stage.run import Run
 from jobs.stage.step import Made, Step, Steps
 from ops import schema
 from ops.corpus.read_shard import read_rows, take_sentences
@@ -66,8 +66,8 @@ def positions(config: PositionsConfig, run: Run) -> None:
     for flag, column in columns.items():
         check_column(run, flag, column)
     texts = read_labels(config, run)
-    names = ("shift", "max_tokens", "start_token", "answer_column", "label", "label_texts", "label_splits")
-    depends_on = {"variants": list(variants), **{name: getattr(config, name) for name in names}}
+    names = {"shift", "max_tokens", "start_token", "answer_column", "label", "label_texts", "label_splits"}
+    depends_on = config.model_dump(include=names) | {"variants": list(variants)}
     job = begin_pass("positions", config, run, facts, tokenizer, depends_on)
     if job is None:
         return
@@ -168,7 +168,7 @@ def positions_steps(
     store, facts = args.store, args.facts
     notes: list[dict[str, Any]] = []
     partials = read_partials(store, job.partials, at_once=LARGE_FILES_AT_ONCE)
-    totals, features = merge(with_notes(partials, notes), (DEFAULT, *variants))
+    totals, features = merge(with_notes(partials, notes))
     pilot_states = read_partial(store, PILOT_FILE)
     unscored = sorted(i for note in notes for i in note["unscored"])
     scored = sum(note["scored"] for note in notes)
@@ -185,7 +185,8 @@ def positions_steps(
         *_, norms = read_pilot(pilot_states)
         tables = corpus_tables(totals, facts, norms, config.seed)
         if config.label is not None and texts is not None:
-            rows = label_rows(facts.name, config.label, texts, features, config.seed, config.label_splits)
+            measured = (DEFAULT, *variants)
+            rows = label_rows(facts.name, config.label, texts, features, measured, config.seed, config.label_splits)
             if not rows:
                 job.stage.say("--label: too few texts are left for a classifier, so positions/labels has no rows")
             tables["positions/labels"] = schema.table("positions/labels", rows)

@@ -11,10 +11,10 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
+from ops.facts.audit_findings import HALVES, NEURONS, PERMUTED, AuditedRun
+from ops.facts.text import shorten
+from ops.facts.transfers import Transfers
 from ops.figures import LETTERS, NULLS, ON_DARK, ON_PALE, OWN, PAGE, SEQUENTIAL, for_print, save_figures, titled
-from ops.show.audit_findings import HALVES, NEURONS, PERMUTED, AuditedRun
-from ops.show.text import shorten
-from ops.show.transfers import Transfers
 from ops.storage.store import Store
 
 FOLDER = "audit/figures"

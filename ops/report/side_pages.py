@@ -6,11 +6,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ops.errors import visible
+from ops.facts.audit_findings import read_audit_findings
 from ops.report.figure_copies import caption, copy_name
 from ops.report.side_jobs import SIDE_JOBS, finding
 from ops.schema import TABLES, Column, TableSpec
 from ops.schema.columns import STRINGS
-from ops.show.audit_findings import read_audit_findings
 from ops.show.comparison import lay_out_comparison, read_findings
 from ops.storage.store import Store
 

@@ -14,10 +14,11 @@ from jobs.__main__ import main as list_jobs
 from jobs.browse.job import JOB as BROWSE
 from jobs.ingest.job import JOB as INGEST
 from jobs.ingest.job import IngestConfig
+from jobs.options.command_line import parse
 from jobs.run.job import JOB as RUN
 from jobs.run.job import RunConfig
 from jobs.show.job import ShowConfig
-from jobs.stage.command_line import Job, main, parse
+from jobs.stage.main import Job, main
 from jobs.topk.steps import warn_of_many
 from jobs.train_english.job import JOB as TRAIN_ENGLISH
 from ops.errors import InputError, TerminatedError

@@ -332,8 +332,8 @@ def test_rays_autoscaler_reads_the_job_as_meant() -> None:
 
 
 def test_documented_jobs_name_their_gpus_since_none_is_up_at_first() -> None:
+    from jobs.options.command_line import parse
     from jobs.run.job import RunConfig
-    from jobs.stage.command_line import parse
 
     text = (ROOT / "docs/cluster.md").read_text(encoding="utf-8").replace("\\\n", " ")
     lines = [line for line in text.splitlines() if "python -m jobs.run" in line]

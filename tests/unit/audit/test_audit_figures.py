@@ -11,11 +11,11 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from ops.audit.audit_figures import draw_audit, illusion_figure, transfer_figure
-from ops.show.audit_findings import AuditedRun
-from ops.show.transfers import Transfers, sum_transfers
+from ops.facts.audit_findings import AuditedRun
+from ops.facts.transfers import Transfers, sum_transfers
 from ops.storage.store import Store
+from tests.unit.facts.made_up_audit import audited, halves, pairs, table
 from tests.unit.figure_letters import check_inside, check_print
-from tests.unit.show.made_up_audit import audited, halves, pairs, table
 
 NAMES = ["books", "news", "tweets"]
 

@@ -2,8 +2,8 @@ from pathlib import Path
 
 from ops.report.side_pages import drawings, figure_files, side_context, side_jobs
 from ops.schema import TABLES
-from tests.unit.show.made_up_audit import audited, literal, pairs
-from tests.unit.show.made_up_rows import write_tables
+from tests.unit.facts.made_up_audit import audited, literal, pairs
+from tests.unit.facts.made_up_rows import write_tables
 
 
 def test_side_jobs_are_those_with_a_complete_stage_and_their_figures_those_recorded() -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from ops.show.strongest import MAX_Q
+from ops.facts.strongest import MAX_Q
 
 Row = dict[str, Any]
 Rows = list[Row]

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ops.show.transfers import sum_transfers
-from tests.unit.show.made_up_audit import halves, pairs, table
+from ops.facts.transfers import sum_transfers
+from tests.unit.facts.made_up_audit import halves, pairs, table
 
 NAMES = ["books", "news", "tweets"]
 

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from ops.show.outputs import lay_out_outputs, read_outputs
-from tests.unit.show.made_up_rows import write_tables
+from ops.facts.outputs import lay_out_outputs, read_outputs
+from tests.unit.facts.made_up_rows import write_tables
 from tests.unit.show.test_neuron import shown
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-from jobs.stage.options import INGEST_ONLY, CorpusConfig, flag_of
+from jobs.options.configs import INGEST_ONLY, CorpusConfig, flag_of
 from ops.errors import InputError, shell_word
 
 # The command includes these options already, or must not include them.

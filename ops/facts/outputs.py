@@ -4,8 +4,8 @@ from typing import Any
 
 import pyarrow.compute as pc
 
+from ops.facts.text import wrap
 from ops.outputs.names import SIDES, with_spaces
-from ops.show.text import wrap
 from ops.storage.store import Store
 from ops.storage.tables import read_rows
 

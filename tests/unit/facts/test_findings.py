@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from ops.show.findings import avoidances, findings, said_lift, winners_with
+from ops.facts.findings import avoidances, findings, said_lift, winners_with
 from ops.statistics.association import measures
-from tests.unit.show.made_up_rows import OTHERS, WINNERS, pattern, value
+from tests.unit.facts.made_up_rows import OTHERS, WINNERS, pattern, value
 
 OPTIONS = {
     "subtree_root": "keep", "punctuation": "drop", "word_case": "keep",

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from ops.show.explanation import evidence, lay_out_explanation, lay_out_terms, read_explanation, said_verdict
+from ops.facts.explanation import evidence, lay_out_explanation, lay_out_terms, read_explanation, said_verdict
 from ops.storage.store import Store
-from tests.unit.show.made_up_rows import explained, member, term, write_tables
+from tests.unit.facts.made_up_rows import explained, member, term, write_tables
 
 ROW = explained(5, "top", 0.41, 0.12, 0.05, 0.01, f1_low=0.35, f1_high=0.47, single_f1=0.3, family=7)
 TABLES = {

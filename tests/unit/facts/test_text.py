@@ -1,8 +1,9 @@
 import re
 from pathlib import Path
 
+import ops.facts
 import ops.show
-from ops.show.text import cell, interval, number, percent
+from ops.facts.text import cell, interval, number, percent
 
 OF_A_NUMBER = re.compile(r":[<>+,]*[\w{}]*,?\.[\w{}]+[fge%]\W")
 
@@ -19,5 +20,6 @@ def test_a_cell_is_as_wide_as_asked_for_and_never_too_narrow_to_read() -> None:
 
 def test_only_these_functions_format_numbers_that_may_be_null() -> None:
     assert OF_A_NUMBER.search('f"{row[x]:>7.3f}"')
-    files = [path for path in Path(ops.show.__file__).parent.glob("*.py") if path.name != "text.py"]
+    rooms = [Path(room.__file__).parent for room in (ops.facts, ops.show)]
+    files = [path for room in rooms for path in room.glob("*.py") if path.name != "text.py"]
     assert not [f"{path.name}: {text}" for path in files for text in OF_A_NUMBER.findall(path.read_text())]

@@ -1,4 +1,4 @@
-from ops.show.hub_sentences import is_hub, most_wins_of_run
+from ops.facts.hub_sentences import is_hub, most_wins_of_run
 
 TOPK = {"identity": {"k": 100, "poles": "both"}, "counts": {"scored": 5_000}}
 

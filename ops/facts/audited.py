@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from ops.show.text import enumerated, interval, lift, number, shorten, wrap
+from ops.facts.text import enumerated, interval, lift, number, shorten, wrap
 from ops.storage.store import Store
 from ops.storage.tables import read_rows
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from ops.show.audited import joined, lay_out_lifts, lay_out_where, read_audited_neuron, said_lifts, said_numbers
-from tests.unit.show.made_up_audit import audited, literal, pairs
-from tests.unit.show.made_up_rows import write_tables
+from ops.facts.audited import joined, lay_out_lifts, lay_out_where, read_audited_neuron, said_lifts, said_numbers
+from tests.unit.facts.made_up_audit import audited, literal, pairs
+from tests.unit.facts.made_up_rows import write_tables
 
 NAMES = ["a", "b", "c", "d"]
 

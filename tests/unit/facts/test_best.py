@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from ops.show.best import better_pole, lay_out_best, read_best, with_words
+from ops.facts.best import better_pole, lay_out_best, read_best, with_words
 from ops.storage.store import Store
-from tests.unit.show.made_up_rows import explained, member, pattern, write_tables
+from tests.unit.facts.made_up_rows import explained, member, pattern, write_tables
 
 
 def score(unit: int, pole: str, excess: float | None) -> dict[str, Any]:

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ops.arrays import Int64s
-from ops.show.text import enumerated, number, wrap
-from ops.show.transfers import COLUMNS, Transfers, among, keys, sum_transfers
+from ops.facts.text import enumerated, number, wrap
+from ops.facts.transfers import COLUMNS, Transfers, among, keys, sum_transfers
 from ops.storage.store import Store
 from ops.storage.tables import read_table
 from ops.topk.silent import read_heard
@@ -30,7 +30,7 @@ class AuditedRun:
     """What is read from an audit: the explained neurons and poles, and their rows of its tables.
 
     Attributes:
-        explained: numbers of the neurons and poles that are explained and audited (`ops.show.transfers.keys`).
+        explained: numbers of the neurons and poles that are explained and audited (`ops.facts.transfers.keys`).
         audited: how many neurons and poles were audited, explained or not.
         transfers: the sums of the neurons (`neurons`) and of each control that was made.
         neurons: rows of audit/neurons/ and of its controls with `NEURON_COLUMNS`, by the same names.

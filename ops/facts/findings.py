@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ops.facts.examples import embeds, matched_words, read_pattern
+from ops.facts.strongest import avoided, preferred
+from ops.facts.text import lift
 from ops.penn import PUNCTUATION_TAGS, Tree
-from ops.show.examples import embeds, matched_words, read_pattern
-from ops.show.strongest import avoided, preferred
-from ops.show.text import lift
 from ops.statistics.association import measures
 
 Row = dict[str, Any]

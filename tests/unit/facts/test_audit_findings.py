@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ops.show.audit_findings import lay_out_audit, read_audit_findings
-from ops.show.transfers import sum_transfers
-from tests.unit.show.made_up_audit import audited, halves, literal, pairs, table
-from tests.unit.show.made_up_rows import write_tables
+from ops.facts.audit_findings import lay_out_audit, read_audit_findings
+from ops.facts.transfers import sum_transfers
+from tests.unit.facts.made_up_audit import audited, halves, literal, pairs, table
+from tests.unit.facts.made_up_rows import write_tables
 
 NAMES = ["books", "news", "tweets"]
 NEURONS = 8  # the first six are explained, and the first four have controls

@@ -1,5 +1,5 @@
-from ops.show.strongest import avoided, preferred
-from tests.unit.show.made_up_rows import pattern, value
+from ops.facts.strongest import avoided, preferred
+from tests.unit.facts.made_up_rows import pattern, value
 
 
 def test_only_what_is_significant_and_preferred_is_listed() -> None:

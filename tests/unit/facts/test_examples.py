@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.show.examples import mark, match_in_order, matched_words, spans_of_words
+from ops.facts.examples import mark, match_in_order, matched_words, spans_of_words
 
 OPTIONS = {"word_case": "keep", "word_max_gap": 4, "tag_max_gap": 2, "subtree_root": "keep", "punctuation": "drop"}
 SENTENCE: dict[str, Any] = {
