@@ -7,6 +7,7 @@ import pyarrow as pa
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
 
 from ops.arrays import Float64s
 from ops.facts.audit_findings import HALVES, NEURONS, PERMUTED, AuditedRun
@@ -15,12 +16,12 @@ from ops.facts.transfers import LEAST_GAIN, Transfers
 from ops.figures.files import save_figures
 from ops.figures.lines import quantiles, quantiles_of
 from ops.figures.maps import heat_map
-from ops.figures.panels import panels
+from ops.figures.panels import finish, panels
 from ops.figures.style import LETTERS, LEVEL, PALE, WIDTH
 from ops.storage.store import Store
 
 FOLDER = "audit/figures"
-TWO_DIGITS = 8  # maximum number of data sets whose cells have room for two digits
+MOST_NUMBERS = 8  # maximum number of data sets whose cells have room for numbers
 SIDE_BY_SIDE = 4  # maximum number of data sets whose two matrices fit next to each other
 NAME = 14  # letters of a data set's name
 NOTE = 78  # letters in a line of the notes
@@ -62,14 +63,16 @@ def transfer_figure(transfers: dict[str, Transfers], model: str = "") -> Figure:
     columns = len(matrices) if len(names) <= SIDE_BY_SIDE else 1
     figure, grid = panels(
         [_TITLES[name] for name in matrices], "How well explanations carry over from one data set to another", model,
-        own_scales=True, columns=columns, height=0.6 + min((WIDTH - 1.5) / columns, 0.5 * len(names)),
+        own_scales=True, columns=columns, height=0.4 + min((WIDTH - 1.5) / columns, 0.55 * len(names)),
     )  # fmt: skip
     for axes, (name, values) in zip(grid, matrices.items(), strict=True):
-        _matrix(axes, transfers[name], values)
+        image = _matrix(axes, transfers[name], values)
+    if len(names) > MOST_NUMBERS:
+        figure.colorbar(image, ax=grid, extend="both", shrink=0.6, label="transfer")
     notes = [
         "Row: learned on; column: tested on. Transfer: gain of the row's cards divided by that of the column's own "
         "cards, summed over explained neurons.",
-        "Below a name: mean gain of own cards in average precision. Grey cell: it is below "
+        "With a name: mean gain of own cards in average precision. Grey cell: it is below "
         f"{LEAST_GAIN}, so that no share of it can be told.",
     ]
     if HALVES in transfers:
@@ -80,20 +83,26 @@ def transfer_figure(transfers: dict[str, Transfers], model: str = "") -> Figure:
             "Permuted data sets have the same content, so only chance moves their cells away from 1: here they range "
             f"from {low:.2f} to {high:.2f}."
         )
-    figure.legend([], [], title=fill(" ".join(notes), NOTE), title_fontsize=LETTERS, loc="outside lower center")
+    text = fill(" ".join(notes), NOTE)
+    finish(figure)
+    figure.set_figheight(figure.get_figheight() + 0.15 * (text.count("\n") + 1))
+    figure.legend([], [], title=text, title_fontsize=LETTERS, loc="outside lower center")
     return figure
 
 
-def _matrix(axes: Axes, sums: Transfers, values: Float64s) -> None:
+def _matrix(axes: Axes, sums: Transfers, values: Float64s) -> AxesImage:
     """Draw the cells of a matrix `[from, to]`; cells without a number are grey, but for the diagonal."""
     count = len(sums.names)
     nothing = np.where(np.isfinite(values) | np.eye(count, dtype=np.bool_), np.nan, 1.0)
     axes.imshow(nothing, cmap=ListedColormap([PALE]))
-    heat_map(axes, values, 0, 1, digits=2 if count <= TWO_DIGITS else 1)
+    image = heat_map(axes, values, 0, 1, digits=2 if count <= MOST_NUMBERS else None)
     names = [shorten(name, NAME) for name in sums.names]
-    labels = [f"{name}\n{gain:.3f}" for name, gain in zip(names, sums.mean_gains(), strict=True)]
-    axes.set_xticks(range(count), labels, rotation=0 if max(map(len, names), default=0) <= SHORT else 90)
+    upright = max(map(len, names), default=0) > SHORT or count > MOST_NUMBERS
+    between = ", " if upright else "\n"
+    labels = [f"{name}{between}{gain:.3f}" for name, gain in zip(names, sums.mean_gains(), strict=True)]
+    axes.set_xticks(range(count), labels, rotation=90 if upright else 0)
     axes.set_yticks(range(count), names)
+    return image
 
 
 def illusion_figure(neurons: dict[str, pa.Table], model: str = "") -> Figure:

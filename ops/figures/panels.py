@@ -85,6 +85,6 @@ def logarithmic(axes: Axes, which: str, low: float, high: float) -> None:
         return
     axes.set(**{f"{which}scale": "log"})
     axis = axes.xaxis if which == "x" else axes.yaxis
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 20 * low else (1,)))
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 10 * low else (1, 3) if high < 100 * low else (1,)))
     axis.set_major_formatter("{x:g}")
     axis.set_minor_formatter(NullFormatter())

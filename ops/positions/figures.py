@@ -130,6 +130,7 @@ def draw_norms(norms: pa.Table, model: str) -> Figure:
     )  # fmt: skip
     for axes in figure.axes:
         axes.set_xscale("symlog", linthresh=1)
+        axes.set_xlim(left=0)
         axes.xaxis.set_major_formatter("{x:g}")
         axes.axhline(0, **LEVEL)
     return figure

@@ -56,7 +56,9 @@ def check_print(figure: Figure, model: str) -> None:
     for axes in drawn_axes:
         assert axes.has_data(), "a panel is empty"
         for axis in (axes.xaxis, axes.yaxis):
-            check_apart([label for label in axis.get_ticklabels("both") if label.get_visible()], "labels of ticks")
+            check_apart(
+                [label for label in axis.get_ticklabels(which="both") if label.get_visible()], "labels of ticks"
+            )
 
 
 def check_apart(texts: list[Text], what: str) -> None:
