@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from jobs.stage.again import command
-from jobs.stage.run import Run
-from jobs.stage.stages import STAGES
+from jobs.run_folder.again import command
+from jobs.run_folder.run import Run
+from jobs.run_folder.stages import STAGES
 from ops.errors import InputError
 from ops.facts.audit_findings import read_audit_findings
 from ops.facts.audited import TABLES_READ as AUDITED_BY

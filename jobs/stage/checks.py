@@ -4,9 +4,9 @@ from typing import Any
 
 from jobs.engine.connect import on_cluster
 from jobs.options.configs import INGEST_ONLY, PRESETS, CorpusConfig, CorpusModelConfig, CorpusPassConfig
-from jobs.stage.again import command
+from jobs.run_folder.again import command
+from jobs.run_folder.run import Run, RunReader
 from jobs.stage.placement import check_device, on_gpus
-from jobs.stage.run import Run, RunReader
 from ops.errors import InputError, counted
 from ops.model.load import ModelFacts, read_facts
 from ops.model.names import RANDOM

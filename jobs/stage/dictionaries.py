@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from jobs.stage.again import command
+from jobs.run_folder.again import command
 from ops.dictionaries.description import FLAG, Description
 from ops.dictionaries.read import describe_all
 from ops.errors import InputError

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from jobs.options.configs import StageConfig
-from jobs.stage.run import Run
-from jobs.stage.stages import stages_after
+from jobs.run_folder.run import Run
+from jobs.run_folder.stages import stages_after
 from ops.clock import duration
 from ops.errors import InputError, visible
 from ops.storage.read_only import ReadOnlyStore

@@ -15,7 +15,7 @@ from jobs.options.configs import Config, CorpusConfig, StageConfig
 from ops.errors import STOPPED, InputError, TerminatedError, disk_full, error_line, refused
 
 if TYPE_CHECKING:
-    from jobs.stage.run import Run
+    from jobs.run_folder.run import Run
 
 # Errors for links that form a circle, and for a name that is too long.
 _NO_PATH = (errno.ELOOP, errno.ENAMETOOLONG)
@@ -123,7 +123,7 @@ def _run(run: Callable[[Config], None], config: Config) -> None:
         unread = isinstance(error, OSError) and error.errno in (None, errno.ENOENT)
         if isinstance(error, InputError) or not (of_arrow or unread):
             raise
-        from jobs.stage.run import damaged_table
+        from jobs.run_folder.run import damaged_table
 
         for place in filter(None, (getattr(config, name, None) for name in ("out", "against", "against_run", "with_"))):
             if said := damaged_table(str(place)):

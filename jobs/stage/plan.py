@@ -5,9 +5,9 @@ from typing import Any
 
 from jobs.engine.connect import stays_here
 from jobs.engine.item import Item
+from jobs.run_folder.stages import STAGES
 from jobs.stage.costs import ACTORS_START_S, FIRST_START_S, SECONDS, TASKS_START_S, seconds_together
 from jobs.stage.dry_run import DryRun
-from jobs.stage.stages import STAGES
 from jobs.stage.step import Step, Steps
 from ops.schema import row_bytes
 

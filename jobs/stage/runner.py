@@ -11,10 +11,10 @@ from jobs.engine.item import Item
 from jobs.engine.progress import Progress
 from jobs.engine.under_way import sentences_under_way
 from jobs.options.configs import StageConfig
+from jobs.run_folder.publish import clear
+from jobs.run_folder.run import Run
 from jobs.stage.dry_run import DryRun
 from jobs.stage.plan import print_plan
-from jobs.stage.publish import clear
-from jobs.stage.run import Run
 from jobs.stage.step import Step, Steps
 from ops.errors import visible
 

@@ -1,7 +1,7 @@
 """`--units`: the neurons that a stage processes, if these are not all neurons of the run."""
 
 from jobs.options.configs import MOST_UNITS, UnitsConfig
-from jobs.stage.run import Run
+from jobs.run_folder.run import Run
 from ops.errors import InputError
 from ops.topk.neuron_names import in_order
 from ops.topk.neurons import Neurons, read_neurons

@@ -10,7 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from jobs.engine.item import Item
-from jobs.stage.again import command
+from jobs.run_folder.again import command
+from jobs.run_folder.run import Run
+from jobs.run_folder.stages import STAGES
 from jobs.stage.checks import model_of_topk
 from jobs.stage.costs import PASSES
 from jobs.stage.dictionaries import block_of, dictionaries_of
@@ -18,10 +20,8 @@ from jobs.stage.model_time import pass_seconds
 from jobs.stage.outputs import Noted, Output, partial_file, read_notes, shard_file
 from jobs.stage.placement import Placement, choose_placement, run_scoring
 from jobs.stage.ranges import range_part, table_ranges
-from jobs.stage.run import Run
 from jobs.stage.runner import Stage, begin_stage
 from jobs.stage.scored import Scored, StageArgs
-from jobs.stage.stages import STAGES
 from jobs.stage.step import Made, Step, Steps
 from jobs.tokens.job import NEGATIVES, TokensConfig
 from ops.dictionaries.description import Description

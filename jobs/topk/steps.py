@@ -16,12 +16,12 @@ from jobs.engine.item import Item
 from jobs.engine.machines import asked_for_gpus
 from jobs.engine.progress import say
 from jobs.ingest.steps import ingest_where_named
+from jobs.run_folder.run import Run
+from jobs.run_folder.stages import STAGES
 from jobs.stage.checks import check_pass
 from jobs.stage.corpus_pass import CorpusPass, begin_pass
 from jobs.stage.dry_run import size
 from jobs.stage.outputs import read_notes, shard_file
-from jobs.stage.run import Run
-from jobs.stage.stages import STAGES
 from jobs.stage.step import Step, Steps
 from jobs.topk.dictionaries import check_options, identity_of, options_of, report_pilot
 from jobs.topk.job import TopkConfig

@@ -22,7 +22,8 @@ from ops.report.overview import map_data, without_folders
 from ops.report.pages import ASSETS, FOLDER, render
 from ops.report.quantiles import quantile_samples
 from ops.report.search_index import STRONGEST, VERDICT, search_index
-from ops.report.side_pages import SIDE_JOBS, drawings, figures_of, side_context, side_jobs
+from ops.report.side_jobs import SIDE_JOBS
+from ops.report.side_pages import drawings, figures_of, side_context, side_jobs
 from ops.schema import layer_columns
 from ops.show.hard_negatives import has_hard_negatives
 from ops.show.neuron_facts import known

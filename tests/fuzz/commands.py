@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 
 from jobs.options.configs import INGEST_ONLY, JobConfig, flag_of
-from jobs.stage.stages import STAGES
+from jobs.run_folder.stages import STAGES
 from tests.all_jobs import find_jobs
 from tests.fuzz.models import MODELS
 from tests.fuzz.perform import Command

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from jobs.options.configs import StageConfig
-from jobs.stage.stages import STAGES
+from jobs.run_folder.stages import STAGES
 from ops.schema import schema
 from tests.all_jobs import find_jobs
 from tests.fuzz import driver, perform

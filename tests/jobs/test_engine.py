@@ -19,7 +19,7 @@ from jobs.engine.fan_out import fan_out
 from jobs.engine.item import EngineError
 from jobs.engine.source import share_out
 from jobs.engine.under_way import EVERY_S, counting, sentences_under_way
-from jobs.stage.run_json import check_out
+from jobs.run_folder.run_json import check_out
 from ops.cluster_address import check_address
 from ops.errors import InputError
 

@@ -9,7 +9,7 @@ import pytest
 
 from jobs.options.configs import CorpusConfig
 from jobs.psi import job as psi
-from jobs.stage.run import Run
+from jobs.run_folder.run import Run
 from tests.all_jobs import find_jobs
 
 WITH_A_MODEL = sorted(name for name, job in find_jobs().items() if issubclass(job.options, CorpusConfig))

@@ -13,11 +13,11 @@ import pytest
 from jobs.mine import steps as mine
 from jobs.mine.job import MineConfig
 from jobs.options.configs import StageConfig
-from jobs.stage import run
+from jobs.run_folder import run
+from jobs.run_folder.run import Run
+from jobs.run_folder.stages import STAGES, stages_after, stages_read
 from jobs.stage.dry_run import open_run
 from jobs.stage.outputs import shard_file
-from jobs.stage.run import Run
-from jobs.stage.stages import STAGES, stages_after, stages_read
 from ops.errors import InputError
 from ops.schema import TABLES
 from ops.storage import lock

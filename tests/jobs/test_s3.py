@@ -15,7 +15,7 @@ from pyarrow import fs
 
 from bench.storage_server import CountingProxy
 from jobs.run import job as run_job
-from jobs.stage.run import Run
+from jobs.run_folder.run import Run
 from ops.errors import InputError
 from ops.reducers.moments import Moments
 from ops.sources.pieces import check_source, pieces, read_piece, source_fingerprint

@@ -11,12 +11,12 @@ import pytest
 from jobs.ingest.job import IngestConfig
 from jobs.options.configs import Config
 from jobs.psi.job import PsiConfig
+from jobs.run_folder.publish import check_tables
+from jobs.run_folder.run import Run
 from jobs.show import printing
 from jobs.show.job import JOB as SHOW
 from jobs.show.job import ShowConfig
 from jobs.stage.main import main
-from jobs.stage.publish import check_tables
-from jobs.stage.run import Run
 from ops.corpus.accounts import account_lines
 from tests.conftest import ROOT
 from tests.jobs.test_record import do, tables

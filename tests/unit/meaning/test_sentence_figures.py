@@ -22,7 +22,9 @@ MASKED = masked_rows(
     RNG.integers(1, 30, 900), RNG.random(900), RNG.choice(["NN", "IN", "-LRB-"], 900).tolist(), RNG.integers(0, 5, 900)
 )
 STATES = RNG.normal(size=(2 * N, 4)).astype(np.float32)
-TRANSLATED = translation_rows(lambda _: STATES, 3, [f"k{i % N}" for i in range(2 * N)], ["en"] * N + ["de"] * N, 0)
+TRANSLATED = translation_rows(
+    np.repeat(STATES[:, None], 3, 1), [f"k{i % N}" for i in range(2 * N)], ["en"] * N + ["de"] * N, 0
+)
 HASHED = [
     {
         "label": label, "method": m, "code": c, "size": s, "classes": 4, "neighbours": 10, "precision": 0.4, "low": 0.3,

@@ -8,7 +8,7 @@ from ops.mixing.decomposition import quantities
 from ops.mixing.figures import draw_all, draw_lengths
 from ops.mixing.partial_file import Totals
 from ops.mixing.shard import CLASS, LENGTH
-from ops.mixing.tables import length_rows, norm_rows, ratio_rows
+from ops.mixing.tables import mixing_tables
 from ops.mixing.token_classes import CLASSES
 from ops.reducers.grouped_moments import GroupedMoments
 from tests.unit.figure_letters import check_inside, check_print, drawn
@@ -29,11 +29,7 @@ def tables(normalised: bool, layers: int = 3, classes: dict[str, int] = TOKENS) 
         CLASS: moments({CLASSES.index(name): n for name, n in classes.items()}),
         LENGTH: moments({length: length * 10 for length in range(3, 60)}),
     }
-    return {
-        "mixing/ratios": ratio_rows(totals, layers, names),
-        "mixing/lengths": length_rows(totals, layers, names),
-        "mixing/norms": norm_rows(totals, layers, names),
-    }
+    return mixing_tables(totals, layers, names)
 
 
 def test_figures_can_be_read_and_show_the_tables(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from jobs.stage.again import made_anew
-from jobs.stage.stages import STAGES, TOKENS
+from jobs.run_folder.again import made_anew
+from jobs.run_folder.stages import STAGES, TOKENS
 from ops.errors import visible
 from ops.storage.side_by_side import SMALL_FILES_AT_ONCE, side_by_side
 from ops.storage.store import FINGERPRINT, Store, View

@@ -67,7 +67,7 @@ STAGES: dict[str, StageFacts] = dict(
         _side(
             "positions",
             "similarity by_class by_position norms perplexity perplexity_by_position labels figures",
-            method=2,
+            method=3,
         ),
         _side("meaning/counts", "contexts words", method=2),
         _side(

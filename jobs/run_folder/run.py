@@ -8,10 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from jobs.stage.again import command, made_anew
-from jobs.stage.publish import added, check_tables, clear, finished_view, put_in_place, view_of, written
-from jobs.stage.run_json import RECORD, check_out, how_far, read_record, versions
-from jobs.stage.stages import PARTIALS, STAGES, TOKENS, stages_after, stages_read
+from jobs.run_folder.again import command, made_anew
+from jobs.run_folder.publish import added, check_tables, clear, finished_view, put_in_place, view_of, written
+from jobs.run_folder.run_json import RECORD, check_out, how_far, read_record, versions
+from jobs.run_folder.stages import PARTIALS, STAGES, TOKENS, stages_after, stages_read
 from ops.clock import utc_now
 from ops.errors import InputError
 from ops.schema import SCHEMA_VERSION, TOOL

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import pyarrow as pa
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, model_validator
 
-from jobs.stage.stages import STAGES
+from jobs.run_folder.stages import STAGES
 from ops.errors import InputError, one_line
 from ops.schema import SCHEMA_VERSION, TOOL
 from ops.storage.lock import LOCK
