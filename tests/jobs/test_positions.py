@@ -22,7 +22,7 @@ from jobs.show.job import ShowConfig
 from jobs.stage.corpus_pass import kept_tokens
 from jobs.stage.outputs import read_partial, shard_file
 from ops.errors import InputError
-from ops.figures import figure_files
+from ops.figures.files import figure_files
 from ops.model.load import read_facts
 from ops.model.tokenizer import Tokenizer
 from ops.positions.partial_file import merge
