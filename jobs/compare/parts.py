@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from jobs.compare.job import CompareConfig
+from jobs.run_folder.run import Run, RunReader
 from jobs.stage.costs import PASSES
 from jobs.stage.model_time import pass_seconds
 from jobs.stage.placement import Placement
-from jobs.stage.run import Run, RunReader
 from jobs.stage.runner import Stage, begin_stage
 from jobs.stage.scored import StageArgs
 from jobs.stage.step import Step
@@ -36,9 +36,8 @@ class ModelArgs(StageArgs):
         """Return a step of a part whose workers run the model; `sentences` is how often they read one in all."""
         place, cost = self.placement, PASSES[part]
         return Step(
-            args={"args": self}, holds=place.holds, workers=place.workers, actors=True,
+            **{"args": {"args": self}} | attributes, holds=place.holds, workers=place.workers, actors=True,
             estimate=lambda run: pass_seconds(run, self.facts, place, self.scoring.dtype, sentences, cost),
-            **attributes,
         )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from jobs.engine.item import Item
 from jobs.meaning.job import MeaningConfig
+from jobs.run_folder.run import Run
 from jobs.stage.corpus_pass import CorpusPass, PassArgs, begin_pass
 from jobs.stage.costs import PASSES
 from jobs.stage.outputs import (
@@ -19,7 +20,6 @@ from jobs.stage.outputs import (
     whole_table,
     with_notes,
 )
-from jobs.stage.run import Run
 from jobs.stage.step import Made, Step, Steps
 from ops import schema
 from ops.errors import InputError, counted

@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from jobs.engine.item import Item
 from jobs.meaning.job import MeaningConfig
-from jobs.stage.options import without_ingest
+from jobs.options.configs import without_ingest
+from jobs.run_folder.run import Run
 from jobs.stage.outputs import (
     Noted,
     Output,
@@ -22,7 +23,6 @@ from jobs.stage.outputs import (
     shard_file,
     whole_table,
 )
-from jobs.stage.run import Run
 from jobs.stage.runner import Stage, begin_stage
 from jobs.stage.step import Made, Step, Steps
 from ops.corpus.read_shard import read_shard

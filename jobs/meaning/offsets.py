@@ -10,10 +10,10 @@ import pyarrow as pa
 from jobs.engine.item import Item
 from jobs.engine.progress import Progress
 from jobs.meaning.job import MeaningConfig
+from jobs.run_folder.run import Run
 from jobs.stage.corpus_pass import CorpusPass, PassArgs, begin_pass, group_size
 from jobs.stage.costs import PASSES
 from jobs.stage.outputs import Noted, notes_of, read_partial, shard_file, whole_table
-from jobs.stage.run import Run
 from jobs.stage.step import Made, Steps
 from ops import sampling, schema
 from ops.corpus.read_shard import read_shard

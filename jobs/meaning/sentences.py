@@ -9,10 +9,10 @@ import torch
 
 from jobs.engine.item import Item
 from jobs.meaning.job import MeaningConfig
+from jobs.run_folder.run import Run
 from jobs.stage.corpus_pass import CorpusPass, PassArgs, begin_pass
 from jobs.stage.costs import PASSES
 from jobs.stage.outputs import Output, partial_file, read_partial, read_partials, shard_file, whole_table
-from jobs.stage.run import Run
 from jobs.stage.step import Made, Step, Steps
 from ops import schema
 from ops.errors import InputError, counted

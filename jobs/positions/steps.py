@@ -12,6 +12,7 @@ from jobs.engine.machines import asked_for_gpus
 from jobs.engine.under_way import counting
 from jobs.ingest.steps import ingest_where_named
 from jobs.positions.job import PositionsConfig
+from jobs.run_folder.run import Run
 from jobs.stage.checks import check_pass
 from jobs.stage.corpus_pass import CorpusPass, PassArgs, begin_pass, measured_sentences, part_rows
 from jobs.stage.costs import PASSES
@@ -25,7 +26,6 @@ from jobs.stage.outputs import (
     whole_table,
     with_notes,
 )
-from jobs.stage.run import Run
 from jobs.stage.step import Made, Step, Steps
 from ops import schema
 from ops.corpus.read_shard import read_rows, take_sentences

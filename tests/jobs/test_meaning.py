@@ -13,11 +13,11 @@ import pytest
 
 from jobs.meaning import job as meaning
 from jobs.meaning.job import MeaningConfig
+from jobs.run_folder.publish import under
+from jobs.run_folder.run import Run
 from jobs.show import job as show
 from jobs.show.job import ShowConfig
 from jobs.show.read import word_facts
-from jobs.stage.publish import under
-from jobs.stage.run import Run
 from ops.errors import InputError
 from ops.meaning.words import split_words
 from tests.jobs.finished_runs.meaning import meaning_options, translations_options

@@ -16,13 +16,13 @@ from transformers import AutoModel, LlamaConfig
 from jobs.positions import job as positions
 from jobs.positions.job import PositionsConfig
 from jobs.positions.steps import PositionsArgs, PositionsWorker, prepare_shard
+from jobs.run_folder.run import Run
 from jobs.show import job as show
 from jobs.show.job import ShowConfig
 from jobs.stage.corpus_pass import kept_tokens
 from jobs.stage.outputs import read_partial, shard_file
-from jobs.stage.run import Run
 from ops.errors import InputError
-from ops.figures import figure_files
+from ops.figures.files import figure_files
 from ops.model.load import read_facts
 from ops.model.tokenizer import Tokenizer
 from ops.positions.partial_file import merge
