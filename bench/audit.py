@@ -27,7 +27,7 @@ from bench.mine import WIDTHS, Likeness
 from bench.running import load, resident
 from bench.steps import PRINT, seconds
 from jobs.audit.steps import CONTROLLED, AuditArgs, AuditedDatasets, steps_of
-from jobs.stage.stages import CODES
+from jobs.run_folder.stages import CODES
 from ops import schema
 from ops.sentences.local_copy import open_sentences
 from ops.storage.store import Store

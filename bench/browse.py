@@ -26,7 +26,7 @@ import pyarrow as pa
 
 from bench.running import load
 from jobs.browse.server import OpenRun
-from jobs.stage.run import Run
+from jobs.run_folder.run import Run
 from ops.schema import activations_schema, schema
 from ops.storage.store import Store
 from ops.storage.tables import write_part

@@ -34,7 +34,7 @@ import pyarrow.parquet as pq
 from bench.mine import mining_options
 from bench.running import load, run_job
 from bench.score_calibration import score_rows
-from jobs.stage.stages import CODES, PARTIALS
+from jobs.run_folder.stages import CODES, PARTIALS
 from ops.arrays import Bools, Float64s, Int64s, Integers
 from ops.mine.baseline_counts import BlockCounter, add_up
 from ops.mine.candidates import unite

@@ -34,8 +34,8 @@ from bench.running import load
 from bench.steps import PRINT, commit, committing, seconds
 from jobs.annotate.steps import PLACES, VOCABULARY, codes_file, list_names, shard_files
 from jobs.mine.steps import MineArgs, RangeMiner, baseline_blocks
+from jobs.run_folder.stages import CODES
 from jobs.stage.outputs import Written, read_notes, shard_file
-from jobs.stage.stages import CODES
 from jobs.stage.step import Step
 from jobs.topk.merge import RangeMerger, range_items
 from jobs.topk.score import PILOT_FILE

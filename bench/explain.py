@@ -39,7 +39,7 @@ from bench.steps import PRINT, by_name, seconds
 from jobs.explain.steps import ExplainArgs, pairs_file, steps_of
 from jobs.mine.steps import MineArgs, baseline_blocks
 from jobs.run import job as run
-from jobs.stage.stages import CODES
+from jobs.run_folder.stages import CODES
 from jobs.stage.step import Step
 from ops.explain.controlled_units import CARDED
 from ops.explain.families import Pairs

@@ -25,7 +25,7 @@ from bench.ingest import sentence, words
 from bench.memory import MemoryWatch
 from bench.running import counts_of, job, load, run_job
 from bench.texts import write
-from jobs.stage.stages import STAGES
+from jobs.run_folder.stages import STAGES
 from ops.model.random_model import save_random
 
 SIZES = (10_000, 40_000, 160_000)

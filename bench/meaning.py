@@ -19,22 +19,23 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.compute as pc  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from bench.texts import draw
 from jobs.meaning.counts import WORDS_PER_RANGE
-from ops.meaning.contexts import ContextCounter, Counts, add_up
+from ops.meaning.contexts import ContextCounter
 from ops.meaning.vocabulary import Vocabulary, add_counts, choose, count_words
 from ops.meaning.words import split_words
 from ops.shards import spans
-from ops.storage.range_file import read_between, write_numbers
+from ops.storage.range_file import read_each_between, write_numbers
+from ops.storage.side_by_side import LARGE_FILES_AT_ONCE
 from ops.storage.store import Store
 
 TARGET = 150_000  # words per second and core, for both passes together
@@ -60,7 +61,7 @@ def main() -> int:
     vocabulary = choose(counts, MIN_COUNT, CONTEXTS)
     words_s = time.process_time() - started
     counter = ContextCounter(vocabulary, WINDOW, "keep")
-    agree = counter.count(texts[:CHECKED]).total.sum() == recount(texts[:CHECKED], vocabulary)
+    agree = pc.sum(counter.count(texts[:CHECKED])["total"]).as_py() == recount(texts[:CHECKED], vocabulary)
     started = time.process_time()
     pairs = counter.count(texts)
     contexts_s = time.process_time() - started
@@ -70,7 +71,7 @@ def main() -> int:
         "sentences": len(texts),
         "words": words,
         "distinct_words": counts.num_rows,
-        "pairs": len(pairs.key),
+        "pairs": pairs.num_rows,
         "words_cpu_s": round(words_s, 2),
         "contexts_cpu_s": round(contexts_s, 2),
         "words_per_cpu_s": round(rate),
@@ -153,7 +154,7 @@ def pair_worker(folder: str, shards: int, seed: int) -> list[int]:
     vocabulary = Vocabulary.from_table(pq.read_table(Path(folder) / "vocabulary.parquet"))
     counter, peaks = ContextCounter(vocabulary, WINDOW, "keep"), []
     for shard in range(shards):
-        write_numbers(pa.table(counter.count(zipf(shard, seed))._asdict()), f"{folder}/pairs-{shard}.parquet")
+        write_numbers(counter.count(zipf(shard, seed)), f"{folder}/pairs-{shard}.parquet")
         peaks.append(peak_mb())
     return peaks
 
@@ -164,7 +165,8 @@ def merge_worker(folder: str, shards: int) -> dict[str, int]:
     store, columns, pairs = Store(folder), len(vocabulary.columns), 0
     for span in spans(len(vocabulary.rows), WORDS_PER_RANGE):
         first, stop = (row * columns for row in span)
-        pairs += len(add_up(read_pairs(store, shards, first, stop - 1)).key)
+        files = [f"pairs-{shard}.parquet" for shard in range(shards)]
+        pairs += add_counts(read_each_between(store, files, "key", first, stop - 1, LARGE_FILES_AT_ONCE)).num_rows
     return {"pairs": pairs, "mb": peak_mb()}
 
 
@@ -181,13 +183,6 @@ def zipf(shard: int, seed: int) -> list[str]:
     ranks = np.exp(rng.random((SHARD, WORDS)) * np.log(DISTINCT)).astype(np.int64)
     # Ranks are written in letters, so that they count as content words.
     return [("q" + " q".join(map(str, row))).translate(_LETTERS) for row in ranks.tolist()]
-
-
-def read_pairs(store: Store, shards: int, first: int, last: int) -> Iterator[Counts]:
-    """Yield the counts of each shard for the keys from `first` to `last`."""
-    for shard in range(shards):
-        found = read_between(store, f"pairs-{shard}.parquet", "key", first, last)
-        yield Counts(found["key"].to_numpy(), found["total"].to_numpy())
 
 
 def peak_mb() -> int:

@@ -33,9 +33,9 @@ from jobs.annotate.steps import list_names, shard_files
 from jobs.engine.item import Item
 from jobs.mine.job import MINE_OPTIONS, MineConfig
 from jobs.mine.steps import MineArgs, baseline_blocks, steps_of
+from jobs.run_folder.stages import CODES
 from jobs.stage.outputs import read_partial
 from jobs.stage.scored import Scored
-from jobs.stage.stages import CODES
 from jobs.stage.step import Step
 from ops.arrays import Float64s, Int64s
 from ops.mine.candidates import unite

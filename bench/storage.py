@@ -32,8 +32,8 @@ from transformers import BertConfig
 from bench.running import ROOT, load
 from bench.storage_server import CREDENTIALS, CountingProxy, Request, by_kind, chain, s3_server
 from bench.texts import draw
-from jobs.stage.command_line import main as main_of_job
-from jobs.stage.run_json import RECORD
+from jobs.run_folder.run_json import RECORD
+from jobs.stage.main import main as main_of_job
 from ops.model.random_model import save_random
 from ops.storage.lock import LOCK
 from ops.storage.store import Store

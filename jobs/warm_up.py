@@ -15,7 +15,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from jobs.stage.options import PRESETS
+from jobs.options.configs import PRESETS
 
 PARAGRAPHS = 150
 TEXTS = ("odd.jsonl", "even.jsonl")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import jobs
-from jobs.stage.command_line import Job
+from jobs.stage.main import Job
 
 
 @cache

@@ -8,8 +8,8 @@ import duckdb
 import numpy as np
 from sklearn.metrics import average_precision_score as average_precision
 
+from ops.facts.examples import matched_words
 from ops.penn import PUNCTUATION_TAGS
-from ops.show.examples import matched_words
 
 run = sys.argv[1]
 

@@ -13,8 +13,8 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from jobs.stage.command_line import Job
-from jobs.stage.options import StageConfig
+from jobs.options.configs import StageConfig
+from jobs.stage.main import Job
 
 
 class AnnotateConfig(StageConfig):

@@ -13,11 +13,11 @@ import torch
 
 from jobs.annotate.job import AnnotateConfig
 from jobs.engine.item import Item
+from jobs.run_folder.run import Run
+from jobs.run_folder.stages import CODES, STAGES
 from jobs.stage.outputs import Noted, Output, Written, read_partials, shard_file, table_part
-from jobs.stage.run import Run
 from jobs.stage.runner import Stage, begin_stage
 from jobs.stage.scored import Scored
-from jobs.stage.stages import CODES, STAGES
 from jobs.stage.step import Made, Step, Steps
 from ops.arrays import Arrays, UInt8s
 from ops.estimate.selection import expected_selected

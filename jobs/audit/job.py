@@ -14,8 +14,8 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from jobs.stage.command_line import Job
-from jobs.stage.options import StageConfig, UnitsConfig
+from jobs.options.configs import StageConfig, UnitsConfig
+from jobs.stage.main import Job
 
 
 class AuditConfig(UnitsConfig):

@@ -13,14 +13,14 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from jobs.audit.job import AUDIT_OPTIONS, AuditConfig
 from jobs.engine.item import Item
 from jobs.mine.job import MINE_OPTIONS
-from jobs.stage.again import command
+from jobs.run_folder.again import command
+from jobs.run_folder.run import Run, RunReader
+from jobs.run_folder.stages import CODES
 from jobs.stage.copies import drop_copies
 from jobs.stage.outputs import Noted, Output, notes_of, partial_file, read_partials
 from jobs.stage.ranges import range_part, sentence_blocks
-from jobs.stage.run import Run, RunReader
 from jobs.stage.runner import Stage, begin_stage
 from jobs.stage.scored import Scored, StageArgs
-from jobs.stage.stages import CODES
 from jobs.stage.step import Made, Step, Steps
 from jobs.stage.units import chosen_units
 from ops.audit.audited_literals import ExplanationTerms, audited_literals
@@ -34,13 +34,13 @@ from ops.explain.controlled_units import Controls
 from ops.explain.explained_neurons import known_rows
 from ops.explain.known_literals import KnownLiterals, one_after_another
 from ops.explain.literals import Literals
+from ops.facts.audit_findings import NEURON_COLUMNS, audited_run
+from ops.facts.transfers import COLUMNS as PAIR_COLUMNS
 from ops.mine.mining import Mining
 from ops.model.names import model_title
 from ops.patterns.occurrences import Occurrences
 from ops.sentences.local_copy import open_sentences
 from ops.shards import spans
-from ops.show.audit_findings import NEURON_COLUMNS, audited_run
-from ops.show.transfers import COLUMNS as PAIR_COLUMNS
 from ops.storage.arrays import read_arrays, write_arrays
 from ops.topk.datasets import LEAST_SENTENCES, MOST_DATASETS, Datasets
 from ops.topk.silent import read_heard, read_silent

@@ -12,8 +12,8 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from jobs.stage.command_line import Job
-from jobs.stage.options import JobConfig
+from jobs.options.configs import JobConfig
+from jobs.stage.main import Job
 
 
 class BrowseConfig(JobConfig):

@@ -14,9 +14,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from jobs.browse.job import BrowseConfig
-from jobs.stage.publish import check_tables
-from jobs.stage.run import RunReader
-from jobs.stage.run_json import RECORD, check_out
+from jobs.run_folder.publish import check_tables
+from jobs.run_folder.run import RunReader
+from jobs.run_folder.run_json import RECORD, check_out
 from ops.errors import InputError, one_line
 from ops.report.host_names import host_name, is_loopback
 from ops.report.served_pages import Page, Pages

@@ -10,10 +10,10 @@ import pyarrow as pa
 from jobs.compare.job import CompareConfig
 from jobs.compare.parts import ModelArgs, begin_part
 from jobs.engine.item import Item
+from jobs.run_folder.run import Run
 from jobs.stage.checks import model_of_topk
 from jobs.stage.outputs import partial_file, read_partials, whole_table
 from jobs.stage.placement import choose_placement, run_scoring
-from jobs.stage.run import Run
 from jobs.stage.runner import Stage
 from jobs.stage.scored import Scored
 from jobs.stage.step import Made, Steps

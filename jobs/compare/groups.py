@@ -3,8 +3,8 @@
 from jobs.compare.job import CompareConfig
 from jobs.compare.parts import begin_part, redraw, title_of
 from jobs.engine.item import Item
+from jobs.run_folder.run import Run
 from jobs.stage.outputs import TablePart, table_part
-from jobs.stage.run import Run
 from jobs.stage.runner import Stage
 from jobs.stage.scored import Scored
 from jobs.stage.step import Made, Step, Steps

@@ -24,8 +24,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
-from jobs.stage.command_line import Job
-from jobs.stage.options import ArithmeticConfig, PlacementConfig, UnitsConfig, listed
+from jobs.options.configs import ArithmeticConfig, PlacementConfig, UnitsConfig, listed
+from jobs.stage.main import Job
 
 Count = Annotated[int, Field(ge=1)]
 Part = Literal["dimensions", "neighbours", "groups", "diversity", "matches", "runs", "shift", "ablation"]

@@ -9,8 +9,8 @@ from jobs.compare.job import CompareConfig
 from jobs.compare.other_run import RunPair
 from jobs.compare.parts import begin_part, title_of
 from jobs.engine.item import Item
+from jobs.run_folder.run import Run
 from jobs.stage.outputs import partial_file, read_partials, whole_table
-from jobs.stage.run import Run
 from jobs.stage.runner import Stage
 from jobs.stage.scored import Scored
 from jobs.stage.step import Made, Step, Steps

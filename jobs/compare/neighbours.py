@@ -5,9 +5,9 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from jobs.compare.job import CompareConfig
 from jobs.compare.parts import begin_part, title_of
 from jobs.engine.item import Item
+from jobs.run_folder.run import Run
 from jobs.stage.outputs import whole_table
 from jobs.stage.ranges import range_part, table_ranges
-from jobs.stage.run import Run
 from jobs.stage.runner import Stage
 from jobs.stage.scored import Scored, StageArgs
 from jobs.stage.step import Made, Step, Steps

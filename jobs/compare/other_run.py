@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from jobs.compare.parts import title_of
+from jobs.run_folder.publish import check_tables
+from jobs.run_folder.run import RunReader
 from jobs.stage.dictionaries import is_of_dictionaries
-from jobs.stage.publish import check_tables
-from jobs.stage.run import RunReader
 from ops.errors import InputError
 from ops.storage.fingerprint import differences
 

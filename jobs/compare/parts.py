@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from jobs.compare.job import CompareConfig
+from jobs.run_folder.run import Run, RunReader
 from jobs.stage.costs import PASSES
 from jobs.stage.model_time import pass_seconds
 from jobs.stage.placement import Placement
-from jobs.stage.run import Run, RunReader
 from jobs.stage.runner import Stage, begin_stage
 from jobs.stage.scored import StageArgs
 from jobs.stage.step import Step

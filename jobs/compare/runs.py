@@ -11,9 +11,9 @@ from jobs.compare.job import CompareConfig
 from jobs.compare.other_run import RunPair
 from jobs.compare.parts import begin_part, title_of
 from jobs.engine.item import Item
-from jobs.stage.again import command
+from jobs.run_folder.again import command
+from jobs.run_folder.run import Run, RunReader
 from jobs.stage.outputs import partial_file, read_partials, whole_table
-from jobs.stage.run import Run, RunReader
 from jobs.stage.runner import Stage
 from jobs.stage.scored import BOTH, Scored
 from jobs.stage.step import Made, Step, Steps

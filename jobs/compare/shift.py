@@ -10,12 +10,12 @@ from jobs.compare.job import CompareConfig
 from jobs.compare.other_run import RunPair
 from jobs.compare.parts import ModelArgs, begin_part
 from jobs.engine.item import Item
+from jobs.run_folder.run import Run
+from jobs.run_folder.run_json import RECORD
 from jobs.stage.checks import model_of_topk
 from jobs.stage.corpus_pass import describe
 from jobs.stage.outputs import partial_file, read_partial, read_partials, whole_table
 from jobs.stage.placement import choose_placement, run_scoring
-from jobs.stage.run import Run
-from jobs.stage.run_json import RECORD
 from jobs.stage.runner import Stage
 from jobs.stage.scored import Scored
 from jobs.stage.step import Made, Step, Steps

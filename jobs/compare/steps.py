@@ -12,11 +12,11 @@ from jobs.compare.matches import check_matches, matches
 from jobs.compare.neighbours import neighbours
 from jobs.compare.runs import check_runs, runs
 from jobs.compare.shift import check_shift, shift
-from jobs.stage.again import command
+from jobs.run_folder.again import command
+from jobs.run_folder.run import Run
+from jobs.run_folder.stages import STAGES
 from jobs.stage.placement import check_device
-from jobs.stage.run import Run
 from jobs.stage.scored import Scored
-from jobs.stage.stages import STAGES
 from jobs.stage.units import chosen_units
 from ops.errors import InputError
 from ops.model.names import RANDOM

@@ -10,13 +10,13 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from jobs.engine.item import Item
 from jobs.explain.job import EXPLAIN_OPTIONS, ExplainConfig
 from jobs.mine.job import MINE_OPTIONS
+from jobs.run_folder.run import Run
+from jobs.run_folder.stages import CODES
 from jobs.stage.copies import drop_copies
 from jobs.stage.outputs import Noted, Output, notes_of, partial_file, read_partial, read_partials, whole_table
 from jobs.stage.ranges import neuron_ranges, range_part, sentence_blocks, table_ranges
-from jobs.stage.run import Run
 from jobs.stage.runner import Stage, begin_stage
 from jobs.stage.scored import Scored, StageArgs
-from jobs.stage.stages import CODES
 from jobs.stage.step import Made, Step, Steps
 from jobs.stage.units import chosen_units
 from ops.compare.activation_vectors import neuron_vectors, sampled_sentences

@@ -20,8 +20,8 @@ from typing import Annotated, ClassVar
 
 from pydantic import BeforeValidator, Field
 
-from jobs.stage.command_line import Job
-from jobs.stage.options import CorpusModelConfig, listed
+from jobs.options.configs import CorpusModelConfig, listed
+from jobs.stage.main import Job
 
 
 class FinetuneConfig(CorpusModelConfig):

@@ -14,13 +14,13 @@ from jobs.engine.connect import has_gpus
 from jobs.engine.item import Item
 from jobs.finetune.job import FinetuneConfig
 from jobs.ingest.steps import ingest_where_named
+from jobs.run_folder.run import Run, RunReader
+from jobs.run_folder.stages import STAGES
 from jobs.stage.checks import check_column, check_pass, check_source_column, require_corpus
 from jobs.stage.corpus_pass import describe
 from jobs.stage.dry_run import DryRun
 from jobs.stage.outputs import Output, partial_file, read_partial, read_partials, whole_table
-from jobs.stage.run import Run, RunReader
 from jobs.stage.runner import Stage, begin_stage
-from jobs.stage.stages import STAGES
 from jobs.stage.step import Made, Step, Steps
 from ops import schema
 from ops.errors import InputError, counted

@@ -12,8 +12,8 @@ bench ingest`). A worker uses 500 to 750 MB, regardless of the length of the cor
 
 from typing import ClassVar
 
-from jobs.stage.command_line import Job
-from jobs.stage.options import CorpusConfig
+from jobs.options.configs import CorpusConfig
+from jobs.stage.main import Job
 
 
 class IngestConfig(CorpusConfig):

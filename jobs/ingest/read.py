@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from jobs.engine.item import Item
+from jobs.run_folder.stages import STAGES
 from jobs.stage.outputs import Output
-from jobs.stage.stages import STAGES
 from jobs.stage.step import Step
 from ops.corpus.exact_duplicates import DOCUMENT_HASHES, TEXT_HASHES
 from ops.corpus.meta import check_keys

@@ -11,10 +11,10 @@ from jobs.ingest.job import IngestConfig
 from jobs.ingest.near_duplicates import near_duplicate_steps
 from jobs.ingest.read import open_pieces, read_step
 from jobs.ingest.write import corpus_tables_step, lengths
+from jobs.options.configs import CorpusConfig, part_of
+from jobs.run_folder.run import Run
 from jobs.stage.checks import check_sources
 from jobs.stage.dry_run import DryRun
-from jobs.stage.options import CorpusConfig, part_of
-from jobs.stage.run import Run
 from jobs.stage.runner import Stage, begin_stage
 from jobs.stage.step import Steps
 from ops.corpus.accounts import account, account_lines, check_found

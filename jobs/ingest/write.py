@@ -10,8 +10,8 @@ import pyarrow as pa
 from jobs.engine.item import Item
 from jobs.ingest.deduplicate import distinct_file, open_first_copies
 from jobs.ingest.read import piece_file
+from jobs.run_folder.stages import TOKENS
 from jobs.stage.outputs import Output, TablePart, table_part
-from jobs.stage.stages import TOKENS
 from jobs.stage.step import Step
 from ops.arrays import Int64s
 from ops.corpus.kept_sentences import KeptSentences, shards_of

@@ -1,6 +1,5 @@
 """The part `confusion` of `meaning`, which blanks confusable words, runs the model and compares classifiers."""
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -8,6 +7,7 @@ import numpy as np
 
 from jobs.engine.item import Item
 from jobs.meaning.job import MeaningConfig
+from jobs.run_folder.run import Run
 from jobs.stage.corpus_pass import CorpusPass, PassArgs, begin_pass
 from jobs.stage.costs import PASSES
 from jobs.stage.outputs import (
@@ -20,7 +20,6 @@ from jobs.stage.outputs import (
     whole_table,
     with_notes,
 )
-from jobs.stage.run import Run
 from jobs.stage.step import Made, Step, Steps
 from ops import schema
 from ops.errors import InputError, counted
@@ -36,21 +35,11 @@ from ops.storage.tables import part_name
 CONFUSION = "meaning/confusion"
 
 
-@dataclass(frozen=True, kw_only=True)
-class ConfusionArgs(PassArgs):
-    """The arguments of every worker; the quota applies to each set over all shards."""
-
-    sets: Sets
-    quota: Quota
-    window: int
-    shards: int
-
-
 def confuse(
     config: MeaningConfig, run: Run, facts: ModelFacts, tokenizer: Tokenizer, sets: list[tuple[str, ...]]
 ) -> None:
     """Run the part: write meaning/confusion and its figure."""
-    depends_on = {name: getattr(config, name) for name in ("window", "confusion_most", "confusion_states")}
+    depends_on = config.model_dump(include={"window", "confusion_most", "confusion_states"})
     depends_on["confusion"] = ", ".join(" ".join(words) for words in sets)
     job = begin_pass(CONFUSION, config, run, facts, tokenizer, depends_on)
     if job is not None:
@@ -64,23 +53,23 @@ def confusion_steps(config: MeaningConfig, sets: list[tuple[str, ...]], job: Cor
         InputError: the user named the sets, but no set has examples of two words in enough documents.
     """
     quota = Quota(config.confusion_most, config.confusion_states, job.sentences)
-    args = ConfusionArgs(**vars(job.args), sets=tuple(sets), quota=quota, window=config.window, shards=len(job.shards))
-    given, facts = {"args": args}, args.facts
+    args, facts = job.args, job.args.facts
     # How many words are blanked is not known before the corpus is read; here, at most one in each sentence is.
     blanks = min(quota.stated * len(sets), job.sentences)
     estimate = partial(job.seconds, passes=PASSES[CONFUSION] * blanks / job.sentences)
+    given = {"args": args, "sets": tuple(sets), "quota": quota, "window": config.window}
+    names = [" ".join(words) for words in sets]
     measured = Step(
-        name="meaning: confusion", items=[{"set": i} for i in range(len(sets))],
-        outputs=lambda item: [set_file(item)], worker=measure, args=given, unit="sets",
+        name="meaning: confusion", items=[{"set": i, "name": name} for i, name in enumerate(names)],
+        outputs=lambda item: [set_file(item)], worker=measure, args={"args": args, "files": job.partials}, unit="sets",
         amount=blanks * facts.layers * facts.width,
     )  # fmt: skip
     yield [job.shard_step(BlankFinder, given, estimate=estimate), measured]
-    store, names = args.store, [" ".join(words) for words in sets]
     set_notes: list[dict[str, Any]] = []
-    partials = with_notes(read_partials(store, [set_file(item) for item in measured.items]), set_notes)
-    table = schema.concatenate(CONFUSION, [part.replace_schema_metadata(None) for part in partials])
+    partials = with_notes(read_partials(args.store, [set_file(item) for item in measured.items]), set_notes)
+    table = schema.concatenate(CONFUSION, partials)
     rows = table.to_pylist()
-    notes = read_notes(store, job.partials)
+    notes = read_notes(args.store, job.partials)
     occurrences = np.sum([note["found"] for note in notes], 0).tolist()
     rows_of = {name: [row for row in rows if row["set"] == name] for name in names}
     left_out = [name for name, own_rows in rows_of.items() if not own_rows]
@@ -89,7 +78,7 @@ def confusion_steps(config: MeaningConfig, sets: list[tuple[str, ...]], job: Cor
             f"--confusion: {names[0]!r} occurs {occurrences[0]} times: too rarely, as only one of its words, or in too "
             "few documents to train and test on; give other sets, or leave the part out of --parts"
         )
-    whole_table(CONFUSION).commit(store, schema.table(CONFUSION, table), job.stage.fingerprint)
+    whole_table(CONFUSION).commit(args.store, schema.table(CONFUSION, table), job.stage.fingerprint)
     layers, alike = (
         {name: from_which_layer(own_rows, facts.layers, equal) for name, own_rows in rows_of.items()}
         for equal in (False, True)
@@ -103,7 +92,7 @@ def confusion_steps(config: MeaningConfig, sets: list[tuple[str, ...]], job: Cor
         "sentences": job.sentences, "scored": job.sentences, "found": dict(zip(names, occurrences, strict=True)),
         "left_out": left_out, "state_beats_words_from": layers, "state_beats_words_from_at_equal_n": alike,
         "not_finite": sum(note["not_finite"] for note in notes), "not_converged": not_converged,
-        "figures": draw_confusion(store, rows, facts.title) if rows else [],
+        "figures": draw_confusion(args.store, rows, facts.title) if rows else [],
     }  # fmt: skip
 
 
@@ -115,24 +104,27 @@ def set_file(item: Item) -> Output:
 class BlankFinder:
     """Finds the words of confusion sets in shards, and computes the model's states at the blanks in their places."""
 
-    def __init__(self, args: ConfusionArgs) -> None:
-        self.args = args
+    def __init__(self, args: PassArgs, sets: Sets, quota: Quota, window: int) -> None:
+        self.store, self.sets, self.quota, self.window, self.seed = args.store, sets, quota, window, args.seed
         self.reader = BlankReader(args.facts, Tokenizer(args.facts), **args.arithmetic)
 
     def __call__(self, item: Item) -> Made:
         """Find the examples in one shard."""
-        args, (part,) = self.args, item["parts"]
-        with args.store.parquet(part_name("corpus", part)) as file:
+        (part,) = item["parts"]
+        with self.store.parquet(part_name("corpus", part)) as file:
             table = file.read(columns=COLUMNS)
-        examples, notes = find_examples(table, args.sets, self.reader, args.quota, args.window, args.seed)
+        examples, notes = find_examples(table, self.sets, self.reader, self.quota, self.window, self.seed)
         return {shard_file(CONFUSION, item["shard"]): Noted(examples, notes)}
 
 
-def measure(item: Item, args: ConfusionArgs) -> Made:
-    """Train and test the classifiers of one confusion set."""
-    number = item["set"]
-    files = [shard_file(CONFUSION, shard) for shard in range(args.shards)]
+def measure(item: Item, args: PassArgs, files: list[Output]) -> Made:
+    """Train and test the classifiers of one confusion set on the examples in the files of all shards."""
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
     shards = read_partials(args.store, files, at_once=LARGE_FILES_AT_ONCE)
-    examples = examples_of(number, shards, args.facts.layers, args.facts.width)
-    rows, not_converged = measure_set(" ".join(args.sets[number]), examples, args.seed)
-    return {set_file(item): Noted(schema.table(CONFUSION, rows), {"not_converged": not_converged})}
+    examples = examples_of(item["set"], shards, args.facts.layers, args.facts.width)
+    # The regressions are small: more threads would only wait for each other.
+    with threadpool_limits(1):
+        rows = measure_set(item["name"], examples, args.seed)
+    notes = {"not_converged": sum(not row["converged"] for row in rows)}
+    return {set_file(item): Noted(schema.table(CONFUSION, rows), notes)}

@@ -4,14 +4,15 @@ It makes two passes over corpus/. The first finds the words that are frequent en
 words in memory. A worker holds a shard's words and pairs, and the words of the vocabulary.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
 from jobs.engine.item import Item
 from jobs.meaning.job import MeaningConfig
-from jobs.stage.options import without_ingest
+from jobs.options.configs import without_ingest
+from jobs.run_folder.run import Run
 from jobs.stage.outputs import (
     Noted,
     Output,
@@ -22,17 +23,16 @@ from jobs.stage.outputs import (
     shard_file,
     whole_table,
 )
-from jobs.stage.run import Run
 from jobs.stage.runner import Stage, begin_stage
 from jobs.stage.step import Made, Step, Steps
 from ops.corpus.read_shard import read_shard
 from ops.meaning.context_tables import CONTEXTS, WORDS, ContextTables
-from ops.meaning.contexts import ContextCounter, Counts, add_up
+from ops.meaning.contexts import ContextCounter
 from ops.meaning.vocabulary import Vocabulary, add_counts, choose, count_words
 from ops.shards import spans
 from ops.storage.fingerprint import fingerprint
-from ops.storage.range_file import read_between, read_each, write_numbers
-from ops.storage.side_by_side import LARGE_FILES_AT_ONCE, side_by_side
+from ops.storage.range_file import read_each, read_each_between, write_numbers
+from ops.storage.side_by_side import LARGE_FILES_AT_ONCE
 from ops.storage.store import Store
 
 COUNTS = "meaning/counts"
@@ -42,22 +42,11 @@ WORDS_PER_RANGE = 1 << 16
 PAIRS, GROWTH = 389, 0.7
 
 
-@dataclass(frozen=True, kw_only=True)
-class CountArgs:
-    """The arguments of the workers."""
-
-    store: Store
-    window: int
-    case: str
-    shards: int
-
-
 def count(config: MeaningConfig, run: Run, context_words: int | list[str]) -> None:
     """Run the part: write meaning/contexts and meaning/words."""
-    names = ("window", "word_case", "min_count", "smoothing", "dimensions", "singular_power", "seed")
-    depends_on = {name: getattr(config, name) for name in names}
+    names = {"window", "word_case", "min_count", "smoothing", "dimensions", "singular_power", "seed"}
     listed = fingerprint({"words": sorted(context_words)}) if isinstance(context_words, list) else context_words
-    depends_on["context_words"] = listed
+    depends_on = config.model_dump(include=names) | {"context_words": listed}
     options = without_ingest(config)
     stage = begin_stage(COUNTS, config, run, depends_on, counted=("words", "words counted"), options=options)
     if stage is not None:
@@ -69,19 +58,19 @@ def count(config: MeaningConfig, run: Run, context_words: int | list[str]) -> No
 def count_steps(config: MeaningConfig, context_words: int | list[str], stage: Stage) -> Steps:
     """Yield the steps, write the contexts with PPMI and the word vectors, and return the counts."""
     store, shards = stage.store, stage.run.shards()
-    args = CountArgs(store=store, window=config.window, case=config.word_case, shards=len(shards))
+    each = {"unit": "shards", "work": ("sentences", shards.sentences), "amount": shards.sentences}
     items = [{"shard": i, "sentences": len(range(*shards.span(i)))} for i in range(len(shards))]
     words = Step(
-        name="meaning: words", items=items, outputs=lambda item: [words_file(item)], worker=count_shard,
-        args={"args": args}, unit="shards", work=("sentences", shards.sentences), amount=shards.sentences,
+        name="meaning: words", items=items, outputs=lambda item: [words_file(item["shard"])], worker=count_shard,
+        args={"store": store, "case": config.word_case}, **each,
     )  # fmt: skip
     chosen = Step(
-        name="meaning: vocabulary", items=[{}], outputs=lambda _: [VOCABULARY], worker=choose_words,
-        args={"args": args, "min_count": config.min_count, "context_words": context_words}, here=True,
+        name="meaning: vocabulary", items=[{}], outputs=lambda _: [VOCABULARY], worker=choose_words, here=True,
+        args={"store": store, "shards": len(shards), "min_count": config.min_count, "context_words": context_words},
     )  # fmt: skip
     contexts = Step(
         name="meaning: contexts", items=items, outputs=lambda item: [pairs_file(item["shard"])], worker=PairCounter,
-        args={"args": args}, unit="shards", work=("sentences", shards.sentences), amount=shards.sentences,
+        args={"store": store, "window": config.window, "case": config.word_case}, **each,
     )  # fmt: skip
     yield [words, chosen, contexts]
     vocabulary = read_vocabulary(store)
@@ -89,7 +78,7 @@ def count_steps(config: MeaningConfig, context_words: int | list[str], stage: St
     yield [
         Step(
             name="meaning: add up", items=ranges, outputs=lambda item: [range_file(item)], worker=add_up_range,
-            args={"args": args, "columns": len(vocabulary.columns)}, unit="ranges of words",
+            args={"store": store, "shards": len(shards), "columns": len(vocabulary.columns)}, unit="ranges of words",
         )
     ]  # fmt: skip
     files = [range_file(item) for item in ranges]
@@ -109,9 +98,9 @@ def count_steps(config: MeaningConfig, context_words: int | list[str], stage: St
     }
 
 
-def words_file(item: Item) -> Output:
+def words_file(shard: int) -> Output:
     """Return the file of the words of a shard."""
-    return partial_file(COUNTS, "words", item["shard"])
+    return partial_file(COUNTS, "words", shard)
 
 
 def pairs_file(shard: int) -> Output:
@@ -129,47 +118,42 @@ def read_vocabulary(store: Store) -> Vocabulary:
     return Vocabulary.from_table(read_partial(store, VOCABULARY))
 
 
-def count_shard(item: Item, args: CountArgs) -> Made:
+def count_shard(item: Item, store: Store, case: str) -> Made:
     """Count the words of one shard."""
-    _, texts, _ = read_shard(args.store, item["shard"])
-    return {words_file(item): count_words(texts, args.case)}
+    _, texts, _ = read_shard(store, item["shard"])
+    return {words_file(item["shard"]): count_words(texts, case)}
 
 
-def choose_words(item: Item, args: CountArgs, min_count: int, context_words: int | list[str]) -> Made:
+def choose_words(item: Item, store: Store, shards: int, min_count: int, context_words: int | list[str]) -> Made:
     """Choose the vocabulary from the words of all shards.
 
     Raises:
         InputError: `ops.meaning.vocabulary.choose` raises this error.
     """
-    files = [words_file({"shard": shard}) for shard in range(args.shards)]
-    counts = add_counts(read_partials(args.store, files, at_once=LARGE_FILES_AT_ONCE))
+    counts = add_counts(read_partials(store, map(words_file, range(shards)), at_once=LARGE_FILES_AT_ONCE))
     return {VOCABULARY: choose(counts, min_count, context_words).to_table()}
 
 
 class PairCounter:
     """Counts the contexts of the words of shards."""
 
-    def __init__(self, args: CountArgs) -> None:
-        self.store = args.store
-        self.counter = ContextCounter(read_vocabulary(args.store), args.window, args.case)
+    def __init__(self, store: Store, window: int, case: str) -> None:
+        self.store = store
+        self.counter = ContextCounter(read_vocabulary(store), window, case)
 
     def __call__(self, item: Item) -> Made:
         """Count one shard's contexts."""
         _, texts, _ = read_shard(self.store, item["shard"])
-        return {pairs_file(item["shard"]): pa.table(self.counter.count(texts)._asdict())}
+        return {pairs_file(item["shard"]): self.counter.count(texts)}
 
 
-def add_up_range(item: Item, args: CountArgs, columns: int) -> Made:
+def add_up_range(item: Item, store: Store, shards: int, columns: int) -> Made:
     """Add up the counts of all shards for one range of words and `columns` context words."""
     first, stop = (row * columns for row in item["span"])
-
-    def read(shard: int) -> Counts:
-        pairs = read_between(args.store, pairs_file(shard).path, "key", first, stop - 1)
-        return Counts(pairs["key"].to_numpy(), pairs["total"].to_numpy())
-
-    pairs = add_up(side_by_side(read, range(args.shards), LARGE_FILES_AT_ONCE))
-    row, column = np.divmod(pairs.key, columns)
+    files = [pairs_file(shard).path for shard in range(shards)]
+    pairs = add_counts(read_each_between(store, files, "key", first, stop - 1, LARGE_FILES_AT_ONCE))
+    row, column = np.divmod(pairs["key"].to_numpy(), columns)
     sums = np.zeros(columns, np.int64)
-    np.add.at(sums, column, pairs.total)
-    table = pa.table({"row": row, "column": column, "count": pairs.total})
+    np.add.at(sums, column, pairs["total"].to_numpy())
+    table = pa.table({"row": row, "column": column, "count": pairs["total"]})
     return {range_file(item): Noted(table, sums.tolist())}

@@ -1,7 +1,6 @@
 """The part `hashing` of `meaning`, which makes codes of every size from sentence states and measures them."""
 
 import sys
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -10,16 +9,16 @@ import torch
 
 from jobs.engine.item import Item
 from jobs.meaning.job import MeaningConfig
+from jobs.run_folder.run import Run
 from jobs.stage.corpus_pass import CorpusPass, PassArgs, begin_pass
 from jobs.stage.costs import PASSES
-from jobs.stage.outputs import Output, partial_file, read_partial, read_partials, shard_file, whole_table
-from jobs.stage.run import Run
+from jobs.stage.outputs import Output, partial_file, read_partials, shard_file, whole_table
 from jobs.stage.step import Made, Step, Steps
 from ops import schema
 from ops.corpus.read_shard import read_rows
 from ops.errors import InputError
 from ops.meaning.codes import IN_THE_PLANE, HashedStates, methods_and_sizes
-from ops.meaning.hashed_sentences import Drawn, label_drawn, names_of, no_sentences
+from ops.meaning.hashed_sentences import Drawn, label_drawn, no_sentences
 from ops.meaning.hashing_figures import draw_hashing
 from ops.meaning.sentence_states import SentenceReader
 from ops.model.load import ModelFacts
@@ -32,17 +31,6 @@ from ops.storage.store import Store
 from ops.storage.tables import part_name
 
 HASHING, PLANE = "meaning/hashing", "meaning/plane"
-CHOSEN = partial_file(HASHING, "chosen")
-
-
-@dataclass(frozen=True, kw_only=True)
-class HashArgs(PassArgs):
-    """The arguments of every worker: the layer to read, the neighbours per query, and the autoencoders' epochs."""
-
-    layer: int
-    neighbours: int
-    epochs: int
-    shards: int
 
 
 def check_layer(layer: int | None, facts: ModelFacts) -> int:
@@ -80,8 +68,8 @@ def compress(config: MeaningConfig, run: Run, facts: ModelFacts, tokenizer: Toke
         why = "no topic, category or dataset with two classes; give another column with --label"
         print(f"meaning: skipped: hashing ({why})", file=sys.stderr)
         return
-    names = ("hashed_sentences", "hash_neighbours", "epochs", "label")
-    depends_on = {"hash_layer": layer, **{name: getattr(config, name) for name in names}}
+    names = {"hashed_sentences", "hash_neighbours", "epochs", "label"}
+    depends_on = config.model_dump(include=names) | {"hash_layer": layer}
     job = begin_pass(HASHING, config, run, facts, tokenizer, depends_on)
     if job is not None:
         sentences = min(config.hashed_sentences, job.sentences)
@@ -95,42 +83,39 @@ def hashing_steps(config: MeaningConfig, layer: int, drawn: Drawn, job: CorpusPa
     Raises:
         InputError: no two classes are on both sides of the split of the documents.
     """
-    args = HashArgs(
-        **vars(job.args), layer=layer, neighbours=config.hash_neighbours, epochs=config.epochs, shards=len(job.shards)
-    )
-    given, store, width = {"args": args}, args.store, args.facts.width
+    args, store, width = job.args, job.args.store, job.args.facts.width
     ids = draw(job.sentences, config.hashed_sentences, config.seed, HASHED)
     shares = job.shards.split(ids)
-    chosen = Step(
-        name="meaning: labels", items=[{}], outputs=lambda _: [CHOSEN], worker=store_drawn, args={"drawn": drawn},
-        here=True,
-    )  # fmt: skip
     states = job.shard_step(
         SentenceStateReader,
-        given,
+        {"args": args, "layer": layer},
         more=lambda item: {"rows": shares[item["shard"]].tolist(), "sentences": len(shares[item["shard"]])},
         work=("sentences", len(ids)),
         estimate=partial(job.seconds, passes=PASSES[HASHING] * len(ids) / job.sentences),
     )
     items = [{"method": method, "size": size} for method, size in methods_and_sizes(width)]
     codes = Step(
-        name="meaning: codes", items=items, outputs=codes_files, worker=CodeMeasurer, args=given, unit="codes",
-        amount=len(items) * len(ids) * width * args.epochs,
+        name="meaning: codes", items=items, outputs=codes_files, worker=CodeMeasurer, unit="codes",
+        args={
+            "store": store, "drawn": drawn, "seed": config.seed, "states": job.partials, "epochs": config.epochs,
+            "neighbours": config.hash_neighbours,
+        },
+        amount=len(items) * len(ids) * width * config.epochs,
     )  # fmt: skip
-    yield [chosen, states, codes]
+    yield [states, codes]
     files = [codes_files(item) for item in items]
-    rows = _together(HASHING, store, [own[-1] for own in files])
-    places = _together(PLANE, store, [own[0] for own in files if len(own) > 1])
+    rows = _together(HASHING, store, [measured for *_, measured in files])
+    places = _together(PLANE, store, [plane for *planes, _ in files for plane in planes])
     if not rows.num_rows:
         raise InputError("--label: no two classes are in the documents on both sides; raise --hashed-sentences")
     for name, table in ((HASHING, rows), (PLANE, places)):
         whole_table(name).commit(store, table, job.stage.fingerprint)
     coloured = min(drawn.labels, key=lambda label: len(label.classes))
-    by_id = dict(zip(drawn.sent_ids.tolist(), names_of(coloured), strict=True))
+    by_id = dict(zip(drawn.sent_ids.tolist(), coloured.names, strict=True))
     shown = places.to_pylist()
     classes = [by_id[row["sent_id"]] for row in shown]
     figures = draw_hashing(store, rows.to_pylist(), shown, classes, coloured.name, args.facts.title)
-    finite = int(np.isfinite(read_states(args)).all(1).sum())
+    finite = int(np.isfinite(read_states(store, job.partials)).all(1).sum())
     return {
         "sentences": job.sentences, "scored": finite, "unscored": len(ids) - finite,
         "held_out": int(drawn.tested.sum()), "layer": layer,
@@ -138,16 +123,11 @@ def hashing_steps(config: MeaningConfig, layer: int, drawn: Drawn, job: CorpusPa
     }  # fmt: skip
 
 
-def store_drawn(item: Item, drawn: Drawn) -> Made:
-    """Store the drawn sentences with their classes for the workers that measure codes."""
-    return {CHOSEN: drawn.to_table()}
-
-
 class SentenceStateReader:
     """Runs the model on the drawn sentences of shards and returns their states in one layer."""
 
-    def __init__(self, args: HashArgs) -> None:
-        self.layer, tokenizer = args.layer, Tokenizer(args.facts)
+    def __init__(self, args: PassArgs, layer: int) -> None:
+        self.layer, tokenizer = layer, Tokenizer(args.facts)
         self.tokens = args.tokens(lambda: tokenizer)
         self.reader = SentenceReader(args.facts, tokenizer, **args.arithmetic)
 
@@ -158,10 +138,9 @@ class SentenceStateReader:
         return {shard_file(HASHING, item["shard"]): write_arrays(states=states)}
 
 
-def read_states(args: HashArgs) -> np.ndarray:
+def read_states(store: Store, files: list[Output]) -> np.ndarray:
     """Return the states of all drawn sentences in the order of the sentences, `[sentences, width]` float32."""
-    files = [shard_file(HASHING, shard) for shard in range(args.shards)]
-    tables = read_partials(args.store, files, at_once=LARGE_FILES_AT_ONCE)
+    tables = read_partials(store, files, at_once=LARGE_FILES_AT_ONCE)
     return np.concatenate([read_arrays(table)["states"] for table in tables])
 
 
@@ -172,23 +151,24 @@ def codes_files(item: Item) -> list[Output]:
 
 
 class CodeMeasurer:
-    """Makes and measures the codes of methods and sizes."""
+    """Makes and measures the codes of methods and sizes; `states` are the files of the states of all shards."""
 
-    def __init__(self, args: HashArgs) -> None:
+    def __init__(
+        self, store: Store, drawn: Drawn, seed: int, states: list[Output], epochs: int, neighbours: int
+    ) -> None:
         torch.set_num_threads(1)
-        self.args = args
-        self.hashed = HashedStates(Drawn.from_table(read_partial(args.store, CHOSEN)), read_states(args), args.seed)
+        self.epochs, self.neighbours = epochs, neighbours
+        self.hashed = HashedStates(drawn, read_states(store, states), seed)
 
     def __call__(self, item: Item) -> Made:
         """Make the codes of one method and size, and measure them."""
         method, size = item["method"], item["size"]
-        codes = self.hashed.codes(method, size, self.args.epochs)
+        codes = self.hashed.codes(method, size, self.epochs)
         *plane, measured = codes_files(item)
         made: Made = {output: self.hashed.plane(codes, method) for output in plane}
-        return {**made, measured: self.hashed.rows(codes, method, size, self.args.neighbours)}
+        return {**made, measured: self.hashed.rows(codes, method, size, self.neighbours)}
 
 
 def _together(name: str, store: Store, outputs: list[Output]) -> pa.Table:
     # A model with at most two units has no codes of two dimensions.
-    tables = (table.replace_schema_metadata(None) for table in read_partials(store, outputs))
-    return schema.table(name, schema.concatenate(name, tables))
+    return schema.table(name, schema.concatenate(name, read_partials(store, outputs)))

@@ -14,8 +14,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
-from jobs.stage.command_line import Job
-from jobs.stage.options import CorpusPassConfig
+from jobs.options.configs import CorpusPassConfig
+from jobs.stage.main import Job
 
 
 def _text(value: object) -> object:

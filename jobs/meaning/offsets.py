@@ -1,21 +1,19 @@
 """The part `offsets` of `meaning`, which compares the counted words in every space of the model and the counts."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from jobs.engine.item import Item
 from jobs.engine.progress import Progress
 from jobs.meaning.job import MeaningConfig
+from jobs.run_folder.run import Run
 from jobs.stage.corpus_pass import CorpusPass, PassArgs, begin_pass, group_size
 from jobs.stage.costs import PASSES
-from jobs.stage.outputs import Noted, Output, notes_of, read_partial, shard_file, whole_table
-from jobs.stage.run import Run
+from jobs.stage.outputs import Noted, notes_of, read_partial, shard_file, whole_table
 from jobs.stage.step import Made, Steps
 from ops import sampling, schema
 from ops.corpus.read_shard import read_shard
@@ -36,20 +34,10 @@ OFFSETS, NEIGHBOURS = "meaning/offsets", "meaning/neighbours"
 ANALOGIES, DIFFERENCES = "meaning/analogies", "meaning/analogy_differences"
 
 
-@dataclass(frozen=True, kw_only=True)
-class OffsetArgs(PassArgs):
-    """The arguments of every worker; `drawn` of the `sentences` sentences are read."""
-
-    words: int
-    case: str
-    drawn: int
-    sentences: int
-
-
 def compare(config: MeaningConfig, run: Run, facts: ModelFacts, tokenizer: Tokenizer, questions: Analogies) -> None:
     """Run the part: write its tables and figures; the words must have been counted."""
-    depends_on = {name: getattr(config, name) for name in ("offset_words", "model_sample", "neighbours")}
-    depends_on["analogies"] = fingerprint({"questions": questions.questions})
+    depends_on = config.model_dump(include={"offset_words", "model_sample", "neighbours"})
+    depends_on["analogies"] = fingerprint({"questions": questions})
     words = min(config.offset_words, run.require("meaning/counts")["counts"]["words"])
     group = group_size(len(run.shards()), 4 * words * facts.layers * facts.width)
     job = begin_pass(OFFSETS, config, run, facts, tokenizer, depends_on, per_group=group)
@@ -66,14 +54,12 @@ def offset_steps(
     config: MeaningConfig, words: int, tokenizer: Tokenizer, questions: Analogies, job: CorpusPass
 ) -> Steps:
     """Yield the step of the shards, merge them in order, compare the words in every space and return the counts."""
-    sentences = job.sentences
-    args = OffsetArgs(
-        **vars(job.args), words=words, case=job.stage.run.require("meaning/counts")["config"]["word_case"],
-        drawn=min(config.model_sample or sentences, sentences), sentences=sentences,
-    )  # fmt: skip
-    estimate = partial(job.seconds, passes=PASSES[OFFSETS] * args.drawn / sentences)
-    yield [job.shard_step(WordStateReader, {"args": args}, outputs=state_outputs, estimate=estimate)]
-    facts = args.facts
+    args, facts, sentences = job.args, job.args.facts, job.sentences
+    case = job.stage.run.require("meaning/counts")["config"]["word_case"]
+    drawn = min(config.model_sample or sentences, sentences)
+    reading = {"args": args, "words": words, "case": case, "drawn": drawn, "sentences": sentences}
+    estimate = partial(job.seconds, passes=PASSES[OFFSETS] * drawn / sentences)
+    yield [job.shard_step(WordStateReader, reading, estimate=estimate)]
     compared, vectors = read_words(args.store, words)
     sums, read, unscored = WordSums(len(compared), facts.layers * facts.width), 0, 0
     # Read one file at a time, since each may hold a gigabyte; there are few files.
@@ -82,8 +68,8 @@ def offset_steps(
         notes = notes_of(table)
         sums.merge_table(table)
         read, unscored = read + notes["read"], unscored + len(notes["unscored"])
-    if read != args.drawn:
-        raise RuntimeError(f"meaning: {args.drawn} sentences were to be read, and {read} were")
+    if read != drawn:
+        raise RuntimeError(f"meaning: {drawn} sentences were to be read, and {read} were")
     if read == unscored:
         raise InputError("--model: gave no finite state for any sentence; try --dtype float32, or another model")
     names = space_names(facts.layers)
@@ -93,16 +79,14 @@ def offset_steps(
     def neighbours() -> Iterator[pa.Table]:
         with Progress("meaning: compare", len(names), "spaces", 0, None) as progress:
             for space in spaces_by_name(compared, vectors, sums, facts, tokenizer):
-                judged[space.name] = judge(space, questions, args.case)
+                judged[space.name] = judge(space, questions, case)
                 for figure in PAIRS:
-                    shown[figure][space.name] = (space.name, *known_pairs(space, figure, args.case))
-                table = pa.table(neighbour_rows(space, config.neighbours), schema=schema.schema(NEIGHBOURS))
-                step = schema.group_rows(NEIGHBOURS)
-                yield from (table.slice(first, step) for first in range(0, table.num_rows, step))
+                    shown[figure][space.name] = (space.name, *known_pairs(space, figure, case))
+                yield pa.table(neighbour_rows(space, config.neighbours), schema=schema.schema(NEIGHBOURS))
                 progress.add()
 
     pairs = whole_table(NEIGHBOURS).commit(args.store, neighbours(), job.stage.fingerprint)
-    outcomes = AnalogyBootstrap([judged[name] for name in names], questions, args.case, args.seed)
+    outcomes = AnalogyBootstrap([judged[name] for name in names], questions, case, args.seed)
     accuracies = outcomes.rows()
     for name, rows in ((ANALOGIES, accuracies), (DIFFERENCES, outcomes.differences())):
         whole_table(name).commit(args.store, schema.table(name, rows), job.stage.fingerprint)
@@ -115,7 +99,7 @@ def offset_steps(
     return {
         "sentences": sentences, "read": read, "scored": read - unscored, "unscored": unscored, "words": len(compared),
         "words_read": int((sums.count > 0).sum()), "neighbours": pairs,
-        "questions": sum(map(len, questions.questions.values())), "spaces": names, "figures": figures,
+        "questions": sum(map(len, questions.values())), "spaces": names, "figures": figures,
     }  # fmt: skip
 
 
@@ -124,31 +108,26 @@ def read_words(store: Store, most: int) -> tuple[list[str], np.ndarray]:
     return frequent_words(read_table(store, "meaning/words"), most)
 
 
-def state_outputs(item: Item) -> list[Output]:
-    """Return the file of the mean states of the words in a group of shards."""
-    write = partial(pq.write_table, compression="zstd", use_dictionary=False)
-    return [replace(shard_file(OFFSETS, item["shard"]), writer=write)]
-
-
 class WordStateReader:
     """Adds up the states of words in groups of shards.
 
-    Memory is 8 bytes for each word, layer and unit: 184 MB for 10,000 words with the packaged model.
+    It reads `drawn` of all `sentences`. Memory is 8 bytes for each word, layer and unit: 184 MB for 10,000 words with
+    the packaged model.
     """
 
-    def __init__(self, args: OffsetArgs) -> None:
-        self.args = args
-        words, _ = read_words(args.store, args.words)
-        self.reader = WordReader(args.facts, Tokenizer(args.facts), words=words, case=args.case, **args.arithmetic)
+    def __init__(self, args: PassArgs, words: int, case: str, drawn: int, sentences: int) -> None:
+        self.store = args.store
+        self.draw = partial(sampling.draw, sentences, drawn, args.seed, sampling.MODEL_SAMPLE)
+        compared, _ = read_words(args.store, words)
+        self.reader = WordReader(args.facts, Tokenizer(args.facts), words=compared, case=case, **args.arithmetic)
 
     def __call__(self, item: Item) -> Made:
         """Read the drawn sentences of one group's shards, and return the words' mean states."""
-        args, (first, stop) = self.args, item["span"]
-        drawn = sampling.draw(args.sentences, args.drawn, args.seed, sampling.MODEL_SAMPLE)
-        drawn = drawn[np.searchsorted(drawn, first) : np.searchsorted(drawn, stop)]
+        drawn = self.draw()
+        drawn = drawn[slice(*np.searchsorted(drawn, item["span"]))]
         sums, unscored, read = self.reader.empty(), [], 0
         for part in item["parts"]:
-            ids, texts, n_tokens = read_shard(args.store, part)
+            ids, texts, n_tokens = read_shard(self.store, part)
             is_drawn = np.isin(ids, drawn)
             texts = [text for text, wanted in zip(texts, is_drawn, strict=True) if wanted]
             unscored += self.reader.read((ids[is_drawn], texts, n_tokens[is_drawn]), sums)

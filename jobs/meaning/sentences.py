@@ -1,18 +1,18 @@
 """The part `sentences` of `meaning`, which draws sentences, runs the model on them in blocks and compares them."""
 
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 
-import pyarrow as pa
+import numpy as np
 import pyarrow.compute as pc
 import torch
 
 from jobs.engine.item import Item
 from jobs.meaning.job import MeaningConfig
+from jobs.run_folder.run import Run
 from jobs.stage.corpus_pass import CorpusPass, PassArgs, begin_pass
 from jobs.stage.costs import PASSES
 from jobs.stage.outputs import Output, partial_file, read_partial, read_partials, shard_file, whole_table
-from jobs.stage.run import Run
 from jobs.stage.step import Made, Step, Steps
 from ops import schema
 from ops.errors import InputError, counted
@@ -27,6 +27,7 @@ from ops.meaning.drawn_sentences import (
 )
 from ops.meaning.next_sentences import OTHER, SAME, best_layer
 from ops.meaning.sentence_blocks import (
+    Results,
     masked_word_rows,
     pair_rows,
     read_masked,
@@ -44,6 +45,7 @@ from ops.sentences.pipeline import Annotator
 from ops.sentences.token_words import words_of_tokens
 from ops.sentences.word_spans import word_spans
 from ops.shards import spans
+from ops.storage.arrays import read_arrays, write_arrays
 from ops.storage.side_by_side import LARGE_FILES_AT_ONCE
 from ops.storage.store import Store
 from ops.storage.tables import part_name
@@ -58,26 +60,18 @@ NO_TAG = "none"
 
 @dataclass(frozen=True, kw_only=True)
 class SentenceArgs(PassArgs):
-    """The arguments of every worker.
-
-    Attributes:
-        wanted: the number of sentences of each kind to draw.
-        mask_rate: the share of a sentence's tokens that are masked.
-        heads: the names of the model's own heads that its weights include.
-        shards: the number of shards of the corpus.
-    """
+    """The arguments of every worker; `heads` are the model's own heads that its weights include."""
 
     wanted: Wanted
     mask_rate: float
     heads: tuple[str, ...]
-    shards: int
 
 
 def follow(config: MeaningConfig, run: Run, facts: ModelFacts, tokenizer: Tokenizer) -> None:
     """Run the part: write meaning/sentences, meaning/masked_words, meaning/translations and their figures."""
     language = language_column(config, run)
-    names = ("sentence_pairs", "masked_sentences", "mask_rate", "translation_column", "translations")
-    depends_on = {"language_column": language, **{name: getattr(config, name) for name in names}}
+    names = {"sentence_pairs", "masked_sentences", "mask_rate", "translation_column", "translations"}
+    depends_on = config.model_dump(include=names) | {"language_column": language}
     job = begin_pass(SENTENCES, config, run, facts, tokenizer, depends_on)
     if job is None:
         return
@@ -87,9 +81,7 @@ def follow(config: MeaningConfig, run: Run, facts: ModelFacts, tokenizer: Tokeni
         translations=config.translations, language=language, translation=config.translation_column,
         sentences=job.sentences, seed=config.seed,
     )  # fmt: skip
-    args = SentenceArgs(
-        **vars(job.args), wanted=wanted, mask_rate=config.mask_rate, heads=heads, shards=len(job.shards)
-    )
+    args = SentenceArgs(**vars(job.args), wanted=wanted, mask_rate=config.mask_rate, heads=heads)
     read = READ_OF_A_PAIR * min(wanted.pairs, job.sentences) + min(wanted.masked, job.sentences)
     notes = [f"then the model reads at most {counted(read, 'sentence')}"]
     steps = sentence_steps(args, bool(config.parts), read, tokenizer, job)
@@ -123,8 +115,9 @@ def sentence_steps(args: SentenceArgs, is_named: bool, at_most: int, tokenizer: 
         estimate=partial(job.seconds, passes=cost * at_most),
     )  # fmt: skip
     choosing = Step(
-        name="meaning: choice", items=[{}], outputs=lambda _: [CHOSEN], worker=choose, args={"args": args}, here=True
-    )
+        name="meaning: choice", items=[{}], outputs=lambda _: [CHOSEN], worker=choose, here=True,
+        args={"args": args, "shards": len(job.shards)},
+    )  # fmt: skip
     yield [drawing, choosing]
     chosen = read_partial(store, CHOSEN)
     blocks = blocks_of(chosen["kind"].to_pylist())
@@ -140,24 +133,22 @@ def sentence_steps(args: SentenceArgs, is_named: bool, at_most: int, tokenizer: 
             "--parts sentences: no document of the corpus has three sentences, two of them consecutive; sources "
             "with a column doc_id have, and files of text; leave the part out"
         )
-    facts, has_head = args.facts, NEXT_SENTENCE in args.heads
+    facts, drawn = args.facts, chosen["texts"].to_pylist()
     pairs, translations = (chosen.filter(pc.equal(chosen["kind"], kind)) for kind in (PAIR, TRANSLATION))
     read = {kind: read_blocks(store, blocks, kind) for kind in (PAIR, MASKED, TRANSLATION)}
-    rows, not_finite = pair_rows(read[PAIR], pairs["document"].to_pylist(), facts.layers, has_head, args.seed)
+    rows, not_finite = pair_rows(read[PAIR], pairs["document"].to_pylist(), args.seed)
     if pairs.num_rows and not_finite == pairs.num_rows:
         raise InputError("--model: gave no finite state for any sentence; try --dtype float32, or another model")
-    drawn = chosen["texts"].to_pylist()
-    masked = read[MASKED]
-    words = masked_word_rows(masked, [text for texts in drawn for text in texts[:1]], tokenizer, facts.vocabulary)
+    words = masked_word_rows(read[MASKED], [texts[0] for texts in drawn if texts], tokenizer, facts.vocabulary)
     keys, languages = (translations[column].to_pylist() for column in ("document", "language"))
-    near = translated_rows(read[TRANSLATION], keys, languages, facts.layers, args.seed)
+    near = translated_rows(read[TRANSLATION], keys, languages, args.seed)
     for name, table_rows in ((SENTENCES, rows), (MASKED_WORDS, words), (TRANSLATIONS, near)):
         # A table for which the model or the corpus has no data is not written.
         if table_rows:
             whole_table(name).commit(store, schema.table(name, table_rows), job.stage.fingerprint)
     missing = {
         "next sentences (too few documents of three sentences, two of them consecutive)": not rows,
-        "the model's own next-sentence head (its weights have none)": not has_head,
+        "the model's own next-sentence head (its weights have none)": NEXT_SENTENCE not in args.heads,
         "masked words (its weights have no head for them)": not words,
         "translations (no two languages share a key)": not near,
     }
@@ -167,7 +158,7 @@ def sentence_steps(args: SentenceArgs, is_named: bool, at_most: int, tokenizer: 
     return {
         "sentences": job.sentences, "pairs": pairs.num_rows, "not_finite": not_finite,
         "without_distant": sum(texts[2] is None for texts in drawn[: pairs.num_rows]),
-        "masked_places": 0 if masked is None else masked.num_rows, "translated": translations.num_rows,
+        "masked_places": len(read[MASKED].get("rank", ())), "translated": translations.num_rows,
         "scored": chosen.num_rows, "heads": list(args.heads),
         "knows_next_best": {against: best_layer(rows, against) for against in (SAME, OTHER)},
         "left_out": left_out, "figures": draw_sentences(store, rows, words, near, facts.title),
@@ -183,9 +174,9 @@ def draw(item: Item, args: SentenceArgs) -> Made:
     return {shard_file(SENTENCES, item["shard"]): draw_from_shard(table, args.wanted)}
 
 
-def choose(item: Item, args: SentenceArgs) -> Made:
+def choose(item: Item, args: SentenceArgs, shards: int) -> Made:
     """Choose the sentences to read from the drawn sentences of all shards."""
-    files = [shard_file(SENTENCES, shard) for shard in range(args.shards)]
+    files = [shard_file(SENTENCES, shard) for shard in range(shards)]
     return {CHOSEN: choose_sentences(read_partials(args.store, files, at_once=LARGE_FILES_AT_ONCE), args.wanted)}
 
 
@@ -202,25 +193,24 @@ def blocks_of(kinds: list[str]) -> list[Item]:
 
 def block_file(item: Item) -> Output:
     """Return the file of the results of a block of sentences."""
-    return partial_file(SENTENCES, "block", item["block"])
+    return partial_file(SENTENCES, "results", item["block"])
 
 
-def read_blocks(store: Store, blocks: list[Item], kind: str) -> pa.Table | None:
-    """Return the results of one kind, in the order of the chosen sentences; None if there were no such sentences."""
+def read_blocks(store: Store, blocks: list[Item], kind: str) -> Results:
+    """Return the results of one kind, in the order of the chosen sentences."""
     files = [block_file(item) for item in blocks if item["kind"] == kind]
-    partials = read_partials(store, files, at_once=LARGE_FILES_AT_ONCE)
-    tables = [table.replace_schema_metadata(None) for table in partials]
-    return pa.concat_tables(tables) if tables else None
+    results = [read_arrays(table) for table in read_partials(store, files, at_once=LARGE_FILES_AT_ONCE)]
+    return {name: np.concatenate([block[name] for block in results]) for name in (results[0] if results else ())}
 
 
 class BlockReader:
     """Runs the model on blocks of the chosen sentences; heads and tagger are loaded when they are needed."""
 
     def __init__(self, args: SentenceArgs) -> None:
-        self.args, self.tokenizer = args, Tokenizer(args.facts)
-        self.reader = SentenceReader(args.facts, self.tokenizer, **args.arithmetic)
-        self._heads: dict[str, torch.nn.Module] = {}
-        self._annotator: Annotator | None = None
+        self.args = args
+        self.reader = SentenceReader(args.facts, Tokenizer(args.facts), **args.arithmetic)
+        self.head = lru_cache(self._load_head)
+        self.annotator = lru_cache(Annotator)
 
     def __call__(self, item: Item) -> Made:
         """Read one block."""
@@ -229,34 +219,26 @@ class BlockReader:
         texts = rows["texts"].to_pylist()
         alone = [first_text or "" for first_text, *_ in texts]
         if kind == PAIR:
-            columns = read_pairs(self.reader, self._next_head(), texts)
+            results = read_pairs(self.reader, self.head(NEXT_SENTENCE) if NEXT_SENTENCE in args.heads else None, texts)
         elif kind == MASKED:
-            columns = read_masked(
-                self._head(MASKED_WORD), self.tokenizer, alone, rows["sent_id"].to_pylist(), args.mask_rate, args.seed,
-                args.token_budget, self._tags, self.reader.lengths,
-            )  # fmt: skip
+            ids = rows["sent_id"].to_pylist()
+            head = self.head(MASKED_WORD)
+            results = read_masked(self.reader, head, alone, ids, args.mask_rate, args.seed, self._tags)
         else:
-            columns = read_states(self.reader, alone)
-        return {block_file(item): pa.table(columns)}
+            results = read_states(self.reader, alone)
+        return {block_file(item): write_arrays(**results)}
 
     def _tags(self, texts: list[str], placed: list[PlacedTokens]) -> list[list[str]]:
         """Return the tag of the word that each token belongs to, from the included English pipeline."""
-        if self._annotator is None:
-            self._annotator = Annotator("english")
-        found = []
-        for text, own, annotation in zip(texts, placed, self._annotator.annotate(texts), strict=True):
-            words = words_of_tokens(own.spans, word_spans(text, annotation.words))
+        tags_of_texts = []
+        for text, tokens, annotation in zip(texts, placed, self.annotator("english").annotate(texts), strict=True):
+            words = words_of_tokens(tokens.spans, word_spans(text, annotation.words))
             tags = annotation.tags or []
-            found.append([tags[word] if 0 <= word < len(tags) else NO_TAG for word in words.tolist()])
-        return found
+            tags_of_texts.append([tags[word] if 0 <= word < len(tags) else NO_TAG for word in words.tolist()])
+        return tags_of_texts
 
-    def _next_head(self) -> torch.nn.Module | None:
-        return self._head(NEXT_SENTENCE) if NEXT_SENTENCE in self.args.heads else None
-
-    def _head(self, name: str) -> torch.nn.Module:
-        if name not in self._heads:
-            model = load_head(self.args.facts, name, self.args.device, self.args.dtype)
-            if model is None:
-                raise RuntimeError(f"meaning: the model's weights have no head for {name}")
-            self._heads[name] = model
-        return self._heads[name]
+    def _load_head(self, name: str) -> torch.nn.Module:
+        model = load_head(self.args.facts, name, self.args.device, self.args.dtype)
+        if model is None:
+            raise RuntimeError(f"meaning: the model's weights have no head for {name}")
+        return model

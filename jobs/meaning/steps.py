@@ -9,8 +9,8 @@ from jobs.meaning.hashing import check_layer, compress, draw_labelled
 from jobs.meaning.job import MeaningConfig
 from jobs.meaning.offsets import compare
 from jobs.meaning.sentences import follow
+from jobs.run_folder.run import Run
 from jobs.stage.checks import check_column, check_ingest_options, check_pass, check_source_column, check_sources
-from jobs.stage.run import Run
 from ops.errors import InputError, visible
 from ops.meaning.analogies import read_analogies
 from ops.meaning.confusion import DEFAULT, read_sets

@@ -17,8 +17,8 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from jobs.stage.command_line import Job
-from jobs.stage.options import StageConfig, UnitsConfig
+from jobs.options.configs import StageConfig, UnitsConfig
+from jobs.stage.main import Job
 
 
 class MineConfig(UnitsConfig):

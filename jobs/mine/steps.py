@@ -10,13 +10,13 @@ import pyarrow as pa
 
 from jobs.engine.item import Item
 from jobs.mine.job import MINE_OPTIONS, MineConfig
+from jobs.run_folder.run import Run
+from jobs.run_folder.stages import CODES
 from jobs.stage.copies import drop_copies
 from jobs.stage.outputs import Output, partial_file, read_partial, read_partials, whole_table
 from jobs.stage.ranges import neuron_ranges, range_name, range_part, sentence_blocks
-from jobs.stage.run import Run
 from jobs.stage.runner import Stage, begin_stage
 from jobs.stage.scored import Scored, StageArgs
-from jobs.stage.stages import CODES
 from jobs.stage.step import Made, Step, Steps
 from jobs.stage.units import chosen_units
 from ops.errors import InputError

@@ -19,8 +19,8 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from jobs.stage.command_line import Job
-from jobs.stage.options import SampledPassConfig
+from jobs.options.configs import SampledPassConfig
+from jobs.stage.main import Job
 
 
 class MixingConfig(SampledPassConfig):

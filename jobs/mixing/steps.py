@@ -8,10 +8,10 @@ from jobs.engine.item import Item
 from jobs.engine.under_way import counting
 from jobs.ingest.steps import ingest_where_named
 from jobs.mixing.job import MixingConfig
+from jobs.run_folder.run import Run
 from jobs.stage.checks import check_pass
 from jobs.stage.corpus_pass import CorpusPass, PassArgs, begin_pass, part_rows
 from jobs.stage.outputs import Noted, Output, TablePart, read_partials, shard_file, table_part, whole_table, with_notes
-from jobs.stage.run import Run
 from jobs.stage.step import Made, Steps
 from ops.errors import InputError
 from ops.mixing.decomposition import LAYER_STAGES

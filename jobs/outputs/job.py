@@ -14,8 +14,8 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from jobs.stage.command_line import Job
-from jobs.stage.options import PlacementConfig, UnitsConfig
+from jobs.options.configs import PlacementConfig, UnitsConfig
+from jobs.stage.main import Job
 
 
 class OutputsConfig(UnitsConfig, PlacementConfig):

@@ -10,6 +10,7 @@ import torch
 
 from jobs.engine.item import Item
 from jobs.outputs.job import OutputsConfig
+from jobs.run_folder.run import Run
 from jobs.stage.checks import model_of_topk
 from jobs.stage.corpus_pass import kept_tokens
 from jobs.stage.dictionaries import dictionaries_of
@@ -25,7 +26,6 @@ from jobs.stage.outputs import (
 )
 from jobs.stage.placement import Placement, choose_placement
 from jobs.stage.ranges import range_part
-from jobs.stage.run import Run
 from jobs.stage.runner import Stage, begin_stage
 from jobs.stage.scored import Scored, StageArgs
 from jobs.stage.step import Made, Step, Steps

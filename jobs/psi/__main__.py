@@ -1,8 +1,5 @@
 """`python -m jobs.psi`."""
 
-import sys
-
 from jobs.psi.job import JOB
 
-if __name__ == "__main__":
-    sys.exit(JOB.main())
+raise SystemExit(JOB.main())

@@ -8,8 +8,8 @@ from jobs.ingest.steps import ingest_where_named
 from jobs.psi.contextual import draw_figure, measure_corpus
 from jobs.psi.job import PsiConfig
 from jobs.psi.vocabulary import measure_vocabulary
+from jobs.run_folder.run import Run
 from jobs.stage.checks import check_ingest_options, check_pass, require_corpus
-from jobs.stage.run import Run
 from ops.errors import InputError
 from ops.model.architectures import check_architecture
 from ops.model.head_projections import head_projections, word_embeddings

@@ -9,11 +9,11 @@ import torch
 from torch import nn
 
 from jobs.engine.item import Item
+from jobs.options.configs import without_ingest
 from jobs.psi.job import PsiConfig
+from jobs.run_folder.run import Run
 from jobs.stage.corpus_pass import describe
-from jobs.stage.options import without_ingest
 from jobs.stage.outputs import TablePart, partial_file, read_partials, table_part, whole_table
-from jobs.stage.run import Run
 from jobs.stage.runner import Stage, begin_stage
 from jobs.stage.step import Made, Step, Steps
 from ops import sampling

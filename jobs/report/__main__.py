@@ -1,8 +1,5 @@
 """`python -m jobs.report`."""
 
-import sys
-
 from jobs.report.job import JOB
 
-if __name__ == "__main__":
-    sys.exit(JOB.main())
+raise SystemExit(JOB.main())

@@ -12,8 +12,8 @@ from typing import Annotated, ClassVar
 
 from pydantic import BeforeValidator, Field
 
-from jobs.stage.command_line import Job
-from jobs.stage.options import JobConfig, listed
+from jobs.options.configs import JobConfig, listed
+from jobs.stage.main import Job
 
 
 class ReportConfig(JobConfig):

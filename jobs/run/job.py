@@ -16,7 +16,7 @@ from pydantic import Field
 from jobs.annotate.job import AnnotateConfig
 from jobs.explain.job import ExplainConfig
 from jobs.mine.job import MineConfig
-from jobs.stage.command_line import Job
+from jobs.stage.main import Job
 from jobs.tokens.job import TokenOptions
 from jobs.topk.job import TopkConfig
 

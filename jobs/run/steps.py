@@ -8,10 +8,10 @@ from jobs.ingest.job import IngestConfig
 from jobs.ingest.steps import ingest
 from jobs.mine.job import MineConfig
 from jobs.mine.steps import check_engine, mine
+from jobs.options.configs import part_of
 from jobs.run.job import RunConfig
+from jobs.run_folder.run import Run
 from jobs.show.printing import what_next
-from jobs.stage.options import part_of
-from jobs.stage.run import Run
 from jobs.stage.units import check_units
 from jobs.tokens.job import TokensConfig
 from jobs.tokens.steps import read_negatives, read_winners

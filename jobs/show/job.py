@@ -19,8 +19,8 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from jobs.stage.command_line import Job
-from jobs.stage.options import JobConfig
+from jobs.options.configs import JobConfig
+from jobs.stage.main import Job
 
 
 class ShowConfig(JobConfig):

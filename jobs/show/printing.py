@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from jobs.run_folder.run import Run
 from jobs.show.job import ShowConfig
 from jobs.show.read import (
     audit_findings,
@@ -16,10 +17,9 @@ from jobs.show.read import (
     positions_text,
     word_facts,
 )
-from jobs.stage.run import Run
 from ops.errors import InputError, shell_word, visible
-from ops.show.audit_findings import lay_out_audit
-from ops.show.best import lay_out_best, name_of, with_words
+from ops.facts.audit_findings import lay_out_audit
+from ops.facts.best import lay_out_best, name_of, with_words
 from ops.show.neuron import SCREEN, lay_out_neuron
 from ops.show.word import lay_out_word
 from ops.topk.unit_names import unit_names

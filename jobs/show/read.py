@@ -2,19 +2,19 @@
 
 from typing import Any
 
-from jobs.stage.again import command
-from jobs.stage.run import Run
-from jobs.stage.stages import STAGES
+from jobs.run_folder.again import command
+from jobs.run_folder.run import Run
+from jobs.run_folder.stages import STAGES
 from ops.errors import InputError
-from ops.show.audit_findings import read_audit_findings
-from ops.show.audited import TABLES_READ as AUDITED_BY
-from ops.show.best import read_best
+from ops.facts.audit_findings import read_audit_findings
+from ops.facts.audited import TABLES_READ as AUDITED_BY
+from ops.facts.best import read_best
+from ops.facts.explanation import TABLES_READ as EXPLAINED_BY
+from ops.facts.hub_sentences import most_wins_of_run
+from ops.facts.outputs import TABLES_READ as OUTPUTS_READ
 from ops.show.comparison import lay_out_comparison, read_findings
-from ops.show.explanation import TABLES_READ as EXPLAINED_BY
 from ops.show.head import lay_out_head, read_head
-from ops.show.hub_sentences import most_wins_of_run
 from ops.show.neuron_facts import TABLES_READ, ShownRun, read_neuron
-from ops.show.outputs import TABLES_READ as OUTPUTS_READ
 from ops.show.positions import lay_out_positions, read_positions
 from ops.show.word import read_word
 from ops.topk.neuron_names import NEURON, parse_pair

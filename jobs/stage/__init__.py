@@ -1,1 +1,1 @@
-"""Code that all stages share: options, the record, the places of files, and the life cycle of steps."""
+"""Code that all stages share: the checks before them, the life cycle of their steps, their files, and their plans."""

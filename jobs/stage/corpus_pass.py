@@ -9,16 +9,16 @@ import numpy as np
 
 from jobs.engine.fan_out import ITEMS_AHEAD
 from jobs.engine.item import Item
+from jobs.options.configs import CorpusPassConfig, SampledPassConfig, without_ingest
+from jobs.run_folder.run import Run, RunReader
+from jobs.run_folder.stages import TOKENS
 from jobs.stage.checks import require_corpus
 from jobs.stage.costs import PASSES
 from jobs.stage.dry_run import DryRun
 from jobs.stage.model_time import pass_seconds
-from jobs.stage.options import CorpusPassConfig, SampledPassConfig, without_ingest
 from jobs.stage.outputs import Output, shard_file
 from jobs.stage.placement import Placement, choose_placement
-from jobs.stage.run import Run, RunReader
 from jobs.stage.runner import Stage, begin_stage
-from jobs.stage.stages import TOKENS
 from jobs.stage.step import Step
 from ops.corpus.corpus_tokens import CorpusTokens, KeptTokens
 from ops.errors import InputError, counted

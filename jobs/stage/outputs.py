@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, cast
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from jobs.stage.stages import STAGES
+from jobs.run_folder.stages import STAGES
 from ops.schema import meta_keys, schema
 from ops.storage.side_by_side import SMALL_FILES_AT_ONCE, side_by_side
 from ops.storage.store import SHARD, Store, is_whole, shard_footer

@@ -6,8 +6,8 @@ from typing import Any
 
 from jobs.engine.connect import gpu_pool_size, has_gpus, on_cluster, pool_size
 from jobs.engine.machines import gpus_to_come, on_a_gpu
-from jobs.stage.options import DeviceConfig, PlacementConfig
-from jobs.stage.run import RunReader
+from jobs.options.configs import DeviceConfig, PlacementConfig
+from jobs.run_folder.run import RunReader
 from ops.errors import InputError
 from ops.model.activations import ScoreOptions
 from ops.model.numerics import gpu_bytes, gpu_kind

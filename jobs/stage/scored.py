@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from jobs.stage.run import RunReader
+from jobs.run_folder.run import RunReader
 from ops.storage.store import Store
 from ops.topk.neurons import Neurons, read_neurons
 

@@ -1,8 +1,5 @@
 """`python -m jobs.tokens`."""
 
-import sys
-
 from jobs.tokens.job import JOB
 
-if __name__ == "__main__":
-    sys.exit(JOB.main())
+raise SystemExit(JOB.main())

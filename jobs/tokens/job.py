@@ -15,8 +15,8 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from jobs.stage.command_line import Job
-from jobs.stage.options import ModelPassConfig
+from jobs.options.configs import ModelPassConfig
+from jobs.stage.main import Job
 
 
 class TokenOptions(ModelPassConfig):

@@ -16,8 +16,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
-from jobs.stage.command_line import Job
-from jobs.stage.options import CorpusPassConfig, listed
+from jobs.options.configs import CorpusPassConfig, listed
+from jobs.stage.main import Job
 from ops.model.pooling import Pool
 from ops.model.sites import Site
 

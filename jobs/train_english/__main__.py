@@ -1,8 +1,5 @@
 """`python -m jobs.train_english`."""
 
-import sys
-
 from jobs.train_english.job import JOB
 
-if __name__ == "__main__":
-    sys.exit(JOB.main())
+raise SystemExit(JOB.main())

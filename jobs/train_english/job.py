@@ -22,8 +22,8 @@ from typing import Annotated
 import cyclopts
 from pydantic import Field
 
-from jobs.stage.command_line import Job
-from jobs.stage.options import CheckedConfig
+from jobs.options.configs import CheckedConfig
+from jobs.stage.main import Job
 
 # The data on which the included pipeline was trained.
 SOURCES = (

@@ -9,7 +9,7 @@ import numpy as np
 from ops.arrays import Bools
 from ops.errors import counted
 from ops.explain.literal_words import Said
-from ops.show.text import enumerated
+from ops.facts.text import enumerated
 
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 

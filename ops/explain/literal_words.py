@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
+from ops.facts.examples import read_pattern
 from ops.penn_names import ROOTS, name_root, name_tags, name_tree
-from ops.show.examples import read_pattern
 
 _NEGATED = re.compile(r"n['\u2019]t", re.IGNORECASE)
 _CLITIC = re.compile(r"n['\u2019]t|['\u2019](?:s|re|ve|ll|d|m)", re.IGNORECASE)

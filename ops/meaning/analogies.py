@@ -1,6 +1,5 @@
 """Questions of the form a : b = c : ?, by category, in the format of the questions-words file of Mikolov 2013."""
 
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from ops.errors import InputError
@@ -10,16 +9,8 @@ PACKAGED = Path(__file__).parent / "analogies.txt"
 ALL = "all"  # the name of all categories together in the tables
 _UNNAMED = "questions"
 
-
-@dataclass(frozen=True)
-class Analogies:
-    """Questions by category, in the order of their file.
-
-    Attributes:
-        questions: for each category, its questions (a, b, c, d), where d is the answer.
-    """
-
-    questions: dict[str, list[tuple[str, str, str, str]]] = field(default_factory=dict)
+# For each category, in the order of the file, its questions (a, b, c, d), where d is the answer.
+Analogies = dict[str, list[tuple[str, str, str, str]]]
 
 
 def read_analogies(path: str = "") -> Analogies:
@@ -34,7 +25,7 @@ def read_analogies(path: str = "") -> Analogies:
         InputError: the file cannot be read, a line does not have four words, or there is no question.
     """
     lines = read_small_file("--analogies", path or str(PACKAGED), "cannot be read as UTF-8").splitlines()
-    found: dict[str, list[tuple[str, str, str, str]]] = {}
+    questions: Analogies = {}
     category = _UNNAMED
     for number, line in enumerate(lines, 1):
         words = line.split()
@@ -49,7 +40,7 @@ def read_analogies(path: str = "") -> Analogies:
                     f"a question needs four: {line.strip()[:60]!r}"
                 )
             a, b, c, d = words
-            found.setdefault(category, []).append((a, b, c, d))
-    if not found:
+            questions.setdefault(category, []).append((a, b, c, d))
+    if not questions:
         raise InputError(f"--analogies {path}: holds no question")
-    return Analogies(found)
+    return questions

@@ -55,17 +55,17 @@ def autoencoder_codes(given: Float32s, asked: Float32s, size: int, epochs: int, 
     """
     mean = given.mean(0)
     scale = max(float((given - mean).std()), 1e-12)
-    one, other = (torch.from_numpy((s - mean) / scale) for s in (given, asked))
-    found = {}
+    training, queries = (torch.from_numpy((s - mean) / scale) for s in (given, asked))
+    codes = {}
     for kind in (REAL, BITS):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed * 1_000 + size)
-            model = _train(one, size, kind == BITS, epochs)
+            model = _train(training, size, kind == BITS, epochs)
         with torch.inference_mode():
-            code, code_asked = model.code(one), model.code(other)
-            error = lost(other.double().numpy(), model.decoder(code_asked).double().numpy())
-        found[kind] = Codes(code.numpy(), code_asked.numpy(), error)
-    return found
+            code, code_asked = model.code(training), model.code(queries)
+            error = lost(queries.double().numpy(), model.decoder(code_asked).double().numpy())
+        codes[kind] = Codes(code.numpy(), code_asked.numpy(), error)
+    return codes
 
 
 def _train(states: torch.Tensor, size: int, bits: bool, epochs: int) -> Autoencoder:

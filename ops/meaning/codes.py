@@ -1,7 +1,5 @@
 """Sentence codes of every method and size, and their precision in finding neighbours: the rows of `meaning/hashing`."""
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 
@@ -21,12 +19,9 @@ from ops.meaning.hashing import (
     at_length_1,
     measure_codes,
     principal_codes,
-    shuffled,
 )  # fmt: skip
-from ops.sampling import HASHED
 
 IN_THE_PLANE = 2  # dimensions
-Found = dict[str, Codes]
 
 
 def methods_and_sizes(width: int) -> list[tuple[str, int]]:
@@ -48,7 +43,7 @@ class HashedStates:
         good = np.asarray(np.isfinite(states).all(1))
         self.drawn, self.states, self.seed = drawn.only(good), at_length_1(states[good]), seed
 
-    def codes(self, method: str, size: int, epochs: int) -> Found:
+    def codes(self, method: str, size: int, epochs: int) -> dict[str, Codes]:
         """Return the codes of a method and size, as a mapping from `real` or `bits` to codes.
 
         Raises:
@@ -64,22 +59,19 @@ class HashedStates:
             return principal_codes(given, asked, size)
         return autoencoder_codes(given, asked, size, epochs, self.seed)
 
-    def rows(self, found: Found, method: str, size: int, neighbours: int) -> pa.Table:
+    def rows(self, codes: dict[str, Codes], method: str, size: int, neighbours: int) -> pa.Table:
         """Return the rows of `meaning/hashing` for some codes; uncompressed states also get the control's rows."""
-        drawn = self.drawn
-        rows: list[dict[str, Any]] = []
-        for code, codes in found.items():
-            labels = [(method, drawn.labels)]
+        rows = []
+        for code, own in codes.items():
+            known = {"method": method, "code": code, "size": size, "error": own.error}
+            rows += [known | row for row in measure_codes(own, self.drawn, neighbours)]
             if method == STATES:
-                labels.append((SHUFFLED, shuffled(drawn.labels, drawn.tested, self.seed, HASHED)))
-            for name, own in labels:
-                known = {"method": name, "code": code, "size": size, "error": codes.error if name != SHUFFLED else None}
-                measured = measure_codes(codes, drawn.tested, drawn.documents, own, neighbours)
-                rows += [{**known, **row} for row in measured]
+                known |= {"method": SHUFFLED, "error": None}
+                rows += [known | row for row in measure_codes(own, self.drawn.shuffled(self.seed), neighbours)]
         return schema.table("meaning/hashing", rows)
 
-    def plane(self, found: Found, method: str) -> pa.Table:
+    def plane(self, codes: dict[str, Codes], method: str) -> pa.Table:
         """Return the rows of `meaning/plane`: the two-dimensional codes of the held-out sentences."""
-        ids, places = self.drawn.sent_ids[self.drawn.tested], found[REAL].asked
+        ids, places = self.drawn.sent_ids[self.drawn.tested], codes[REAL].asked
         columns = {"method": [method] * len(ids), "sent_id": ids, "x": places[:, 0], "y": places[:, 1]}
         return schema.table("meaning/plane", columns)

@@ -25,15 +25,6 @@ MOST_CHOSEN_BY = 10_000  # maximum number of training examples used to choose a 
 _FEATURES = 1 << 18
 
 
-class Occurrence(NamedTuple):
-    """A word of a confusion set in a sentence: the indices of the set and of the word in it, and the characters."""
-
-    set: int
-    label: int
-    start: int
-    stop: int
-
-
 def read_sets(text: str) -> list[tuple[str, ...]]:
     """Read confusion sets: words are separated by spaces, and sets by commas.
 
@@ -60,19 +51,15 @@ def read_sets(text: str) -> list[tuple[str, ...]]:
     return sets
 
 
-def find_occurrences(text: str, places: dict[str, tuple[int, int]]) -> list[Occurrence]:
-    """Return where the words of confusion sets occur in a sentence, ignoring case.
+def find_occurrences(text: str, places: dict[str, tuple[int, int]]) -> list[tuple[int, int, int, int]]:
+    """Return where the words of confusion sets occur in a sentence, ignoring case: set, label, first character, stop.
 
     Args:
         text: the sentence.
         places: for each word, the index of its set and its label (the index of the word in the set).
     """
-    found = []
-    for start, stop in word_spans(text):
-        place = places.get(fold(text[start:stop], "lower"))
-        if place is not None:
-            found.append(Occurrence(*place, start, stop))
-    return found
+    words = [(places.get(fold(text[start:stop], "lower")), start, stop) for start, stop in word_spans(text)]
+    return [(*place, start, stop) for place, start, stop in words if place is not None]
 
 
 def words_around(text: str, start: int, stop: int, window: int) -> list[str]:
@@ -100,14 +87,9 @@ def document_number(dataset: str, doc_id: str, seed: int) -> int:
     return int.from_bytes(digest)
 
 
-def is_tested(document: int) -> bool:
-    """Return whether classifiers are tested on a document, given its number; one fifth of the documents are."""
-    return document < TEST_SHARE * 2**64
-
-
-def held_out(dataset: str, doc_id: str, seed: int) -> bool:
-    """Return whether classifiers are tested on a document, given its dataset and id."""
-    return is_tested(document_number(dataset, doc_id, seed))
+def is_tested(documents: UInt64s) -> Bools:
+    """Return whether classifiers are tested on documents, given their numbers; one fifth of the documents are."""
+    return np.asarray(documents < np.uint64(TEST_SHARE * 2**64))
 
 
 class Examples(NamedTuple):
@@ -115,7 +97,6 @@ class Examples(NamedTuple):
 
     Attributes:
         label: the index of the word in the set, `[occurrences]`.
-        tested: whether the occurrence is in a held-out document, `[occurrences]` bool.
         words: the features from the surrounding words, one list for each occurrence.
         states: the model's states at the blanks, `[occurrences with states, layers, width]` float32.
         has_state: which occurrences have states, `[occurrences]` bool.
@@ -123,15 +104,14 @@ class Examples(NamedTuple):
     """
 
     label: Int64s
-    tested: Bools
     words: list[list[str]]
     states: Float32s
     has_state: Bools
     document: UInt64s
 
 
-def measure_set(name: str, examples: Examples, seed: int) -> tuple[list[dict[str, Any]], int]:
-    """Return the rows of `meaning/confusion` of a set, and the number of its classifiers that did not converge.
+def measure_set(name: str, examples: Examples, seed: int) -> list[dict[str, Any]]:
+    """Return the rows of `meaning/confusion` of a set, with a further column `converged`.
 
     There are no rows if a set has too few examples, or examples of only one word.
 
@@ -141,68 +121,54 @@ def measure_set(name: str, examples: Examples, seed: int) -> tuple[list[dict[str
     classifier `words` with the labels in random order, in training and in testing. A regression that did not converge
     is a weaker classifier, but not an error.
     """
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
-
-    # The regressions are small: more threads would only wait for each other.
-    with threadpool_limits(1):
-        return _measure(name, examples, seed)
-
-
-def _measure(name: str, examples: Examples, seed: int) -> tuple[list[dict[str, Any]], int]:
-    tests = np.flatnonzero(examples.tested & examples.has_state)[:MOST_TESTED]
-    train = np.flatnonzero(~examples.tested)
-    if len(train) < LEAST_TRAINED or len(tests) < LEAST_TESTED or len(np.unique(examples.label[train])) < 2:
-        return [], 0
-    truth = examples.label[tests]
+    label, tested = examples.label, is_tested(examples.document)
+    tests = np.flatnonzero(tested & examples.has_state)[:MOST_TESTED]
+    train = np.flatnonzero(~tested)
+    if len(train) < LEAST_TRAINED or len(tests) < LEAST_TESTED or len(np.unique(label[train])) < 2:
+        return []
+    truth = label[tests]
     scores, folds = AnswerScores(truth, examples.document[tests], seed), folds_of(examples.document, seed)
     rows: list[dict[str, Any]] = []
-    not_converged = 0
 
-    def add(features: str, n: int, answers: Int64s, penalty: float | None = None, truth: Int64s = truth) -> None:
-        rows.append({"set": name, "features": features, "n": n, "c": penalty, **scores.columns(answers, truth)})
+    def add(
+        features: str, n: int, answers: Int64s, converged: bool, penalty: float | None, truth: Int64s = truth
+    ) -> None:
+        row = {"set": name, "features": features, "n": n, "c": penalty, "converged": converged}
+        rows.append(row | scores.columns(answers, truth))
 
-    def trained(given: Any, labels: Int64s, asked: Any, penalty: float) -> Int64s:
-        nonlocal not_converged
-        answers, converged = answer(given, labels, asked, penalty)
-        not_converged += not converged
-        return answers
-
-    matrix = hashed(examples.words)
-    sizes = sizes_of(len(train))
+    matrix, sizes = hashed(examples.words), sizes_of(len(train))
     penalties: dict[int, float] = {}
     for n in sizes:
-        own, asked = train[:n], min(n, MOST_CHOSEN_BY)
-        if asked not in penalties:
-            some = train[:asked]
-            penalties[asked] = choose_penalty(matrix[some], examples.label[some], folds[some])
-        add("majority", n, np.full(len(truth), np.bincount(examples.label[own]).argmax()))
-        answers = trained(matrix[own], examples.label[own], matrix[tests], penalties[asked])
-        add("words", n, answers, penalties[asked])
+        some, chosen_by = train[:n], train[: min(n, MOST_CHOSEN_BY)]
+        if len(chosen_by) not in penalties:
+            penalties[len(chosen_by)] = choose_penalty(matrix[chosen_by], label[chosen_by], folds[chosen_by])
+        penalty = penalties[len(chosen_by)]
+        add("majority", n, np.full(len(truth), np.bincount(label[some]).argmax()), True, None)
+        add("words", n, *answer(matrix[some], label[some], matrix[tests], penalty), penalty)
     rng = np.random.default_rng([seed, CONFUSION_LABELS])
-    shuffled = rng.permutation(examples.label[train])
-    answers = trained(matrix[train], shuffled, matrix[tests], penalties[asked])
-    add("shuffled", sizes[-1], answers, penalties[asked], rng.permutation(truth))
+    answers = answer(matrix[train], rng.permutation(label[train]), matrix[tests], penalty)
+    add("shuffled", sizes[-1], *answers, penalty, rng.permutation(truth))
     stated = train[examples.has_state[train]]
-    place = np.cumsum(examples.has_state) - 1
     if len(stated) < LEAST_TRAINED:
-        return rows, not_converged
+        return rows
+    place = np.cumsum(examples.has_state) - 1
     for layer in range(examples.states.shape[1]):
         states = examples.states[:, layer]
         for n in sizes_of(len(stated)):
-            own = stated[:n]
-            given, others = standardised(states[place[own]], states[place[tests]])
-            penalty = choose_penalty(given, examples.label[own], folds[own])
-            add(f"layer:{layer + 1}", n, trained(given, examples.label[own], others, penalty), penalty)
-    return rows, not_converged
+            some = stated[:n]
+            given, asked = standardised(states[place[some]], states[place[tests]])
+            penalty = choose_penalty(given, label[some], folds[some])
+            add(f"layer:{layer + 1}", n, *answer(given, label[some], asked, penalty), penalty)
+    return rows
 
 
-def sizes_of(there: int) -> list[int]:
+def sizes_of(available: int) -> list[int]:
     """Return the numbers of training examples to use: the available sizes in `SIZES`, and the number of all examples.
 
     >>> sizes_of(450)
     [100, 300, 450]
     """
-    return [n for n in SIZES if n < there] + [there]
+    return [n for n in SIZES if n < available] + [available]
 
 
 def hashed(words: list[list[str]]) -> Any:
@@ -216,7 +182,7 @@ def from_which_layer(rows: list[dict[str, Any]], layers: int, alike: bool = Fals
     """Return the first layer from which on every layer's state is more accurate than the words; None if there is none.
 
     Args:
-        rows: the rows of one set, which are the first result of `measure_set`.
+        rows: the rows of one set.
         layers: number of layers of the model.
         alike: whether to compare at the largest number of training examples that words and states share. Otherwise each
             is compared with all its training examples; the words have more examples than the states.

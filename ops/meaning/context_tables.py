@@ -42,12 +42,11 @@ class ContextTables:
             self._parts.append((row, column, values))
             for first, stop in spans(len(row), group_rows(CONTEXTS)):
                 piece = slice(first, stop)
-                columns = [
-                    self.words[row[piece]], self.contexts[column[piece]], count[piece],
-                    values[piece].astype(np.float32),
-                ]  # fmt: skip
-                arrays = [pa.array(c, f.type) for c, f in zip(columns, schema(CONTEXTS), strict=True)]
-                yield pa.Table.from_arrays(arrays, schema=schema(CONTEXTS))
+                columns = {
+                    "word": self.words[row[piece]], "context": self.contexts[column[piece]], "count": count[piece],
+                    "ppmi": values[piece].astype(np.float32),
+                }  # fmt: skip
+                yield pa.table(columns, schema=schema(CONTEXTS))
 
     def vectors(self, dimensions: int, power: float, seed: int) -> pa.Table:
         """Return `meaning/words`; call this method after `pairs` has processed all ranges.
@@ -59,8 +58,6 @@ class ContextTables:
         """
         row, column, values = (np.concatenate(c) for c in zip(*self._parts, strict=True))
         matrix = sp.csr_matrix((values, (row, column)), (len(self.words), len(self.contexts)))
-        found = factorise(matrix, dimensions, power, seed)
-        columns = {
-            "word": self.vocabulary.rows, "count": self.vocabulary.row_counts, "vector": pa.array(list(found)),
-        }  # fmt: skip
+        vectors = pa.array(list(factorise(matrix, dimensions, power, seed)))
+        columns = {"word": self.vocabulary.rows, "count": self.vocabulary.row_counts, "vector": vectors}
         return pa.table(columns, schema=schema(WORDS))

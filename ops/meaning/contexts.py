@@ -1,31 +1,13 @@
-"""The number of times that each word occurs near each context word, counted exactly and summed over shards."""
-
-from collections.abc import Iterable
-from typing import NamedTuple
+"""The number of times that each word occurs near each context word, counted exactly."""
 
 import numpy as np
-from scipy.sparse import coo_array
+import pyarrow as pa
 
 from ops.arrays import Int32s, Int64s
-from ops.meaning.vocabulary import Vocabulary
+from ops.meaning.vocabulary import Vocabulary, add_counts
 from ops.meaning.words import SENTENCE_END, numbered, words_and_ends
 
 _SENTENCES = 10_000  # number of sentences of a chunk
-_TOGETHER = 1 << 22  # number of rows that are summed at once
-
-
-class Counts(NamedTuple):
-    """Counts of pairs over a set of sentences.
-
-    `add_up` merges the counts of disjoint sets of sentences; the order does not affect the result.
-
-    Attributes:
-        key: the row times the number of columns, plus the column, in ascending order, `[pairs]` int64.
-        total: how often the word of that row occurred near the context word of that column, `[pairs]` int64.
-    """
-
-    key: Int64s
-    total: Int64s
 
 
 class ContextCounter:
@@ -44,31 +26,22 @@ class ContextCounter:
         self.columns = int((vocabulary.column >= 0).sum())
         self.numbers = {word: i for i, word in enumerate(vocabulary.words)} | {"\n": SENTENCE_END}
 
-    def count(self, texts: list[str]) -> Counts:
-        """Return the counts of some sentences; in memory are one chunk and the distinct pairs."""
-        chunks = (texts[start : start + _SENTENCES] for start in range(0, len(texts), _SENTENCES))
-        return add_up(self._chunk(chunk) for chunk in chunks)
+    def count(self, texts: list[str]) -> pa.Table:
+        """Count the pairs of some sentences; in memory are one chunk and the distinct pairs.
 
-    def _chunk(self, texts: list[str]) -> Counts:
+        Returns:
+            A table of the pairs with `key` (the row times the number of columns, plus the column) in ascending order,
+            and `total`: how often the word of that row occurred near the context word of that column. `add_counts` adds
+            up the tables of disjoint sets of sentences.
+        """
+        starts = range(0, max(len(texts), 1), _SENTENCES)
+        return add_counts(self._count_chunk(texts[start : start + _SENTENCES]) for start in starts)
+
+    def _count_chunk(self, texts: list[str]) -> pa.Table:
         words = numbered(words_and_ends(texts, self.case), self.numbers)
-        return Counts(*np.unique(_pairs(words, self.row, self.column, self.window, self.columns), return_counts=True))
-
-
-def add_up(parts: Iterable[Counts]) -> Counts:
-    """Return the sums of counts; in memory are the distinct pairs and some millions of rows."""
-    kept = [Counts(np.zeros(0, np.int64), np.zeros(0, np.int64))]
-    for part in parts:
-        kept.append(part)
-        if sum(len(p.key) for p in kept[1:]) > max(_TOGETHER, len(kept[0].key)):
-            kept = [_merged(kept)]
-    return _merged(kept)
-
-
-def _merged(parts: list[Counts]) -> Counts:
-    key, total = (np.concatenate(column) for column in zip(*parts, strict=True))
-    found = coo_array((total, (key,)), (int(key.max(initial=0)) + 1,))
-    found.sum_duplicates()
-    return Counts(found.coords[0].astype(np.int64), found.data)
+        pairs = _pairs(words, self.row, self.column, self.window, self.columns)
+        keys, totals = np.unique(pairs, return_counts=True)
+        return pa.table({"key": keys, "total": totals})
 
 
 def _pairs(words: Int32s, row: Int32s, column: Int32s, window: int, columns: int) -> Int64s:

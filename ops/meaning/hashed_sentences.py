@@ -1,20 +1,41 @@
 """The sentences to hash, with their documents, whether they are held out, and their classes for each label."""
 
+from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from ops.arrays import Bools, Int64s
 from ops.errors import InputError
-from ops.meaning.confusion import held_out
-from ops.meaning.hashing import LEAST_OF_CLASS, Labelled, labelled
+from ops.meaning.confusion import document_number, is_tested
+from ops.sampling import HASHED
 from ops.schema import meta_keys
 
 LABELS = ("topic", "category", "dataset")  # used if no label is requested
-_PREFIX = "label_"
+LEAST_OF_CLASS = 20  # minimum number of sentences of a class that is used
+
+
+class Labelled(NamedTuple):
+    """The classes of sentences for one label.
+
+    Attributes:
+        name: the name of the label.
+        classes: the names of the classes, in the order of their indices.
+        number: the index of each sentence's class, `[sentences]`; -1 for a sentence without a class or with a class
+            that is too rare.
+    """
+
+    name: str
+    classes: list[str]
+    number: Int64s
+
+    @property
+    def names(self) -> list[str | None]:
+        """The name of each sentence's class; None for a sentence without a class."""
+        return [self.classes[i] if i >= 0 else None for i in self.number]
 
 
 @dataclass(frozen=True)
@@ -38,25 +59,24 @@ class Drawn:
         labels = [label._replace(number=label.number[wanted]) for label in self.labels]
         return Drawn(self.sent_ids[wanted], self.documents[wanted], self.tested[wanted], labels)
 
-    def to_table(self) -> pa.Table:
-        """Return a table of `sent_id`, `document`, `tested`, and the class for each label (null without a class)."""
-        columns: dict[str, Any] = {"sent_id": self.sent_ids, "document": self.documents, "tested": self.tested}
+    def shuffled(self, seed: int) -> "Drawn":
+        """Return the control, in which the classes of labelled held-out sentences are in random order."""
+        rng = np.random.default_rng([seed, HASHED])
+        labels = []
         for label in self.labels:
-            columns[_PREFIX + label.name] = pa.array(names_of(label), pa.string())
-        return pa.table(columns)
-
-    @classmethod
-    def from_table(cls, table: pa.Table) -> "Drawn":
-        """Return the sentences that `to_table` stored."""
-        names = [name for name in table.column_names if name.startswith(_PREFIX)]
-        labels = [labelled(name.removeprefix(_PREFIX), table[name].to_pylist()) for name in names]
-        sent_ids, documents, tested = (table[name].to_numpy() for name in ("sent_id", "document", "tested"))
-        return cls(sent_ids, documents, tested, labels)
+            number = label.number.copy()
+            held = np.flatnonzero(self.tested & (number >= 0))
+            number[held] = rng.permutation(number[held])
+            labels.append(label._replace(number=number))
+        return replace(self, labels=labels)
 
 
-def names_of(label: Labelled) -> list[str | None]:
-    """Return the name of each sentence's class; None for a sentence without a class."""
-    return [label.classes[i] if i >= 0 else None for i in label.number]
+def labelled(name: str, values: list[str | None]) -> Labelled:
+    """Return the classes of a label with at least `LEAST_OF_CLASS` sentences each, sorted by name."""
+    counts = Counter(value for value in values if value is not None)
+    classes = sorted(value for value, n in counts.items() if n >= LEAST_OF_CLASS)
+    places: dict[str | None, int] = {value: i for i, value in enumerate(classes)}
+    return Labelled(name, classes, np.array([places.get(value, -1) for value in values], np.int64))
 
 
 def no_sentences() -> Drawn:
@@ -84,18 +104,18 @@ def label_drawn(sent_ids: Int64s, tables: Iterable[pa.Table], label: str | None,
     meta = table["meta"].to_pylist() if keys else []
     values |= {key: [row[key] for row in meta] for key in keys}
     wanted = [label] if label else [name for name in LABELS if name in values]
-    labels = [found for name in wanted if len((found := labelled(name, values[name])).classes) > 1]
+    labels = [own for own in (labelled(name, values[name]) for name in wanted) if len(own.classes) > 1]
     if label and not labels:
         raise _too_few_classes(label, sorted({v for v in values[label] if v is not None}), len(sent_ids))
     pairs = list(zip(datasets, names, strict=True))
     _, documents = np.unique(np.array([f"{d}\x1f{n}" for d, n in pairs], object), return_inverse=True)
-    tested = np.array([held_out(d, n, seed) for d, n in pairs], bool)
+    tested = is_tested(np.array([document_number(d, n, seed) for d, n in pairs], np.uint64))
     return Drawn(sent_ids, documents.astype(np.int64), tested, labels)
 
 
-def _too_few_classes(label: str, there: list[str], drawn: int) -> InputError:
-    found = f"has {len(there):,} values" if len(there) != 1 else f"has only the value {there[0]!r}"
+def _too_few_classes(label: str, values: list[str], drawn: int) -> InputError:
+    number = f"has {len(values):,} values" if len(values) != 1 else f"has only the value {values[0]!r}"
     return InputError(
-        f"--label {label}: {found} in the {drawn:,} drawn sentences, and at least two must occur in "
+        f"--label {label}: {number} in the {drawn:,} drawn sentences, and at least two must occur in "
         f"{LEAST_OF_CLASS} or more; name another column, or raise --hashed-sentences"
     )

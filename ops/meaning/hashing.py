@@ -1,17 +1,16 @@
 """Short codes of sentences (principal components or bits), and how often neighbours in code share a class."""
 
-from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ops.arrays import Arrays, Bools, Float32s, Float64s, Int64s
+from ops.arrays import Arrays, Float32s, Float64s, Int64s
+from ops.meaning.hashed_sentences import Drawn
 from ops.statistics.by_document import share_by_document
 
 SIZES = (2, 4, 8, 16, 32, 64)
 PCA, AUTOENCODER, STATES, SHUFFLED = "pca", "autoencoder", "states", "shuffled"
 REAL, BITS = "real", "bits"
-LEAST_OF_CLASS = 20  # minimum number of sentences of a class that is used
 MOST_QUERIES = 2_000
 _ROWS = 256
 
@@ -85,7 +84,7 @@ def retrieved_classes(given: Float32s, asked: Float32s, classes: Int64s, neighbo
     one_hot = np.eye(int(classes.max(initial=0)) + 1)[classes]
     wide = given.astype(np.float64)
     lengths = (wide**2).sum(1)
-    found = np.zeros((len(asked), one_hot.shape[1]))
+    shares = np.zeros((len(asked), one_hot.shape[1]))
     for start in range(0, len(asked), _ROWS):
         rows = asked[start : start + _ROWS].astype(np.float64)
         # Rounded to ten decimal places, so that equal codes are equally distant in any order of addition.
@@ -93,87 +92,36 @@ def retrieved_classes(given: Float32s, asked: Float32s, classes: Int64s, neighbo
         last = np.partition(distance, most - 1, axis=1)[:, most - 1 : most]
         nearer, level = distance < last, distance == last
         left = (most - nearer.sum(1)) / level.sum(1)
-        found[start : start + _ROWS] = (nearer @ one_hot + left[:, None] * (level @ one_hot)) / most
-    return found
+        shares[start : start + _ROWS] = (nearer @ one_hot + left[:, None] * (level @ one_hot)) / most
+    return shares
 
 
-def precision_row(retrieved: Float64s, classes: Int64s, documents: Int64s) -> dict[str, float | None]:
-    """Return the precision of some queries, its interval and the chance level.
-
-    The interval is None if all queries are from one document.
-
-    The chance level is the precision of the same neighbours for queries with randomly permuted classes.
-
-    Args:
-        retrieved: the share of each class among a query's neighbours, `[queries, classes]`.
-        classes: the class of each query, `[queries]`, as a column of `retrieved`.
-        documents: the document of each query, `[queries]`.
-    """
-    own = retrieved[np.arange(len(classes)), classes]
-    share = np.bincount(classes, minlength=retrieved.shape[1]) / len(classes)
-    measured = share_by_document(own, documents).columns("precision", "")
-    return {**measured, "chance": float(share @ retrieved.mean(0))}
-
-
-class Labelled(NamedTuple):
-    """The classes of sentences for one label.
-
-    Attributes:
-        name: the name of the label.
-        classes: the names of the classes, in the order of their indices.
-        number: the index of each sentence's class, `[sentences]`; -1 for a sentence without a class or with a class
-            that is too rare.
-    """
-
-    name: str
-    classes: list[str]
-    number: Int64s
-
-
-def labelled(name: str, values: list[str | None]) -> Labelled:
-    """Return the classes of a label with at least `LEAST_OF_CLASS` sentences each, sorted by name."""
-    counts = Counter(value for value in values if value is not None)
-    classes = sorted(value for value, n in counts.items() if n >= LEAST_OF_CLASS)
-    places: dict[str | None, int] = {value: i for i, value in enumerate(classes)}
-    return Labelled(name, classes, np.array([places.get(value, -1) for value in values], np.int64))
-
-
-def measure_codes(
-    codes: Codes, tested: Bools, documents: Int64s, labels: list[Labelled], neighbours: int
-) -> list[dict[str, Any]]:
+def measure_codes(codes: Codes, drawn: Drawn, neighbours: int) -> list[dict[str, Any]]:
     """Return the precision for each label; held-out sentences are the queries, and all other sentences are searched.
+
+    The chance level is the precision of the same neighbours for queries with randomly permuted classes. The interval is
+    None if all queries are from one document.
 
     Args:
         codes: the codes of the sentences that are not held out, and of the held-out sentences.
-        tested: which sentences are held out, `[sentences]`.
-        documents: the document of each sentence, `[sentences]`.
-        labels: the labels of the sentences.
+        drawn: the sentences with their classes.
         neighbours: number of neighbours of each query.
     """
     rows: list[dict[str, Any]] = []
-    for label in labels:
-        given, asked = label.number[~tested], label.number[tested]
+    for label in drawn.labels:
+        given, asked = label.number[~drawn.tested], label.number[drawn.tested]
         # A class that occurs only among queries, or only among the searched sentences, can never be found.
         both = np.intersect1d(given, asked)
-        here, there = (np.flatnonzero(np.isin(side, both) & (side >= 0)) for side in (given, asked))
+        searched, queries = (np.flatnonzero(np.isin(side, both) & (side >= 0)) for side in (given, asked))
         # Queries are evenly spread over all sentences, which are in the order of the corpus.
-        there = there[np.linspace(0, len(there) - 1, min(len(there), MOST_QUERIES)).astype(np.int64)]
-        if len(np.unique(given[here])) < 2 or not len(there):
+        queries = queries[np.linspace(0, len(queries) - 1, min(len(queries), MOST_QUERIES)).astype(np.int64)]
+        classes = len(np.unique(given[searched]))
+        if classes < 2 or not len(queries):
             continue
-        found = retrieved_classes(codes.given[here], codes.asked[there], given[here], neighbours)
-        row = precision_row(found, asked[there], documents[tested][there])
-        known = {"label": label.name, "classes": len(np.unique(given[here])), "n": len(there), "neighbours": neighbours}
-        rows.append({**known, **row})
+        retrieved = retrieved_classes(codes.given[searched], codes.asked[queries], given[searched], neighbours)
+        own = asked[queries]
+        share = np.bincount(own, minlength=retrieved.shape[1]) / len(own)
+        precision = share_by_document(retrieved[np.arange(len(own)), own], drawn.documents[drawn.tested][queries])
+        known = {"label": label.name, "classes": classes, "n": len(queries), "neighbours": neighbours}
+        rows.append(known | precision.columns("precision", "") | {"chance": float(share @ retrieved.mean(0))})
     return rows
-
-
-def shuffled(labels: list[Labelled], tested: Bools, seed: int, purpose: int) -> list[Labelled]:
-    """Return the control labels, in which the classes of labelled held-out sentences are in random order."""
-    rng = np.random.default_rng([seed, purpose])
-    found = []
-    for label in labels:
-        number = label.number.copy()
-        own = np.flatnonzero(tested & (number >= 0))
-        number[own] = rng.permutation(number[own])
-        found.append(label._replace(number=number))
-    return found

@@ -65,34 +65,32 @@ def nearest(space: Space, most: int) -> tuple[Int64s, Float32s, Float32s]:
         most: number of neighbours; fewer are returned if the space has fewer other words.
 
     Returns:
-        The indices of the neighbours, `[words, found]`, their cosines, and their plain inner products (float32).
+        The indices of the neighbours, `[words, neighbours]`, their cosines, and their plain inner products (float32).
     """
     units, wide = space.units, space.vectors.astype(np.float64)
     size = len(units)
     most = min(most, max(size - 1, 0))
     others, cosines = np.zeros((size, most), np.int64), np.zeros((size, most), np.float32)
     inner = np.zeros((size, most), np.float32)
-    for start in range(0, size, _ROWS):
+    for start in range(0, size if most else 0, _ROWS):
         rows = slice(start, min(start + _ROWS, size))
         scores = units[rows] @ units.T
         scores[np.arange(len(scores)), np.arange(rows.start, rows.stop)] = -np.inf
-        found = _highest(scores, most)
-        others[rows] = found
-        cosines[rows] = np.take_along_axis(scores, found, 1)
-        inner[rows] = np.einsum("rd,rkd->rk", wide[rows], wide[found])
+        highest = _highest(scores, most)
+        others[rows] = highest
+        cosines[rows] = np.take_along_axis(scores, highest, 1)
+        inner[rows] = np.einsum("rd,rkd->rk", wide[rows], wide[highest])
     return others, cosines, inner
 
 
 def _highest(scores: Float64s, most: int) -> Int64s:
-    if most == 0:
-        return np.zeros((len(scores), 0), np.int64)
     # All words as near as the last neighbour are kept, so that ties are broken by index.
     cut = -np.partition(-scores, most - 1, axis=1)[:, most - 1]
-    found = np.zeros((len(scores), most), np.int64)
+    highest = np.zeros((len(scores), most), np.int64)
     for row, least in enumerate(cut):
-        places = np.flatnonzero(scores[row] >= least)
-        found[row] = places[np.argsort(-scores[row, places], kind="stable")][:most]
-    return found
+        near = np.flatnonzero(scores[row] >= least)
+        highest[row] = near[np.argsort(-scores[row, near], kind="stable")][:most]
+    return highest
 
 
 def neighbour_rows(space: Space, most: int) -> dict[str, Any]:
@@ -100,18 +98,18 @@ def neighbour_rows(space: Space, most: int) -> dict[str, Any]:
     others, cosines, inner = nearest(space, most)
     names = np.array(space.words, object)
     order = np.array(sorted(range(len(names)), key=lambda i: space.words[i].encode()), np.int64)
-    found = others.shape[1]
+    size = others.shape[1]
     return {
-        "space": [space.name] * (len(order) * found),
-        "word": np.repeat(names[order], found),
-        "rank": np.tile(np.arange(1, found + 1, dtype=np.int32), len(order)),
+        "space": [space.name] * (len(order) * size),
+        "word": np.repeat(names[order], size),
+        "rank": np.tile(np.arange(1, size + 1, dtype=np.int32), len(order)),
         "other": names[others[order]].ravel(),
         "cosine": cosines[order].ravel(),
         "inner": inner[order].ravel(),
     }
 
 
-def answers(space: Space, questions: Int64s) -> dict[tuple[str, bool], Int64s]:
+def answers(space: Space, questions: Int64s) -> Int64s:
     """Return the answers to questions by each rule, with and without the words a, b, c excluded.
 
     `add`: the x with the highest cos(x, b - a + c), all at length 1 (3CosAdd, Mikolov 2013). `mul`: the x with the
@@ -123,37 +121,37 @@ def answers(space: Space, questions: Int64s) -> dict[tuple[str, bool], Int64s]:
         questions: the indices of the questions' words in the space, `[questions, 4]`; the fourth word is ignored.
 
     Returns:
-        For each rule, with and without the given words excluded, the indices of the answers, `[questions]`.
+        The indices of the answers in the order of `ANSWERS`, `[questions, answers]`.
     """
-    units = space.units
-    found: dict[tuple[str, bool], list[Int64s]] = {(rule, ex): [] for rule in RULES for ex in (True, False)}
+    units, parts = space.units, [np.zeros((0, len(ANSWERS)), np.int64)]
     for start in range(0, len(questions), _ROWS):
         given = questions[start : start + _ROWS, :3]
-        for rule, scores in _scores(units, given):
-            for excluded in (False, True):
-                if excluded:
-                    np.put_along_axis(scores, given, -np.inf, 1)
-                found[rule, excluded].append(scores.argmax(1))
-    return {key: np.concatenate([np.zeros(0, np.int64), *parts]) for key, parts in found.items()}
+        columns = []
+        for scores in _scores(units, given):
+            columns.append(scores.argmax(1))
+            np.put_along_axis(scores, given, -np.inf, 1)
+            columns.append(scores.argmax(1))
+        parts.append(np.stack(columns, 1))
+    return np.concatenate(parts)
 
 
-def _scores(units: Float64s, given: Int64s) -> Iterator[tuple[str, Float64s]]:
+def _scores(units: Float64s, given: Int64s) -> Iterator[Float64s]:
+    """Yield the score of each word under each of `RULES`, `[questions, words]`."""
     a, b, c = (units[given[:, i]] @ units.T for i in range(3))
-    yield "add", b - a + c  # the length of b - a + c is the same for every x
-    yield "mul", (1 + b) / 2 * (1 + c) / 2 / ((1 + a) / 2 + _EPSILON)
-    yield "nearest_c", c
+    yield b - a + c  # the length of b - a + c is the same for every x
+    yield (1 + b) / 2 * (1 + c) / 2 / ((1 + a) / 2 + _EPSILON)
+    yield c
 
 
 def judge(space: Space, analogies: Analogies, case: str) -> Judged:
     """Return which questions are known in a space, and which of them are answered correctly."""
     places = {word: i for i, word in enumerate(space.words)}
     known, right = {}, {}
-    for category, questions in analogies.questions.items():
+    for category, questions in analogies.items():
         rows = [[places.get(fold(word, case), -1) for word in question] for question in questions]
         numbers = np.array(rows, np.int64).reshape(-1, 4)
-        there = np.asarray((numbers >= 0).all(1))
-        given = answers(space, numbers[there])
-        known[category], right[category] = there, np.zeros((len(numbers), len(ANSWERS)), bool)
-        for i, key in enumerate(ANSWERS):
-            right[category][there, i] = given[key] == numbers[there, 3]
+        known[category] = np.asarray((numbers >= 0).all(1))
+        asked = numbers[known[category]]
+        right[category] = np.zeros((len(numbers), len(ANSWERS)), bool)
+        right[category][known[category]] = answers(space, asked) == asked[:, 3:]
     return Judged(space.name, known, right)

@@ -68,25 +68,25 @@ def count_words(texts: list[str], case: str) -> pa.Table:
 
 
 def add_counts(tables: Iterable[pa.Table]) -> pa.Table:
-    """Return the sums of tables of words and counts, sorted by word.
+    """Return the sums of tables of two columns, a key and its count, with one row for each key, sorted by key.
 
-    Addition is associative and commutative. In memory are the distinct words and some millions of rows.
+    Addition is associative and commutative. In memory are the distinct keys and some millions of rows.
+
+    Args:
+        tables: the tables, at least one, all with the same columns.
     """
-    kept = [pa.table({"word": pa.array([], pa.string()), "count": pa.array([], pa.int64())})]
+    kept: list[pa.Table] = []
     for table in tables:
-        kept.append(table.select(["word", "count"]))
+        kept.append(table)
         if sum(t.num_rows for t in kept[1:]) > max(_TOGETHER, kept[0].num_rows):
             kept = [_sums(kept)]
-    return _sums(kept).sort_by("word")
+    return _sums(kept).sort_by(kept[0].column_names[0])
 
 
 def _sums(tables: list[pa.Table]) -> pa.Table:
-    found = (
-        pa.concat_tables([t.replace_schema_metadata(None) for t in tables])
-        .group_by("word")
-        .aggregate([("count", "sum")])
-    )
-    return pa.table({"word": found["word"], "count": found["count_sum"]}).combine_chunks()
+    key, count = tables[0].column_names
+    sums = pa.concat_tables(tables).group_by(key).aggregate([(count, "sum")])
+    return sums.select([key, f"{count}_sum"]).rename_columns([key, count]).combine_chunks()
 
 
 def choose(counts: pa.Table, min_count: int, context_words: int | list[str]) -> Vocabulary:

@@ -29,7 +29,8 @@ def mine_sets(
         forest: the trees of all sets.
         sets: the members of each set, as indices into `forest`.
         min_support: the minimum support in each set, `[sets]`.
-        max_nodes: maximum number of nodes of a subtree; it has at least two.
+        max_nodes: maximum number of nodes of a subtree; it has at least two. One above the size of the largest tree
+            changes nothing and costs no memory.
         n_labels: number of labels; the code of every label is below it.
         marked: the trees that are also counted separately, `[trees]`.
         documents: the code of each tree's document, `[trees]`.
@@ -44,9 +45,10 @@ def mine_sets(
         rows = members[first:stop]
         trees = Forest(*_gathered(forest.label, forest.size, forest.offsets, rows))
         links, tree_of = link(trees, pair_support(trees, n_labels) >= least)
+        most = min(max_nodes, int(np.diff(trees.offsets).max(initial=2)))
         parent, code, count = _mine(
             links, tree_of, trees.offsets, marked[rows], documents[rows], document_sizes(documents[rows]), n_labels,
-            least, max_nodes,
+            least, most,
         )  # fmt: skip
         parents.append(parent)
         codes.append(code)

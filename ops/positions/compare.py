@@ -41,9 +41,9 @@ class Vectors:
         return Vectors(self.units[rows], self.centred[rows], self.norms[rows])
 
 
-def cosines(found: Vectors, other: Vectors) -> torch.Tensor:
+def cosines(one: Vectors, other: Vectors) -> torch.Tensor:
     """Return the cosines of each state with the state in the same row of `other`: plain and centred, `[tokens, 2]`."""
-    both = (torch.linalg.vecdot(found.units, other.units), torch.linalg.vecdot(found.centred, other.centred))
+    both = (torch.linalg.vecdot(one.units, other.units), torch.linalg.vecdot(one.centred, other.centred))
     return torch.stack(both, 1).clamp(-1, 1)
 
 

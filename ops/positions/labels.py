@@ -11,7 +11,7 @@ import pyarrow as pa
 from scipy.sparse import csr_matrix
 from scipy.stats import t
 
-from ops.arrays import Arrays, Bools, Float64s
+from ops.arrays import Arrays, Bools, Float64s, Int64s
 from ops.errors import InputError, counted
 from ops.positions.partial_file import Features
 from ops.positions.variants import DEFAULT
@@ -35,23 +35,17 @@ class Labelled:
     @classmethod
     def of(cls, tables: Iterable[pa.Table], column: str) -> "Labelled":
         """Return the rows of corpus/ that have a value in this column of the metadata."""
-        found = cls([], [], [])
-        for table in tables:
-            for row in table.to_pylist():
-                label = row["meta"][column]
-                if label is not None:
-                    found.sent_ids.append(row["sent_id"])
-                    found.labels.append(label)
-                    found.documents.append(f"{row['dataset']}\x1f{row['doc_id']}")
-        return found
+        rows = [row for table in tables for row in table.to_pylist() if row["meta"][column] is not None]
+        documents = [f"{row['dataset']}\x1f{row['doc_id']}" for row in rows]
+        return cls([row["sent_id"] for row in rows], [row["meta"][column] for row in rows], documents)
 
 
-def check_labels(name: str, found: Labelled, seed: int, splits: int) -> None:
+def check_labels(name: str, texts: Labelled, seed: int, splits: int) -> None:
     """Refuse labels that no classifier can be fitted to.
 
     Args:
         name: the column.
-        found: the texts that have a label.
+        texts: the texts that have a label.
         seed: the seed of the splits.
         splits: number of splits, at least two.
 
@@ -59,22 +53,22 @@ def check_labels(name: str, found: Labelled, seed: int, splits: int) -> None:
         InputError: no text has a label, all texts have the same label, there are more than 100 labels, or fewer than
             two splits are usable (see `usable_splits`).
     """
-    classes = sorted(set(found.labels))
+    classes = sorted(set(texts.labels))
     if not classes:
         raise InputError(f"--label {name}: no text of the sample has a value; name another column")
     if len(classes) < 2:
         raise InputError(
-            f"--label {name}: all {len(found.labels):,} texts of the sample are {classes[0]!r}; "
+            f"--label {name}: all {len(texts.labels):,} texts of the sample are {classes[0]!r}; "
             "a classifier needs two values"
         )
     if len(classes) > MOST_CLASSES:
         raise InputError(
-            f"--label {name}: has {len(classes):,} values in {len(found.labels):,} texts; "
+            f"--label {name}: has {len(classes):,} values in {len(texts.labels):,} texts; "
             f"name a column of at most {MOST_CLASSES}"
         )
-    if len(usable_splits(np.array(found.labels), found.documents, seed, splits)) < 2:
+    if len(usable_splits(np.array(texts.labels), texts.documents, seed, splits)) < 2:
         raise InputError(
-            f"--label {name}: {counted(len(set(found.documents)), 'document')} in the sample, too few for a split by "
+            f"--label {name}: {counted(len(set(texts.documents)), 'document')} in the sample, too few for a split by "
             "document; give more, or raise --label-texts"
         )
 
@@ -94,7 +88,7 @@ def usable_splits(labels: Arrays, documents: Sequence[str], seed: int, splits: i
 
 
 def label_rows(
-    model: str, name: str, texts: Labelled, features: Features, seed: int, splits: int
+    model: str, name: str, texts: Labelled, features: Features, variants: Sequence[str], seed: int, splits: int
 ) -> list[dict[str, Any]]:
     """Return the rows of `positions/labels`: classifiers of each variant's features and of tokens, and a baseline.
 
@@ -106,8 +100,9 @@ def label_rows(
     Args:
         model: the model's name.
         name: the column of the label.
-        texts: the texts of the sample.
+        texts: the texts of the sample, by ascending id.
         features: the features of these texts, from all shards.
+        variants: `default` and the variants, in the order of the features.
         seed: the seed of the splits.
         splits: number of splits.
     """
@@ -118,48 +113,51 @@ def label_rows(
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    there = [i for i, text in enumerate(texts.sent_ids) if all(text in v for v in features.vectors.values())]
-    ids = [texts.sent_ids[i] for i in there]
-    labels = np.array([texts.labels[i] for i in there])
-    tests = usable_splits(labels, [texts.documents[i] for i in there], seed, splits)
+    if not len(features.sent_ids):
+        return []
+    complete = np.isfinite(features.vectors).all((1, 2))
+    rows = np.searchsorted(texts.sent_ids, features.sent_ids[complete]).tolist()
+    labels = np.array([texts.labels[row] for row in rows])
+    tests = usable_splits(labels, [texts.documents[row] for row in rows], seed, splits)
     if len(tests) < 2:
         return []
 
     def accuracies(values: Any, classifier: Any) -> Float64s:
-        found = []
+        shares = []
         for test in tests:
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
                 fitted = clone(classifier).fit(values[~test], labels[~test])
-            found.append((fitted.predict(values[test]) == labels[test]).mean())
-        return np.array(found)
+            shares.append((fitted.predict(values[test]) == labels[test]).mean())
+        return np.array(shares)
 
     of_states = make_pipeline(StandardScaler(), LogisticRegression(C=_STATES_C, max_iter=5_000))
-    found = {
-        variant: accuracies(np.stack([vectors[i] for i in ids]).astype(np.float64), of_states)
-        for variant, vectors in features.vectors.items()
-    }
-    tokens = bag([features.tokens[i] for i in ids])
-    found[TOKENS] = accuracies(tokens, make_pipeline(TfidfTransformer(), LogisticRegression(max_iter=5_000)))
-    found[MAJORITY] = accuracies(tokens, DummyClassifier(strategy="most_frequent"))
+    vectors = features.vectors[complete].astype(np.float64)
+    measured = {variant: accuracies(vectors[:, i], of_states) for i, variant in enumerate(variants)}
+    tokens = bag(features.tokens[np.repeat(complete, features.lengths)], features.lengths[complete])
+    measured[TOKENS] = accuracies(tokens, make_pipeline(TfidfTransformer(), LogisticRegression(max_iter=5_000)))
+    measured[MAJORITY] = accuracies(tokens, DummyClassifier(strategy="most_frequent"))
     held_out = float(np.mean([test.sum() for test in tests]))
-    numbers = {"splits": len(tests), "n_train": round(len(ids) - held_out), "n": round(held_out)}
-    rows = []
-    for what, own in found.items():
-        row = {"model": model, "label": name, "features": what, **numbers, "classes": len(set(labels.tolist()))}
-        measured = interval(own)
-        measured = measured._replace(low=max(measured.low, 0.0), high=min(measured.high, 1.0))
-        apart = UNDEFINED if what == DEFAULT else interval(own - found[DEFAULT])
-        row |= {"std": float(own.std(ddof=1))} | measured.columns("accuracy", "") | apart.columns("difference")
-        rows.append(row)
-    return sorted(rows, key=lambda row: str(row["features"]))
+    numbers = {"splits": len(tests), "n_train": round(len(rows) - held_out), "n": round(held_out)}
+    known = {"model": model, "label": name, **numbers, "classes": len(set(labels.tolist()))}
+    table = []
+    for what, shares in measured.items():
+        share = interval(shares)
+        share = share._replace(low=max(share.low, 0.0), high=min(share.high, 1.0))
+        apart = UNDEFINED if what == DEFAULT else interval(shares - measured[DEFAULT])
+        row = {**known, "features": what, "std": float(shares.std(ddof=1))}
+        table.append(row | share.columns("accuracy", "") | apart.columns("difference"))
+    return table
 
 
-def bag(tokens: list[list[int]]) -> csr_matrix:
-    """Return how often each token occurs in each text, as a sparse matrix `[texts, highest id + 1]`."""
-    rows = np.repeat(np.arange(len(tokens)), [len(t) for t in tokens])
-    columns = np.concatenate([np.array(t, np.int64) for t in tokens])
-    return csr_matrix((np.ones(len(columns)), (rows, columns)))
+def bag(tokens: Int64s, lengths: Int64s) -> csr_matrix:
+    """Return how often each token occurs in each text, as a sparse matrix `[texts, highest id + 1]`.
+
+    Args:
+        tokens: the token ids, text after text, `[tokens]`.
+        lengths: the number of tokens of each text, `[texts]`.
+    """
+    return csr_matrix((np.ones(len(tokens)), (np.repeat(np.arange(len(lengths)), lengths), tokens)))
 
 
 def interval(values: Float64s) -> Interval:

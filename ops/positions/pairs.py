@@ -37,7 +37,7 @@ class PanelDraw:
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
-        self._drawn: tuple[UInt64s, Int64s, Float32s] | None = None
+        self._drawn: list[tuple[UInt64s, Int64s, Float32s]] = []  # none or one: the ranks, texts and states so far
 
     def add(self, sent_ids: Int64s, places: Int64s, states: torch.Tensor) -> None:
         """Add tokens.
@@ -48,22 +48,18 @@ class PanelDraw:
         """
         rank = priorities(_keys(sent_ids, places), self.seed, PANEL)
         first = np.argsort(rank, kind="stable")[:PANEL_TOKENS]
-        new = (rank[first], sent_ids[first], states[:, torch.from_numpy(first).to(states.device)].cpu().numpy())
-        if self._drawn is not None:
-            ranks, texts, before = self._drawn
-            new = (
-                np.concatenate([ranks, new[0]]),
-                np.concatenate([texts, new[1]]),
-                np.concatenate([before, new[2]], axis=1),
-            )
-        first = np.argsort(new[0], kind="stable")[:PANEL_TOKENS]
-        self._drawn = (new[0][first], new[1][first], new[2][:, first])
+        chosen = states[:, torch.from_numpy(first).to(states.device)].cpu().numpy()
+        parts = [*self._drawn, (rank[first], sent_ids[first], chosen)]
+        ranks, texts = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
+        first = np.argsort(ranks, kind="stable")[:PANEL_TOKENS]
+        self._drawn = [(ranks[first], texts[first], np.concatenate([part[2] for part in parts], 1)[:, first])]
 
     def result(self) -> Panel:
         """Return the drawn tokens; the panel is empty if no tokens were added."""
-        if self._drawn is None:
+        if not self._drawn:
             return Panel(np.zeros(0, np.int64), np.zeros((0, 0, 0), np.float32))
-        return Panel(*self._drawn[1:])
+        ((_, texts, states),) = self._drawn
+        return Panel(texts, states)
 
 
 def draw_partners(panel: Int64s, sent_ids: Int64s, places: Int64s, seed: int) -> tuple[Int64s, Bools]:
@@ -90,11 +86,11 @@ def text_sums(layers: Sequence[Vectors], lengths: torch.Tensor) -> torch.Tensor:
     return torch.stack([torch.segment_reduce(part, "sum", lengths=lengths, axis=0) for part in every], 1)
 
 
-def sum_of_pairs(found: torch.Tensor, default: torch.Tensor, lengths: torch.Tensor) -> tuple[Float64s, Float64s]:
+def sum_of_pairs(sums: torch.Tensor, default: torch.Tensor, lengths: torch.Tensor) -> tuple[Float64s, Float64s]:
     """Return the sums from which the mean over all pairs is computed; they can be added over texts.
 
     Args:
-        found, default: the `text_sums` of the same texts under a variant and under `default`.
+        sums, default: the `text_sums` of the same texts under a variant and under `default`.
         lengths: number of tokens of each text, `[texts]`.
 
     Returns:
@@ -102,7 +98,7 @@ def sum_of_pairs(found: torch.Tensor, default: torch.Tensor, lengths: torch.Tens
         second contains the sum of the cosines of all pairs within a text, `[2 * layers]`, followed by the number of
         tokens and the number of these pairs.
     """
-    own, wide = found.double(), lengths.double()
+    own, wide = sums.double(), lengths.double()
     within = (own * default.double()).sum(2).sum(0)
     counts = torch.stack([wide.sum(), (wide * wide).sum()])
     return own.sum(0).flatten().cpu().numpy(), torch.cat([within, counts]).cpu().numpy()

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
-from ops.arrays import Bools, Float32s, Int64s
+from ops.arrays import Float32s
 from ops.mixing.token_classes import CLASSES, TokenClasses
 from ops.model.batches import pad
 from ops.model.tokenizer import Tokens
@@ -36,8 +36,8 @@ class PositionsResult:
         beyond: for each variant, the ids of the texts that are left out because they need positions beyond the model's
             table (`shifted`).
         unpredicted: number of texts with one token, in which nothing is predicted (decoders).
-        features: for each text of the label check, its token ids, and for each variant the mean of its last layer's
-            states.
+        features: for each text of the label check, its id, its token ids, and the mean of the last layer's states under
+            `default` and each variant, `[1 + variants, width]`; NaN where it needs positions beyond the model's table.
     """
 
     sums: Sums
@@ -48,7 +48,7 @@ class PositionsResult:
     tokens: int = 0
     beyond: dict[str, list[int]] = field(default_factory=dict)
     unpredicted: int = 0
-    features: dict[int, tuple[list[int], dict[str, Float32s]]] = field(default_factory=dict)
+    features: list[tuple[int, list[int], Float32s]] = field(default_factory=list)
 
 
 class PositionsScorer:
@@ -96,32 +96,29 @@ class PositionsScorer:
         """Measure a batch and add it to a result."""
         ids, real, added = pad(batch, self.pad_id, self.device)
         texts = Batch.of(sent_ids, ids, real)
-        groups = _Groups(texts, torch.from_numpy(self.classes(*_ids_and_added(ids, real, added))))
-        groups.pair(self.panel_texts, self.reader.seed)
+        classes = torch.from_numpy(self.classes(ids[real].cpu().numpy(), added[real].cpu().numpy()))
+        groups = _Groups(texts, classes, self.panel_texts, self.reader.seed)
+        rows = [row for row, sent_id in enumerate(sent_ids.tolist()) if sent_id in sampled]
         default = self.reader.read(texts, DEFAULT, joined=True)
         vectors = [Vectors.of(s, m) for s, m in zip(default.layers, self.means[DEFAULT], strict=True)]
         finite = torch.isfinite(torch.stack([v.norms for v in vectors])).all(0)
-        found = {
-            DEFAULT: _Found(default, None, self._pairs(vectors, groups), text_sums(vectors, groups.lengths), texts)
-        }
-        found[DEFAULT].pool_sampled(sent_ids, sampled)
+        values = {DEFAULT: self._values(default, vectors, None, groups, rows)}
         for name in self.variants:
             states = self.reader.read(texts, name)
             own = [Vectors.of(s, m) for s, m in zip(states.layers, self.means[name], strict=True)]
-            same = _columns([cosines(v, d) for v, d in zip(own, vectors, strict=True)])
+            same = torch.cat([cosines(v, d) for v, d in zip(own, vectors, strict=True)], 1)
             finite &= torch.isfinite(same).all(1) | ~states.measured[texts.owner]
-            found[name] = _Found(states, same, self._pairs(own, groups), text_sums(own, groups.lengths), texts)
-            found[name].pool_sampled(sent_ids, sampled)
+            values[name] = self._values(states, own, same, groups, rows)
         whole = torch.ones(len(batch), dtype=torch.bool, device=self.device)
         whole[texts.owner[~finite]] = False
-        for own_values in found.values():
-            if own_values.loss is not None:
-                whole[texts.owner[predicted_tokens(texts.owner)][~torch.isfinite(own_values.loss)]] = False
+        for of_variant in values.values():
+            if of_variant.loss is not None:
+                whole[texts.owner[predicted_tokens(texts.owner)][~torch.isfinite(of_variant.loss)]] = False
         kept = whole.cpu().numpy()
-        for name, own_values in found.items():
-            self._add(result, name, own_values, found[DEFAULT].sums, groups, whole)
+        for name, of_variant in values.items():
+            self._add(result.sums, name, of_variant, values[DEFAULT].sums, groups, whole)
             if name in result.beyond:
-                result.beyond[name] += sent_ids[kept & ~own_values.measured.cpu().numpy()].tolist()
+                result.beyond[name] += sent_ids[kept & ~of_variant.measured.cpu().numpy()].tolist()
         result.scored += int(kept.sum())
         result.unscored += sent_ids[~kept].tolist()
         result.truncated += sum(t.cut > 0 for t in batch)
@@ -129,93 +126,85 @@ class PositionsScorer:
         result.tokens += int(whole[texts.owner].sum())
         if self.reader.decoder:
             result.unpredicted += sum(len(t.ids) < 2 for t in batch)
-        for row in np.flatnonzero(kept).tolist():
-            if int(sent_ids[row]) in sampled:
-                own_features = {name: f.features[row] for name, f in found.items() if bool(f.measured[row])}
-                result.features[int(sent_ids[row])] = (batch[row].ids, own_features)
+        for i, row in enumerate(rows):
+            if kept[row]:
+                features = np.stack([of_variant.features[i] for of_variant in values.values()])
+                result.features.append((int(sent_ids[row]), batch[row].ids, features))
 
-    def _pairs(self, layers: list[Vectors], groups: "_Groups") -> torch.Tensor:
-        """Return the cosines of each token's state with its partner's default state, `[tokens, 2 * layers]`."""
-        return _columns([cosines(own, panel[groups.partners]) for own, panel in zip(layers, self.panel, strict=True)])
+    def _values(
+        self, states: States, vectors: list[Vectors], same: torch.Tensor | None, groups: "_Groups", rows: list[int]
+    ) -> "_Values":
+        """Return what is needed of a batch under one variant; `rows` are the texts whose features are needed."""
+        partners = [cosines(own, panel[groups.partners]) for own, panel in zip(vectors, self.panel, strict=True)]
+        last, owner = states.layers[-1], groups.texts.owner
+        features = [(last[owner == row].mean(0) if states.measured[row] else last.new_full(last.shape[1:], torch.nan))
+                    for row in rows]  # fmt: skip
+        return _Values(
+            same=same, pair=torch.cat(partners, 1), sums=text_sums(vectors, groups.lengths), loss=states.loss,
+            joined=states.joined, measured=states.measured, features=[own.cpu().numpy() for own in features],
+        )  # fmt: skip
 
     def _add(
         self,
-        result: PositionsResult,
+        sums: Sums,
         name: str,
-        found: "_Found",
+        values: "_Values",
         default_sums: torch.Tensor,
         groups: "_Groups",
         whole: torch.Tensor,
     ) -> None:
-        sums, texts = result.sums, groups.texts
-        measured = whole & found.measured
+        texts = groups.texts
+        measured = whole & values.measured
         good = measured[texts.owner]
-        if found.same is not None:
-            values = found.same[good]
-            sums.add(CLASS, name, groups.classes.to(self.device)[good], values, len(CLASSES))
-            sums.add(POSITION, name, groups.places[good], values, self.limit)
-            sums.count(CLASS, name, values)
-        units, within = sum_of_pairs(found.sums[measured], default_sums[measured], groups.lengths[measured])
+        if values.same is not None:
+            same = values.same[good]
+            sums.add(CLASS, name, groups.classes[good], same, len(CLASSES))
+            sums.add(POSITION, name, groups.places[good], same, self.limit)
+            sums.count(CLASS, name, same)
+        units, within = sum_of_pairs(values.sums[measured], default_sums[measured], groups.lengths[measured])
         sums.total(UNITS, name, units)
         sums.total(WITHIN, name, within)
-        pair = found.pair[good & groups.apart]
-        sums.add(PAIR, name, torch.zeros(len(pair), dtype=torch.int64, device=self.device), pair, 1)
+        pair = values.pair[good & groups.apart]
+        sums.add_ungrouped(PAIR, name, pair)
         sums.count(PAIR, name, pair)
-        if found.joined is not None:
-            sums.add(INPUT, name, groups.places[good], found.joined[good], self.limit)
-        if found.loss is not None:
+        if values.joined is not None:
+            sums.add(INPUT, name, groups.places[good], values.joined[good], self.limit)
+        if values.loss is not None:
             predicted = predicted_tokens(texts.owner)
-            there = good[predicted]
-            loss, owner = found.loss[there], texts.owner[predicted][there]
+            is_kept = good[predicted]
             # float32 cannot represent 1/p of the rarest tokens; float64 can represent it and its square.
-            loss = loss.double()
+            loss, owner = values.loss[is_kept].double(), texts.owner[predicted][is_kept]
             both = torch.stack([loss, loss.clamp(max=_MOST_LOSS).exp()], 1)
-            sums.add(LOSS, name, groups.places[predicted][there], both, self.limit)
+            sums.add(LOSS, name, groups.places[predicted][is_kept], both, self.limit)
             number = torch.bincount(owner, minlength=len(whole))
-            total = torch.zeros(len(whole), dtype=torch.float64, device=self.device).index_add_(0, owner, both[:, 0])
-            perplexity = (total / number)[number > 0].clamp(max=_MOST_LOSS).exp()[:, None]
-            sums.add(TEXT, name, torch.zeros(len(perplexity), dtype=torch.int64, device=self.device), perplexity, 1)
+            total = torch.zeros(len(whole), dtype=torch.float64, device=self.device).index_add_(0, owner, loss)
+            sums.add_ungrouped(TEXT, name, (total / number)[number > 0].clamp(max=_MOST_LOSS).exp()[:, None])
 
 
 class _Groups:
-    """The class, the position in the text and the partner of each token of a batch, and the length of each text."""
+    """The class, the position in the text and the partner of each token of a batch, and the length of each text.
 
-    def __init__(self, texts: Batch, classes: torch.Tensor) -> None:
+    Partners are drawn from a panel; `panel` contains the id of the text of each of its tokens.
+    """
+
+    def __init__(self, texts: Batch, classes: torch.Tensor, panel: Ids, seed: int) -> None:
         self.texts = texts
-        self.classes = classes.long()
         self.places = texts.real.nonzero()[:, 1]
         self.lengths = texts.real.sum(1)
-
-    def pair(self, panel: Ids, seed: int) -> None:
-        """Draw each token's partner from a panel; `panel` contains the id of the text of each of its tokens."""
-        owner, places = self.texts.owner.cpu().numpy(), self.places.cpu().numpy()
-        drawn = draw_partners(panel, self.texts.sent_ids[owner], places, seed)
+        self.classes = classes.long().to(self.places.device)
+        owner, places = texts.owner.cpu().numpy(), self.places.cpu().numpy()
+        drawn = draw_partners(panel, texts.sent_ids[owner], places, seed)
         self.partners, self.apart = (torch.from_numpy(values).to(self.places.device) for values in drawn)
 
 
-class _Found:
+@dataclass(frozen=True, kw_only=True)
+class _Values:
     """The values of a batch under one variant, kept until it is known which texts are finite under all variants."""
 
-    def __init__(
-        self, states: States, same: torch.Tensor | None, pair: torch.Tensor, sums: torch.Tensor, texts: Batch
-    ) -> None:
-        self.same, self.pair, self.sums = same, pair, sums
-        self.loss, self.joined, self.measured = states.loss, states.joined, states.measured
-        self._last, self._texts = states.layers[-1], texts
-        self.features: dict[int, Float32s] = {}
-
-    def pool_sampled(self, sent_ids: Ids, sampled: set[int]) -> None:
-        """Store the mean states of the sampled texts by row, and release the states of all tokens."""
-        for row, sent_id in enumerate(sent_ids.tolist()):
-            if sent_id in sampled:
-                self.features[row] = self._last[self._texts.owner == row].mean(0).cpu().numpy()
-        del self._last
-
-
-def _columns(layers: list[torch.Tensor]) -> torch.Tensor:
-    """Return the concatenated values of all layers, `[rows, layers * values]`."""
-    return torch.cat(layers, 1)
-
-
-def _ids_and_added(ids: torch.Tensor, real: torch.Tensor, added: torch.Tensor) -> tuple[Int64s, Bools]:
-    return ids[real].cpu().numpy(), added[real].cpu().numpy()
+    same: torch.Tensor | None
+    pair: torch.Tensor
+    sums: torch.Tensor
+    loss: torch.Tensor | None
+    joined: torch.Tensor | None
+    measured: torch.Tensor
+    features: list[Float32s]

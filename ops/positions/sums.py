@@ -1,10 +1,13 @@
 """Sums over a stream of texts: mean and spread of many values by group, and histograms of cosines."""
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
 
 import torch
 
-from ops.arrays import Float64s, Int64s
+from ops.arrays import Arrays, Float64s
 from ops.positions.compare import EDGES
 from ops.reducers.grouped_moments import GroupedMoments, GroupedSums
 from ops.reducers.histogram import Histogram
@@ -14,7 +17,8 @@ from ops.reducers.histogram import Histogram
 CLASS, POSITION, PAIR, LOSS, TEXT, INPUT = "class", "position", "pair", "loss", "text", "input"
 # The kinds of sums without groups: the unit vectors of all tokens, and the cosines and number of pairs within a text.
 UNITS, WITHIN = "units", "within"
-Key = tuple[str, str]
+Key = tuple[str, str]  # a kind, and the variant of its values
+T = TypeVar("T")
 
 
 class Sums:
@@ -39,6 +43,10 @@ class Sums:
             self._sums[kind, variant] = GroupedSums(most, values.shape[1], self.device)
         self._sums[kind, variant].update(groups, values)
 
+    def add_ungrouped(self, kind: str, variant: str, values: torch.Tensor) -> None:
+        """Add values, `[rows, columns]`, that belong to one group."""
+        self.add(kind, variant, torch.zeros(len(values), dtype=torch.int64, device=values.device), values, 1)
+
     def count(self, kind: str, variant: str, cosines: torch.Tensor) -> None:
         """Count cosines, `[rows, columns]`, in one histogram for each column."""
         if (kind, variant) not in self._histograms:
@@ -51,38 +59,56 @@ class Sums:
         self._totals[kind, variant] = self._totals.get((kind, variant), 0.0) + values
 
     def result(self) -> "Totals":
-        """Return the totals so far."""
+        """Return the totals so far, without the moments of kinds and variants that have no values."""
         moments = {key: sums.result() for key, sums in self._sums.items()}
-        counts = {key: h.result().cpu().numpy() for key, h in self._histograms.items()}
-        return Totals(moments, counts, dict(self._totals))
+        counts = {key: histogram.result().cpu().numpy() for key, histogram in self._histograms.items()}
+        return Totals({key: own for key, own in moments.items() if len(own.ids)}, {**counts, **self._totals})
 
 
+@dataclass(frozen=True)
 class Totals:
-    """Moments by group, counts `[columns, bins]` int64 and sums `[columns]` float64, by kind and variant.
+    """Moments by group, and arrays that are summed, by kind and variant.
 
     Totals of disjoint sets of texts can be combined: `Totals()` is empty, and `merge` joins two. Counts are integers.
     Moments and sums are merged exactly except for rounding, which depends on the order.
+
+    Attributes:
+        moments: the moments of grouped values.
+        sums: sums without groups `[columns]` float64; for cosines, their histograms `[columns, bins]` int64.
     """
 
-    def __init__(
-        self,
-        moments: dict[Key, GroupedMoments] | None = None,
-        counts: dict[Key, Int64s] | None = None,
-        sums: dict[Key, Float64s] | None = None,
-    ) -> None:
-        self.moments, self.counts, self.sums = moments or {}, counts or {}, sums or {}
+    moments: dict[Key, GroupedMoments] = field(default_factory=dict)
+    sums: dict[Key, Arrays] = field(default_factory=dict)
 
     def merge(self, other: "Totals") -> "Totals":
         """Return the totals of the union of two disjoint sets of texts."""
-        moments, counts, sums = dict(self.moments), dict(self.counts), dict(self.sums)
-        for key, found in other.moments.items():
-            moments[key] = moments[key].merge(found) if key in moments else found
-        for key, count in other.counts.items():
-            counts[key] = counts[key] + count if key in counts else count
-        for key, total in other.sums.items():
-            sums[key] = sums[key] + total if key in sums else total
-        return Totals(moments, counts, sums)
+        moments = _joined(self.moments, other.moments, GroupedMoments.merge)
+        return Totals(moments, _joined(self.sums, other.sums, lambda one, another: one + another))
+
+    def to_arrays(self) -> dict[str, Arrays]:
+        """Return the totals as arrays, whose names consist of the kind, the variant and the attribute of moments."""
+        arrays = {"/".join(key): values for key, values in self.sums.items()}
+        for key, own in self.moments.items():
+            arrays |= {"/".join((*key, name)): values for name, values in vars(own).items()}
+        return arrays
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Arrays]) -> "Totals":
+        """Return the totals from the arrays of `to_arrays`."""
+        totals, moments = cls(), defaultdict[Key, dict[str, Arrays]](dict)
+        for name, values in arrays.items():
+            kind, variant, *attributes = name.split("/")
+            for attribute in attributes:
+                moments[kind, variant][attribute] = values
+            if not attributes:
+                totals.sums[kind, variant] = values
+        totals.moments.update({key: GroupedMoments(**own) for key, own in moments.items()})
+        return totals
 
     def variants(self, kind: str, order: Iterable[str]) -> list[str]:
         """Return the variants in `order` that have moments of this kind."""
         return [variant for variant in order if (kind, variant) in self.moments]
+
+
+def _joined(one: dict[Key, T], other: dict[Key, T], join: Callable[[T, T], T]) -> dict[Key, T]:
+    return one | {key: join(one[key], value) if key in one else value for key, value in other.items()}

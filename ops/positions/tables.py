@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import torch
 
 from ops import schema
 from ops.arrays import Float32s, Float64s
@@ -26,8 +25,8 @@ def corpus_tables(totals: Totals, facts: ModelFacts, norms: Float32s, seed: int)
     """Return all tables from the merged totals, by name; the perplexity tables have no rows for an encoder."""
     return {
         "positions/similarity": similarity_rows(totals, facts, seed),
-        "positions/by_class": class_rows(totals, facts),
-        "positions/by_position": position_rows(totals, facts),
+        "positions/by_class": grouped_rows("positions/by_class", totals, facts),
+        "positions/by_position": grouped_rows("positions/by_position", totals, facts),
         "positions/perplexity": perplexity_rows(totals, facts),
         "positions/perplexity_by_position": perplexity_position_rows(totals, facts),
         "positions/norms": norm_rows(totals, facts, norms),
@@ -42,9 +41,8 @@ def similarity_rows(totals: Totals, facts: ModelFacts, seed: int) -> pa.Table:
     that every row of the table can be compared with it.
     """
     edges = EDGES.numpy()
-    gaussian = Sums()
-    cosines = gaussian_cosines(facts.width, seed)
-    gaussian.add(PAIR, DEFAULT, torch.zeros(len(cosines), dtype=torch.int64), cosines, 1)
+    gaussian, cosines = Sums(), gaussian_cosines(facts.width, seed)
+    gaussian.add_ungrouped(PAIR, DEFAULT, cosines)
     gaussian.count(PAIR, DEFAULT, cosines)
     random = gaussian.result()
     rows: Rows = []
@@ -54,18 +52,16 @@ def similarity_rows(totals: Totals, facts: ModelFacts, seed: int) -> pa.Table:
             if (kind, variant) not in totals.moments:
                 continue
             whole = totals.moments[kind, variant].joined()
-            if not len(whole.ids):
-                continue
             if kind == PAIR:
                 whole = replace(whole, mean=_mean_of_pairs(totals, variant)[None])
-            counts = totals.counts[kind, variant]
+            counts = totals.sums[kind, variant]
             for column in range(whole.mean.shape[1]):
                 layer, reference = divmod(column, len(references))
                 row = _moments(facts, layer + 1, variant, references[reference], whole, 0, column)
                 rows.append({**row, "histogram_edges": edges, "histogram_counts": counts[column]})
         for layer in range(1, facts.layers + 1):
             row = _moments(facts, layer, variant, GAUSSIAN_PAIR, random.moments[PAIR, DEFAULT], 0, 0)
-            rows.append({**row, "histogram_edges": edges, "histogram_counts": random.counts[PAIR, DEFAULT][0]})
+            rows.append({**row, "histogram_edges": edges, "histogram_counts": random.sums[PAIR, DEFAULT][0]})
     return schema.table("positions/similarity", rows)
 
 
@@ -74,25 +70,13 @@ def _mean_of_pairs(totals: Totals, variant: str) -> Float64s:
     return mean_of_pairs(totals.sums[UNITS, variant], totals.sums[WITHIN, variant], default, within[-2])
 
 
-def class_rows(totals: Totals, facts: ModelFacts) -> pa.Table:
-    """Return `positions/by_class`; a class without tokens has no row."""
-    return _grouped("positions/by_class", CLASS, "token_class", lambda group: CLASSES[group], totals, facts)
-
-
-def position_rows(totals: Totals, facts: ModelFacts) -> pa.Table:
-    """Return `positions/by_position`."""
-    return _grouped("positions/by_position", POSITION, "position", lambda group: group, totals, facts)
-
-
 def perplexity_rows(totals: Totals, facts: ModelFacts) -> pa.Table:
     """Return `positions/perplexity`, without rows for an encoder."""
     rows: Rows = []
-    for variant in totals.variants(LOSS, VARIANTS):
+    for variant in totals.variants(TEXT, VARIANTS):
         texts, tokens = totals.moments[TEXT, variant], totals.moments[LOSS, variant].joined()
-        if len(texts.ids):
-            whole = {"mean": texts.mean[0, 0], "corpus": _exp(tokens.mean[0, 0]), "token_mean": tokens.mean[0, 1]}
-            found = {"n": int(texts.count[0]), **whole}
-            rows.append({"model": facts.name, "variant": variant, **found})
+        means = {"mean": texts.mean[0, 0], "corpus": _exp(tokens.mean[0, 0]), "token_mean": tokens.mean[0, 1]}
+        rows.append({"model": facts.name, "variant": variant, "n": int(texts.count[0]), **means})
     return schema.table("positions/perplexity", rows)
 
 
@@ -100,40 +84,35 @@ def perplexity_position_rows(totals: Totals, facts: ModelFacts) -> pa.Table:
     """Return `positions/perplexity_by_position`, without rows for an encoder."""
     rows: Rows = []
     for variant in totals.variants(LOSS, VARIANTS):
-        found = totals.moments[LOSS, variant]
-        std = found.std[:, 0]
-        for i, position in enumerate(found.ids.tolist()):
-            loss = float(found.mean[i, 0])
-            own = {"loss": loss, "loss_std": std[i], "perplexity": _exp(loss)}
-            rows.append(
-                {"model": facts.name, "variant": variant, "position": position, "n": int(found.count[i]), **own}
-            )
+        moments = totals.moments[LOSS, variant]
+        columns = (moments.ids.tolist(), moments.count.tolist(), moments.mean[:, 0].tolist(), moments.std[:, 0])
+        for position, n, loss, std in zip(*columns, strict=True):
+            known = {"model": facts.name, "variant": variant, "position": position, "n": n}
+            rows.append({**known, "loss": loss, "loss_std": std, "perplexity": _exp(loss)})
     return schema.table("positions/perplexity_by_position", rows)
 
 
 def norm_rows(totals: Totals, facts: ModelFacts, norms: Float32s) -> pa.Table:
     """Return `positions/norms`: a row for every position of the model's table, with means over its tokens if any."""
-    found = totals.moments.get((INPUT, DEFAULT), GroupedMoments.empty(len(INPUT_VALUES)))
-    place = {position: i for i, position in enumerate(found.ids.tolist())}
-    rows: Rows = []
-    for position, norm in enumerate(norms.tolist()):
-        i = place.get(position)
-        values = [None] * len(INPUT_VALUES) if i is None else found.mean[i].tolist()
-        own = dict(zip(INPUT_VALUES, values, strict=True))
-        n = 0 if i is None else int(found.count[i])
-        rows.append({"model": facts.name, "position": position, "norm": norm, "n": n, **own})
-    return schema.table("positions/norms", rows)
+    moments = totals.moments.get((INPUT, DEFAULT), GroupedMoments.empty(len(INPUT_VALUES)))
+    n, means = np.zeros(len(norms), np.int64), np.full((len(norms), len(INPUT_VALUES)), np.nan)
+    n[moments.ids], means[moments.ids] = moments.count, moments.mean
+    columns = {"model": [facts.name] * len(norms), "position": np.arange(len(norms)), "norm": norms, "n": n}
+    return schema.table("positions/norms", columns | dict(zip(INPUT_VALUES, means.T, strict=True)))
 
 
-def _grouped(table: str, kind: str, column: str, name: Any, totals: Totals, facts: ModelFacts) -> pa.Table:
+def grouped_rows(table: str, totals: Totals, facts: ModelFacts) -> pa.Table:
+    """Return `positions/by_class` or `positions/by_position`; a group without tokens has no row."""
+    kind = CLASS if table == "positions/by_class" else POSITION
     rows: Rows = []
     for variant in totals.variants(kind, VARIANTS):
         moments = totals.moments[kind, variant]
         for i, group in enumerate(moments.ids.tolist()):
-            for place in range(moments.mean.shape[1]):
-                layer, reference = divmod(place, len(SAME_TOKEN))
-                row = _moments(facts, layer + 1, variant, SAME_TOKEN[reference], moments, i, place)
-                rows.append({**row, column: name(group)})
+            name = {"token_class": CLASSES[group]} if kind == CLASS else {"position": group}
+            for column in range(moments.mean.shape[1]):
+                layer, reference = divmod(column, len(SAME_TOKEN))
+                row = _moments(facts, layer + 1, variant, SAME_TOKEN[reference], moments, i, column)
+                rows.append({**row, **name})
     return schema.table(table, rows)
 
 

@@ -4,8 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ops.facts.examples import read_pattern
 from ops.penn import Tree
-from ops.show.examples import read_pattern
 
 BARS = 64
 _LEVEL, _LETTER, _GAP = 34, 7.5, 10

@@ -5,19 +5,19 @@ from typing import Any
 
 import numpy as np
 
+from ops.facts.audited import joined as joined_audit
+from ops.facts.best import better_pole
+from ops.facts.examples import read_pattern
+from ops.facts.explanation import joined
+from ops.facts.findings import LEAST_COUNT, avoidances, findings, said_lift, winners_with
+from ops.facts.hub_sentences import is_hub
+from ops.facts.outputs import by_side
+from ops.facts.peaks import peak_word
 from ops.penn_names import ROOTS, name_root, name_tags, name_tree
 from ops.report.drawings import draw_histogram, draw_tree
 from ops.report.lift_strips import lift_strips
 from ops.report.pages import WORDS_OF
 from ops.report.shading import shade
-from ops.show.audited import joined as joined_audit
-from ops.show.best import better_pole
-from ops.show.examples import read_pattern
-from ops.show.explanation import joined
-from ops.show.findings import LEAST_COUNT, avoidances, findings, said_lift, winners_with
-from ops.show.hub_sentences import is_hub
-from ops.show.outputs import by_side
-from ops.show.peaks import peak_word
 
 Row = dict[str, Any]
 Rows = list[Row]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ops.show.best import margin
+from ops.facts.best import margin
 
 Row = dict[str, Any]
 NUMBERS = {

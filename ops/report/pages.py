@@ -9,13 +9,13 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from ops.errors import visible
+from ops.facts.audited import said_numbers
+from ops.facts.explanation import said_verdict
+from ops.facts.findings import said_lift
+from ops.facts.hub_sentences import said_wins
+from ops.facts.outputs import token_text
+from ops.facts.text import lift, q_value
 from ops.report.shading import Piece
-from ops.show.audited import said_numbers
-from ops.show.explanation import said_verdict
-from ops.show.findings import said_lift
-from ops.show.hub_sentences import said_wins
-from ops.show.outputs import token_text
-from ops.show.text import lift, q_value
 
 FOLDER = Path(__file__).parent / "templates"
 WORDS_OF = {"top": "highest", "bottom": "lowest"}

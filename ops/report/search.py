@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from ops.errors import InputError, one_line
+from ops.facts.findings import LEAST_COUNT
 from ops.report.search_index import VERDICT
-from ops.show.findings import LEAST_COUNT
 
 KINDS = {
     "any": "neurons by anything",

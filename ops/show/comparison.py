@@ -6,7 +6,7 @@ from typing import Any
 from ops.compare.property_names import in_words, measure_in_words
 from ops.compare.run_scores import BY_CHANCE
 from ops.compare.unit_matches import UNIVERSAL_FROM
-from ops.show.text import interval, number, percent, shorten, wrap
+from ops.facts.text import interval, number, percent, shorten, wrap
 from ops.storage.store import Store
 from ops.storage.tables import read_table
 from ops.topk.silent import read_heard

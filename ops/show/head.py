@@ -4,7 +4,7 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from ops.show.text import number, shorten
+from ops.facts.text import number, shorten
 from ops.storage.store import Store
 from ops.storage.tables import read_rows
 

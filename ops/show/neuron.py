@@ -3,17 +3,17 @@
 from typing import Any
 
 from ops.errors import counted
+from ops.facts.audited import lay_out_lifts, lay_out_where
+from ops.facts.best import name_of
+from ops.facts.explanation import lay_out_explanation, lay_out_terms
+from ops.facts.findings import LEAST_COUNT, said_lift
+from ops.facts.hub_sentences import said_wins
+from ops.facts.outputs import lay_out_outputs
+from ops.facts.shared_words import lay_out_shared
+from ops.facts.text import activation, cell, interval, lift, number, percent, q_value, shorten, wrap
 from ops.penn_names import PHRASES, TAGS
 from ops.penn_names import name_of as name_of_code
-from ops.show.audited import lay_out_lifts, lay_out_where
-from ops.show.best import name_of
-from ops.show.explanation import lay_out_explanation, lay_out_terms
-from ops.show.findings import LEAST_COUNT, said_lift
 from ops.show.hard_negatives import lay_out_hard_negatives
-from ops.show.hub_sentences import said_wins
-from ops.show.outputs import lay_out_outputs
-from ops.show.shared_words import lay_out_shared
-from ops.show.text import activation, cell, interval, lift, number, percent, q_value, shorten, wrap
 from ops.show.winner_lines import LEGEND, line_head, marked, winner_line
 from ops.topk.silent import SAID
 

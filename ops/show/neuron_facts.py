@@ -8,17 +8,17 @@ from typing import Any
 import pyarrow.compute as pc
 
 from ops.errors import InputError
-from ops.show.audited import read_audited_neuron
-from ops.show.best import better_pole
-from ops.show.examples import matched_words, spans_of_words
-from ops.show.explanation import read_explanation
-from ops.show.findings import avoidances, findings, winners_with
+from ops.facts.audited import read_audited_neuron
+from ops.facts.best import better_pole
+from ops.facts.examples import matched_words, spans_of_words
+from ops.facts.explanation import read_explanation
+from ops.facts.findings import avoidances, findings, winners_with
+from ops.facts.hub_sentences import is_hub
+from ops.facts.outputs import read_outputs
+from ops.facts.peaks import peak_word
+from ops.facts.shared_words import shared_words
+from ops.facts.strongest import KINDS, preferred
 from ops.show.hard_negatives import read_hard_negatives
-from ops.show.hub_sentences import is_hub
-from ops.show.outputs import read_outputs
-from ops.show.peaks import peak_word
-from ops.show.shared_words import shared_words
-from ops.show.strongest import KINDS, preferred
 from ops.show.winner_lines import spans_of_findings
 from ops.storage.store import Store
 from ops.storage.tables import read_rows, read_table
@@ -37,7 +37,7 @@ class ShownRun:
 
     Attributes:
         options: the options of `mine`.
-        most_wins: for how many neurons and poles a sentence may win without being a hub (`ops.show.hub_sentences`).
+        most_wins: for how many neurons and poles a sentence may win without being a hub (`ops.facts.hub_sentences`).
         has_tokens: whether `tokens` has run.
         has_explanations: whether `explain` has run.
         has_outputs: whether `outputs` has run.
@@ -72,7 +72,7 @@ def read_neuron(
         - `layer`, `unit`, `pole`, `n_winners`.
         - `called`: what the unit is called, such as `neuron` or `feature`.
         - `dictionary`: the dictionary of a feature. None for a neuron.
-        - `explanation` (`ops.show.explanation`) and `audit` (`ops.show.audited`), or None.
+        - `explanation` (`ops.facts.explanation`) and `audit` (`ops.facts.audited`), or None.
         - `other_pole`: its `pole` and the `text` of its explanation, or None. None if the run kept only one pole.
         - `neuron`: its row of neurons/ without the histogram.
         - `is_silent`: whether its variation is only rounding.
@@ -80,15 +80,15 @@ def read_neuron(
         - `score`: its row of scores/, or None.
         - `means`: its rows of means/.
         - `dataset`: the row of profiles/ for the data set that most winners are from, or None.
-        - `winners`: the first winners, each with `wins`, `is_hub`, `peak` and `matches`. `peak` (`ops.show.peaks`) is
+        - `winners`: the first winners, each with `wins`, `is_hub`, `peak` and `matches`. `peak` (`ops.facts.peaks`) is
           None unless `tokens` has run. `matches` are the spans of the words of the first findings
           (`ops.show.winner_lines`).
         - `hard_negatives` (`ops.show.hard_negatives`): empty without an explanation or with the verdict `none`.
-        - `shared_words` (`ops.show.shared_words`).
+        - `shared_words` (`ops.facts.shared_words`).
         - `peaks`: the rows of peaks/ by rank. Empty unless `tokens` has run.
-        - `outputs`: the tokens that it promotes and suppresses (`ops.show.outputs`), or None.
-        - `findings` and `avoids` (`ops.show.findings`).
-        - `prefers`: what winners prefer, by kind (`ops.show.strongest`).
+        - `outputs`: the tokens that it promotes and suppresses (`ops.facts.outputs`), or None.
+        - `findings` and `avoids` (`ops.facts.findings`).
+        - `prefers`: what winners prefer, by kind (`ops.facts.strongest`).
 
         Findings and preferred patterns have an `example`: `sent_id`, `rank`, `text`, and the `spans` of the characters
         that match.

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ops.show.text import interval, number
+from ops.facts.text import interval, number
 from ops.storage.store import Store
 from ops.storage.tables import read_table
 

@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from ops.facts.examples import matched_words, spans_of_words
+from ops.facts.text import activation, cell, shorten
 from ops.sentences.word_spans import Span
-from ops.show.examples import matched_words, spans_of_words
-from ops.show.text import activation, cell, shorten
 
 Row = dict[str, Any]
 Rows = list[Row]
@@ -22,7 +22,7 @@ def spans_of_findings(sentence: Row, found: Rows, options: Row) -> list[Span]:
 
     Args:
         sentence: its row of `sentences/` (`text`, `words`, `tags`, `tree`).
-        found: findings (see `ops.show.findings`), the strongest first.
+        found: findings (see `ops.facts.findings`), the strongest first.
         options: the options of `mine`.
     """
     able = [row for row in found if row["kind"] != "value" and (row["baseline_share"] or 0.0) < COMMON]

@@ -5,8 +5,8 @@ from typing import Any
 import pyarrow.compute as pc
 
 from ops.errors import InputError, one_line
+from ops.facts.text import number, shorten
 from ops.meaning.words import fold, split_words
-from ops.show.text import number, shorten
 from ops.storage.store import Store
 from ops.storage.tables import read_rows
 

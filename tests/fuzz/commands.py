@@ -10,8 +10,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from jobs.stage.options import INGEST_ONLY, JobConfig, flag_of
-from jobs.stage.stages import STAGES
+from jobs.options.configs import INGEST_ONLY, JobConfig, flag_of
+from jobs.run_folder.stages import STAGES
 from tests.all_jobs import find_jobs
 from tests.fuzz.models import MODELS
 from tests.fuzz.perform import Command

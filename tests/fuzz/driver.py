@@ -15,7 +15,7 @@ from itertools import count
 from multiprocessing import get_context
 from pathlib import Path
 
-from jobs.stage.options import StageConfig
+from jobs.options.configs import StageConfig
 from tests.all_jobs import find_jobs
 from tests.blank_figures import blank_figures
 from tests.conftest import ROOT

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
-from jobs.stage.command_line import Job
+from jobs.stage.main import Job
 from tests.conftest import ROOT
 
 LIMIT_S = 60  # seconds of a processor that a command may take; a busy machine may need five times as long

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from jobs.stage.stages import STAGES
+from jobs.run_folder.stages import STAGES
 from ops.schema import TABLES, activations_schema, layer_widths, meta_keys, schema
 from tests.fuzz.perform import Outcome
 

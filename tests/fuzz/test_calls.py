@@ -9,8 +9,8 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from jobs.stage.command_line import main
-from jobs.stage.options import JobConfig, flag_of
+from jobs.options.configs import JobConfig, flag_of
+from jobs.stage.main import main
 from tests.all_jobs import find_jobs
 from tests.fuzz.commands import ODD
 

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from jobs.stage.options import StageConfig
-from jobs.stage.stages import STAGES
+from jobs.options.configs import StageConfig
+from jobs.run_folder.stages import STAGES
 from ops.schema import schema
 from tests.all_jobs import find_jobs
 from tests.fuzz import driver, perform

@@ -15,11 +15,11 @@ from jobs.ingest import job as ingest
 from jobs.ingest.job import IngestConfig
 from jobs.meaning.job import MeaningConfig
 from jobs.mine.job import MineConfig
+from jobs.options.command_line import parse
+from jobs.options.configs import without_ingest
 from jobs.report.job import ReportConfig
-from jobs.stage.again import command
-from jobs.stage.command_line import parse
-from jobs.stage.options import without_ingest
-from jobs.stage.run import Run
+from jobs.run_folder.again import command
+from jobs.run_folder.run import Run
 from jobs.topk.job import TopkConfig
 
 CASES: list[tuple[str, Any, dict[str, Any]]] = [

@@ -12,15 +12,15 @@ import pytest
 from jobs.browse.server import OpenRun
 from jobs.report import job as report
 from jobs.report.job import ReportConfig
+from jobs.run_folder.run import Run
 from jobs.show import job as show
 from jobs.show.job import ShowConfig
-from jobs.stage.run import Run
 from ops.errors import InputError
 from ops.schema import schema
 from ops.storage.tables import write_part
 from tests.jobs.test_explanations_shown import write_explanations
+from tests.unit.facts.made_up_audit import audited, literal
 from tests.unit.report.valid_html import check_html
-from tests.unit.show.made_up_audit import audited, literal
 
 NAMES = ["books", "news", "tweets"]
 VERDICTS = ("global", "local", "dataset_detector", "none")

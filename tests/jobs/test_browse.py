@@ -18,7 +18,7 @@ import pytest
 import bench.browse
 from jobs.browse.job import JOB, BrowseConfig
 from jobs.browse.server import OpenRun
-from jobs.stage.run import Run, RunReader
+from jobs.run_folder.run import Run, RunReader
 from ops.errors import InputError
 from tests.conftest import ROOT
 from tests.unit.report.browser import NEEDS, browse

@@ -13,10 +13,10 @@ from transformers import AutoModel, AutoTokenizer
 
 from jobs.compare import job as compare
 from jobs.compare.job import CompareConfig
+from jobs.run_folder.run import Run
+from jobs.run_folder.stages import STAGES
 from jobs.show import job as show
 from jobs.show.job import ShowConfig
-from jobs.stage.run import Run
-from jobs.stage.stages import STAGES
 from ops.errors import InputError
 from ops.schema import TABLES
 from tests.jobs.finished_runs.compare import compare_config as config

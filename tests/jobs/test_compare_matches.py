@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from jobs.compare import job as compare
-from jobs.stage.run import Run
+from jobs.run_folder.run import Run
 from ops.errors import InputError
 from tests.jobs.finished_runs.compare import compare_config
 from tests.jobs.test_compare_runs import changed, with_option, without

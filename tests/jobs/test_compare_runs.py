@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from jobs.compare import job as compare
-from jobs.stage.run import Run
+from jobs.run_folder.run import Run
 from ops.errors import InputError
 from ops.schema import TABLES
 from tests.jobs.finished_runs.compare import compare_config

@@ -11,13 +11,13 @@ from jobs.engine.fan_out import fan_out
 from jobs.engine.item import Item
 from jobs.ingest import job as ingest
 from jobs.ingest.job import IngestConfig
+from jobs.options.configs import CorpusPassConfig, SampledPassConfig, part_of
+from jobs.run_folder.run import Run
 from jobs.stage import corpus_pass, placement, runner
 from jobs.stage.checks import check_pass
 from jobs.stage.corpus_pass import CorpusPass, begin_pass, group_size, part_rows
-from jobs.stage.options import CorpusPassConfig, SampledPassConfig, part_of
 from jobs.stage.outputs import shard_file
 from jobs.stage.placement import Placement, choose_placement
-from jobs.stage.run import Run
 from jobs.stage.step import Made
 from ops.errors import InputError
 from ops.sampling import MEASURED, draw

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from jobs.run_folder.run import Run, RunReader
+from jobs.run_folder.run_json import RECORD
 from jobs.show.job import ShowConfig
 from jobs.stage.checks import check_column
-from jobs.stage.command_line import main
-from jobs.stage.run import Run, RunReader
-from jobs.stage.run_json import RECORD
+from jobs.stage.main import main
 from ops.errors import InputError
 from ops.storage import lock
 from ops.storage.tables import read_parts

@@ -96,7 +96,7 @@ def test_the_tables_are_of_the_features(features: tuple[Path, Path, Path]) -> No
 
 
 def test_both_forms_of_the_sample_are_read_by_one_reader(features: tuple[Path, Path, Path]) -> None:
-    from jobs.stage.run import Run
+    from jobs.run_folder.run import Run
 
     store = Run(str(features[0]), create=False).store
     assert read_neurons(store) == Neurons((FEATURES,)) == Neurons.of_layers({LAYER: FEATURES})

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from jobs.options.configs import INGEST_ONLY, CorpusConfig, StageConfig
+from jobs.run_folder.stages import STAGES
 from jobs.stage.dry_run import DryRun, size
-from jobs.stage.options import INGEST_ONLY, CorpusConfig, StageConfig
-from jobs.stage.stages import STAGES
 from ops.errors import InputError
 from tests.all_jobs import find_jobs
 from tests.conftest import ROOT

@@ -13,10 +13,10 @@ import pytest
 from jobs.browse.server import OpenRun
 from jobs.report import job as report
 from jobs.report.job import ReportConfig
+from jobs.run_folder.run import Run
 from jobs.show import job as show
 from jobs.show.job import ShowConfig
 from jobs.show.printing import what_next
-from jobs.stage.run import Run
 from ops.schema import schema
 from ops.storage.tables import write_part
 from ops.topk.neurons import read_neurons

@@ -14,8 +14,8 @@ from transformers import AutoModel
 from jobs.finetune import job as finetune
 from jobs.finetune.job import FinetuneConfig
 from jobs.finetune.steps import Trainer
-from jobs.stage.run import Run
-from jobs.stage.stages import STAGES
+from jobs.run_folder.run import Run
+from jobs.run_folder.stages import STAGES
 from ops.errors import InputError
 from ops.model.load import read_facts
 from ops.schema import TABLES

@@ -12,8 +12,8 @@ import torch
 
 from jobs.explain import job as explain
 from jobs.explain.job import ExplainConfig
+from jobs.run_folder.run import Run
 from jobs.show.read import neuron_facts
-from jobs.stage.run import Run
 from jobs.tokens import job as tokens
 from jobs.tokens.job import NEGATIVES, TokensConfig
 from ops.report.site import Site

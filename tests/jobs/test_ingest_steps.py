@@ -11,7 +11,7 @@ import pytest
 from jobs.ingest.deduplicate import HashRange, first_copies_step, open_first_copies
 from jobs.ingest.read import open_pieces, read_step
 from jobs.ingest.write import corpus_tables_step, lengths
-from jobs.stage.stages import TOKENS
+from jobs.run_folder.stages import TOKENS
 from ops.corpus.accounts import account
 from ops.corpus.numbering import number
 from ops.model.load import read_facts

@@ -19,9 +19,9 @@ from jobs.mixing.job import MixingConfig
 from jobs.positions import job as positions
 from jobs.positions.job import PositionsConfig
 from jobs.psi.contextual import group_batches
+from jobs.run_folder.run import Run
+from jobs.run_folder.stages import TOKENS
 from jobs.stage.corpus_pass import PassArgs, kept_tokens
-from jobs.stage.run import Run
-from jobs.stage.stages import TOKENS
 from jobs.topk import job as topk
 from jobs.topk.job import TopkConfig
 from ops.corpus.corpus_tokens import CorpusTokens

@@ -11,8 +11,8 @@ import pytest
 
 from jobs.ingest import job as ingest
 from jobs.ingest.job import IngestConfig
-from jobs.stage.run import Run
-from jobs.stage.stages import PARTIALS, STAGES, stages_after
+from jobs.run_folder.run import Run
+from jobs.run_folder.stages import PARTIALS, STAGES, stages_after
 from tests.jobs.broken_site import broken_site
 from tests.jobs.processes import MOST_S, committed, kill_when, start_job
 

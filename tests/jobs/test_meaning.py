@@ -13,11 +13,11 @@ import pytest
 
 from jobs.meaning import job as meaning
 from jobs.meaning.job import MeaningConfig
+from jobs.run_folder.publish import under
+from jobs.run_folder.run import Run
 from jobs.show import job as show
 from jobs.show.job import ShowConfig
 from jobs.show.read import word_facts
-from jobs.stage.publish import under
-from jobs.stage.run import Run
 from ops.errors import InputError
 from ops.meaning.words import split_words
 from tests.jobs.finished_runs.meaning import meaning_options, translations_options
@@ -190,7 +190,7 @@ def test_one_worker_other_shards_and_lost_partials_give_the_same(
     out, model = tmp_path / "run", meaning_run[1]
     shutil.copytree(whole, out)
     folder = out / "_partials" / "meaning" / "counts"
-    for name in ("sentences/block-00001", "sentences/shard-00003", "hashing/shard-00002", "hashing/codes-pca-4"):
+    for name in ("sentences/results-00001", "sentences/shard-00003", "hashing/shard-00002", "hashing/codes-pca-4"):
         (folder.parent / f"{name}.parquet").unlink()
     lost = [folder / f"{name}.parquet" for name in ("words-00002", "shard-00001", "shard-00004", "range-00000")]
     for path in lost:

@@ -17,10 +17,10 @@ from transformers import AlbertConfig, GPT2Config
 from jobs.mixing import job as mixing
 from jobs.mixing.job import MixingConfig
 from jobs.mixing.steps import MixingArgs, MixingWorker, check, prepare_shard
+from jobs.run_folder.publish import under
+from jobs.run_folder.run import Run
 from jobs.stage.corpus_pass import kept_tokens
 from jobs.stage.outputs import read_partial, shard_file
-from jobs.stage.publish import under
-from jobs.stage.run import Run
 from ops.errors import InputError
 from ops.model.load import read_facts
 from ops.model.tokenizer import Tokenizer

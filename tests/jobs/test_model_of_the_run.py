@@ -7,9 +7,9 @@ from unittest.mock import patch
 
 import pytest
 
+from jobs.options.configs import CorpusConfig
 from jobs.psi import job as psi
-from jobs.stage.options import CorpusConfig
-from jobs.stage.run import Run
+from jobs.run_folder.run import Run
 from tests.all_jobs import find_jobs
 
 WITH_A_MODEL = sorted(name for name, job in find_jobs().items() if issubclass(job.options, CorpusConfig))
@@ -19,7 +19,7 @@ def model_in(name: str, **options: object) -> tuple[str, int | None]:
     """Return the model, and the seed of its weights, with which a job begins."""
     given: list[CorpusConfig] = []
     job = find_jobs()[name]
-    with patch("jobs.stage.command_line.resolve_name", return_value=lambda config, run: given.append(config)):
+    with patch("jobs.stage.main.resolve_name", return_value=lambda config, run: given.append(config)):
         job.run(job.options.model_validate(options))
     return given[0].model, given[0].model_seed
 

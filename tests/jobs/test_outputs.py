@@ -12,8 +12,8 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from jobs.outputs import job as outputs
-from jobs.stage.publish import under
-from jobs.stage.run import Run
+from jobs.run_folder.publish import under
+from jobs.run_folder.run import Run
 from jobs.topk import job as topk
 from jobs.topk.job import TopkConfig
 from ops.errors import InputError

@@ -16,16 +16,15 @@ from transformers import AutoModel, LlamaConfig
 from jobs.positions import job as positions
 from jobs.positions.job import PositionsConfig
 from jobs.positions.steps import PositionsArgs, PositionsWorker, prepare_shard
+from jobs.run_folder.run import Run
 from jobs.show import job as show
 from jobs.show.job import ShowConfig
 from jobs.stage.corpus_pass import kept_tokens
 from jobs.stage.outputs import read_partial, shard_file
-from jobs.stage.run import Run
 from ops.errors import InputError
-from ops.figures import figure_files
+from ops.figures.files import figure_files
 from ops.model.load import read_facts
 from ops.model.tokenizer import Tokenizer
-from ops.positions.encode import Encoding
 from ops.positions.partial_file import merge
 from ops.positions.variants import DECODER_DEFAULTS
 from ops.sampling import MEASURED, draw
@@ -222,12 +221,13 @@ def test_reading_apart_as_with_gpus_gives_the_same_partial_files(whole: Path, mo
     run = Run(str(whole))
     args = PositionsArgs(
         store=run.store, facts=read_facts(str(model)), device="cpu", dtype="float32", threads=1, token_budget=512,
-        seed=0, kept=kept_tokens(run), variants=DECODER_DEFAULTS, shift=16, encoding=Encoding(), answer_column=None,
+        seed=0, kept=kept_tokens(run), variants=DECODER_DEFAULTS, shift=16, max_tokens=None,
+        start_token=False, answer_column=None,
     )  # fmt: skip
     file = shard_file("positions", 3)
     before = read_partial(run.store, file)
-    _, features = merge([before], ())
-    sample = sorted(features.tokens)
+    _, features = merge([before])
+    sample = features.sent_ids.tolist()
     item = {"shard": 3, "span": [60, 80], "parts": [3], "rows": None, "sentences": 20, "sample": sample}
     assert sample
     assert args.kept is not None

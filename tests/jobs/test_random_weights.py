@@ -13,8 +13,8 @@ import pytest
 
 from jobs.compare.parts import title_of
 from jobs.finetune import job as finetune
+from jobs.run_folder.run import Run
 from jobs.stage.checks import model_of_topk
-from jobs.stage.run import Run
 from jobs.topk import job as topk
 from jobs.topk.job import TopkConfig
 from ops.errors import InputError

@@ -8,7 +8,7 @@ import pytest
 
 from jobs.ingest import job as ingest
 from jobs.ingest.job import IngestConfig
-from jobs.stage.command_line import main
+from jobs.stage.main import main
 
 
 def call(out: Path, source: Path, *options: str) -> int:

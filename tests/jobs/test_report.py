@@ -10,7 +10,7 @@ import pytest
 
 from jobs.report import job as report
 from jobs.report.job import ReportConfig
-from jobs.stage.run import Run
+from jobs.run_folder.run import Run
 from ops.errors import InputError
 from tests.unit.storage.test_lock import line, start
 

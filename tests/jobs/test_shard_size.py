@@ -11,8 +11,8 @@ import pytest
 from jobs.ingest import job as ingest
 from jobs.ingest import write
 from jobs.ingest.job import IngestConfig
-from jobs.stage.command_line import main
-from jobs.stage.run import RunReader
+from jobs.run_folder.run import RunReader
+from jobs.stage.main import main
 
 ROWS = 1_300
 

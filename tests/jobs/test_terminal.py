@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from jobs.ingest.job import IngestConfig
+from jobs.options.configs import Config
 from jobs.psi.job import PsiConfig
+from jobs.run_folder.publish import check_tables
+from jobs.run_folder.run import Run
 from jobs.show import printing
 from jobs.show.job import JOB as SHOW
 from jobs.show.job import ShowConfig
-from jobs.stage.command_line import main
-from jobs.stage.options import Config
-from jobs.stage.publish import check_tables
-from jobs.stage.run import Run
+from jobs.stage.main import main
 from ops.corpus.accounts import account_lines
 from tests.conftest import ROOT
 from tests.jobs.test_record import do, tables
@@ -26,7 +26,7 @@ ESCAPE = "a\x1b]0;mine\x07 \u202eb"
 PROGRAM = """
 import sys
 from jobs.ingest.job import IngestConfig
-from jobs.stage.command_line import main
+from jobs.stage.main import main
 def run(config):
     while True:
         print("line " * 100)

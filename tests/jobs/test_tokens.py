@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from jobs.stage.run import Run
+from jobs.run_folder.run import Run
 from jobs.tokens import job as tokens
 from jobs.tokens.job import TokensConfig
 from jobs.tokens.steps import PieceReader, TokensArgs, prepare_piece

@@ -66,7 +66,7 @@ def rows_of(out: Path) -> list[tuple[Any, ...]]:
 
 def brute(out: Path, n: int = N, poles: tuple[str, ...] = ("bottom", "top")) -> list[tuple[Any, ...]]:
     """What sorting the activations of all sentences of each data set gives; the activation sample is all of them."""
-    from jobs.stage.run import Run
+    from jobs.run_folder.run import Run
 
     store = Run(str(out), create=False).store
     corpus = pq.read_table(out / "corpus", columns=["sent_id", "dataset"])

@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 
 from jobs.engine.item import Item
+from jobs.run_folder.run import Run
+from jobs.run_folder.run_json import how_far
 from jobs.stage.outputs import shard_file
-from jobs.stage.run import Run
-from jobs.stage.run_json import how_far
 from jobs.stage.runner import Stage
 from jobs.stage.step import Step
 from ops.errors import InputError

@@ -11,9 +11,9 @@ from jobs.compare import steps as compare
 from jobs.compare.job import CompareConfig
 from jobs.mine import steps as mine
 from jobs.mine.job import MineConfig
-from jobs.stage.options import MOST_UNITS
-from jobs.stage.run import Run
-from jobs.stage.stages import STAGES
+from jobs.options.configs import MOST_UNITS
+from jobs.run_folder.run import Run
+from jobs.run_folder.stages import STAGES
 from jobs.stage.units import check_units
 from ops.errors import InputError
 from ops.schema import SCHEMA_VERSION, TOOL, activations_schema

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from jobs.__main__ import main as list_jobs
-from jobs.stage.command_line import Job, parse
+from jobs.options.command_line import parse
+from jobs.stage.main import Job
 from tests.all_jobs import find_jobs
 
 JOBS = find_jobs()

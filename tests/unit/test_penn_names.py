@@ -4,8 +4,8 @@ import pytest
 import spacy.glossary
 
 import ops.english
+from ops.facts.examples import read_pattern
 from ops.penn_names import PHRASES, TAGS, name_of, name_root, name_tags, name_tree
-from ops.show.examples import read_pattern
 
 
 def test_every_tag_and_label_of_penn_has_a_name() -> None:

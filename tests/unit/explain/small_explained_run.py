@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tests.unit.show.made_up_rows import write_tables
+from tests.unit.facts.made_up_rows import write_tables
 
 Row = dict[str, Any]
 

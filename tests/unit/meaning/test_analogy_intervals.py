@@ -24,7 +24,7 @@ def judge(space: str, analogies: Analogies, shift: float, seed: int, unknown: tu
     """Answers in which some pairs are hard in every question that they are part of."""
     rng = np.random.default_rng(seed)
     known, right = {}, {}
-    for category, questions in analogies.questions.items():
+    for category, questions in analogies.items():
         ease = {word: rng.normal() for question in questions for word in question[::2]}
         score = np.array([ease[a] + ease[c] for a, _, c, _ in questions]) + shift
         known[category] = np.array([not set(unknown) & {*question} for question in questions])
@@ -43,7 +43,7 @@ def resampled(
         both = np.logical_and.reduce([own.known[name] for own in judged])
         asked[name] = {
             (frozenset(q[:2]), frozenset(q[2:])): [own.right[name][i, column] for own in judged]
-            for i, q in enumerate(analogies.questions[name])
+            for i, q in enumerate(analogies[name])
             if both[i]
         }
     pairs = {name: sorted({pair for key in own for pair in key}, key=sorted) for name, own in asked.items()}
@@ -59,7 +59,7 @@ def resampled(
         yield list(right / n)
 
 
-TWO = Analogies({"plural": all_of("p", 9), "other": all_of("o", 6)})
+TWO = {"plural": all_of("p", 9), "other": all_of("o", 6)}
 
 
 @pytest.mark.parametrize("category", ["plural", ALL])
@@ -108,23 +108,21 @@ def test_spaces_are_compared_by_the_same_pairs() -> None:
     assert rows[ALL]["high"] - rows[ALL]["low"] < (own[ALL]["high"] - own[ALL]["low"]) / 2
 
 
-def test_rows_are_sorted_and_every_pair_of_spaces_stands_there_once() -> None:
+def test_every_space_and_every_pair_of_spaces_has_its_rows_once() -> None:
     names = ["counts", "embedding", "layer:1", "layer:2", "layer:10"]
     judged = [judge(name, TWO, 0.5, i) for i, name in enumerate(names)]
     rows = AnalogyBootstrap(judged, TWO, SAME, 0).rows()
     keys = [(r["space"], r["category"], r["rule"], r["excluded"]) for r in rows]
-    assert keys == sorted(keys)
     assert len(set(keys)) == len(keys) == 5 * 3 * 6
     rows = AnalogyBootstrap(judged, TWO, SAME, 0).differences()
     keys = [(r["space"], r["other"], r["category"], r["rule"], r["excluded"]) for r in rows]
-    assert keys == sorted(keys)
     assert len(set(keys)) == len(keys) == 10 * 3 * 6
     assert all(names.index(r["space"]) > names.index(r["other"]) for r in rows)
 
 
 def test_a_pair_and_its_reverse_are_one_and_a_pair_with_itself_counts_as_often_as_it_is_drawn() -> None:
     questions = [("a", "b", "c", "d"), ("b", "a", "d", "c"), ("a", "b", "b", "a"), ("e", "f", "e", "f")]
-    analogies = Analogies({"x": questions})
+    analogies = {"x": questions}
     right = np.repeat(np.array([True, True, False, True])[:, None], len(ANSWERS), 1)
     own = Judged("s", {"x": np.ones(4, bool)}, {"x": right})
     row = AnalogyBootstrap([own], analogies, SAME, 0).rows()[0]
@@ -137,7 +135,7 @@ def test_a_pair_and_its_reverse_are_one_and_a_pair_with_itself_counts_as_often_a
 def test_all_right_is_as_sure_as_the_pairs_are_many_and_nothing_known_has_no_interval() -> None:
     sure = {}
     for pairs in (3, 12):
-        analogies = Analogies({"x": all_of("x", pairs)})
+        analogies = {"x": all_of("x", pairs)}
         n = pairs * (pairs - 1)
         own = Judged("s", {"x": np.ones(n, bool)}, {"x": np.ones((n, len(ANSWERS)), bool)})
         sure[pairs] = AnalogyBootstrap([own], analogies, SAME, 0).rows()[0]

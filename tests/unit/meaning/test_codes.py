@@ -3,8 +3,7 @@ import pytest
 
 from ops.errors import InputError
 from ops.meaning.codes import HashedStates, methods_and_sizes
-from ops.meaning.hashed_sentences import Drawn
-from ops.meaning.hashing import labelled
+from ops.meaning.hashed_sentences import Drawn, labelled
 
 N, WIDTH = 300, 6
 

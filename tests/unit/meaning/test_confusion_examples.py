@@ -3,7 +3,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ops.meaning.confusion import document_number, is_tested
+from ops.meaning.confusion import document_number
 from ops.meaning.confusion_examples import Quota, examples_of, find_examples
 
 SETS = (("to", "two", "too"), ("then", "than"))
@@ -51,7 +51,6 @@ def test_every_occurrence_is_found_with_its_words_and_its_state() -> None:
         assert order == sorted(order)
     known = {document_number("a", f"d{i}", 0) for i in range(8)}
     assert {row["document"] for row in rows} <= known
-    assert all(row["tested"] == is_tested(row["document"]) for row in rows)
 
 
 def test_a_quota_keeps_the_first_of_each_set_and_gives_fewer_a_state() -> None:
@@ -69,7 +68,7 @@ def test_examples_are_the_same_however_the_corpus_is_cut() -> None:
     together = examples_of(0, [find(range(8))[0]], LAYERS, WIDTH)
     apart = examples_of(0, [find(range(3))[0], find(range(3, 4))[0], find(range(4, 8))[0]], LAYERS, WIDTH)
     assert together.words == apart.words
-    for name in ("label", "tested", "states", "has_state", "document"):
+    for name in ("label", "states", "has_state", "document"):
         np.testing.assert_array_equal(getattr(together, name), getattr(apart, name))
     assert together.states.shape == (together.has_state.sum(), LAYERS, WIDTH)
     assert len(together.label) == 10

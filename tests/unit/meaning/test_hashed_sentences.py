@@ -3,8 +3,8 @@ import pyarrow as pa
 import pytest
 
 from ops.errors import InputError
-from ops.meaning.confusion import held_out
-from ops.meaning.hashed_sentences import Drawn, label_drawn, names_of, no_sentences
+from ops.meaning.confusion import document_number, is_tested
+from ops.meaning.hashed_sentences import label_drawn, no_sentences
 
 N = 90
 IDS = np.arange(N, dtype=np.int64) * 3
@@ -21,23 +21,18 @@ def corpus(first: int = 0, stop: int = N) -> pa.Table:
 def test_classes_documents_and_the_held_out_ones_are_known_of_all_shards() -> None:
     drawn = label_drawn(IDS, [corpus(0, 40), corpus(40)], None, 0)
     (topic,) = drawn.labels
-    assert names_of(topic) == [f"t{i % 3}" for i in range(N)]
+    assert topic.names == [f"t{i % 3}" for i in range(N)]
     assert len(set(drawn.documents.tolist())) == N // 5
-    assert drawn.tested.tolist() == [held_out("a", f"d{i // 5}", 0) for i in range(N)]
+    numbers = np.array([document_number("a", f"d{i // 5}", 0) for i in range(N)], np.uint64)
+    assert drawn.tested.tolist() == is_tested(numbers).tolist()
     assert label_drawn(IDS, [corpus().drop_columns(["meta"])], None, 0).labels == []
 
 
-def test_a_table_gives_them_back_and_some_of_them_keep_their_classes() -> None:
+def test_some_of_the_sentences_keep_their_classes() -> None:
     drawn = label_drawn(IDS, [corpus()], "topic", 0)
-    back = Drawn.from_table(drawn.to_table())
-    for name in ("sent_ids", "documents", "tested"):
-        np.testing.assert_array_equal(getattr(back, name), getattr(drawn, name))
-    assert [(label.name, label.classes, label.number.tolist()) for label in back.labels] == [
-        (label.name, label.classes, label.number.tolist()) for label in drawn.labels
-    ]
     some = drawn.only(np.arange(N) % 2 == 0)
     assert some.sent_ids.tolist() == IDS[::2].tolist()
-    assert names_of(some.labels[0]) == names_of(drawn.labels[0])[::2]
+    assert some.labels[0].names == drawn.labels[0].names[::2]
     assert len(no_sentences().sent_ids) == 0
 
 

@@ -4,17 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ops.meaning.autoencoder import autoencoder_codes
-from ops.meaning.hashing import (
-    BITS,
-    REAL,
-    Codes,
-    at_length_1,
-    labelled,
-    measure_codes,
-    principal_codes,
-    retrieved_classes,
-    shuffled,
-)  # fmt: skip
+from ops.meaning.hashed_sentences import Drawn, labelled
+from ops.meaning.hashing import BITS, REAL, Codes, at_length_1, measure_codes, principal_codes, retrieved_classes
 
 RNG = np.random.default_rng(0)
 
@@ -74,17 +65,18 @@ def test_neighbours_equal_plain_sorting_and_ties_count_their_mean() -> None:
 def test_classes_are_found_where_they_are_and_shuffled_ones_at_chance() -> None:
     states, number = planted(2_000)
     labels = [labelled("topic", [f"t{k}" for k in number]), labelled("none", ["x"] * 2_000)]
-    tested, documents = RNG.random(2_000) < 0.3, np.arange(2_000) // 2
+    tested = RNG.random(2_000) < 0.3
+    drawn = Drawn(np.arange(2_000), np.arange(2_000) // 2, tested, labels)
     whole = Codes(states[~tested], states[tested], 0.0)
-    (row,) = measure_codes(whole, tested, documents, labels, 10)
+    (row,) = measure_codes(whole, drawn, 10)
     assert (row["label"], row["classes"], row["n"]) == ("topic", 4, int(tested.sum()))
     assert row["precision"] > 0.95 > 0.4 > row["chance"]
     held = 0
     for seed in range(20):
-        (control,) = measure_codes(whole, tested, documents, shuffled(labels, tested, seed, 1), 10)
+        (control,) = measure_codes(whole, drawn.shuffled(seed), 10)
         held += control["low"] < control["chance"] < control["high"]
     assert held >= 17  # of 19 expected
-    (two,) = measure_codes(principal_codes(states[~tested], states[tested], 4)[BITS], tested, documents, labels, 10)
+    (two,) = measure_codes(principal_codes(states[~tested], states[tested], 4)[BITS], drawn, 10)
     assert row["chance"] < two["precision"] <= row["precision"]
 
 
@@ -100,8 +92,8 @@ def test_of_many_held_out_sentences_those_asked_about_are_spread_over_the_corpus
     number = (np.arange(n) >= n // 2).astype(np.int64)  # the first half of the corpus is of one class
     tested = np.arange(n) % 2 == 1
     states = RNG.normal(size=(n, 3)).astype(np.float32) + number[:, None]
-    labels = [labelled("half", [f"c{k}" for k in number])]
-    (row,) = measure_codes(Codes(states[~tested], states[tested], 0.0), tested, np.arange(n), labels, 10)
+    drawn = Drawn(np.arange(n), np.arange(n), tested, [labelled("half", [f"c{k}" for k in number])])
+    (row,) = measure_codes(Codes(states[~tested], states[tested], 0.0), drawn, 10)
     assert row["n"] == 2_000
     assert row["chance"] == pytest.approx(0.5, abs=0.01)
 
@@ -124,6 +116,6 @@ def test_queries_of_one_document_have_no_interval() -> None:
     names = [label[i] for i in number for label in ["ab"]]
     tested = np.arange(60) < 10
     codes = Codes(states[~tested], states[tested], 0.0)
-    (row,) = measure_codes(codes, tested, np.where(tested, 0, 1), [labelled("t", names)], 3)
+    (row,) = measure_codes(codes, Drawn(np.arange(60), np.where(tested, 0, 1), tested, [labelled("t", names)]), 3)
     assert (row["low"], row["high"]) == (None, None)
     assert 0 <= row["precision"] <= 1

@@ -7,7 +7,7 @@ import pytest
 from ops.errors import InputError
 from ops.meaning.analogies import Analogies, read_analogies
 from ops.meaning.analogy_intervals import AnalogyBootstrap
-from ops.meaning.offsets import Space, answers, judge, make_space, nearest, neighbour_rows
+from ops.meaning.offsets import ANSWERS, RULES, Space, answers, judge, make_space, nearest, neighbour_rows
 
 RNG = np.random.default_rng(5)
 Row = dict[str, Any]
@@ -37,9 +37,10 @@ def test_answers_equal_brute_force() -> None:
         score = [shifted[b][x] * shifted[c][x] / (shifted[a][x] + 0.001) for x in range(60)]
         for excluded in (True, False):
             left = [x for x in range(60) if not (excluded and x in (a, b, c))]
-            assert found["add", excluded][number] == max(left, key=lambda x: cosine(unit[x], target))
-            assert found["mul", excluded][number] == max(left, key=lambda x: score[x])
-            assert found["nearest_c", excluded][number] == max(left, key=lambda x: cosine(wide[x], wide[c]))
+            add, mul, near = (found[number, ANSWERS.index((rule, excluded))] for rule in RULES)
+            assert add == max(left, key=lambda x: cosine(unit[x], target))
+            assert mul == max(left, key=lambda x: score[x])
+            assert near == max(left, key=lambda x: cosine(wide[x], wide[c]))
 
 
 def test_neighbours_equal_brute_force_and_ties_go_by_frequency() -> None:
@@ -56,10 +57,9 @@ def test_neighbours_equal_brute_force_and_ties_go_by_frequency() -> None:
 
 def test_accuracy_counts_known_questions_and_its_interval_their_pairs() -> None:
     space = Space("s", ["man", "woman", "king", "queen"], np.array([[2, 1], [2, -1], [5, 3], [5, -2.4]], np.float32))
-    analogies = Analogies({"x": [("man", "woman", "king", "queen")] * 3 + [("man", "woman", "king", "man")]})
-    analogies.questions["none"] = [("man", "woman", "boy", "girl")]
+    analogies = {"x": [("man", "woman", "king", "queen")] * 3 + [("man", "woman", "king", "man")]}
+    analogies["none"] = [("man", "woman", "boy", "girl")]
     rows = {(r["category"], r["rule"], r["excluded"]): r for r in rows_of(space, analogies)}
-    assert list(rows) == sorted(rows)
     row = rows["all", "add", True]
     assert (row["n"], row["n_known"], row["correct"]) == (5, 4, 3)
     assert row["pairs"] == 3
@@ -70,7 +70,7 @@ def test_accuracy_counts_known_questions_and_its_interval_their_pairs() -> None:
 
 
 def test_the_packaged_questions_are_in_the_usual_format() -> None:
-    found = read_analogies().questions
+    found = read_analogies()
     assert set(found) == {"family", "capitals", "comparatives", "plurals", "past-tenses"}
     assert sum(map(len, found.values())) == 660
     assert all(len(set(rows)) == len(rows) for rows in found.values())
@@ -101,7 +101,7 @@ def test_the_rows_of_neighbours_are_all_there_are_in_the_order_of_the_table() ->
         space = random_space(words)
         found = neighbour_rows(space, 3)
         assert len(found["other"]) == len(found["cosine"]) == words * max(words - 1, 0)
-        rows = rows_of(space, Analogies({"c": [("w0", "w1", "w2", "w3")]}))
+        rows = rows_of(space, {"c": [("w0", "w1", "w2", "w3")]})
         assert {(row["n"], row["n_known"], row["accuracy"]) for row in rows} == {(1, 0, None)}
     vectors = np.array([[1, 0], [0, 0], [np.nan, 1], [0, 2]], np.float32)
     assert make_space("s", list("abcd"), vectors).words == ["a", "d"], "words without a vector are not in the space"

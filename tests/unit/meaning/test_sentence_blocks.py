@@ -37,14 +37,11 @@ def reader(facts: ModelFacts) -> SentenceReader:
     return SentenceReader(facts, Tokenizer(facts), "cpu", "float32", 1, 256)
 
 
-def lists(column: pa.Array, *shape: int) -> np.ndarray:
-    return column.flatten().to_numpy().reshape(shape)
-
-
 def test_pairs_are_compared_with_three_others_in_every_layer(facts: ModelFacts, reader: SentenceReader) -> None:
     given = [TEXTS, [*TEXTS[:3], None], [*TEXTS[:2], None, TEXTS[3]]]
     found = read_pairs(reader, load_head(facts, NEXT_SENTENCE, "cpu", "float32"), given)
-    near, shared, head = (lists(found[n], *s) for n, s in (("cosine", (3, 3, 2)), ("tokens", (3, 3)), ("head", (3, 3))))
+    near, shared, head = (found[name] for name in ("cosine", "tokens", "head"))
+    assert (near.shape, shared.shape, head.shape) == ((3, 3, 2), (3, 3), (3, 3))
     states = reader.read(reader.tokenizer.encode(TEXTS))
     np.testing.assert_allclose(near[0], cosines(states[1:], states[:1]), atol=1e-5)
     assert shared[0, 1] > shared[0, 0] > 0  # `the` and the full stop, and in the third sentence a word less
@@ -55,7 +52,7 @@ def test_pairs_are_compared_with_three_others_in_every_layer(facts: ModelFacts, 
         assert np.isnan(own[2, 1]).all()
         assert np.isfinite(own[2, ::2]).all()
     np.testing.assert_array_equal(near[0, :2], near[1, :2])
-    assert np.isnan(lists(read_pairs(reader, None, given)["head"], 3, 3)).all()
+    assert "head" not in read_pairs(reader, None, given)
 
 
 class BareTokenizer(Tokenizer):
@@ -69,7 +66,7 @@ class BareTokenizer(Tokenizer):
 
 def test_pairs_without_a_sentence_are_read_where_an_empty_text_has_no_token(facts: ModelFacts) -> None:
     reader = SentenceReader(facts, BareTokenizer(facts), "cpu", "float32", 1, 2)  # each text is a batch of its own
-    near = lists(read_pairs(reader, None, [[*TEXTS[:3], None], [*TEXTS[:2], None, TEXTS[3]]])["cosine"], 2, 3, -1)
+    near = read_pairs(reader, None, [[*TEXTS[:3], None], [*TEXTS[:2], None, TEXTS[3]]])["cosine"]
     assert np.isnan(near[0, 2]).all()
     assert np.isnan(near[1, 1]).all()
     assert np.isfinite(near[0, :2]).all()
@@ -82,10 +79,10 @@ def test_masked_places_have_a_rank_and_the_tag_of_their_word(facts: ModelFacts, 
     def tag(texts: list[str], placed: list[Any]) -> list[list[str]]:
         return [[f"{row} {i}" for i in range(len(own.tokens.ids))] for row, own in enumerate(placed)]
 
-    found = pa.table(read_masked(head, tokenizer, TEXTS, [4, 5, 6, 7], 0.4, 0, 256, tag))
-    assert found.num_rows >= len(TEXTS)
+    found = read_masked(reader, head, TEXTS, [4, 5, 6, 7], 0.4, 0, tag)
+    assert len(found["rank"]) >= len(TEXTS)
     tokens = tokenizer.encode(TEXTS)
-    for found_there in found.to_pylist():
+    for found_there in pa.table(found).to_pylist():
         row, place = map(int, found_there["tag"].split())
         assert found_there["token"] == tokens[row].ids[place]
         assert not tokens[row].added[place]
@@ -93,13 +90,10 @@ def test_masked_places_have_a_rank_and_the_tag_of_their_word(facts: ModelFacts, 
         assert 0 < found_there["probability"] < 1
     rows = masked_word_rows(found, TEXTS, tokenizer, facts.vocabulary)
     assert {row["property"] for row in rows} == {"all", "tag", "frequency"}
-    assert next(row["n"] for row in rows if row["property"] == "all") == found.num_rows
-    assert masked_word_rows(None, TEXTS, tokenizer, facts.vocabulary) == []
-    assert masked_word_rows(found[:0], TEXTS, tokenizer, facts.vocabulary) == []
-
-
-def columns(**values: np.ndarray) -> pa.Table:
-    return pa.table({n: pa.FixedSizeListArray.from_arrays(pa.array(v.ravel()), v[0].size) for n, v in values.items()})
+    assert next(row["n"] for row in rows if row["property"] == "all") == len(found["rank"])
+    none = {name: values[:0] for name, values in found.items()}
+    for nothing in ({}, none):
+        assert masked_word_rows(nothing, TEXTS, tokenizer, facts.vocabulary) == []
 
 
 def test_pairs_with_a_state_that_is_not_finite_are_counted_and_left_out() -> None:
@@ -109,25 +103,24 @@ def test_pairs_with_a_state_that_is_not_finite_are_counted_and_left_out() -> Non
     near[50:57, 0, 1] = np.nan
     scores = rng.random((n, 3)).astype(np.float32)
     near[60:75, 1] = scores[60:75, 1] = np.nan  # no distant sentence of the document
-    found = columns(cosine=near, tokens=scores, head=scores)
-    rows, lost = pair_rows(found, [f"d{i // 2}" for i in range(n)], 2, False, 0)
+    found, documents = {"cosine": near, "tokens": scores}, [f"d{i // 2}" for i in range(n)]
+    rows, lost = pair_rows(found, documents, 0)
     assert lost == 7
     assert {row["space"] for row in rows} == {"tokens", "layer:1", "layer:2", "shuffled"}
     by_layer = {row["against"]: row["n"] for row in rows if row["space"] == "layer:1"}
     assert by_layer == {"same_document": n - 15 - 7, "other_document": n - 30 - 7}
-    with_head, _ = pair_rows(found, [f"d{i // 2}" for i in range(n)], 2, True, 0)
+    with_head, _ = pair_rows({**found, "head": scores}, documents, 0)
     assert "head" in {row["space"] for row in with_head}
-    assert pair_rows(None, [], 2, True, 0) == ([], 0)
+    assert pair_rows({}, [], 0) == ([], 0)
 
 
 def test_translations_are_found_by_their_states(reader: SentenceReader) -> None:
     texts = [f"number {n} is here" for n in range(10)]
-    found = pa.table(read_states(reader, [*texts, *texts]))
+    found = read_states(reader, [*texts, *texts])
     keys, languages = [str(i % 10) for i in range(20)], ["en"] * 10 + ["xx"] * 10
-    rows = translated_rows(found, keys, languages, reader.layers, 0)
+    rows = translated_rows(found, keys, languages, 0)
     assert {row["reciprocal_rank"] for row in rows if row["space"] != "shuffled"} == {1.0}
-    state = found["state"].combine_chunks().flatten().to_numpy().copy().reshape(20, -1)
-    state[3, 0] = np.nan
+    found["state"][3, 0] = np.nan
     # One of the ten is lost, and nine are too few.
-    assert translated_rows(columns(state=state), keys, languages, reader.layers, 0) == []
-    assert translated_rows(None, [], [], reader.layers, 0) == []
+    assert translated_rows(found, keys, languages, 0) == []
+    assert translated_rows({}, [], [], 0) == []

@@ -20,7 +20,7 @@ def test_partners_share_a_key() -> None:
     languages = ["en"] * 12 + ["de"] * 12 + ["de", "fr"]
     found = partners(keys, languages)
     assert set(found) == {("de", "en"), ("en", "de")}
-    one, other = found["en", "de"]
+    one, other = found["en", "de"].T
     assert len(one) == 12
     assert all(keys[a] == keys[b] and languages[b] == "de" for a, b in zip(one, other, strict=True))
     assert partners(keys[:20], languages[:20]) == {}
@@ -32,11 +32,9 @@ def test_planted_translations_are_found_by_the_layer_that_has_them_and_shuffled_
     keys = [f"k{i}" for i in range(n)] * 2
     languages = ["en"] * n + ["de"] * n
 
-    def read(layer: int) -> np.ndarray:
-        noise = RNG.normal(size=(2 * n, 16)) * (100 if layer == 1 else 0.2)
-        return (np.vstack([meant, meant]) + noise).astype(np.float32)
-
-    rows = {(r["space"], r["language"]): r for r in translation_rows(read, 2, keys, languages, 0)}
+    noise = RNG.normal(size=(2 * n, 2, 16)) * np.array([100, 0.2])[:, None]
+    states = (np.vstack([meant, meant])[:, None] + noise).astype(np.float32)
+    rows = {(r["space"], r["language"]): r for r in translation_rows(states, keys, languages, 0)}
     assert rows["layer:2", "en"]["reciprocal_rank"] > 0.95
     chance = sum(1 / r for r in range(1, n + 1)) / n
     for own in (rows["layer:1", "en"], rows["shuffled", "en"], rows["shuffled", "de"]):

@@ -38,6 +38,12 @@ def test_rows_without_a_label_take_no_part() -> None:
     assert found == Labelled([0, 1], ["a", "b"], ["d\x1f0", "d\x1f0"])
 
 
+def featured(vectors: np.ndarray) -> Features:
+    """Features of texts of one token, from their vectors `[texts, variants, width]`."""
+    n = len(vectors)
+    return Features(np.arange(n), np.ones(n, np.int64), np.full(n, 5), vectors.astype(np.float32))
+
+
 def test_a_document_is_on_one_side() -> None:
     documents = [f"d{i // 7}" for i in range(700)]
     test = is_test(documents, 0, 3)
@@ -71,11 +77,12 @@ def test_differences_are_paired_and_their_intervals_hold_what_is_true() -> None:
     for seed in range(8):
         labels = rng.choice(["good", "bad"], 120)
         sign = np.where(labels == "good", 0.5, -0.5)[:, None]
-        vectors = [(sign + rng.normal(size=(120, 3))).astype(np.float32) for _ in range(2)]
-        by_id = [dict(enumerate(own)) for own in (*vectors, vectors[0])]
-        features = Features({i: [5] for i in range(120)}, dict(zip(("default", "none", "same"), by_id, strict=True)))
+        default, none = (sign + rng.normal(size=(120, 3)) for _ in range(2))
+        features = featured(np.stack([default, none, default], 1))
         texts = Labelled(list(range(120)), labels.tolist(), [f"d{i // 2}" for i in range(120)])
-        rows = {row["features"]: row for row in label_rows("m", "x", texts, features, seed, 6)}
+        rows = {
+            row["features"]: row for row in label_rows("m", "x", texts, features, ["default", "none", "same"], seed, 6)
+        }
         assert (rows["same"]["difference"], rows["same"]["difference_high"]) == (0, 0)
         assert rows["default"]["difference"] is None
         assert rows["default"]["splits"] == 6
@@ -86,9 +93,8 @@ def test_differences_are_paired_and_their_intervals_hold_what_is_true() -> None:
 
 def test_labels_that_are_nearly_all_different_are_fitted_without_a_warning_of_the_library() -> None:
     labels = [f"label {i // 2}" for i in range(20)] + [f"own {i}" for i in range(20)]
-    vectors = dict(enumerate(np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32)))
-    features = Features({i: [5] for i in range(40)}, {"default": vectors})
+    features = featured(np.random.default_rng(0).normal(size=(40, 1, 3)))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        rows = label_rows("m", "x", labelled(labels), features, 0, 4)
+        rows = label_rows("m", "x", labelled(labels), features, ["default"], 0, 4)
     assert {row["features"] for row in rows} >= {"default", "tokens"}

@@ -23,11 +23,10 @@ from ops.positions.reader import Batch, VariantReader
 from ops.positions.shard import PositionsResult, PositionsScorer
 from ops.positions.sums import CLASS, Totals
 from ops.positions.tables import (
-    class_rows,
+    grouped_rows,
     norm_rows,
     perplexity_position_rows,
     perplexity_rows,
-    position_rows,
     similarity_rows,
 )
 from tests.unit import small_models
@@ -185,14 +184,18 @@ def test_classes_and_positions_add_up(known: tuple[VariantReader, ModelFacts], m
     ids = [list(zip(t.ids, t.added, strict=True)) for t in texts()]
     rows = {
         r["token_class"]: r["n"]
-        for r in select(class_rows(totals, known[1]), layer=2, variant="none", reference="default")
+        for r in select(
+            grouped_rows("positions/by_class", totals, known[1]), layer=2, variant="none", reference="default"
+        )
     }
     assert rows["cls"] == rows["sep"] == sum(1 for text in ids for i, added in text if added and i == CLS)
     assert rows["punct"] == sum(1 for text in ids for i, added in text if not added and i == DOT)
     assert sum(rows.values()) == sum(map(len, ids))
     places = {
         r["position"]: r["n"]
-        for r in select(position_rows(totals, known[1]), layer=1, variant="none", reference="default")
+        for r in select(
+            grouped_rows("positions/by_position", totals, known[1]), layer=1, variant="none", reference="default"
+        )
     }
     assert places == {p: sum(len(text) > p for text in ids) for p in range(max(map(len, ids)))}
     norms = norm_rows(totals, known[1], np.ones(LIMIT, np.float32)).to_pylist()
@@ -253,12 +256,13 @@ def test_one_text_has_no_random_pairs_and_all_else(known: tuple[VariantReader, M
 
 def test_features_are_the_mean_of_the_last_layer(known: tuple[VariantReader, ModelFacts], measured: Measured) -> None:
     _, features, _ = measured
-    for variant in ("default", "none"):
+    assert features.sent_ids.tolist() == [3, 5]
+    for i, variant in enumerate(("default", "none")):
         states, _ = plain(known, variant)
-        assert sorted(features.vectors[variant]) == [3, 5]
-        np.testing.assert_allclose(features.vectors[variant][5], states[5][-1].mean(0).numpy(), atol=1e-5)
-    assert sorted(features.vectors["shifted"]) == [5]  # the other one is too long
-    assert features.tokens[5] == texts()[5].ids
+        np.testing.assert_allclose(features.vectors[1, i], states[5][-1].mean(0).numpy(), atol=1e-5)
+    assert np.isnan(features.vectors).all(2).tolist() == [[False, False, True], [False] * 3], "the first is too long"
+    assert features.tokens.tolist() == [*texts()[3].ids, *texts()[5].ids]
+    assert features.lengths.tolist() == [len(texts()[3].ids), len(texts()[5].ids)]
 
 
 def test_texts_that_are_not_finite_are_named_and_left_out(known: tuple[VariantReader, ModelFacts]) -> None:
@@ -280,13 +284,14 @@ def test_a_bag_of_tokens_finds_what_the_words_say() -> None:
     rng = np.random.default_rng(0)
     labels = [("good", "bad")[i % 2] for i in range(200)]
     texts_ = Labelled(list(range(200)), labels, [f"d{i // 2}" for i in range(200)])
-    tokens = {i: [5 if label == "good" else 6, *rng.integers(7, 40, 6).tolist()] for i, label in enumerate(labels)}
-    vectors = {i: rng.standard_normal(4).astype(np.float32) for i in range(200)}
-    rows = {r["features"]: r for r in label_rows("m", "x", texts_, Features(tokens, {"default": vectors}), 0, 5)}
+    tokens = np.array([[5 if label == "good" else 6, *rng.integers(7, 40, 6)] for label in labels])
+    vectors = rng.standard_normal((200, 1, 4)).astype(np.float32)
+    features = Features(np.arange(200), np.full(200, 7), tokens.ravel(), vectors)
+    rows = {r["features"]: r for r in label_rows("m", "x", texts_, features, ["default"], 0, 5)}
     assert rows["tokens"]["accuracy"] == 1.0
     assert 0.2 < rows["default"]["accuracy"] < 0.8
     assert rows["default"]["low"] < rows["default"]["accuracy"] < rows["default"]["high"]
     assert (rows["tokens"]["n_train"], rows["tokens"]["n"], rows["majority"]["classes"]) == (140, 60, 2)
     assert rows["tokens"]["difference"] == pytest.approx(1 - rows["default"]["accuracy"])
     alike = replace(texts_, labels=["good"] * 200)
-    assert label_rows("m", "x", alike, Features(tokens, {"default": vectors}), 0, 5) == []
+    assert label_rows("m", "x", alike, features, ["default"], 0, 5) == []

@@ -10,9 +10,9 @@ import pytest
 from html5lib.html5parser import ParseError
 
 from ops.errors import visible
+from ops.facts.peaks import peak_word
 from ops.report.neuron_page import neuron_context
 from ops.report.pages import ASSETS, FOLDER, render
-from ops.show.peaks import peak_word
 from tests.unit.report.browser import NEEDS, browse
 from tests.unit.report.hostile import DATASET, EXPLAINED, OPTIONS, SHARED, TEXTS, neuron_tables
 from tests.unit.report.tab import Tab

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from ops.report.lift_strips import NAMES, PLOT, lift_strips
-from tests.unit.show.made_up_audit import literal
+from tests.unit.facts.made_up_audit import literal
 
 
 def test_all_strips_share_an_axis_on_which_places_are_those_of_log_lifts() -> None:

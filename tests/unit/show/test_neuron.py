@@ -3,12 +3,12 @@ from typing import Any
 
 import pytest
 
-from ops.show.audited import joined, lay_out_lifts, lay_out_where
-from ops.show.explanation import lay_out_explanation
+from ops.facts.audited import joined, lay_out_lifts, lay_out_where
+from ops.facts.explanation import lay_out_explanation
 from ops.show.neuron import lay_out_neuron
 from ops.show.neuron_facts import first_of_its_own
-from tests.unit.show.made_up_audit import audited, literal
-from tests.unit.show.made_up_rows import explained, term
+from tests.unit.facts.made_up_audit import audited, literal
+from tests.unit.facts.made_up_rows import explained, term
 
 NEURON = {"n": 5000, "mean": 0.1, "std": 0.25, "min": -1.0, "max": 2.0, "top_mean": 1.5,
           "top_threshold": 1.25, "bottom_mean": -0.5, "bottom_threshold": -0.4}  # fmt: skip

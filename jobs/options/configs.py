@@ -1,0 +1,241 @@
+"""The options of every stage, as frozen, checked configs, and the sizes that a preset sets.
+
+Nothing heavy is imported here, so that a job's `--help`, which reads these classes, answers at once.
+"""
+
+from collections.abc import Container
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
+
+from ops.sources.formats import suffixes
+from ops.sources.presets import PRESETS as CORPORA
+
+PAPER: dict[str, Any] = {
+    "k": 10_000,
+    "k_per_dataset": 1_000,
+    "baseline_size": 1_000_000,
+    "activation_sample": 10_000,
+    "null_sets": 200,
+    "subtree_root": "collapse",
+    "pack": 128,
+}
+SMALL: dict[str, Any] = {"k": 100, "k_per_dataset": 50, "baseline_size": None, "activation_sample": 5_000}
+MOST = 10**15  # every number must be less than this
+MOST_UNITS = 65_536  # most neurons that a stage processes by default if its work grows with their number
+PRESETS: dict[str, dict[str, Any]] = {"small": SMALL, "paper": PAPER}
+
+
+def preset_sizes(name: str, options: Container[str]) -> str:
+    """Return in words the values that a preset sets for these options.
+
+    >>> preset_sizes("small", ["k", "baseline_size", "seed"])
+    'k 100, baseline-size all'
+    """
+    said = {None: "all"}
+    sizes = (
+        (option, f"{value:,}" if isinstance(value, int) else said.get(value, value))
+        for option, value in PRESETS[name].items()
+        if option in options
+    )
+    return ", ".join(f"{option.replace('_', '-')} {value}" for option, value in sizes)
+
+
+def flag_of(option: str) -> str:
+    """Return an option's flag; the trailing _ of an option whose name is a keyword of Python is dropped.
+
+    >>> flag_of("model_seed"), flag_of("with_")
+    ('--model-seed', '--with')
+    """
+    return f"--{option.rstrip('_').replace('_', '-')}"
+
+
+Config = TypeVar("Config", bound=BaseModel)
+
+
+class CheckedConfig(BaseModel):
+    """Frozen options, in which every number is small enough for a table."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+
+    @field_validator("*")
+    @classmethod
+    def _is_countable(cls, value: Any) -> Any:
+        if isinstance(value, int | float) and abs(value) >= MOST:
+            raise ValueError(f"is too large; a number is less than {MOST:,}")
+        return value
+
+
+class JobConfig(CheckedConfig):
+    """Options of every job that works on a run.
+
+    Attributes:
+        heading: where the help lists the options that a class adds: the position of the heading and its title.
+        required: the options that the help lists first.
+        notes: lines that the help prints after the options, below the notes of the base classes.
+    """
+
+    heading: ClassVar[tuple[int, str]] = (5, "Run")
+    required: ClassVar[tuple[str, ...]] = ("out",)
+    notes: ClassVar[tuple[str, ...]] = ()
+
+    out: str = Field("", description="Run directory: a path, or a URI such as s3://bucket/run")
+    preset: Literal["small", "paper"] | None = Field(
+        None, description="Start from a set of sizes; no preset limits the corpus"
+    )
+    config: str | None = Field(
+        None, description="Read options from this YAML file, named as here without --; flags override it"
+    )
+
+
+class StageConfig(JobConfig):
+    """Options of every stage that runs workers."""
+
+    heading: ClassVar[tuple[int, str]] = (80, "All stages")
+
+    redo: bool = Field(False, description="Run this stage again and replace its results and those of later stages")
+    dry_run: bool = Field(
+        False, description="Check everything, print what each stage would do, its time and its size, and stop"
+    )
+    seed: int = Field(0, ge=0, description="Seed of every random draw")
+    workers: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
+        "auto", description="Start at most this many workers; auto: one per core, or all that a cluster brings up"
+    )
+    keep_partials: bool = Field(False, description="Keep the partial files of a finished stage")
+
+
+def listed(value: object) -> object:
+    """Return a single value of a repeatable option as a tuple with this value."""
+    return (value,) if isinstance(value, str | int) else value
+
+
+def values_of(value: Any) -> list[Any]:
+    """Return the values of an option, which are several if it was repeated."""
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+class UnitsConfig(StageConfig):
+    """Options of a stage that can be limited to some neurons (`jobs.stage.units`)."""
+
+    heading: ClassVar[tuple[int, str]] = (45, "Neurons")
+
+    units: Annotated[tuple[str, ...], BeforeValidator(listed)] = Field(
+        (),
+        description=f"Process only this neuron, LAYER:UNIT; repeatable; required beyond {MOST_UNITS:,} neurons",
+    )
+
+
+class CorpusConfig(StageConfig):
+    """Options of `ingest`: the sources, and how they are turned into sentences."""
+
+    heading: ClassVar[tuple[int, str]] = (10, "Corpus (ingest)")
+    notes: ClassVar[tuple[str, ...]] = (
+        "--model random:NAME: the architecture of NAME with random weights",
+        f"--corpus presets: pydocs, {', '.join(CORPORA)}",
+        "--corpus data sets: hf:ORG/NAME[:CONFIG][:SPLIT]",
+        f"--corpus files: {suffixes()}",
+    )
+
+    model: str = Field(
+        "sample",
+        description="Hugging Face id, directory, sample (MiniLM) or random:NAME (default: the run's model, or sample)",
+    )
+    model_seed: int | None = Field(None, ge=0, description="Seed of the weights of --model random:NAME (default: 0)")
+    corpus: Annotated[tuple[str, ...], BeforeValidator(listed)] = Field(
+        (),
+        description="Read this source, [NAME=]SOURCE: a file, glob, URI, Hugging Face data set or preset; repeatable",
+    )
+    text_column: str = Field("text", description="Column that holds the text")
+    split: Literal["sentences", "none"] = Field(
+        "sentences", description="Split each text into sentences, or take each row as one sentence (none)"
+    )
+    limit: int | None = Field(
+        None, ge=1, description="Keep at most this many sentences, a uniform sample drawn after deduplication"
+    )
+    near_dedup: float | None = Field(
+        None,
+        gt=0,
+        le=1,
+        description="Drop near-duplicates: keep the first of texts with this Jaccard similarity, such as 0.8",
+    )
+    shard_size: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
+        "auto", description="Sentences per shard; auto: 1/32 of the corpus, at least 500 and at most 100,000"
+    )
+    on_error: Literal["fail", "reject"] = Field(
+        "fail", description="Stop at a broken place in a source, or record it as a reject and continue"
+    )
+
+
+class DeviceConfig(StageConfig):
+    """Options that say where a job runs a model."""
+
+    heading: ClassVar[tuple[int, str]] = (20, "Model and hardware")
+
+    device: Literal["auto", "cpu", "cuda"] = Field(
+        "auto", description="Run the model here; auto: on GPUs if there are any, else on the CPU"
+    )
+    threads: int = Field(1, ge=1, description="Threads per worker on a CPU")
+
+
+class CorpusModelConfig(CorpusConfig, DeviceConfig):
+    """Options of a job that runs a model over the corpus, and the options of `ingest` for when --corpus is given."""
+
+
+class PlacementConfig(DeviceConfig):
+    """Options that say where a job runs the model, and in what batches."""
+
+    gpus: int | None = Field(
+        None, ge=1, description="Use at most this many GPUs, one per worker (default: all here, or all of the cluster)"
+    )
+    token_budget: Annotated[int, Field(ge=1, le=1 << 20)] | Literal["auto"] = Field(
+        "auto",
+        description="Tokens per batch, padding included; auto: 2048 on a CPU, by memory on a GPU",
+    )
+
+
+class ModelPassConfig(PlacementConfig):
+    """Options of a job that runs the model over the shards of the corpus."""
+
+    prefetch: int = Field(
+        4,
+        ge=2,
+        description="Shards that a GPU worker holds at a time: one in progress, the rest read ahead",
+    )
+
+
+class ArithmeticConfig(StageConfig):
+    """Options of a job whose arithmetic can be chosen."""
+
+    heading: ClassVar[tuple[int, str]] = PlacementConfig.heading
+
+    dtype: Literal["float32", "tf32", "bfloat16", "float16"] = Field(
+        "float32",
+        description="Arithmetic of the forward pass; tf32 (GPUs only): float32 with products rounded to 10 bits",
+    )
+
+
+class CorpusPassConfig(CorpusModelConfig, ModelPassConfig, ArithmeticConfig):
+    """Options of a job that runs the model over the corpus, and the options of `ingest` for when --corpus is given."""
+
+
+class SampledPassConfig(CorpusPassConfig):
+    """Options of a job that may run the model over a sample of the corpus."""
+
+    sentences: int | None = Field(
+        None, ge=1, description="Measure at most this many sentences, a uniform sample (default: all)"
+    )
+
+
+INGEST_ONLY = tuple(
+    sorted(CorpusConfig.model_fields.keys() - StageConfig.model_fields.keys() - {"model", "model_seed"})
+)
+
+
+def without_ingest(config: BaseModel) -> dict[str, Any]:
+    """Return the resolved options of a job without the options that only `ingest` uses, as run.json records them."""
+    return {name: value for name, value in config.model_dump(mode="json").items() if name not in INGEST_ONLY}
+
+
+def part_of(config: BaseModel, part: type[Config], **changes: Any) -> Config:
+    """Return the options of a job that another job runs, taken from that job's options, with some of them changed."""
+    return part(**{name: getattr(config, name) for name in part.model_fields} | changes)

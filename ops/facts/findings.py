@@ -1,0 +1,280 @@
+"""What sets a neuron's winners apart, as one list of all kinds, with near-copies folded under the plainest one."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ops.facts.examples import embeds, matched_words, read_pattern
+from ops.facts.strongest import avoided, preferred
+from ops.facts.text import lift
+from ops.penn import PUNCTUATION_TAGS, Tree
+from ops.statistics.association import measures
+
+Row = dict[str, Any]
+Rows = list[Row]
+Holds = Callable[[Row], frozenset[int]]
+
+LEAST_COUNT = 3  # with fewer winners there is no finding, however rare it is elsewhere
+SAME = 0.9  # two findings are near-copies if this share of the winners that have either has both
+CLEARLY_MORE = 2.0  # a longer form is a finding of its own if its lift is clearly this many times the shorter one's
+PLAINEST_FIRST = ("word", "mark", "word_class", "tag", "subtree", "value")
+_LOOKED_AT = 100  # only this many rows of each kind are considered, the strongest ones
+_COMPARED = 24  # the winners of only this many findings are compared, the strongest ones of all kinds
+_KIND_OF_PROPERTY = {"punctuation": "mark", "noun": "word", "verb": "word", "adjective": "word"}
+
+
+def findings(patterns: Rows, profiles: Rows, terms: Sequence[Row] = (), holds: Holds | None = None) -> Rows:
+    """Return what winners have more often than the corpus (q below 0.05, at least 3 winners), the strongest first.
+
+    One list has all words, tags, subtrees, marks, values and classes of words, sorted by G2. A finding is folded into
+    an earlier one that says the same:
+
+    - a pattern that contains another of its kind or is contained in it, ignoring case; a longer one stays if its lift
+      is clearly higher;
+    - a finding other than a value that holds for nearly the same winners, if the intervals of the lifts overlap;
+    - a tag or subtree that holds only within another finding's winners, without a clearly higher lift.
+
+    Of near-copies the plainest is shown: a word before a mark, class, tag or subtree, then the shorter one.
+
+    Args:
+        patterns, profiles: one neuron and pole's rows of these tables.
+        terms: its rows of explanation_terms/, the only table that has classes of words.
+        holds: returns the winners that have a finding (see `winners_with`). Without it winners are not compared.
+
+    Returns:
+        Rows with `kind` (one of `PLAINEST_FIRST`), `name` (the property of a value, else the kind), `text`, `items`,
+        `count` of `n` winners, `share`, `baseline_share`, `lift` with `lift_low` and `lift_high`, `g2`, `q_value` (null
+        for a class), `docs` (null for a class), `same_as` (other properties with the value for the same sentences) and
+        `variants` (the rows that are folded into it, the strongest first).
+    """
+    found = _one_list(preferred(patterns, profiles), _winners(patterns, profiles))
+    found = [row for row in found if row["count"] >= LEAST_COUNT]
+    return _fold(found + _word_classes(terms, profiles, _winners(patterns, profiles)), holds)
+
+
+def avoidances(patterns: Rows, profiles: Rows) -> Rows:
+    """Return what winners have less often than the corpus (q below 0.05), folded like `findings`, strongest first."""
+    by_kind: dict[str, Rows] = {}
+    for row in avoided(patterns, profiles):
+        by_kind.setdefault(row["name"] if row["name"] in PLAINEST_FIRST else "value", []).append(row)
+    return _fold(_one_list(by_kind, _winners(patterns, profiles)), None)
+
+
+def said_lift(row: Row) -> str:
+    """Return a finding's lift in words, or its counts if no other sentence in the corpus has it.
+
+    >>> said_lift({"lift": 12.3, "baseline_share": 0.01, "count": 5, "n": 9})
+    '12.3'
+    >>> said_lift({"lift": 90.0, "baseline_share": 0.0, "count": 5, "n": 5})
+    '5 of 5, none in the corpus'
+    """
+    if row["baseline_share"] == 0 and row["count"]:
+        return f"{row['count']:,} of {row['n']:,}, none in the corpus"
+    return lift(row["lift"])
+
+
+def winners_with(row: Row, sentences: Sequence[Row], options: Row) -> frozenset[int]:
+    """Return the positions of the sentences that have a finding.
+
+    Args:
+        row: the finding.
+        sentences: rows of `sentences/` (`words`, `tags`, `tree`, `dataset`, and `meta` if there is any).
+        options: the options of `mine`.
+    """
+    return frozenset(i for i, sentence in enumerate(sentences) if _has(row, sentence, options))
+
+
+def _has(row: Row, sentence: Row, options: Row) -> bool:
+    kind, words, tags = row["kind"], sentence["words"] or (), sentence["tags"] or ()
+    if kind == "value":
+        own = {"dataset": sentence["dataset"], **(sentence.get("meta") or {})}
+        return bool(own.get(row["name"]) == row["text"])
+    if kind == "mark":
+        if len(tags) != len(words):  # without tags, a mark is recognised by its characters
+            return row["text"] in words
+        return any(word == row["text"] and tag in PUNCTUATION_TAGS for word, tag in zip(words, tags, strict=True))
+    if kind == "word_class":
+        return not {word.lower() for word in words}.isdisjoint(row["items"])
+    if "pattern" in row:
+        return matched_words(sentence, row, options) is not None
+    return row["text"] in words  # a word of a tag class
+
+
+def _winners(patterns: Rows, profiles: Rows) -> int:
+    """Return the number of winners that the shares are based on."""
+    known = [round(row["support"] / row["share"]) for row in patterns[:1] if row["share"]]
+    return known[0] if known else max((r["n"] for r in profiles if r["property"] == "dataset"), default=0)
+
+
+def _one_list(by_kind: dict[str, Rows], winners: int) -> Rows:
+    found: Rows = []
+    for kind, rows in by_kind.items():
+        for row in rows[:_LOOKED_AT]:
+            own = _KIND_OF_PROPERTY.get(row["name"], kind) if kind == "value" else kind
+            items = row.get("items") or [row["text"]]
+            found.append({"n": winners, "same_as": [], **row, "kind": own, "items": list(items)})
+    return found
+
+
+def _word_classes(terms: Sequence[Row], profiles: Rows, winners: int) -> Rows:
+    """Return the classes of words in the winners' score card as findings, with the same measures as the others."""
+    others = max((row["baseline_n"] for row in profiles if row["property"] == "dataset"), default=0)
+    found: Rows = []
+    for term in terms:
+        if (term["model"], term["kind"], term["negated"]) != ("winners", "word_class", False) or not (
+            winners and others
+        ):
+            continue
+        count, elsewhere = round(term["share"] * winners), round((term["baseline_share"] or 0.0) * others)
+        own = measures(count, winners, elsewhere, others)
+        row = {
+            "kind": "word_class",
+            "name": "word_class",
+            "text": term["pattern"].replace(", ", "/"),
+            "items": term["items"],
+        }
+        row |= {"count": count, "n": winners, "q_value": None, "docs": None, "same_as": []}
+        row |= {name: float(getattr(own, name)[0]) for name in ("share", "baseline_share", "lift", "lift_low", "g2")}
+        row["lift_high"] = row["lift"] ** 2 / row["lift_low"]
+        if count >= LEAST_COUNT and row["g2"] > 0:
+            found.append(row)
+    return found
+
+
+@dataclass
+class _Group:
+    """Findings that are shown as one. The strongest leads, and the plainest of its near-copies is shown."""
+
+    leader: Row
+    shown: Row
+    others: Rows = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        # Each finding is compared with hundreds of others, so its items are put in lower case only once.
+        self.forms = [(self.leader, _folded(self.leader))]
+
+    def add(self, row: Row, is_copy: bool) -> None:
+        self.others.append(row)
+        if is_copy and _plainness(row) < _plainness(self.shown):
+            self.shown = row
+            self.forms = [(form, _folded(form)) for form in (self.leader, row)]
+
+    def row(self) -> Row:
+        variants = [row for row in (self.leader, *self.others) if row is not self.shown]
+        return {**self.shown, "variants": sorted(variants, key=_strength)}
+
+
+def _fold(rows: Rows, holds: Holds | None) -> Rows:
+    groups = [_Group(row, row) for row in sorted(rows, key=_strength)]
+    # A plainer form may be nested with findings that its leader was not nested with, so repeat until none are joined.
+    before = len(groups) + 1
+    while len(groups) < before:
+        before, given, groups = len(groups), groups, []
+        for group in given:
+            _join(groups, group)
+    shown = [group.row() for group in (_by_winners(groups, holds) if holds else groups)]
+    return sorted(shown, key=_strength)
+
+
+def _join(groups: list[_Group], group: _Group) -> None:
+    """Add a group to the first group that says the same in a shorter or longer form, or else to the list."""
+    row = group.shown
+    folded = _folded(row)
+    for known in groups:
+        if known.leader["kind"] == row["kind"] and any(_is_nested(row, folded, *form) for form in known.forms):
+            known.add(row, _has_same_count(row, known.leader))
+            known.others += [other for other in (group.leader, *group.others) if other is not row]
+            return
+    groups.append(group)
+
+
+def _by_winners(groups: list[_Group], holds: Holds) -> list[_Group]:
+    """Fold findings that hold for the same winners as an earlier one, and syntax that adds nothing to one."""
+    kept: list[tuple[_Group, frozenset[int]]] = []
+    for group in groups[:_COMPARED]:
+        own = holds(group.shown)
+        for known, theirs in kept:
+            is_copy = _is_copy(group.leader, own, known.leader, theirs)
+            if is_copy or _adds_nothing(group.shown, own, known.shown, theirs):
+                known.add(group.shown, is_copy)
+                known.others += [other for other in (group.leader, *group.others) if other is not group.shown]
+                break
+        else:
+            kept.append((group, own))
+    return [group for group, _ in kept] + groups[_COMPARED:]
+
+
+def _is_copy(row: Row, own: frozenset[int], other: Row, theirs: frozenset[int]) -> bool:
+    if "value" in (row["kind"], other["kind"]) or min(len(own), len(theirs)) < LEAST_COUNT:
+        return False
+    return len(own & theirs) >= SAME * len(own | theirs) and _lifts_overlap(row, other)
+
+
+def _adds_nothing(row: Row, own: frozenset[int], other: Row, theirs: frozenset[int]) -> bool:
+    """Return whether a finding of syntax holds within another one's winners without a clearly higher lift."""
+    if row["kind"] not in ("tag", "subtree") or other["kind"] == "value" or len(own) < LEAST_COUNT:
+        return False
+    return len(own & theirs) >= SAME * len(own) and not _says_more(row, other)
+
+
+def _is_nested(row: Row, folded: list[str], other: Row, others: list[str]) -> bool:
+    """Return whether one of two findings contains the other, and the longer one, if weaker, says no more.
+
+    Args:
+        row, other: two findings of one kind, the stronger one last.
+        folded, others: their items in lower case.
+    """
+    if row["kind"] in ("mark", "value", "word_class"):
+        return row["name"] == other["name"] and folded == others
+    if len(folded) <= len(others) and _contains(other, others, row, folded):
+        return True
+    return len(others) <= len(folded) and _contains(row, folded, other, others) and not _says_more(row, other)
+
+
+def _says_more(row: Row, other: Row) -> bool:
+    return bool(row["lift_low"] >= CLEARLY_MORE * other["lift"])
+
+
+def _contains(longer: Row, items: list[str], shorter: Row, fewer: list[str]) -> bool:
+    if not _is_within(fewer, items):
+        return False
+    return longer["kind"] != "subtree" or _is_tree_within(shorter["text"], longer["text"])
+
+
+def _folded(row: Row) -> list[str]:
+    return [item.casefold() for item in row["items"]]
+
+
+def _is_within(items: Sequence[str], longer: Sequence[str]) -> bool:
+    """Return whether items occur in this order in a longer list, possibly with others between them."""
+    rest = iter(longer)
+    return all(item in rest for item in items)
+
+
+def _is_tree_within(shorter: str, longer: str) -> bool:
+    wanted, stack = read_pattern(shorter), [read_pattern(longer)]
+    while stack:
+        node: Tree = stack.pop()
+        if embeds(node, wanted):
+            return True
+        stack.extend(node.children)
+    return False
+
+
+def _has_same_count(row: Row, other: Row) -> bool:
+    """Return whether two findings, one of which contains the other, hold for nearly the same winners."""
+    low, high = sorted((row["count"], other["count"]))
+    return low >= SAME * high and _lifts_overlap(row, other)
+
+
+def _lifts_overlap(row: Row, other: Row) -> bool:
+    return bool(row["lift_low"] <= other["lift_high"] and other["lift_low"] <= row["lift_high"])
+
+
+def _strength(row: Row) -> tuple[Any, ...]:
+    return -abs(row["g2"]), -row["count"], _plainness(row)
+
+
+def _plainness(row: Row) -> tuple[Any, ...]:
+    text = row["text"]
+    return PLAINEST_FIRST.index(row["kind"]), len(row["items"]), len(text), text.lower(), text != text.lower(), text
