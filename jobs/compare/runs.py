@@ -126,7 +126,7 @@ def run_steps(config: CompareConfig, stage: Stage, control: Control) -> Steps:
         "stores": (stage.store, control.pair.other.store), "layers": control.layers, "poles": control.poles,
         "resamples": config.resamples, "seed": config.seed,
     }  # fmt: skip
-    items = [{"number": i, "table": table} for i, table in enumerate(MEASURES) if table in control.tables]
+    items: list[Item] = [{"number": i, "table": table} for i, table in enumerate(MEASURES) if table in control.tables]
     neurons = sum(len(Scored.of(run).neurons) for run in control.pair.runs)
     yield [
         Step(
