@@ -193,6 +193,6 @@ def list_names(item: Item, store: Store, shards: int) -> Made:
     footer = {COUNTS: json.dumps(counts).encode()}
     distinct = sum(map(len, names.values()))
     return {
-        PLACES: Written(shards, lambda path, own: write_places(tables(), names, path, own)),
-        VOCABULARY: Written(distinct, lambda path, own: write_vocabulary(names, path, {**own, **footer})),
+        PLACES: Written(shards, lambda path, marks: write_places(tables(), names, path, marks)),
+        VOCABULARY: Written(distinct, lambda path, marks: write_vocabulary(names, path, {**marks, **footer})),
     }

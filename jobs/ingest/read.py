@@ -77,8 +77,8 @@ class PieceReader:
             ):
                 for block in sentence_filter.blocks(rows):
                     check_keys(sentence_filter.keys, item["piece"]["file"])
-                    place = np.arange(len(block.hashes)) + count["sentences"]
-                    texts.add(block.hashes[:, 0], block.hashes[:, 1], place)
+                    positions = np.arange(len(block.hashes)) + count["sentences"]
+                    texts.add(block.hashes[:, 0], block.hashes[:, 1], positions)
                     run = np.arange(len(block.documents)) + count["documents"]
                     documents.add(block.documents[:, 0], block.documents[:, 1], run, block.lengths)
                     if block.sentences.num_rows:
@@ -91,8 +91,8 @@ class PieceReader:
                     count["rejects"] += block.rejects.num_rows
                     count["documents"] += len(block.documents)
                     growth.check(sentence_filter.rows, sentence_filter.characters, count["sentences"])
-                found = {"reasons": dict(sorted(reasons.items())), "keys": sorted(sentence_filter.keys)}
-                counts = {**count, "rows": sentence_filter.rows, **found}
+                seen = {"reasons": dict(sorted(reasons.items())), "keys": sorted(sentence_filter.keys)}
+                counts = {**count, "rows": sentence_filter.rows, **seen}
                 texts.finish(self._footer(number, "texts", count["sentences"]))
                 documents.finish(self._footer(number, "documents", count["documents"]))
                 rejects.add_key_value_metadata(self._footer(number, "rejects", count["rejects"]))

@@ -210,10 +210,10 @@ class Run(RunReader):
         identity = {**identity, **{f"{s} stage": self.require(s)["fingerprint"] for s in stages_read(name)}}
         if STAGES[name].method > 1:
             identity["method"] = STAGES[name].method
-        own, entry = fingerprint(identity), self.stage(name)
+        digest, entry = fingerprint(identity), self.stage(name)
         at_work = entry if entry is None or not entry["complete"] else entry.get("redo")
-        goes_on = at_work is not None and at_work["fingerprint"] == own and bool(at_work.get("redone") or not redo)
-        if entry is not None and entry["complete"] and not redo and (not goes_on or entry["fingerprint"] == own):
+        goes_on = at_work is not None and at_work["fingerprint"] == digest and bool(at_work.get("redone") or not redo)
+        if entry is not None and entry["complete"] and not redo and (not goes_on or entry["fingerprint"] == digest):
             self._check_same(name, entry, identity, config)
             self.check_files(name)
             return None
@@ -222,10 +222,10 @@ class Run(RunReader):
         self.check_files(*STAGES[name].reads, footers=True)
         if at_work is None or not goes_on:
             at_work = self._start_anew(name, redo)
-        at_work.update(fingerprint=own, identity=identity, config=config)
+        at_work.update(fingerprint=digest, identity=identity, config=config)
         self.record["versions"] = versions()
         self.save()
-        return own
+        return digest
 
     def _start_anew(self, name: str, redo: bool) -> Entry:
         """Add a new entry for a stage to the record and return it; the stage's unfinished work is removed."""
@@ -287,7 +287,7 @@ class Run(RunReader):
         }
         tables |= written(self.store, name, entry["fingerprint"])
         outdated = {stage: self.record["stages"].pop(stage, None) for stage in stages_after(name)}
-        dropped = {stage: own["config"] for stage, own in outdated.items() if own is not None}
+        dropped = {stage: old["config"] for stage, old in outdated.items() if old is not None}
         if dropped:
             self.record["dropped"] = {**self.record.get("dropped", {}), **dropped}
         self.record["stages"][name] = entry

@@ -9,6 +9,7 @@ import torch
 
 from jobs.engine.item import Item
 from jobs.stage.outputs import TablePart, shard_file, table_part
+from jobs.stage.ranges import range_name
 from jobs.topk.score import PILOT_FILE
 from ops.arrays import Float64s
 from ops.errors import one_line
@@ -53,13 +54,12 @@ def range_items(neurons: int, together: int = 1, tables: tuple[str, ...] = TABLE
 
 def merged_outputs(item: Item) -> list[TablePart]:
     """Return the table parts that an item writes, for all its ranges of neurons."""
-    return [output for own in item["ranges"] for output in range_outputs(own)]
+    return [output for part in item["ranges"] for output in range_outputs(part)]
 
 
-def range_outputs(own: Item) -> list[TablePart]:
+def range_outputs(part: Item) -> list[TablePart]:
     """Return the table parts of one range of neurons."""
-    name = f"neurons-{own['first']}-{own['stop']}"
-    return [table_part(table, own["part"], name) for table in own["tables"]]
+    return [table_part(table, part["part"], range_name(part)) for table in part["tables"]]
 
 
 class RangeMerger:
@@ -83,23 +83,23 @@ class RangeMerger:
     def __call__(self, item: Item) -> Item:
         """Merge an item's ranges in the order of the shards, so that rounding is always the same."""
         ranges = item["ranges"]
-        sums = [RangeSums(own["first"], own["stop"], self.k, self.poles, self.datasets) for own in ranges]
+        sums = [RangeSums(part["first"], part["stop"], self.k, self.poles, self.datasets) for part in ranges]
         damaged: dict[int, str] = {}
-        read = partial(self._read, [own["part"] for own in ranges])
+        read = partial(self._read, [part["part"] for part in ranges])
         opened = side_by_side(self._open, range(self.shards))
         for shard, (tables, why) in enumerate(side_by_side(read, opened, SHARDS_AHEAD)):
             if why:
                 damaged[shard] = why
-            for own, table in zip(sums, tables, strict=False):
-                own.update(table)
+            for range_sums, table in zip(sums, tables, strict=False):
+                range_sums.update(table)
         if damaged:
             return {"damaged": damaged}
         with self.store.parquet(PILOT_FILE.path) as file:
-            edges = [read_matrix(file.read_row_group(own["part"]), "edges") for own in ranges]
-        for own, found, own_edges in zip(ranges, sums, edges, strict=True):
-            own_tables = found.tables(self.neurons, own_edges, self.largest)
-            for output in range_outputs(own):
-                output.commit(self.store, own_tables[output.table], self.fingerprint)
+            edges = [read_matrix(file.read_row_group(part["part"]), "edges") for part in ranges]
+        for part, range_sums, range_edges in zip(ranges, sums, edges, strict=True):
+            range_tables = range_sums.tables(self.neurons, range_edges, self.largest)
+            for output in range_outputs(part):
+                output.commit(self.store, range_tables[output.table], self.fingerprint)
         return {"damaged": {}}
 
     def _open(self, shard: int) -> pq.ParquetFile | str:
