@@ -71,12 +71,6 @@ def _footer(store: Store, name: str, default: str) -> tuple[str, int]:
         return (file.metadata.metadata or {}).get(FINGERPRINT, default.encode()).decode(), file.metadata.num_rows
 
 
-def added(store: Store, table: str, names: list[str], fingerprint: str) -> list[dict[str, Any]]:
-    """Return the entries of run.json for files of a table that were written in place and are not Parquet files."""
-    found = store.walk(table)
-    return [{"name": name, "rows": None, "bytes": found[name], "fingerprint": fingerprint} for name in names]
-
-
 def check_tables(
     store: Store, stages: Iterable[str], record: Mapping[str, Any], footers: bool, only: Container[str] | None = None
 ) -> None:

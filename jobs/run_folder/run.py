@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from jobs.run_folder.again import command, made_anew
-from jobs.run_folder.publish import added, check_tables, clear, finished_view, put_in_place, view_of, written
+from jobs.run_folder.publish import check_tables, clear, finished_view, put_in_place, view_of, written
 from jobs.run_folder.run_json import RECORD, check_out, how_far, read_record, versions
 from jobs.run_folder.stages import PARTIALS, STAGES, TOKENS, stages_after, stages_read
 from ops.clock import utc_now
@@ -300,9 +300,10 @@ class Run(RunReader):
 
     def add_files(self, name: str, table: str, names: list[str]) -> None:
         """Record files that were added in place to a finished stage's table, such as a plot."""
-        own = self.record["tables"].setdefault(table, [])
-        new = added(self.store, table, names, self.require(name)["fingerprint"])
-        own[:] = [file for file in own if file["name"] not in names] + new
+        sizes, digest = self.store.walk(table), self.require(name)["fingerprint"]
+        kept = [file for file in self.record["tables"].get(table, []) if file["name"] not in names]
+        new = [{"name": file, "rows": None, "bytes": sizes[file], "fingerprint": digest} for file in names]
+        self.record["tables"][table] = kept + new
         self.save()
 
     def forget(self, name: str) -> None:
