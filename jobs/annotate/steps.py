@@ -19,13 +19,12 @@ from jobs.stage.outputs import Noted, Output, Written, read_partials, shard_file
 from jobs.stage.runner import Stage, begin_stage
 from jobs.stage.scored import Scored
 from jobs.stage.step import Made, Step, Steps
-from ops.arrays import Arrays, UInt8s
+from ops.arrays import Arrays
 from ops.estimate.selection import expected_selected
 from ops.sentences.codes import coded, meta_kinds, name_kinds, sentence_table
 from ops.sentences.pipeline import Annotator, describe, load_pipeline
 from ops.sentences.selection import IN_BASELINE, mark_sentences
 from ops.sentences.vocabulary import vocabulary, write_places, write_vocabulary
-from ops.shards import Shards
 from ops.storage.store import Store
 from ops.storage.tables import part_name
 
@@ -50,16 +49,11 @@ def annotate(config: AnnotateConfig, run: Run) -> None:
         return
     sentences, scored = run.shards().sentences, Scored.of(run)
     baseline = sentences if config.scope == "all" else min(config.baseline_size or sentences, sentences)
-    expected = expected_sentences(scored, sentences, baseline)
-    counts = {"sentences": expected, "baseline": baseline}
-    stage.complete(annotate_steps(config, stage, scored, expected), {"sentences": expected}, counts)
-
-
-def expected_sentences(scored: Scored, sentences: int, baseline: int) -> int:
-    """Return the number of sentences to annotate, if winners of different neurons overlap only by chance."""
     draws = [(scored.k, scored.sets), (scored.sampled, 1), (baseline, 1)]
     within = scored.counts.get("datasets", {}).values(), scored.counts.get("k_per_dataset", 0), scored.sets
-    return expected_selected(sentences, draws, *within)
+    expected = expected_selected(sentences, draws, *within)  # if winners of different neurons overlap only by chance
+    counts = {"sentences": expected, "baseline": baseline}
+    stage.complete(annotate_steps(config, stage, scored, expected), {"sentences": expected}, counts)
 
 
 def annotate_steps(config: AnnotateConfig, stage: Stage, scored: Scored, expected: int) -> Steps:
@@ -78,7 +72,7 @@ def annotate_steps(config: AnnotateConfig, stage: Stage, scored: Scored, expecte
     if not stage.run.is_expected("topk"):
         by_dataset = bool(scored.identity.get("k_per_dataset"))
         marked = mark_sentences(store, shards, config.scope == "all", config.baseline_size, config.seed, by_dataset)
-        selected = selected_of(marked.marks, shards)
+        selected = [int(np.count_nonzero(marked.marks[slice(*shards.span(i))])) for i in range(len(shards))]
         if not stage.is_planned:
             store.commit(MARKS, marked.marks.tofile)
             store.commit(WINS, marked.wins.tofile)
@@ -105,11 +99,6 @@ def annotate_steps(config: AnnotateConfig, stage: Stage, scored: Scored, expecte
             file=sys.stderr,
         )
     return {**counts, "scored": scored.sentences}
-
-
-def selected_of(marks: UInt8s, shards: Shards) -> list[int]:
-    """Return the number of marked sentences in each shard."""
-    return [int(np.count_nonzero(marks[slice(*shards.span(i))])) for i in range(len(shards))]
 
 
 def _in_one_group(table: pa.Table, path: str) -> None:

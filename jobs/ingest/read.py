@@ -37,14 +37,9 @@ def read_step(plan: list[Piece], args: Item) -> Step:
     """Return the step that reads these pieces; `args` are the arguments of `PieceReader`."""
     items = [{"number": number, "piece": asdict(piece)} for number, piece in enumerate(plan)]
     return Step(
-        name="ingest", items=items, outputs=piece_outputs, worker=PieceReader, args=args, unit="pieces",
-        work=("sentences", None), estimate=lambda run: run.reading_s,
+        name="ingest", items=items, outputs=lambda item: [piece_file(item["number"], kind) for kind in PIECE_FILES],
+        worker=PieceReader, args=args, unit="pieces", work=("sentences", None), estimate=lambda run: run.reading_s,
     )  # fmt: skip
-
-
-def piece_outputs(item: Item) -> list[Output]:
-    """Return all files that are written for a piece."""
-    return [piece_file(item["number"], kind) for kind in PIECE_FILES]
 
 
 def open_pieces(store: Store, sources: list[int]) -> Pieces:

@@ -98,13 +98,9 @@ class MineArgs(StageArgs):
         sentences = open_sentences(self.store, CODES, self.sentences)
         return Mining(sentences, self.neurons, self.options, self.seed, draws)
 
-    def is_random(self, item: Item) -> bool:
-        """Tell whether a range consists of random sets."""
-        return bool(item["first"] >= self.mined)
-
     def tables(self, item: Item) -> tuple[str, ...]:
-        """Return the tables that have a part for a range, in the order in which the parts are committed."""
-        if self.is_random(item):
+        """Return the tables that have a part for a range, in the order of their commits; random sets have none."""
+        if item["first"] >= self.mined:
             return ()
         return ("patterns", "profiles", "means", *(() if self.options["no_scores"] else ("scores",)))
 
