@@ -1,35 +1,37 @@
-"""The contents of an export in another program's format, whose files are written from the tables of `tokens`."""
+"""What an export in another program's format holds, whose files are written from the tables of `tokens`."""
 
 from typing import Any
 
 from jobs.export.job import ExportConfig
 from jobs.run_folder.run import Run
-from jobs.run_folder.run_json import versions
 from jobs.run_folder.stages import STAGES
 from jobs.stage.checks import recorded_model
 from jobs.stage.units import check_units
 from ops.errors import InputError
 from ops.export.delphi import Delphi
-from ops.export.folder import Contents, provenance, written_contents
-from ops.export.neuronpedia import About, Labels, Neuronpedia, check_label, model_identifier
-from ops.export.places import hub_name, place_of
-from ops.export.readme import Extent, notes_of, title_of, write_readme
+from ops.export.description import provenance_of
+from ops.export.folder import Export
+from ops.export.neuronpedia import About, Neuronpedia, check_label, model_identifier
+from ops.export.places import hub_name, places_of
+from ops.export.readme import Readme
 from ops.export.winners import WinnersReader
 from ops.model.tokenizer import Tokenizer
-from ops.schema import TOOL
 from ops.storage.open_tables import OpenTables
-from ops.topk.neuron_names import in_order
 from ops.topk.neurons import read_neurons
 from ops.topk.unit_names import unit_names
 
 READ = ("ingest", "topk", "annotate", "tokens")
-METHOD = 2  # version of the method, increased when the same options write different files
+# The stages that each format reads if they are complete.
+ALSO = {
+    "neuronpedia": ("explain", "tokens/negatives", "outputs", "compare/neighbours"),
+    "delphi": ("tokens/negatives",),
+}
 
 Row = dict[str, Any]
 
 
-def written(config: ExportConfig, run: Run, terms: list[dict[str, str]]) -> Contents:
-    """Return the contents of an export; nothing is written yet.
+def written(config: ExportConfig, run: Run, terms: list[dict[str, str]]) -> Export:
+    """Return what an export holds; nothing is written yet.
 
     Args:
         config: the options.
@@ -41,29 +43,24 @@ def written(config: ExportConfig, run: Run, terms: list[dict[str, str]]) -> Cont
     """
     for name in READ:
         run.require(name)
-    done = [*READ, *(name for name in ("explain", "tokens/negatives") if run.complete(name))]
+    done = [*READ, *(name for name in ALSO[config.format] if run.complete(name))]
     run.check_files(*done)
     neurons = read_neurons(run.store)
     check_units(config.units, neurons, "exported")
-    found = provenance(run.record, done, [table for name in done for table in STAGES[name].tables])
+    provenance = provenance_of(run.record, done, [table for name in done for table in STAGES[name].tables])
     topk = run.require("topk")
     chosen = neurons.named(config.units)
-    counting, has_negatives = counts(topk), "tokens/negatives" in done
-    reader = WinnersReader(OpenTables(run.store), neurons, chosen, *counting, has_negatives)
+    reader = WinnersReader(OpenTables(run.store), neurons, chosen, *counts(topk), "tokens/negatives" in done)
     if not any(side.n_winners.any() for side in reader.sides):
         many = unit_names(topk).many
         raise InputError(f"--out {config.out}: none of these {many} has a winner; give others with --units")
-    made: Neuronpedia | Delphi
-    extent = Extent(len(chosen), len(neurons), run.require("tokens")["identity"]["top"])
-    if config.format == "neuronpedia":
-        notes = notes_of(found, terms, config.license, extent)
-        made, options = neuronpedia(config, run, reader, notes, terms)
-    else:
-        made, options = delphi(config, run, reader, terms)
-    options |= {"units": list(in_order("--units", config.units)), "method": METHOD}
-    sides = [(made.folder(side), side) for side in reader.sides]
-    card = write_readme(config.format, found, terms, config.license, extent, sides)
-    return written_contents(config.format, found, made.writers(), options, card, versions()[TOOL])
+    readme = Readme(
+        form=config.format, provenance=provenance, terms=terms, licence=config.license, exported=len(chosen),
+        of=len(neurons), top=run.require("tokens")["identity"]["top"],
+    )  # fmt: skip
+    made = (neuronpedia if config.format == "neuronpedia" else delphi)(config, run, reader, readme)
+    card = readme.text([(made.folder(side), side) for side in reader.sides])
+    return Export(config.format, provenance, made.writers(), card)
 
 
 def counts(topk: Row) -> tuple[bool, bool]:
@@ -78,39 +75,39 @@ def counts(topk: Row) -> tuple[bool, bool]:
     return added, not skipped
 
 
-def neuronpedia(
-    config: ExportConfig, run: Run, reader: WinnersReader, notes: str, terms: list[dict[str, str]]
-) -> tuple[Neuronpedia, Row]:
-    """Return the files for Neuronpedia, and the options that they depend on.
+def neuronpedia(config: ExportConfig, run: Run, reader: WinnersReader, readme: Readme) -> Neuronpedia:
+    """Return the files for Neuronpedia.
 
     Raises:
         InputError: an identifier is invalid.
     """
-    topk, model = run.require("topk"), run.record["model"]
+    topk, model, names = run.require("topk"), run.record["model"], readme.units
     identifier = config.model_id or model_identifier(model["name"])
     for flag, label in (("--model-id", identifier), ("--name", config.name), ("--creator-id", config.creator_id)):
         check_label(flag, label)
-    names, layers = unit_names(topk), reader.neurons.layers
     of_neurons = f"{names.many.capitalize()}, site {topk['identity']['site']}, pool {topk['identity']['pool']}"
-    finished = run.require("tokens")["finished"]
     about = About(
-        model,
-        {layer: place_of(topk, layer) for layer in layers},
-        title_of(run.record, terms),
-        {layer: names.sources.get(layer, of_neurons) for layer in layers},
-        notes,
-        tuple(dict.fromkeys(t["dataset"] for t in terms)),
-        topk["counts"]["scored"],
-        reader.tokens_that_count() if names.one == "feature" else 0,
+        identifier=identifier,
+        name=config.name,
+        creator=config.creator_id,
+        created=run.require("tokens")["finished"],
+        run=f"{topk['fingerprint']}/{run.require('tokens')['fingerprint']}",
+        model=model,
+        places=places_of(topk, reader.neurons.layers),
+        title=readme.title,
+        what={layer: names.sources.get(layer, of_neurons) for layer in reader.neurons.layers},
+        notes=readme.notes,
+        datasets=readme.datasets,
+        sentences=topk["counts"]["scored"],
+        tokens=reader.tokens_that_count() if names.one == "feature" else 0,
     )
-    labels = Labels(identifier, config.name, config.creator_id, finished)
-    fingerprints = f"{topk['fingerprint']}/{run.require('tokens')['fingerprint']}"
-    options = {"name": config.name, "model": identifier, "creator": config.creator_id, "notes": notes}
-    return Neuronpedia(reader, labels, about, run.complete("explain"), fingerprints), options
+    nearest = run.require("compare/neighbours")["identity"]["nearest"] if run.complete("compare/neighbours") else 0
+    explained, has_outputs = run.complete("explain"), run.complete("outputs")
+    return Neuronpedia(reader, about, explained=explained, has_outputs=has_outputs, nearest=nearest)
 
 
-def delphi(config: ExportConfig, run: Run, reader: WinnersReader, terms: list[dict[str, str]]) -> tuple[Delphi, Row]:
-    """Return the files of a delphi cache, and the options that they depend on.
+def delphi(config: ExportConfig, run: Run, reader: WinnersReader, readme: Readme) -> Delphi:
+    """Return the files of a delphi cache.
 
     Raises:
         InputError: the model or its tokenizer is missing, or the tokenizer has changed.
@@ -120,13 +117,9 @@ def delphi(config: ExportConfig, run: Run, reader: WinnersReader, terms: list[di
     tokenizer = Tokenizer(facts)
     if tokenizer.fingerprint != run.require("ingest")["identity"]["tokenizer"]:
         raise InputError(f"--model {facts.name}: its tokenizer has changed since this run was made; restore it")
-    place = {layer: place_of(topk, layer) for layer in reader.neurons.layers}
     described = {
-        "dataset_repo": ", ".join(dict.fromkeys(t["dataset"] for t in terms)),
-        "dataset_split": "",
-        "dataset_name": "",
-        "dataset_column": "text",
-        "batch_size": 1,
-        "model_name": hub_name(run.record["model"]),
-    }
-    return Delphi(reader, tokenizer, place, config.context, described, config.out), {"context": config.context}
+        "dataset_repo": readme.datasets, "dataset_split": "", "dataset_name": "", "dataset_column": "text",
+        "batch_size": 1, "model_name": hub_name(run.record["model"]),
+    }  # fmt: skip
+    places = places_of(topk, reader.neurons.layers)
+    return Delphi(reader, tokenizer, places, config.context, described, config.out)

@@ -8,8 +8,8 @@
 
 A dataset folder holds every complete table as Parquet, with a config for each table in the YAML of the card. The card
 says what was run, who owns the sentences, and how to query each table. The other formats hold the winners that
-jobs.tokens read token by token (docs/interop.md). `export.json` lists the files with their hashes. An export is written
-to a temporary folder beside --to, whose place it takes when it is complete. Paths of this machine are not exported.
+jobs.tokens read token by token (docs/interop.md). `export.json` lists the files with their sizes. An export is written
+to a temporary folder next to --to, whose place it takes when it is complete. Paths of this machine are not exported.
 Does not start Ray.
 """
 

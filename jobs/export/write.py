@@ -1,4 +1,4 @@
-"""Writes the folder of an export, uploads it if requested, and prints where it is."""
+"""Writes an export's folder, uploads it if requested, and prints where it is."""
 
 import sys
 
@@ -7,15 +7,15 @@ from tqdm import tqdm
 from jobs.export.formats import written
 from jobs.export.job import ExportConfig
 from jobs.run_folder.run import Run
-from jobs.run_folder.run_json import versions
 from jobs.run_folder.stages import STAGES
 from ops.errors import InputError, counted
 from ops.export.card import write_card
-from ops.export.folder import HUB, Contents, check_earlier, check_folder, contents, provenance, write_export
+from ops.export.description import Description, provenance_of
+from ops.export.folder import Export, check_earlier, check_folder, copies, write_export
 from ops.export.licences import check_licence, parse_terms, source_terms
 from ops.export.push import check_access, check_name, push
-from ops.schema import TOOL
 
+HUB = "hub"
 # Options that apply only to some formats.
 _OPTIONS_OF = {
     "push": (HUB,),
@@ -45,17 +45,15 @@ def export(config: ExportConfig) -> None:
         check_licence(config.license)
     terms = source_terms(run.require("ingest")["counts"]["sources"], given)
     folder, place = check_folder(config.to, run.store), f"--to {config.to}"
-    copies = config.format == HUB
-    wanted = (dataset_folder if copies else written)(config, run, terms)
+    wanted = (dataset_folder if config.format == HUB else written)(config, run, terms)
     check_earlier(folder, place, wanted)
-    # The size of a file that is not copied is not known before it is written.
-    total, unit = (wanted.bytes, "B") if copies else (len(wanted.files), "file")
-    with tqdm(total=total, unit=unit, unit_scale=copies, desc="export", file=sys.stderr) as bar:
-        edited = write_export(folder, place, wanted, lambda size: bar.update(size if copies else 1))
+    with tqdm(total=len(wanted.files), unit="file", desc="export", file=sys.stderr) as bar:
+        edited = write_export(folder, place, wanted, bar.update)
     if edited:
         print(f"note: {config.to}/README.md was edited and is kept; remove it to get a new one", file=sys.stderr)
-    if copies:
-        print(f"{config.to}: {counted(wanted.n_tables, 'table')}; its README.md has a query for each")
+    if config.format == HUB:
+        tables = counted(len(wanted.provenance["tables"]), "table")
+        print(f"{config.to}: {tables}; its README.md has a query for each")
     else:
         print(f"{config.to}: {counted(len(wanted.files), 'file')}; its README.md says what they hold")
     if config.push:
@@ -76,8 +74,8 @@ def check_options(config: ExportConfig) -> None:
         raise InputError("--private: requires --push; give that too, or leave it out")
 
 
-def dataset_folder(config: ExportConfig, run: Run, terms: list[dict[str, str]]) -> Contents:
-    """Return the contents of a dataset folder; nothing is written yet.
+def dataset_folder(config: ExportConfig, run: Run, terms: list[dict[str, str]]) -> Export:
+    """Return what a dataset folder holds; nothing is written yet.
 
     Args:
         config: the options.
@@ -89,6 +87,8 @@ def dataset_folder(config: ExportConfig, run: Run, terms: list[dict[str, str]]) 
     """
     done = [name for name in STAGES if run.complete(name) and name != "report"]
     run.check_files(*done)
-    found = provenance(run.record, done, [table for name in done for table in STAGES[name].tables])
-    card = write_card(found, terms, config.license)
-    return contents(found, run.record, run.store, card, versions()[TOOL])
+    provenance = provenance_of(run.record, done, [table for name in done for table in STAGES[name].tables])
+    files = [file for table in provenance["tables"] for file in run.record["tables"][table]]
+    size = sum(file["bytes"] for file in files)
+    card = write_card(Description(provenance=provenance, terms=terms, licence=config.license))
+    return Export(config.format, provenance, copies(run.store, files), card, size)

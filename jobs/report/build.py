@@ -10,7 +10,7 @@ from jobs.run_folder.run import Run
 from jobs.run_folder.stages import STAGES
 from ops.clock import utc_now
 from ops.report.overview import most_worth
-from ops.report.side_pages import SIDE_JOBS
+from ops.report.side_jobs import SIDE_JOBS
 from ops.report.site import Site
 from ops.show.neuron_facts import TABLES_READ
 from ops.storage.lock import HeldError

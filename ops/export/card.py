@@ -1,15 +1,9 @@
 """The card of a dataset folder: YAML with a config for each table, the folder's origin, and a query for each table."""
 
-from typing import Any
-
 import yaml
 
-from ops.errors import visible
-from ops.model.names import original_name
+from ops.export.description import Description, plain
 from ops.schema import TABLES
-from ops.topk.unit_names import unit_names
-
-Row = dict[str, Any]
 
 MAIN = "topk"  # the config that is loaded by default
 LISTED, LIMIT = 6, 10  # maximum number of columns and rows in a query that lists rows
@@ -62,31 +56,15 @@ def _quoted(column: str) -> str:
     return f'"{column}"' if column in _SQL_WORDS else column
 
 
-def named_model(model: Row) -> str:
-    """Return a model's name as a card shows it; for random weights this includes the seed."""
-    name = original_name(model["name"])
-    return f"{name} with random weights (seed {model['seed']})" if "seed" in model else name
-
-
-def write_card(provenance: Row, terms: list[dict[str, str]], licence: str) -> str:
-    """Return the text of README.md.
-
-    Args:
-        provenance: `model`, `stages` and `tables` as in run.json, where each table has its `rows`, `bytes` and
-            `fingerprint`.
-        terms: the terms of each source (`ops.export.licences`).
-        licence: the licence of the complete data set, as the hub names it; empty for none.
-    """
-    model, tables = provenance["model"], provenance["tables"]
-    names = list(dict.fromkeys(t["dataset"] for t in terms))
-    units = unit_names(provenance["stages"]["topk"])
-    named = named_model(model)
-    title = f"{units.many.capitalize()} of {named} over {', '.join(names)}"
+def write_card(about: Description) -> str:
+    """Return the text of README.md, whose YAML has a config for each table."""
+    model, tables, units = about.provenance["model"], about.provenance["tables"], about.units
+    rows = sum(held["rows"] for held in tables.values())
     head = {
-        "pretty_name": title,
-        **({"license": licence} if licence else {}),
+        "pretty_name": about.title,
+        **({"license": about.licence} if about.licence else {}),
         "tags": ["neuron-atlas", "interpretability", units.many],
-        "size_categories": [next((name for most, name in _SIZES if _rows(tables) < most), "n>1T")],
+        "size_categories": [next((name for most, name in _SIZES if rows < most), "n>1T")],
         "configs": [
             {
                 "config_name": config_name(table),
@@ -101,9 +79,9 @@ def write_card(provenance: Row, terms: list[dict[str, str]], licence: str) -> st
         yaml.safe_dump(head, sort_keys=False, allow_unicode=True).rstrip(),
         "---",
         "",
-        f"# {plain(title)}",
+        f"# {plain(about.title)}",
         "",
-        f"What every {units.one} of {plain(named)} ({model['type']}, {model['layers']} layers of "
+        f"What every {units.one} of {plain(about.model)} ({model['type']}, {model['layers']} layers of "
         f"{model['width']} units) responds to, found by Neuron Atlas: its most and least activating sentences, what "
         "they have in common, and how that compares with the rest of the corpus (the method of Oba, Yoshinaga and "
         "Toyoda, BlackboxNLP 2021). Layers count from 1, units from 0, ranks from 1.",
@@ -114,10 +92,7 @@ def write_card(provenance: Row, terms: list[dict[str, str]], licence: str) -> st
         'topk = datasets.load_dataset("THIS FOLDER OR ITS NAME ON THE HUB", "topk", split="train")',
         "```",
         "",
-        *origin(provenance),
-        "",
-        *owners(terms),
-        "",
+        *about.origin(),
         "The columns `text`, `words`, `tags` and `tree` of `corpus`, `sentences` and `rejects`, and patterns of words, "
         "hold these sentences or follow from them.",
         "",
@@ -139,63 +114,3 @@ def write_card(provenance: Row, terms: list[dict[str, str]], licence: str) -> st
             "```",
         ]
     return "\n".join(lines) + "\n"
-
-
-def origin(provenance: Row) -> list[str]:
-    """Return the lines that say from what an export was made.
-
-    Args:
-        provenance: the provenance that `write_card` takes.
-    """
-    model, topk = provenance["model"], provenance["stages"]["topk"]["identity"]
-    units = unit_names(provenance["stages"]["topk"])
-    return [
-        "## Where it comes from",
-        "",
-        "| | |",
-        "|---|---|",
-        f"| model | {plain(named_model(model))}, fingerprint `{model['fingerprint']}` |",
-        *(
-            [f"| weights | drawn at random with seed {model['seed']}, never trained: a control for a trained model |"]
-            if "seed" in model
-            else []
-        ),
-        *(f"| layer {layer} | {plain(source)} |" for layer, source in units.sources.items()),
-        f"| activation | site {topk['site']}, pool {topk['pool']}, special tokens {topk['special_tokens']}, "
-        f"{topk['dtype']} |",
-        f"| sentences kept | {topk['k']:,} of each {units.one}, poles: {topk['poles']} |",
-        *(
-            f"| stage {name} | {entry['finished']}, fingerprint `{entry['fingerprint']}` |"
-            for name, entry in provenance["stages"].items()
-        ),
-        "",
-        "`provenance.json` has all options, counts and versions. The fingerprint of a stage is in the footer of each "
-        "of its files (`atlas.fingerprint`).",
-    ]
-
-
-def owners(terms: list[dict[str, str]]) -> list[str]:
-    """Return the lines that list the source and the terms of an export's sentences.
-
-    Args:
-        terms: the terms that `write_card` takes.
-    """
-    return [
-        "## Whose the sentences are",
-        "",
-        "| data set | source | terms |",
-        "|---|---|---|",
-        *(f"| {plain(t['dataset'])} | {plain(t['source'])} | {plain(t['terms'])} |" for t in terms),
-    ]
-
-
-def _rows(tables: dict[str, Row]) -> int:
-    return sum(held["rows"] for held in tables.values())
-
-
-def plain(text: str) -> str:
-    """Return a text escaped so that a Markdown table shows it unchanged."""
-    escaped = visible(text).replace("\\", "\\\\")
-    for mark in "|`*_[]<>":
-        escaped = escaped.replace(mark, f"\\{mark}" if mark not in "<>" else {"<": "&lt;", ">": "&gt;"}[mark])
-    return escaped

@@ -1,13 +1,14 @@
-"""An export's folder: what it records about the run, and how it is written aside and put in place as a whole.
+"""An export's folder: written aside, and put in place only once it is complete.
 
-The files are written to a temporary folder next to the export's folder, which takes its place once it is complete. So a
-folder that contains `export.json` is complete, and a killed export leaves the earlier one as it was.
+The files are written to a temporary folder next to the export's folder, whose place it then takes. So a folder that
+contains `export.json` is complete, and a killed export leaves the earlier one as it was.
 """
 
 import hashlib
 import json
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -17,41 +18,43 @@ from pathlib import Path
 from typing import Any
 
 from ops.errors import InputError, disk_full, one_line, visible
-from ops.export.licences import without_place
-from ops.export.manifest import CARD, MANIFEST, PROVENANCE, ExportedFile, Manifest, earlier_export
-from ops.schema import TABLES, TOOL
-from ops.storage.fingerprint import fingerprint
+from ops.schema import TOOL
 from ops.storage.store import Store
 
-BASIS = ("corpus", "topk")  # the tables that are the same in all exports of a run
-HUB = "hub"  # the format of a dataset folder
+MANIFEST, CARD, PROVENANCE = "export.json", "README.md", "provenance.json"
+SHOWN = 3  # maximum number of names in a message
 
 Row = dict[str, Any]
+Write = Callable[[str], None]
 
 
-def provenance(run: Row, stages: Iterable[str], tables: Iterable[str]) -> Row:
-    """Return the folder's description of the run: versions, model, stages and tables, without paths of the machine.
+@dataclass(frozen=True)
+class Export:
+    """What an export writes.
 
-    Args:
-        run: the content of run.json.
-        stages: the stages to describe, all of them complete.
-        tables: the tables of these stages; figures and tables that the run does not have are left out.
+    Attributes:
+        form: the name of its format.
+        provenance: the description of the run, the content of `provenance.json`.
+        files: the function that writes each file to a local path, by the file's name.
+        card: the text of README.md.
+        bytes: the size of the files; 0 if it is not known before they are written.
     """
-    kept = ("started", "finished", "seconds", "fingerprint", "identity", "counts")
-    named = run["tables"]
-    held = {
-        table: {
-            "rows": sum(f["rows"] for f in named[table]),
-            "bytes": sum(f["bytes"] for f in named[table]),
-            "fingerprint": named[table][0]["fingerprint"],
-        }
-        for table in tables
-        if (table in TABLES or table == "activations") and named.get(table)
-    }
-    told = {name: {key: run["stages"][name][key] for key in kept} for name in stages}
-    about = {name: run[name] for name in ("tool", "schema_version", "versions", "model")}
-    cleaned: Row = without_place({**about, "stages": told, "tables": held})
-    return cleaned
+
+    form: str
+    provenance: Row
+    files: Mapping[str, Write]
+    card: str
+    bytes: int = 0
+
+    @property
+    def identity(self) -> Row:
+        """The entries of `export.json` in which an export must agree with one that it replaces."""
+        return {"tool": TOOL, "format": self.form, "run": self.provenance["stages"]["topk"]["fingerprint"]}
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all files that are written."""
+        return [*self.files, PROVENANCE, CARD, MANIFEST]
 
 
 def check_folder(to: str, run: Store) -> Path:
@@ -79,108 +82,12 @@ def check_folder(to: str, run: Store) -> Path:
     return folder
 
 
-@dataclass(frozen=True)
-class NewFile:
-    """A file that an export writes.
-
-    Attributes:
-        name: the path below the folder.
-        write: writes the file to a local path.
-        fingerprint: the fingerprint of the stage that wrote it, or of all that it depends on.
-        bytes: the size; 0 if it is not known before the file is written.
-    """
-
-    name: str
-    write: Callable[[str], None]
-    fingerprint: str
-    bytes: int = 0
+def copies(run: Store, files: Iterable[Row]) -> dict[str, Write]:
+    """Return the functions that copy files of a run, by their names; `files` are entries of run.json."""
+    return {file["name"]: partial(_copy_file, run, file["name"], file["bytes"]) for file in files}
 
 
-@dataclass(frozen=True)
-class Contents:
-    """The planned content of an export.
-
-    Attributes:
-        about: the entries of `export.json` other than its files: the tool, its version, the run, and the format unless
-            the export is a dataset folder.
-        files: the files.
-        texts: the texts of the other files, by file name.
-    """
-
-    about: Row
-    files: tuple[NewFile, ...]
-    texts: dict[str, str]
-
-    @property
-    def bytes(self) -> int:
-        """The number of bytes of all files, as far as it is known."""
-        return sum(file.bytes for file in self.files)
-
-    @property
-    def n_tables(self) -> int:
-        """The number of tables."""
-        return len({file.name.rpartition("/")[0] for file in self.files})
-
-    @property
-    def names(self) -> list[str]:
-        """The names of all files, including `export.json`."""
-        return [*(file.name for file in self.files), *self.texts, MANIFEST]
-
-
-def contents(found: Row, run: Row, store: Store, card: str, version: str) -> Contents:
-    """Return the planned content of a dataset folder of a run.
-
-    Args:
-        found: the run's `provenance`.
-        run: the content of run.json.
-        store: the run's folder.
-        card: the text of README.md.
-        version: the version of this program.
-    """
-    files = (
-        NewFile(
-            file["name"], partial(copy_file, store, file["name"], file["bytes"]), file["fingerprint"], file["bytes"]
-        )
-        for table in found["tables"]
-        for file in run["tables"][table]
-    )
-    return Contents(_about(found, version), tuple(files), _texts(found, card))
-
-
-def written_contents(
-    form: str, found: Row, writers: Mapping[str, Callable[[str], None]], options: Row, card: str, version: str
-) -> Contents:
-    """Return the planned content of an export in another format, whose files are written from the run's tables.
-
-    Args:
-        form: the format's name.
-        found: the run's `provenance`.
-        writers: the function that writes each file to a local path, by the file's name.
-        options: all options on which the files depend, in addition to the run.
-        card: the text of README.md.
-        version: the version of this program.
-    """
-    about = _about(found, version) | {"format": form, "options": options}
-    # The files depend only on version, run and options: with the same fingerprint, the same files would be written.
-    same = fingerprint(about)
-    return Contents(about, tuple(NewFile(name, write, same) for name, write in writers.items()), _texts(found, card))
-
-
-def _about(found: Row, version: str) -> Row:
-    stages = {name: stage["fingerprint"] for name, stage in found["stages"].items()}
-    return {"tool": TOOL, "version": version, "run": {"model": found["model"]["fingerprint"], "stages": stages}}
-
-
-def _texts(found: Row, card: str) -> dict[str, str]:
-    return {CARD: card, PROVENANCE: json.dumps(found, indent=2, ensure_ascii=False) + "\n"}
-
-
-def copy_file(run: Store, name: str, size: int, path: str) -> None:
-    """Copy a file of a run to a local path.
-
-    Raises:
-        InputError: the file no longer exists or does not have the size in run.json, so another job changed the run.
-    """
+def _copy_file(run: Store, name: str, size: int, path: str) -> None:
     try:
         with run.filesystem.open_input_stream(run.path(name), compression=None) as source, open(path, "wb") as file:
             shutil.copyfileobj(source, file)
@@ -193,102 +100,125 @@ def copy_file(run: Store, name: str, size: int, path: str) -> None:
         ) from error
 
 
-def check_earlier(folder: Path, place: str, wanted: Contents) -> Manifest | None:
-    """Return the list of the export in a folder, which a new export may replace; None for a new or empty folder.
-
-    For dataset folders, the tables themselves are compared, because a run may have more tables now.
+def check_earlier(folder: Path, place: str, wanted: Export) -> bytes | None:
+    """Check that a folder is new, empty, or an earlier export of the same run; return its card if it was edited.
 
     Args:
         folder: the folder, from `check_folder`.
         place: the option and the folder as messages name them.
-        wanted: the planned content.
+        wanted: the export that is to take the folder's place.
 
     Raises:
-        InputError: the folder contains other files, changed files, or an export in another format or of another run, or
-            it cannot be read.
+        InputError: the folder contains files that no export wrote or that were changed since, or an export in another
+            format or of another run, or it cannot be read.
     """
     with _accessible(place):
-        earlier = earlier_export(folder, place)
+        if not folder.exists():
+            return None
+        earlier = _read_manifest(folder / MANIFEST)
+        listed = {**earlier["files"], CARD: None, MANIFEST: None} if earlier else {}
+        others = sorted(_besides(folder, listed))
+    if others:
+        more = f" and {len(others) - SHOWN} more" if len(others) > SHOWN else ""
+        names = one_line(visible(", ".join(others[:SHOWN]))) + more
+        raise InputError(
+            f"{place}: holds other files, or changed ones ({names}); move them away, or name a new or an empty folder"
+        )
     if earlier is None:
         return None
-    form, wanted_form = earlier.about.get("format", HUB), wanted.about.get("format", HUB)
-    if form != wanted_form:
+    if not wanted.identity.items() <= earlier.items():
         raise InputError(
-            f"{place}: holds an export in the format {one_line(visible(str(form)), 40)}, not {wanted_form}; "
-            "name a new folder, or remove this one first"
+            f"{place}: holds an export of another run or in another format; name a new folder, or remove this one first"
         )
-    if wanted_form != HUB and _topk(earlier.about) != _topk(wanted.about):
-        raise InputError(f"{place}: holds an export of another run; name a new folder, or remove this one first")
-    if wanted_form == HUB and not _basis(earlier.files.values()) <= _basis(wanted.files):
-        raise InputError(
-            f"{place}: holds an export of other tables: its corpus/ or topk/ is not this run's; "
-            "name a new folder, or remove this one first"
-        )
-    return earlier
+    with _accessible(place), suppress(FileNotFoundError):
+        card = (folder / CARD).read_bytes()
+        return card if _digest(card) != earlier["card"] else None
+    return None
 
 
-def _topk(about: Row) -> Any:
-    run = about.get("run")
-    stages = run.get("stages") if isinstance(run, dict) else None
-    return stages.get("topk") if isinstance(stages, dict) else None
+def _read_manifest(path: Path) -> Row | None:
+    """Return the content of `export.json`; None if it is missing or not in the form in which export writes it."""
+    try:
+        found: Row = json.loads(path.read_bytes()) if stat.S_ISREG(os.lstat(path).st_mode) else {}
+        return found if found["tool"] == TOOL and found["card"] and found["files"].items() else None
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return None
 
 
-def _basis(files: Iterable[ExportedFile | NewFile]) -> set[tuple[str, str]]:
-    """Return what identifies the exports of one run: the fingerprints of its corpus and of its top K."""
-    found = ((file.name.partition("/")[0], file.fingerprint) for file in files)
-    return {(table, fingerprint) for table, fingerprint in found if table in BASIS}
+def _besides(folder: Path, listed: Mapping[str, int | None]) -> Iterator[str]:
+    """Yield what a folder contains besides listed files of the given size (None: any size) and the folders of these."""
+    holding = {str(parent) for name in listed for parent in Path(name).parents}
+    for root, folders, files in os.walk(folder, onerror=_raise):
+        for name in [*folders, *files]:
+            path = os.path.relpath(os.path.join(root, name), folder)
+            status = os.lstat(folder / path)
+            if stat.S_ISDIR(status.st_mode):
+                ours = path in holding
+            else:
+                ours = stat.S_ISREG(status.st_mode) and path in listed and listed[path] in (None, status.st_size)
+            if not ours:
+                yield path
+        folders[:] = [name for name in folders if os.path.relpath(os.path.join(root, name), folder) in holding]
 
 
-def write_export(folder: Path, place: str, wanted: Contents, written: Callable[[int], object]) -> bool:
+def _raise(error: OSError) -> None:
+    raise error
+
+
+def write_export(folder: Path, place: str, wanted: Export, written: Callable[[], object]) -> bool:
     """Write an export and put it in the place of the folder; return whether an edited card was kept.
 
     Args:
         folder: the folder, from `check_folder`; `check_earlier` accepts what it holds.
         place: the option and the folder as messages name them.
-        wanted: the planned content.
-        written: called with the number of bytes of each file.
+        wanted: the export.
+        written: called after each file.
 
     Raises:
         InputError: the folder cannot be written or has too little room, or it or the run changed meanwhile.
     """
-    with _aside(folder, place) as scratch:
-        new = Store(str(scratch / "new"))
-        free = new.free_bytes()
-        if free is not None and wanted.bytes > free:
+    with _accessible(place):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        scratch = Path(tempfile.mkdtemp(prefix=".atlas-export-", dir=folder.parent))
+    new = scratch / "new"
+    try:
+        free = shutil.disk_usage(scratch).free
+        if wanted.bytes > free:
             raise InputError(
                 f"{place}: {wanted.bytes:,} bytes are to be copied, but only {free:,} are free there; free some space"
             )
-        files: list[ExportedFile] = []
-        for file in wanted.files:
-            new.commit(file.name, file.write)
-            files.append(ExportedFile.of(Path(new.root), file.name, file.fingerprint))
-            written(files[-1].bytes)
-        for name, text in wanted.texts.items():
-            new.commit(name, partial(_write, text.encode()))
-            files.append(ExportedFile.of(Path(new.root), name))
-        # The list keeps the entry of the card that export wrote, so that later exports recognise an edited card.
-        new.write_json(MANIFEST, Manifest(wanted.about, {file.name: file for file in files}).as_json())
+        for name, write in wanted.files.items():
+            (new / name).parent.mkdir(parents=True, exist_ok=True)
+            write(str(new / name))
+            written()
+        (new / PROVENANCE).write_text(_json(wanted.provenance), encoding="utf-8")
+        sizes = {name: (new / name).stat().st_size for name in (*wanted.files, PROVENANCE)}
+        text = wanted.card.encode()
+        manifest = wanted.identity | {"card": _digest(text), "files": sizes}
+        (new / MANIFEST).write_text(_json(manifest), encoding="utf-8")
         # Copying may take hours, during which somebody may change the folder.
-        card = _edited_card(folder, check_earlier(folder, place, wanted), wanted.texts[CARD])
-        if card is not None:
-            new.commit(CARD, partial(_write, card))
+        edited = check_earlier(folder, place, wanted)
+        (new / CARD).write_bytes(text if edited is None else edited)
         with _accessible(place):
-            with suppress(FileNotFoundError):
-                os.rename(folder, scratch / "before")
-            os.rename(new.root, folder)
-    return card is not None
-
-
-@contextmanager
-def _aside(folder: Path, place: str) -> Iterator[Path]:
-    """Make a temporary folder next to a folder, and remove it in the end."""
-    with _accessible(place):
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        scratch = tempfile.mkdtemp(prefix=".atlas-export-", dir=folder.parent)
-    try:
-        yield Path(scratch)
+            _replace(folder, new, scratch / "before")
     finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+        shutil.rmtree(new, ignore_errors=True)
+        with suppress(OSError):
+            scratch.rmdir()
+    return edited is not None
+
+
+def _replace(folder: Path, new: Path, before: Path) -> None:
+    """Put a new folder in the place of another one, which is removed afterwards; put it back if that fails."""
+    try:
+        with suppress(FileNotFoundError):
+            os.rename(folder, before)
+        os.rename(new, folder)
+    except BaseException:
+        if before.exists() and not folder.exists():
+            os.rename(before, folder)
+        raise
+    shutil.rmtree(before, ignore_errors=True)
 
 
 @contextmanager
@@ -303,14 +233,9 @@ def _accessible(place: str) -> Iterator[None]:
         raise InputError(f"{place}: cannot be read and written ({why}); name another folder") from error
 
 
-def _edited_card(folder: Path, earlier: Manifest | None, text: str) -> bytes | None:
-    """Return the card of an earlier export if it was edited; None otherwise."""
-    if earlier is None or CARD not in earlier.files or not (folder / CARD).exists():
-        return None
-    card = (folder / CARD).read_bytes()
-    known = (earlier.files[CARD].sha256, hashlib.sha256(text.encode()).hexdigest())
-    return None if hashlib.sha256(card).hexdigest() in known else card
+def _json(value: Row) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
 
-def _write(data: bytes, path: str) -> None:
-    Path(path).write_bytes(data)
+def _digest(card: bytes) -> str:
+    return hashlib.sha256(card).hexdigest()

@@ -2,7 +2,8 @@
 
 The files and their fields are the same as those of Neuronpedia's `convert-saedashboard-to-neuronpedia-export.py`. Names
 and types are those of its database (`apps/webapp/prisma/schema.prisma`, August 2026). Fields for which we have no table
-stay empty, as in that script. Identifiers are derived from the run, so that a second import adds nothing twice.
+stay empty, as in that script: a histogram of the logits needs those of all tokens, of which outputs/ keeps the ends and
+the moments. Identifiers are derived from the run, so that a second import adds nothing twice.
 """
 
 import gzip
@@ -20,8 +21,9 @@ import pyarrow.dataset as ds
 from ops.arrays import Float32s, Int32s
 from ops.errors import InputError
 from ops.export.places import source_name
-from ops.export.winners import NEGATIVES, TABLE, Side, WinnersReader
+from ops.export.winners import NEGATIVES, SIGN, TABLE, Side, WinnersReader
 from ops.model.names import RANDOM, SAMPLE, SAMPLE_NAME, original_name
+from ops.outputs.names import PROMOTED, with_spaces
 
 Row = dict[str, Any]
 
@@ -31,45 +33,13 @@ OWNER = "Neuron Atlas"
 NEGATIVE = "hard negative"  # what Neuronpedia shows as the source of such an activation
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
 _EMPTY = (
-    "vector",
-    "topkCosSimIndices",
-    "topkCosSimValues",
-    "neuron_alignment_indices",
-    "neuron_alignment_values",
-    "neuron_alignment_l1",
-    "correlated_neurons_indices",
-    "correlated_neurons_pearson",
-    "correlated_neurons_l1",
-    "correlated_features_indices",
-    "correlated_features_pearson",
-    "correlated_features_l1",
-    "neg_str",
-    "neg_values",
-    "pos_str",
-    "pos_values",
-    "freq_hist_data_bar_heights",
-    "freq_hist_data_bar_values",
-    "logits_hist_data_bar_heights",
-    "logits_hist_data_bar_values",
-    "decoder_weights_dist",
-)
-
-
-@dataclass(frozen=True)
-class Labels:
-    """The names of an export in Neuronpedia.
-
-    Attributes:
-        model: the model's identifier.
-        name: the beginning of the names of the release and of the sets of sources.
-        creator: the identifier of a user in Neuronpedia's database.
-        created: the time at which the winners were read, as ISO 8601 with a time zone.
-    """
-
-    model: str
-    name: str
-    creator: str
-    created: str
+    "vector", "topkCosSimIndices", "topkCosSimValues",
+    "neuron_alignment_indices", "neuron_alignment_values", "neuron_alignment_l1",
+    "correlated_neurons_indices", "correlated_neurons_pearson", "correlated_neurons_l1",
+    "correlated_features_indices", "correlated_features_pearson", "correlated_features_l1",
+    "neg_str", "neg_values", "pos_str", "pos_values", "freq_hist_data_bar_heights", "freq_hist_data_bar_values",
+    "logits_hist_data_bar_heights", "logits_hist_data_bar_values", "decoder_weights_dist",
+)  # fmt: skip
 
 
 def model_identifier(name: str) -> str:
@@ -93,13 +63,18 @@ def check_label(flag: str, given: str) -> None:
         raise InputError(f"{flag} {given}: expected up to 100 letters, digits, - and _, such as gpt2-small")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class About:
-    """The description of a run in the metadata files.
+    """The names of an export in Neuronpedia, and its description of the run.
 
     Attributes:
+        identifier: the model's identifier.
+        name: the beginning of the names of the release and of the sets of sources.
+        creator: the identifier of a user in Neuronpedia's database.
+        created: the time at which the winners were read, as ISO 8601 with a time zone.
+        run: a text that differs between runs, from which identifiers are derived.
         model: the model's `name`, `layers` and `width` as in run.json.
-        place: for each layer, the site, or the place that its dictionary reads.
+        places: for each layer, the site, or the place that its dictionary reads.
         title: the release's title, one line.
         what: for each layer, a description of its units, one line.
         notes: the owners of the texts, and what the export leaves out; one line.
@@ -108,12 +83,17 @@ class About:
         tokens: number of tokens that count in all sentences together; 0 if the units are not sparse features.
     """
 
+    identifier: str
+    name: str
+    creator: str
+    created: str
+    run: str
     model: Row
-    place: dict[int, str]
+    places: dict[int, str]
     title: str
     what: dict[int, str]
     notes: str
-    datasets: tuple[str, ...]
+    datasets: str
     sentences: int
     tokens: int
 
@@ -123,16 +103,18 @@ class Neuronpedia:
 
     Args:
         reader: the reader of the winners.
-        labels: the names of the export.
-        about: the description of the run for the metadata.
+        about: the names of the export, and the description of the run.
         explained: whether the run has explanations/.
-        run: a text that differs between runs, from which identifiers are derived.
+        has_outputs: whether the run has outputs/tokens/.
+        nearest: number of correlated units of a layer that compare/neighbours/ lists; 0 without the table.
     """
 
-    def __init__(self, reader: WinnersReader, labels: Labels, about: About, explained: bool, run: str) -> None:
-        self.reader, self.labels, self.about, self.run = reader, labels, about, run
-        self._active = self._read_active()
-        self._explained = explained
+    def __init__(
+        self, reader: WinnersReader, about: About, *, explained: bool = False, has_outputs: bool = False,
+        nearest: int = 0,
+    ) -> None:  # fmt: skip
+        self.reader, self.about = reader, about
+        self._explained, self._has_outputs, self._nearest = explained, has_outputs, nearest
 
     def writers(self) -> dict[str, Callable[[str], None]]:
         """Return the function that writes each file to a local path, by the file's name below the export's folder."""
@@ -156,14 +138,14 @@ class Neuronpedia:
 
     def folder(self, side: Side) -> str:
         """Return the path, below the export's folder, of the folder for a layer and pole."""
-        return f"{self.labels.model}/{self._names(side)[0]}"
+        return f"{self.about.identifier}/{self._names(side)[0]}"
 
     def metadata(self, side: Side) -> dict[str, Row]:
         """Return the single line of each of a source's four metadata files, by the file's name without `.jsonl`."""
-        labels, about = self.labels, self.about
+        about = self.about
         source, group = self._names(side)
-        made = {"creatorId": labels.creator, "createdAt": labels.created}
-        release = f"{labels.name}-{labels.model}"
+        made = {"creatorId": about.creator, "createdAt": about.created}
+        release = f"{about.name}-{about.identifier}"
         bottom = "; bottom pole, activations times -1" if side.pole == "bottom" else ""
         return {
             "release": {
@@ -172,51 +154,86 @@ class Neuronpedia:
                 "defaultUmapSourceIds": [], **made,
             },
             "model": {
-                "id": labels.model, "instruct": False, "displayName": labels.model, "displayNameShort": labels.model,
+                "id": about.identifier, "instruct": False, "displayName": about.identifier,
+                "displayNameShort": about.identifier,
                 "dimension": about.model["width"], "visibility": "PUBLIC", "inferenceEnabled": False,
                 "layers": about.model["layers"], "neuronsPerLayer": side.width, "owner": "",
-                "updatedAt": labels.created, **made,
+                "updatedAt": about.created, **made,
             },
             "sourceset": {
-                "modelId": labels.model, "name": group, "hasDashboards": True, "allowInferenceSearch": False,
+                "modelId": about.identifier, "name": group, "hasDashboards": True, "allowInferenceSearch": False,
                 "visibility": "PUBLIC", "description": f"{about.what[side.layer]}{bottom}", "type": "",
                 "creatorName": OWNER, "urls": [], "releaseName": release, "defaultRange": 1, "defaultShowBreaks": True,
                 "showDfa": False, "showCorrelated": False, "showHeadAttribution": False, "showUmap": False, **made,
             },
             "source": {
-                "id": source, "modelId": labels.model, "setName": group, "hasDashboards": True,
+                "id": source, "modelId": about.identifier, "setName": group, "hasDashboards": True,
                 "inferenceEnabled": False, "visibility": "PUBLIC", "hasUmap": False, "hasUmapLogSparsity": False,
-                "hasUmapClusters": False, "num_prompts": about.sentences, "dataset": ", ".join(about.datasets),
+                "hasUmapClusters": False, "num_prompts": about.sentences, "dataset": about.datasets,
                 "notes": about.notes, **made,
             },
         }  # fmt: skip
 
     def features(self, side: Side, units: Int32s) -> list[Row]:
         """Return the lines of one batch's units, which are rows of Neuronpedia's table `Neuron`."""
-        source, group = self._names(side)
         winners = self.reader.read(side, int(units[0]), int(units[-1]) + 1)
         at, heights, rows = winners.unit[winners.row][winners.counts], winners.heights[winners.counts], list[Row]()
+        logits, correlated = self._logits(side, units), self._correlated(side, units)
+        known = self._rows("neurons", side, units) if self.about.tokens else []
+        active = {row["unit"]: row["tokens_active"] or 0 for row in known}
         for unit in units.tolist():
             own = heights[at == unit]
-            active = self._active.get((side.layer, unit), 0)
             rows.append(
                 {
-                    "modelId": self.labels.model,
-                    "layer": source,
-                    "index": str(unit),
-                    "sourceSetName": group,
-                    "creatorId": self.labels.creator,
-                    "createdAt": self.labels.created,
+                    **self._key(side, unit),
+                    "sourceSetName": self._names(side)[1],
+                    "creatorId": self.about.creator,
                     "maxActApprox": _number(own.max()) if len(own) else 0.0,
                     "hasVector": False,
                     "vectorLabel": None,
                     "vectorDefaultSteerStrength": None,
                     "hookName": None,
-                    "frac_nonzero": active / self.about.tokens if self.about.tokens else 0.0,
+                    "frac_nonzero": active[unit] / self.about.tokens if self.about.tokens else 0.0,
                     **{name: [] for name in _EMPTY},
+                    **logits.get(unit, {}),
+                    **correlated.get(unit, {}),
                 }
             )
         return rows
+
+    def _logits(self, side: Side, units: Int32s) -> dict[int, Row]:
+        """Return the fields of each unit's tokens whose logits change most, with the change for one standard deviation.
+
+        The units of a bottom pole are times -1, so what they promote is what the activation suppresses.
+        """
+        found: dict[int, Row] = {}
+        if self._has_outputs:
+            where = (ds.field("layer") == side.layer) & ds.field("unit").isin(units.tolist())
+            for row in self.reader.tables.rows("outputs/tokens", where):
+                change = SIGN[side.pole] * row["logit"]
+                end = "pos" if (row["side"] == PROMOTED) == (side.pole == "top") else "neg"
+                fields = found.setdefault(
+                    row["unit"], {"pos_str": [], "pos_values": [], "neg_str": [], "neg_values": []}
+                )
+                fields[f"{end}_str"].append(with_spaces(row["token"]))
+                fields[f"{end}_values"].append(_number(change))
+        return found
+
+    def _correlated(self, side: Side, units: Int32s) -> dict[int, Row]:
+        """Return the fields of the units of the same source that correlate most with each unit.
+
+        The table also lists units that share winners. Beyond the `nearest` first ones, it lacks units that correlate
+        more than those that it has.
+        """
+        found: dict[int, Row] = {}
+        name = "correlated_features" if self.about.tokens else "correlated_neurons"
+        near = (ds.field("layer_b") == side.layer) & ds.field("correlation").is_valid()
+        for row in self._rows("compare/neighbours", side, units, near) if self._nearest else []:
+            fields = found.setdefault(row["unit"], {f"{name}_indices": [], f"{name}_pearson": []})
+            if len(fields[f"{name}_indices"]) < self._nearest:
+                fields[f"{name}_indices"].append(row["unit_b"])
+                fields[f"{name}_pearson"].append(_number(row["correlation"]))
+        return found
 
     def activations(self, side: Side, units: Int32s) -> list[Row]:
         """Return the lines of one batch's winners, rows of the table `Activation`, then those of its hard negatives."""
@@ -237,7 +254,6 @@ class Neuronpedia:
 
     def _activations(self, side: Side, units: Int32s, table: str) -> list[Row]:
         """Return the lines of one batch's winners or hard negatives, without their intervals."""
-        source, _ = self._names(side)
         winners = self.reader.read(side, int(units[0]), int(units[-1]) + 1, table)
         texts = self.reader.texts(np.unique(winners.sent_id))
         heights = np.where(winners.counts, winners.heights, np.float32(0))
@@ -251,11 +267,10 @@ class Neuronpedia:
             which = rank if table == TABLE else f"{NEGATIVES}/{rank}"
             rows.append(
                 {
-                    "id": _identifier(self.run, source, unit, which),
+                    "id": self._identifier(side, unit, which),
+                    **self._key(side, unit),
+                    "creatorId": self.about.creator,
                     "tokens": token_texts(texts[int(winners.sent_id[i])], strings[own], spans),
-                    "modelId": self.labels.model,
-                    "layer": source,
-                    "index": str(unit),
                     "maxValue": _number(values[peak]),
                     "maxValueTokenIndex": peak,
                     "minValue": _number(values.min()),
@@ -263,8 +278,6 @@ class Neuronpedia:
                     "dfaValues": [],
                     "dfaTargetIndex": None,
                     "dfaMaxValue": None,
-                    "creatorId": self.labels.creator,
-                    "createdAt": self.labels.created,
                     "lossValues": [],
                     "logitContributions": None,
                     "binMin": None,
@@ -279,49 +292,48 @@ class Neuronpedia:
 
     def explanations(self, side: Side, units: Int32s) -> list[Row]:
         """Return the lines of one batch's explanations, which are rows of Neuronpedia's table `Explanation`."""
-        source, _ = self._names(side)
-        columns = ["unit", "text", "verdict", "f1", "f1_low", "f1_high", "n_test"]
-        where = self._of_explanations(side) & ds.field("unit").isin(units.tolist())
         return [
             {
-                "id": _identifier(self.run, source, row["unit"], "explanation"),
-                "modelId": self.labels.model,
-                "layer": source,
-                "index": str(row["unit"]),
-                "authorId": self.labels.creator,
+                "id": self._identifier(side, row["unit"], "explanation"),
+                **self._key(side, row["unit"]),
+                "authorId": self.about.creator,
                 "description": row["text"],
                 "notes": _notes(row),
                 "typeName": None,
                 "explanationModelName": None,
-                "createdAt": self.labels.created,
             }
-            for row in self.reader.tables.rows("explanations", where, columns)
+            for row in self._rows("explanations", side, units, self._explained_at(side.pole))
         ]
 
     def _names(self, side: Side) -> tuple[str, str]:
-        return source_name(self.labels.name, self.about.place[side.layer], side.layer, side.pole)
+        return source_name(self.about.name, self.about.places[side.layer], side.layer, side.pole)
+
+    def _key(self, side: Side, unit: int) -> Row:
+        """Return what the lines of a unit have in common."""
+        source, _ = self._names(side)
+        return {"modelId": self.about.identifier, "layer": source, "index": str(unit), "createdAt": self.about.created}
+
+    def _identifier(self, side: Side, unit: int, which: object) -> str:
+        """Return an identifier of 25 letters and digits for a unit's winner or explanation in this run."""
+        source, _ = self._names(side)
+        return "c" + hashlib.sha256(f"{self.about.run}/{source}/{unit}/{which}".encode()).hexdigest()[:24]
 
     def _write(self, lines: Callable[[Side, Int32s], list[Row]], side: Side, units: Int32s, path: str) -> None:
         write_lines(lines(side, units), path, packed=True)
 
-    def _read_active(self) -> dict[tuple[int, int], int]:
-        """Return the number of tokens at which each sparse feature is active, by layer and unit; else an empty dict."""
-        if not self.about.tokens:
-            return {}
-        rows = self.reader.tables.read("neurons", None, ["layer", "unit", "tokens_active"])
-        keys = zip(rows["layer"].to_pylist(), rows["unit"].to_pylist(), strict=True)
-        return {key: active or 0 for key, active in zip(keys, rows["tokens_active"].to_pylist(), strict=True)}
+    def _rows(self, table: str, side: Side, units: Int32s, more: ds.Expression | None = None) -> list[Row]:
+        """Return the rows of a table for some units of a side's layer that also satisfy `more`."""
+        where = (ds.field("layer") == side.layer) & ds.field("unit").isin(units.tolist())
+        return self.reader.tables.rows(table, where if more is None else where & more)
 
-    def _of_explanations(self, side: Side) -> ds.Expression:
-        field = ds.field
-        return (field("layer") == side.layer) & (field("pole") == side.pole) & (field("verdict") != "none")
+    def _explained_at(self, pole: str) -> ds.Expression:
+        return (ds.field("pole") == pole) & (ds.field("verdict") != "none")
 
-    def _explained_units(self, side: Side) -> Int32s:
+    def _explained_units(self, side: Side) -> list[int]:
         if not self._explained:
-            return np.empty(0, np.int32)
-        found: Int32s = self.reader.tables.read("explanations", self._of_explanations(side), ["unit"])[
-            "unit"
-        ].to_numpy()
+            return []
+        where = (ds.field("layer") == side.layer) & self._explained_at(side.pole)
+        found: list[int] = self.reader.tables.read("explanations", where, ["unit"])["unit"].to_pylist()
         return found
 
 
@@ -366,11 +378,6 @@ def _notes(row: Row) -> str:
         return said
     between = f" ({row['f1_low']:.2f} to {row['f1_high']:.2f})" if row["f1_low"] is not None else ""
     return f"{said}; F1 {row['f1']:.2f}{between} on {row['n_test']} winners in held-out documents"
-
-
-def _identifier(*parts: object) -> str:
-    """Return an identifier of 25 letters and digits that is derived from these parts."""
-    return "c" + hashlib.sha256("/".join(map(str, parts)).encode()).hexdigest()[:24]
 
 
 def _numbers(values: Float32s) -> list[float]:

@@ -1,5 +1,6 @@
 """The names that other programs use for the place at which a run's units are read; they count blocks from 0."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from ops.model.names import SAMPLE_NAME, model_title, original_name
@@ -16,16 +17,15 @@ _PLACES = {
 }
 
 
-def place_of(topk: dict[str, Any], layer: int) -> str:
-    """Return the site, or the place of a dictionary, at which the units of a layer are read.
+def places_of(topk: dict[str, Any], layers: Iterable[int]) -> dict[int, str]:
+    """Return for each layer the site, or the place of a dictionary, at which its units are read.
 
     Args:
         topk: the entry of `topk` in run.json.
-        layer: the layer, counted from 1; 0 is the embeddings.
+        layers: the layers, counted from 1; 0 is the embeddings.
     """
-    dictionaries = topk["counts"].get("dictionaries") or []
-    own_place: str = next((own["place"] for own in dictionaries if own["layer"] == layer), topk["identity"]["site"])
-    return own_place
+    dictionaries = {own["layer"]: own["place"] for own in topk["counts"].get("dictionaries") or []}
+    return {layer: dictionaries.get(layer, topk["identity"]["site"]) for layer in layers}
 
 
 def source_name(name: str, place: str, layer: int, pole: str) -> tuple[str, str]:

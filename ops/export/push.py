@@ -2,6 +2,8 @@
 
 import glob
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from ops.errors import InputError, one_line
 
@@ -28,16 +30,14 @@ def check_access(name: str) -> None:
 
     if not get_token():
         raise InputError(f"--push {name}: there is no token; log in with `hf auth login`, or set HF_TOKEN")
-    try:
+    with _answers(name, "give the same command again"):
         HfApi().whoami()
-    except _errors() as error:
-        raise InputError(f"--push {name}: {_refused(error)}") from error
 
 
 def push(folder: str, files: list[str], name: str, private: bool) -> str:
     """Upload an export as the dataset ORG/NAME, which is created if it does not exist, and return its address.
 
-    Files that the hub already has are not sent again, so the same command resumes an interrupted upload.
+    Files that the hub already has are not sent again.
 
     Args:
         folder: the folder of the export.
@@ -50,39 +50,28 @@ def push(folder: str, files: list[str], name: str, private: bool) -> str:
     """
     from huggingface_hub import HfApi
 
-    api = HfApi()
-    try:
-        made = api.create_repo(name, repo_type="dataset", private=private or None, exist_ok=True)
-        api.upload_folder(
+    with _answers(name, "the folder is complete: give the same command again to resume"):
+        made = HfApi().create_repo(name, repo_type="dataset", private=private or None, exist_ok=True)
+        HfApi().upload_folder(
             repo_id=name,
             folder_path=folder,
             repo_type="dataset",
             commit_message="Tables of a Neuron Atlas run",
-            allow_patterns=literal(files),
+            allow_patterns=[glob.escape(file) for file in files],
         )
-    except _errors(RuntimeError, ValueError) as error:
-        raise InputError(
-            f"--push {name}: {_refused(error)}; the folder is complete: give the same command again to resume"
-        ) from error
     return str(made)
 
 
-def literal(names: list[str]) -> list[str]:
-    """Return patterns, each of which matches exactly one of these names.
-
-    >>> literal(["topk/part-[0].parquet"])
-    ['topk/part-[[]0].parquet']
-    """
-    return [glob.escape(name) for name in names]
-
-
-def _errors(*more: type[BaseException]) -> tuple[type[BaseException], ...]:
-    """Return the errors that the client raises: its own, those of its HTTP library, and `more`."""
+@contextmanager
+def _answers(name: str, advice: str) -> Iterator[None]:
+    """Turn errors of the hub's client and of its HTTP library into one line."""
     from huggingface_hub.errors import HfHubHTTPError
 
-    return (*more, *(base for base in HfHubHTTPError.__mro__ if base.__name__ in ("HTTPError", "OSError")))
-
-
-def _refused(error: BaseException) -> str:
-    cause = error.__cause__
-    return f"the hub refuses, or is not reached ({one_line(error, 200)}{f': {one_line(cause, 100)}' if cause else ''})"
+    http = (base for base in HfHubHTTPError.__mro__ if base.__name__ in ("HTTPError", "OSError"))
+    try:
+        yield
+    except (RuntimeError, ValueError, *http) as error:
+        cause = f": {one_line(error.__cause__, 100)}" if error.__cause__ else ""
+        raise InputError(
+            f"--push {name}: the hub refuses, or is not reached ({one_line(error, 200)}{cause}); {advice}"
+        ) from error

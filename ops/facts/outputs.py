@@ -5,7 +5,7 @@ from typing import Any
 import pyarrow.compute as pc
 
 from ops.facts.text import wrap
-from ops.outputs.names import SIDES
+from ops.outputs.names import SIDES, with_spaces
 from ops.storage.store import Store
 from ops.storage.tables import read_rows
 
@@ -42,9 +42,5 @@ def lay_out_outputs(outputs: Outputs | None, pole: str, width: int) -> list[str]
 
 
 def token_text(token: str) -> str:
-    """Return a token as a reader sees it: in quotation marks, and with a space where the vocabulary marks one.
-
-    >>> token_text("Ġthe"), token_text("▁the"), token_text("##ing")
-    ('" the"', '" the"', '"##ing"')
-    """
-    return f'"{token.replace(chr(0x120), " ").replace(chr(0x2581), " ")}"'
+    """Return a token as a reader sees it: in quotation marks, and with a space where the vocabulary marks one."""
+    return f'"{with_spaces(token)}"'

@@ -15,30 +15,21 @@ from ops.schema.columns import (
     STRINGS,
     Column,
     TableSpec,
+    measured,
 )
 
 _FLOATS = pa.list_(FLOAT64)
 CONTROL = Column(
     "control", STRING, "`permuted`: data sets permuted over documents; `halves`: two halves of each data set"
 )
-
-
-def _measured(name: str, meaning: str) -> tuple[Column, Column, Column]:
-    return (
-        Column(name, FLOAT64, meaning, True),
-        Column(f"{name}_low", FLOAT64, "lower end of its 95 % interval", True),
-        Column(f"{name}_high", FLOAT64, "upper end of its 95 % interval", True),
-    )
-
-
 _PORTABILITY = (
     *NEURON,
     POLE,
     Column("dataset_from", STRING, "data set whose training documents the score card was learned on"),
     Column("dataset_to", STRING, "data set whose test documents the score card is tested on"),
-    *_measured("average_precision", "average precision if one sentence in a hundred is a winner"),
-    *_measured("random_precision", "the same for the card of a random set of `dataset_from`, matched in length"),
-    *_measured(
+    *measured("average_precision", "average precision if one sentence in a hundred is a winner"),
+    *measured("random_precision", "the same for the card of a random set of `dataset_from`, matched in length"),
+    *measured(
         "transfer",
         "gain over the random set's card, divided by the gain of the card of `dataset_to`; null if both data sets "
         "are the same or the interval of the divisor contains 0",
@@ -67,19 +58,19 @@ _PATTERNS = (
     Column("cochran_p", FLOAT64, "its p-value: small where data sets differ", True),
     Column("i_squared", FLOAT64, "share of Q beyond what chance would give", True),
     Column("lift", FLOAT32, "lift with all data sets pooled, from `explanation_terms/`", True),
-    *_measured("mantel_haenszel", "lift over all data sets, each compared only with itself"),
+    *measured("mantel_haenszel", "lift over all data sets, each compared only with itself"),
     Column("verdict", STRING, "`global`, `local`, `dataset` or `none`"),
 )
 _NEURONS = (
     *NEURON,
     POLE,
-    *_measured(
+    *measured(
         "transfer",
         "sum of the gains of other data sets' cards, divided by that of the own cards; null if these gain nothing",
     ),
-    *_measured("illusion", "1 - `transfer`"),
-    *_measured("eta_squared", "share of the activation's variance that is between data sets"),
-    *_measured("r2_within", "share of the variance within data sets that the range model's literals explain"),
+    *measured("illusion", "1 - `transfer`"),
+    *measured("eta_squared", "share of the activation's variance that is between data sets"),
+    *measured("r2_within", "share of the variance within data sets that the range model's literals explain"),
     Column(
         "ported", INT16, "data sets where the other data sets' cards hold: `transfer` at least 0.5, interval above 0"
     ),

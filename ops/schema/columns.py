@@ -27,6 +27,11 @@ class Column:
     meaning: str
     nullable: bool = False
 
+    @property
+    def is_number(self) -> bool:
+        """Whether its values are numbers."""
+        return bool(pa.types.is_integer(self.type) or pa.types.is_floating(self.type))
+
 
 @dataclass(frozen=True)
 class TableSpec:
@@ -56,3 +61,26 @@ NEURON = (
     Column("unit", INT32, "unit within the layer, counted from 0"),
 )
 POLE = Column("pole", STRING, "`top`: the highest activations; `bottom`: the lowest")
+
+
+def interval(of: str = "", how: str = "", kind: pa.DataType = FLOAT64, nullable: bool = True) -> tuple[Column, Column]:
+    """Return the columns of the ends of a value's 95 % interval; `how` says more about it.
+
+    >>> [column.name for column in (*interval(), *interval("f1"))]
+    ['low', 'high', 'f1_low', 'f1_high']
+    """
+    start = f"{of}_" if of else ""
+    return (
+        Column(f"{start}low", kind, f"lower end of its 95 % interval{how}", nullable),
+        Column(f"{start}high", kind, "upper end of its 95 % interval", nullable),
+    )
+
+
+def measured(name: str, meaning: str, how: str = "") -> tuple[Column, Column, Column]:
+    """Return the columns of a statistic that may be unknown, and of the ends of its interval."""
+    return Column(name, FLOAT64, meaning, True), *interval(name, how)
+
+
+def quantiles(nullable: bool = False) -> tuple[Column, ...]:
+    """Return the columns of five quantiles of a measure."""
+    return tuple(Column(f"q{share:02}", FLOAT64, f"{share} % quantile", nullable) for share in (5, 25, 50, 75, 95))

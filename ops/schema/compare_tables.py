@@ -1,6 +1,6 @@
 """The tables of the job compare."""
 
-from ops.schema.columns import FLOAT32, FLOAT64, INT16, INT32, INT64, LAYER, NEURON, STRING, Column, TableSpec
+from ops.schema.columns import FLOAT32, FLOAT64, INT16, INT32, INT64, LAYER, NEURON, STRING, Column, TableSpec, interval
 
 _PAIR = (
     Column("property", STRING, "table and property, with the pole if it has one: `means:words_per_sentence:top`"),
@@ -20,9 +20,7 @@ _DISTANCES = (
     Column("euclidean", FLOAT32, "mean Euclidean distance between the two models' vectors of a sentence"),
 )
 _INTERVALS = tuple(
-    Column(f"{distance}_{end}", FLOAT32, f"{word} end of its 95 % bootstrap interval")
-    for distance in ("manhattan", "euclidean")
-    for end, word in (("low", "lower"), ("high", "upper"))
+    end for distance in ("manhattan", "euclidean") for end in interval(distance, ", from a bootstrap", FLOAT32, False)
 )
 
 _Q = "false discovery rate over all properties and pairs of layers in the table (Benjamini and Hochberg)"
@@ -82,8 +80,7 @@ TABLES: dict[str, TableSpec] = {
                 "share of this run's values above `control_q95`; 0.05 if both runs score the same",
                 True,
             ),
-            Column("share_low", FLOAT64, "lower end of its 95 % interval, from a bootstrap over neurons", True),
-            Column("share_high", FLOAT64, "upper end of the same interval", True),
+            *interval("share", ", from a bootstrap over neurons"),
         ),
         ("table", "measure", "layer"),
     ),

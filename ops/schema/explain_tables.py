@@ -16,17 +16,11 @@ from ops.schema.columns import (
     STRINGS,
     Column,
     TableSpec,
+    measured,
+    quantiles,
 )
 
-
-def _measured(name: str, meaning: str) -> tuple[Column, Column, Column]:
-    """Return the columns of a statistic and of the ends of its interval."""
-    return (
-        Column(name, FLOAT64, meaning, True),
-        Column(f"{name}_low", FLOAT64, "lower end of its 95 % interval; null with fewer than 10 test documents", True),
-        Column(f"{name}_high", FLOAT64, "upper end of its 95 % interval", True),
-    )
-
+_FEW = "; null with fewer than 10 test documents"
 
 TABLES: dict[str, TableSpec] = {
     "explanations": TableSpec(
@@ -36,16 +30,20 @@ TABLES: dict[str, TableSpec] = {
             POLE,
             Column("text", STRING, "the explanation, at most 240 characters"),
             Column("literals", INT16, "number of literals of the score card; 0 if it has none"),
-            *_measured("average_precision", "average precision on the test documents, at the corpus's rate of winners"),
-            *_measured("precision", "share of the sentences called winners that are winners, at that rate"),
-            *_measured("recall", "share of the winners that are called winners"),
-            *_measured("f1", "harmonic mean of precision and recall"),
+            *measured(
+                "average_precision", "average precision on the test documents, at the corpus's rate of winners", _FEW
+            ),
+            *measured("precision", "share of the sentences called winners that are winners, at that rate", _FEW),
+            *measured("recall", "share of the winners that are called winners", _FEW),
+            *measured("f1", "harmonic mean of precision and recall", _FEW),
             Column("auc", FLOAT64, "area under the ROC curve on the test documents", True),
-            *_measured("single_f1", "F1 of the best single literal"),
+            *measured("single_f1", "F1 of the best single literal", _FEW),
             Column("nuisance_f1", FLOAT64, "F1 of nuisance literals alone", True),
             Column("matched_f1", FLOAT64, "F1 of a set matched to the winners in length and data set", True),
             Column("random_f1", FLOAT64, "F1 of a random set of as many sentences", True),
-            *_measured("r2", "share of the activation's variance that the range model explains on the test documents"),
+            *measured(
+                "r2", "share of the activation's variance that the range model explains on the test documents", _FEW
+            ),
             Column("r2_nuisance", FLOAT64, "the same for nuisance literals alone", True),
             Column("r2_shuffled", FLOAT64, "r2 with the activations shuffled over the sentences", True),
             Column("n_train", INT64, "winners in training documents"),
@@ -108,7 +106,7 @@ TABLES: dict[str, TableSpec] = {
             Column("measure", STRING, "column of `explanations/`, or `r2_beyond`: `r2` - `r2_nuisance`"),
             Column("n", INT64, "number of axes, or of axes and poles, that have the measure"),
             Column("mean", FLOAT64, "mean of the measure"),
-            *(Column(f"q{q:02}", FLOAT64, f"{q} % quantile") for q in (5, 25, 50, 75, 95)),
+            *quantiles(),
         ),
         ("layer", "basis", "model", "measure"),
     ),

@@ -15,6 +15,7 @@ from ops.schema.columns import (
     STRINGS,
     Column,
     TableSpec,
+    interval,
 )
 
 _SENTENCE = (
@@ -23,6 +24,16 @@ _SENTENCE = (
     Column("dataset", STRING, "name of the data set"),
     Column("doc_id", STRING, "document that contains the sentence"),
     Column("meta", META, "metadata of the document: a string or null for each key of the run's sources"),
+)
+
+_G2 = (
+    Column("g2", FLOAT32, "log-likelihood ratio; negative if the share is below the baseline's"),
+    Column(
+        "design_effect",
+        FLOAT32,
+        "`g2` is divided by this for `q_value`; null, and p is 1, if all comes from one document",
+        True,
+    ),
 )
 
 TABLES: dict[str, TableSpec] = {
@@ -133,13 +144,7 @@ TABLES: dict[str, TableSpec] = {
             Column("baseline_share", FLOAT32, "share among the baseline sentences outside these winners", True),
             Column("lift", FLOAT32, "`share` divided by `baseline_share`, smoothed", True),
             Column("lift_low", FLOAT32, "lower 95 % bound of the lift", True),
-            Column("g2", FLOAT32, "log-likelihood ratio; negative if the share is below the baseline's"),
-            Column(
-                "design_effect",
-                FLOAT32,
-                "`g2` is divided by this for `q_value`; null, and p is 1, if all comes from one document",
-                True,
-            ),
+            *_G2,
             Column("q_value", FLOAT64, "false discovery rate within neuron, pole and kind", True),
             Column("docs", INT32, "distinct documents that the support comes from"),
             Column("rank", INT32, "rank by g2 within neuron, pole and kind, counted from 1"),
@@ -164,13 +169,7 @@ TABLES: dict[str, TableSpec] = {
             Column("baseline_share", FLOAT32, "share in the baseline outside these winners", True),
             Column("baseline_n", INT64, "baseline sentences (or tokens) outside these winners that have the property"),
             Column("lift", FLOAT32, "`share` divided by `baseline_share`, smoothed", True),
-            Column("g2", FLOAT32, "log-likelihood ratio; negative if the share is below the baseline's"),
-            Column(
-                "design_effect",
-                FLOAT32,
-                "`g2` is divided by this for `q_value`; null, and p is 1, if all comes from one document",
-                True,
-            ),
+            *_G2,
             Column("q_value", FLOAT64, "false discovery rate within neuron, pole and property, two-sided", True),
             Column("docs", INT32, "distinct documents that the count comes from"),
             Column("rank", INT32, "rank by g2 within neuron, pole and property, counted from 1"),
@@ -203,24 +202,20 @@ TABLES: dict[str, TableSpec] = {
                 "lengths and data sets; null if there are none",
                 True,
             ),
-            Column("auc_low", FLOAT64, "lower end of its 95 % interval", True),
-            Column("auc_high", FLOAT64, "upper end of its 95 % interval", True),
+            *interval("auc"),
             Column("n_winners", INT64, "winners in test documents"),
             Column("n_baseline", INT64, "baseline sentences in test documents that they were compared with"),
             Column("matched_auc", FLOAT64, "the same for a set matched to the winners in length and data set", True),
-            Column("matched_low", FLOAT64, "lower end of its 95 % interval", True),
-            Column("matched_high", FLOAT64, "upper end of its 95 % interval", True),
+            *interval("matched"),
             Column("random_auc", FLOAT64, "the same for a random set of as many baseline sentences", True),
-            Column("random_low", FLOAT64, "lower end of its 95 % interval", True),
-            Column("random_high", FLOAT64, "upper end of its 95 % interval", True),
+            *interval("random"),
             Column(
                 "auc_excess",
                 FLOAT64,
                 "auc - matched_auc; null where the test winners of either set come from fewer than 10 documents",
                 True,
             ),
-            Column("auc_excess_low", FLOAT64, "lower end of its 95 % interval", True),
-            Column("auc_excess_high", FLOAT64, "upper end of its 95 % interval", True),
+            *interval("auc_excess"),
         ),
         ("layer", "unit", "pole"),
     ),
@@ -239,8 +234,7 @@ TABLES: dict[str, TableSpec] = {
             Column("n_sets", INT64, "random sets"),
             Column("found_sets", INT64, "random sets with a finding"),
             Column("expected", FLOAT64, "neurons and poles that would have a finding by chance"),
-            Column("expected_low", FLOAT64, "lower end of its 95 % interval"),
-            Column("expected_high", FLOAT64, "upper end of its 95 % interval"),
+            *interval("expected", nullable=False),
         ),
         ("source", "family", "drawn"),
     ),

@@ -2,10 +2,15 @@
 
 import pyarrow as pa
 
-from ops.schema.columns import BOOL, FLOAT32, FLOAT64, INT32, INT64, STRING, Column, TableSpec
+from ops.schema.columns import BOOL, FLOAT32, FLOAT64, INT32, INT64, STRING, Column, TableSpec, interval
 
 _WORD = Column("word", STRING, "word, in lower case with `--word-case lower`")
 _SPACE = Column("space", STRING, "`counts`, `embedding` (the model's token table), `layer:1`, ...")
+_QUESTIONS = (
+    Column("category", STRING, "category of the questions, as named in their file; `all`: all questions"),
+    Column("rule", STRING, "`add`: 3CosAdd; `mul`: 3CosMul; `nearest_c`: the word nearest to c"),
+    Column("excluded", BOOL, "whether a, b and c were excluded from the answers"),
+)
 
 TABLES: dict[str, TableSpec] = {
     "meaning/contexts": TableSpec(
@@ -44,16 +49,13 @@ TABLES: dict[str, TableSpec] = {
         "a space, category of questions (`all`: all questions), rule, and whether the given words were excluded",
         (
             _SPACE,
-            Column("category", STRING, "category of the questions, as named in their file; `all`: all questions"),
-            Column("rule", STRING, "`add`: 3CosAdd; `mul`: 3CosMul; `nearest_c`: the word nearest to c"),
-            Column("excluded", BOOL, "whether a, b and c were excluded from the answers"),
+            *_QUESTIONS,
             Column("n", INT64, "questions"),
             Column("n_known", INT64, "questions whose four words have a vector in the space"),
             Column("pairs", INT64, "pairs of words in the known questions"),
             Column("correct", INT64, "known questions answered with the word that the file gives"),
             Column("accuracy", FLOAT32, "`correct` divided by `n_known`; null if no question is known", True),
-            Column("low", FLOAT32, "lower end of its 95 % interval, from a bootstrap over pairs", True),
-            Column("high", FLOAT32, "upper end of its 95 % interval", True),
+            *interval("", ", from a bootstrap over pairs", FLOAT32),
         ),
         ("space", "category", "rule", "excluded"),
     ),
@@ -63,9 +65,7 @@ TABLES: dict[str, TableSpec] = {
         (
             _SPACE,
             Column("other", STRING, "the earlier space that it is compared with"),
-            Column("category", STRING, "category of the questions, as named in their file; `all`: all questions"),
-            Column("rule", STRING, "`add`: 3CosAdd; `mul`: 3CosMul; `nearest_c`: the word nearest to c"),
-            Column("excluded", BOOL, "whether a, b and c were excluded from the answers"),
+            *_QUESTIONS,
             Column("n_known", INT64, "questions whose four words have a vector in both spaces"),
             Column("pairs", INT64, "pairs of words in these questions"),
             Column(
@@ -74,13 +74,7 @@ TABLES: dict[str, TableSpec] = {
                 "accuracy in `space` minus accuracy in `other`, over these questions; null if there are none",
                 True,
             ),
-            Column(
-                "low",
-                FLOAT32,
-                "lower end of its 95 % interval, from a bootstrap over pairs, the same for both spaces",
-                True,
-            ),
-            Column("high", FLOAT32, "upper end of its 95 % interval", True),
+            *interval("", ", from a bootstrap over pairs, the same for both spaces", FLOAT32),
         ),
         ("space", "other", "category", "rule", "excluded"),
     ),
@@ -106,15 +100,13 @@ TABLES: dict[str, TableSpec] = {
             Column("documents", INT64, "documents of these examples"),
             Column("correct", INT64, "examples for which it chose the right word"),
             Column("accuracy", FLOAT32, "`correct` divided by `n_test`"),
-            Column("low", FLOAT32, "lower end of its 95 % interval, from a bootstrap over documents"),
-            Column("high", FLOAT32, "upper end of its 95 % interval"),
+            *interval("", ", from a bootstrap over documents", FLOAT32, False),
             Column(
                 "balanced_accuracy",
                 FLOAT32,
                 "share of a word's examples for which it chose the right word, mean over the words",
             ),
-            Column("balanced_low", FLOAT32, "lower end of its 95 % interval, from a bootstrap over documents"),
-            Column("balanced_high", FLOAT32, "upper end of its 95 % interval"),
+            *interval("balanced", ", from a bootstrap over documents", FLOAT32, False),
         ),
         ("set", "features", "n"),
     ),
@@ -139,8 +131,7 @@ TABLES: dict[str, TableSpec] = {
                 FLOAT64,
                 "how often the next sentence is the nearer one, over all pairs (area under the ROC curve)",
             ),
-            Column("low", FLOAT32, "lower end of its 95 % interval, by document"),
-            Column("high", FLOAT32, "upper end of its 95 % interval"),
+            *interval("", ", by document", FLOAT32, False),
         ),
         ("space", "against"),
     ),
@@ -153,8 +144,7 @@ TABLES: dict[str, TableSpec] = {
             Column("rank_median", FLOAT32, "median rank of the true token; 1: most likely"),
             Column("reciprocal_rank", FLOAT32, "mean of 1 / rank"),
             Column("first", FLOAT32, "share of positions where the true token is the most likely"),
-            Column("first_low", FLOAT32, "lower end of its 95 % interval (Wilson 1927)"),
-            Column("first_high", FLOAT32, "upper end of its 95 % interval"),
+            *interval("first", " (Wilson 1927)", FLOAT32, False),
             Column("within_10", FLOAT32, "share of positions where it is among the ten most likely"),
             Column("probability", FLOAT32, "mean probability of the true token"),
         ),
@@ -168,8 +158,7 @@ TABLES: dict[str, TableSpec] = {
             Column("other", STRING, "language of the translations"),
             Column("n", INT64, "sentences with a translation"),
             Column("reciprocal_rank", FLOAT32, "mean of 1 / rank of the translation by cosine among all `n`"),
-            Column("low", FLOAT32, "lower end of its 95 % interval"),
-            Column("high", FLOAT32, "upper end of its 95 % interval"),
+            *interval(kind=FLOAT32, nullable=False),
             Column("chance", FLOAT32, "value for a random order"),
         ),
         ("space", "language", "other"),
@@ -189,10 +178,7 @@ TABLES: dict[str, TableSpec] = {
             Column("n", INT64, "held-out sentences used as queries"),
             Column("neighbours", INT32, "nearest sentences of other documents found for each query"),
             Column("precision", FLOAT32, "mean share of the neighbours that have the query's class"),
-            Column(
-                "low", FLOAT32, "lower end of its 95 % interval, by document; null if all are from one document", True
-            ),
-            Column("high", FLOAT32, "upper end of its 95 % interval", True),
+            *interval("", ", by document; null if all are from one document", FLOAT32),
             Column("chance", FLOAT32, "precision of the same neighbours with permuted classes"),
             Column("error", FLOAT32, "share of the variance lost when states are reconstructed from codes", True),
         ),

@@ -1,8 +1,6 @@
 """The tables of the side job outputs."""
 
-from ops.schema.columns import FLOAT32, FLOAT64, INT32, INT64, LAYER, NEURON, STRING, Column, TableSpec
-
-_QUANTILES = {"q05": 5, "q25": 25, "q50": 50, "q75": 75, "q95": 95}
+from ops.schema.columns import FLOAT32, FLOAT64, INT32, INT64, LAYER, NEURON, STRING, Column, TableSpec, quantiles
 
 TABLES: dict[str, TableSpec] = {
     "outputs/tokens": TableSpec(
@@ -43,10 +41,7 @@ TABLES: dict[str, TableSpec] = {
             Column("measure", STRING, "`kurtosis` or `extreme`, as in `outputs/neurons/`"),
             Column("n", INT64, "units or directions"),
             Column("mean", FLOAT64, "mean of the measure; null if there are no values", True),
-            *(
-                Column(name, FLOAT64, f"{share} % quantile; null if there are no values", True)
-                for name, share in _QUANTILES.items()
-            ),
+            *quantiles(nullable=True),
             Column("beyond", FLOAT64, "share of these above the `q95` of the random directions", True),
         ),
         ("layer", "basis", "measure"),

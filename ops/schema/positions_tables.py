@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from ops.schema.columns import FLOAT32, INT32, INT64, LAYER, STRING, Column, TableSpec
+from ops.schema.columns import FLOAT32, INT32, INT64, LAYER, STRING, Column, TableSpec, interval
 
 _MODEL = Column("model", STRING, "name of the model as given")
 _VARIANT = Column("variant", STRING, "what was done to the positions: `default`, `none`, `shuffled`, ...")
@@ -15,7 +15,7 @@ _REFERENCE = Column(
 _POSITION = Column("position", INT32, "place in the text; 0 is the first token")
 _COSINES = (
     Column("n", INT64, "cosines"),
-    Column("mean", FLOAT32, "their mean"),
+    Column("mean", FLOAT32, "their mean; for random pairs, over all pairs of tokens of different texts"),
     Column("std", FLOAT32, "their standard deviation (ddof 0)"),
 )
 _SAME = Column("reference", STRING, "`default` or `default_centred`, as in positions/similarity")
@@ -28,9 +28,7 @@ TABLES: dict[str, TableSpec] = {
             LAYER,
             _VARIANT,
             _REFERENCE,
-            Column("n", INT64, "cosines"),
-            Column("mean", FLOAT32, "their mean; for random pairs, over all pairs of tokens of different texts"),
-            Column("std", FLOAT32, "their standard deviation (ddof 0)"),
+            *_COSINES,
             Column("histogram_edges", pa.list_(FLOAT32), "the m - 1 inner edges of the bins, strictly ascending"),
             Column("histogram_counts", pa.list_(INT64), "m counts; bin i holds edge[i-1] <= cosine < edge[i]"),
         ),
@@ -107,16 +105,14 @@ TABLES: dict[str, TableSpec] = {
             Column("classes", INT32, "distinct labels"),
             Column("accuracy", FLOAT32, "share of these whose label it predicts, mean over the splits"),
             Column("std", FLOAT32, "standard deviation over the splits (ddof 1)"),
-            Column("low", FLOAT32, "lower end of the 95 % interval of `accuracy`"),
-            Column("high", FLOAT32, "its upper end"),
+            *interval("", " (of `accuracy`)", FLOAT32, False),
             Column(
                 "difference",
                 FLOAT32,
                 "accuracy minus that of `default`, mean over the splits; null for `default`",
                 True,
             ),
-            Column("difference_low", FLOAT32, "lower end of its 95 % interval", True),
-            Column("difference_high", FLOAT32, "its upper end", True),
+            *interval("difference", kind=FLOAT32),
         ),
         ("model", "label", "features"),
     ),

@@ -161,7 +161,7 @@ def test_nothing_is_uploaded_from_a_folder_with_other_files(
     monkeypatch.setattr("jobs.export.write.check_access", lambda name: None)
     monkeypatch.setattr("huggingface_hub.HfApi", lambda: pytest.fail("it uploads"))
     with pytest.raises(
-        InputError, match=rf"^--to {to}: holds other files than its export \(\.env, \.git, notes\.txt\); "
+        InputError, match=rf"^--to {to}: holds other files, or changed ones \(\.env, \.git, notes\.txt\); "
     ):
         export.JOB.run(config(small_run[0], to, push="org/neurons"))
     assert files(to) == before

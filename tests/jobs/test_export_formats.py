@@ -12,12 +12,16 @@ import pyarrow.parquet as pq
 import pytest
 from safetensors.numpy import load_file
 
+from jobs.annotate import job as annotate
+from jobs.compare import job as compare
 from jobs.export import job as export
 from jobs.export.formats import counts
 from jobs.export.job import ExportConfig
+from jobs.tokens import job as tokens
 from ops.errors import InputError
-from ops.export.manifest import MANIFEST
+from ops.export.folder import MANIFEST
 from tests.conftest import ROOT
+from tests.jobs.finished_runs.compare import compare_config
 
 FORMATS = ("neuronpedia", "delphi")
 GIVEN = {"license": "cc0-1.0", "source_license": "docs=CC0-1.0"}
@@ -39,13 +43,17 @@ def files(folder: Path) -> dict[str, bytes]:
     return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
 
 
+def lines_of(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
+
+
 def test_neuronpedia_gets_every_winner_and_hard_negative_that_was_read(
     folders: dict[str, Path], explain_run: tuple[Path, Path]
 ) -> None:
     to, [run, _] = folders["neuronpedia"], explain_run
     lines = dict.fromkeys(("features", "activations", "explanations"), 0)
     for path in to.rglob("*.jsonl.gz"):
-        lines[path.parent.name] += len(gzip.decompress(path.read_bytes()).splitlines())
+        lines[path.parent.name] += len(lines_of(path))
     table = pq.read_table(run / "token_activations", columns=["pole"])
     verdicts = pq.read_table(run / "explanations", columns=["verdict"])["verdict"].to_pylist()
     negatives = pq.read_table(run / "negative_tokens").num_rows
@@ -60,6 +68,35 @@ def test_neuronpedia_gets_every_winner_and_hard_negative_that_was_read(
     notes = json.loads(next(to.rglob("source.jsonl")).read_text())["notes"]
     assert notes.startswith("all neurons: 24; the first ")
     assert "texts of docs: CC0-1.0" in notes
+
+
+def test_neuronpedia_gets_the_tokens_that_units_promote_and_the_units_that_correlate(
+    outputs_run: tuple[Path, Path], tmp_path: Path
+) -> None:
+    run, to = tmp_path / "run", tmp_path / "to"
+    shutil.copytree(outputs_run[0], run)
+    annotate.JOB.run(annotate.AnnotateConfig(out=str(run), workers=1))
+    tokens.JOB.run(tokens.TokensConfig(out=str(run), workers=1, top=2))
+    compare.JOB.run(compare_config(run, part=("neighbours",)))
+    run_export(run, to, format="neuronpedia")
+    found = {(row["layer"], int(row["index"])): row for path in to.rglob("features/*.gz") for row in lines_of(path)}
+    assert len(found) == 80, "two layers of twenty units, at both poles"
+    logits, neighbours = (pq.read_table(run / name).to_pylist() for name in ("outputs/tokens", "compare/neighbours"))
+    for (source, unit), row in found.items():
+        layer, bottom = int(source[0]) + 1, source.endswith("-bottom")
+        own = [r for r in logits if (r["layer"], r["unit"]) == (layer, unit)]
+        for end, side in (("neg", "suppressed"), ("pos", "promoted")):
+            side = {"promoted": "suppressed", "suppressed": "promoted"}[side] if bottom else side
+            listed = [r for r in own if r["side"] == side]
+            assert row[f"{end}_str"] == [r["token"] for r in listed]
+            assert row[f"{end}_values"] == pytest.approx([r["logit"] * (-1 if bottom else 1) for r in listed])
+            assert row[f"{end}_values"] == sorted(row[f"{end}_values"], reverse=end == "pos")
+        near = [r for r in neighbours if (r["layer"], r["unit"], r["layer_b"]) == (layer, unit, layer)][:2]
+        assert row["correlated_neurons_indices"] == [r["unit_b"] for r in near]
+        assert row["correlated_neurons_pearson"] == pytest.approx([r["correlation"] for r in near])
+        assert row["logits_hist_data_bar_heights"] == row["correlated_features_indices"] == []
+    assert {len(row["neg_str"]) for row in found.values()} == {20}
+    assert {len(row["correlated_neurons_indices"]) for row in found.values()} == {2}
 
 
 def test_delphi_gets_every_module_with_the_same_tokens(folders: dict[str, Path]) -> None:
@@ -101,7 +138,7 @@ def test_it_says_where_it_comes_from_and_nothing_of_the_machine(
         held = gzip.decompress(data) if name.endswith(".gz") else data
         assert not any(place.encode() in held for place in places), name
     listed = json.loads((folders[form] / MANIFEST).read_text())
-    assert {MANIFEST, *(file["name"] for file in listed["files"])} == files(folders[form]).keys()
+    assert {MANIFEST, "README.md", *listed["files"]} == files(folders[form]).keys()
     assert listed["format"] == form
 
 
@@ -112,7 +149,7 @@ def test_other_units_replace_the_files_and_all_units_give_the_first_ones_again(
     to, before = tmp_path / "to", files(folders[form])
     shutil.copytree(folders[form], to)
     run_export(explain_run[0], to, format=form, units=("1:3", "1:5"))
-    assert "Units: 2 of 24 neurons, those named by `--units`." in (to / "README.md").read_text()
+    assert "Units: 2 of 24 neurons, those named by --units." in (to / "README.md").read_text()
     assert not [name for name in files(to) if "layers.1" in name or "/1-atlas" in name]
     chosen = files(to)
     run_export(explain_run[0], to, format=form, units=("1:5", "1:3", "1:5"))
@@ -135,8 +172,8 @@ def test_wrong_calls_are_one_line_and_change_nothing(
         ({"format": "neuronpedia", "units": ("9:0",)}, "--units 9:0: there is no such neuron"),
         ({"format": "neuronpedia", "model_id": "a/b"}, "--model-id a/b: expected up to 100 letters"),
         ({"format": "delphi", "to": str(tmp_path / "other")}, "holds other files"),
-        ({"format": "delphi", "to": str(folders["neuronpedia"])}, "an export in the format neuronpedia, not delphi"),
-        ({"format": "hub", "to": str(folders["delphi"])}, "holds an export in the format delphi, not hub"),
+        ({"format": "delphi", "to": str(folders["neuronpedia"])}, "an export of another run or in another format"),
+        ({"format": "hub", "to": str(folders["delphi"])}, "an export of another run or in another format"),
     ]
     before = {form: files(folder) for form, folder in folders.items()}
     for options, said in cases:
@@ -162,7 +199,7 @@ def change(run: Path, edit: Callable[[dict[str, Any]], object]) -> None:
 
 def test_another_run_and_one_without_tokens_are_refused(copy: Path, folders: dict[str, Path], tmp_path: Path) -> None:
     change(copy, lambda record: record["stages"]["topk"].update(fingerprint="0" * 64))
-    with pytest.raises(InputError, match="holds an export of another run; name a new folder"):
+    with pytest.raises(InputError, match="holds an export of another run or in another format; name a new folder"):
         run_export(copy, folders["neuronpedia"], format="neuronpedia")
     change(copy, lambda record: record["stages"].pop("tokens"))
     for form in FORMATS:

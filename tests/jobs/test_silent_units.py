@@ -14,7 +14,7 @@ from jobs.compare import job as compare
 from jobs.explain import job as explain
 from jobs.explain.job import ExplainConfig
 from jobs.run import job as run_job
-from ops.report.side_findings import side_findings
+from ops.report.side_jobs import finding
 from ops.storage.store import Store
 from tests.jobs.finished_runs.compare import compare_config
 from tests.jobs.finished_runs.main import config
@@ -66,10 +66,7 @@ def test_means_and_shares_are_over_the_other_units(silent_run: Path) -> None:
     expected = {("neurons", 1): 11, ("neurons", 2): 12, ("shuffled", 1): 11, ("rotated", 1): 12}
     assert {key: n[key] for key in expected} == expected
     assert set(read(silent_run, "chance").n) == {2 * (LAYERS * WIDTH - 1)}
-    assert (
-        f"of {2 * (LAYERS * WIDTH - 1)} neurons"
-        in side_findings(Store(str(silent_run)), ("explanations",), "explain")[0]
-    )
+    assert f"of {2 * (LAYERS * WIDTH - 1)} neurons" in finding(Store(str(silent_run)), ("explanations",), "explain")
     topk, diversity = read(silent_run, "topk"), read(silent_run, "compare/diversity")
     own = topk[(topk.layer == SILENT[0]) & (topk.unit != SILENT[1])]
     assert set(diversity[diversity.layer == SILENT[0]].n) == {len(own)}

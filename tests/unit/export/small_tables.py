@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ops.export.neuronpedia import About, Labels, Neuronpedia
+from ops.export.neuronpedia import About, Neuronpedia
 from ops.export.winners import WinnersReader
 from ops.model.load import read_facts
 from ops.model.tokenizer import Tokenizer
@@ -33,17 +33,18 @@ LOSER = 3  # the sentence that wins nowhere
 PER_SET = 3  # winners of a unit and pole
 NEGATIVE_UNITS = {1: (3,), 3: (7, 256)}  # units with hard negatives, by layer
 NEGATIVES = (LOSER, 0)  # these, by rank; some of the units' winners too are 0, as no reader asks
-LABELS = Labels("my-model", "atlas", "c0", "2026-11-24T01:27:00Z")
 ABOUT = About(
-    {"name": "sample", "layers": 3, "width": 12},
-    {1: "hidden", 3: "hidden"},
-    "Neurons of m over d",
-    {1: "Neurons, site hidden", 3: "Neurons, site hidden"},
-    "all neurons: 305; texts of d: CC0",
-    ("d",),
-    len(TEXTS),
-    0,
-)
+    identifier="my-model", name="atlas", creator="c0", created="2026-11-24T01:27:00Z", run="run",
+    model={"name": "sample", "layers": 3, "width": 12}, places={1: "hidden", 3: "hidden"}, title="Neurons of m over d",
+    what=dict.fromkeys((1, 3), "Neurons, site hidden"), notes="all neurons: 305; texts of d: CC0", datasets="d",
+    sentences=len(TEXTS), tokens=0,
+)  # fmt: skip
+LOGITS = [  # of layer 3, unit 7
+    {"side": "promoted", "rank": 1, "token": "Ġrain", "logit": 2.0},
+    {"side": "promoted", "rank": 2, "token": "##ing", "logit": 0.5},
+    {"side": "suppressed", "rank": 1, "token": "▁sea", "logit": -1.25},
+]
+NEIGHBOURS = [(1, 0, 0.9), (3, 5, 0.75), (1, 1, 0.7), (3, 8, None), (3, 6, 0.5), (3, 9, 0.25)]  # of the same unit
 Row = dict[str, Any]
 
 
@@ -64,8 +65,8 @@ class SmallTables:
         neurons = Neurons.of_layers(WIDTHS)
         return WinnersReader(OpenTables(self.store), neurons, neurons.named(units), added, first, negatives)
 
-    def neuronpedia(self, explained: bool = True, **reader: Any) -> Neuronpedia:
-        return Neuronpedia(self.reader(**reader), LABELS, ABOUT, explained, "run")
+    def neuronpedia(self, explained: bool = True, about: About = ABOUT, **reader: Any) -> Neuronpedia:
+        return Neuronpedia(self.reader(**reader), about, explained=explained, has_outputs=True, nearest=2)
 
 
 def make_tables(folder: Path, make_model: Callable[..., Path], small_bert: Any) -> SmallTables:
@@ -108,6 +109,10 @@ def make_tables(folder: Path, make_model: Callable[..., Path], small_bert: Any) 
     _write(store, "token_activations", rows[:20], rows[20:])
     _write(store, "explanations", explanations)
     _write(store, "neurons", neurons)
+    seven = {"layer": 3, "unit": 7}
+    _write(store, "outputs/tokens", [{**seven, "token_id": 0, **row} for row in LOGITS])
+    near = [{"layer_b": layer, "unit_b": unit, "correlation": r} for layer, unit, r in NEIGHBOURS]
+    _write(store, "compare/neighbours", [{**seven, "rank": rank, **row} for rank, row in enumerate(near, 1)])
     _write(store, "corpus", corpus)
     _write(store, "sentences", sentences[:2], sentences[2:])
     return SmallTables(store, rows, negatives, explanations, tokenizer, model)

@@ -1,5 +1,6 @@
 """The card: a config for every table, a query each that runs, and nothing of the machine."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import yaml
 
 from ops.errors import InputError
 from ops.export.card import config_name, query, write_card
+from ops.export.description import Description, provenance_of
 from ops.export.licences import TERMS, UNKNOWN, parse_terms, source_terms, without_place
 from ops.schema import TABLES, activations_schema
 from ops.sources.presets import PRESETS
@@ -27,10 +29,14 @@ def provenance(tables: list[str]) -> dict[str, Any]:
     return {"model": model, "stages": {"topk": stage}, "tables": dict.fromkeys(tables, HELD)}
 
 
+def card(found: dict[str, Any], terms: list[dict[str, str]], licence: str) -> str:
+    return write_card(Description(provenance=found, terms=terms, licence=licence))
+
+
 def test_the_card_has_a_config_and_a_query_for_every_table() -> None:
     terms = [{"dataset": "d: [x]", "source": "a.csv", "terms": "CC0"}]
     tables = ["activations", *TABLES]
-    text = write_card(provenance(tables), terms, "cc-by-4.0")
+    text = card(provenance(tables), terms, "cc-by-4.0")
     head = yaml.safe_load(text.split("---\n")[1])
     assert head["license"] == "cc-by-4.0"
     assert {c["config_name"]: c["data_files"] for c in head["configs"]} == {
@@ -41,16 +47,16 @@ def test_the_card_has_a_config_and_a_query_for_every_table() -> None:
         assert query(table) in text
         assert f"### {config_name(table)}\n" in text
     assert "a\\|b&lt;c&gt;" in text, "a name cannot end a cell or begin a tag"
-    assert "license" not in yaml.safe_load(write_card(provenance(tables), terms, "").split("---\n")[1])
+    assert "license" not in yaml.safe_load(card(provenance(tables), terms, "").split("---\n")[1])
 
 
 def test_the_card_says_that_weights_are_random() -> None:
     about = provenance(["topk"])
     about["model"] |= {"name": "random:a|b", "seed": 3}
-    text = write_card(about, [{"dataset": "d", "source": "a.csv", "terms": "CC0"}], "")
-    assert yaml.safe_load(text.split("---\n")[1])["pretty_name"] == "Neurons of a|b with random weights (seed 3) over d"
+    text = card(about, [{"dataset": "d", "source": "a.csv", "terms": "CC0"}], "")
+    assert yaml.safe_load(text.split("---\n")[1])["pretty_name"] == "Neurons of a|b, random weights (seed 3) over d"
     assert "| weights | drawn at random with seed 3" in text
-    assert "random" not in write_card(provenance(["topk"]), [], "")
+    assert "random" not in card(provenance(["topk"]), [], "")
 
 
 def test_the_query_of_every_table_runs_in_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,3 +95,15 @@ def test_terms_are_read_from_the_command_line() -> None:
 def test_no_path_of_the_machine_is_left() -> None:
     found = without_place({"a": ["/x/y.csv", "n=~/z", {"b": "file:///q/w"}, "../up"], "c": "s3://b/k", "d": 0.5})
     assert found == {"a": ["y.csv", "n=z", {"b": "w"}, "up"], "c": "s3://b/k", "d": 0.5}
+
+
+def test_the_provenance_has_tables_with_rows_and_no_place() -> None:
+    file = {"name": "topk/part-00000.parquet", "rows": 2, "bytes": 5, "fingerprint": "f"}
+    stage = {"started": "a", "finished": "b", "seconds": 1.0, "fingerprint": "f", "counts": {}, "config": {"out": "/x"}}
+    run = {"tool": "neuron-atlas", "schema_version": "1", "versions": {}, "model": {"name": "/home/me/model"}}
+    run |= {"stages": {"topk": {**stage, "identity": {"corpus": "/home/me/a.csv"}}}}
+    run |= {"tables": {"topk": [file, file], "psi/figures": [file]}}
+    found = provenance_of(run, ["topk"], ["topk", "neurons", "psi/figures"])
+    assert found["tables"] == {"topk": {"rows": 4, "bytes": 10, "fingerprint": "f"}}
+    assert "/home" not in json.dumps(found)
+    assert "config" not in found["stages"]["topk"]

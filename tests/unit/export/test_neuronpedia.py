@@ -22,7 +22,7 @@ from tests.unit.export.neuronpedia_schema import (
     SOURCE_SET,
     complaints,
 )
-from tests.unit.export.small_tables import ABOUT, LABELS, TEXTS, WIDTHS, SmallTables
+from tests.unit.export.small_tables import ABOUT, TEXTS, WIDTHS, SmallTables
 
 METADATA = {"release": RELEASE, "model": MODEL, "sourceset": SOURCE_SET, "source": SOURCE}
 BATCHES = {"features": NEURON, "activations": ACTIVATION, "explanations": EXPLANATION}
@@ -157,10 +157,34 @@ def test_features_are_all_units_with_their_highest_activation(tables: SmallTable
 
 
 def test_the_share_of_tokens_at_which_a_feature_is_active(tables: SmallTables) -> None:
-    made = Neuronpedia(tables.reader(), LABELS, replace(ABOUT, tokens=10_000), False, "run")
+    made = tables.neuronpedia(about=replace(ABOUT, tokens=10_000))
     side = tables.reader().sides[0]
     lines = made.features(side, side.units)
     assert [line["frac_nonzero"] for line in lines] == [7 * unit / 10_000 for unit in side.units.tolist()]
+
+
+@pytest.mark.parametrize(("tokens", "kind"), [(0, "neurons"), (10_000, "features")])
+def test_logits_and_correlated_units_are_those_of_the_unit_times_minus_one_at_the_bottom(
+    tables: SmallTables, tokens: int, kind: str
+) -> None:
+    """Of correlated units only those of the same layer, and no more than the table lists without a gap."""
+    made = tables.neuronpedia(about=replace(ABOUT, tokens=tokens))
+    names = (
+        "pos_str",
+        "pos_values",
+        "neg_str",
+        "neg_values",
+        f"correlated_{kind}_indices",
+        f"correlated_{kind}_pearson",
+    )
+    for side in tables.reader().sides[2:]:
+        lines = {line["index"]: [line[name] for name in names] for line in made.features(side, side.units)}
+        rises, falls = [[" rain", "##ing"], [2.0, 0.5]], [[" sea"], [-1.25]]
+        if side.pole == "bottom":
+            rises, falls = [[" sea"], [1.25]], [[" rain", "##ing"], [-2.0, -0.5]]
+        assert lines.pop("7") == [*rises, *falls, [5, 6], [0.75, 0.5]]
+        assert all(line == [[]] * 6 for line in lines.values())
+    assert Neuronpedia(tables.reader(), ABOUT).features(side, side.units)[7]["pos_str"] == []
 
 
 @pytest.mark.parametrize(("added", "first", "less"), [(True, True, 0), (False, True, 2), (False, False, 2)])

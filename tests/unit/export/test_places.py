@@ -1,6 +1,6 @@
 """What other programs call the places of our units."""
 
-from ops.export.places import module_name, place_of, source_name
+from ops.export.places import module_name, places_of, source_name
 from ops.model.hook_points import PLACES
 from ops.model.sites import SITES
 
@@ -12,8 +12,8 @@ FEATURES = {
 
 
 def test_the_place_is_the_site_or_what_the_dictionary_reads() -> None:
-    assert [place_of(NEURONS, layer) for layer in (1, 2)] == ["mlp", "mlp"]
-    assert [place_of(FEATURES, layer) for layer in (0, 4)] == ["residual", "heads"]
+    assert places_of(NEURONS, (1, 2)) == {1: "mlp", 2: "mlp"}
+    assert places_of(FEATURES, (0, 4)) == {0: "residual", 4: "heads"}
 
 
 def test_every_place_has_names_of_its_own() -> None:

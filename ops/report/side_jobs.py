@@ -1,0 +1,230 @@
+"""What is written by hand about each side job: its title, what it measures, and a finding next to its control.
+
+The rest of a side job's page follows from its tables and their schema (`ops.report.side_pages`).
+"""
+
+from collections import Counter
+from collections.abc import Callable, Container, Mapping
+from dataclasses import dataclass, field
+from statistics import fmean
+from typing import Any
+
+import pyarrow.compute as pc
+
+from ops.outputs.control_rows import said_peaked
+from ops.storage.store import Store
+from ops.storage.tables import read_rows, read_table
+from ops.topk.silent import read_heard
+
+Row = dict[str, Any]
+Finding = Callable[[Store], str]
+
+
+def _explain(store: Store) -> str:
+    rows = read_heard(store, "explanations", None, ["layer", "unit", "verdict"])
+    counts = Counter(rows["verdict"].to_pylist())
+    return (
+        f"{counts['explained']:,} of {rows.num_rows:,} neurons and poles have an explanation that holds on held-out "
+        f"documents; for {counts['nuisance']:,} the control does as well, which knows only length and source, for "
+        f"{counts['none']:,} no rule was found, and {counts['weak']:,} have too few winners there to tell."
+    )
+
+
+def _psi(store: Store) -> str:
+    rows = read_rows(store, "psi/clusters", (pc.field("rank") == 1) & pc.field("z_qkv").is_valid())
+    if not rows:
+        return ""
+    best = max(rows, key=lambda row: row["z_qkv"])
+    tokens = ", ".join(f"“{token}”" for token in best["tokens"][:4])
+    return (
+        f"Head {best['head']} of layer {best['layer']} picks out one group of tokens most clearly: {tokens} "
+        f"({best['type']}), {best['z_qkv']:.1f} standard deviations from random groups of as many tokens."
+    )
+
+
+def _mixing(store: Store) -> str:
+    rows = read_rows(store, "mixing/ratios", pc.field("token_class") == "all")
+    alone, residual, norm = (
+        _percent(fmean(row["mean"] for row in rows if row["stage"] == stage))
+        for stage in ("attn", "attn_res", "attn_res_ln")
+    )
+    return (
+        f"Attention takes {norm} of a token's new vector from other tokens after the residual and LayerNorm (mean over "
+        f"layers); with the residual alone it is {residual}, and without either {alone}."
+    )
+
+
+def _positions(store: Store) -> str:
+    rows = read_rows(store, "positions/similarity", pc.field("variant") == "none")
+    last = max((row["layer"] for row in rows), default=None)
+    cosines = {row["reference"]: row["mean"] for row in rows if row["layer"] == last}
+    if not {"default", "random_pair"} <= cosines.keys():
+        return ""
+    return (
+        "Without position embeddings, a token's state in the last layer has a mean cosine of "
+        f"{cosines['default']:.2f} with its usual state; two random tokens have {cosines['random_pair']:.2f}."
+    )
+
+
+def _analogies(store: Store) -> str:
+    answered = (pc.field("category") == "all") & pc.field("excluded") & pc.field("accuracy").is_valid()
+    rows = read_rows(store, "meaning/analogies", answered)
+    if not rows:
+        return ""
+    best = max((row for row in rows if row["rule"] != "nearest_c"), key=lambda row: row["accuracy"])
+    (nearest,) = (row for row in rows if (row["rule"], row["space"]) == ("nearest_c", best["space"]))
+    return (
+        f"The space {best['space']} answers most analogies: {_percent(best['accuracy'])} of {best['n_known']:,} "
+        f"questions whose words it knows{_interval(best)}; the word nearest to the third one is the answer to "
+        f"{_percent(nearest['accuracy'])}."
+    )
+
+
+def _next_sentences(store: Store) -> str:
+    tested = (pc.field("against") == "same_document") & (pc.field("space") != "shuffled")
+    rows = read_rows(store, "meaning/sentences", tested)
+    if not rows:
+        return ""
+    best = max(rows, key=lambda row: row["auc"])
+    return (
+        f"The next sentence is nearer than another one of its document in {_percent(best['auc'])} of pairs by "
+        f"{best['space']}{_interval(best)}; by chance 50 %."
+    )
+
+
+def _translations(store: Store) -> str:
+    rows = read_table(store, "meaning/translations", None).to_pylist()
+    if not rows:
+        return ""
+    best = max(rows, key=lambda row: row["reciprocal_rank"])
+    return (
+        f"A sentence's translation ranks highest by {best['space']}: the mean reciprocal rank from {best['language']} "
+        f"to {best['other']} is {best['reciprocal_rank']:.2f}, by chance {best['chance']:.2g}."
+    )
+
+
+def _outputs(store: Store) -> str:
+    return (*said_peaked(read_table(store, "outputs/controls", None).to_pylist()), "")[0]
+
+
+def _finetune(store: Store) -> str:
+    last = max(read_table(store, "finetune/epochs", None).to_pylist(), key=lambda row: row["epoch"])
+    return (
+        f"After {last['epoch']} epochs the classifier is right on {_percent(last['test_accuracy'])} of {last['n']:,} "
+        f"documents that it was not trained on; always the most frequent label: {_percent(last['majority_accuracy'])}."
+    )
+
+
+def _percent(share: float) -> str:
+    """Return a share in percent with at most two significant digits.
+
+    >>> _percent(0.0831), _percent(0.567), _percent(0.0), _percent(1.0)
+    ('8.3 %', '57 %', '0 %', '100 %')
+    """
+    return f"{100 * share:.2g} %" if 0 < abs(share) < 0.1 else f"{100 * share:.0f} %"
+
+
+def _interval(row: Row) -> str:
+    return "" if row["low"] is None else f" (95 %: {_percent(row['low'])} to {_percent(row['high'])})"
+
+
+@dataclass(frozen=True)
+class SideJob:
+    """What is written by hand about a side job.
+
+    Attributes:
+        title: the title of its page.
+        about: what it measures, with the source, the main caveats, and how to read more.
+        findings: for a table, what it shows in one sentence; the first one that a run has is shown.
+    """
+
+    title: str
+    about: str
+    findings: Mapping[str, Finding] = field(default_factory=dict)
+
+
+SIDE_JOBS = {
+    "explain": SideJob(
+        "How well neurons are explained: explain",
+        "R2 is the share of an activation's variance that a few literals explain on held-out documents; r2_beyond is "
+        "R2 minus that of length, data set and metadata alone. F1 says how well they separate winners from other "
+        "sentences there. Controls: randomly rotated axes, shuffled activations. atlas show --neuron prints a neuron's "
+        "explanation; docs/explanations.md says how it is made.",
+        {"explanations": _explain},
+    ),
+    "audit": SideJob(
+        "Whether explanations hold in other data sets: audit",
+        "A rule, the score card, is learned for each neuron and pole in each data set and tested on the winners in all "
+        "others. Transfer is its gain there divided by the gain of the data set's own card, both over the card of a "
+        "random set. Controls: two halves of one data set, and data sets permuted over documents (Bolukbasi 2021). "
+        "Tables show what is global or follows the data set. atlas show --audit prints the findings; docs/audit.md "
+        "says how it is measured.",
+    ),
+    "psi": SideJob(
+        "What attention heads stretch: psi",
+        "psi is the factor by which a head's projection stretches a token's vector, corrected for dimensions. psi_qkv "
+        "is the product for query, key and value (Maeda 2024). Tokens are clustered by their word embeddings, and the "
+        "three clusters that a head stretches most are shown. Clusters of one or two tokens lead by chance. atlas show "
+        "--psi LAYER:HEAD prints a head.",
+        {"psi/clusters": _psi},
+    ),
+    "mixing": SideJob(
+        "What a token's vector takes from others: mixing",
+        "The mixing ratio is the share of a token's new vector that comes from the other tokens, for attention alone, "
+        "with the residual, and after LayerNorm (Kobayashi 2021). docs/mixing.md says how it is measured.",
+        {"mixing/ratios": _mixing},
+    ),
+    "positions": SideJob(
+        "The model without its position embeddings: positions",
+        "Cosine of each token's state with its state under the model's own positions, next to random references that "
+        "show what chance gives. Decoders also have perplexities (Hirata 2024). With --label, a classifier predicts it "
+        "from mean states; compare its accuracy with that of default on the same splits. atlas show --positions prints "
+        "the main table.",
+        {"positions/similarity": _positions},
+    ),
+    "meaning": SideJob(
+        "What words and sentences mean: meaning",
+        "Vectors of words come from their contexts (PPMI, truncated SVD), the model's token table and its layers. They "
+        "are tested on analogies and confused words. Vectors of sentences are tested on next sentences (chance: 0.5), "
+        "masked words, translations, and neighbours by short codes. majority and shuffled show chance. If 0 is between "
+        "the ends of a difference's interval, no difference is shown. atlas show --word WORD prints a word's "
+        "neighbours in every space.",
+        {
+            "meaning/analogies": _analogies,
+            "meaning/sentences": _next_sentences,
+            "meaning/translations": _translations,
+        },
+    ),
+    "compare": SideJob(
+        "Layers, neurons and models compared with each other: compare",
+        "Each finding is next to its null: permuted units, rotated bases, shuffled activations. If a run and its "
+        "control were alike, 5 % of its scores would be above the control's 95 % quantile. atlas show --compare prints "
+        "the findings.",
+    ),
+    "outputs": SideJob(
+        "Which tokens units promote: outputs",
+        "What each unit writes, computed with the model's own head, linearised at the corpus's mean state, without the "
+        "layers in between. Control: random directions of the same layer, of which 5 % are beyond their 95 % point by "
+        "chance. The checks raise units by one standard deviation in real sentences; their control is the effect of "
+        "another unit. atlas show --neuron prints which tokens a neuron promotes and suppresses.",
+        {"outputs/controls": _outputs},
+    ),
+    "finetune": SideJob(
+        "The model as a classifier of documents: finetune",
+        "Its accuracy on documents that it was not trained on, next to always choosing the most frequent label. atlas "
+        "compare --against with this run shows how far the model moved.",
+        {"finetune/epochs": _finetune},
+    ),
+}
+
+
+def finding(store: Store, tables: Container[str], job: str) -> str:
+    """Return a side job's finding in one sentence; an empty text if the run has no table that shows it.
+
+    Args:
+        store: the run's folder.
+        tables: the names of the tables that the run has.
+        job: the name of the side job.
+    """
+    said = (tell(store) for table, tell in SIDE_JOBS[job].findings.items() if table in tables)
+    return next(filter(None, said), "")
