@@ -16,7 +16,7 @@ from jobs.finetune.job import FinetuneConfig
 from jobs.ingest.steps import ingest_where_named
 from jobs.run_folder.run import Run, RunReader
 from jobs.run_folder.stages import STAGES
-from jobs.stage.checks import check_column, check_pass, check_source_column, require_corpus
+from jobs.stage.checks import check_pass, require_corpus
 from jobs.stage.corpus_pass import describe
 from jobs.stage.dry_run import DryRun
 from jobs.stage.outputs import Output, partial_file, read_partial, read_partials, whole_table
@@ -62,10 +62,8 @@ def finetune(config: FinetuneConfig, run: Run) -> None:
     """Run the stage, or the missing part of it, after `ingest` if sources are named; print the accuracy."""
     facts, tokenizer = check_pass(config, run)
     check(config, facts)
-    check_source_column(config, "--label", config.label)
-    ingest_where_named(config, run)
+    ingest_where_named(config, run, {"--label": config.label})
     require_corpus(config, tokenizer, run)
-    check_column(run, "--label", config.label)
     choice = choose(config, run)
     device = "cuda" if config.device == "cuda" or (config.device == "auto" and has_gpus()) else "cpu"
     depends_on = {name: getattr(config, name) for name in DEPENDS_ON}

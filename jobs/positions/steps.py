@@ -13,7 +13,7 @@ from jobs.engine.under_way import counting
 from jobs.ingest.steps import ingest_where_named
 from jobs.positions.job import PositionsConfig
 from jobs.run_folder.run import Run
-from jobs.stage.checks import check_column, check_pass, check_source_column
+from jobs.stage.checks import check_pass
 from jobs.stage.corpus_pass import CorpusPass, PassArgs, begin_pass, measured_sentences, part_rows
 from jobs.stage.costs import PASSES
 from jobs.stage.outputs import (
@@ -59,12 +59,7 @@ def positions(config: PositionsConfig, run: Run) -> None:
     """Run the stage, or the missing part of it, after `ingest` if sources are named."""
     facts, tokenizer = check_pass(config, run)
     variants = check(config, facts)
-    columns = {"--label": config.label, "--answer-column": config.answer_column}
-    for flag, column in columns.items():
-        check_source_column(config, flag, column)
-    ingest_where_named(config, run)
-    for flag, column in columns.items():
-        check_column(run, flag, column)
+    ingest_where_named(config, run, {"--label": config.label, "--answer-column": config.answer_column})
     texts = read_labels(config, run)
     names = {"shift", "max_tokens", "start_token", "answer_column", "label", "label_texts", "label_splits"}
     depends_on = config.model_dump(include=names) | {"variants": list(variants)}
