@@ -1,7 +1,6 @@
 """The stage `annotate`, which adds words, tags and parses to the selected sentences, and codes for mining."""
 
 import json
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -94,10 +93,7 @@ def annotate_steps(config: AnnotateConfig, stage: Stage, scored: Scored, expecte
     if counts["sentences"] != sum(selected):
         raise RuntimeError(f"annotate: expected {sum(selected)} annotated sentences, found {counts['sentences']}")
     if counts["sentences"] and not counts["trees"]:
-        print(
-            f"annotate: {config.pipeline} gives no constituency trees, so tree is null and no subtrees are mined",
-            file=sys.stderr,
-        )
+        stage.say(f"{config.pipeline} gives no constituency trees, so tree is null and no subtrees are mined")
     return {**counts, "scored": scored.sentences}
 
 

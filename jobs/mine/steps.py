@@ -1,6 +1,5 @@
 """The stage `mine`: ranges of neurons are mined, their patterns are counted over the baseline, and tables written."""
 
-import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -138,7 +137,7 @@ def mine_steps(config: MineConfig, stage: Stage, scored: Scored) -> Steps:
         with stage.store.parquet(CHANCE.path) as file:
             chance = file.read()
         counts["chance"] = chance.num_rows
-        print(f"mine: {summary(chance)}", file=sys.stderr)
+        stage.say(summary(chance))
     return counts
 
 

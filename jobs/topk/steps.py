@@ -178,7 +178,7 @@ def topk_steps(config: TopkConfig, prepared: Prepared, job: CorpusPass, args: Sc
         with times.of("pilot"), asked_for_gpus(workers - 1 if job.placement.reads_ahead else 0):
             yield [pilot_first]
     pilot = Pilot.read(stage.store, PILOT_FILE.path)
-    explained = report_pilot(prepared.dictionaries, pilot.explained)
+    explained = report_pilot(prepared.dictionaries, pilot.explained, stage.say)
     if pilot.excess > FAR:
         stage.say(
             f"warning: the tokenizer makes {pilot.excess:.1f} times as many tokens as its vocabulary allows, as "
