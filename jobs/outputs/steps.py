@@ -180,8 +180,7 @@ def controls_table(args: OutputsArgs) -> pa.Table:
 
 def model_step(args: OutputsArgs, **attributes: Any) -> Step:
     """Return a step whose workers load the model."""
-    place = args.placement
-    return Step(args={"args": args}, holds=place.holds, workers=place.workers, actors=True, **attributes)
+    return Step(args={"args": args}, **args.placement.spread, **attributes)
 
 
 def states_step(args: OutputsArgs) -> Step:
