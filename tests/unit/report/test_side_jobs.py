@@ -8,6 +8,7 @@ import pytest
 
 from ops.report.side_jobs import SIDE_JOBS, finding
 from ops.storage.store import Store
+from tests.unit.facts.made_up_rows import write_tables
 
 AGAIN = {"low": 0.5, "high": 0.7}
 GIVEN: dict[str, dict[str, list[dict[str, Any]]]] = {
