@@ -16,11 +16,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 from matplotlib.figure import Figure
 
 from ops.arrays import Float64s
-from ops.figures import COLOURS, PAGE, for_print, save_figure
+from ops.figures.files import save_figures
+from ops.figures.lines import lines
 from ops.statistics.interval import Interval
 from ops.statistics.resampling import percentile_interval
 from ops.storage.store import Store
@@ -94,21 +96,18 @@ def layout(found: list[Basis]) -> str:
     return "\n".join(lines)
 
 
-@for_print
 def draw(found: list[Basis]) -> Figure:
-    """Draw each measure with its interval, with one row for each basis."""
-    figure = Figure(figsize=(PAGE, 0.9 + 0.35 * len(found)), layout="constrained")
-    rows = range(len(found))[::-1]
-    panels = figure.subplots(1, len(MEASURES), sharey=True)
-    for panel, (key, title) in zip(panels, MEASURES.items(), strict=True):
-        for row, own in zip(rows, found, strict=True):
-            value, low, high = getattr(own, key)
-            panel.plot([low, high], [row, row], color=COLOURS[0], linewidth=1.5)
-            panel.plot(value, row, "o", color=COLOURS[0], markersize=4)
-        panel.set_xlim(left=0)
-        panel.set_xlabel(title)
-    panels[0].set_yticks(list(rows), [own.name for own in found])
-    return figure
+    """Draw each measure with its interval, with one point for each basis."""
+    rows = [
+        {"basis": own.name, "measure": title, **dict(zip(("y", "low", "high"), getattr(own, key), strict=True))}
+        for own in found
+        for key, title in MEASURES.items()
+    ]
+    return lines(
+        pa.Table.from_pylist(rows), "basis", "y", low="low", high="high", points=True, panel="measure", own_scales=True,
+        names={title: title for title in MEASURES.values()}, x_label="basis", y_label="",
+        title="How well units of different bases are explained",
+    )  # fmt: skip
 
 
 def main() -> int:
@@ -130,7 +129,7 @@ def main() -> int:
     found = [read(name, run, options.layer, options.seed) for name, run in runs]
     print(layout(found), file=sys.stderr)
     if options.figure:
-        save_figure(Store(options.figure), "bases", draw(found))
+        save_figures(Store(options.figure), "", {"bases": draw(found)})
     print(json.dumps({"bench": "bases", "layer": options.layer, "bases": [asdict(own) for own in found]}))
     return 0
 

@@ -35,11 +35,11 @@ from bench.mine import mining_options
 from bench.running import load, run_job
 from bench.score_calibration import score_rows
 from jobs.run_folder.stages import CODES, PARTIALS
-from ops.arrays import Bools, Float64s, Int64s
+from ops.arrays import Bools, Float64s, Int64s, Integers
 from ops.mine.baseline_counts import BlockCounter, add_up
 from ops.mine.candidates import unite
 from ops.mine.mining import Mining
-from ops.mine.null_sets import document_set, few_documents_set, uniform_set
+from ops.mine.null_sets import document_set, uniform_set
 from ops.mine.properties import Profiler
 from ops.mine.range_tables import RangeTables
 from ops.patterns.sequences import Sequences
@@ -197,6 +197,26 @@ def numbered(table: pa.Table, own: Int64s) -> pa.Table:
     for name, column in named.items():
         table = table.set_column(table.schema.get_field_index(name), name, column)
     return table
+
+
+def few_documents_set(documents: Integers, size: int, most: int, random: np.random.Generator) -> Int64s:
+    """Draw a set of `size` sentences, as ascending indices, from all sentences of `most` random documents.
+
+    If these documents have too few sentences, more documents are drawn until there are enough.
+
+    Args:
+        documents: the code of each sentence's document, counted from 0, `[sentences]`.
+        size: number of sentences in the set; if there are fewer, all are returned.
+        most: number of documents to draw.
+        random: the random generator that makes the draws.
+    """
+    of_document = np.bincount(documents)
+    order = random.permutation(np.flatnonzero(of_document))
+    enough = int(np.searchsorted(np.cumsum(of_document[order]), size)) + 1
+    chosen = np.zeros(len(of_document), np.bool_)
+    chosen[order[: max(most, enough)]] = True
+    rows = np.flatnonzero(chosen[documents])
+    return np.sort(random.choice(rows, min(size, len(rows)), replace=False)).astype(np.int64)
 
 
 def calibrate(

@@ -19,12 +19,13 @@ from typing import TypeVar
 import numpy as np
 import spacy
 
+from bench.mined import mine, mine_trees
 from bench.texts import draw
-from ops.patterns import count_sequences, count_subtrees, mine_sequences, mine_subtrees, prefixspan_package
-from ops.patterns.forest import Forest, read_forest
+from bench.trees import read_forest
+from ops.patterns import count_sequences, count_subtrees, prefixspan_package
+from ops.patterns.forest import Forest
 from ops.patterns.sequence_trie import SequenceTrie
 from ops.patterns.sequences import Sequences
-from ops.patterns.subtree_trie import SubtreeTrie
 from ops.penn import PUNCTUATION_TAGS
 
 T = TypeVar("T")
@@ -59,7 +60,7 @@ def measure(words: Sequences, tags: Sequences, forest: Forest, others: Sequences
         started = time.perf_counter()
         wanted = prefixspan_package.mine(database, floor, max_length)
         slow = time.perf_counter() - started
-        fast, (patterns, support) = median(lambda d=database, f=floor, m=max_length: mine_sequences.mine(d, f, m))  # type: ignore[misc]
+        fast, (patterns, support) = median(lambda d=database, f=floor, m=max_length: mine(d, f, m))  # type: ignore[misc]
         found = list(zip(map(tuple, patterns.to_lists()), support.tolist(), strict=True))
         agree.append(sorted(found) == sorted(wanted))
         ratios[kind] = slow / fast
@@ -69,9 +70,9 @@ def measure(words: Sequences, tags: Sequences, forest: Forest, others: Sequences
             "ours_s": round(fast, 4),
             "ratio": round(slow / fast, 1),
         }
-    word_s, (word_patterns, word_support) = median(lambda: mine_sequences.mine(words, -(-len(words) // 200), 4, 4))
-    tag_s, (tag_patterns, tag_support) = median(lambda: mine_sequences.mine(tags, -(-len(tags) // 100), 5, 2))
-    tree_s, (found_trees, tree_support) = median(lambda: mine_subtrees.mine(forest, -(-len(forest) // 100), 5))
+    word_s, (word_patterns, word_support) = median(lambda: mine(words, -(-len(words) // 200), 4, 4))
+    tag_s, (tag_patterns, tag_support) = median(lambda: mine(tags, -(-len(tags) // 100), 5, 2))
+    tree_s, (found_trees, tree_support) = median(lambda: mine_trees(forest, -(-len(forest) // 100), 5))
     total = word_s + tag_s + tree_s
     result["one_neuron_s"] = {
         "word": round(word_s, 4),
@@ -84,7 +85,7 @@ def measure(words: Sequences, tags: Sequences, forest: Forest, others: Sequences
     word_trie, tag_trie, tree_trie = (
         SequenceTrie.build(word_patterns),
         SequenceTrie.build(tag_patterns),
-        SubtreeTrie.build(found_trees),
+        count_subtrees.SubtreeTrie.build(found_trees),
     )
     agree.append(np.array_equal(count_sequences.count(words, word_trie, 4), word_support))
     agree.append(np.array_equal(count_sequences.count(tags, tag_trie, 2), tag_support))

@@ -22,7 +22,7 @@ from bench.passes import Inputs, add_options, interleaved, padded, ratio, read_p
 from bench.texts import draw
 from ops.mixing.token_classes import TokenClasses
 from ops.model.load import ModelFacts, load_model, read_facts
-from ops.positions.encode import Encoder, Encoding
+from ops.positions.encode import Encoder
 from ops.positions.pilot import PILOT_SHARE, mean_states
 from ops.positions.position_table import DECODERS, find_table
 from ops.positions.reader import VariantReader
@@ -42,7 +42,7 @@ def main() -> int:
     facts = read_facts(options.model)
     decoder = facts.model_type in DECODERS
     variants = choose_variants((), decoder)
-    encoder = Encoder(facts, Encoding())
+    encoder = Encoder(facts)
     pad_id = encoder.tokenizer.pad_id
     texts = draw(options.sentences, options.seed)
     batches = list(encoder.batches(np.arange(len(texts)), texts, 2_048))

@@ -27,21 +27,21 @@ _BINS = 1 << 16
 _SHIFT = np.uint64(48)  # the right shift that leaves the bits of a priority which are its bin's index
 
 
-def draw(sentences: int, size: int, seed: int, purpose: int) -> Int64s:
+def draw(sentences: int, size: int, seed: int, *purpose: int) -> Int64s:
     """Draw a uniform sample of ids without replacement, or all ids if `size` is at least `sentences`.
 
     Args:
         sentences: number of ids, which are 0 to `sentences` - 1.
         size: number of ids to draw.
         seed: the run's seed.
-        purpose: the purpose of the draw, one of the constants above.
+        purpose: the purpose of the draw, such as one of the constants above, and what tells several draws apart.
 
     Returns:
         Sorted ids, `[min(size, sentences)]` int64.
     """
     if size >= sentences:
         return np.arange(sentences, dtype=np.int64)
-    rng = np.random.default_rng([seed, purpose])
+    rng = np.random.default_rng([seed, *purpose])
     return np.sort(rng.choice(sentences, size, replace=False)).astype(np.int64)
 
 

@@ -1,8 +1,8 @@
 """The part `ablation` of `compare`: the effect on other neurons of setting a property's top neurons to their mean."""
 
-from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -18,8 +18,7 @@ from jobs.stage.runner import Stage
 from jobs.stage.scored import Scored
 from jobs.stage.step import Made, Steps
 from ops import sampling
-from ops.arrays import Float64s
-from ops.compare.ablation import TABLE, Ablator, Effect, ablation_table, choose_neurons, matched_neurons
+from ops.compare.ablation import TABLE, Ablator, Chosen, Effect, ablation_table, choose_neurons, matched_neurons
 from ops.compare.ablation_figures import draw_ablation
 from ops.compare.activation_vectors import sampled_texts
 from ops.compare.scalar_properties import neuron_columns, scalar_properties
@@ -42,26 +41,6 @@ class AblationArgs(ModelArgs):
     def texts(self) -> list[str]:
         """Return the sampled sentences on which effects are measured."""
         return sampled_texts(self.store, self.sentences, self.seed, sampling.ABLATED_SENTENCES)
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """The neurons that are set to their mean, by index.
-
-    Attributes:
-        properties: for each property, the neurons with most of it.
-        random: for each of these neurons, random neurons of similar spread.
-        std: the standard deviation of every neuron, `[neurons]`.
-    """
-
-    properties: dict[str, list[int]]
-    random: dict[int, list[int]]
-    std: Float64s
-
-    @property
-    def neurons(self) -> list[int]:
-        """All of them, ascending."""
-        return distinct((*self.properties.values(), *self.random.values()))
 
 
 def ablation(config: CompareConfig, run: Run) -> None:
@@ -93,20 +72,15 @@ def choose(config: CompareConfig, args: AblationArgs) -> Chosen:
     """
     neurons, with_last = args.neurons, load_head(args.facts) is not None
     properties = scalar_properties(args.store, neurons)
-    chosen = choose_neurons(properties, neurons, config.ablate, config.ablate_most, with_last)
-    if not chosen:
+    strongest = choose_neurons(properties, neurons, config.ablate, config.ablate_most, with_last)
+    if not strongest:
         raise InputError(
             f"--ablate: {args.facts.name} has one layer and no classifier, so a neuron has nothing to act on; "
             "leave the option out"
         )
     std = properties["neurons:std"]
-    random = matched_neurons(neurons, std, distinct(chosen.values()), config.ablate_random, config.seed)
-    return Chosen(chosen, random, std)
-
-
-def distinct(lists: Iterable[Sequence[int]]) -> list[int]:
-    """Return the distinct neurons of some lists, ascending."""
-    return sorted({neuron for neurons in lists for neuron in neurons})
+    random = matched_neurons(neurons, std, chain(*strongest.values()), config.ablate_random, config.seed)
+    return Chosen(strongest, random, std)
 
 
 def ablation_steps(args: AblationArgs, stage: Stage, chosen: Chosen) -> Steps:
@@ -128,10 +102,10 @@ def ablation_steps(args: AblationArgs, stage: Stage, chosen: Chosen) -> Steps:
         for row in table.to_pylist()
     }
     sentences = len(args.texts())
-    table = ablation_table(chosen.properties, chosen.random, effects, args.neurons, chosen.std, sentences)
+    table = ablation_table(chosen, effects, args.neurons, sentences)
     whole_table(TABLE).commit(store, table, stage.fingerprint)
-    layers, units = (numbers.tolist() for numbers in args.neurons.layer_and_unit(np.array(neurons, np.int64)))
-    names = dict(zip(neurons, zip(layers, units, strict=True), strict=True))
+    layers, units = (numbers.tolist() for numbers in args.neurons.layer_and_unit(np.arange(len(args.neurons))))
+    names = list(zip(layers, units, strict=True))
     null = {names[neuron]: {names[i]: effects[i] for i in drawn} for neuron, drawn in chosen.random.items()}
     figures = draw_ablation(store, table, null, args.facts.title)
     counts = {"rows": table.num_rows, "neurons": len(chosen.random), "sentences": sentences}

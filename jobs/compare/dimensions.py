@@ -8,7 +8,7 @@ from jobs.engine.item import Item
 from jobs.run_folder.run import Run
 from jobs.stage.outputs import partial_file, read_partials, whole_table
 from jobs.stage.runner import Stage
-from jobs.stage.scored import Scored, StageArgs
+from jobs.stage.scored import Scored
 from jobs.stage.step import Made, Step, Steps
 from ops import sampling
 from ops.arrays import Float64s
@@ -38,12 +38,12 @@ def dimensions(config: CompareConfig, run: Run) -> None:
 def dimension_steps(config: CompareConfig, stage: Stage) -> Steps:
     """Measure the agreement of layers in all bases, write the tables and figures, and return the counts."""
     store, scored = stage.store, Scored.of(stage.run)
-    args = StageArgs(store=store, neurons=scored.neurons, seed=config.seed)
     bases = range(config.rotations + 1)
     yield [
         Step(
             name="compare: bases", items=[{"basis": basis} for basis in bases],
-            outputs=lambda item: [basis_file(item["basis"])], worker=BasisMeasurer, args={"args": args}, unit="bases",
+            outputs=lambda item: [basis_file(item["basis"])], worker=BasisMeasurer,
+            args={"store": store, "neurons": scored.neurons, "seed": config.seed}, unit="bases",
             amount=len(bases) * scored.sampled * len(scored.neurons),
         )
     ]  # fmt: skip
@@ -57,15 +57,12 @@ def dimension_steps(config: CompareConfig, stage: Stage) -> Steps:
     return {"rows": rows.num_rows, "properties": len(properties), "figures": figures}
 
 
-class BasisMeasurer:
+class BasisMeasurer(Bases):
     """Measures, for each basis, how similar units with the same index are across layers."""
-
-    def __init__(self, args: StageArgs) -> None:
-        self.bases = Bases(args.store, args.neurons, args.seed)
 
     def __call__(self, item: Item) -> Made:
         """Measure one basis; basis 0 is the model's own."""
-        return {basis_file(item["basis"]): self.bases.agreement(item["basis"])}
+        return {basis_file(item["basis"]): self.agreement(item["basis"])}
 
 
 def draw(config: CompareConfig, run: Run, store: Store, properties: dict[str, Float64s] | None = None) -> list[str]:

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -27,29 +26,12 @@ from ops.errors import InputError, counted
 from ops.model.activations import ScoreOptions
 from ops.model.direction import is_decoder
 from ops.model.tokenizer import Tokenizer
-from ops.shards import Shards
+from ops.storage.store import Store
 
 PART = "compare/diversity"
 # For each layer: the sentences drawn from its winners (layer 0: from the complete corpus), and the sums of squares for
 # each number of clusters.
 drawn_file, curve_file = partial(partial_file, PART, "drawn"), partial(partial_file, PART, "curve")
-
-
-@dataclass(frozen=True, kw_only=True)
-class DiversityArgs(ModelArgs):
-    """The arguments of the workers.
-
-    Attributes:
-        shards: the shards of the corpus.
-        kept: where ingest stored the tokens of corpus/; None if they were not stored.
-        clusters: the numbers of clusters, ascending.
-        sample: the number of winners that are drawn in each layer.
-    """
-
-    shards: Shards
-    kept: KeptTokens | None
-    clusters: tuple[int, ...]
-    sample: int
 
 
 def diversity(config: CompareConfig, run: Run) -> None:
@@ -64,47 +46,50 @@ def diversity(config: CompareConfig, run: Run) -> None:
     stage = begin_part("diversity", config, run, depends_on, {"model": describe(facts)})
     if stage is None:
         return
-    neurons, shards = Scored.of(run).neurons, run.shards()
-    args = DiversityArgs(
-        store=stage.store, neurons=neurons, seed=config.seed, facts=facts,
-        scoring=ScoreOptions("hidden", pool, "include", placement.device, config.dtype, placement.threads or 1),
-        placement=placement, shards=shards, kept=kept_tokens(run), clusters=clusters, sample=config.diversity_sample,
-    )  # fmt: skip
+    neurons = Scored.of(run).neurons
+    scoring = ScoreOptions("hidden", pool, "include", placement.device, config.dtype, placement.threads or 1)
+    args = ModelArgs(
+        store=stage.store, neurons=neurons, seed=config.seed, facts=facts, scoring=scoring, placement=placement
+    )
     layers = len(neurons.widths)
-    most = min(args.sample * (layers + 1), shards.sentences)
+    most = min(config.diversity_sample * (layers + 1), run.shards().sentences)
     notes = [f"then embed at most {most:,} sentences that were drawn, each once, and cluster them"]
-    stage.complete(diversity_steps(args, stage), {PART: layers * len(clusters)}, notes=notes)
+    steps = diversity_steps(args, stage, clusters, config.diversity_sample)
+    stage.complete(steps, {PART: layers * len(clusters)}, notes=notes)
 
 
-def diversity_steps(args: DiversityArgs, stage: Stage) -> Steps:
+def diversity_steps(args: ModelArgs, stage: Stage, clusters: tuple[int, ...], sample: int) -> Steps:
     """Draw, embed and cluster the winners, write the table and its figure, and return the counts."""
-    store, given = stage.store, {"args": args}
+    store, corpus, seed = args.store, stage.run.shards(), args.seed
     layers = range(1, len(args.neurons.widths) + 1)
     drawn = [{"layer": layer} for layer in (0, *layers)]
     yield [
         Step(
             name="compare: draw", items=drawn, outputs=lambda item: [drawn_file(item["layer"])], worker=draw_sentences,
-            args=given, unit="layers", here=True,
+            args={"store": store, "sentences": corpus.sentences, "sample": sample, "seed": seed}, unit="layers",
+            here=True,
         )
     ]  # fmt: skip
     draws = list(read_partials(store, [drawn_file(item["layer"]) for item in drawn]))
-    check_clusters(args.clusters, [table.num_rows for table in draws[1:]])
+    check_clusters(clusters, [table.num_rows for table in draws[1:]])
     sentences = np.unique(np.concatenate([table["sent_id"].to_numpy() for table in draws]))
     shards = [
         {"shard": i, "sent_ids": ids.tolist(), "sentences": len(ids)}
-        for i, ids in enumerate(args.shards.split(sentences))
+        for i, ids in enumerate(corpus.split(sentences))
         if len(ids)
     ]
     files = [shard_file(PART, item["shard"]) for item in shards]
     yield [
         args.model_step(
             PART, len(sentences), name="compare: embed", items=shards, worker=EmbeddingWorker,
+            args={"args": args, "kept": kept_tokens(stage.run)},
             outputs=lambda item: [shard_file(PART, item["shard"])], unit="shards", work=("sentences", len(sentences)),
         ),
         Step(
             name="compare: clusters", items=[{"layer": layer} for layer in layers],
-            outputs=lambda item: [curve_file(item["layer"])], worker=CurveMeasurer, args=given | {"files": files},
-            unit="layers", amount=len(layers) * sum(args.clusters) * args.sample,
+            outputs=lambda item: [curve_file(item["layer"])], worker=CurveMeasurer, unit="layers",
+            args={"store": store, "files": files, "clusters": clusters, "seed": seed},
+            amount=len(layers) * sum(clusters) * sample,
         ),
     ]  # fmt: skip
     rows = pa.concat_tables(read_partials(store, map(curve_file, layers)))
@@ -136,20 +121,19 @@ def check_clusters(clusters: Sequence[int], distinct: Sequence[int]) -> None:
         )
 
 
-def draw_sentences(item: Item, args: DiversityArgs) -> Made:
+def draw_sentences(item: Item, store: Store, sentences: int, sample: int, seed: int) -> Made:
     """Draw sentences from a layer's winners (layer 0: from the corpus), with the count of each."""
     layer = item["layer"]
-    if layer:
-        return {drawn_file(layer): draw_winners(args.store, layer, args.sample, args.seed)}
-    return {drawn_file(0): draw_uniform(args.store, args.shards.sentences, args.sample, args.seed)}
+    drawn = draw_winners(store, layer, sample, seed) if layer else draw_uniform(store, sentences, sample, seed)
+    return {drawn_file(layer): drawn}
 
 
 class EmbeddingWorker:
     """Embeds the chosen sentences of shards, as the last layer's [CLS] state or, without [CLS], as the mean."""
 
-    def __init__(self, args: DiversityArgs) -> None:
+    def __init__(self, args: ModelArgs, kept: KeptTokens | None) -> None:
         self.embedder = Embedder(args.facts, args.scoring, args.placement.token_budget)
-        self.tokens = CorpusTokens(args.store, args.kept, lambda: self.embedder.tokenizer)
+        self.tokens = CorpusTokens(args.store, kept, lambda: self.embedder.tokenizer)
 
     def __call__(self, item: Item) -> Made:
         """Embed the chosen sentences of one shard."""
@@ -160,14 +144,15 @@ class EmbeddingWorker:
 class CurveMeasurer:
     """Measures the curves of layers; memory holds the vectors of all drawn sentences, from these files."""
 
-    def __init__(self, args: DiversityArgs, files: list[Output]) -> None:
-        self.args, self.vectors = args, SentenceVectors(read_partials(args.store, files))
+    def __init__(self, store: Store, files: list[Output], clusters: tuple[int, ...], seed: int) -> None:
+        self.store, self.clusters, self.seed = store, clusters, seed
+        self.vectors = SentenceVectors(read_partials(store, files))
 
     def __call__(self, item: Item) -> Made:
         """Measure the curve of one layer."""
-        layer, args = item["layer"], self.args
-        points, times = self.vectors.of(read_partial(args.store, drawn_file(layer)))
-        uniform, _ = self.vectors.of(read_partial(args.store, drawn_file(0)))
+        layer = item["layer"]
+        points, times = self.vectors.of(read_partial(self.store, drawn_file(layer)))
+        uniform, _ = self.vectors.of(read_partial(self.store, drawn_file(0)))
         count = min(len(points), len(uniform))
-        rows = curve_rows(layer, points[:count], uniform[:count], times[:count], args.clusters, args.seed)
+        rows = curve_rows(layer, points[:count], uniform[:count], times[:count], self.clusters, self.seed)
         return {curve_file(layer): rows}

@@ -6,7 +6,7 @@ from jobs.engine.item import Item
 from jobs.run_folder.run import Run
 from jobs.stage.outputs import TablePart, table_part
 from jobs.stage.runner import Stage
-from jobs.stage.scored import Scored, StageArgs
+from jobs.stage.scored import Scored
 from jobs.stage.step import Made, Step, Steps
 from ops.compare.group_figures import draw_groups
 from ops.compare.neuron_groups import OF_A_LAYER, OF_ALL, NeuronGroups
@@ -33,14 +33,15 @@ def groups(config: CompareConfig, run: Run) -> None:
 def group_steps(config: CompareConfig, stage: Stage, scored: Scored) -> Steps:
     """Group the neurons of each layer and, as the last item, of all layers; draw the figures and return the counts."""
     numbers, layers = numbers_of(config), range(1, len(scored.neurons.widths) + 1)
-    args = StageArgs(store=stage.store, neurons=scored.neurons, seed=config.seed)
     points = 3 * len(scored.neurons) + (len(layers) + 1) * config.group_sentences
     yield [
         Step(
             name="compare: groups", items=[{"layer": layer} for layer in (*layers, 0)], outputs=group_outputs,
-            worker=LayerGrouper,
-            args={"args": args, "groups": config.group_count, "numbers": numbers, "sentences": config.group_sentences},
-            unit="layers", amount=points * len(numbers),
+            worker=LayerGrouper, unit="layers", amount=points * len(numbers),
+            args={
+                "store": stage.store, "neurons": scored.neurons, "groups": config.group_count, "numbers": numbers,
+                "sentences": config.group_sentences, "seed": config.seed,
+            },
         )
     ]  # fmt: skip
     rows = stage.store.dataset("compare/joint_groups").count_rows()
@@ -61,15 +62,12 @@ def group_outputs(item: Item) -> list[TablePart]:
     ]
 
 
-class LayerGrouper:
+class LayerGrouper(NeuronGroups):
     """Groups the neurons and the sentences of layers."""
-
-    def __init__(self, args: StageArgs, groups: int, numbers: tuple[int, ...], sentences: int) -> None:
-        self.groups = NeuronGroups(args.store, args.neurons, groups, numbers, sentences, args.seed)
 
     def __call__(self, item: Item) -> Made:
         """Group the neurons of one layer, or (layer 0) of all layers."""
-        tables = self.groups.tables(item["layer"])
+        tables = self.tables(item["layer"])
         return {output: tables[output.table] for output in group_outputs(item)}
 
 

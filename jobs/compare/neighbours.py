@@ -1,7 +1,5 @@
 """The part `neighbours` of `compare`, which finds the nearest neurons by correlation and by shared winners."""
 
-from dataclasses import dataclass
-
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from jobs.compare.job import CompareConfig
@@ -29,23 +27,6 @@ SHARED_PRODUCTS = 60  # a winner that two neurons share takes as long as this ma
 ROWS_EACH = 3  # rows of a neuron for each neighbour of a kind that is listed, for --dry-run
 
 
-@dataclass(frozen=True, kw_only=True)
-class NeighbourArgs(StageArgs):
-    """The arguments of a worker.
-
-    Attributes:
-        nearest: the number of neighbours of each kind that are listed.
-        sentences: the number of scored sentences.
-        units: the neurons whose neighbours are found; empty for all.
-        rotated: whether rotated layers are used as a control.
-    """
-
-    nearest: int
-    sentences: int
-    units: tuple[str, ...]
-    rotated: bool
-
-
 def neighbours(config: CompareConfig, run: Run) -> None:
     """Write compare/neighbours, compare/nearest and their figure, or the missing part of them."""
     config = config.model_copy(update={"units": chosen_units(config, run, "compared")})
@@ -60,10 +41,8 @@ def neighbours(config: CompareConfig, run: Run) -> None:
 def neighbour_steps(config: CompareConfig, stage: Stage, scored: Scored, chosen: int) -> Steps:
     """Find the neighbours, compare the nearest ones with the controls, draw the figure, and return the counts."""
     neurons, k, sentences = len(scored.neurons), scored.k, scored.sentences
-    args = NeighbourArgs(
-        store=stage.store, neurons=scored.neurons, seed=config.seed, nearest=config.nearest, sentences=sentences,
-        units=config.units, rotated=not scored.of_features,
-    )  # fmt: skip
+    args = StageArgs(store=stage.store, neurons=scored.neurons, seed=config.seed)
+    given = {"args": args, "nearest": config.nearest, "units": config.units}
     ranges = table_ranges(chosen)
     memory = finder_bytes(neurons, scored.sampled, k, scored.poles, sentences, min(chosen, NEURONS_PER_PART))
     shared = chosen * neurons * (scored.poles * k) ** 2 / max(sentences, 1) / 2
@@ -71,11 +50,12 @@ def neighbour_steps(config: CompareConfig, stage: Stage, scored: Scored, chosen:
     yield [
         Step(
             name="compare: neighbours", items=ranges, outputs=lambda item: [range_part(TABLE, item)],
-            worker=NeighbourWorker, args={"args": args}, unit="ranges of neurons", memory=memory, amount=products,
+            worker=NeighbourWorker, args=given, unit="ranges of neurons", memory=memory, amount=products,
         ),
         Step(
-            name="compare: nearest", items=[{}], outputs=lambda _: [NEAREST], worker=NearestWorker,
-            args={"args": args}, unit="tables", memory=memory, amount=products / len(ranges),
+            name="compare: nearest", items=[{"scored": sentences, "rotated": not scored.of_features}],
+            outputs=lambda _: [NEAREST], worker=NearestWorker, args=given, unit="tables", memory=memory,
+            amount=products / len(ranges),
         ),
     ]  # fmt: skip
     figures = draw_nearest(stage.store, read_table(stage.store, NEAREST.table), title_of(stage.run))
@@ -85,11 +65,11 @@ def neighbour_steps(config: CompareConfig, stage: Stage, scored: Scored, chosen:
 class NeighbourWorker:
     """Finds the neighbours of ranges of neurons; memory holds the activation sample and the winners of all neurons."""
 
-    def __init__(self, args: NeighbourArgs) -> None:
-        self.args, self.chosen = args, args.neurons.named(args.units)
+    def __init__(self, args: StageArgs, nearest: int, units: tuple[str, ...]) -> None:
+        self.args, self.chosen = args, args.neurons.named(units)
         vectors = neuron_vectors(args.store, args.neurons)
         winners, silent = read_winner_lists(args.store, args.neurons), read_silent(args.store, args.neurons)
-        self.finder = NeighbourFinder(args.neurons, vectors, winners, args.nearest, silent)
+        self.finder = NeighbourFinder(args.neurons, vectors, winners, nearest, silent)
 
     def __call__(self, item: Item) -> Made:
         """Find the neighbours of one range of neurons."""
@@ -98,12 +78,12 @@ class NeighbourWorker:
 
 
 class NearestWorker(NeighbourWorker):
-    """Compares the similarity of nearest neurons with chance and with rotated bases."""
+    """Compares the similarity of nearest neurons with chance and, unless they are features, with rotated bases."""
 
     def __call__(self, item: Item) -> Made:
         """Compare the nearest neurons with the controls."""
-        args = self.args
-        layers = [layer_activations(args.store, layer) for layer in args.neurons.layers]
-        seed = (args.seed, sampling.NEIGHBOURS)
+        layers = [layer_activations(self.args.store, layer) for layer in self.args.neurons.layers]
+        seed = (self.args.seed, sampling.NEIGHBOURS)
         with threadpool_limits(1):
-            return {NEAREST: nearest_rows(self.finder, layers, args.sentences, DRAWN, seed, args.rotated)}
+            rows = nearest_rows(self.finder, layers, item["scored"], DRAWN, seed, item["rotated"])
+        return {NEAREST: rows}

@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -12,14 +13,13 @@ from jobs.compare.parts import begin_part, title_of
 from jobs.engine.item import Item
 from jobs.run_folder.again import command
 from jobs.run_folder.run import Run, RunReader
-from jobs.stage.outputs import Output, partial_file, read_partials, whole_table
+from jobs.stage.outputs import partial_file, read_partials, whole_table
 from jobs.stage.runner import Stage
 from jobs.stage.scored import BOTH, Scored
 from jobs.stage.step import Made, Step, Steps
 from ops import sampling, schema
 from ops.compare.run_score_figures import SHOWN, draw_runs
-from ops.compare.run_scores import MEASURES, TABLE, Values, compared_rows, read_values, with_missing_verdicts
-from ops.storage.store import Store
+from ops.compare.run_scores import MEASURES, TABLE, Stores, Values, compared_rows, read_both
 from ops.topk.neurons import POLES
 
 # The options of each stage that do not change its scores except by chance, or only change how many units have scores.
@@ -28,6 +28,7 @@ _MAY_DIFFER = (
     "token_budget", "resamples",
 )  # fmt: skip
 _SAME_OF_TOPK = ("k", "pool", "special_tokens")
+table_file = partial(partial_file, TABLE, "table")  # the rows of a table
 _MADE_BY = {"scores": "mine", "explanations": "explain", "audit/neurons": "audit"}
 
 
@@ -106,23 +107,6 @@ def _fingerprint(run: RunReader, table: str) -> str:
     return str(files[0]["fingerprint"]) if sum(file["rows"] or 0 for file in files) else ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class RunsArgs:
-    """The arguments of the worker: the folders of both runs, and the options of the comparison."""
-
-    store: Store
-    control: Store
-    layers: tuple[int, ...]
-    poles: tuple[str, ...]
-    resamples: int
-    seed: int
-
-    def values(self, table: str) -> tuple[dict[str, Values], dict[str, Values]]:
-        """Return the values of a table in the run and in the control run."""
-        values, control = (read_values(store, table, self.poles, self.layers) for store in (self.store, self.control))
-        return with_missing_verdicts(values, control)
-
-
 def runs(config: CompareConfig, run: Run, control: Control) -> None:
     """Write compare/runs and its figures, or the missing part of them."""
     other = control.pair.other
@@ -137,36 +121,35 @@ def runs(config: CompareConfig, run: Run, control: Control) -> None:
 
 def run_steps(config: CompareConfig, stage: Stage, control: Control) -> Steps:
     """Compare the tables, write the rows and the figures, and return the counts."""
-    args = RunsArgs(
-        store=stage.store, control=control.pair.other.store, layers=control.layers, poles=control.poles,
-        resamples=config.resamples, seed=config.seed,
-    )  # fmt: skip
+    given: dict[str, Any] = {
+        "stores": (stage.store, control.pair.other.store), "layers": control.layers, "poles": control.poles,
+        "resamples": config.resamples, "seed": config.seed,
+    }  # fmt: skip
     items = [{"number": i, "table": table} for i, table in enumerate(MEASURES) if table in control.tables]
     neurons = sum(len(Scored.of(run).neurons) for run in control.pair.runs)
     yield [
         Step(
-            name="compare: scores", items=items, outputs=lambda item: [table_file(item)], worker=compare_table,
-            args={"args": args}, unit="tables", here=True, amount=len(items) * 2 * neurons * config.resamples,
+            name="compare: scores", items=items, outputs=lambda item: [table_file(item["number"])],
+            worker=compare_table, args=given, unit="tables", here=True,
+            amount=len(items) * 2 * neurons * config.resamples,
         )
     ]  # fmt: skip
-    rows = schema.table(TABLE, pa.concat_tables(read_partials(stage.store, map(table_file, items))))
+    tables = read_partials(stage.store, [table_file(item["number"]) for item in items])
+    rows = schema.table(TABLE, pa.concat_tables(tables))
     whole_table(TABLE).commit(stage.store, rows, stage.fingerprint)
     pairs: dict[tuple[str, str], tuple[Values, Values]] = {}
     for table in control.tables:
-        values, others = args.values(table)
+        values, others = read_both(given["stores"], table, control.poles, control.layers)
         shown = [name for name in values if (table, name) in SHOWN and name in others]
         pairs |= {(table, n): (values[n], others[n]) for n in shown if len(values[n].value) and len(others[n].value)}
     figures = draw_runs(stage.store, rows, pairs, title_of(stage.run), control.pair.title) if pairs else []
     return {"rows": rows.num_rows, "tables": list(control.tables), "figures": figures}
 
 
-def table_file(item: Item) -> Output:
-    """Return the partial file of a table's rows."""
-    return partial_file(TABLE, "table", item["number"])
-
-
-def compare_table(item: Item, args: RunsArgs) -> Made:
+def compare_table(
+    item: Item, stores: Stores, layers: tuple[int, ...], poles: tuple[str, ...], resamples: int, seed: int
+) -> Made:
     """Compare one table of the two runs."""
-    seed = (args.seed, sampling.COMPARED_RUNS, item["number"])
-    rows = compared_rows(item["table"], *args.values(item["table"]), args.layers, args.resamples, seed)
-    return {table_file(item): rows}
+    values = read_both(stores, item["table"], poles, layers)
+    seeds = (seed, sampling.COMPARED_RUNS, item["number"])
+    return {table_file(item["number"]): compared_rows(item["table"], *values, layers, resamples, seeds)}

@@ -5,7 +5,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from jobs.compare.job import CompareConfig
 from jobs.compare.other_run import RunPair
@@ -15,15 +14,16 @@ from jobs.run_folder.run import Run
 from jobs.run_folder.run_json import RECORD
 from jobs.stage.checks import model_of_topk
 from jobs.stage.corpus_pass import describe
-from jobs.stage.outputs import Output, partial_file, read_partial, read_partials, whole_table
+from jobs.stage.outputs import partial_file, read_partial, read_partials, whole_table
 from jobs.stage.placement import choose_placement, run_scoring
 from jobs.stage.runner import Stage
 from jobs.stage.scored import Scored
 from jobs.stage.step import Made, Step, Steps
 from ops import sampling, schema
-from ops.arrays import Float64s
+from ops.arrays import Arrays, Float64s
+from ops.compare.activation_vectors import common_rows
 from ops.compare.model_shift import shift_rows, shift_tables, with_whole
-from ops.compare.sentence_distances import TwoModels, common_sentences, compare_runs
+from ops.compare.sentence_distances import TwoModels, compare_runs
 from ops.compare.shift_figures import draw_shift
 from ops.compare.text_set import parse_text_sets, read_text_set
 from ops.errors import InputError
@@ -35,7 +35,7 @@ from ops.sources.pieces import source_fingerprint
 from ops.sources.source_format import Source
 from ops.storage.arrays import read_arrays, write_arrays
 from ops.storage.store import Store
-from ops.topk.neurons import read_neurons
+from ops.topk.neurons import Neurons, read_neurons
 
 PART, NEURONS = "compare/shift", "compare/shift_neurons"
 FLAG = "--against"
@@ -43,7 +43,8 @@ SAMPLE = "activation_sample"  # the text set that two runs of one corpus share
 SENTENCES_PER_BLOCK = 500  # sentences in one item
 _SAME_OF_TOPK = ("site", "pool", "special_tokens")
 text_set_file = partial(partial_file, PART, "text_set")  # the file of the sentences of a text set
-RUNS = [partial_file(PART, f"runs-{kind}") for kind in ("distances", "neurons")]
+block_file = partial(partial_file, PART, "block")  # the neurons' shifts and the sentences' distances in a block
+RUNS = partial_file(PART, "runs")  # the same over the sample that two runs share, and how alike their winners are
 
 
 @dataclass(frozen=True)
@@ -51,13 +52,12 @@ class Compared:
     """Two models, and the text sets on which they are compared.
 
     Attributes:
-        names, sources: the names and sources of the text sets.
+        text_sets: the sources of the text sets, by name.
         pair: the run and the run that `--against` names; None if it names a model.
         facts, against: the run's model and the other model.
     """
 
-    names: list[str]
-    sources: list[Source]
+    text_sets: dict[str, Source]
     pair: RunPair | None
     facts: ModelFacts
     against: ModelFacts
@@ -74,7 +74,7 @@ def check_shift(config: CompareConfig, run: Run) -> Compared:
     Raises:
         InputError: a text set or the other model is missing or unsuitable, or there are no sentences to compare on.
     """
-    names, sources = parse_text_sets(config.text_set, config.text_column)
+    text_sets = parse_text_sets(config.text_set, config.text_column)
     pair, against = other_model(config, run)
     facts = model_of_topk(run)
     other = pair.other if pair is not None else None
@@ -85,8 +85,8 @@ def check_shift(config: CompareConfig, run: Run) -> Compared:
             f"{FLAG} {config.against}: has {against.layers} layers of {against.width} units, {facts.name} "
             f"{facts.layers} of {facts.width}; neurons are compared one by one, so give a model of the same sizes"
         )
-    compared = Compared(names, sources, pair, facts, against)
-    if not names and (compared.other is None or not common_sentences(run.store, compared.other)):
+    compared = Compared(text_sets, pair, facts, against)
+    if not text_sets and (compared.other is None or not len(common_rows(run.store, compared.other)[0])):
         raise InputError(f"{FLAG} {config.against}: give sentences for both models to read with --text-set NAME=SOURCE")
     return compared
 
@@ -122,28 +122,12 @@ def is_run(name: str) -> bool:
         return False
 
 
-@dataclass(frozen=True, kw_only=True)
-class ShiftArgs(ModelArgs):
-    """The arguments of the workers.
-
-    Attributes:
-        against: the other model.
-        text_column, splits, most: how text sets are read; see `read_text_set`.
-    """
-
-    against: ModelFacts
-    text_column: str
-    splits: bool
-    most: int
-
-
 def shift(config: CompareConfig, run: Run, compared: Compared) -> None:
     """Write compare/shift, compare/shift_layers, compare/shift_neurons and their figure, or the missing part."""
     placement = choose_placement(config, run, PART)
-    sets = zip(compared.names, compared.sources, strict=True)
     depends_on: dict[str, Any] = {
         "against": compared.against.fingerprint,
-        "text_set": [f"{name}:{source.kind}:{source_fingerprint(source)}" for name, source in sets],
+        "text_set": [f"{name}:{s.kind}:{source_fingerprint(s)}" for name, s in compared.text_sets.items()],
         "text_column": config.text_column, "split": config.split, "text_limit": config.text_limit,
         "resamples": config.resamples, "dtype": config.dtype, **placement.identity,
     }  # fmt: skip
@@ -153,26 +137,29 @@ def shift(config: CompareConfig, run: Run, compared: Compared) -> None:
     if stage is None:
         return
     scored = Scored.of(run)
-    args = ShiftArgs(
+    args = ModelArgs(
         store=stage.store, neurons=scored.neurons, seed=config.seed, facts=compared.facts,
-        scoring=run_scoring(scored.identity, placement, config.dtype), placement=placement, against=compared.against,
-        text_column=config.text_column, splits=config.split == "sentences", most=config.text_limit,
+        scoring=run_scoring(scored.identity, placement, config.dtype), placement=placement,
     )  # fmt: skip
     units = len(scored.neurons)
-    notes = [f"then have both models read at most {args.most * len(compared.names):,} sentences"]
+    notes = [f"then have both models read at most {config.text_limit * len(compared.text_sets):,} sentences"]
     if compared.other is not None:
         notes.append(f"then compare the winners of {units:,} neurons with those of the other run")
     stage.complete(shift_steps(config, args, stage, compared), {NEURONS: units}, notes=notes)
 
 
-def shift_steps(config: CompareConfig, args: ShiftArgs, stage: Stage, compared: Compared) -> Steps:
+def shift_steps(config: CompareConfig, args: ModelArgs, stage: Stage, compared: Compared) -> Steps:
     """Run both models on the text sets, compare two runs if given, write the tables, and return the counts."""
-    names, neurons, store, given = compared.names, args.neurons, stage.store, {"args": args}
-    sets: list[Item] = [{"number": i, "source": source.spec} for i, source in enumerate(compared.sources)]
+    names, store, neurons = list(compared.text_sets), stage.store, args.neurons
+    sets: list[Item] = [{"number": i, "source": source.spec} for i, source in enumerate(compared.text_sets.values())]
     yield [
         Step(
             name="compare: text sets", items=sets, outputs=lambda item: [text_set_file(item["number"])],
-            worker=TextSetReader, args=given, unit="text sets",
+            worker=draw_sentences, unit="text sets",
+            args={
+                "facts": args.facts, "text_column": config.text_column, "splits": config.split == "sentences",
+                "most": config.text_limit, "seed": config.seed,
+            },
         )
     ]  # fmt: skip
     sizes = [table.num_rows for table in read_partials(store, [text_set_file(item["number"]) for item in sets], [])]
@@ -182,38 +169,33 @@ def shift_steps(config: CompareConfig, args: ShiftArgs, stage: Stage, compared: 
     yield [
         args.model_step(
             PART, sum(sizes), name="compare: shift", items=blocks, worker=Distancer,
-            outputs=lambda item: block_files(item["block"]), unit="blocks of sentences",
-            work=("sentences", sum(sizes)),
+            args={"args": args, "against": compared.against}, outputs=lambda item: [block_file(item["block"])],
+            unit="blocks of sentences", work=("sentences", sum(sizes)),
         )
     ]  # fmt: skip
     rows, moved = merge(args, names, blocks, config.resamples)
-    alike = pa.table({"jaccard": pa.nulls(len(neurons)), "rank_correlation": pa.nulls(len(neurons))})
+    of_runs: dict[str, Arrays] = {}
     if compared.other is not None:
         yield [
             Step(
-                name="compare: two runs", items=[{}], outputs=lambda _: RUNS, worker=compare_samples,
-                args=given | {"other": compared.other}, unit="pairs of runs",
+                name="compare: two runs", items=[{}], outputs=lambda _: [RUNS], worker=compare_samples,
+                args={"store": store, "other": compared.other, "neurons": neurons}, unit="pairs of runs",
             )
         ]  # fmt: skip
-        distances, alike = read_partials(store, RUNS)
+        of_runs = read_arrays(read_partial(store, RUNS))
         if not names:
             rng = np.random.default_rng([config.seed, sampling.BOOTSTRAP])
-            rows = shift_rows(SAMPLE, with_whole(*read_arrays(distances)["distances"]), config.resamples, rng)
-            moved = alike["shift"].to_numpy()
+            rows = shift_rows(SAMPLE, with_whole(*of_runs["distances"]), config.resamples, rng)
+            moved = of_runs["shift"]
     layer, unit = neurons.layer_and_unit(np.arange(len(neurons)))
-    columns = {name: alike[name] for name in ("jaccard", "rank_correlation")}
+    columns = {name: of_runs.get(name, np.full(len(neurons), np.nan)) for name in ("jaccard", "rank_correlation")}
     by_neuron = schema.table(NEURONS, {"layer": layer, "unit": unit, "shift": moved, **columns})
     tables = {**shift_tables(rows), NEURONS: by_neuron}
     for name, table in tables.items():
         whole_table(name).commit(store, table, stage.fingerprint)
-    figures = draw_shift(store, tables, args.facts.title, args.against.title)
+    figures = draw_shift(store, tables, args.facts.title, compared.against.title)
     counts = {"rows": tables[PART].num_rows, "sentences": sum(sizes), "neurons": len(neurons)}
     return {**counts, "figures": figures}
-
-
-def block_files(block: int) -> list[Output]:
-    """Return the files of a block of sentences: the shifts of the neurons, and the distances of the sentences."""
-    return [partial_file(PART, kind, block) for kind in ("neurons", "distances")]
 
 
 def blocks_of(sizes: list[int]) -> list[Item]:
@@ -225,55 +207,44 @@ def blocks_of(sizes: list[int]) -> list[Item]:
     ]
 
 
-class TextSetReader:
-    """Draws the sentences of text sets."""
-
-    def __init__(self, args: ShiftArgs) -> None:
-        self.args, self.tokenizer = args, Tokenizer(args.facts)
-
-    def __call__(self, item: Item) -> Made:
-        """Draw a sample of the distinct sentences of one source."""
-        args = self.args
-        table, _ = read_text_set(item["source"], args.text_column, self.tokenizer, args.splits, args.most, args.seed)
-        return {text_set_file(item["number"]): table}
+def draw_sentences(item: Item, facts: ModelFacts, **options: Any) -> Made:
+    """Draw a sample of the distinct sentences of one source, with these options of `read_text_set`."""
+    return {text_set_file(item["number"]): read_text_set(item["source"], tokenizer=Tokenizer(facts), **options)}
 
 
 class Distancer:
     """Runs both models on blocks of sentences and measures the distances."""
 
-    def __init__(self, args: ShiftArgs) -> None:
+    def __init__(self, args: ModelArgs, against: ModelFacts) -> None:
         self.store = args.store
-        self.models = TwoModels((args.facts, args.against), args.scoring, args.placement.token_budget, args.neurons)
+        self.models = TwoModels((args.facts, against), args.scoring, args.placement.token_budget, args.neurons)
 
     def __call__(self, item: Item) -> Made:
         """Measure the neurons' shifts and the sentences' distances in one block of sentences."""
         texts = read_partial(self.store, text_set_file(item["text_set"])).slice(item["first"], item["sentences"])
         moved, distances = self.models.distances(texts["text"].to_pylist(), texts["n_tokens"].to_numpy())
-        tables = pa.table({"shift": moved}), write_arrays(distances=distances)
-        return dict(zip(block_files(item["block"]), tables, strict=True))
+        return {block_file(item["block"]): write_arrays(shift=moved, distances=distances)}
 
 
-def compare_samples(item: Item, args: ShiftArgs, other: Store) -> Made:
+def compare_samples(item: Item, store: Store, other: Store, neurons: Neurons) -> Made:
     """Compare two runs: the sample's distances by layer, and each neuron's shift, Jaccard index and correlation."""
-    by_neuron, distances = compare_runs(args.store, other, args.neurons)
-    return dict(zip(RUNS, (write_arrays(distances=distances), by_neuron), strict=True))
+    return {RUNS: write_arrays(**compare_runs(store, other, neurons))}
 
 
 def merge(
-    args: ShiftArgs, names: list[str], blocks: list[Item], resamples: int
+    args: ModelArgs, names: list[str], blocks: list[Item], resamples: int
 ) -> tuple[list[dict[str, object]], Float64s]:
     """Return the rows of compare/shift_layers and each neuron's mean shift, merged from all blocks in their order."""
     rows: list[dict[str, object]] = []
     total, count = np.zeros(len(args.neurons)), 0
     for number, name in enumerate(names):
-        files = [block_files(item["block"]) for item in blocks if item["text_set"] == number]
-        for table in read_partials(args.store, [by_neuron for by_neuron, _ in files]):
-            total += table["shift"].to_numpy()
-        parts = read_partials(args.store, [distances for _, distances in files])
-        joined = np.concatenate([read_arrays(table)["distances"] for table in parts], 1)
-        if not joined.shape[1]:
+        files = [block_file(item["block"]) for item in blocks if item["text_set"] == number]
+        parts = [read_arrays(table) for table in read_partials(args.store, files)]
+        total = sum((part["shift"] for part in parts), total)
+        distances = np.concatenate([part["distances"] for part in parts], 1)
+        if not distances.shape[1]:
             raise InputError(f"--text-set {name}: no sentence of it has finite activations in both models")
-        count += joined.shape[1]
+        count += distances.shape[1]
         rng = np.random.default_rng([args.seed, sampling.BOOTSTRAP, number])
-        rows += shift_rows(name, with_whole(joined[0], joined[1]), resamples, rng)
+        rows += shift_rows(name, with_whole(*distances), resamples, rng)
     return rows, total / max(count, 1)

@@ -19,7 +19,7 @@ from ops.mixing.figures import draw_all
 from ops.mixing.partial_file import TOKENS, merge, to_table, token_rows
 from ops.mixing.sequences import SequenceReader
 from ops.mixing.shard import Batches, MixingScorer, measure_shard
-from ops.mixing.tables import length_rows, norm_rows, ratio_rows
+from ops.mixing.tables import mixing_tables
 from ops.mixing.token_classes import CLASSES, TokenClasses
 from ops.model.architectures import check_architecture
 from ops.model.batches import batch_lengths
@@ -27,6 +27,7 @@ from ops.model.load import ModelFacts
 from ops.model.numerics import check_exact_enough
 from ops.model.tokenizer import Tokenizer
 
+COUNTS = ("tokens", "masked", "truncated", "truncated_tokens")  # of a shard's result
 TOKENS_EACH = 27  # tokens of a typical sentence, for --dry-run
 
 
@@ -82,36 +83,24 @@ class MixingArgs(PassArgs):
 def mixing_steps(config: MixingConfig, job: CorpusPass) -> Steps:
     """Yield the step of the shards, merge them in order, write the tables and the figures, and return the counts."""
     args = MixingArgs(**vars(job.args), pack=config.pack, mask_rate=config.mask_rate, per_token=config.per_token)
-    outputs = token_outputs if config.per_token else shard_outputs
+
+    def outputs(item: Item) -> list[Output]:
+        return [*([tokens_part(item)] if config.per_token else []), shard_file("mixing", item["shard"])]
+
     yield [job.shard_step(MixingWorker, {"args": args}, partial(prepare_shard, args=args), outputs=outputs)]
     store, facts = args.store, args.facts
     notes: list[dict[str, Any]] = []
     totals = merge(with_notes(read_partials(store, job.partials), notes))
     names = tuple(notes[0]["quantities"])
-    tables = {
-        "mixing/ratios": ratio_rows(totals, facts.layers, names),
-        "mixing/lengths": length_rows(totals, facts.layers, names),
-        "mixing/norms": norm_rows(totals, facts.layers, names),
-    }
     unscored = {int(first): n for note in notes for first, n in note["unscored"].items()}
-    summed = ("sequences", "tokens", "masked", "truncated", "truncated_tokens")
-    counts: dict[str, Any] = {name: sum(note[name] for note in notes) for name in summed}
+    counts: dict[str, Any] = {name: sum(note[name] for note in notes) for name in ("sequences", *COUNTS)}
     if totals:
+        tables = mixing_tables(totals, facts.layers, names)
         for name, table in tables.items():
             whole_table(name).commit(store, table, job.stage.fingerprint)
         counts["figures"] = draw_all(store, tables, facts.title)
     counts |= {"stages": [n for n in names if n in LAYER_STAGES], "unscored_sequences": list(unscored)[:100]}
     return job.accounted(sum(note["scored"] for note in notes), sum(unscored.values()), counts)
-
-
-def shard_outputs(item: Item) -> list[Output]:
-    """Return the file of a shard."""
-    return [shard_file("mixing", item["shard"])]
-
-
-def token_outputs(item: Item) -> list[Output]:
-    """Return the part of mixing/tokens of a shard, and then its file."""
-    return [tokens_part(item), *shard_outputs(item)]
 
 
 def tokens_part(item: Item) -> TablePart:
@@ -157,15 +146,9 @@ class MixingWorker:
             )
         unscored = {str(i): sentences[i] for i in sorted(result.unscored)}
         notes = {
-            "quantities": self.scorer.names,
-            "scored": whole - sum(unscored.values()),
-            "sequences": len(sentences),
-            "tokens": result.tokens,
-            "masked": result.masked,
-            "truncated": result.truncated,
-            "truncated_tokens": result.truncated_tokens,
-            "unscored": unscored,
-        }
+            "quantities": self.scorer.names, "scored": whole - sum(unscored.values()), "sequences": len(sentences),
+            "unscored": unscored, **{name: getattr(result, name) for name in COUNTS},
+        }  # fmt: skip
         made: Made = {shard_file("mixing", number): Noted(to_table(result), notes)}
         # The rows are an iterator, since all of them may exceed the worker's memory.
         rows = token_rows(result, args.facts.layers, self.classes.strings)

@@ -36,7 +36,7 @@ from ops.model.load import ModelFacts
 from ops.model.numerics import set_numerics
 from ops.model.tokenizer import Tokenizer
 from ops.positions.compare import SAME_TOKEN
-from ops.positions.encode import Encoder, Encoding, with_answers
+from ops.positions.encode import Encoder, with_answers
 from ops.positions.figures import draw_all
 from ops.positions.labels import Labelled, check_labels, label_rows
 from ops.positions.partial_file import merge, to_table
@@ -100,7 +100,7 @@ def check(config: PositionsConfig, facts: ModelFacts) -> tuple[str, ...]:
         )
     if "shifted" in variants and config.shift >= limit:
         raise InputError(f"--shift {config.shift}: {facts.name} has {limit} positions; shift by fewer")
-    Encoder(facts, Encoding(config.max_tokens, config.start_token))
+    Encoder(facts, config.max_tokens, config.start_token)
     return variants
 
 
@@ -127,13 +127,18 @@ class PositionsArgs(PassArgs):
 
     variants: tuple[str, ...]
     shift: int
-    encoding: Encoding
+    max_tokens: int | None
+    start_token: bool
     answer_column: str | None
 
     def reader(self) -> VariantReader:
         """Return a reader that runs the model under every variant, on its device."""
         set_numerics(self.device, self.threads, self.dtype)
         return VariantReader.load(self.facts, self.device, self.dtype, self.shift, self.seed)
+
+    def encoder(self) -> Encoder:
+        """Return what encodes the texts."""
+        return Encoder(self.facts, self.max_tokens, self.start_token)
 
 
 def positions_steps(
@@ -147,8 +152,8 @@ def positions_steps(
         texts: the sentences of the label check, in the order of their ids; None without a label check.
     """
     args = PositionsArgs(
-        **vars(job.args), variants=variants, shift=config.shift, answer_column=config.answer_column,
-        encoding=Encoding(config.max_tokens, config.start_token),
+        **vars(job.args), variants=variants, shift=config.shift, max_tokens=config.max_tokens,
+        start_token=config.start_token, answer_column=config.answer_column,
     )  # fmt: skip
     pilot = pilot_step(args, job)
     sampled = job.shards.split(np.array(texts.sent_ids if texts else [], np.int64))
@@ -211,7 +216,7 @@ def pilot_step(args: PositionsArgs, job: CorpusPass) -> Step:
 
 def find_means(item: Item, args: PositionsArgs) -> Made:
     """Find the mean states in the pilot's texts, and the norms of the position embeddings."""
-    reader, encoder = args.reader(), Encoder(args.facts, args.encoding)
+    reader, encoder = args.reader(), args.encoder()
     parts = [{"parts": [part], "rows": [ids]} for part, ids in zip(item["parts"], item["rows"], strict=True)]
     texts = (batch for part in parts for batch in batches(args, encoder, part))
     pilot = mean_states(reader, args.variants, texts, encoder.tokenizer.pad_id, args.device)
@@ -222,7 +227,7 @@ def find_means(item: Item, args: PositionsArgs) -> Made:
 
 def prepare_shard(item: Item, args: PositionsArgs) -> list[Any]:
     """Read and tokenize one shard; with GPUs, this runs on separate cores."""
-    return list(batches(args, Encoder(args.facts, args.encoding), item))
+    return list(batches(args, args.encoder(), item))
 
 
 def batches(args: PositionsArgs, encoder: Encoder, item: Item) -> Batches:
@@ -247,7 +252,7 @@ class PositionsWorker:
     """Measures shards."""
 
     def __init__(self, args: PositionsArgs) -> None:
-        self.args, self.encoder = args, Encoder(args.facts, args.encoding)
+        self.args, self.encoder = args, args.encoder()
         tokenizer: Tokenizer = self.encoder.tokenizer
         means, panel, _ = read_pilot(read_partial(args.store, PILOT_FILE))
         self.scorer = PositionsScorer(

@@ -13,7 +13,7 @@ from jobs.run_folder.run import Run
 from jobs.stage.corpus_pass import CorpusPass, PassArgs, begin_pass, group_size, part_rows
 from jobs.stage.outputs import Noted, read_partials, shard_file, whole_table, with_notes
 from jobs.stage.step import Made, Steps
-from ops.figures import figure_files
+from ops.figures.files import figure_files
 from ops.model.batches import batch_lengths
 from ops.model.head_projections import head_projections, word_embeddings
 from ops.model.load import ModelFacts, load_model

@@ -1,6 +1,6 @@
 """The stage `psi`, which clusters the vocabulary with several seeds and measures every layer from the weights alone."""
 
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from jobs.options.configs import without_ingest
 from jobs.psi.job import PsiConfig
 from jobs.run_folder.run import Run
 from jobs.stage.corpus_pass import describe
-from jobs.stage.outputs import Output, TablePart, partial_file, read_partials, table_part, whole_table
+from jobs.stage.outputs import TablePart, partial_file, read_partials, table_part, whole_table
 from jobs.stage.runner import Stage, begin_stage
 from jobs.stage.step import Made, Step, Steps
 from ops import sampling
@@ -28,15 +28,7 @@ from ops.statistics.k_means import k_means
 from ops.storage.store import Store
 from ops.storage.tables import read_parts
 
-
-@dataclass(frozen=True)
-class PsiArgs:
-    """The arguments of the workers."""
-
-    store: Store
-    facts: ModelFacts
-    clusters: int
-    seed: int
+labels_file = partial(partial_file, "psi", "labels")  # the clusters of one run of k-means
 
 
 def measure_vocabulary(config: PsiConfig, run: Run, facts: ModelFacts, tokenizer: Tokenizer, model: nn.Module) -> None:
@@ -50,42 +42,39 @@ def measure_vocabulary(config: PsiConfig, run: Run, facts: ModelFacts, tokenizer
     stage = begin_stage("psi", config, run, depends_on, counted=("tokens", "tokens"), options=options, about=about)
     if stage is None:
         return
-    in_all, args = facts.layers * heads, PsiArgs(stage.store, facts, clusters, config.seed)
+    in_all = facts.layers * heads
     rows = {"psi/vocabulary": tokens, "psi/tokens": tokens * in_all, "psi/clusters": clusters * in_all}
     counts = {"tokens": tokens, "heads": heads}
-    stage.complete(vocabulary_steps(args, config.cluster_seeds, stage, tokenizer, model), rows, counts)
+    stage.complete(vocabulary_steps(config, clusters, stage, facts, tokenizer, model), rows, counts)
 
 
-def vocabulary_steps(args: PsiArgs, clusterings: int, stage: Stage, tokenizer: Tokenizer, model: nn.Module) -> Steps:
+def vocabulary_steps(
+    config: PsiConfig, clusters: int, stage: Stage, facts: ModelFacts, tokenizer: Tokenizer, model: nn.Module
+) -> Steps:
     """Yield the steps, write psi/vocabulary and psi/agreement between them, draw the figures and return the counts."""
-    facts, vectors = args.facts, word_embeddings(model, args.facts).numpy()
-    clusters = Step(
-        name="psi: clusters", items=[{"clustering": i} for i in range(clusterings)],
-        outputs=lambda item: [labels_file(item)], worker=VocabularyClusterer, args={"args": args},
-        unit="runs of k-means", actors=True, amount=clusterings * args.clusters * vectors.size,
-    )  # fmt: skip
-    yield [clusters]
-    labellings = read_partials(args.store, [labels_file(item) for item in clusters.items])
+    store, vectors, clusterings = stage.store, word_embeddings(model, facts).numpy(), range(config.cluster_seeds)
+    yield [
+        Step(
+            name="psi: clusters", items=[{"clustering": i} for i in clusterings],
+            outputs=lambda item: [labels_file(item["clustering"])], worker=VocabularyClusterer,
+            args={"facts": facts, "clusters": clusters, "seed": config.seed}, unit="runs of k-means", actors=True,
+            amount=len(clusterings) * clusters * vectors.size,
+        )
+    ]  # fmt: skip
+    labellings = [table["cluster"].to_numpy() for table in read_partials(store, map(labels_file, clusterings))]
     names = tokenizer.decode(list(range(len(vectors))))
-    tables, counts = vocabulary_tables(
-        names, tokenizer.special, vectors, [table["cluster"].to_numpy() for table in labellings], args.seed
-    )
+    tables, counts = vocabulary_tables(names, tokenizer.special, vectors, labellings, config.seed)
     for name, table in tables.items():
-        whole_table(name).commit(args.store, table, stage.fingerprint)
+        whole_table(name).commit(store, table, stage.fingerprint)
     yield [
         Step(
             name="psi: word embeddings", items=[{"layer": layer} for layer in range(facts.layers)],
-            outputs=layer_parts, worker=LayerMeasurer, args={"args": args}, unit="layers", actors=True,
-            amount=vectors.size,
+            outputs=layer_parts, worker=LayerMeasurer, args={"store": store, "facts": facts}, unit="layers",
+            actors=True, amount=vectors.size,
         )
     ]  # fmt: skip
-    draw_static(args.store, model, facts)
+    draw_static(store, model, facts)
     return {**counts, "layers": facts.layers, "heads": head_projections(model, facts)[0].heads}
-
-
-def labels_file(item: Item) -> Output:
-    """Return the file of the clusters of one run of k-means."""
-    return partial_file("psi", "labels", item["clustering"])
 
 
 def layer_parts(item: Item) -> list[TablePart]:
@@ -97,24 +86,25 @@ def layer_parts(item: Item) -> list[TablePart]:
 class VocabularyClusterer:
     """Clusters the vocabulary with different seeds."""
 
-    def __init__(self, args: PsiArgs) -> None:
-        self.args = args
-        self.vectors = word_embeddings(load_model(args.facts, "cpu", "float32"), args.facts).numpy()
+    def __init__(self, facts: ModelFacts, clusters: int, seed: int) -> None:
+        self.clusters, self.seed = clusters, seed
+        self.vectors = word_embeddings(load_model(facts, "cpu", "float32"), facts).numpy()
 
     def __call__(self, item: Item) -> Made:
         """Do one run of k-means."""
-        rng = np.random.default_rng([self.args.seed, sampling.CLUSTERS, item["clustering"]])
-        return {labels_file(item): pa.table({"cluster": k_means(self.vectors, self.args.clusters, rng)})}
+        rng = np.random.default_rng([self.seed, sampling.CLUSTERS, item["clustering"]])
+        labels = k_means(self.vectors, self.clusters, rng)
+        return {labels_file(item["clustering"]): pa.table({"cluster": labels})}
 
 
 class LayerMeasurer:
     """Measures every token and cluster in every head of layers."""
 
-    def __init__(self, args: PsiArgs) -> None:
+    def __init__(self, store: Store, facts: ModelFacts) -> None:
         torch.set_num_threads(1)
-        model = load_model(args.facts, "cpu", "float32")
-        self.layers, self.vectors = head_projections(model, args.facts), word_embeddings(model, args.facts)
-        self.vocabulary = pa.concat_tables(read_parts(args.store, "psi/vocabulary"))
+        model = load_model(facts, "cpu", "float32")
+        self.layers, self.vectors = head_projections(model, facts), word_embeddings(model, facts)
+        self.vocabulary = pa.concat_tables(read_parts(store, "psi/vocabulary"))
 
     def __call__(self, item: Item) -> Made:
         """Measure one layer."""

@@ -1,6 +1,5 @@
 """A run: its complete stages, their files, and the lock that lets one job at a time change it."""
 
-import re
 import sys
 from collections.abc import Container
 from functools import partial
@@ -20,8 +19,6 @@ from ops.storage.fingerprint import differences, fingerprint
 from ops.storage.lock import Lock, check_holder
 from ops.storage.store import Store
 
-# Files that a job leaves if it is killed while it writes its record or renews its lock.
-_UNFINISHED = re.compile(r"\.(run|_lock)\.json\.[0-9a-f]{12}")
 Entry = dict[str, Any]
 _MODEL = ("model", "model_seed")
 _SHARED = (*_MODEL, "seed", "units")  # options that a stage is expected to share with the stages that it reads
@@ -152,12 +149,10 @@ class Run(RunReader):
         """
         if self.lock is not None:
             return
-        self.store.check_writable()
         lock = Lock(self.store, work)
-        lock.take()
+        with self.store.first_write():
+            lock.take()
         self.lock = lock
-        for name in filter(_UNFINISHED.fullmatch, self.store.entries()):
-            self.store.delete(name)
         now = read_record(self.store, create=True) or {**self.record, "stages": {}, "tables": {}}
         if _outline(now) != _outline(self.record):
             raise InputError(f"--out {self.store.uri}: another job has changed this run; give the same command again")

@@ -68,9 +68,8 @@ def _check_new(store: Store, create: bool) -> None:
     if not create:
         raise InputError(f"--out {out}: there is no run here (no {RECORD}); make one with atlas run --out {out}")
     try:
-        # A job that is killed before it writes its first record leaves its lock, or the file with which it tested the
-        # folder.
-        foreign = [e for e in store.entries() if not e.startswith((".", "_probe-")) and e != LOCK]
+        # A job that is killed before it writes its first record leaves its lock.
+        foreign = [e for e in store.entries() if not e.startswith(".") and e != LOCK]
     except NotADirectoryError as error:
         raise InputError(f"--out {out}: is a file; name a directory") from error
     if foreign:

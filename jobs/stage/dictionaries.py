@@ -1,13 +1,40 @@
 """The sparse dictionaries of a finished run, for stages that compute its activations again."""
 
+from dataclasses import dataclass
+from pkgutil import resolve_name
 from typing import Any
 
 from jobs.run_folder.again import command
+from jobs.stage.scored import StageArgs
 from ops.dictionaries.description import FLAG, Description
 from ops.dictionaries.read import describe_all
 from ops.errors import InputError
+from ops.model.activations import ScoreOptions, Scorer
 from ops.model.direction import is_decoder
 from ops.model.load import ModelFacts
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScorerArgs(StageArgs):
+    """The arguments of workers that score neurons, or features of sparse dictionaries.
+
+    Attributes:
+        facts, options: the model, and what is read from it.
+        dictionaries, block: the sparse dictionaries whose features are the units, and the number of features encoded at
+            a time (None if it depends on memory).
+    """
+
+    facts: ModelFacts
+    options: ScoreOptions
+    dictionaries: tuple[Description, ...] = ()
+    block: int | None = None
+
+    def scorer(self, pad_id: int) -> Scorer:
+        """Return the scorer, with the model loaded; a plain model loads no code of dictionaries."""
+        if not self.dictionaries:
+            return Scorer(self.facts, self.options, pad_id)
+        of_features: type[Scorer] = resolve_name("ops.dictionaries.scorer:DictionaryScorer")
+        return of_features(self.facts, self.options, pad_id, self.dictionaries, self.block)  # type: ignore[call-arg]
 
 
 def is_of_dictionaries(topk: dict[str, Any]) -> bool:

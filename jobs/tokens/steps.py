@@ -15,22 +15,18 @@ from jobs.run_folder.run import Run
 from jobs.run_folder.stages import STAGES
 from jobs.stage.checks import model_of_topk
 from jobs.stage.costs import PASSES
-from jobs.stage.dictionaries import block_of, dictionaries_of
+from jobs.stage.dictionaries import ScorerArgs, block_of, dictionaries_of
 from jobs.stage.model_time import pass_seconds
 from jobs.stage.outputs import Noted, Output, partial_file, read_notes, shard_file
 from jobs.stage.placement import Placement, choose_placement, run_scoring
 from jobs.stage.ranges import range_part, table_ranges
 from jobs.stage.runner import Stage, begin_stage
-from jobs.stage.scored import Scored, StageArgs
+from jobs.stage.scored import Scored
 from jobs.stage.step import Made, Step, Steps
 from jobs.tokens.job import NEGATIVES, TokensConfig
-from ops.dictionaries.description import Description
-from ops.dictionaries.scorer import make_scorer
 from ops.estimate.selection import expected_selected
 from ops.explain.hard_negatives import MOST
-from ops.model.activations import ScoreOptions, Scorer
 from ops.model.batches import Lengths, batch_lengths
-from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
 from ops.shards import Shards
 from ops.tokens.negatives import hard_negatives
@@ -100,17 +96,13 @@ def _read(config: TokensConfig, run: Run, name: str, depends_on: dict[str, Any],
 
 
 @dataclass(frozen=True, kw_only=True)
-class TokensArgs(StageArgs):
+class TokensArgs(ScorerArgs):
     """The arguments of every worker; `lengths` is an argument of `length_batches`, `stage` says what is read."""
 
-    facts: ModelFacts
-    options: ScoreOptions
     shards: Shards
     top: int
     token_budget: int
     lengths: Lengths
-    dictionaries: tuple[Description, ...]
-    block: int | None
     stage: str
 
     @property
@@ -131,10 +123,6 @@ class TokensArgs(StageArgs):
     def piece_file(self, piece: int) -> Output:
         """Return the partial file of a piece."""
         return replace(shard_file(self.stage, piece), writer=write_rows)
-
-    def scorer(self, pad_id: int) -> Scorer:
-        """Return the scorer, with the model loaded."""
-        return make_scorer(self.facts, self.options, pad_id, self.dictionaries, self.block)
 
 
 def tokens_steps(args: TokensArgs, place: Placement, stage: Stage, expected: int) -> Steps:

@@ -1,7 +1,6 @@
 """The stage `topk`: a pilot fixes what all shards share, the shards are scored and merged, and tables are written."""
 
 import math
-import sys
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -137,7 +136,8 @@ def score_args(config: TopkConfig, prepared: Prepared, datasets: Datasets, job: 
     place, shards, args = job.placement, job.shards, job.args
     poles = ("top", "bottom") if config.poles == "both" else (config.poles,)
     k = min(config.k, shards.sentences)
-    warn_of_many(k, shards.sentences)
+    if few := many_winners(k, shards.sentences):
+        job.stage.say(few)
     sparse = bool(prepared.dictionaries) and prepared.dictionaries[0].sparse
     units = len(prepared.neurons)
     check_room(args.store, units, config.k, len(poles), config.activation_sample, shards, sparse, datasets)
@@ -153,44 +153,41 @@ def score_args(config: TopkConfig, prepared: Prepared, datasets: Datasets, job: 
     )  # fmt: skip
 
 
-def warn_of_many(k: int, sentences: int) -> None:
-    """Warn if K is so large a part of the corpus that winners differ little from the rest."""
-    if k * LEAST_SENTENCES > sentences:
-        few = f"--k {k:,} is more than one in {LEAST_SENTENCES} of the {counted(sentences, 'sentence')}"
-        _say(f"{few}, so winners differ little from the rest; a smaller --k is more informative")
-
-
-def _say(text: str) -> None:
-    print(f"topk: {text}", file=sys.stderr)
+def many_winners(k: int, sentences: int) -> str:
+    """Return a warning if K is so large a part of the corpus that winners differ little from the rest."""
+    if k * LEAST_SENTENCES <= sentences:
+        return ""
+    few = f"--k {k:,} is more than one in {LEAST_SENTENCES} of the {counted(sentences, 'sentence')}"
+    return f"{few}, so winners differ little from the rest; a smaller --k is more informative"
 
 
 def topk_steps(config: TopkConfig, prepared: Prepared, job: CorpusPass, args: ScoreArgs) -> Steps:
     """Score a pilot and all shards, merge them, write the tables and return the counts."""
-    times, store, datasets = Times(), job.stage.store, args.datasets
+    times, stage, datasets = Times(), job.stage, args.datasets
     sampled = job.shards.split(draw(job.shards.sentences, config.activation_sample, config.seed, ACTIVATIONS))
     pilot_first = pilot_step(job, args, config.pilot)
-    if job.stage.is_planned:
+    if stage.is_planned:
         yield [pilot_first, shard_step(job, args, sampled), merge_step(job, args, {})]
         return {}
     if datasets.k:
-        _say(f"also keeps {datasets.said(job.corpus['counts']['sources'])}")
-    if job.stage.missing(pilot_first):
-        _say("scoring a pilot for the histograms' edges")
+        stage.say(f"also keeps {datasets.said(job.corpus['counts']['sources'])}")
+    if stage.missing(pilot_first):
+        stage.say("scoring a pilot for the histograms' edges")
         workers = min(job.placement.workers or 1, len(job.numbers))
         # A cluster starts its GPU machines in the meantime.
         with times.of("pilot"), asked_for_gpus(workers - 1 if job.placement.reads_ahead else 0):
             yield [pilot_first]
-    pilot = Pilot.read(store, PILOT_FILE.path)
+    pilot = Pilot.read(stage.store, PILOT_FILE.path)
     explained = report_pilot(prepared.dictionaries, pilot.explained)
     if pilot.excess > FAR:
-        _say(
+        stage.say(
             f"warning: the tokenizer makes {pilot.excess:.1f} times as many tokens as its vocabulary allows, as "
             "if it had lost merges; compare its merges.txt or tokenizer.json with the original"
         )
     args = replace(args, equal_lengths=pilot.equal_lengths)
     if args.equal_lengths:
         kind = args.facts.model_type
-        _say(f"padding changes what a {kind} computes, so batches have sentences of one length")
+        stage.say(f"padding changes what a {kind} computes, so batches have sentences of one length")
     for attempt in range(1, ATTEMPTS + 1):
         step = shard_step(job, args, sampled)
         with shared_bounds(job, args, pilot, step) as shared:
@@ -203,9 +200,9 @@ def topk_steps(config: TopkConfig, prepared: Prepared, job: CorpusPass, args: Sc
             raise RuntimeError(f"topk: {sorted(damaged)} were damaged {ATTEMPTS} times; check the disk of --out")
         for shard, why in sorted(damaged.items()):
             path = shard_file("topk", shard).path
-            _say(f"{path} is damaged ({why}) and is scored again")
-            store.delete(path)
-    _say(str(times))
+            stage.say(f"{path} is damaged ({why}) and is scored again")
+            stage.store.delete(path)
+    stage.say(str(times))
     neurons = args.neurons
     counts |= {"neurons": len(neurons), "layers": len(neurons.layers), "seconds": times.result()}
     if datasets.k:

@@ -1,147 +1,129 @@
 """The figures of `audit`: how well cards transfer from one data set to another, and the illusion by layer."""
 
-import matplotlib
+from textwrap import fill
+
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from matplotlib.axes import Axes
-from matplotlib.cm import ScalarMappable
-from matplotlib.colors import Normalize
+from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
-from matplotlib.ticker import MaxNLocator
+from matplotlib.image import AxesImage
 
+from ops.arrays import Float64s
 from ops.facts.audit_findings import HALVES, NEURONS, PERMUTED, AuditedRun
 from ops.facts.text import shorten
-from ops.facts.transfers import Transfers
-from ops.figures import LETTERS, NULLS, ON_DARK, ON_PALE, OWN, PAGE, SEQUENTIAL, for_print, save_figures, titled
+from ops.facts.transfers import LEAST_GAIN, Transfers
+from ops.figures.files import save_figures
+from ops.figures.lines import quantiles, quantiles_of
+from ops.figures.maps import heat_map
+from ops.figures.panels import finish, panels
+from ops.figures.style import LETTERS, LEVEL, PALE, WIDTH
 from ops.storage.store import Store
 
 FOLDER = "audit/figures"
-SIDE_BY_SIDE = 7  # maximum number of data sets whose two matrices fit next to each other
-LETTER = 0.06  # inches for each letter of a name
-TWO_DIGITS = 12  # maximum number of data sets whose cells have room for two digits
+MOST_NUMBERS = 8  # maximum number of data sets whose cells have room for numbers
+SIDE_BY_SIDE = 4  # maximum number of data sets whose two matrices fit next to each other
 NAME = 14  # letters of a data set's name
-_APART = 0.22  # layers between two series
-_PALE_FROM = 0.6  # of the scale: cells above it are pale
-_TITLES = {NEURONS: "Data sets\nas they are", PERMUTED: "Data sets permuted\nover documents"}
-_SERIES = {
-    NEURONS: ("data sets as they are", OWN),
-    HALVES: ("two halves of each data set", NULLS[0]),
-    PERMUTED: ("data sets permuted over documents", NULLS[1]),
+NOTE = 78  # letters in a line of the notes
+SHORT = 8  # maximum number of letters of names that are not written upright
+_TITLES = {NEURONS: "data sets as they are", PERMUTED: "data sets permuted over documents"}
+_BASES = {
+    NEURONS: "data sets as they are",
+    HALVES: "two halves of each data set",
+    PERMUTED: "data sets permuted over documents",
 }
 
 
 def draw_audit(store: Store, run: AuditedRun, model: str = "") -> list[str]:
     """Draw the figures and return the file names; return none if no neuron is explained."""
-    drawings = {}
+    figures = {}
     if len(run.explained):
-        drawings["transfer"] = lambda: transfer_figure(run.transfers, model)
+        figures["transfer"] = transfer_figure(run.transfers, model)
     if any(len(rows["illusion"].drop_null()) for rows in run.neurons.values()):
-        drawings["illusion"] = lambda: illusion_figure(run.neurons, model)
-    return save_figures(store, FOLDER, drawings)
+        figures["illusion"] = illusion_figure(run.neurons, model)
+    return save_figures(store, FOLDER, figures)
 
 
-@for_print
 def transfer_figure(transfers: dict[str, Transfers], model: str = "") -> Figure:
     """Draw the transfer from each data set to each other one as a matrix with its numbers.
 
-    The smaller cells of the diagonal show the transfer between two halves of the same data set, which is the highest
-    that can be reached. Next to the matrix is that of data sets permuted over documents, which then have the same
-    content: with enough winners, its cells are around 1. Below each name is the gain of that data set's own cards:
-    the smaller it is, the less certain its column is.
+    The diagonal shows the transfer between two halves of the same data set, which is the highest that can be reached.
+    The second matrix is that of data sets permuted over documents, which have the same content: only chance moves its
+    cells away from 1, and the figure says how far. Below each name is the gain of that data set's own cards: the
+    smaller it is, the less certain its column is.
 
     Args:
         transfers: the sums over neurons, and those of the available controls.
         model: name of the model.
     """
-    shown = [name for name in (NEURONS, PERMUTED) if name in transfers]
-    datasets = len(transfers[NEURONS].names)
-    columns = len(shown) if datasets <= SIDE_BY_SIDE else 1
-    rows = len(shown) // columns
-    cell = min((PAGE - 2.0) / max(datasets * columns, 1), 0.62)
-    figure = Figure(figsize=(PAGE, 1.15 + rows * (cell * datasets + 1.05)), layout="compressed")
-    grid = figure.subplots(rows, columns, squeeze=False, sharey=columns > 1)
-    for number, (panel, name) in enumerate(zip(grid.flat, shown, strict=True)):
-        halves = transfers.get(HALVES) if name == NEURONS else None
-        _matrix(panel, transfers[name], halves, cell)
-        panel.set_title(_TITLES[name])
-        panel.set_xlabel("tested on")
-        if number % columns == 0:
-            panel.set_ylabel("learned on")
-    colours = ScalarMappable(Normalize(0, 1), SEQUENTIAL)
-    figure.colorbar(colours, ax=grid, extend="both", shrink=0.7, pad=0.02, label="transfer")
-    notes = ["Transfer: gain of the row's cards / gain of the column's own cards, summed over explained neurons."]
-    diagonal = "Small cells: between two halves of one data set. " if HALVES in transfers else ""
-    notes += [f"{diagonal}Empty cell: own cards gain nothing. Below a name: mean gain of own cards."]
-    if PERMUTED in transfers:
-        notes.append("Permuted data sets are similar: with enough winners, their cells are around 1.")
-    figure.supxlabel("\n".join(notes), fontsize=LETTERS)
-    figure.suptitle(titled("How well explanations carry over from one data set to another", model))
+    matrices = {name: transfers[name].ratios() for name in _TITLES if name in transfers}
+    names = transfers[NEURONS].names
+    if HALVES in transfers:
+        matrices[NEURONS][np.diag_indices(len(names))] = transfers[HALVES].between_halves(names)
+    columns = len(matrices) if len(names) <= SIDE_BY_SIDE else 1
+    figure, grid = panels(
+        [_TITLES[name] for name in matrices], "How well explanations carry over from one data set to another", model,
+        own_scales=True, columns=columns, height=0.4 + min((WIDTH - 1.5) / columns, 0.55 * len(names)),
+    )  # fmt: skip
+    for axes, (name, values) in zip(grid, matrices.items(), strict=True):
+        image = _matrix(axes, transfers[name], values)
+    if len(names) > MOST_NUMBERS:
+        figure.colorbar(image, ax=grid, extend="both", shrink=0.6, label="transfer")
+    notes = [
+        "Row: learned on; column: tested on. Transfer: gain of the row's cards divided by that of the column's own "
+        "cards, summed over explained neurons.",
+        "With a name: mean gain of own cards in average precision. Grey cell: it is below "
+        f"{LEAST_GAIN}, so that no share of it can be told.",
+    ]
+    if HALVES in transfers:
+        notes.append("Diagonal: between two halves of one data set.")
+    if PERMUTED in transfers and np.isfinite(matrices[PERMUTED]).any():
+        low, high = np.nanmin(matrices[PERMUTED]), np.nanmax(matrices[PERMUTED])
+        notes.append(
+            "Permuted data sets have the same content, so only chance moves their cells away from 1: here they range "
+            f"from {low:.2f} to {high:.2f}."
+        )
+    text = fill(" ".join(notes), NOTE)
+    finish(figure)
+    figure.set_figheight(figure.get_figheight() + 0.15 * (text.count("\n") + 1))
+    figure.legend([], [], title=text, title_fontsize=LETTERS, loc="outside lower center")
     return figure
 
 
-def _matrix(panel: Axes, sums: Transfers, halves: Transfers | None, cell: float) -> None:
-    """Draw the cells of a matrix `[from, to]`, each `cell` inches wide; unknown cells are omitted."""
+def _matrix(axes: Axes, sums: Transfers, values: Float64s) -> AxesImage:
+    """Draw the cells of a matrix `[from, to]`; cells without a number are grey, but for the diagonal."""
     count = len(sums.names)
-    values = sums.ratios()
-    panel.imshow(np.ma.masked_invalid(values), vmin=0, vmax=1, cmap=SEQUENTIAL, aspect="equal")
-    if halves is not None:
-        values[np.diag_indices(count)] = halves.between_halves(sums.names)
-        for i in np.nonzero(np.isfinite(np.diagonal(values)))[0]:
-            colour = matplotlib.colormaps[SEQUENTIAL](float(np.clip(values[i, i], 0, 1)))
-            panel.add_patch(Rectangle((i - 0.38, i - 0.38), 0.76, 0.76, facecolor=colour, edgecolor="none"))
-    digits = 2 if count <= TWO_DIGITS else 1
-    for i, j in zip(*np.nonzero(np.isfinite(values)), strict=True):
-        ink = ON_PALE if values[i, j] > _PALE_FROM else ON_DARK
-        panel.text(
-            j,
-            i,
-            f"{round(values[i, j], digits) + 0.0:.{digits}f}",
-            ha="center",
-            va="center",
-            color=ink,
-            fontsize=LETTERS,
-        )
-    gains = sums.below.sum(0) / max(sums.neurons * (count - 1), 1)
+    nothing = np.where(np.isfinite(values) | np.eye(count, dtype=np.bool_), np.nan, 1.0)
+    axes.imshow(nothing, cmap=ListedColormap([PALE]))
+    image = heat_map(axes, values, 0, 1, digits=2 if count <= MOST_NUMBERS else None)
     names = [shorten(name, NAME) for name in sums.names]
-    labels = [f"{name}\n{gain:.3f}" for name, gain in zip(names, gains, strict=True)]
-    panel.set_xticks(range(count), labels, rotation=0 if max(map(len, names), default=0) * LETTER < cell else 90)
-    panel.set_yticks(range(count), names)
-    panel.spines[:].set_visible(False)
-    panel.tick_params(length=0)
+    upright = max(map(len, names), default=0) > SHORT or count > MOST_NUMBERS
+    between = ", " if upright else "\n"
+    labels = [f"{name}{between}{gain:.3f}" for name, gain in zip(names, sums.mean_gains(), strict=True)]
+    axes.set_xticks(range(count), labels, rotation=90 if upright else 0)
+    axes.set_yticks(range(count), names)
+    return image
 
 
-@for_print
 def illusion_figure(neurons: dict[str, pa.Table], model: str = "") -> Figure:
-    """Draw the median and quartiles of the illusion by layer, over neurons and poles with known transfer.
+    """Draw the quantiles of the illusion by layer, over neurons and poles with known transfer.
 
     Args:
         neurons: rows of audit/neurons/ with `layer` and `illusion`, and those of the controls.
         model: name of the model.
     """
-    figure = Figure(figsize=(PAGE, 3.2), layout="constrained")
-    panel = figure.subplots()
-    there = [name for name in _SERIES if name in neurons]
-    for number, name in enumerate(there):
-        rows = neurons[name].filter(pc.is_valid(neurons[name]["illusion"]))
-        layer, illusion = rows["layer"].to_numpy(), rows["illusion"].to_numpy()
-        layers = np.unique(layer)
-        if not len(layers):
-            continue
-        quartiles = np.array([np.quantile(illusion[layer == one], [0.25, 0.5, 0.75]) for one in layers])
-        label, look = _SERIES[name]
-        x = layers + _APART * (number - (len(there) - 1) / 2)
-        panel.vlines(x, quartiles[:, 0], quartiles[:, 2], color=look["color"], linewidth=1.5)
-        panel.plot(
-            x, quartiles[:, 1], **{**look, "linestyle": "none", "markersize": 4}, label=f"{label} ({len(rows):,})"
-        )
+    counts = {name: len(rows["illusion"].drop_null()) for name, rows in neurons.items()}
+    known = pa.concat_tables(
+        neurons[name].select(["layer", "illusion"]).append_column("basis", pa.repeat(name, len(neurons[name])))
+        for name, count in counts.items()
+        if count
+    )
+    figure = quantiles(
+        quantiles_of(known, ["basis", "layer"], "illusion"), "layer", "basis", model=model, x_label="layer",
+        bases={name: f"{text} ({counts[name]:,})" for name, text in _BASES.items() if name in neurons},
+        title="How much of an explanation is an illusion of its data set: median, quartiles, 5 % and 95 %",
+        y_label="illusion (1 - transfer) of explained neurons and poles",
+    )  # fmt: skip
     for level in (0, 1):
-        panel.axhline(level, color="0.7", linewidth=0.6, zorder=0)
-    panel.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-    panel.set_xlabel("layer")
-    panel.set_ylabel("illusion (1 - transfer)")
-    panel.set_title("Median and quartiles over explained neurons and poles with known transfer (number in legend)")
-    figure.legend(*panel.get_legend_handles_labels(), loc="outside lower center", ncols=3)
-    figure.suptitle(titled("How much of an explanation is an illusion of its data set", model))
+        figure.axes[0].axhline(level, **LEVEL)
     return figure

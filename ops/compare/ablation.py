@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from ops.model.batches import length_batches
 from ops.model.check_states import lengths_of_batches
 from ops.model.load import ModelFacts
 from ops.model.numerics import set_numerics
-from ops.model.tokenizer import Tokenizer
+from ops.model.tokenizer import Tokenizer, Tokens
 from ops.sampling import RANDOM_NEURONS
 from ops.statistics.empirical_p import empirical_p
 from ops.topk.neurons import Neurons
@@ -52,6 +53,26 @@ class Effect:
     most: int
     most_moved: float
     output: float
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The neurons that are set to their mean, by index.
+
+    Attributes:
+        properties: for each property, the neurons with most of it (see `choose_neurons`).
+        random: for each of these neurons, random neurons of similar spread (see `matched_neurons`), its control.
+        std: the standard deviation of every neuron, `[neurons]`.
+    """
+
+    properties: dict[str, list[int]]
+    random: dict[int, list[int]]
+    std: Float64s
+
+    @property
+    def neurons(self) -> list[int]:
+        """All of them, ascending."""
+        return sorted(set(chain(self.random, *self.random.values())))
 
 
 class Ablator:
@@ -95,20 +116,20 @@ class Ablator:
         ]
         if self.head is not None:
             self.head[0].to(options.device)
-        self.base = [self._read(i) for i in range(len(self.batches))]
+        self.base = [self._read(batch) for batch in self.batches]
 
     def effect(self, neuron: int) -> Effect:
         """Return the effect of setting a neuron, given by number, to its mean."""
-        layers, units = self.neurons.layer_and_unit(np.array([neuron]))
-        layer, unit = int(layers[0]), int(units[0])
-        first = sum(self.neurons.widths[:layer])
+        layers, units = self.neurons.layer_and_unit(np.arange(len(self.neurons)))
+        layer, unit = int(layers[neuron]), int(units[neuron])
+        first = self.neurons.span(layer)[1]
         total, output, count = np.zeros(len(self.neurons) - first), 0.0, 0
         last = layer == len(self.neurons.widths)
         module = self.model if last else (self.layers or [])[layer - 1]
         handle = module.register_forward_hook(_setting(unit, float(self.mean[neuron])))
         try:
-            for place, (before, chances) in enumerate(self.base):
-                after, changed = self._read(place)
+            for batch, (before, chances) in zip(self.batches, self.base, strict=True):
+                after, changed = self._read(batch)
                 total += np.abs(after[:, first:] - before[:, first:]).sum(0)
                 count += len(before)
                 if chances is not None and changed is not None:
@@ -117,23 +138,22 @@ class Ablator:
             handle.remove()
         scale = self.std[first:]
         moved = np.divide(total / count, scale, out=np.full(len(total), np.nan), where=scale > 0)
-        widths = np.repeat(self.neurons.widths[layer:], self.neurons.widths[layer:])
-        _, units_b = self.neurons.layer_and_unit(np.arange(first, len(self.neurons)))
-        same = (units_b == unit) & (widths == self.neurons.widths[layer - 1])
+        widths = np.array(self.neurons.widths)[layers - 1]
+        same = (units[first:] == unit) & (widths[first:] == widths[neuron])
         others = moved[~same & (scale > 0)]
         ends = [_furthest(np.where(which, moved, np.nan), first) for which in (same, ~same)]
         changed_output = output / count if self.head is not None else np.nan
         return Effect(float(others.mean()) if len(others) else np.nan, *ends[0], *ends[1], changed_output)
 
     @torch.inference_mode()
-    def _read(self, place: int) -> tuple[Float64s, Float64s | None]:
+    def _read(self, batch: list[Tokens]) -> tuple[Float64s, Float64s | None]:
         """Return all activations of a batch, `[sentences, neurons]`, and the classifier's probabilities."""
-        found = self.scorer.score(self.batches[place], None if self.head is None else self.head[2])
+        states = self.scorer.score(batch, None if self.head is None else self.head[2])
         layers = len(self.neurons.widths)
-        values = np.concatenate([layer.cpu().numpy() for layer in found[:layers]], 1).astype(np.float64)
+        values = np.concatenate([layer.cpu().numpy() for layer in states[:layers]], 1).astype(np.float64)
         if self.head is None:
             return values, None
-        return values, self.head[0](found[layers]).double().softmax(1).cpu().numpy()
+        return values, self.head[0](states[layers]).double().softmax(1).cpu().numpy()
 
 
 def _furthest(moved: Float64s, first: int) -> tuple[int, float]:
@@ -179,15 +199,15 @@ def choose_neurons(
         name: np.argsort(-values[:stop], kind="stable")[: np.isfinite(values[:stop]).sum()]
         for name, values in sorted(properties.items())
     }
-    found: dict[str, list[int]] = {name: [] for name in order}
+    chosen: dict[str, list[int]] = {}
     distinct: set[int] = set()
-    for place in range(min(strongest, stop)):
-        for name, own in order.items():
-            for neuron in own[place : place + 1].tolist():
+    for turn in range(min(strongest, stop)):
+        for name, ranked in order.items():
+            for neuron in ranked[turn : turn + 1].tolist():
                 if neuron in distinct or len(distinct) < most:
                     distinct.add(neuron)
-                    found[name].append(neuron)
-    return {name: own for name, own in found.items() if own}
+                    chosen.setdefault(name, []).append(neuron)
+    return chosen
 
 
 def matched_neurons(
@@ -211,59 +231,45 @@ def matched_neurons(
         The numbers of the drawn neurons, ascending, by the number of the chosen neuron.
     """
     logs = np.log(np.maximum(std, np.finfo(np.float64).tiny))
-    found = {}
+    drawn = {}
     for neuron in sorted(set(chosen)):
         layer = int(neurons.layer_and_unit(np.array([neuron]))[0][0])
-        first, width = sum(neurons.widths[: layer - 1]), neurons.widths[layer - 1]
-        order = np.random.default_rng([seed, RANDOM_NEURONS, layer]).permutation(width)
-        own = np.arange(first, first + width)
-        own = own[(own != neuron) & np.isfinite(std[own])]
-        ratio = np.abs(logs[own] - logs[neuron])
-        nearest = own[np.lexsort((order[own - first], ratio))]
+        first, stop = neurons.span(layer)
+        order = np.random.default_rng([seed, RANDOM_NEURONS, layer]).permutation(stop - first)
+        others = np.arange(first, stop)
+        others = others[(others != neuron) & np.isfinite(std[others])]
+        ratio = np.abs(logs[others] - logs[neuron])
+        nearest = others[np.lexsort((order[others - first], ratio))]
         near = nearest[: max(each, int((ratio <= np.log(LIKE_SPREAD)).sum()))]
-        found[neuron] = sorted(near[np.argsort(order[near - first], kind="stable")][:each].tolist())
-    return found
+        drawn[neuron] = sorted(near[np.argsort(order[near - first], kind="stable")][:each].tolist())
+    return drawn
 
 
-def ablation_table(
-    chosen: Mapping[str, Sequence[int]],
-    matched: Mapping[int, Sequence[int]],
-    effects: Mapping[int, Effect],
-    neurons: Neurons,
-    std: Float64s,
-    sentences: int,
-) -> pa.Table:
-    """Return `compare/ablation`.
-
-    Args:
-        chosen: the result of `choose_neurons`.
-        matched: the result of `matched_neurons`, which serves as the control.
-        effects: the effect of every chosen or drawn neuron.
-        neurons: all neurons.
-        std: the standard deviation of each neuron over the corpus, `[neurons]`.
-        sentences: number of sentences that were read.
-    """
+def ablation_table(chosen: Chosen, effects: Mapping[int, Effect], neurons: Neurons, sentences: int) -> pa.Table:
+    """Return `compare/ablation`, given the effect of every chosen or drawn neuron, and the number of sentences."""
     rows = []
-    for name in sorted(chosen):
-        for rank, neuron in enumerate(chosen[name], 1):
-            effect, drawn = effects[neuron], list(matched[neuron])
-            others = [effects[number] for number in drawn]
-            layer, unit = _place(neurons, neuron)
-            row: dict[str, Any] = {"property": name, "rank": rank, "layer": layer, "unit": unit, "n": sentences}
-            row |= {"std": float(std[neuron]), "moved": effect.moved, "n_random": len(drawn)}
-            row |= {"random_std": float(std[drawn].mean()) if drawn else None}
-            row |= null_of(effect.moved, [e.moved for e in others], "random")
-            row |= {"own_layer": _place(neurons, effect.own)[0], "own_moved": effect.own_moved}
-            layer_b, unit_b = _place(neurons, effect.most)
-            row |= {"layer_b": layer_b, "unit_b": unit_b, "moved_b": effect.most_moved}
-            row |= {"p_value_b": null_of(effect.most_moved, [e.most_moved for e in others], "")["p_value"]}
-            row |= {"output": effect.output}
-            row |= {"output_random": null_of(effect.output, [e.output for e in others], "random")["random"]}
+    for name, strongest in sorted(chosen.properties.items()):
+        for rank, neuron in enumerate(strongest, 1):
+            effect, drawn = effects[neuron], chosen.random[neuron]
+            null = [effects[number] for number in drawn]
+            layer, unit = _layer_and_unit(neurons, neuron)
+            layer_b, unit_b = _layer_and_unit(neurons, effect.most)
+            row: dict[str, Any] = {
+                "property": name, "rank": rank, "layer": layer, "unit": unit, "n": sentences,
+                "std": float(chosen.std[neuron]), "n_random": len(drawn),
+                "random_std": float(chosen.std[drawn].mean()) if drawn else None,
+                "moved": effect.moved, **compared(effect.moved, [e.moved for e in null]),
+                "own_layer": _layer_and_unit(neurons, effect.own)[0], "own_moved": effect.own_moved,
+                "layer_b": layer_b, "unit_b": unit_b, "moved_b": effect.most_moved,
+                "p_value_b": compared(effect.most_moved, [e.most_moved for e in null])["p_value"],
+                "output": effect.output,
+                "output_random": compared(effect.output, [e.output for e in null])["random"],
+            }  # fmt: skip
             rows.append(row)
     return schema.table(TABLE, rows)
 
 
-def _place(neurons: Neurons, neuron: int) -> tuple[int | None, int | None]:
+def _layer_and_unit(neurons: Neurons, neuron: int) -> tuple[int | None, int | None]:
     """Return a neuron's layer and unit; None for -1."""
     if neuron < 0:
         return None, None
@@ -271,10 +277,9 @@ def _place(neurons: Neurons, neuron: int) -> tuple[int | None, int | None]:
     return int(layer), int(unit)
 
 
-def null_of(own: float, others: Sequence[float], name: str) -> dict[str, float | None]:
-    """Return the mean and maximum of random neurons' effects, and the `empirical_p` of the effect `own`."""
-    if not (np.isfinite(own) and others):
-        return {name: None, f"{name}_high": None, "p_value": None}
-    values = np.array(others)
-    p_value = float(empirical_p(own, values))
-    return {name: float(values.mean()), f"{name}_high": float(values.max()), "p_value": p_value}
+def compared(effect: float, null: Sequence[float]) -> dict[str, float | None]:
+    """Return the mean and maximum of random neurons' effects, and the `empirical_p` of an effect among them."""
+    if not (np.isfinite(effect) and null):
+        return dict.fromkeys(("random", "random_high", "p_value"))
+    p_value = float(empirical_p(effect, null))
+    return {"random": float(np.mean(null)), "random_high": float(np.max(null)), "p_value": p_value}

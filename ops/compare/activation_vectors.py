@@ -11,11 +11,27 @@ from ops.storage.tables import read_parts, read_table
 from ops.topk.activation_sample import read_layer
 from ops.topk.neurons import Neurons
 
+PROCESS_BYTES = 400_000_000  # memory of a process before it loads data
+
 
 def sampled_sentences(store: Store) -> Int64s:
     """Return the sentence ids of `activations/`, ascending."""
     ids = [table["sent_id"].to_numpy() for table in read_parts(store, "activations", ["sent_id"])]
     return np.concatenate([np.zeros(0, np.int64), *ids])
+
+
+def common_rows(store: Store, other: Store, ids: Int64s | None = None) -> tuple[Int64s, Int64s]:
+    """Return which rows of the two activation samples contain the same sentences, in the same order.
+
+    Args:
+        store, other: the runs' folders.
+        ids: the ids in the first run of the second run's sentences, -1 if it lacks them; None if they are the same.
+    """
+    sampled = sampled_sentences(other)
+    known = np.arange(len(sampled)) if ids is None else np.flatnonzero(ids[sampled] >= 0)
+    named = (sampled if ids is None else ids[sampled])[known]
+    _, rows, others = np.intersect1d(sampled_sentences(store), named, assume_unique=True, return_indices=True)
+    return rows, known[others]
 
 
 def sampled_texts(store: Store, most: int, seed: int, draw: int) -> list[str]:

@@ -19,7 +19,7 @@ from ops.penn import tag_class
 from ops.sampling import random_rotations
 from ops.shards import Ids
 from ops.storage.store import Store
-from ops.storage.tables import read_parts
+from ops.storage.tables import read_table
 from ops.topk.neurons import POLES, Neurons
 from ops.topk.silent import read_silent
 
@@ -37,17 +37,15 @@ def sentence_features(store: Store, sent_ids: Ids) -> tuple[list[str], Float64s]
     `profiles:dataset=news`.
     """
     columns: dict[str, Float64s] = {"means:words_per_sentence": np.zeros(len(sent_ids))}
-    wanted = pa.array(sent_ids)
-    for table in read_parts(store, "sentences", ["sent_id", "dataset", "words", "tags"]):
-        own = table.filter(pc.is_in(table["sent_id"], wanted))
-        place = np.searchsorted(sent_ids, own["sent_id"].to_numpy())
-        columns["means:words_per_sentence"][place] = [len(words or ()) for words in own["words"].to_pylist()]
-        for row, tags, dataset in zip(place, own["tags"].to_pylist(), own["dataset"].to_pylist(), strict=True):
-            columns.setdefault(f"profiles:dataset={dataset}", np.zeros(len(sent_ids)))[row] = 1.0
-            for tag in tags or ():
-                kind = tag_class(tag)
-                if kind in ("verb", "noun"):
-                    columns.setdefault(f"means:{kind}s_per_sentence", np.zeros(len(sent_ids)))[row] += 1.0
+    sampled = pc.field("sent_id").isin(pa.array(sent_ids))
+    table = read_table(store, "sentences", sampled, ["sent_id", "dataset", "words", "tags"])
+    rows = np.searchsorted(sent_ids, table["sent_id"].to_numpy())
+    columns["means:words_per_sentence"][rows] = [len(words or ()) for words in table["words"].to_pylist()]
+    for row, tags, dataset in zip(rows, table["tags"].to_pylist(), table["dataset"].to_pylist(), strict=True):
+        columns.setdefault(f"profiles:dataset={dataset}", np.zeros(len(sent_ids)))[row] = 1.0
+        for kind in map(tag_class, tags or ()):
+            if kind in ("verb", "noun"):
+                columns.setdefault(f"means:{kind}s_per_sentence", np.zeros(len(sent_ids)))[row] += 1.0
     return list(columns), np.stack(list(columns.values()), 1)
 
 
@@ -69,7 +67,7 @@ def unit_properties(values: Floats, names: list[str], features: Float64s) -> dic
     squares = scores * scores
     sentences = wide.shape[1]
     third, fourth = (np.einsum("us,us->u", squares, other) / sentences for other in (scores, squares))
-    found = {"neurons:mean": mean, "neurons:std": std, "neurons:skew": third, "neurons:kurtosis": fourth - 3}
+    properties = {"neurons:mean": mean, "neurons:std": std, "neurons:skew": third, "neurons:kurtosis": fourth - 3}
     most = min(max(round(WINNERS_SHARE * sentences), LEAST_WINNERS), sentences)
     # The last winner's activation at each pole; sorting all sentences would take most of the time.
     ends = np.partition(wide, (most - 1, sentences - most), axis=1)
@@ -78,8 +76,8 @@ def unit_properties(values: Floats, names: list[str], features: Float64s) -> dic
         beyond, at = wide < last if pole == "bottom" else wide > last, wide == last
         places = (most - beyond.sum(1)) / at.sum(1)
         means = (beyond + places[:, None] * at) @ features / most
-        found |= {f"{name}:{pole}": means[:, i] for i, name in enumerate(names)}
-    return found
+        properties |= {f"{name}:{pole}": means[:, i] for i, name in enumerate(names)}
+    return properties
 
 
 def basis_agreement(
@@ -104,10 +102,10 @@ def basis_agreement(
     by_name = {name: [of_layer[name] for of_layer in properties] for name in properties[0]}
     rows = []
     for name, numbers, values, pairs in comparable_layers(by_name, widths):
-        found = correlations(values)
+        r = correlations(values)
         for i, j in pairs:
-            if not np.isnan(found[i, j]):
-                row = {"property": name, "layer_a": numbers[i], "layer_b": numbers[j], "correlation": found[i, j]}
+            if not np.isnan(r[i, j]):
+                row = {"property": name, "layer_a": numbers[i], "layer_b": numbers[j], "correlation": r[i, j]}
                 rows.append(row)
     return schema.table(_AGREEMENT, rows)
 

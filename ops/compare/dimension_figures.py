@@ -1,17 +1,21 @@
 """The figures of `compare/dimensions`: units by layers (Oba 2021, Figure 2), and agreement by distance of layers."""
 
-from collections.abc import Callable, Mapping
-from textwrap import wrap
+from collections.abc import Mapping
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from ops.arrays import Float64s
 from ops.compare.layer_agreement import standard_scores
 from ops.compare.property_names import in_words
-from ops.figures import BAND, DIVERGING, NULLS, OWN, PAGE, for_print, label_outer, panels, save_figures, titled
+from ops.figures.files import save_figures
+from ops.figures.lines import lines, longer
+from ops.figures.maps import heat_map
+from ops.figures.panels import finish, panels
+from ops.figures.style import DIVERGING, LEVEL
 from ops.storage.store import Store
 
 FOLDER = "compare/figures/dimensions"
@@ -21,7 +25,11 @@ HEAT_MAPS = (
     "means:nouns_per_sentence:top",
     "neurons:mean",
 )
-LINES = ("neurons:mean", "neurons:std", *HEAT_MAPS[:3])
+_NAMES = {name: in_words(name) for name in ("neurons:mean", "neurons:std", *HEAT_MAPS[:3])}
+_LINES = (
+    ("", "units", "correlation"),
+    ("", "axes of rotated bases (band: lowest to highest)", "rotated_mean", "rotated_low", "rotated_high"),
+)
 
 
 def draw_dimensions(
@@ -42,17 +50,15 @@ def draw_dimensions(
         units: first and last unit of the heat maps; narrower layers show their last units.
         model: name of the model, for the titles.
     """
-    drawings: dict[str, Callable[[], Figure]] = {}
-    shown = [name for name in HEAT_MAPS if name in properties]
+    figures: dict[str, Figure] = {}
+    shown = {name: properties[name].reshape(len(widths), -1) for name in HEAT_MAPS if name in properties}
     if shown and len(set(widths)) == 1:
-        grids = {n: properties[n].reshape(len(widths), -1) for n in shown}
-        drawings["units"] = lambda: draw_units(grids, units, model)
+        figures["units"] = draw_units(shown, units, model)
     if rotated.num_rows:
-        drawings["distances"] = lambda: draw_distances(rotated, model)
-    return save_figures(store, FOLDER, drawings)
+        figures["distances"] = draw_distances(rotated, model)
+    return save_figures(store, FOLDER, figures)
 
 
-@for_print
 def draw_units(properties: Mapping[str, Float64s], units: tuple[int, int], model: str = "") -> Figure:
     """Draw properties `[layers, units]` of some units as heat maps, standardised within each layer.
 
@@ -62,54 +68,29 @@ def draw_units(properties: Mapping[str, Float64s], units: tuple[int, int], model
     span = units[1] - units[0] + 1
     first = min(units[0], max(width - span, 0))
     stop = min(first + span, width)
-    figure = Figure(figsize=(PAGE, 0.8 + len(properties) * (0.5 + 0.14 * layers)), layout="constrained")
-    rows = figure.subplots(len(properties), 1, sharex=True, squeeze=False)[:, 0]
-    for panel, (name, values) in zip(rows, properties.items(), strict=True):
-        scores = standard_scores(values)[:, first:stop] * np.sqrt(np.isfinite(values).sum(1, keepdims=True))
-        image = panel.imshow(
-            scores,
-            origin="lower",
-            aspect="auto",
-            cmap=DIVERGING,
-            vmin=-3,
-            vmax=3,
-            extent=(first - 0.5, stop - 0.5, 0.5, layers + 0.5),
-        )
-        panel.set_yticks(range(1, layers + 1))
-        panel.set_title(in_words(name))
-        panel.set_ylabel("layer")
-        for side in ("top", "right"):
-            panel.spines[side].set_visible(True)
-    rows[-1].set_xlabel("unit of the layer")
-    figure.colorbar(
-        image, ax=list(rows), label="standard deviations from the layer's mean", extend="both", fraction=0.02
-    )
     title = f"Units {first} to {stop - 1} by layer (after Oba 2021, Figure 2)"
-    figure.suptitle(titled(title, model))
-    return figure
+    names = [in_words(name) for name in properties]
+    figure, grid = panels(names, title, model, columns=1, height=max(0.13 * layers, 0.5))
+    for axes, values in zip(grid, properties.values(), strict=True):
+        scores = standard_scores(values)[:, first:stop] * np.sqrt(np.isfinite(values).sum(1, keepdims=True))
+        ends = (first - 0.5, stop - 0.5, 0.5, layers + 0.5)
+        image = heat_map(axes, scores, -3, 3, cmap=DIVERGING, origin="lower", aspect="auto", extent=ends)
+        axes.yaxis.set_major_locator(MaxNLocator(6, integer=True))
+    label = "standard deviations from the layer's mean"
+    figure.colorbar(image, ax=grid, label=label, extend="both", location="bottom", aspect=40, fraction=0.05)
+    return finish(figure, "unit of the layer", "layer")
 
 
-@for_print
 def draw_distances(rotated: pa.Table, model: str = "") -> Figure:
     """Draw the mean correlation of layers by their distance, next to rotated bases, with a panel for each property."""
-    rows = rotated.to_pylist()
-    there = {row["property"] for row in rows}
-    shown = [name for name in LINES if name in there]
-    title = "How far units of the same number agree across layers, next to rotated bases (band: lowest to highest)"
-    figure, every = panels(max(len(shown), 1), titled(title, model))
-    for panel, name in zip(every, shown, strict=False):
-        own = [row for row in rows if row["property"] == name]
-        far = np.array([row["layer_b"] - row["layer_a"] for row in own])
-        distances = np.unique(far)
-        for column, label, look in (("correlation", "units", OWN), ("rotated_mean", "axes of rotated bases", NULLS[0])):
-            values = np.array([row[column] for row in own])
-            panel.plot(distances, [values[far == d].mean() for d in distances], label=label, **look)
-        ends = [np.array([row[f"rotated_{end}"] for row in own]) for end in ("low", "high")]
-        low, high = ([values[far == d].mean() for d in distances] for values in ends)
-        panel.fill_between(distances, low, high, color=NULLS[0]["color"], **BAND)
-        panel.axhline(0, color="0.7", linewidth=0.8)
-        panel.set_title("\n".join(wrap(in_words(name), 24)))
-        panel.xaxis.set_major_locator(MaxNLocator(6, integer=True))
-    label_outer(every, "layers apart", "mean correlation")
-    figure.legend(*every[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    pairs = longer(rotated, *_LINES)
+    pairs = pairs.append_column("apart", pc.subtract(pairs["layer_b"], pairs["layer_a"]))
+    means = pairs.group_by(["property", "series", "apart"]).aggregate([(name, "mean") for name in ("y", "low", "high")])
+    figure = lines(
+        means, "apart", "y_mean", low="low_mean", high="high_mean", colour="series", panel="property", names=_NAMES,
+        series={series: series for _, series, *_ in _LINES}, x_label="layers apart", y_label="mean correlation",
+        title="How far units of the same number agree across layers, next to rotated bases", model=model,
+    )  # fmt: skip
+    for axes in figure.axes:
+        axes.axhline(0, **LEVEL)
     return figure

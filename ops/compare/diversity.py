@@ -70,22 +70,10 @@ def curve_rows(
         clusters: the numbers of clusters to compute; those above the number of distinct winners are skipped.
         seed: the seed of k-means.
     """
-    n = int(times.sum())
-    rows = []
+    n, rows = int(times.sum()), []
     for count in sorted(set(clusters)):
-        if count > len(points):
-            continue
-        sse = squared_error(points, times, count, seed)
-        rows.append(
-            {
-                "layer": layer,
-                "clusters": count,
-                "sse": sse,
-                "n": n,
-                "n_distinct": len(points),
-                "seed": seed,
-                "sse_per_point": sse / n,
-                "sse_of_uniform": squared_error(uniform, times, count, seed),
-            }
-        )
+        if count <= len(points):
+            sse, of_uniform = (squared_error(vectors, times, count, seed) for vectors in (points, uniform))
+            row = {"layer": layer, "clusters": count, "n": n, "n_distinct": len(points), "seed": seed}
+            rows.append(row | {"sse": sse, "sse_per_point": sse / n, "sse_of_uniform": of_uniform})
     return schema.table("compare/diversity", rows)

@@ -4,14 +4,27 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
 
-from ops.figures import BAND, COLOURS, NULLS, OWN, PAGE, for_print, label_points, save_figures, titled
+from ops.figures.files import save_figures
+from ops.figures.lines import lines, longer, with_panels
+from ops.figures.maps import largest, scatter
+from ops.figures.panels import finish, panels
+from ops.figures.style import COLOURS, GROUND
 from ops.storage.store import Store
 
 FOLDER = "compare/figures/groups"
-_MARKS = "os^Dv"
-_MEASURES = {"silhouette": "silhouette (-1 to 1)", "rand_index": "adjusted Rand index"}
+_MEASURES = ("silhouette", "rand_index")
+_NAMES = {
+    f"{measure}:{grouped}": f"groups of {grouped}: {name}"
+    for measure, name in zip(_MEASURES, ("silhouette (-1 to 1)", "adjusted Rand index"), strict=True)
+    for grouped in ("neurons", "sentences")
+}
+_LINES = tuple(
+    (measure, series, f"{measure}{end}")
+    for measure in _MEASURES
+    for series, end in (("activations", ""), ("activations shuffled over sentences", "_of_shuffled"))
+)
 
 
 def draw_groups(store: Store, tables: dict[str, pa.Table], layer: int, model: str = "") -> list[str]:
@@ -20,97 +33,44 @@ def draw_groups(store: Store, tables: dict[str, pa.Table], layer: int, model: st
     Args:
         store: the run's folder.
         tables: the tables of the part `groups`.
-        layer: the layer whose map is drawn next to that of all layers.
+        layer: the layer whose maps of neurons and sentences are drawn next to that of all layers' neurons.
         model: name of the model, for the titles.
     """
-    drawings = {
-        "maps": lambda: draw_maps(tables, layer, model),
-        "quality": lambda: draw_quality(tables["compare/group_quality"], model),
+    neurons, sentences = (
+        tables[name].filter(pc.equal(tables[name]["layer"], layer))
+        for name in ("compare/groups", "compare/sentence_groups")
+    )
+    maps = {
+        f"neurons of layer {layer}": neurons,
+        "neurons of all layers": tables["compare/joint_groups"],
+        f"sentences by layer {layer}": sentences,
     }
-    return save_figures(store, FOLDER, drawings)
+    titles = [f"{len(table):,} {name}, {len(pc.unique(table['group']))} groups" for name, table in maps.items()]
+    title = (
+        f"k-means groups on t-SNE maps (after Oba 2021, Figure 4): the {len(COLOURS)} largest are coloured and numbered"
+    )
+    figure, grid = panels(titles, title, model, own_scales=True)
+    for axes, table in zip(grid, maps.values(), strict=True):
+        _map(axes, table)
+    quality = tables["compare/group_quality"]
+    rows = with_panels(longer(quality.filter(pc.greater(quality["layer"], 0)), *_LINES), "panel", "grouped")
+    over_layers = rows.group_by(["panel", "series", "groups"]).aggregate([("y", end) for end in ("mean", "min", "max")])
+    lines_of_quality = lines(
+        over_layers, "groups", "y_mean", low="y_min", high="y_max", colour="series", panel="panel", names=_NAMES,
+        series={series: series for _, series, _ in _LINES}, x_label="number of groups", y_label="", own_scales=True,
+        title="How distinct and how stable groups are: mean over layers (band: lowest to highest layer)", model=model,
+    )  # fmt: skip
+    figures = {"maps": finish(figure, "t-SNE axes (no unit); all other groups: grey"), "quality": lines_of_quality}
+    return save_figures(store, FOLDER, figures)
 
 
-@for_print
-def draw_maps(tables: dict[str, pa.Table], layer: int, model: str = "") -> Figure:
-    """Draw the t-SNE maps of a layer's neurons, of all layers' neurons, and of sentences by that layer's neurons."""
-    figure = Figure(figsize=(PAGE, 3.0), layout="constrained")
-    panels = figure.subplots(1, 3)
-    of_layer = {
-        name: table.filter(pc.equal(table["layer"], layer))
-        for name, table in tables.items()
-        if name in ("compare/groups", "compare/sentence_groups")
-    }
-    _scatter(panels[0], of_layer["compare/groups"], f"{{n:,}} neurons of layer {layer}")
-    _scatter(panels[1], tables["compare/joint_groups"], "{n:,} neurons of all layers")
-    _scatter(panels[2], of_layer["compare/sentence_groups"], f"{{n:,}} sentences by layer {layer}")
-    panels[0].set_ylabel("second t-SNE axis (no unit)")
-    figure.suptitle(titled("Numbered k-means groups on a t-SNE map (after Oba 2021, Figure 4)", model))
-    for panel, table in zip(
-        panels,
-        (of_layer["compare/groups"], tables["compare/joint_groups"], of_layer["compare/sentence_groups"]),
-        strict=True,
-    ):
-        _number_groups(panel, table)
-    return figure
-
-
-def _scatter(panel: Axes, table: pa.Table, title: str) -> None:
-    group, x, y = (table[name].to_numpy() for name in ("group", "x", "y"))
-    for number in np.unique(group).tolist():
-        # Each group has its own combination of colour and mark.
-        colour, mark = COLOURS[number % len(COLOURS)], _MARKS[number // len(COLOURS) % len(_MARKS)]
-        here = group == number
-        panel.scatter(x[here], y[here], s=6, color=colour, marker=mark, linewidths=0, alpha=0.7)
-    panel.set_title(title.format(n=table.num_rows))
-    panel.set_xlabel("first t-SNE axis (no unit)")
-    panel.set_xticks([])
-    panel.set_yticks([])
-    panel.margins(0.06)
-
-
-def _number_groups(panel: Axes, table: pa.Table) -> None:
-    """Write each group's number at its most central point."""
-    group, places = table["group"].to_numpy(), np.column_stack([table["x"].to_numpy(), table["y"].to_numpy()])
-    numbers = np.unique(group).tolist()
-    if not numbers:
-        return
-    middles = []
-    for number in numbers:
-        own = places[group == number]
-        middle = np.median(own, axis=0)
-        middles.append(own[np.argmin(((own - middle) ** 2).sum(1))])
-    label_points(panel, np.array(middles, np.float64), [str(number) for number in numbers], halo=True)
-
-
-@for_print
-def draw_quality(quality: pa.Table, model: str = "") -> Figure:
-    """Draw silhouette and stability by number of groups, mean over layers, next to those of shuffled activations."""
-    figure = Figure(figsize=(PAGE, 4.4), layout="constrained")
-    panels = figure.subplots(2, 2, sharex=True, squeeze=False)
-    rows = quality.to_pylist()
-    for column, grouped in enumerate(("neurons", "sentences")):
-        own = [row for row in rows if row["grouped"] == grouped and row["layer"]]
-        numbers = sorted({row["groups"] for row in own})
-        for panel, (name, title) in zip(panels[:, column], _MEASURES.items(), strict=True):
-            for key, label, look in (
-                (name, "activations", OWN),
-                (f"{name}_of_shuffled", "activations shuffled over sentences", NULLS[1]),
-            ):
-                values = [_known([row[key] for row in own if row["groups"] == number]) for number in numbers]
-                panel.plot(numbers, [np.mean(v) if v else np.nan for v in values], label=label, **look)
-                ends = [(min(v), max(v)) if v else (np.nan, np.nan) for v in values]
-                low, high = np.array(ends, np.float64).reshape(-1, 2).T
-                panel.fill_between(numbers, low, high, color=look["color"], **BAND)
-            panel.set_ylabel(title)
-            panel.set_xticks(numbers)
-        panels[0, column].set_title(f"groups of {grouped}")
-    for panel in panels[1]:
-        panel.set_xlabel("number of groups")
-    figure.legend(*panels[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
-    title = "How distinct and how stable groups are: mean over layers (band: lowest to highest layer)"
-    figure.suptitle(titled(title, model))
-    return figure
-
-
-def _known(values: list[float | None]) -> list[float]:
-    return [value for value in values if value is not None]
+def _map(axes: Axes, table: pa.Table) -> None:
+    """Draw points by group, and write the number of each coloured group at its most central point."""
+    group, points = table["group"].to_numpy(), np.column_stack([table["x"].to_numpy(), table["y"].to_numpy()])
+    named = dict.fromkeys(largest(group.tolist()), "")
+    scatter(axes, points, group.tolist(), named)
+    for number, colour in zip(named, COLOURS, strict=False):
+        own = points[group == number]
+        centre = own[((own - np.median(own, axis=0)) ** 2).sum(1).argmin()]
+        outline = [withStroke(linewidth=2.5, foreground=GROUND)]
+        axes.text(*centre, str(number), color=colour, weight="bold", ha="center", va="center", path_effects=outline)

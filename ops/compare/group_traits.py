@@ -30,22 +30,22 @@ def trait_rows(neuron: Int64s, traits: pa.Table, groups: Int32s) -> pa.Table:
     group = joined["group"].to_numpy()
     count, total = joined["count_all"].to_numpy(), joined["total"].to_numpy()
     size = np.bincount(groups, minlength=int(groups.max(initial=-1)) + 1)[group]
-    found = measures(count, size, total - count, len(groups) - size)
-    q = q_values(p_values(found.g2))
-    order = np.lexsort((np.arange(len(group)), -found.g2, group))
-    order = order[found.g2[order] > 0]
+    measured = measures(count, size, total - count, len(groups) - size)
+    q = q_values(p_values(measured.g2))
+    order = np.lexsort((np.arange(len(group)), -measured.g2, group))
+    order = order[measured.g2[order] > 0]
     place = place_in_group(group[order])
     order, place = order[place < MOST_TRAITS], place[place < MOST_TRAITS]
-    own = joined.take(pa.array(order))
+    first = joined.take(pa.array(order))
     return pa.table(
         {
             "group": pa.array(group[order], pa.int32()),
-            **{name: own[name] for name in columns},
+            **{name: first[name] for name in columns},
             "count": count[order],
             "n": size[order],
-            "share": found.share[order].astype(np.float32),
-            "other_share": np.nan_to_num(found.baseline_share[order]).astype(np.float32),
-            "g2": found.g2[order].astype(np.float32),
+            "share": measured.share[order].astype(np.float32),
+            "other_share": np.nan_to_num(measured.baseline_share[order]).astype(np.float32),
+            "g2": measured.g2[order].astype(np.float32),
             "q_value": q[order],
             "rank": pa.array(place + 1, pa.int32()),
         }

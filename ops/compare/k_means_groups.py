@@ -34,9 +34,8 @@ def grouping_quality(points: Floats, groups: int, seeds: list[int]) -> Quality:
     For the agreement, k-means is run with one start for each seed.
     """
     labellings = [k_means(points, groups, seed) for seed in seeds]
-    found = len(np.unique(labellings[0]))
     silhouette = None
-    if 2 <= found < len(points):
+    if 2 <= len(np.unique(labellings[0])) < len(points):
         order = np.random.RandomState(random_state(seeds[0])).permutation(len(points))[:MAX_SILHOUETTE]
         drawn = labellings[0][order]
         # A sample may not contain a small group.
@@ -45,15 +44,6 @@ def grouping_quality(points: Floats, groups: int, seeds: list[int]) -> Quality:
                 silhouette = float(silhouette_score(points[order], drawn))
     pairs = [adjusted_rand_score(a, b) for a, b in combinations(labellings, 2)]
     return Quality(silhouette, float(np.mean(pairs)) if pairs else 1.0)
-
-
-def shuffled_sentences(values: Floats, rng: np.random.Generator) -> Floats:
-    """Return activations `[sentences, neurons]` with each neuron's values shuffled over the sentences independently.
-
-    Each neuron keeps its own distribution, but neurons no longer fire together. If groups are as distinct after
-    shuffling, they are groups by mean and spread only.
-    """
-    return rng.permuted(values, axis=0)
 
 
 def project(points: Floats, seed: int) -> Float32s:

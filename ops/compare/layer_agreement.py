@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from ops import schema
-from ops.arrays import Float64s, Int64s
+from ops.arrays import Float64s
+from ops.shards import spans
 from ops.statistics.empirical_p import empirical_p
 from ops.statistics.false_discovery import q_values
 
@@ -17,36 +18,33 @@ Pairs = list[tuple[int, int]]
 _AT_ONCE = 16  # number of permutations processed at once
 
 
-def comparable(values: Float64s) -> Iterator[tuple[Int64s, Float64s, Pairs]]:
-    """Yield layers whose values `[layers, units]` are known for the same units, with these units' values and the pairs.
-
-    A pair of layers is compared over the units with a value in both layers, and is yielded once. Layers are indices
-    into `values`, ascending; pairs are indices into these layers.
-    """
-    known, pairs_of = np.isfinite(values), dict[bytes, Pairs]()
-    for a, b in combinations(range(len(values)), 2):
-        pairs_of.setdefault((known[a] & known[b]).tobytes(), []).append((a, b))
-    for units, pairs in pairs_of.items():
-        layers, taken = np.unique(pairs), np.flatnonzero(np.frombuffer(units, np.bool_))
-        if len(taken) > 1:
-            place = {layer: i for i, layer in enumerate(layers.tolist())}
-            yield layers, values[np.ix_(layers, taken)], [(place[a], place[b]) for a, b in pairs]
-
-
 def comparable_layers(
     properties: Mapping[str, Sequence[Float64s]], widths: Sequence[int]
 ) -> Iterator[tuple[str, list[int], Float64s, Pairs]]:
-    """Yield the result of `comparable` for every property and all layers of one width, with the layers' numbers.
+    """Yield, for every property, layers of one width whose values are known for the same units, and their pairs.
+
+    A pair of layers is compared over the units with a value in both layers, and is yielded once.
 
     Args:
         properties: for each property's name, the values of the units of each layer.
         widths: number of units of each layer.
+
+    Yields:
+        The property, the numbers of the layers, ascending, the values of these units, `[layers, units]`, and the pairs
+        as indices into these layers.
     """
     for name in sorted(properties):
         for width in sorted(set(widths)):
-            numbers = [i + 1 for i, own in enumerate(widths) if own == width]
-            for layers, values, pairs in comparable(np.stack([properties[name][number - 1] for number in numbers])):
-                yield name, [numbers[layer] for layer in layers], values, pairs
+            numbers = np.flatnonzero(np.array(widths) == width)
+            values = np.stack([properties[name][number] for number in numbers])
+            known, pairs_of = np.isfinite(values), dict[bytes, Pairs]()
+            for a, b in combinations(range(len(values)), 2):
+                pairs_of.setdefault((known[a] & known[b]).tobytes(), []).append((a, b))
+            for mask, pairs in pairs_of.items():
+                layers, units = np.unique(pairs), np.flatnonzero(np.frombuffer(mask, np.bool_))
+                if len(units) > 1:
+                    both = np.searchsorted(layers, pairs).tolist()
+                    yield name, (numbers[layers] + 1).tolist(), values[np.ix_(layers, units)], both
 
 
 def standard_scores(values: Float64s) -> Float64s:
@@ -81,13 +79,11 @@ def permuted_correlations(values: Float64s, permutations: int, rng: np.random.Ge
     """
     scores = standard_scores(values)
     layers, units = scores.shape
-    found = np.empty((permutations, layers, layers))
-    for start in range(0, permutations, _AT_ONCE):
-        stop = min(start + _AT_ONCE, permutations)
+    null = np.empty((permutations, layers, layers))
+    for start, stop in spans(permutations, _AT_ONCE):
         order = rng.permuted(np.tile(np.arange(units), (stop - start, 1)), axis=1)
-        shuffled = scores[:, order].transpose(1, 2, 0)
-        found[start:stop] = np.clip(scores @ shuffled, -1.0, 1.0)
-    return found
+        null[start:stop] = np.clip(scores @ scores[:, order].transpose(1, 2, 0), -1.0, 1.0)
+    return null
 
 
 def dimension_rows(
@@ -109,29 +105,24 @@ def dimension_rows(
     of_layers = {name: np.split(values, np.cumsum(widths)[:-1]) for name, values in properties.items()}
     rows: list[dict[str, Any]] = []
     for name, layers, values, pairs in comparable_layers(of_layers, widths):
-        found = correlations(values)
-        null = permuted_correlations(values, permutations, np.random.default_rng(seed))
+        r, null = correlations(values), permuted_correlations(values, permutations, np.random.default_rng(seed))
         low, high = np.quantile(null, (0.025, 0.975), axis=0)  # NaN if a property does not vary in a layer
         for a, b in pairs:
-            if not np.isnan(found[a, b]):
-                row = {"property": name, "layer_a": layers[a], "layer_b": layers[b], "correlation": found[a, b]}
+            if not np.isnan(r[a, b]):
+                row = {"property": name, "layer_a": layers[a], "layer_b": layers[b], "correlation": r[a, b]}
                 row |= {"null_low": low[a, b], "null_high": high[a, b]}
-                rows.append(row | {"p_value": empirical_p(abs(found[a, b]) - 1e-12, np.abs(null[:, a, b])).item()})
+                rows.append(row | {"p_value": empirical_p(abs(r[a, b]) - 1e-12, np.abs(null[:, a, b])).item()})
     return schema.table("compare/dimensions", _with_q_values(rows))
 
 
-def rotated_rows(own: pa.Table, rotated: list[pa.Table]) -> pa.Table:
-    """Return the rows of `compare/rotated`.
-
-    Args:
-        own, rotated: `property`, `layer_a`, `layer_b` and `correlation` in the model's basis, and in each rotated one.
-    """
-    keys = ["property", "layer_a", "layer_b"]
-    held = [{tuple(row[k] for k in keys): row["correlation"] for row in table.to_pylist()} for table in rotated]
+def rotated_rows(unrotated: pa.Table, rotated: list[pa.Table]) -> pa.Table:
+    """Return the rows of `compare/rotated`, given the result of `basis_agreement` in the model's and rotated bases."""
+    nulls: dict[tuple[Any, ...], list[float]] = {}
+    for *key, correlation in zip(*pa.concat_tables(rotated).to_pydict().values(), strict=True):
+        nulls.setdefault(tuple(key), []).append(correlation)
     rows = []
-    for row in own.to_pylist():
-        key = tuple(row[k] for k in keys)
-        null = np.array([table[key] for table in held if key in table])
+    for row in unrotated.to_pylist():
+        null = np.array(nulls.get(tuple(row.values())[:-1], []))
         if not len(null):
             continue
         p_value = empirical_p(row["correlation"], null).item()

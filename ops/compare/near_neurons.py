@@ -7,13 +7,12 @@ import pyarrow as pa
 
 from ops import schema
 from ops.arrays import Bools, Float32s, Float64s, Floats, Int32s, Int64s
-from ops.compare.activation_vectors import unit_correlations, unit_vectors
+from ops.compare.activation_vectors import PROCESS_BYTES, unit_correlations, unit_vectors
 from ops.compare.shared_winners import WinnerLists
 from ops.sampling import random_rotations
 from ops.topk.neurons import NEURONS_PER_PART, Neurons
 
 REACHES = ("within", "across")
-PROCESS_BYTES = 400_000_000  # memory of a process before it loads data
 PAIR_BYTES = 60  # memory for each pair of a block's neuron and another neuron, while the nearest are found
 
 

@@ -10,7 +10,7 @@ from ops import sampling, schema
 from ops.arrays import Floats, Int32s, Int64s
 from ops.compare.activation_vectors import layer_activations, sampled_sentences, unit_vectors
 from ops.compare.group_traits import trait_rows
-from ops.compare.k_means_groups import grouping_quality, project, shuffled_sentences
+from ops.compare.k_means_groups import grouping_quality, project
 from ops.statistics.k_means import k_means
 from ops.storage.store import Store
 from ops.storage.tables import read_table
@@ -50,52 +50,49 @@ class NeuronGroups:
 
     def tables(self, layer: int) -> dict[str, pa.Table]:
         """Return the rows of the tables `OF_A_LAYER` for a layer, or of `OF_ALL` for layer 0, meaning all layers."""
-        layers = [layer] if layer else range(1, len(self.neurons.widths) + 1)
+        layers = [layer] if layer else self.neurons.layers
         raw = [layer_activations(self.store, number)[self.rows] for number in layers]
         # The values of a single layer are used as they are, like in the publication. Over all layers, each neuron is
         # standardised, because the scales of layers differ.
-        values = raw[0] if layer else np.concatenate([unit_vectors(own).T for own in raw], 1)
-        members = self._first(layer) + np.arange(values.shape[1])
+        values = raw[0] if layer else np.concatenate([unit_vectors(activations).T for activations in raw], 1)
+        members = np.arange(*self.neurons.span(layer)) if layer else np.arange(len(self.neurons))
         heard = self.heard[members] if self.heard[members].any() else np.ones(len(members), np.bool_)
         members, points = members[heard], np.ascontiguousarray(values.T[heard])
-        labels = k_means(points, min(self.groups, len(points)), self.seed, STARTS)
-        own = self._grouped(points, labels)
+        groups = self._grouped(points)
         number, unit = self.neurons.layer_and_unit(members)
-        found = {
-            "compare/groups" if layer else "compare/joint_groups": pa.table({"layer": number, "unit": unit, **own})
+        tables: dict[str, Any] = {
+            "compare/groups" if layer else "compare/joint_groups": {"layer": number, "unit": unit, **groups}
         }
         quality = self._quality(layer, "neurons", points, values[:, heard])
         if layer:
-            of_sentences = k_means(values, min(self.groups, len(values)), self.seed, STARTS)
             columns = {"layer": np.full(len(values), layer, np.int16), "sent_id": self.sent_ids}
-            found["compare/sentence_groups"] = pa.table({**columns, **self._grouped(values, of_sentences)})
+            tables["compare/sentence_groups"] = {**columns, **self._grouped(values)}
             quality += self._quality(layer, "sentences", values, values)
-        found["compare/group_quality"] = schema.table("compare/group_quality", quality)
-        found["compare/group_traits"] = self._traits(layer, members, labels)
-        return {name: schema.table(name, table) for name, table in found.items()}
+        tables["compare/group_quality"] = quality
+        tables["compare/group_traits"] = self._traits(layer, members, groups["group"])
+        return {name: schema.table(name, rows) for name, rows in tables.items()}
 
-    def _first(self, layer: int) -> int:
-        return sum(self.neurons.widths[: layer - 1]) if layer else 0
-
-    def _grouped(self, points: Floats, labels: Int32s) -> dict[str, Any]:
-        """Return the columns `group`, `x`, `y`."""
-        places = project(points, self.seed)
-        return {"group": labels, "x": places[:, 0], "y": places[:, 1]}
+    def _grouped(self, points: Floats) -> dict[str, Any]:
+        """Return the columns `group`, `x`, `y` of points."""
+        labels = k_means(points, min(self.groups, len(points)), self.seed, STARTS)
+        x, y = project(points, self.seed).T
+        return {"group": labels, "x": x, "y": y}
 
     def _quality(self, layer: int, grouped: str, points: Floats, values: Floats) -> list[dict[str, Any]]:
-        """Return the rows of compare/group_quality, for the points and for values that are shuffled over sentences."""
-        rng = np.random.default_rng([self.seed, sampling.SHUFFLES, layer])
-        shuffled = shuffled_sentences(values, rng)
+        """Return the rows of compare/group_quality, for the points and for values that are shuffled over sentences.
+
+        After shuffling, each neuron keeps its own distribution, but neurons no longer fire together. If groups are as
+        distinct then, they are groups by mean and spread only.
+        """
+        shuffled = np.random.default_rng([self.seed, sampling.SHUFFLES, layer]).permuted(values, axis=0)
         null_points = np.ascontiguousarray(shuffled.T) if grouped == "neurons" else shuffled
         seeds = list(range(self.seed, self.seed + SEEDS))
         rows = []
         for count in self.numbers:
-            if count >= len(points):
-                continue
-            found, null = (grouping_quality(p, count, seeds) for p in (points, null_points))
-            measured = {"silhouette": found.silhouette, "silhouette_of_shuffled": null.silhouette}
-            measured |= {"rand_index": found.rand_index, "rand_index_of_shuffled": null.rand_index}
-            rows.append({"layer": layer, "grouped": grouped, "groups": count, "n": len(points), **measured})
+            if count < len(points):
+                quality, null = (grouping_quality(p, count, seeds) for p in (points, null_points))
+                row = {"layer": layer, "grouped": grouped, "groups": count, "n": len(points), **vars(quality)}
+                rows.append(row | {f"{name}_of_shuffled": value for name, value in vars(null).items()})
         return rows
 
     def _traits(self, layer: int, members: Int64s, labels: Int32s) -> pa.Table:
@@ -106,11 +103,11 @@ class NeuronGroups:
         where = (pc.field("rank") <= FIRST) & (pc.field("g2") > 0) & (pc.field("q_value") < MAX_Q)
         if layer:
             where &= pc.field("layer") == layer
-        found = []
-        for table, kind, trait in (("patterns", "kind", "pattern"), ("profiles", "property", "value")):
-            rows = read_table(self.store, table, where, ["layer", "unit", "pole", kind, trait])
-            found.append(rows.rename_columns(["layer", "unit", "pole", "kind", "trait"]))
-        rows = pa.concat_tables(found)
+        names = ["layer", "unit", "pole", "kind", "trait"]
+        rows = pa.concat_tables(
+            read_table(self.store, table, where, [*names[:3], kind, trait]).rename_columns(names)
+            for table, kind, trait in (("patterns", "kind", "pattern"), ("profiles", "property", "value"))
+        )
         rows = rows.filter(pc.invert(pc.is_in(rows["kind"], pa.array(NOT_TRAITS))))
         neuron = self.neurons.number(rows["layer"].to_numpy(), rows["unit"].to_numpy())
         grouped = np.isin(neuron, members)

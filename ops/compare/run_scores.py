@@ -1,7 +1,7 @@
 """The scores of a run compared with those of a control, such as a run with random weights or rotated directions."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -44,11 +44,7 @@ class Measure:
 MEASURES: dict[str, tuple[Measure, ...]] = {
     "scores": (Measure("auc", "auc"), Measure("auc_excess", "auc_excess")),
     "explanations": (
-        Measure("average_precision", "average_precision"),
-        Measure("f1", "f1"),
-        Measure("auc", "auc"),
-        Measure("precision", "precision"),
-        Measure("recall", "recall"),
+        *(Measure(name, name) for name in ("average_precision", "f1", "auc", "precision", "recall")),
         Measure("f1_beyond_nuisance", "f1", "nuisance_f1"),
         Measure("f1_beyond_matched", "f1", "matched_f1"),
         Measure("f1_beyond_random", "f1", "random_f1"),
@@ -56,14 +52,13 @@ MEASURES: dict[str, tuple[Measure, ...]] = {
         Measure("r2_beyond", "r2", "r2_nuisance", of_neuron=True),
     ),
     "audit/neurons": (
-        Measure("transfer", "transfer"),
-        Measure("illusion", "illusion"),
-        Measure("ported", "ported"),
-        Measure("eta_squared", "eta_squared", of_neuron=True),
-        Measure("r2_within", "r2_within", of_neuron=True),
+        *(Measure(name, name) for name in ("transfer", "illusion", "ported")),
+        *(Measure(name, name, of_neuron=True) for name in ("eta_squared", "r2_within")),
     ),
 }
 VERDICT = "verdict"
+
+Stores = tuple[Store, Store]  # the folders of a run and of its control
 
 
 @dataclass(frozen=True)
@@ -99,7 +94,7 @@ def read_values(store: Store, table: str, poles: tuple[str, ...], layers: tuple[
     neuron = layer * _UNITS_PER_LAYER + rows["unit"].to_numpy()
     first = np.zeros(len(neuron), bool)
     first[np.unique(neuron, return_index=True)[1]] = True
-    found = {}
+    values = {}
     for measure in MEASURES[table]:
         columns = [column for column in (measure.column, measure.minus) if column]
         if not set(columns) <= set(rows.column_names):
@@ -107,29 +102,26 @@ def read_values(store: Store, table: str, poles: tuple[str, ...], layers: tuple[
         numbers = [pc.fill_null(rows[column].cast(pa.float64()), np.nan).to_numpy() for column in columns]
         value = numbers[0] - numbers[1] if measure.minus else numbers[0]
         kept = np.isfinite(value) & (first if measure.of_neuron else True)
-        found[measure.name] = Values(layer, neuron, value).where(kept)
+        values[measure.name] = Values(layer, neuron, value).where(kept)
     if VERDICT in rows.column_names:
-        verdicts = np.array(rows[VERDICT].to_pylist(), dtype=object)
-        for verdict in sorted(set(verdicts.tolist())):
-            given = (verdicts == verdict).astype(np.float64)
-            found[f"{VERDICT} {verdict}"] = Values(layer, neuron, given)
-    return found
+        for verdict in sorted(rows[VERDICT].unique().to_pylist()):
+            given = pc.equal(rows[VERDICT], verdict).to_numpy().astype(np.float64)
+            values[f"{VERDICT} {verdict}"] = Values(layer, neuron, given)
+    return values
 
 
-def with_missing_verdicts(
-    own: dict[str, Values], control: dict[str, Values]
+def read_both(
+    stores: Stores, table: str, poles: tuple[str, ...], layers: tuple[int, ...]
 ) -> tuple[dict[str, Values], dict[str, Values]]:
-    """Return the values of both runs with all verdicts that either run gave.
+    """Return `read_values` of a run and of its control; a verdict that only one of them gave is 0 in the other."""
+    measured, control = (read_values(store, table, poles, layers) for store in stores)
+    names = sorted({name for name in (*measured, *control) if name.startswith(VERDICT)})
 
-    A verdict that a run never gave gets a share of 0 in that run.
-    """
-    names = sorted({name for name in (*own, *control) if name.startswith(VERDICT)})
-    both = []
-    for found in (own, control):
-        known = [found[name] for name in names if name in found]
-        none = [Values(v.layer, v.neuron, np.zeros(len(v.value))) for v in known[:1]]
-        both.append({**found, **{name: none[0] for name in names if name not in found and none}})
-    return both[0], both[1]
+    def filled(values: dict[str, Values]) -> dict[str, Values]:
+        none = [replace(values[name], value=np.zeros_like(values[name].value)) for name in names if name in values]
+        return dict.fromkeys(names, none[0]) | values if none else values
+
+    return filled(measured), filled(control)
 
 
 def compared_rows(
@@ -180,46 +172,34 @@ def share_intervals(
         resamples: number of times that the neurons of both runs are drawn.
         rng: the random generator that makes the draws.
     """
-    sides = [_Drawn([pair[i] for pair in measured.values()]) for i in (0, 1)]
+    neurons, sides = [], []
+    for side in zip(*measured.values(), strict=True):
+        known, orders = np.unique(np.concatenate([v.neuron for v in side])), [np.argsort(v.value) for v in side]
+        neurons.append(len(known))
+        sides.append([(v.value[o], np.searchsorted(known, v.neuron[o])) for v, o in zip(side, orders, strict=True)])
     shares: list[list[float]] = []
     for first, stop in spans(resamples, DRAWN_AT_ONCE):
-        own, control = (Resampling.multinomial(side.neurons, rng, stop - first).times for side in sides)
-        for mine, theirs in zip(own[min(first, 1) :], control[min(first, 1) :], strict=True):
-            shares.append([*sides[0].shares_above(mine, list(sides[1].quantiles(theirs)))])
+        times, control = (Resampling.multinomial(number, rng, stop - first).times for number in neurons)
+        for drawn, drawn_b in zip(times[min(first, 1) :], control[min(first, 1) :], strict=True):
+            of_both = zip(*sides, strict=True)
+            shares.append([share_above(v, drawn[at], quantile(w, drawn_b[at_b])) for (v, at), (w, at_b) in of_both])
     return {
         name: percentile_interval(drawn, len(np.unique(values.neuron)))
         for (name, (values, _)), drawn in zip(measured.items(), np.array(shares).T, strict=True)
     }
 
 
-class _Drawn:
-    """The values of some measures in ascending order, prepared for repeated resampling of their neurons."""
+def quantile(ascending: Float64s, counts: Float64s) -> float:
+    """Return the 95 % quantile (see np.quantile) of sorted values, each repeated as often as it counts; NaN if none."""
+    ends = np.cumsum(counts)
+    if not ends[-1]:
+        return np.nan
+    at = QUANTILE * (ends[-1] - 1)
+    low, high = ascending[np.searchsorted(ends, [np.floor(at), np.ceil(at)], "right")]
+    return float(low + (at - np.floor(at)) * (high - low))
 
-    def __init__(self, measured: list[Values]) -> None:
-        known = np.unique(np.concatenate([values.neuron for values in measured]))
-        self.neurons = len(known)
-        orders = [np.argsort(values.value, kind="stable") for values in measured]
-        self.ascending = [values.value[order] for values, order in zip(measured, orders, strict=True)]
-        self.place = [
-            np.searchsorted(known, values.neuron[order]) for values, order in zip(measured, orders, strict=True)
-        ]
 
-    def quantiles(self, drawn: Float64s) -> Iterator[float]:
-        """Yield each measure's quantile (see np.quantile), with neurons repeated as often as they were drawn."""
-        for values, place in zip(self.ascending, self.place, strict=True):
-            counts = np.cumsum(drawn[place])
-            if not counts[-1]:
-                yield np.nan
-                continue
-            at = QUANTILE * (counts[-1] - 1)
-            low, high = values[np.searchsorted(counts, [np.floor(at), np.ceil(at)], "right")]
-            yield float(low + (at - np.floor(at)) * (high - low))
-
-    def shares_above(self, drawn: Float64s, limits: list[float]) -> Iterator[float]:
-        """Yield the share of each measure's values above its limit, with neurons repeated as often as drawn."""
-        for values, place, limit in zip(self.ascending, self.place, limits, strict=True):
-            counts = drawn[place]
-            whole = counts.sum()
-            # No value is above an undefined limit.
-            above = counts[np.searchsorted(values, limit, "right") :].sum()
-            yield float(above / whole) if whole and np.isfinite(limit) else np.nan
+def share_above(ascending: Float64s, counts: Float64s, limit: float) -> float:
+    """Return the share of sorted values above a limit, each repeated as often as it counts; NaN if undefined."""
+    above = counts[np.searchsorted(ascending, limit, "right") :].sum()
+    return float(above / counts.sum()) if counts.any() and np.isfinite(limit) else np.nan

@@ -14,17 +14,8 @@ from ops.topk.neurons import Neurons
 from ops.topk.silent import read_silent
 
 _OF_NEURONS = (
-    "mean",
-    "std",
-    "skew",
-    "kurtosis",
-    "min",
-    "max",
-    "top_threshold",
-    "bottom_threshold",
-    "top_mean",
-    "bottom_mean",
-)
+    "mean", "std", "skew", "kurtosis", "min", "max", "top_threshold", "bottom_threshold", "top_mean", "bottom_mean",
+)  # fmt: skip
 _OF_SCORES = ("auc", "matched_auc")
 
 

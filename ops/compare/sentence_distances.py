@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 
 import numpy as np
-import pyarrow as pa
 import torch
 
 from ops.arrays import Float64s, Int64s
-from ops.compare.activation_vectors import layer_activations, sampled_sentences
+from ops.compare.activation_vectors import common_rows, layer_activations
 from ops.compare.model_shift import jaccards, layer_distances, rank_correlations
 from ops.model.activations import ScoreOptions, Scorer
 from ops.model.batches import batch_lengths, length_batches
@@ -50,7 +49,7 @@ class TwoModels:
             Each neuron's sum of absolute differences, `[neurons]`; and the sentences' Manhattan and squared Euclidean
             distances, `[2, sentences, layers]`.
         """
-        found = np.full((2, len(texts), len(self.neurons.widths)), np.nan)
+        distances = np.full((2, len(texts), len(self.neurons.widths)), np.nan)
         total = np.zeros(len(self.neurons))
         for rows in length_batches(n_tokens, self.token_budget, self.lengths):
             batch = [texts[row] for row in rows]
@@ -59,49 +58,39 @@ class TwoModels:
                 for scorer, tokenizer in zip(self.scorers, self.tokenizers, strict=True)
             )
             finite = torch.isfinite(torch.cat([*a, *b], 1)).all(1).cpu().numpy()
-            first, second = ([layer.cpu().numpy()[finite] for layer in own_layers] for own_layers in (a, b))
-            found[:, rows[finite]] = layer_distances(first, second)
+            first, second = ([layer.cpu().numpy()[finite] for layer in layers] for layers in (a, b))
+            distances[:, rows[finite]] = layer_distances(first, second)
             whole = [np.concatenate(side, 1).astype(np.float64) for side in (first, second)]
             total += np.abs(whole[0] - whole[1]).sum(0)
-        return total, found[:, ~np.isnan(found).any((0, 2))]
+        return total, distances[:, ~np.isnan(distances).any((0, 2))]
 
 
-def common_sentences(store: Store, other: Store) -> int:
-    """Return the number of sentences that are in the activation samples of both runs of one corpus."""
-    return len(np.intersect1d(sampled_sentences(store), sampled_sentences(other), assume_unique=True))
-
-
-def compare_runs(store: Store, other: Store, neurons: Neurons) -> tuple[pa.Table, Float64s]:
+def compare_runs(store: Store, other: Store, neurons: Neurons) -> dict[str, Float64s]:
     """Compare the winners and the activation samples of two runs of one corpus, neuron by neuron.
 
     Returns:
-        Each neuron's `shift`, `jaccard` index and `rank_correlation`, null if undefined; and the distances of the
+        Each neuron's `shift`, `jaccard` index and `rank_correlation`, NaN if undefined; and the `distances` of the
         sentences that are in both samples, `[2, sentences, layers]`.
     """
-    own, others = sampled_sentences(store), sampled_sentences(other)
-    common, *rows = np.intersect1d(own, others, assume_unique=True, return_indices=True)
+    rows = common_rows(store, other)
     shift, ranks, distances = np.zeros(len(neurons)), np.full(len(neurons), np.nan), []
-    start = 0
-    for layer, width in enumerate(neurons.widths, 1):
-        a, b = (layer_activations(run, layer)[place] for run, place in zip((store, other), rows, strict=True))
-        if len(common):
-            shift[start : start + width] = np.abs(a.astype(np.float64) - b).mean(0)
-            ranks[start : start + width] = rank_correlations(a, b)
-        distances.append(np.stack([d[:, 0] for d in layer_distances([a], [b])]))
-        start += width
-    columns = {"shift": shift, "jaccard": winner_jaccards(store, other, neurons), "rank_correlation": ranks}
-    table = pa.table({name: pa.array(values, from_pandas=True) for name, values in columns.items()})
-    return table, np.stack(distances, 2)
+    for layer in neurons.layers:
+        a, b = (layer_activations(run, layer)[own] for run, own in zip((store, other), rows, strict=True))
+        if len(a):
+            units = slice(*neurons.span(layer))
+            shift[units], ranks[units] = np.abs(a.astype(np.float64) - b).mean(0), rank_correlations(a, b)
+        distances.append(np.concatenate(layer_distances([a], [b]), 1).T)
+    jaccard = winner_jaccards(store, other, neurons)
+    return {"shift": shift, "jaccard": jaccard, "rank_correlation": ranks, "distances": np.stack(distances, 2)}
 
 
 def winner_jaccards(store: Store, other: Store, neurons: Neurons) -> Float64s:
     """Return each neuron's winners in both runs divided by those in either, `[neurons]`; topk/ is read in parts."""
-    found = np.full(len(neurons), np.nan)
+    indices = np.full(len(neurons), np.nan)
     for _, first, stop in parts(len(neurons)):
         a, b = (_winners(run, neurons, np.arange(first, stop)) for run in (store, other))
-        measured = jaccards(a, b, len(found))
-        found = np.where(np.isnan(measured), found, measured)
-    return found
+        indices[first:stop] = jaccards(a, b, len(neurons))[first:stop]
+    return indices
 
 
 def _winners(store: Store, neurons: Neurons, numbers: Int64s) -> tuple[Int64s, Int64s]:

@@ -17,33 +17,29 @@ from ops.sources.spec import parse_source
 _KEPT = pa.schema([("text", pa.string()), ("n_tokens", pa.int32()), ("place", pa.int64()), ("priority", pa.uint64())])
 
 
-def parse_text_sets(specs: Sequence[str], text_column: str) -> tuple[list[str], list[Source]]:
-    """Parse text sets given as NAME=SOURCE, open their sources, and return the names and the sources.
+def parse_text_sets(specs: Sequence[str], text_column: str) -> dict[str, Source]:
+    """Parse text sets given as NAME=SOURCE, open their sources, and return the sources by name.
 
     Raises:
         InputError: a text set has no name, two have the same name, or a source cannot be read.
     """
-    names, sources = [], []
+    sources: dict[str, Source] = {}
     for spec in specs:
-        name, equals, rest = spec.partition("=")
-        if not equals or not name.strip() or not rest:
+        name, _, rest = spec.partition("=")
+        name = name.strip()
+        if not name or not rest:
             raise InputError(f"--text-set {spec}: expected NAME=SOURCE, such as news=news.txt")
+        if name in sources:
+            raise InputError(f"--text-set {name}: is given twice; give each text set a name of its own")
         try:
-            source = parse_source(rest)
-            check_source(source, text_column)
+            sources[name] = parse_source(rest)
+            check_source(sources[name], text_column)
         except InputError as error:
             raise InputError(str(error).replace("--corpus", "--text-set", 1)) from error
-        names.append(name.strip())
-        sources.append(source)
-    for name in names:
-        if names.count(name) > 1:
-            raise InputError(f"--text-set {name}: is given twice; give each text set a name of its own")
-    return names, sources
+    return sources
 
 
-def read_text_set(
-    source: str, text_column: str, tokenizer: Tokenizer, splits: bool, most: int, seed: int
-) -> tuple[pa.Table, dict[str, int]]:
+def read_text_set(source: str, text_column: str, tokenizer: Tokenizer, splits: bool, most: int, seed: int) -> pa.Table:
     """Return the result of `sample_sentences` for a source.
 
     Args:
@@ -58,8 +54,8 @@ def read_text_set(
     return sample_sentences(sentence_filter.blocks(rows), most, seed)
 
 
-def sample_sentences(blocks: Iterator[Block], most: int, seed: int) -> tuple[pa.Table, dict[str, int]]:
-    """Return at most `most` distinct sentences, in the order of the source, and the counts.
+def sample_sentences(blocks: Iterator[Block], most: int, seed: int) -> pa.Table:
+    """Return the `text` and `n_tokens` of at most `most` distinct sentences, in the order of the source.
 
     A sentence's priority depends only on the seed and on its hash, so copies have the same priority, and only the
     sample is in memory. The final sample does not depend on how the source was cut into blocks.
@@ -68,21 +64,15 @@ def sample_sentences(blocks: Iterator[Block], most: int, seed: int) -> tuple[pa.
         blocks: the result of `SentenceFilter.blocks`.
         most: maximum number of sentences to keep.
         seed: the run's seed.
-
-    Returns:
-        A table with `text` and `n_tokens`; and the counts `sentences` (usable sentences, including copies), `rejects`
-        and `kept`.
     """
-    kept = _KEPT.empty_table()
-    counts = {"sentences": 0, "rejects": 0}
+    kept, read = _KEPT.empty_table(), 0
     for block in blocks:
-        place = counts["sentences"] + np.arange(block.sentences.num_rows)
+        place = read + np.arange(block.sentences.num_rows)
         priority = priorities(np.ascontiguousarray(block.hashes[:, 0]), seed, TEXT_SETS)
         columns = [block.sentences["text"], block.sentences["n_tokens"], place, priority]
         both = pa.concat_tables([kept, pa.table(columns, schema=_KEPT)])
         # Of copies, the first one is kept.
         _, first = np.unique(both["priority"].to_numpy(), return_index=True)
         kept = both.take(first[:most])
-        counts["sentences"] += len(place)
-        counts["rejects"] += block.rejects.num_rows
-    return kept.sort_by("place").select(["text", "n_tokens"]), {**counts, "kept": kept.num_rows}
+        read += len(place)
+    return kept.sort_by("place").select(["text", "n_tokens"])

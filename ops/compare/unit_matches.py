@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from ops import schema
-from ops.arrays import Bools, Float32s, Float64s, Int32s, Int64s, Integers
-from ops.compare.activation_vectors import sampled_sentences, unit_correlations, unit_vectors
+from ops.arrays import Bools, Float32s, Float64s, Int32s, Int64s, UInt64s
+from ops.compare.activation_vectors import PROCESS_BYTES, common_rows, unit_correlations, unit_vectors
 from ops.compare.shared_winners import read_pole
 from ops.hashing import text_hash
 from ops.sampling import random_rotation
@@ -26,10 +26,8 @@ from ops.topk.silent import read_silent
 
 MATCHES, UNIVERSAL = "compare/matches", "compare/universal"
 BLOCK = 1_024  # number of units of each run whose vectors are in memory at once
-LEAST_SENTENCES = 3  # required for a meaningful correlation
 THRESHOLDS = tuple(i / 10 for i in range(10))
 UNIVERSAL_FROM = 0.5  # the excess from which Gurnee and others call a neuron universal
-PROCESS_BYTES = 400_000_000  # memory of a process before it loads data
 
 
 def other_ids(store: Store, other: Store) -> Int64s:
@@ -38,33 +36,18 @@ def other_ids(store: Store, other: Store) -> Int64s:
     Corpora of the same sources differ, and are numbered differently, if a model's tokenizer makes some sentences too
     short.
     """
-    own, others = (_text_hashes(run) for run in (store, other))
-    order = np.argsort(own, kind="stable")
-    place = np.minimum(np.searchsorted(own[order], others), len(own) - 1)
-    found = order[place]
-    return np.where(own[found] == others, found, -1).astype(np.int64)
+    hashes, others = (_text_hashes(run) for run in (store, other))
+    order = np.argsort(hashes, kind="stable")
+    ids = order[np.minimum(np.searchsorted(hashes[order], others), len(hashes) - 1)]
+    return np.where(hashes[ids] == others, ids, -1).astype(np.int64)
 
 
-def _text_hashes(store: Store) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+def _text_hashes(store: Store) -> UInt64s:
     hashes = [
         np.fromiter(map(text_hash, table["text"].to_pylist()), np.uint64, table.num_rows)
         for table in read_parts(store, "corpus", ["text"])
     ]
     return np.concatenate([np.zeros(0, np.uint64), *hashes])
-
-
-def common_rows(store: Store, other: Store, ids: Int64s | None) -> tuple[Int64s, Int64s]:
-    """Return which rows of the two activation samples contain the same sentences, in the same order.
-
-    Args:
-        store, other: the runs' folders.
-        ids: the result of `other_ids`; None if both runs use the same sentence ids.
-    """
-    own, others = sampled_sentences(store), sampled_sentences(other)
-    named = others if ids is None else ids[others]
-    there = np.flatnonzero(named >= 0)
-    _, rows, places = np.intersect1d(own, named[there], assume_unique=True, return_indices=True)
-    return rows, there[places]
 
 
 class LayerUnits:
@@ -112,32 +95,30 @@ class Best:
         """Return the state before the first comparison."""
         return cls(np.full(units, -1, np.int32), np.zeros(units, np.float32))
 
-    def compare(self, own: Float32s, at: slice, others: Float32s, first: int) -> None:
+    def compare(self, vectors: Float32s, at: slice, others: Float32s, first: int) -> None:
         """Update the best matches with a block of other units; ties keep the earlier match.
 
         Args:
-            own: vectors of some units, `[some, sentences]`.
-            at: the positions of these units.
-            others: vectors of other units, `[others, sentences]`.
-            first: the number of the first other unit.
+            vectors, at: vectors of some units, `[some, sentences]`, and the positions of these units.
+            others, first: vectors of other units, `[others, sentences]`, and the number of the first of them.
         """
         if not len(others):
             return
-        products = unit_correlations(own, others)
+        products = unit_correlations(vectors, others)
         nearest = np.abs(products).argmax(1)
-        found = products[np.arange(len(products)), nearest]
-        better = np.abs(found) > np.abs(self.correlation[at])
+        highest = products[np.arange(len(products)), nearest]
+        better = np.abs(highest) > np.abs(self.correlation[at])
         self.unit[at][better] = first + nearest[better]
-        self.correlation[at][better] = found[better]
+        self.correlation[at][better] = highest[better]
 
 
 class Matcher:
-    """Finds the best match of every unit of a run in the layers of another run, one layer at a time.
+    """Finds the best match of every unit of a run in the layers of another run.
 
     Args:
         store, other: the runs' folders.
         neurons, others: the units of the two runs.
-        ids: the result of `other_ids`; None if both runs use the same sentence ids.
+        same_ids: whether both runs number sentences in the same way; otherwise sentences are matched by their text.
         seed: the seed of the rotations, to which a layer's number is added; None for no rotation.
     """
 
@@ -147,11 +128,12 @@ class Matcher:
         other: Store,
         neurons: Neurons,
         others: Neurons,
-        ids: Int64s | None,
+        same_ids: bool,
         seed: tuple[int, ...] | None,
     ) -> None:
         self.store, self.other, self.neurons, self.others, self.seed = store, other, neurons, others, seed
-        self.rows = common_rows(store, other, ids)
+        self.ids = None if same_ids else other_ids(store, other)
+        self.sentences = common_rows(store, other, self.ids)
         self.silent = read_silent(store, neurons), read_silent(other, others)
 
     def in_layer(self, layer: int) -> pa.Table:
@@ -160,36 +142,81 @@ class Matcher:
         `unit_b` is -1 if there is none; `rotated` is the highest absolute correlation with an axis of the rotated
         layer, null without rotation.
         """
-        sample = read_layer(self.other, layer, self.others)
-        silent = self.silent[1][slice(*self.others.span(layer))]
-        there = LayerUnits(sample, self.rows[1], silent)
-        best, turned_best = Best.none(len(self.neurons)), Best.none(len(self.neurons))
-        turned = None
+        sample, silent = read_layer(self.other, layer, self.others), self.silent[1][slice(*self.others.span(layer))]
+        best, rotated = Best.none(len(self.neurons)), Best.none(len(self.neurons))
+        sides = [(LayerUnits(sample, self.sentences[1], silent), best)]
         if self.seed is not None:
-            rng = np.random.default_rng([*self.seed, layer])
             # Silent units are also excluded from the rotation.
-            heard = np.flatnonzero(~silent)
-            inside = LayerSample(sample.values[:, heard], sample.sentences)
-            turn = random_rotation(len(heard), rng)
-            turned = LayerUnits(inside, self.rows[1], np.zeros(len(heard), bool), turn)
-        sides = [(there, best), *([(turned, turned_best)] if turned is not None else [])]
+            heard = LayerSample(sample.values[:, ~silent], sample.sentences)
+            turn = random_rotation(heard.width, np.random.default_rng([*self.seed, layer]))
+            axes = LayerUnits(heard, self.sentences[1], np.zeros(heard.width, bool), turn)
+            sides.append((axes, rotated))
         for first, stop in spans(len(silent), BLOCK):
             # Units and rotated axes are compared at once, because the run's own vectors are recomputed for each block.
-            blocks = [(units.vectors(first, stop), found) for units, found in sides]
-            for own, at in self._own_blocks():
-                for block, found in blocks:
-                    found.compare(own, at, block, first)
-        rotated = np.abs(turned_best.correlation)
-        columns = {"unit_b": best.unit, "correlation": best.correlation}
-        return pa.table({**columns, "rotated": rotated if turned is not None else pa.nulls(len(rotated), pa.float32())})
+            blocks = [(units.vectors(first, stop), highest) for units, highest in sides]
+            for vectors, at in self._blocks():
+                for block, highest in blocks:
+                    highest.compare(vectors, at, block, first)
+        axis = pa.nulls(len(self.neurons), pa.float32()) if self.seed is None else np.abs(rotated.correlation)
+        return pa.table({"unit_b": best.unit, "correlation": best.correlation, "rotated": axis})
 
-    def _own_blocks(self) -> Iterator[tuple[Float32s, slice]]:
+    def _blocks(self) -> Iterator[tuple[Float32s, slice]]:
+        """Yield the vectors of the run's own units a block at a time, and where these units are among all."""
         for layer in self.neurons.layers:
             start, end = self.neurons.span(layer)
             sample = read_layer(self.store, layer, self.neurons)
-            units = LayerUnits(sample, self.rows[0], self.silent[0][start:end])
+            units = LayerUnits(sample, self.sentences[0], self.silent[0][start:end])
             for first, stop in spans(end - start, BLOCK):
                 yield units.vectors(first, stop), slice(start + first, start + stop)
+
+    def rows(self, found: Iterable[pa.Table]) -> pa.Table:
+        """Return the rows of `compare/matches`, given the result of `in_layer` for all layers of the other run.
+
+        Of equal matches in several layers, the first counts.
+        """
+        tables = list(found)
+        unit_b, correlation, rotated = (
+            np.stack([table[name].to_numpy() for table in tables]) for name in ("unit_b", "correlation", "rotated")
+        )
+        best = np.abs(correlation).argmax(0)
+        unit_b, correlation = (values[best, np.arange(len(best))] for values in (unit_b, correlation))
+        none, layer_b = unit_b < 0, np.array(self.others.layers)[best]
+        axis = np.where(none, np.nan, np.fmax.reduce(rotated.astype(np.float64)))
+        layer, unit = self.neurons.layer_and_unit(np.arange(len(best)))
+        match = np.where(none, -1, self.others.number(layer_b, unit_b))
+        columns = {
+            "layer": layer, "unit": unit, "layer_b": pa.array(layer_b, pa.int16(), mask=none),
+            "unit_b": pa.array(unit_b, mask=none), "correlation": pa.array(correlation, mask=none), "rotated": axis,
+            "excess": np.abs(correlation) - axis, "overlap": self._overlaps(match, correlation),
+        }  # fmt: skip
+        return schema.table(MATCHES, columns)
+
+    def _overlaps(self, match: Int64s, correlation: Float32s) -> Float32s:
+        """Return the share of each unit's winners that its match, given by index, also has; NaN if there are none.
+
+        The winners of both poles are added. The top of a unit is compared with the top of its match, or with the bottom
+        if the correlation is negative.
+        """
+        shared, sizes = np.zeros(len(match)), np.zeros(len(match))
+        for pole in POLES:
+            counts, sent_id = read_pole(self.store, self.neurons, pole)
+            winners = np.split(sent_id, np.cumsum(counts)[:-1])
+            for pole_b in POLES:
+                units = np.flatnonzero((match >= 0) & ((correlation > 0) == (pole == pole_b)))
+                if not counts.any() or not len(units):
+                    continue
+                counts_b, sent_id = read_pole(self.other, self.others, pole_b)
+                winners_b = np.split(sent_id, np.cumsum(counts_b)[:-1])
+                if not counts_b.any():
+                    continue
+                for unit in units:
+                    of_match = winners_b[match[unit]]
+                    if self.ids is not None:
+                        of_match = self.ids[of_match]
+                        of_match = of_match[of_match >= 0]
+                    shared[unit] += len(np.intersect1d(winners[unit], of_match, assume_unique=True))
+                sizes[units] += counts[units]
+        return np.where(sizes > 0, shared / np.maximum(sizes, 1), np.nan).astype(np.float32)
 
 
 def matcher_bytes(sentences: int, widest: int, rotated: int) -> int:
@@ -209,111 +236,18 @@ def matcher_bytes(sentences: int, widest: int, rotated: int) -> int:
     return PROCESS_BYTES + sentences * (4 * 4 * widest + 2 * 16 * block) + 3 * 8 * rotated**2
 
 
-def match_rows(neurons: Neurons, layers: tuple[int, ...], found: Iterable[pa.Table], overlaps: "Overlaps") -> pa.Table:
-    """Return the rows of `compare/matches`.
-
-    Args:
-        neurons: the run's units.
-        layers: the layers of the other run.
-        found: the result of `Matcher.in_layer` for each of these layers; ties go to the first layer.
-        overlaps: computes the winners that units and their matches share.
-    """
-    layer_b, best = np.zeros(len(neurons), np.int16), Best.none(len(neurons))
-    rotated = np.full(len(neurons), np.nan)
-    for number, table in zip(layers, found, strict=True):
-        correlation = table["correlation"].to_numpy()
-        better = (table["unit_b"].to_numpy() >= 0) & (np.abs(correlation) > np.abs(best.correlation))
-        layer_b[better] = number
-        best.unit[better] = table["unit_b"].to_numpy()[better]
-        best.correlation[better] = correlation[better]
-        if table["rotated"].null_count == 0:
-            rotated = np.fmax(rotated, table["rotated"].to_numpy())
-    none = best.unit < 0
-    rotated[none] = np.nan
-    excess = np.abs(best.correlation) - rotated
-    layer, unit = neurons.layer_and_unit(np.arange(len(neurons)))
-    columns = {
-        "layer": layer,
-        "unit": unit,
-        "layer_b": pa.array(layer_b, mask=none),
-        "unit_b": pa.array(best.unit, mask=none),
-        "correlation": pa.array(best.correlation, mask=none),
-        "rotated": rotated,
-        "excess": excess,
-        "overlap": overlaps.of(layer_b, best),
-    }
-    return schema.table(MATCHES, columns)
-
-
-class Overlaps:
-    """The winners that units of a run share with their matches in another run.
-
-    Args:
-        store, other: the runs' folders.
-        neurons, others: the units of the two runs.
-        ids: the result of `other_ids`; None if both runs use the same sentence ids.
-    """
-
-    def __init__(self, store: Store, other: Store, neurons: Neurons, others: Neurons, ids: Int64s | None) -> None:
-        self.store, self.other, self.neurons, self.others, self.ids = store, other, neurons, others, ids
-
-    def of(self, layer_b: Integers, best: Best) -> Float32s:
-        """Return the share of each unit's winners that its match also has, NaN if there are none, `[units]` float32.
-
-        The winners of both poles are added. The top of a unit is compared with the top of its match, or with the bottom
-        if the correlation is negative.
-        """
-        shared, sizes = np.zeros(len(best.unit)), np.zeros(len(best.unit))
-        there = np.flatnonzero(best.unit >= 0)
-        match = np.full(len(best.unit), -1, np.int64)
-        match[there] = self.others.number(layer_b[there].astype(np.int64), best.unit[there])
-        for pole in POLES:
-            own = _Winners(*read_pole(self.store, self.neurons, pole), None)
-            for pole_b in POLES:
-                units = there[(best.correlation[there] > 0) == (pole == pole_b)]
-                if not own.counts.any() or not len(units):
-                    continue
-                theirs = _Winners(*read_pole(self.other, self.others, pole_b), self.ids)
-                if not theirs.counts.any():
-                    continue
-                for unit in units:
-                    winners = own.of(unit)
-                    shared[unit] += len(np.intersect1d(winners, theirs.of(match[unit]), assume_unique=True))
-                    sizes[unit] += len(winners)
-        return np.where(sizes > 0, shared / np.maximum(sizes, 1), np.nan).astype(np.float32)
-
-
-class _Winners:
-    """The winners of all units at one pole, without the sentences that the first run lacks."""
-
-    def __init__(self, counts: Int64s, sent_id: Integers, ids: Int64s | None) -> None:
-        self.counts, self.sent_id, self.ids = counts, sent_id, ids
-        self.starts = np.concatenate([[0], np.cumsum(counts)])
-
-    def of(self, unit: int) -> Integers:
-        """Return the winners of a unit by number."""
-        found = self.sent_id[self.starts[unit] : self.starts[unit + 1]]
-        if self.ids is None:
-            return found
-        named = self.ids[found]
-        return named[named >= 0]
-
-
 def universal_rows(matches: pa.Table) -> pa.Table:
     """Return the rows of `compare/universal`: the shares above each threshold by layer, and over all layers."""
     layer = matches["layer"].to_numpy()
-    found = {
-        "share": matches["excess"].to_numpy(),
-        "correlated": np.abs(matches["correlation"].to_numpy()),
-        "rotated": matches["rotated"].to_numpy(),
-    }
-    matched = ~np.isnan(found["correlated"])
+    excess, rotated = matches["excess"].to_numpy(), matches["rotated"].to_numpy()
+    measures = {"share": excess, "correlated": np.abs(matches["correlation"].to_numpy()), "rotated": rotated}
+    matched = ~np.isnan(measures["correlated"])
     rows = []
-    for own in (*np.unique(layer).tolist(), None):
-        units = matched & (layer == own if own is not None else True)
+    for number in (*np.unique(layer).tolist(), None):
+        units = matched & (layer == number if number is not None else True)
         for threshold in THRESHOLDS:
-            row = {"layer": own, "threshold": threshold, "n": int(units.sum())}
-            for name, values in found.items():
+            row = {"layer": number, "threshold": threshold, "n": int(units.sum())}
+            for name, values in measures.items():
                 known = values[units]
                 known = known[~np.isnan(known)]
                 row[name] = float((known > threshold).mean()) if len(known) else None

@@ -30,13 +30,12 @@ class Embedder:
     def embed(self, tokens: CorpusTokens, shard: int, sent_ids: Ids) -> pa.Table:
         """Return `sent_id` and `vector` of some sentences of a shard, sorted by `sent_id`."""
         ids, vectors = [], []
-        for own, batch in tokens.batches(shard, self.token_budget, self.lengths, sent_ids):
-            ids.append(own)
+        for of_batch, batch in tokens.batches(shard, self.token_budget, self.lengths, sent_ids):
+            ids.append(of_batch)
             vectors.append(self.scorer.score(batch)[-1].cpu().numpy())
-        found, values = np.concatenate(ids), np.concatenate(vectors)
-        order = np.argsort(found)
-        listed = pa.FixedSizeListArray.from_arrays(pa.array(values[order].ravel()), values.shape[1])
-        return pa.table({"sent_id": found[order], "vector": listed})
+        values = np.concatenate(vectors)
+        listed = pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), values.shape[1])
+        return pa.table({"sent_id": np.concatenate(ids), "vector": listed}).sort_by("sent_id")
 
 
 class SentenceVectors:

@@ -142,7 +142,7 @@ class ExplainedNeurons:
 
         def of_rows(rows: Int64s) -> Occurrences:
             are_hubs = _found_at(np.flatnonzero(np.isin(rows, hubs)))
-            return are_hubs if self.words is None else beside(are_hubs, self.words.kind.find(rows, patterns))
+            return are_hubs if self.words is None else beside(are_hubs, self.words.kind.finder(patterns)(rows))
 
         kinds = ["hub"] + ["word"] * len(patterns)
         plain = plainness(kinds, items, texts, len(self.literals))

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from ops.arrays import Int64s
 from ops.facts.text import enumerated, number, wrap
-from ops.facts.transfers import COLUMNS, Transfers, among, keys, sum_transfers
+from ops.facts.transfers import COLUMNS, LEAST_GAIN, Transfers, among, keys, sum_transfers
 from ops.storage.store import Store
 from ops.storage.tables import read_table
 from ops.topk.silent import read_heard
@@ -158,8 +158,8 @@ def _said(facts: Facts, own: Transfers) -> list[str]:
     nothing = own.gains_nothing()
     if nothing:
         said.append(
-            f"In {enumerated(nothing, 'and')} the data set's own cards gain nothing in total over these neurons, so "
-            f"the transfer into {'it' if len(nothing) == 1 else 'them'} is unknown."
+            f"In {enumerated(nothing, 'and')} the data set's own cards gain less than {LEAST_GAIN} on average, so the "
+            f"transfer into {'it' if len(nothing) == 1 else 'them'} is unknown."
         )
     return said + _said_literals(facts["literals"])
 

@@ -5,7 +5,8 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from ops.facts.text import enumerated, interval, lift, number, shorten, wrap
+from ops.facts.text import enumerated, lift, shorten, wrap
+from ops.facts.transfers import in_words
 from ops.storage.store import Store
 from ops.storage.tables import read_rows
 
@@ -93,11 +94,7 @@ def said_numbers(row: Row) -> str:
         "eta_squared": "variance between data sets",
         "r2_within": "variance explained within data sets",
     }
-    said = [
-        f"{name} {number(row[column], '.2f')}{_interval(row, column)}"
-        for column, name in names.items()
-        if row[column] is not None
-    ]
+    said = [f"{name} {_number(row, column)}" for column, name in names.items() if row[column] is not None]
     return "; ".join(said)
 
 
@@ -121,8 +118,8 @@ def said_lifts(literal: Row) -> str:
 
 def lay_out_where(row: Row) -> str:
     """Return the line about data sets at the top of a neuron."""
-    transfer = f"; transfer {number(row['transfer'], '.2f')}{_interval(row, 'transfer')}"
-    return f"Across data sets: {row['said']}{transfer if row['transfer'] is not None else ''}"
+    transfer = f"; transfer {_number(row, 'transfer')}" if row["transfer"] is not None else ""
+    return f"Across data sets: {row['said']}{transfer}"
 
 
 def lay_out_lifts(row: Row, width: int) -> list[str]:
@@ -143,5 +140,5 @@ def _times(log_lift: float) -> str:
     return lift(math.exp(min(log_lift, _MOST)))
 
 
-def _interval(row: Row, column: str) -> str:
-    return interval(row[f"{column}_low"], row[f"{column}_high"], ".2f")
+def _number(row: Row, column: str) -> str:
+    return in_words(row[column], row[f"{column}_low"], row[f"{column}_high"])

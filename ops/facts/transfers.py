@@ -8,8 +8,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ops.arrays import Bools, Float64s, Int64s
+from ops.facts.text import interval, number
 
 COLUMNS = ["layer", "unit", "pole", "dataset_from", "dataset_to", "average_precision", "random_precision"]
+WIDEST = 1.0  # width of an interval of a transfer above which it says nothing
+LEAST_GAIN = 0.01  # mean gain of own cards in average precision; a share of less is noise, so none is computed
 _HALF = ", half "  # between a data set's name and the number of its half
 
 
@@ -30,8 +33,8 @@ class Transfers:
     neurons: int
 
     def ratios(self) -> Float64s:
-        """Return the transfer of each pair, `[from, to]`. NaN: the diagonal, and where own cards gain nothing."""
-        known = (self.below > 0) & ~np.eye(len(self.names), dtype=np.bool_)
+        """Return the transfer of each pair, `[from, to]`. NaN: the diagonal, and where own cards gain too little."""
+        known = (self.below >= LEAST_GAIN * max(self.neurons, 1)) & ~np.eye(len(self.names), dtype=np.bool_)
         return _ratios(self.above, self.below, known)
 
     def overall(self) -> float | None:
@@ -47,12 +50,28 @@ class Transfers:
                 whole = one.rpartition(_HALF)[0]
                 if i != j and whole in names and whole == other.rpartition(_HALF)[0]:
                     sums[:, names.index(whole)] += self.above[i, j], self.below[i, j]
-        return _ratios(sums[0], sums[1], sums[1] > 0)
+        return _ratios(sums[0], sums[1], sums[1] >= LEAST_GAIN * max(self.neurons, 1))
+
+    def mean_gains(self) -> Float64s:
+        """Return the mean gain of each data set's own cards, over neurons and the other data sets, `[names]`."""
+        return np.asarray(self.below.sum(0) / max(self.neurons * (len(self.names) - 1), 1))
 
     def gains_nothing(self) -> list[str]:
-        """Return the data sets whose own cards gain nothing, so that the transfer into them is unknown."""
-        into = self.below.sum(0)
-        return [name for name, gain in zip(self.names, into, strict=True) if not gain > 0]
+        """Return the data sets whose own cards gain too little, so that the transfer into them is unknown."""
+        return [name for name, gain in zip(self.names, self.mean_gains(), strict=True) if not gain >= LEAST_GAIN]
+
+
+def in_words(value: float, low: float | None, high: float | None) -> str:
+    """Return a transfer or an illusion with its interval; it cannot be told if the interval is wider than 1.
+
+    Both usually lie between 0 and 1, so a wider interval says nothing.
+
+    >>> in_words(0.41, -2.6, 4.36), in_words(0.41, 0.3, 0.52)
+    ('cannot be told', '0.41 (0.30 to 0.52)')
+    """
+    if low is not None and high is not None and high - low > WIDEST:
+        return "cannot be told"
+    return number(value, ".2f") + interval(low, high, ".2f")
 
 
 def keys(rows: pa.Table) -> Int64s:

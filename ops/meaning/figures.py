@@ -1,16 +1,17 @@
 """The figures of meaning: pairs of words with their offsets as arrows, and the accuracy of offsets by space."""
 
-from collections.abc import Callable
-from functools import partial
-
 import numpy as np
-from matplotlib.axes import Axes
+import pyarrow as pa
 from matplotlib.figure import Figure
 
 from ops.arrays import Float32s, Float64s, Floats
-from ops.figures import BLUE, COLOURS, COLUMN, PAGE, for_print, label_outer, label_points, save_figures
+from ops.figures.files import save_figures
+from ops.figures.lines import lines
+from ops.figures.maps import label_points
+from ops.figures.panels import finish, panels
+from ops.figures.style import COLOURS
 from ops.meaning.analogies import ALL
-from ops.meaning.offsets import RULES, Space
+from ops.meaning.offsets import Space
 from ops.meaning.words import fold
 from ops.storage.store import Store
 
@@ -72,75 +73,45 @@ def fill_panel(plane: Float64s) -> Float64s:
     return np.asarray((2 * plane - low - high) / np.where(high > low, high - low, 1.0))
 
 
-@for_print
-def draw_pairs(shown: list[tuple[str, Pairs, Float32s]], title: str) -> Figure:
+def draw_pairs(shown: list[tuple[str, Pairs, Float32s]], model: str) -> Figure:
     """Draw pairs in the plane of their words, with an arrow from first to second, and a panel for each space."""
-    columns = min(len(shown), 2 if len(shown) in (2, 4) else 3)
-    rows = -(-len(shown) // columns)
-    figure = Figure(figsize=(PAGE, 0.6 + PAGE / columns * rows), layout="constrained")
-    grid = figure.subplots(rows, columns, squeeze=False).ravel()
-    for panel in grid[len(shown) :]:
-        panel.set_axis_off()
-    planes: list[tuple[Axes, Float64s, list[str]]] = []
-    for panel, (name, pairs, vectors) in zip(grid, shown, strict=False):
-        plane = principal_plane(vectors.reshape(-1, vectors.shape[-1]))
-        plane = fill_panel(plane)  # each space and axis has its own scale; parallel arrows stay parallel
+    title = "Offsets of pairs in the principal plane of each space"
+    figure, grid = panels(
+        [name.replace(":", " ") for name, *_ in shown], title, model, columns=min(len(shown), 2), height=2
+    )
+    planes = [fill_panel(principal_plane(vectors.reshape(-1, vectors.shape[-1]))) for *_, vectors in shown]
+    for axes, plane in zip(grid, planes, strict=True):
+        axes.scatter(plane[:, 0], plane[:, 1], s=3, color=COLOURS[0])
         for tail, head in plane.reshape(-1, 2, 2):
-            panel.annotate("", head, tail, arrowprops={"arrowstyle": "->", "color": BLUE, "linewidth": 0.8})
-        panel.set_xlim(-1.25, 1.25)
-        panel.set_ylim(-1.25, 1.25)
-        panel.set_xticks([])
-        panel.set_yticks([])
-        panel.set_title(space_name(name))
-        planes.append((panel, plane, [word for pair in pairs for word in pair]))
-    label_outer(list(grid[: len(shown)]), "first principal component (no unit)", "second (no unit)")
-    figure.suptitle(title)
+            axes.annotate("", head, tail, arrowprops={"arrowstyle": "->", "color": COLOURS[0], "linewidth": 0.8})
+        axes.set(xlim=(-1.3, 1.3), ylim=(-1.3, 1.3), xticks=[], yticks=[])
+    finish(figure, "first principal component (no unit)", "second (no unit)")
     # Free places for words are only known once all titles are drawn.
-    for panel, plane, words in planes:
-        label_points(panel, plane, words, lines=plane.reshape(-1, 2, 2))
+    for axes, plane, (_, pairs, _) in zip(grid, planes, shown, strict=True):
+        label_points(axes, plane, [word for pair in pairs for word in pair])
     return figure
 
 
-def space_name(space: str) -> str:
-    """Return what a figure calls a space.
-
-    >>> space_name("layer:3"), space_name("counts")
-    ('layer 3', 'counts')
-    """
-    return space.replace(":", " ")
-
-
-@for_print
-def draw_accuracy(rows: list[dict[str, object]], names: list[str], title: str) -> Figure:
+def draw_accuracy(rows: list[dict[str, object]], names: list[str], model: str) -> Figure:
     """Draw the accuracy over all questions by space and rule, with intervals and with the given words excluded.
 
     Args:
         rows: of `meaning/analogies`.
         names: the spaces, in the order in which they are drawn.
-        title: title of the figure.
+        model: name of the model, for the title.
     """
-    figure = Figure(figsize=(COLUMN, 3.2), layout="constrained")
-    axes: Axes = figure.subplots()
-    by_key = {(r["space"], r["rule"]): r for r in rows if r["category"] == ALL and r["excluded"]}
-    for number, rule in enumerate(RULES):
-        there = [(place, by_key[name, rule]) for place, name in enumerate(names)]
-        known = [(place, row) for place, row in there if row["accuracy"] is not None]
-        middle, low, high = ([100 * float(str(row[c])) for _, row in known] for c in ("accuracy", "low", "high"))
-        ends = [
-            [max(m - e, 0) for m, e in zip(middle, low, strict=True)],
-            [max(e - m, 0) for m, e in zip(middle, high, strict=True)],
-        ]
-        axes.errorbar(
-            [place + 0.15 * (number - 1) for place, _ in known], middle, ends, fmt="osD"[number], capsize=2,
-            color=COLOURS[number], label=_RULE_TITLES[rule],
-        )  # fmt: skip
-    axes.set_xticks(range(len(names)), [space_name(name) for name in names], rotation=90)
-    axes.set_xlabel("word space")
-    axes.set_ylabel("correct answers, % (bars: 95 %)")
-    axes.set_ylim(bottom=0)
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=2)
-    figure.suptitle(title)
-    return figure
+    every = [row for row in rows if row["category"] == ALL]
+    asked = max(int(str(row["n_known"])) for row in every)
+    known = [row for row in every if row["excluded"] and row["accuracy"] is not None]
+    spaces = [
+        {**row, "space": str(row["space"]).replace(":", " ")}
+        for row in sorted(known, key=lambda r: names.index(str(r["space"])))
+    ]
+    return lines(
+        pa.Table.from_pylist(spaces), "space", "accuracy", low="low", high="high", colour="rule", series=_RULE_TITLES,
+        points=True, title=f"Analogies by space, {asked:,} known questions, given words excluded", model=model,
+        x_label="word space", y_label="share of correct answers (bars: 95 %)",
+    )  # fmt: skip
 
 
 def any_known(rows: list[dict[str, object]]) -> bool:
@@ -160,14 +131,11 @@ def draw_all(store: Store, shown: dict[str, list[tuple[str, Pairs, Float32s]]], 
         names: the spaces in the order in which they are drawn.
         model: name of the model, for the titles.
     """
-    drawings: dict[str, Callable[[], Figure]] = {}
-    for name, found in shown.items():
-        enough = [entry for entry in found if len(entry[1]) >= LEAST_PAIRS]
+    figures: dict[str, Figure] = {}
+    for name, spaces in shown.items():
+        enough = [entry for entry in spaces if len(entry[1]) >= LEAST_PAIRS]
         if enough:
-            title = f"Offsets of pairs in the principal plane of each space, {short_name(model)}"
-            drawings[f"offsets_{name}"] = partial(draw_pairs, enough, title)
+            figures[f"offsets_{name}"] = draw_pairs(enough, short_name(model))
     if any_known(rows):
-        asked = max(int(str(r["n_known"])) for r in rows if r["category"] == ALL)
-        title = f"Analogies by space, {short_name(model)}\n{asked:,} known questions, given words excluded"
-        drawings["analogy_accuracy"] = partial(draw_accuracy, rows, names, title)
-    return save_figures(store, FOLDER, drawings)
+        figures["analogy_accuracy"] = draw_accuracy(rows, names, short_name(model))
+    return save_figures(store, FOLDER, figures)

@@ -96,26 +96,11 @@ def retrieved_classes(given: Float32s, asked: Float32s, classes: Int64s, neighbo
     return shares
 
 
-def precision_row(retrieved: Float64s, classes: Int64s, documents: Int64s) -> dict[str, float | None]:
-    """Return the precision of some queries, its interval and the chance level.
-
-    The interval is None if all queries are from one document.
-
-    The chance level is the precision of the same neighbours for queries with randomly permuted classes.
-
-    Args:
-        retrieved: the share of each class among a query's neighbours, `[queries, classes]`.
-        classes: the class of each query, `[queries]`, as a column of `retrieved`.
-        documents: the document of each query, `[queries]`.
-    """
-    own = retrieved[np.arange(len(classes)), classes]
-    share = np.bincount(classes, minlength=retrieved.shape[1]) / len(classes)
-    measured = share_by_document(own, documents).columns("precision", "")
-    return {**measured, "chance": float(share @ retrieved.mean(0))}
-
-
 def measure_codes(codes: Codes, drawn: Drawn, neighbours: int) -> list[dict[str, Any]]:
     """Return the precision for each label; held-out sentences are the queries, and all other sentences are searched.
+
+    The chance level is the precision of the same neighbours for queries with randomly permuted classes. The interval is
+    None if all queries are from one document.
 
     Args:
         codes: the codes of the sentences that are not held out, and of the held-out sentences.
@@ -134,7 +119,9 @@ def measure_codes(codes: Codes, drawn: Drawn, neighbours: int) -> list[dict[str,
         if classes < 2 or not len(queries):
             continue
         retrieved = retrieved_classes(codes.given[searched], codes.asked[queries], given[searched], neighbours)
-        row = precision_row(retrieved, asked[queries], drawn.documents[drawn.tested][queries])
+        own = asked[queries]
+        share = np.bincount(own, minlength=retrieved.shape[1]) / len(own)
+        precision = share_by_document(retrieved[np.arange(len(own)), own], drawn.documents[drawn.tested][queries])
         known = {"label": label.name, "classes": classes, "n": len(queries), "neighbours": neighbours}
-        rows.append({**known, **row})
+        rows.append(known | precision.columns("precision", "") | {"chance": float(share @ retrieved.mean(0))})
     return rows

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ops.arrays import Float32s
 from ops.meaning.offsets import Space, make_space
@@ -21,11 +22,9 @@ def frequent_words(table: pa.Table, most: int) -> tuple[list[str], Float32s]:
         table: the table `meaning/words`.
         most: maximum number of words.
     """
-    table = table.combine_chunks()
     order = np.lexsort((np.arange(table.num_rows), -table["count"].to_numpy()))[:most]
     chosen = table.take(pa.array(order))
-    vectors = np.concatenate([c.flatten().to_numpy() for c in chosen["vector"].chunks]).reshape(len(order), -1)
-    return chosen["word"].to_pylist(), vectors
+    return chosen["word"].to_pylist(), pc.list_flatten(chosen["vector"]).to_numpy().reshape(len(order), -1)
 
 
 def space_names(layers: int) -> list[str]:

@@ -97,12 +97,8 @@ class Candidates:
 
 def of_kind(table: pa.Table, kind: str, number: Int64s) -> pa.Table:
     """Return the rows of one kind and some sets; these sets were mined together, so their rows are consecutive."""
-    whole = table["kind"].combine_chunks()
-    code = whole.dictionary.index(kind).as_py()
-    owner = table["set"].to_numpy()
-    chosen = np.zeros(int(max(owner.max(initial=-1), number.max(initial=-1))) + 1, bool)
-    chosen[number] = True
-    rows = np.flatnonzero((whole.indices.to_numpy() == code) & chosen[owner])
+    chosen = pc.and_(pc.equal(table["kind"], kind), pc.is_in(table["set"], pa.array(number, pa.int32())))
+    rows = np.flatnonzero(chosen.to_numpy())
     return table.slice(rows[0], len(rows)) if len(rows) else table.slice(0, 0)
 
 

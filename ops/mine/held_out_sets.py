@@ -9,6 +9,7 @@ import numpy as np
 from ops.arrays import Bools, Int32s, Int64s, Integers
 from ops.compiled import compiled
 from ops.patterns.sequences import Sequences
+from ops.sampling import draw
 from ops.sentences.store import SentenceStore
 
 # The sets scored for each neuron and pole: its winners, a set matched to them, and a random one.
@@ -46,13 +47,7 @@ class HeldOutSets:
 
     def random(self, size: int, number: int) -> Int64s:
         """Return the rows of a neuron and pole's random set, ascending."""
-        return random_set(self._baseline, size, self._seed, number)
-
-
-def random_set(baseline: Int64s, size: int, seed: int, number: int) -> Int64s:
-    """Draw a uniform set of `size` of the baseline's rows, or all if there are fewer, ascending."""
-    rng = np.random.default_rng([seed, RANDOM, number])
-    return np.sort(rng.choice(baseline, min(size, len(baseline)), replace=False))
+        return self._baseline[draw(len(self._baseline), size, self._seed, RANDOM, number)]
 
 
 @dataclass(frozen=True)
@@ -203,12 +198,6 @@ def _take(rows: Int64s, wanted: int, used: Bools, random: np.random.Generator, d
         free = free[:-1]
         n += 1
     return n
-
-
-def draw_others(baseline: Int64s, at_most: int, seed: int) -> Int64s:
-    """Draw at most `at_most` of the baseline's test rows, which ascend, and return them in ascending order."""
-    rng = np.random.default_rng([seed, OTHERS])
-    return baseline if len(baseline) <= at_most else np.sort(rng.choice(baseline, at_most, replace=False))
 
 
 @compiled

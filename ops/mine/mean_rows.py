@@ -1,5 +1,7 @@
 """The rows of `means/`: numeric properties of several sets of winners, compared with the baseline."""
 
+from operator import itemgetter
+
 import numpy as np
 import pyarrow as pa
 
@@ -17,24 +19,17 @@ def mean_rows(profiler: Profiler, baseline: Baseline, sets: SentenceSets) -> tup
 
     The result is the index of each row's set, and all columns of `means/` except those of the neuron.
     """
-    selection, everywhere = profiler.select(sets.rows), np.ones(len(sets.rows), np.int64)
-    names = sorted(profiler.numbers)
-    winners, others = {}, {}
-    for name in names:
+    selection, rows = profiler.select(sets.rows), []
+    every, inside = np.ones(len(sets.rows), np.int64), sets.in_baseline.astype(np.int64)
+    for name in sorted(profiler.numbers):
         numbers = np.asarray(profiler.numbers[name](selection), np.int64)
-        winners[name] = _sums(numbers, everywhere, sets)
-        inside = _sums(numbers, sets.in_baseline.astype(np.int64), sets)
-        others[name] = [baseline.sums[name].without(sums) for sums in inside]
-    rows = [
-        {
-            "property": name, "n": sums.n, "mean": sums.mean, "std": sums.std, "baseline_mean": other.mean,
-            "baseline_std": other.std,
-        }
-        for of_set in range(len(sets))
-        for name in names
-        for sums, other in ((winners[name][of_set], others[name][of_set]),)
-    ]  # fmt: skip
-    return np.repeat(np.arange(len(sets)), len(names)), schema.table(without_neuron("means"), rows)
+        both = zip(_sums(numbers, every, sets), _sums(numbers, inside, sets), strict=True)
+        for number, (winners, shared) in enumerate(both):
+            other = baseline.sums[name].without(shared)
+            row = {"set": number, "property": name, "n": winners.n, "mean": winners.mean, "std": winners.std}
+            rows.append(row | {"baseline_mean": other.mean, "baseline_std": other.std})
+    rows.sort(key=itemgetter("set"))
+    return np.array([row["set"] for row in rows], np.int64), schema.table(without_neuron("means"), rows)
 
 
 def _sums(numbers: Int64s, counted: Int64s, sets: SentenceSets) -> list[Sums]:

@@ -112,7 +112,7 @@ def strongest_patterns(
     each, offsets = from_keys(keys.dictionary), np.searchsorted(np.concatenate(owners), np.arange(len(sets) + 1))
 
     def of_rows(rows: Int64s, which: Int64s) -> Occurrences:
-        return kind.find(rows, each.take(which))
+        return kind.finder(each.take(which))(rows)
 
     return Features(Sequences(np.asarray(keys.indices), offsets), np.log(np.concatenate(lifts)), of_rows)
 

@@ -85,25 +85,6 @@ def effect_of_documents(documents: Integers, size: int, wanted: float, random: n
     return (low + high) / 2
 
 
-def few_documents_set(documents: Integers, size: int, most: int, random: np.random.Generator) -> Int64s:
-    """Draw a set of `size` sentences, as ascending indices, from all sentences of `most` random documents.
-
-    If these documents have too few sentences, more documents are drawn until there are enough.
-
-    Args:
-        documents, size: the arguments of `document_set`.
-        most: number of documents to draw.
-        random: the random generator that makes the draws.
-    """
-    of_document = np.bincount(documents)
-    order = random.permutation(np.flatnonzero(of_document))
-    enough = int(np.searchsorted(np.cumsum(of_document[order]), size)) + 1
-    chosen = np.zeros(len(of_document), np.bool_)
-    chosen[order[: max(most, enough)]] = True
-    rows = np.flatnonzero(chosen[documents])
-    return np.sort(random.choice(rows, min(size, len(rows)), replace=False)).astype(np.int64)
-
-
 def _scores(documents: Integers, effect: float, random: np.random.Generator) -> Float64s:
     scores = random.normal(size=len(documents))
     if effect:

@@ -3,10 +3,9 @@
 A pattern is a sequence of integers: the codes of words or tags, or the steps that build a subtree.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -21,53 +20,21 @@ from ops.patterns.productivity import productive_sequences, productive_subtrees
 from ops.patterns.sequence_trie import SequenceTrie
 from ops.patterns.sequences import Sequences
 from ops.patterns.subtree_patterns import Subtrees
-from ops.patterns.subtree_trie import SubtreeTrie
 from ops.sentences.mining_view import MiningView
 
 
-class PatternKind(ABC):
-    """A kind of pattern.
+@dataclass(frozen=True)
+class SequenceKind:
+    """Words or tags in order, with gaps of at most `max_gap` items (None for any number).
 
     Attributes:
-        name: the kind's name in `patterns/`.
+        name: the kind's name in `patterns/`, `word` or `tag`.
+        view: the sentences.
         min_support: the minimum share of the winners that must contain a pattern.
+        max_length: maximum number of items of a pattern.
+        max_gap: maximum number of items between two neighbouring items of a pattern.
+        engine: the option of `mine`.
     """
-
-    name: str
-    min_support: float
-
-    @abstractmethod
-    def mine(self, sets: SentenceSets, least: Int64s) -> Mined:
-        """Return the patterns that at least `least [sets]` sentences of each set contain."""
-
-    @abstractmethod
-    def finder(self, patterns: Sequences) -> Callable[[Int64s], Occurrences]:
-        """Return a function that returns which sentences, given as rows, contain which of these patterns."""
-
-    @abstractmethod
-    def counter(self, patterns: Sequences) -> Callable[[Int64s], Int64s]:
-        """Return a function that counts, for each pattern, the sentences among given rows that contain it."""
-
-    @abstractmethod
-    def productive(self, patterns: Sequences, sets: Sequences, lift: Float64s, factor: float) -> Bools:
-        """Return which patterns of sets have at least `factor` times the lift of each pattern one item shorter, `[n]`.
-
-        `sets` contains the patterns of each set as indices into `patterns`, and `lift [n]` is the lift of each of
-        these.
-        """
-
-    @abstractmethod
-    def texts_and_items(self, patterns: Sequences) -> tuple[pa.Array, pa.ListArray]:
-        """Return each pattern as readable text, and its items, as strings and lists of strings."""
-
-    def find(self, rows: Int64s, patterns: Sequences) -> Occurrences:
-        """Return which of these sentences contain which pattern."""
-        return self.finder(patterns)(rows)
-
-
-@dataclass(frozen=True)
-class SequenceKind(PatternKind):
-    """Words or tags in order, with gaps of at most `max_gap` items (None for any number)."""
 
     name: str
     view: MiningView
@@ -80,35 +47,39 @@ class SequenceKind(PatternKind):
         return self.view.words(rows) if self.name == "word" else self.view.tags(rows)
 
     def mine(self, sets: SentenceSets, least: Int64s) -> Mined:
-        """See `PatternKind`."""
+        """Return the patterns that at least `least [sets]` sentences of each set contain."""
         given = self._sequences(sets.rows), sets.members, least, self.max_length
         if self.engine == "prefixspan":
             return prefixspan_package.mine_sets(*given, sets.in_baseline, sets.documents)
         return mine_sequences.mine_sets(*given, self.max_gap, sets.in_baseline, sets.documents)
 
     def finder(self, patterns: Sequences) -> Callable[[Int64s], Occurrences]:
-        """See `PatternKind`."""
+        """Return a function that returns which sentences, given as rows, contain which of these patterns."""
         trie = SequenceTrie.build(patterns)
         return lambda rows: count_sequences.occurrences(self._sequences(rows), trie, self.max_gap)
 
     def counter(self, patterns: Sequences) -> Callable[[Int64s], Int64s]:
-        """See `PatternKind`."""
+        """Return a function that counts, for each pattern, the sentences among given rows that contain it."""
         trie = SequenceTrie.build(patterns)
         return lambda rows: count_sequences.count(self._sequences(rows), trie, self.max_gap)
 
     def productive(self, patterns: Sequences, sets: Sequences, lift: Float64s, factor: float) -> Bools:
-        """See `PatternKind`."""
+        """Return which patterns of sets have at least `factor` times the lift of each pattern one item shorter, `[n]`.
+
+        `sets` contains the patterns of each set as indices into `patterns`, and `lift [n]` is the lift of each of
+        these.
+        """
         return productive_sequences(patterns, lift, factor, sets)
 
     def texts_and_items(self, patterns: Sequences) -> tuple[pa.Array, pa.ListArray]:
-        """See `PatternKind`."""
+        """Return each pattern as readable text, and its items, as strings and lists of strings."""
         items = _named(patterns, self.view.word_names if self.name == "word" else self.view.tag_names)
         return pc.binary_join(items, " "), items
 
 
 @dataclass(frozen=True)
-class SubtreeKind(PatternKind):
-    """Subtrees of phrase labels and tags, of 2 to `max_nodes` nodes."""
+class SubtreeKind:
+    """Subtrees of phrase labels and tags, of 2 to `max_nodes` nodes; its methods do what those of `SequenceKind` do."""
 
     view: MiningView
     min_support: float
@@ -119,32 +90,36 @@ class SubtreeKind(PatternKind):
     def _n_labels(self) -> int:
         return max(len(self.view.label_names), 1)
 
+    def _trie(self, patterns: Sequences) -> count_subtrees.SubtreeTrie:
+        return count_subtrees.SubtreeTrie.build(Subtrees.from_extensions(patterns, self._n_labels))
+
     def mine(self, sets: SentenceSets, least: Int64s) -> Mined:
-        """See `PatternKind`."""
-        forest = self.view.forest(sets.rows)
-        return mine_subtrees.mine_sets(
-            forest, sets.members, least, self.max_nodes, self._n_labels, sets.in_baseline, sets.documents
-        )
+        """Mine the sets."""
+        forest, limits = self.view.forest(sets.rows), (self.max_nodes, self._n_labels)
+        return mine_subtrees.mine_sets(forest, sets.members, least, *limits, sets.in_baseline, sets.documents)
 
     def finder(self, patterns: Sequences) -> Callable[[Int64s], Occurrences]:
-        """See `PatternKind`."""
-        trie = SubtreeTrie.build(Subtrees.from_extensions(patterns, self._n_labels))
+        """Return what finds these patterns."""
+        trie = self._trie(patterns)
         return lambda rows: count_subtrees.occurrences(self.view.forest(rows), trie)
 
     def counter(self, patterns: Sequences) -> Callable[[Int64s], Int64s]:
-        """See `PatternKind`."""
-        trie = SubtreeTrie.build(Subtrees.from_extensions(patterns, self._n_labels))
+        """Return what counts these patterns."""
+        trie = self._trie(patterns)
         return lambda rows: count_subtrees.count(self.view.forest(rows), trie)
 
     def productive(self, patterns: Sequences, sets: Sequences, lift: Float64s, factor: float) -> Bools:
-        """See `PatternKind`."""
+        """Return which patterns are productive."""
         return productive_subtrees(Subtrees.from_extensions(patterns, self._n_labels), lift, factor, sets)
 
     def texts_and_items(self, patterns: Sequences) -> tuple[pa.Array, pa.ListArray]:
-        """See `PatternKind`."""
-        found = Subtrees.from_extensions(patterns, self._n_labels)
-        items = _named(Sequences(found.label, found.offsets), self.view.label_names)
-        return pa.array(found.strings(self.view.label_names), pa.string()), items
+        """Return the bracketed strings of patterns, and their labels."""
+        subtrees, names = Subtrees.from_extensions(patterns, self._n_labels), self.view.label_names
+        items = _named(Sequences(subtrees.label, subtrees.offsets), names)
+        return pa.array(subtrees.strings(names), pa.string()), items
+
+
+PatternKind: TypeAlias = SequenceKind | SubtreeKind
 
 
 def _named(patterns: Sequences, names: Sequence[str]) -> pa.ListArray:

@@ -111,11 +111,6 @@ def values_within(name: str, values: Sequence[str], codes: Callable[[Selection],
     return Property(name, values, once, every_sentence=True, rare_left_out=True)
 
 
-def of_tokens(name: str, values: Sequence[str], codes: Callable[[Selection], Sequences]) -> Property:
-    """Return a property of tokens, which does not describe sentences."""
-    return Property(name, values, codes, is_feature=False)
-
-
 class Profiler:
     """Counts the properties of sentences.
 
@@ -152,8 +147,8 @@ class Profiler:
             one_value("words_per_sentence", [str(n) for n in range(store.longest + 1)], lambda s: s.lengths, False),
         ]
         of_tags = [
-            of_tokens("tag", self.view.tag_names, lambda s: s.tags),
-            of_tokens("tag_class", list(TAG_CLASSES), lambda s: s.tag_classes),
+            Property("tag", self.view.tag_names, lambda s: s.tags, is_feature=False),
+            Property("tag_class", TAG_CLASSES, lambda s: s.tag_classes, is_feature=False),
             *(
                 values_within(name, self.view.word_names, partial(Selection.words_of, name=name))
                 for name in ("noun", "verb", "adjective")
@@ -179,16 +174,16 @@ class Profiler:
 
         For a property whose rare values are omitted, documents are ignored.
         """
-        selection, every, documents = self.select(rows), Sequences.of_all(len(rows)), self.view.store.doc[rows]
-        unmarked, counts = np.zeros(len(rows), bool), []
-        for known in self.properties:
+        selection = self.select(rows)
+        every = Sequences.of_all(len(rows)), np.zeros(len(rows), bool), self.view.store.doc[rows]
+
+        def counts(known: Property) -> ValueCounts:
             codes = known.codes(selection)
             if known.rare_left_out:
-                counts.append(count_support(codes, known.every_sentence))
-            else:
-                of = len(known.values), known.every_sentence
-                counts.append(count_in_sets(codes, every, unmarked, documents, *of))
-        return counts
+                return count_support(codes, known.every_sentence)
+            return count_in_sets(codes, *every, len(known.values), known.every_sentence)
+
+        return list(map(counts, self.properties))
 
     def sums(self, rows: Int64s) -> dict[str, Sums]:
         """Return the sums over these rows from which means are computed, by name.

@@ -8,26 +8,24 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from ops.arrays import Int64s
 from ops.mine.baseline_counts import read_baselines
-from ops.mine.held_out_sets import RESAMPLES, SETS, Matcher, draw_others
+from ops.mine.findings import without_neuron
+from ops.mine.held_out_sets import OTHERS, RESAMPLES, SETS, Matcher
 from ops.mine.mean_rows import mean_rows
 from ops.mine.mining import Mining
 from ops.mine.naive_bayes import NaiveBayes
 from ops.mine.pattern_rows import pattern_rows
 from ops.mine.profile_rows import profile_rows
 from ops.mine.properties import Profiler
-from ops.mine.row_groups import row_groups
 from ops.mine.score_sets import score_sets
+from ops.mine.sentence_sets import row_groups
 from ops.patterns.sequences import Sequences
-from ops.schema import group_rows, schema
+from ops.sampling import draw
+from ops.schema import group_rows, schema, table
 from ops.statistics.like_area import Resamples, intervals
 from ops.topk.neurons import POLES, neuron_and_pole
 
-COLUMNS = {
-    "own": ("auc", "auc_low", "auc_high"),
-    "matched": ("matched_auc", "matched_low", "matched_high"),
-    "random": ("random_auc", "random_low", "random_high"),
-    "excess": ("auc_excess", "auc_excess_low", "auc_excess_high"),
-}
+# The columns of the area of each of `SETS` and of the excess, and the names of the ends of their intervals.
+COLUMNS = (("auc", None), ("matched_auc", "matched"), ("random_auc", "random"), ("auc_excess", None))
 MAX_OTHERS = 5_000
 
 
@@ -44,8 +42,8 @@ class RangeTables:
         self.baseline, self.training = read_baselines(union, mining.kinds, self.profiler, totals)
         tested = np.flatnonzero(mining.sentences.baseline & ~mining.trains)
         store = mining.sentences
-        drawn = draw_others(tested, MAX_OTHERS, mining.seed)
-        self.others = Matcher(drawn, np.asarray(store.dataset), store.lengths, store.longest)
+        others = tested[draw(len(tested), MAX_OTHERS, mining.seed, OTHERS)]
+        self.others = Matcher(others, np.asarray(store.dataset), store.lengths, store.longest)
         self.resamples = Resamples(mining.seed, RESAMPLES)
 
     def of(self, candidates: pa.Table, number: Int64s, winners: Sequences) -> Iterator[tuple[str, Iterator[pa.Table]]]:
@@ -57,13 +55,13 @@ class RangeTables:
         """
         sets, o = self.mining.winner_sets(number, winners), self.mining.options
         floor, filters = o["min_count"], (o["productivity"], o["max_patterns"])
-        found = {
+        tables = {
             "patterns": pattern_rows(candidates, self.mining.kinds.values(), self.baseline, sets, floor, *filters),
             "profiles": profile_rows(self.profiler, self.baseline, sets, floor),
             "means": mean_rows(self.profiler, self.baseline, sets),
         }
-        for table, (owner, rows) in found.items():
-            yield table, self._groups(table, number[owner], rows)
+        for name, (owner, rows) in tables.items():
+            yield name, self._groups(name, number[owner], rows)
         if self.mining.held_out is not None and not self.mining.are_random(number):
             drawn = self.mining.held_out.draw(number, winners)
             yield "scores", self._groups("scores", number, self.scores(candidates, number, drawn))
@@ -80,18 +78,18 @@ class RangeTables:
             each = [
                 intervals(areas[first : first + len(SETS)], self.resamples) for first in range(0, len(areas), len(SETS))
             ]
-        columns = {"n_winners": held_out.lengths[:: len(SETS)], "n_baseline": others.rows.lengths[:: len(SETS)]}
-        for place, name in enumerate((*SETS, "excess")):
-            for column, measure in zip(COLUMNS[name], ("value", "low", "high"), strict=True):
-                values = [getattr((*own, excess)[place], measure) for own, excess in each]
-                columns[column] = pa.array(values, pa.float64(), from_pandas=True)
-        return pa.table(columns)
+        sizes = zip(held_out.lengths[:: len(SETS)], others.rows.lengths[:: len(SETS)], strict=True)
+        rows = [dict(zip(("n_winners", "n_baseline"), size, strict=True)) for size in sizes]
+        for row, (of_sets, excess) in zip(rows, each, strict=True):
+            for names, interval in zip(COLUMNS, (*of_sets, excess), strict=True):
+                row |= interval.columns(*names)
+        return table(without_neuron("scores"), rows)
 
-    def _groups(self, table: str, number: Int64s, rows: pa.Table) -> Iterator[pa.Table]:
+    def _groups(self, name: str, number: Int64s, rows: pa.Table) -> Iterator[pa.Table]:
         """Return a table's rows in row groups, with the columns of the neuron and pole with this number in each row."""
         neuron, pole = neuron_and_pole(number)
         layer, unit = self.mining.neurons.layer_and_unit(neuron)
-        names = {"layer": pa.array(layer), "unit": pa.array(unit), "pole": pa.array(POLES).take(pole)}
-        for name, column in names.items():
-            rows = rows.append_column(name, column)
-        return row_groups(rows.select(schema(table).names), neuron, group_rows(table))
+        columns = {"layer": layer, "unit": unit, "pole": pa.array(POLES).take(pole)}
+        for column, values in columns.items():
+            rows = rows.append_column(column, pa.array(values))
+        return row_groups(rows.select(schema(name).names), neuron, group_rows(name))

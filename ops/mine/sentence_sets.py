@@ -6,6 +6,7 @@ from typing import Self
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from ops.arrays import Bools, Int32s, Int64s
 from ops.patterns.sequences import Sequences
@@ -65,13 +66,8 @@ class SentenceSets:
         """Return some of the sets (indices, ascending)."""
         members = self.members.take(which)
         used, places = np.unique(members.items, return_inverse=True)
-        return type(self)(
-            self.number[which],
-            self.rows[used],
-            Sequences(places.astype(np.int32), members.offsets),
-            self.in_baseline[used],
-            self.documents[used],
-        )
+        members = Sequences(places.astype(np.int32), members.offsets)
+        return type(self)(self.number[which], self.rows[used], members, self.in_baseline[used], self.documents[used])
 
     def chunks(self, most: int) -> Iterator[Self]:
         """Yield the sets in groups, in their order, with at most `most` members; a larger set is its own group."""
@@ -99,3 +95,17 @@ def spans_within(offsets: Int64s, most: int) -> Iterator[tuple[int, int]]:
         stop = max(stop, first + 1)
         yield first, stop
         first = stop
+
+
+def row_groups(table: pa.Table, neuron: Int64s, limit: int) -> Iterator[pa.Table]:
+    """Yield a table as row groups of at most `limit` rows, without splitting a neuron.
+
+    A neuron with more rows than that is its own row group. `neuron [rows]` ascends.
+
+    >>> rows = pa.table({"neuron": [0] * 2 + [1] * 3 + [2] * 9 + [3]})
+    >>> [group.num_rows for group in row_groups(rows, rows["neuron"].to_numpy(), 5)]
+    [5, 9, 1]
+    """
+    starts = np.append(np.flatnonzero(np.diff(neuron, prepend=-1)), len(neuron))
+    for first, stop in spans_within(starts, limit):
+        yield table.slice(starts[first], starts[stop] - starts[first])

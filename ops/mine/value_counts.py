@@ -7,13 +7,9 @@ import numpy as np
 from ops.arrays import Bools, Int32s, Int64s
 from ops.compiled import compiled
 from ops.mine.sentence_sets import sums_of_sets
-from ops.patterns.mined import COUNTS, Records, as_counts, by_document
+from ops.patterns.mined import COUNTS, SUPPORT, Records, as_counts, by_document, count_once, longer
 from ops.patterns.occurrences import Occurrences
 from ops.patterns.sequences import Sequences
-
-# The columns of a value's counts in a set while it is counted: those of `ops.patterns.mined.COUNTS`, a stamp of the
-# document in which it occurred last, and its count in that document.
-_SUPPORT, _MARKED, _DOCUMENTS, _SQUARES, _PRODUCTS, _DOCUMENT, _WITHIN = range(7)
 
 
 @dataclass(frozen=True)
@@ -21,24 +17,19 @@ class ValueCounts:
     """How often values of a property occur in several sets, with an entry for each set and value that occurs in it.
 
     Attributes:
-        offsets: set i has the entries `offsets[i]` to `offsets[i + 1] - 1`, in arbitrary order.
+        set_of: the index of each entry's set, ascending, `[entries]`.
         value, counts: the value, and its `ops.patterns.mined.COUNTS` in the set, `[entries]`.
         n, marked_n: the totals out of which values are counted, `[sets]`.
         n_documents, n_squares: the number of documents of these totals, and the sum of their squares, `[sets]`.
     """
 
-    offsets: Int64s
+    set_of: Int64s
     value: Int64s
     counts: Records
     n: Int64s
     marked_n: Int64s
     n_documents: Int64s
     n_squares: Int64s
-
-    @property
-    def set_of(self) -> Int64s:
-        """The index of each entry's set, ascending."""
-        return np.repeat(np.arange(len(self.n)), np.diff(self.offsets))
 
 
 def count_in_sets(
@@ -62,7 +53,8 @@ def count_in_sets(
         values.items, values.offsets, members, sets.offsets, marked, documents, of_each, of_value
     )
     totals = (sums_of_sets(of_each, sets), sums_of_sets(of_each * marked, sets), *sizes.T.copy())
-    return ValueCounts(entries, columns[:, 0].copy(), as_counts(columns[:, 1:]), *totals)
+    set_of = np.repeat(np.arange(len(sets)), np.diff(entries))
+    return ValueCounts(set_of, columns[:, 0].copy(), as_counts(columns[:, 1:]), *totals)
 
 
 def count_support(values: Sequences, every_sentence: bool) -> ValueCounts:
@@ -74,7 +66,7 @@ def count_support(values: Sequences, every_sentence: bool) -> ValueCounts:
     counts, none = np.zeros(len(value), COUNTS), np.zeros(1, np.int64)
     counts["support"] = support
     n = np.array([len(values) if every_sentence else len(values.items)])
-    return ValueCounts(np.array([0, len(value)]), value.astype(np.int64), counts, n, none, none, none)
+    return ValueCounts(np.zeros(len(value), np.int64), value.astype(np.int64), counts, n, none, none, none)
 
 
 def distinct_values(values: Sequences, n_values: int) -> Sequences:
@@ -137,23 +129,12 @@ def _count_in_sets(
             mark = int(marked[sentence])
             for position in range(offsets[sentence], offsets[sentence + 1]):
                 item = items[position]
-                counts = of_value[item]
-                if counts[_SUPPORT] == 0:
+                if of_value[item, SUPPORT] == 0:
                     if n == columns.shape[0]:
-                        longer = np.empty((2 * n, 6), np.int64)
-                        longer[:n] = columns
-                        columns = longer
+                        columns = longer(columns, n + 1)
                     columns[n, 0] = item
                     n += 1
-                counts[_SUPPORT] += 1
-                counts[_MARKED] += mark
-                if counts[_DOCUMENT] != document + 1:
-                    counts[_DOCUMENT] = document + 1
-                    counts[_DOCUMENTS] += 1
-                    counts[_WITHIN] = 0
-                counts[_SQUARES] += 2 * counts[_WITHIN] + 1
-                counts[_PRODUCTS] += size
-                counts[_WITHIN] += 1
+                count_once(of_value, item, mark, document + 1, size)
         for index in range(entries[number], n):
             counts = of_value[columns[index, 0]]
             for which in range(5):

@@ -27,11 +27,12 @@ def quantities(normalised: bool) -> tuple[str, ...]:
 class Parts:
     """The decomposition of one layer's sum of attention and residual; vectors are `[sentences, tokens, width]` float32.
 
+    The bias b_O of the attention's output belongs to none of the parts.
+
     Attributes:
         mixing: the contribution of the other tokens, sum over i != j of f(x_i).
         preserving: the own term f(x_j), without the residual.
         residual: the vector x_j of the residual stream.
-        bias: b_O, `[width]`, which belongs neither to mixing nor to preserving.
         norm: the LayerNorm that is applied to the sum; None if there is none.
         whole: the input of this LayerNorm; None if there is none.
     """
@@ -39,7 +40,6 @@ class Parts:
     mixing: torch.Tensor
     preserving: torch.Tensor
     residual: torch.Tensor
-    bias: torch.Tensor
     norm: nn.LayerNorm | None
     whole: torch.Tensor | None
 
@@ -47,28 +47,14 @@ class Parts:
         """Return the ratios and norms that `quantities` names, `[sentences, tokens, quantities]` float32."""
         kept = self.preserving + self.residual
         mixing, preserving, residual = (_length(v) for v in (self.mixing, self.preserving, self.residual))
-        found = [_ratio(mixing, preserving), _ratio(mixing, _length(kept))]
+        ratios = [_ratio(mixing, preserving), _ratio(mixing, _length(kept))]
         norms = [mixing, preserving, residual]
         if self.norm is not None:
             gain = self._gain()
             normed = [_length(_spread(v, gain)) for v in (self.mixing, kept, self.residual)]
-            found.append(_ratio(normed[0], normed[1]))
+            ratios.append(_ratio(normed[0], normed[1]))
             norms.append(normed[2])
-        return torch.stack([*found, *norms], -1)
-
-    def normalised(self) -> tuple[torch.Tensor, ...]:
-        """Return the five parts that sum to the LayerNorm's output: mixing, preserving, residual, b_O and beta.
-
-        Each part except beta is (v - mean(v)) / s(whole) * gamma (Kobayashi 2021, section 3.3).
-
-        Raises:
-            ValueError: the layer has no normalisation after the residual.
-        """
-        if self.norm is None:
-            raise ValueError("the layer has no normalisation after the residual")
-        gain = self._gain()
-        own = [_spread(v, gain) for v in (self.mixing, self.preserving, self.residual, self.bias)]
-        return (*own, self.norm.bias.float())
+        return torch.stack([*ratios, *norms], -1)
 
     def _gain(self) -> torch.Tensor:
         """Return gamma divided by the standard deviation of the complete sum, `[sentences, tokens, width]`."""
@@ -101,60 +87,50 @@ class MixingReader:
 
     def read(self, inputs: dict[str, torch.Tensor], take: Callable[[Parts], torch.Tensor]) -> list[torch.Tensor]:
         """Run the model and return `take(parts)` for each layer."""
-        found: list[torch.Tensor] = []
+        taken: list[torch.Tensor] = []
         handles = []
         try:
             for point in self.points:
-                handles += _Layer(point, take, found).hooks()
+                handles += _hooks(point, lambda parts: taken.append(take(parts)))
             self.model(**inputs)
         finally:
             for handle in handles:
                 handle.remove()
-        return found
+        return taken
 
 
-class _Layer:
-    """Collects one layer's tensors during a forward pass, and decomposes its sum when the last tensor is available."""
+def _hooks(point: AttentionModules, give: Callable[[Parts], None]) -> list[Any]:
+    """Register hooks that collect one layer's tensors, and give its parts when the last tensor is available."""
+    seen: dict[str, torch.Tensor] = {}
 
-    def __init__(
-        self, point: AttentionModules, take: Callable[[Parts], torch.Tensor], found: list[torch.Tensor]
-    ) -> None:
-        self.point, self.take, self.found = point, take, found
-        self.seen: dict[str, torch.Tensor] = {}
+    def finish(whole: torch.Tensor | None) -> None:
+        weight, bias = _matrix(point.projection)
+        preserving = (seen["own"] @ weight).float()
+        mixing = (seen["total"].float() - bias) - preserving
+        residual = seen["residual"].float()
+        seen.clear()
+        give(Parts(mixing, preserving, residual, point.norm, whole))
 
-    def hooks(self) -> list[Any]:
-        point = self.point
-        handles = [
-            point.residual.register_forward_pre_hook(self._residual),
-            point.attention.register_forward_hook(self._attention),
-            point.projection.register_forward_hook(self._projection),
-        ]
-        if point.norm is not None:
-            handles.append(point.norm.register_forward_pre_hook(self._norm))
-        return handles
+    def at_residual(module: nn.Module, args: Any) -> None:
+        seen["residual"] = args[0]
 
-    def _residual(self, module: nn.Module, args: Any) -> None:
-        self.seen["residual"] = args[0]
-
-    def _attention(self, module: nn.Module, args: Any, output: Any) -> None:
-        self.seen["own"] = output[1].flatten(2)
+    def at_attention(module: nn.Module, args: Any, output: Any) -> None:
+        seen["own"] = output[1].flatten(2)
         # If W_O is part of the attention module, its result is already available.
-        if self.point.norm is None:
-            self._finish(None)
+        if point.norm is None:
+            finish(None)
 
-    def _projection(self, module: nn.Module, args: Any, output: torch.Tensor) -> None:
-        self.seen["total"] = output
+    def at_projection(module: nn.Module, args: Any, output: torch.Tensor) -> None:
+        seen["total"] = output
 
-    def _norm(self, module: nn.Module, args: Any) -> None:
-        self._finish(args[0])
-
-    def _finish(self, whole: torch.Tensor | None) -> None:
-        weight, bias = _matrix(self.point.projection)
-        preserving = (self.seen["own"] @ weight).float()
-        mixing = (self.seen["total"].float() - bias) - preserving
-        residual = self.seen["residual"].float()
-        self.seen.clear()
-        self.found.append(self.take(Parts(mixing, preserving, residual, bias, self.point.norm, whole)))
+    handles = [
+        point.residual.register_forward_pre_hook(at_residual),
+        point.attention.register_forward_hook(at_attention),
+        point.projection.register_forward_hook(at_projection),
+    ]
+    if point.norm is not None:
+        handles.append(point.norm.register_forward_pre_hook(lambda module, args: finish(args[0])))
+    return handles
 
 
 def _matrix(projection: nn.Module) -> tuple[torch.Tensor, torch.Tensor]:

@@ -1,6 +1,7 @@
 """The published mixing tables, from the merged moments."""
 
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import pyarrow as pa
@@ -12,33 +13,28 @@ from ops.mixing.partial_file import Totals
 from ops.mixing.shard import CLASS, LENGTH
 from ops.mixing.token_classes import ALL, CLASSES
 
-
-def ratio_rows(totals: Totals, layers: int, names: tuple[str, ...]) -> pa.Table:
-    """Return `mixing/ratios`: a row for each layer, stage and token class that occurs."""
-    return _rows("mixing/ratios", totals, layers, names, CLASS, [n for n in names if n in LAYER_STAGES])
+# For each table: the kind of its groups of tokens, and whether its measures are ratios (otherwise norms).
+TABLES = {"mixing/ratios": (CLASS, True), "mixing/lengths": (LENGTH, True), "mixing/norms": (CLASS, False)}
 
 
-def length_rows(totals: Totals, layers: int, names: tuple[str, ...]) -> pa.Table:
-    """Return `mixing/lengths`: a row for each layer, stage and length of the sequences."""
-    return _rows("mixing/lengths", totals, layers, names, LENGTH, [n for n in names if n in LAYER_STAGES])
+def mixing_tables(totals: Totals, layers: int, names: tuple[str, ...]) -> dict[str, pa.Table]:
+    """Return `TABLES`: a row for each layer, measure and group of tokens that occurs.
 
-
-def norm_rows(totals: Totals, layers: int, names: tuple[str, ...]) -> pa.Table:
-    """Return `mixing/norms`: a row for each layer, quantity and token class."""
-    return _rows("mixing/norms", totals, layers, names, CLASS, [n for n in names if n not in LAYER_STAGES])
-
-
-def _rows(table: str, totals: Totals, layers: int, names: tuple[str, ...], kind: str, wanted: list[str]) -> pa.Table:
-    """Return the moments as rows of a table; the moments' values are ordered by layer and then by `names`."""
-    first, second, third = schema.TABLES[table].order
-    rows: list[dict[str, Any]] = []
-    for group, n, mean, std in _groups(totals, kind):
-        for layer in range(layers):
-            for name in wanted:
+    Args:
+        totals: the merged moments, whose values are ordered by layer and then by `names`.
+        layers, names: the number of layers, and the names of the measures (see `quantities`).
+    """
+    tables = {}
+    for table, (kind, of_ratios) in TABLES.items():
+        keys, wanted = schema.TABLES[table].order, [n for n in names if (n in LAYER_STAGES) == of_ratios]
+        rows: list[dict[str, Any]] = []
+        for group, n, mean, std in _groups(totals, kind):
+            for layer, name in product(range(layers), wanted):
                 place = layer * len(names) + names.index(name)
-                key = {first: layer + 1, second: name, third: group}
+                key = dict(zip(keys, (layer + 1, name, group), strict=True))
                 rows.append({**key, "n": n, "mean": mean[place], "std": std[place]})
-    return schema.table(table, rows)
+        tables[table] = schema.table(table, rows)
+    return tables
 
 
 def _groups(totals: Totals, kind: str) -> Iterator[tuple[str | int, int, Float64s, Float64s]]:
@@ -46,7 +42,7 @@ def _groups(totals: Totals, kind: str) -> Iterator[tuple[str | int, int, Float64
     if kind not in totals:
         return
     moments = totals[kind]
-    names: list[str | int] = [CLASSES[own] if kind == CLASS else own for own in moments.ids.tolist()]
+    names: list[str | int] = [CLASSES[i] if kind == CLASS else i for i in moments.ids.tolist()]
     yield from zip(names, moments.count.tolist(), moments.mean, moments.std, strict=True)
     if kind == CLASS:
         whole = moments.joined()

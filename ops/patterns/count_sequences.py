@@ -4,6 +4,7 @@ import numpy as np
 
 from ops.arrays import Bools, Int32s, Int64s
 from ops.compiled import compiled
+from ops.patterns.mined import longer
 from ops.patterns.occurrences import Occurrences
 from ops.patterns.sequence_trie import SequenceTrie
 from ops.patterns.sequences import Sequences
@@ -57,21 +58,8 @@ def _run(
 
 
 @compiled
-def _longer(array: Int32s, size: int) -> Int32s:
-    result = np.empty(max(2 * array.size, size), array.dtype)
-    result[: array.size] = array
-    return result
-
-
-@compiled
 def _search(
-    codes: Int32s,
-    offsets: Int64s,
-    label: Int32s,
-    first_child: Int32s,
-    max_gap: int,
-    recorded: Bools,
-    support: Int64s,
+    codes: Int32s, offsets: Int64s, label: Int32s, first_child: Int32s, max_gap: int, recorded: Bools, support: Int64s
 ) -> tuple[Int32s, Int32s]:
     """Add each node's number of sentences to `support [n_nodes]`; return the pairs of `recorded` nodes and sentences.
 
@@ -95,8 +83,8 @@ def _search(
         for child in range(first_child[node], first_child[node + 1]):
             child_of[label[child]] = child
         if pairs + n_codes > pair_node.size:
-            pair_node = _longer(pair_node, pairs + n_codes)
-            pair_sentence = _longer(pair_sentence, pairs + n_codes)
+            pair_node = longer(pair_node, pairs + n_codes)
+            pair_sentence = longer(pair_sentence, pairs + n_codes)
         hits, reached = 0, 0
         for entry in range(begin, end):
             if node == 0:
@@ -128,7 +116,7 @@ def _search(
             reached = max(reached, stop)
         top = end if node else 0
         if top + hits > places.size:
-            places = _longer(places, top + hits)
+            places = longer(places, top + hits)
         for child in range(first_child[node], first_child[node + 1]):
             child_of[label[child]] = -1
             if size[child]:

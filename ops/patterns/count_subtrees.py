@@ -1,17 +1,44 @@
 """Counts given subtrees in a forest, by one search along their trie instead of a pass for each subtree."""
 
+from dataclasses import dataclass
+from typing import Self
+
 import numpy as np
 
 from ops.arrays import Bools, Int32s, Int64s
 from ops.compiled import compiled
 from ops.patterns.forest import Forest
+from ops.patterns.mined import longer
 from ops.patterns.occurrences import Occurrences
+from ops.patterns.sequence_trie import SequenceTrie
 from ops.patterns.subtree_patterns import Subtrees
-from ops.patterns.subtree_trie import SubtreeTrie
-from ops.patterns.tree_links import link
+from ops.patterns.tree_links import link, pair_support
 
 # Trees searched at once: their nodes and matches stay in the processor's cache.
 CHUNK = 1024
+
+
+@dataclass(frozen=True)
+class SubtreeTrie:
+    """The trie of subtrees as extensions: `code int32 [n_nodes]` is a node's `steps * n_labels + label`.
+
+    `allowed bool [n_labels (parent), n_labels (child)]` marks the pairs of labels that are parent and child in any of
+    the subtrees.
+    """
+
+    trie: SequenceTrie
+    code: Int32s
+    allowed: Bools
+
+    @classmethod
+    def build(cls, subtrees: Subtrees) -> Self:
+        """Return the trie of the subtrees; raise ValueError if a subtree has no node."""
+        n_labels = int(subtrees.label.max(initial=0)) + 1
+        trie = SequenceTrie.build(subtrees.extensions(n_labels))
+        code = np.full(trie.label.size, -1, np.int32)
+        code[1:] = trie.alphabet[trie.label[1:]]
+        forest = subtrees.as_forest()
+        return cls(trie, code, pair_support(forest, n_labels) > 0)
 
 
 def count(forest: Forest, subtrees: Subtrees | SubtreeTrie, chunk: int = CHUNK) -> Int64s:
@@ -19,9 +46,8 @@ def count(forest: Forest, subtrees: Subtrees | SubtreeTrie, chunk: int = CHUNK) 
 
     If several shards are counted, build the `SubtreeTrie` once and pass it. `chunk` trees are searched at a time.
 
-    >>> from ops.patterns.forest import read_forest
-    >>> forest, labels = read_forest(["(NP (NP (NN snow)) (PP (IN in) (NP (NN May))))", "(NP (NN ice))"])
-    >>> count(forest, Subtrees.from_lists([[(0, labels.index("NP")), (1, labels.index("NN"))]])).tolist()
+    >>> trees = Subtrees.from_lists([[(0, 0), (1, 0), (2, 1)], [(0, 0), (1, 1)]])
+    >>> count(trees.as_forest(), Subtrees.from_lists([[(0, 0), (1, 1)]])).tolist()
     [2]
     """
     return _run(forest, subtrees, chunk, record=False)[0]
@@ -45,15 +71,9 @@ def _run(
         nodes = slice(offsets[0], offsets[-1])
         part = Forest(forest.label[nodes], forest.size[nodes], offsets - offsets[0])
         node, tree = _search(
-            *link(part, built.allowed),
-            part.offsets,
-            built.code,
-            trie.first_child,
-            built.allowed.shape[0],
-            trie.depth,
-            recorded,
-            support,
-        )
+            *link(part, built.allowed), part.offsets, built.code, trie.first_child, built.allowed.shape[0], trie.depth,
+            recorded, support,
+        )  # fmt: skip
         pairs.append((node, tree + np.int32(first)))
     return support[trie.node_of], pairs, trie.node_of
 
@@ -94,7 +114,7 @@ def _search(
             child_of[code_of[following]] = following
             furthest = max(furthest, code_of[following] // n_labels)
         if pairs + most > pair_node.size:
-            pair_node, pair_tree = _longer(pair_node, pairs + most), _longer(pair_tree, pairs + most)
+            pair_node, pair_tree = longer(pair_node, pairs + most), longer(pair_tree, pairs + most)
         hits, tree, tree_begin, tree_end = 0, 0, 0, 0
         for entry in range(begin, end):
             node = np.int64(entry if state == 0 else places[entry])
@@ -125,7 +145,7 @@ def _search(
                 child, node = np.int64(links[node, 3]), np.int64(links[node, 1])
         free = end if state else 0
         if free + hits > places.size:
-            places = _longer(places, free + hits)
+            places = longer(places, free + hits)
         for following in range(first_child[state], first_child[state + 1]):
             child_of[code_of[following]] = -1
             next_free[following] = free
@@ -138,10 +158,3 @@ def _search(
             places[next_free[hit_state[index]]] = hit[index]
             next_free[hit_state[index]] += 1
     return pair_node[:pairs].copy(), pair_tree[:pairs].copy()
-
-
-@compiled
-def _longer(array: Int32s, size: int) -> Int32s:
-    result = np.empty(max(2 * array.size, size), array.dtype)
-    result[: array.size] = array
-    return result

@@ -1,17 +1,14 @@
 """Constituency trees without words and punctuation, as flat arrays from which subtrees are mined."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ops.arrays import Bools, Int32s, Int64s
 from ops.compiled import compiled
-from ops.errors import InputError
 from ops.patterns.sequences import Sequences
-from ops.penn import ROOT, read_labels_and_sizes
+from ops.penn import ROOT
 
 
 @dataclass(frozen=True)
@@ -33,47 +30,8 @@ class Forest:
         if not (ends == [0, self.label.size] and self.label.size == self.size.size):
             raise ValueError("forest: labels and sizes must be as many as the last offset says")
 
-    @classmethod
-    def from_trees(cls, trees: Iterable[tuple[list[str], list[int]]], codes: Mapping[str, int]) -> Self:
-        """Return the forest of trees that are each given as labels and sizes in preorder.
-
-        `codes` maps each label to its code.
-        """
-        labels: list[int] = []
-        sizes: list[int] = []
-        lengths = [0]
-        for names, below in trees:
-            labels.extend(codes[name] for name in names)
-            sizes.extend(below)
-            lengths.append(len(names))
-        return cls(np.array(labels, np.int32), np.array(sizes, np.int32), np.cumsum(lengths, dtype=np.int64))
-
     def __len__(self) -> int:
         return self.offsets.size - 1
-
-    def take(self, rows: ArrayLike) -> Self:
-        """Return some trees, selected by indices, whose order is kept, or by one bool for each tree."""
-        labels = Sequences(self.label, self.offsets).take(rows)
-        return type(self)(labels.items, Sequences(self.size, self.offsets).take(rows).items, labels.offsets)
-
-
-def read_forest(texts: Iterable[str]) -> tuple[Forest, list[str]]:
-    """Return the forest of bracketed strings, and its labels in the order of their codes, sorted by name.
-
-    An empty string becomes an empty tree. Raises InputError, naming the row, if a string is not one tree.
-
-    >>> forest, labels = read_forest(["(ROOT (S (NP (PRP I)) (VP (VBP sleep)) (. .)))"])
-    >>> [labels[code] for code in forest.label], forest.size.tolist()
-    (['ROOT', 'S', 'NP', 'PRP', 'VP', 'VBP'], [6, 5, 2, 1, 2, 1])
-    """
-    trees = []
-    for row, text in enumerate(texts):
-        try:
-            trees.append(read_labels_and_sizes(text))
-        except InputError as error:
-            raise InputError(f"row {row}: {error}") from None
-    names = sorted({label for labels, _ in trees for label in labels})
-    return Forest.from_trees(trees, {name: code for code, name in enumerate(names)}), names
 
 
 def collapse_root(forest: Forest, labels: Sequence[str]) -> Forest:
@@ -81,9 +39,9 @@ def collapse_root(forest: Forest, labels: Sequence[str]) -> Forest:
 
     `labels[code]` names the nodes. A tree whose top is not ROOT stays as it is.
 
-    >>> forest, labels = read_forest(["(ROOT (S (NP (PRP I)) (VP (VBP sleep))))"])
-    >>> [labels[code] for code in collapse_root(forest, labels).label]
-    ['ROOT', 'NP', 'PRP', 'VP', 'VBP']
+    >>> forest = Forest(np.array([0, 1, 2, 3]), np.array([4, 3, 1, 1]), np.array([0, 4]))
+    >>> collapse_root(forest, ["ROOT", "S", "NP", "VP"]).label.tolist()
+    [0, 2, 3]
     """
     if ROOT not in labels or "S" not in labels:
         return forest

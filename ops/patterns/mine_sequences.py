@@ -2,38 +2,10 @@
 
 import numpy as np
 
-from ops.arrays import Arrays, Bools, Int32s, Int64s
+from ops.arrays import Bools, Int32s, Int64s
 from ops.compiled import compiled
-from ops.patterns.mined import Mined, by_document
+from ops.patterns.mined import SEEN, SUPPORT, Mined, by_document, count_if, count_once, document_sizes, longer
 from ops.patterns.sequences import Sequences
-
-# The columns of counts while patterns grow: `COUNTS`, stamps of the sentence and the document in which a code occurred
-# last, and its count in that document.
-_SUPPORT, _MARKED, _DOCUMENTS, _SQUARES, _PRODUCTS, _SEEN, _DOCUMENT, _WITHIN = range(8)
-
-
-def mine(
-    sequences: Sequences, min_support_count: int, max_length: int, max_gap: int | None = None
-) -> tuple[Sequences, Int64s]:
-    """Return every frequent subsequence of up to `max_length` items, and its support `[n_patterns] int64`.
-
-    Support is the number of sentences that contain the pattern; it is at least `min_support_count`. `max_gap` is the
-    maximum number of items between two neighbouring items of a pattern. 0 means contiguous patterns; None or -1 means
-    no limit. A pattern is listed after its own prefixes, and the order is always the same.
-
-    The algorithm is PrefixSpan (Pei et al. 2004). With a gap limit, all positions of a pattern's last item are kept,
-    because the first one may not be the one that can be extended.
-
-    Raises ValueError if a minimum or maximum is below 1.
-
-    >>> patterns, support = mine(Sequences.from_lists([[0, 1, 2], [0, 2]]), 2, 2)
-    >>> patterns.to_lists(), support.tolist()
-    ([[0], [2], [0, 2]], [2, 2, 2])
-    """
-    every, least = Sequences.of_all(len(sequences)), np.array([min_support_count])
-    nowhere, one = np.zeros(len(sequences), bool), np.zeros(len(sequences), np.int32)
-    mined = mine_sets(sequences, every, least, max_length, max_gap, nowhere, one)
-    return mined.patterns, mined.counts["support"]
 
 
 def mine_sets(
@@ -45,15 +17,23 @@ def mine_sets(
     marked: Bools,
     documents: Int32s,
 ) -> Mined:
-    """Return what `mine` finds in each set of sentences.
+    """Return every frequent subsequence of the sentences of each set.
+
+    Support is the number of sentences that contain the pattern. A pattern is listed after its own prefixes, and the
+    order is always the same. The algorithm is PrefixSpan (Pei et al. 2004). With a gap limit, all positions of a
+    pattern's last item are kept, because the first one may not be the one that can be extended.
 
     Args:
         sequences: the sentences of all sets.
         sets: the members of each set, as indices into `sequences`.
         min_support: the minimum support in each set, `[sets]`.
-        max_length, max_gap: the arguments of `mine`.
+        max_length: maximum number of items of a pattern.
+        max_gap: the maximum number of items between two neighbouring items of a pattern. 0 means contiguous patterns;
+            None or -1 means no limit.
         marked: the sentences that are also counted separately, `[sentences]`.
         documents: the code of each sentence's document, `[sentences]`.
+
+    Raises ValueError if a minimum or maximum is below 1.
     """
     if min_support.min(initial=1) < 1 or max_length < 1:
         raise ValueError("sequences: the minimum support and the maximum length must be at least 1")
@@ -66,7 +46,10 @@ def mine_sets(
     for first, stop, least in zip(sets.offsets[:-1], sets.offsets[1:], min_support, strict=True):
         rows = members[first:stop]
         codes, starts, alphabet = _relabelled(sequences.items, sequences.offsets, rows, least, gap, code_of, support)
-        parent, code, count = _mine(codes, starts, marked[rows], documents[rows], alphabet.size, least, max_length, gap)
+        parent, code, count = _mine(
+            codes, starts, marked[rows], documents[rows], document_sizes(documents[rows]), alphabet.size, least,
+            max_length, gap,
+        )  # fmt: skip
         parents.append(parent)
         items.append(alphabet[code])
         counts.append(count)
@@ -120,18 +103,12 @@ def _relabelled(
 
 
 @compiled
-def _longer(array: Arrays, size: int) -> Arrays:
-    result = np.empty(max(2 * array.size, size), array.dtype)
-    result[: array.size] = array
-    return result
-
-
-@compiled
 def _mine(
     codes: Int32s,
     offsets: Int64s,
     marked: Bools,
     documents: Int32s,
+    document_size: Int64s,
     n_items: int,
     min_support: int,
     max_length: int,
@@ -143,11 +120,6 @@ def _mine(
     each sentence or, with a gap limit, all of them.
     """
     n_sentences, n_codes = offsets.size - 1, codes.size
-    document_size, first = np.empty(n_sentences, np.int64), 0
-    for sentence in range(n_sentences):
-        if sentence + 1 == n_sentences or documents[sentence + 1] != documents[sentence]:
-            document_size[first : sentence + 1] = sentence + 1 - first
-            first = sentence + 1
     # The previous position of the same item in the sentence, and the index of the sentence.
     previous, sentence_of = np.full(n_codes, -1, np.int32), np.empty(n_codes, np.int32)
     latest = np.full(n_items, -1, np.int32)
@@ -185,20 +157,11 @@ def _mine(
                     document_stamp += 1
             if max_gap < 0:
                 for place in range(start, stop):
-                    # Added up instead of branched on, because whether an item is new cannot be predicted.
                     code = codes[place]
                     new = int(previous[place] < start)
                     touched[n_touched] = code
-                    n_touched += new & int(counts[code, _SUPPORT] == 0)
-                    counts[code, _SUPPORT] += new
-                    counts[code, _MARKED] += new & mark
-                    other = int(counts[code, _DOCUMENT] != document_stamp)
-                    counts[code, _DOCUMENT] = document_stamp
-                    counts[code, _WITHIN] *= 1 - other
-                    counts[code, _DOCUMENTS] += new & other
-                    counts[code, _SQUARES] += new * (2 * counts[code, _WITHIN] + 1)
-                    counts[code, _PRODUCTS] += new * sentences
-                    counts[code, _WITHIN] += new
+                    n_touched += new & int(counts[code, SUPPORT] == 0)
+                    count_if(new, counts, code, mark, document_stamp, sentences)
                     hit[hits] = place
                     hits += new
                 continue
@@ -210,20 +173,12 @@ def _mine(
             for place in range(start, stop):
                 code = codes[place]
                 if code >= 0:
-                    if counts[code, _SEEN] != stamp:
-                        counts[code, _SEEN] = stamp
-                        if counts[code, _SUPPORT] == 0:
+                    if counts[code, SEEN] != stamp:
+                        counts[code, SEEN] = stamp
+                        if counts[code, SUPPORT] == 0:
                             touched[n_touched] = code
                             n_touched += 1
-                        counts[code, _SUPPORT] += 1
-                        counts[code, _MARKED] += mark
-                        if counts[code, _DOCUMENT] != document_stamp:
-                            counts[code, _DOCUMENT] = document_stamp
-                            counts[code, _DOCUMENTS] += 1
-                            counts[code, _WITHIN] = 0
-                        counts[code, _SQUARES] += 2 * counts[code, _WITHIN] + 1
-                        counts[code, _PRODUCTS] += sentences
-                        counts[code, _WITHIN] += 1
+                        count_once(counts, code, mark, document_stamp, sentences)
                     if not deepest:
                         hit[hits] = place
                         size[code] += 1
@@ -231,20 +186,18 @@ def _mine(
         hits = 0 if deepest else hits
         top = end if pattern >= 0 else 0
         if top + hits > places.size:
-            places = _longer(places, top + hits)
+            places = longer(places, top + hits)
         if found + n_touched > parent.size:
-            parent, item_of = _longer(parent, found + n_touched), _longer(item_of, found + n_touched)
-            longer = np.empty((parent.size, 5), np.int64)
-            longer[:found] = counts_of[:found]
-            counts_of = longer
+            parent, item_of = longer(parent, found + n_touched), longer(item_of, found + n_touched)
+            counts_of = longer(counts_of, found + n_touched)
         for code in np.sort(touched[:n_touched]):
-            if counts[code, _SUPPORT] >= min_support:
+            if counts[code, SUPPORT] >= min_support:
                 parent[found], item_of[found] = pattern, code
                 for which in range(5):
                     counts_of[found, which] = counts[code, which]
                 if not deepest:
                     next_free[code] = top
-                    top += counts[code, _SUPPORT] if max_gap < 0 else size[code]
+                    top += counts[code, SUPPORT] if max_gap < 0 else size[code]
                     pending.append((found, length + 1, next_free[code], top))
                 found += 1
             else:

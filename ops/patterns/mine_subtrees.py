@@ -2,40 +2,12 @@
 
 import numpy as np
 
-from ops.arrays import Arrays, Bools, Int32s, Int64s
+from ops.arrays import Bools, Int32s, Int64s
 from ops.compiled import compiled
 from ops.patterns.forest import Forest
-from ops.patterns.mined import Mined, by_document
+from ops.patterns.mined import SEEN, SUPPORT, Mined, by_document, count_once, document_sizes, longer
 from ops.patterns.sequences import Sequences
-from ops.patterns.subtree_patterns import Subtrees
 from ops.patterns.tree_links import link, pair_support
-
-# The columns of counts while patterns grow: `COUNTS`, stamps of the tree and the document in which a code occurred
-# last, and its count in that document.
-_SUPPORT, _MARKED, _DOCUMENTS, _SQUARES, _PRODUCTS, _SEEN, _DOCUMENT, _WITHIN = range(8)
-
-
-def mine(forest: Forest, min_support_count: int, max_nodes: int) -> tuple[Subtrees, Int64s]:
-    """Return every frequent subtree of 2 to `max_nodes` nodes, and its support `[n_subtrees] int64`.
-
-    Subtrees are induced and ordered: a subtree preserves parents and children and the order of siblings, but siblings
-    need not be adjacent in the tree. Support is the number of trees that contain the subtree; it is at least
-    `min_support_count`. The order of the result is always the same. The algorithm is FREQT (Asai et al. 2002).
-
-    Raises ValueError if the minimum is below 1 or the maximum below 2.
-
-    >>> from ops.patterns.forest import read_forest
-    >>> texts = ["(NP (NP (NN snow)) (PP (IN in) (NP (NN May))))", "(NP (NN ice) (PP (IN on)))"]
-    >>> forest, labels = read_forest(texts)
-    >>> found, support = mine(forest, 2, 3)
-    >>> found.strings(labels), support.tolist()
-    (['(PP (IN))', '(NP (NN))', '(NP (PP))', '(NP (PP (IN)))'], [2, 2, 2, 2])
-    """
-    every, least = Sequences.of_all(len(forest)), np.array([min_support_count])
-    n_labels = int(forest.label.max(initial=0)) + 1
-    nowhere, one = np.zeros(len(forest), bool), np.zeros(len(forest), np.int32)
-    mined = mine_sets(forest, every, least, max_nodes, n_labels, nowhere, one)
-    return Subtrees.from_extensions(mined.patterns, n_labels), mined.counts["support"]
 
 
 def mine_sets(
@@ -47,17 +19,23 @@ def mine_sets(
     marked: Bools,
     documents: Int32s,
 ) -> Mined:
-    """Return what `mine` finds in each set of trees, as `Subtrees.extensions(n_labels)`.
+    """Return every frequent subtree of the trees of each set, as `Subtrees.extensions(n_labels)`.
+
+    Subtrees are induced and ordered: a subtree preserves parents and children and the order of siblings, but siblings
+    need not be adjacent in the tree. Support is the number of trees that contain the subtree. The order of the result
+    is always the same. The algorithm is FREQT (Asai et al. 2002).
 
     Args:
         forest: the trees of all sets.
         sets: the members of each set, as indices into `forest`.
         min_support: the minimum support in each set, `[sets]`.
-        max_nodes: maximum number of nodes of a subtree. One above the size of the largest tree changes nothing and
-            costs no memory.
+        max_nodes: maximum number of nodes of a subtree; it has at least two. One above the size of the largest tree
+            changes nothing and costs no memory.
         n_labels: number of labels; the code of every label is below it.
         marked: the trees that are also counted separately, `[trees]`.
         documents: the code of each tree's document, `[trees]`.
+
+    Raises ValueError if a minimum is below 1 or the maximum below 2.
     """
     if min_support.min(initial=1) < 1 or max_nodes < 2:
         raise ValueError("subtrees: the minimum support must be at least 1, the maximum of nodes at least 2")
@@ -68,7 +46,10 @@ def mine_sets(
         trees = Forest(*_gathered(forest.label, forest.size, forest.offsets, rows))
         links, tree_of = link(trees, pair_support(trees, n_labels) >= least)
         most = min(max_nodes, int(np.diff(trees.offsets).max(initial=2)))
-        parent, code, count = _mine(links, tree_of, trees.offsets, marked[rows], documents[rows], n_labels, least, most)
+        parent, code, count = _mine(
+            links, tree_of, trees.offsets, marked[rows], documents[rows], document_sizes(documents[rows]), n_labels,
+            least, most,
+        )  # fmt: skip
         parents.append(parent)
         codes.append(code)
         counts.append(count)
@@ -90,19 +71,13 @@ def _gathered(label: Int32s, size: Int32s, offsets: Int64s, rows: Int32s) -> tup
 
 
 @compiled
-def _longer(array: Arrays, size: int) -> Arrays:
-    result = np.empty(max(2 * array.size, size), array.dtype)
-    result[: array.size] = array
-    return result
-
-
-@compiled
 def _mine(
     links: Int32s,
     tree_of: Int32s,
     offsets: Int64s,
     marked: Bools,
     documents: Int32s,
+    document_size: Int64s,
     n_labels: int,
     min_support: int,
     max_nodes: int,
@@ -120,17 +95,10 @@ def _mine(
     """
     n_codes = n_labels * max_nodes
     counts = np.zeros((n_codes, 8), np.int64)
-    count, next_free, touched = (
-        np.zeros(n_codes, np.int64),
-        np.zeros(n_codes, np.int64),
-        np.empty(n_codes, np.int64),
-    )
-    longest, first = 0, 0
-    document_size = np.empty(documents.size, np.int64)
+    count, next_free = np.zeros(n_codes, np.int64), np.zeros(n_codes, np.int64)
+    touched = np.empty(n_codes, np.int64)
+    longest = 0
     for tree in range(offsets.size - 1):
-        if tree + 1 == documents.size or documents[tree + 1] != documents[tree]:
-            document_size[first : tree + 1] = tree + 1 - first
-            first = tree + 1
         longest = max(longest, offsets[tree + 1] - offsets[tree])
     stamps = np.zeros(longest * max_nodes, np.int64)
     # No pattern has more matches to visit than this, so no array needs to grow inside the loops.
@@ -160,20 +128,12 @@ def _mine(
                     stamps[visit] = stamp
                     while child >= 0:
                         code = steps * n_labels + links[child, 0]
-                        if counts[code, _SEEN] != stamp:
-                            counts[code, _SEEN] = stamp
-                            if counts[code, _SUPPORT] == 0:
+                        if counts[code, SEEN] != stamp:
+                            counts[code, SEEN] = stamp
+                            if counts[code, SUPPORT] == 0:
                                 touched[n_touched] = code
                                 n_touched += 1
-                            counts[code, _SUPPORT] += 1
-                            counts[code, _MARKED] += mark
-                            if counts[code, _DOCUMENT] != document_stamp:
-                                counts[code, _DOCUMENT] = document_stamp
-                                counts[code, _DOCUMENTS] += 1
-                                counts[code, _WITHIN] = 0
-                            counts[code, _SQUARES] += 2 * counts[code, _WITHIN] + 1
-                            counts[code, _PRODUCTS] += trees
-                            counts[code, _WITHIN] += 1
+                            count_once(counts, code, mark, document_stamp, trees)
                         if not deepest:
                             hit[hits], hit_code[hits] = child, code
                             count[code] += 1
@@ -182,14 +142,12 @@ def _mine(
                 child, node = np.int64(links[node, 3]), np.int64(links[node, 1])
         free = end if pattern >= 0 else 0
         if free + hits > places.size:
-            places = _longer(places, free + hits)
+            places = longer(places, free + hits)
         if found + n_touched > above.size:
-            above, code_of = _longer(above, found + n_touched), _longer(code_of, found + n_touched)
-            longer = np.empty((above.size, 5), np.int64)
-            longer[:found] = counts_of[:found]
-            counts_of = longer
+            above, code_of = longer(above, found + n_touched), longer(code_of, found + n_touched)
+            counts_of = longer(counts_of, found + n_touched)
         for code in np.sort(touched[:n_touched]):
-            if counts[code, _SUPPORT] >= min_support:
+            if counts[code, SUPPORT] >= min_support:
                 above[found], code_of[found] = pattern, code
                 for which in range(5):
                     counts_of[found, which] = counts[code, which]

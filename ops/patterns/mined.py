@@ -7,7 +7,8 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from ops.arrays import Bools, Int32s, Int64s, Integers
+from ops.arrays import Arrays, Bools, Int32s, Int64s, Integers
+from ops.compiled import compiled
 from ops.patterns.sequences import Sequences
 
 # The counts of a pattern, or of a value of a property, in a set of sentences:
@@ -18,6 +19,10 @@ from ops.patterns.sequences import Sequences
 # - products: the sum over these documents of the number of sentences that have it times the number of all the set's
 #   sentences in the document.
 COUNTS = np.dtype([(name, np.int64) for name in ("support", "marked", "documents", "squares", "products")])
+
+# While sentences are counted, the counts of each code are a row of integers: `COUNTS`, the stamps of the sentence and
+# of the document in which it occurred last, and its count in that document.
+SUPPORT, MARKED, DOCUMENTS, SQUARES, PRODUCTS, SEEN, DOCUMENT, WITHIN = range(8)
 
 Records = npt.NDArray[np.void]
 
@@ -62,6 +67,55 @@ class Mined:
         """Return the patterns that `keep [n_patterns]` marks."""
         kept = np.concatenate(([0], np.cumsum(keep, dtype=np.int64)))
         return type(self)(self.patterns.take(keep), self.counts[keep], kept[self.offsets])
+
+
+@compiled
+def count_once(counts: Int64s, code: int, mark: int, document: int, size: int) -> None:
+    """Count a code once in its row of `counts [codes, 8]`.
+
+    Args:
+        counts, code: all counts, and the code.
+        mark: 1 if the sentence is marked, otherwise 0.
+        document: a stamp of the document, which differs from that of the document before.
+        size: how much the document contains in all.
+    """
+    counts[code, SUPPORT] += 1
+    counts[code, MARKED] += mark
+    if counts[code, DOCUMENT] != document:
+        counts[code, DOCUMENT] = document
+        counts[code, DOCUMENTS] += 1
+        counts[code, WITHIN] = 0
+    counts[code, SQUARES] += 2 * counts[code, WITHIN] + 1
+    counts[code, PRODUCTS] += size
+    counts[code, WITHIN] += 1
+
+
+@compiled
+def count_if(new: int, counts: Int64s, code: int, mark: int, document: int, size: int) -> None:
+    """Do what `count_once` does if `new` is 1, and nothing if it is 0, without a branch that cannot be predicted."""
+    counts[code, SUPPORT] += new
+    counts[code, MARKED] += new & mark
+    other = int(counts[code, DOCUMENT] != document)
+    counts[code, DOCUMENT] = document
+    counts[code, WITHIN] *= 1 - other
+    counts[code, DOCUMENTS] += new & other
+    counts[code, SQUARES] += new * (2 * counts[code, WITHIN] + 1)
+    counts[code, PRODUCTS] += new * size
+    counts[code, WITHIN] += new
+
+
+@compiled
+def longer(array: Arrays, size: int) -> Arrays:
+    """Return an array with room for at least `size` rows, and for twice as many as before, that begins with `array`."""
+    result = np.empty((max(2 * len(array), size),) + array.shape[1:], array.dtype)  # noqa: RUF005
+    result[: len(array)] = array
+    return result
+
+
+def document_sizes(documents: Int32s) -> Int64s:
+    """Return the number of sentences of each sentence's document, `[n]`; those of one document are adjacent."""
+    sizes = np.diff(np.flatnonzero(np.diff(documents, prepend=-1, append=-1)))
+    return np.repeat(sizes, sizes)
 
 
 def by_document(sets: Sequences, documents: Int32s) -> Int32s:

@@ -22,12 +22,7 @@ class Occurrences:
     offsets: Int64s
 
     @classmethod
-    def gather(
-        cls,
-        support: Int64s,
-        pairs: Sequence[tuple[Int32s, Int32s]],
-        node_of: Int32s,
-    ) -> Self:
+    def gather(cls, support: Int64s, pairs: Sequence[tuple[Int32s, Int32s]], node_of: Int32s) -> Self:
         """Return the occurrences of patterns, given pairs of a trie's node and a sentence.
 
         The pairs are given in parts, and the sentences of a node ascend from part to part. `support [n_patterns]` is
@@ -48,12 +43,7 @@ class Occurrences:
 
 
 @compiled
-def _scatter(
-    node: Int32s,
-    sentence: Int32s,
-    free: Int64s,
-    sentences: Int32s,
-) -> None:
+def _scatter(node: Int32s, sentence: Int32s, free: Int64s, sentences: Int32s) -> None:
     for pair in range(node.size):
         sentences[free[node[pair]]] = sentence[pair]
         free[node[pair]] += 1

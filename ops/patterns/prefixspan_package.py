@@ -29,20 +29,15 @@ def mine(sequences: Sequences, min_support_count: int, max_length: int) -> list[
 
 
 def mine_sets(
-    sequences: Sequences,
-    sets: Sequences,
-    min_support: Int64s,
-    max_length: int,
-    marked: Bools,
-    documents: Int32s,
+    sequences: Sequences, sets: Sequences, min_support: Int64s, max_length: int, marked: Bools, documents: Int32s
 ) -> Mined:
     """Return what `mine` finds in each set of sentences; the arguments are those of `mine_sequences.mine_sets`."""
     patterns, counts, offsets = [], [], [0]
     for rows, least in zip(sets.to_lists(), min_support.tolist(), strict=True):
         members = sequences.take(rows)
-        frequent = mine(members, least, max_length)
-        patterns += [pattern for pattern, _ in frequent]
-        where = count_sequences.occurrences(members, Sequences.from_lists([pattern for pattern, _ in frequent]))
+        frequent = [pattern for pattern, _ in mine(members, least, max_length)]
+        patterns += frequent
+        where = count_sequences.occurrences(members, Sequences.from_lists(frequent))
         codes = np.unique(documents[rows], return_inverse=True)[1]
         in_document, marks = np.bincount(codes), marked[rows]
         for first, stop in pairwise(where.offsets):
@@ -51,6 +46,5 @@ def mine_sets(
             squares, products = (with_it**2).sum(), (with_it * in_document[each]).sum()
             counts.append([len(sentences), marks[sentences].sum(), len(each), squares, products])
         offsets.append(len(patterns))
-    return Mined(
-        Sequences.from_lists(patterns), as_counts(np.array(counts, np.int64).reshape(-1, 5)), np.array(offsets)
-    )
+    columns = np.array(counts, np.int64).reshape(-1, 5)
+    return Mined(Sequences.from_lists(patterns), as_counts(columns), np.array(offsets))

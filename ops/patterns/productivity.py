@@ -45,12 +45,7 @@ def productive_subtrees(
 
 
 def _productive(
-    patterns: Sequences,
-    shorter: Sequences,
-    owner: Int64s,
-    lift: ArrayLike,
-    productivity: float,
-    sets: Sequences | None,
+    patterns: Sequences, shorter: Sequences, owner: Int64s, lift: ArrayLike, productivity: float, sets: Sequences | None
 ) -> Bools:
     place = SequenceTrie.build(patterns).find(shorter)
     known = place >= 0
@@ -62,12 +57,7 @@ def _productive(
 
 @compiled
 def _keep(
-    chosen: Int32s,
-    offsets: Int64s,
-    shorter: Int64s,
-    starts: Int64s,
-    lift: Float64s,
-    productivity: float,
+    chosen: Int32s, offsets: Int64s, shorter: Int64s, starts: Int64s, lift: Float64s, productivity: float
 ) -> Bools:
     keep = np.ones(chosen.size, np.bool_)
     row_of = np.full(starts.size, -1, np.int64)

@@ -110,12 +110,7 @@ class SequenceTrie:
 
 
 @compiled
-def _find(
-    codes: Int32s,
-    offsets: Int64s,
-    label: Int32s,
-    first_child: Int32s,
-) -> Int32s:
+def _find(codes: Int32s, offsets: Int64s, label: Int32s, first_child: Int32s) -> Int32s:
     result = np.empty(offsets.size - 1, np.int32)
     for pattern in range(offsets.size - 1):
         node = 0

@@ -1,7 +1,7 @@
 """Encoding of texts for this measurement: optionally with an answer, a start token and another maximum length."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,20 +13,6 @@ from ops.model.tokenizer import Tokenizer, Tokens
 from ops.shards import Ids
 
 
-@dataclass(frozen=True)
-class Encoding:
-    """The options for encoding texts as tokens.
-
-    Attributes:
-        max_tokens: maximum number of tokens of a text, including special tokens and the start token; None means the
-            model's limit.
-        start_token: whether to put a start token before each text, so that the text's first token is predicted too.
-    """
-
-    max_tokens: int | None = None
-    start_token: bool = False
-
-
 class Encoder:
     """Encodes texts.
 
@@ -36,26 +22,28 @@ class Encoder:
 
     Args:
         facts: the model.
-        encoding: the options.
+        max_tokens: maximum number of tokens of a text, including special tokens and the start token; None means the
+            model's limit.
+        start_token: whether to put a start token before each text, so that the text's first token is predicted too.
 
     Raises:
         InputError: the tokenizer cannot be loaded, or a start token is requested but the tokenizer has none.
     """
 
-    def __init__(self, facts: ModelFacts, encoding: Encoding) -> None:
-        self.limit = min(encoding.max_tokens or facts.position_limit, facts.position_limit)
-        self.tokenizer = Tokenizer(replace(facts, position_limit=self.limit - encoding.start_token))
-        self.is_plain = self.limit == facts.position_limit and not encoding.start_token
-        self.start = self.tokenizer.start_id if encoding.start_token else None
-        if encoding.start_token and self.start is None:
+    def __init__(self, facts: ModelFacts, max_tokens: int | None = None, start_token: bool = False) -> None:
+        self.limit = min(max_tokens or facts.position_limit, facts.position_limit)
+        self.tokenizer = Tokenizer(replace(facts, position_limit=self.limit - start_token))
+        self.is_plain = self.limit == facts.position_limit and not start_token
+        self.start = self.tokenizer.start_id if start_token else None
+        if start_token and self.start is None:
             raise InputError(f"--start-token: the tokenizer of {facts.name} has none; leave the option out")
 
     def __call__(self, texts: list[str]) -> list[Tokens]:
         """Return the tokens of each text."""
-        found = self.tokenizer.encode(texts)
+        tokens = self.tokenizer.encode(texts)
         if self.start is None:
-            return found
-        return [Tokens([self.start, *t.ids], [1, *t.added], t.cut) for t in found]
+            return tokens
+        return [Tokens([self.start, *t.ids], [1, *t.added], t.cut) for t in tokens]
 
     def batches(
         self, sent_ids: Ids, texts: list[str], budget: int, lengths: Lengths = "mixed"

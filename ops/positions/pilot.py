@@ -82,27 +82,27 @@ def mean_states(reader: VariantReader, variants: tuple[str, ...], batches: Batch
     return Pilot(means, drawn.result(), scored, shortest)
 
 
-def check_pilot(found: Pilot, shift: int, facts: ModelFacts) -> None:
+def check_pilot(pilot: Pilot, shift: int, facts: ModelFacts) -> None:
     """Refuse a pilot in which a variant has no text, because nothing can be compared without its mean state.
 
     Args:
-        found: the results of the pilot.
+        pilot: the results of the pilot.
         shift: the shift of the variant `shifted`.
         facts: the model.
 
     Raises:
         InputError: no state is finite, or no text is short enough for the shift.
     """
-    if not found.texts[DEFAULT]:
+    if not pilot.texts[DEFAULT]:
         raise InputError(
             f"--model {facts.name}: gave no finite state for any text of the pilot; try --dtype float32, "
             "or another model"
         )
-    if found.texts.get(SHIFTED) == 0:
-        most = facts.position_limit - found.shortest
+    if pilot.texts.get(SHIFTED) == 0:
+        most = facts.position_limit - pilot.shortest
         hint = f"give {most} or less" if most > 0 else "give the other ones with --variants"
         raise InputError(
-            f"--shift {shift}: the shortest text of the pilot has {counted(found.shortest, 'token')}, too many to be "
+            f"--shift {shift}: the shortest text of the pilot has {counted(pilot.shortest, 'token')}, too many to be "
             f"moved that far among the {facts.position_limit} positions of {facts.name}; {hint}"
         )
 

@@ -1,5 +1,7 @@
 """A model's states in every layer under each variant of its positions, and the losses of a decoder's predictions."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +13,7 @@ from ops.model.sites import SiteReader
 from ops.positions.masked_attention import use_masked_attention
 from ops.positions.masks import linear
 from ops.positions.position_table import DECODERS, find_table
-from ops.positions.variants import VARIANTS, Texts
+from ops.positions.variants import VARIANTS, Texts, Variant
 from ops.shards import Ids
 
 _LOGITS_AT_ONCE = 256  # number of tokens, whose logits over a vocabulary of 50,000 take 50 MB
@@ -60,6 +62,18 @@ class States:
 INPUT_VALUES = ("input_norm", "ratio", "share")
 
 
+@dataclass
+class _Placed:
+    """What the position embeddings of a batch are under a variant: `measured` and `joined` as in `States`.
+
+    `added` are the embeddings, `[texts or 1, longest, width]`.
+    """
+
+    measured: torch.Tensor
+    joined: torch.Tensor | None = None
+    added: torch.Tensor | None = None
+
+
 class VariantReader:
     """A model that reads batches under any variant.
 
@@ -104,7 +118,6 @@ class VariantReader:
             joined: whether to return `joined`, the part of the position embeddings in the model's input.
         """
         own = VARIANTS[variant]
-        place = _Place(self, batch, variant, joined)
         inputs: dict[str, Any] = {"input_ids": batch.ids, "attention_mask": batch.real.long()}
         tokens, device = batch.ids.shape[1], batch.ids.device
         if own.bias is not None:
@@ -117,68 +130,51 @@ class VariantReader:
         def take(states: torch.Tensor) -> torch.Tensor:
             return (states.flatten(0, 1) if whole else states[batch.real]).float()
 
-        with place:
+        with self._placed(batch, own, joined) as placed:
             layers = self.sites.read(inputs, take)
         loss = self._loss(layers[-1], batch) if self.head is not None else None
-        return States(layers, loss, place.values, place.measured)
+        return States(layers, loss, placed.joined, placed.measured)
+
+    @contextmanager
+    def _placed(self, batch: Batch, variant: Variant, joined: bool) -> Iterator["_Placed"]:
+        """Replace the model's position embeddings by those of a variant while a batch is read."""
+        placed = _Placed(torch.ones(len(batch.ids), dtype=torch.bool, device=batch.ids.device))
+
+        def embed(module: Any, args: Any, output: torch.Tensor) -> torch.Tensor:
+            placed.added = output if variant.embeds else torch.zeros_like(output)
+            if variant.positions is not None:
+                places, last = args[0].expand(len(batch.ids), -1), module.num_embeddings - 1
+                moved = variant.positions(Texts(places, batch.real, batch.sent_ids, self.shift, self.seed))
+                placed.measured = ~((moved > last) & batch.real).any(1)
+                placed.added = nn.functional.embedding(moved.clamp(max=last), module.weight)
+            return placed.added
+
+        def measure(module: Any, args: Any) -> None:
+            assert placed.added is not None
+            added, total = (values[batch.real].float() for values in (placed.added.expand_as(args[0]), args[0]))
+            norm = torch.linalg.vector_norm(total, dim=1).clamp_min(1e-12)
+            ratio = torch.linalg.vector_norm(added, dim=1) / norm
+            placed.joined = torch.stack([norm, ratio, (added * total).sum(1) / norm**2], 1)
+
+        handles = [self.positions.table.register_forward_hook(embed)]
+        if joined:
+            handles.append(self.positions.joined.register_forward_pre_hook(measure))
+        try:
+            yield placed
+        finally:
+            for handle in handles:
+                handle.remove()
 
     def _loss(self, states: torch.Tensor, batch: Batch) -> torch.Tensor:
         ids = batch.ids[batch.real]
         before = predicted_tokens(batch.owner) - 1
-        found = []
+        losses = [states.new_zeros(0)]
         for some in before.split(_LOGITS_AT_ONCE):
             logits = self.head(states[some].to(self.dtype)).float()
-            found.append(nn.functional.cross_entropy(logits, ids[some + 1], reduction="none"))
-        return torch.cat(found) if found else states.new_zeros(0)
+            losses.append(nn.functional.cross_entropy(logits, ids[some + 1], reduction="none"))
+        return torch.cat(losses)
 
 
 def predicted_tokens(owner: torch.Tensor) -> torch.Tensor:
     """Return the indices of all tokens except the first token of each text, `[predicted]` int64."""
     return (owner[1:] == owner[:-1]).nonzero()[:, 0] + 1
-
-
-class _Place:
-    """Replaces the model's position embeddings by those of a variant while a batch is read."""
-
-    def __init__(self, reader: VariantReader, batch: Batch, variant: str, joined: bool) -> None:
-        self.reader, self.batch, self.joined = reader, batch, joined
-        self.variant = VARIANTS[variant]
-        self.measured = torch.ones(len(batch.ids), dtype=torch.bool, device=batch.ids.device)
-        self.values: torch.Tensor | None = None
-        self.added: torch.Tensor | None = None
-        self.handles: list[Any] = []
-
-    def __enter__(self) -> None:
-        positions = self.reader.positions
-        if not self.variant.embeds or self.variant.positions is not None or self.joined:
-            self.handles.append(positions.table.register_forward_hook(self._embed))
-        if self.joined:
-            self.handles.append(positions.joined.register_forward_pre_hook(self._measure))
-
-    def __exit__(self, *error: object) -> None:
-        for handle in self.handles:
-            handle.remove()
-
-    def _embed(self, module: Any, args: Any, output: torch.Tensor) -> torch.Tensor:
-        if not self.variant.embeds:
-            self.added = torch.zeros_like(output)
-        elif self.variant.positions is not None:
-            places = args[0].expand(len(self.batch.ids), -1)
-            batch = self.batch
-            asked = Texts(places, batch.real, batch.sent_ids, self.reader.shift, self.reader.seed)
-            moved = self.variant.positions(asked)
-            beyond = (moved >= module.num_embeddings) & batch.real
-            self.measured = ~beyond.any(1)
-            self.added = nn.functional.embedding(moved.clamp(max=module.num_embeddings - 1), module.weight)
-        else:
-            self.added = output
-        return self.added
-
-    def _measure(self, module: Any, args: Any) -> None:
-        assert self.added is not None
-        whole = args[0]
-        added = self.added.expand_as(whole)[self.batch.real].float()
-        whole = whole[self.batch.real].float()
-        norm = torch.linalg.vector_norm(whole, dim=1).clamp_min(1e-12)
-        ratio = torch.linalg.vector_norm(added, dim=1) / norm
-        self.values = torch.stack([norm, ratio, (added * whole).sum(1) / norm**2], 1)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
-from ops.arrays import Bools, Float32s, Int64s
+from ops.arrays import Float32s
 from ops.mixing.token_classes import CLASSES, TokenClasses
 from ops.model.batches import pad
 from ops.model.tokenizer import Tokens
@@ -96,8 +96,8 @@ class PositionsScorer:
         """Measure a batch and add it to a result."""
         ids, real, added = pad(batch, self.pad_id, self.device)
         texts = Batch.of(sent_ids, ids, real)
-        groups = _Groups(texts, torch.from_numpy(self.classes(*_ids_and_added(ids, real, added))))
-        groups.pair(self.panel_texts, self.reader.seed)
+        classes = torch.from_numpy(self.classes(ids[real].cpu().numpy(), added[real].cpu().numpy()))
+        groups = _Groups(texts, classes, self.panel_texts, self.reader.seed)
         rows = [row for row, sent_id in enumerate(sent_ids.tolist()) if sent_id in sampled]
         default = self.reader.read(texts, DEFAULT, joined=True)
         vectors = [Vectors.of(s, m) for s, m in zip(default.layers, self.means[DEFAULT], strict=True)]
@@ -158,7 +158,7 @@ class PositionsScorer:
         good = measured[texts.owner]
         if values.same is not None:
             same = values.same[good]
-            sums.add(CLASS, name, groups.classes.to(self.device)[good], same, len(CLASSES))
+            sums.add(CLASS, name, groups.classes[good], same, len(CLASSES))
             sums.add(POSITION, name, groups.places[good], same, self.limit)
             sums.count(CLASS, name, same)
         units, within = sum_of_pairs(values.sums[measured], default_sums[measured], groups.lengths[measured])
@@ -182,18 +182,18 @@ class PositionsScorer:
 
 
 class _Groups:
-    """The class, the position in the text and the partner of each token of a batch, and the length of each text."""
+    """The class, the position in the text and the partner of each token of a batch, and the length of each text.
 
-    def __init__(self, texts: Batch, classes: torch.Tensor) -> None:
+    Partners are drawn from a panel; `panel` contains the id of the text of each of its tokens.
+    """
+
+    def __init__(self, texts: Batch, classes: torch.Tensor, panel: Ids, seed: int) -> None:
         self.texts = texts
-        self.classes = classes.long()
         self.places = texts.real.nonzero()[:, 1]
         self.lengths = texts.real.sum(1)
-
-    def pair(self, panel: Ids, seed: int) -> None:
-        """Draw each token's partner from a panel; `panel` contains the id of the text of each of its tokens."""
-        owner, places = self.texts.owner.cpu().numpy(), self.places.cpu().numpy()
-        drawn = draw_partners(panel, self.texts.sent_ids[owner], places, seed)
+        self.classes = classes.long().to(self.places.device)
+        owner, places = texts.owner.cpu().numpy(), self.places.cpu().numpy()
+        drawn = draw_partners(panel, texts.sent_ids[owner], places, seed)
         self.partners, self.apart = (torch.from_numpy(values).to(self.places.device) for values in drawn)
 
 
@@ -208,7 +208,3 @@ class _Values:
     joined: torch.Tensor | None
     measured: torch.Tensor
     features: list[Float32s]
-
-
-def _ids_and_added(ids: torch.Tensor, real: torch.Tensor, added: torch.Tensor) -> tuple[Int64s, Bools]:
-    return ids[real].cpu().numpy(), added[real].cpu().numpy()

@@ -25,8 +25,8 @@ def corpus_tables(totals: Totals, facts: ModelFacts, norms: Float32s, seed: int)
     """Return all tables from the merged totals, by name; the perplexity tables have no rows for an encoder."""
     return {
         "positions/similarity": similarity_rows(totals, facts, seed),
-        "positions/by_class": class_rows(totals, facts),
-        "positions/by_position": position_rows(totals, facts),
+        "positions/by_class": grouped_rows("positions/by_class", totals, facts),
+        "positions/by_position": grouped_rows("positions/by_position", totals, facts),
         "positions/perplexity": perplexity_rows(totals, facts),
         "positions/perplexity_by_position": perplexity_position_rows(totals, facts),
         "positions/norms": norm_rows(totals, facts, norms),
@@ -70,16 +70,6 @@ def _mean_of_pairs(totals: Totals, variant: str) -> Float64s:
     return mean_of_pairs(totals.sums[UNITS, variant], totals.sums[WITHIN, variant], default, within[-2])
 
 
-def class_rows(totals: Totals, facts: ModelFacts) -> pa.Table:
-    """Return `positions/by_class`; a class without tokens has no row."""
-    return _grouped("positions/by_class", CLASS, "token_class", lambda group: CLASSES[group], totals, facts)
-
-
-def position_rows(totals: Totals, facts: ModelFacts) -> pa.Table:
-    """Return `positions/by_position`."""
-    return _grouped("positions/by_position", POSITION, "position", lambda group: group, totals, facts)
-
-
 def perplexity_rows(totals: Totals, facts: ModelFacts) -> pa.Table:
     """Return `positions/perplexity`, without rows for an encoder."""
     rows: Rows = []
@@ -111,15 +101,18 @@ def norm_rows(totals: Totals, facts: ModelFacts, norms: Float32s) -> pa.Table:
     return schema.table("positions/norms", columns | dict(zip(INPUT_VALUES, means.T, strict=True)))
 
 
-def _grouped(table: str, kind: str, column: str, name: Any, totals: Totals, facts: ModelFacts) -> pa.Table:
+def grouped_rows(table: str, totals: Totals, facts: ModelFacts) -> pa.Table:
+    """Return `positions/by_class` or `positions/by_position`; a group without tokens has no row."""
+    kind = CLASS if table == "positions/by_class" else POSITION
     rows: Rows = []
     for variant in totals.variants(kind, VARIANTS):
         moments = totals.moments[kind, variant]
         for i, group in enumerate(moments.ids.tolist()):
-            for place in range(moments.mean.shape[1]):
-                layer, reference = divmod(place, len(SAME_TOKEN))
-                row = _moments(facts, layer + 1, variant, SAME_TOKEN[reference], moments, i, place)
-                rows.append({**row, column: name(group)})
+            name = {"token_class": CLASSES[group]} if kind == CLASS else {"position": group}
+            for column in range(moments.mean.shape[1]):
+                layer, reference = divmod(column, len(SAME_TOKEN))
+                row = _moments(facts, layer + 1, variant, SAME_TOKEN[reference], moments, i, column)
+                rows.append({**row, **name})
     return schema.table(table, rows)
 
 

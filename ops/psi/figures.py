@@ -5,7 +5,7 @@ import pyarrow.compute as pc
 from torch import nn
 
 from ops.arrays import Float32s
-from ops.figures import save_figure
+from ops.figures.files import save_figures
 from ops.model.direction import is_decoder
 from ops.model.head_projections import head_projections, word_embeddings
 from ops.model.load import ModelFacts
@@ -28,32 +28,31 @@ def draw_static(store: Store, model: nn.Module, facts: ModelFacts) -> None:
     """
     clusters = read_table(store, "psi/clusters", columns=["layer", "head", "rank", "psi_qkv", "type"])
     heads, name = head_projections(model, facts), facts.title
-    shape = (facts.layers, heads[0].heads, -1)
-    ranked = clusters["psi_qkv"].to_numpy().reshape(shape)
-    save_figure(store, f"{FOLDER}/psi_by_cluster", draw_by_cluster(ranked, name))
-    types = np.array([TYPES.index(t) for t in clusters["type"].to_pylist()]).reshape(shape)
-    save_figure(store, f"{FOLDER}/top_cluster_types", draw_top_types(types[:, :, :TOP_CLUSTERS], name))
-
+    types = np.array([TYPES.index(t) for t in clusters["type"].to_pylist()]).reshape(facts.layers, heads[0].heads, -1)
+    figures = {
+        "psi_by_cluster": draw_by_cluster(clusters, name),
+        "top_cluster_types": draw_top_types(types[:, :, :TOP_CLUSTERS], name),
+    }
     vocabulary = read_table(store, "psi/vocabulary", columns=["token", "type"])
     words, positions = word_embeddings(model, facts).numpy(), position_table(model)
-    if positions is None:
-        return
-    order, names = positions.numpy(), vocabulary["token"].to_pylist()
-    plane = principal_plane(np.concatenate([words, order]))
-    drawn = draw_plane(plane, vocabulary["type"].to_pylist(), len(order), name)
-    save_figure(store, f"{FOLDER}/embedding_plane", drawn)
-    first = {f"{t} with position 0": cosine(words[names.index(t)], order[0]) for t in _FIRST_TOKENS if t in names}
-    marked = {name: value for name, value in first.items() if np.isfinite(value)}
-    histogram = cosine_histogram(words, order, COSINE_BINS)
-    save_figure(store, f"{FOLDER}/word_position_cosines", draw_cosines(histogram, marked, name))
-    attention = position_attention(model, heads[0], positions[:POSITIONS], is_decoder(facts))
-    save_figure(store, f"{FOLDER}/position_attention", draw_position_attention(attention, name))
+    if positions is not None:
+        order, names, causal = positions.numpy(), vocabulary["token"].to_pylist(), is_decoder(facts)
+        plane = principal_plane(np.concatenate([words, order]))
+        first = {f"{t} with position 0": cosine(words[names.index(t)], order[0]) for t in _FIRST_TOKENS if t in names}
+        marked = {name: value for name, value in first.items() if np.isfinite(value)}
+        attention = position_attention(model, heads[0], positions[:POSITIONS], causal)
+        figures |= {
+            "embedding_plane": draw_plane(plane, vocabulary["type"].to_pylist(), len(order), name),
+            "word_position_cosines": draw_cosines(cosine_histogram(words, order, COSINE_BINS), marked, name),
+            "position_attention": draw_position_attention(attention, causal, name),
+        }
+    save_figures(store, FOLDER, figures)
 
 
 def draw_contextual(store: Store, layers: int, model: str) -> None:
     """Draw psi of the word embeddings against that of real inputs, as the figure static_contextual."""
     pairs = [_layer_pairs(store, layer) for layer in range(1, layers + 1)]
-    save_figure(store, f"{FOLDER}/static_contextual", draw_static_contextual(pairs, LEAST_OCCURRENCES, model))
+    save_figures(store, FOLDER, {"static_contextual": draw_static_contextual(pairs, LEAST_OCCURRENCES, model)})
 
 
 def _layer_pairs(store: Store, layer: int) -> tuple[Float32s, Float32s]:

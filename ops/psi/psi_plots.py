@@ -1,52 +1,67 @@
-"""Plots of psi by cluster, by type and by token (Maeda 2024), drawn from arrays."""
+"""Plots of psi by cluster, by type and by token (Maeda 2024)."""
 
 import math
-from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import ListedColormap, LogNorm
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from ops.arrays import Floats, Integers
-from ops.figures import BLUE, GREY, PAGE, SEQUENTIAL, VERMILLION, for_print, label_outer, panels, titled
-from ops.psi.token_types import TYPE_COLOURS, TYPES
+from ops.figures.lines import lines
+from ops.figures.maps import heat_map
+from ops.figures.panels import finish, logarithmic, panels
+from ops.figures.style import COLOURS, GROUND, INK, SEQUENTIAL
+from ops.psi.token_types import TYPES
+
+_SERIES = {
+    "highest": "head of the highest first cluster",
+    "lowest": "head of the lowest",
+    "all": "mean of all heads (band: lowest to highest)",
+}
 
 
-@for_print
-def draw_by_cluster(psi_qkv: Floats, model: str = "") -> Figure:
-    """Draw psi_qkv of each head's clusters in descending order, with one panel per layer and one line per head.
-
-    The heads whose first cluster has the highest and the lowest value are coloured and named; the others are grey.
+def draw_by_cluster(clusters: pa.Table, model: str = "") -> Figure:
+    """Draw psi_qkv of each layer's clusters in descending order: the extreme heads, and the mean and range of all.
 
     Args:
-        psi_qkv: the values in the order of rank, `[layers, heads, clusters]`.
+        clusters: rows of psi/clusters with `layer`, `head`, `rank` and `psi_qkv`.
         model: the model's name, for the title.
     """
-    layers, heads, clusters = psi_qkv.shape
-    title = titled(r"$\psi_{qkv}$ of the clusters of the vocabulary, from each head's highest to its lowest", model)
-    figure, every = panels(layers, title)
-    for layer, axes in enumerate(every):
-        order = np.argsort(-psi_qkv[layer, :, 0], kind="stable").tolist()
-        named = {order[0]: VERMILLION} | ({order[-1]: BLUE} if heads > 1 else {})
-        for head in range(heads):
-            look: dict[str, Any] = (
-                {"color": named[head], "lw": 1.4, "zorder": 3} if head in named else {"color": GREY, "lw": 0.5}
-            )
-            axes.plot(np.arange(1, clusters + 1), psi_qkv[layer, head], **look)
-        said = ", ".join(f"{word} {head}" for word, head in zip(("highest", "lowest"), named, strict=False))
-        axes.set(title=f"layer {layer + 1}\n{said}", xscale="log", yscale="log")
-        axes.grid(alpha=0.25, lw=0.5)
-    label_outer(every, "rank of the cluster", r"$\psi_{qkv}$ (no unit)")
-    looks = (("head of the highest first cluster", VERMILLION), ("head of the lowest", BLUE), ("other heads", GREY))
-    lines = [Line2D([], [], color=colour, label=label) for label, colour in looks[: min(heads, 3)]]
-    figure.legend(handles=lines, loc="outside lower center", ncols=3)
+    first = clusters.filter(pc.equal(clusters["rank"], pc.min(clusters["rank"]))).sort_by([("psi_qkv", "descending")])
+    parts, names = [], {}
+    for layer in sorted(pc.unique(clusters["layer"]).to_pylist()):
+        rows = clusters.filter(pc.equal(clusters["layer"], layer))
+        heads = first.filter(pc.equal(first["layer"], layer))["head"].to_pylist()
+        extremes = {"highest": heads[0]} | ({"lowest": heads[-1]} if len(heads) > 1 else {})
+        names[layer] = f"layer {layer}: " + ", ".join(f"{word} {head}" for word, head in extremes.items())
+        every = rows.group_by("rank").aggregate([("psi_qkv", end) for end in ("mean", "min", "max")])
+        every = every.rename_columns(["rank", "y", "low", "high"])
+        for series, head in extremes.items():
+            own = rows.filter(pc.equal(rows["head"], head)).select(["rank", "psi_qkv"]).rename_columns(["rank", "y"])
+            parts.append(_named(own, layer, series))
+        parts.append(_named(every, layer, "all"))
+    figure = lines(
+        pa.concat_tables(parts, promote_options="permissive"), "rank", "y", low="low", high="high", colour="series",
+        series=_SERIES, panel="layer", names=names, model=model, x_label="rank of the cluster",
+        y_label=r"$\psi_{qkv}$ (no unit)",
+        title=r"$\psi_{qkv}$ of the clusters of the vocabulary, from each head's highest to its lowest",
+    )  # fmt: skip
+    values = clusters["psi_qkv"].to_numpy()
+    logarithmic(figure.axes[0], "y", values.min(), values.max())
+    logarithmic(figure.axes[0], "x", 1, len(pc.unique(clusters["rank"])))
     return figure
 
 
-@for_print
+def _named(rows: pa.Table, layer: int, series: str) -> pa.Table:
+    for name, value in (("layer", layer), ("series", series)):
+        rows = rows.append_column(name, pa.repeat(value, len(rows)))
+    return rows
+
+
 def draw_top_types(types: Integers, model: str = "") -> Figure:
     """Draw the types of each head's top clusters as a map of layers and heads, the first cluster on the left.
 
@@ -55,33 +70,21 @@ def draw_top_types(types: Integers, model: str = "") -> Figure:
         model: the model's name, for the title.
     """
     layers, heads, top = types.shape
-    figure = Figure(figsize=(PAGE, 1.1 + 0.28 * layers), layout="constrained")
-    axes = figure.add_subplot()
-    colours = ListedColormap([TYPE_COLOURS[t] for t in TYPES])
-    axes.imshow(
-        types.reshape(layers, heads * top), cmap=colours, vmin=-0.5, vmax=len(TYPES) - 0.5, aspect="auto",
-        interpolation="nearest",
-    )  # fmt: skip
+    title = rf"Types of each head's {top} clusters of highest $\psi_{{qkv}}$"
+    figure, (axes,) = panels([], title, model, height=0.4 + 0.2 * layers)
+    shades = ListedColormap(COLOURS[: len(TYPES)])
+    heat_map(axes, types.reshape(layers, heads * top), -0.5, len(TYPES) - 0.5, cmap=shades, aspect="auto")
     for x in range(1, heads * top):
-        axes.axvline(x - 0.5, color="white", lw=4 if x % top == 0 else 0.6)
+        axes.axvline(x - 0.5, color=GROUND, lw=3 if x % top == 0 else 0.6)
     for y in range(1, layers):
-        axes.axhline(y - 0.5, color="white", lw=4)
-    axes.set_xticks(np.arange(heads) * top + (top - 1) / 2, [str(h) for h in range(heads)])
-    axes.set_yticks(np.arange(layers), [str(i + 1) for i in range(layers)])
-    axes.set(
-        xlabel="head",
-        ylabel="layer",
-        title=titled(rf"Types of each head's {top} clusters of highest $\psi_{{qkv}}$", model),
-    )
-    axes.tick_params(length=0)
-    for spine in axes.spines.values():
-        spine.set_visible(False)
-    patches = [Patch(color=TYPE_COLOURS[t], label=t) for t in TYPES]
-    figure.legend(handles=patches, loc="outside lower center", ncols=len(TYPES))
-    return figure
+        axes.axhline(y - 0.5, color=GROUND, lw=3)
+    axes.set_xticks(np.arange(heads) * top + (top - 1) / 2, [str(head) for head in range(heads)])
+    axes.set_yticks(np.arange(layers), [str(layer + 1) for layer in range(layers)])
+    patches = [Patch(color=colour, label=kind) for kind, colour in zip(TYPES, COLOURS, strict=False)]
+    figure.legend(handles=patches, loc="outside lower center", ncols=3)
+    return finish(figure, "head", "layer")
 
 
-@for_print
 def draw_static_contextual(pairs: list[tuple[Floats, Floats]], least: int, model: str = "") -> Figure:
     """Draw psi_qkv of the word embedding alone against its mean over the corpus, with one panel for each layer.
 
@@ -91,26 +94,27 @@ def draw_static_contextual(pairs: list[tuple[Floats, Floats]], least: int, model
         model: the model's name, for the title.
     """
     title = rf"$\psi_{{qkv}}$ (no unit) of word embeddings and of real inputs, tokens that occur {least} times or more"
-    figure, every = panels(len(pairs), titled(title, model), square=True)
+    figure, grid = panels([f"layer {layer}" for layer in range(1, len(pairs) + 1)], title, model)
     everything = np.concatenate([np.concatenate(pair) for pair in pairs])
     low, high = (np.quantile(everything, [0.0001, 0.9999]) * (0.8, 1.25)) if len(everything) else (0.1, 10.0)
     drawn: list[PolyCollection] = []
-    for layer, (static, contextual) in enumerate(pairs):
-        axes = every[layer]
+    for axes, (static, contextual) in zip(grid, pairs, strict=True):
         if len(static):
             cells = axes.hexbin(
-                static, contextual, gridsize=45, xscale="log", yscale="log", mincnt=1, cmap=SEQUENTIAL, lw=0,
+                static, contextual, gridsize=30, xscale="log", yscale="log", mincnt=1, cmap=SEQUENTIAL, lw=0,
                 extent=(math.log10(low), math.log10(high)) * 2,
             )  # fmt: skip
             drawn.append(cells)
-        axes.plot([low, high], [low, high], color="black", lw=0.7, ls="--", label="the same in both")
-        axes.set(title=f"layer {layer + 1}", xscale="log", yscale="log", xlim=(low, high), ylim=(low, high))
+        axes.plot([low, high], [low, high], color=INK, lw=0.7, ls="--", label="the same in both")
+        axes.set(xlim=(low, high), ylim=(low, high))
+        for which in ("x", "y"):
+            logarithmic(axes, which, low, high)
     if drawn:
         # One scale for all panels, so that colours can be compared.
         shades = LogNorm(1, max(2.0, *(float(np.max(np.asarray(cells.get_array()))) for cells in drawn)))
         for cells in drawn:
             cells.set_norm(shades)
-        figure.colorbar(drawn[0], ax=every, label="pairs of token and head in a cell", fraction=0.02)
-    label_outer(every, "word embedding alone", "mean over the corpus")
-    figure.legend(*every[0].get_legend_handles_labels(), loc="outside lower center")
-    return figure
+        bar = figure.colorbar(drawn[0], ax=grid, location="bottom", aspect=40, format="{x:g}")
+        bar.set_label("pairs of token and head in a cell (logarithmic)")
+        bar.minorticks_off()
+    return finish(figure, "word embedding alone", "mean over the corpus")

@@ -9,8 +9,6 @@ import numpy as np
 from ops.arrays import Integers
 
 TYPES = ("Words", "Subwords", "Numbers", "Symbols", "Special", "Tags")
-# Okabe and Ito's colours, which people with any colour vision can distinguish.
-TYPE_COLOURS = dict(zip(TYPES, ("#0072B2", "#56B4E9", "#E69F00", "#009E73", "#8F8FA3", "#D55E00"), strict=True))
 
 _RESERVED = re.compile(r"\[unused\d+\]|madeupword\d+|\[PAD\]|<pad>")
 # WordPiece marks a piece inside a word; byte-pair and SentencePiece vocabularies mark a piece that follows a space.

@@ -43,9 +43,9 @@ def examples(labels: Int32s, distance: Float64s, count: int) -> list[Int64s]:
     return [rows[:count] for rows in np.split(order, ends)]
 
 
-def agreements(labellings: list[Int32s]) -> list[tuple[int, int, float]]:
-    """Return (a, b, adjusted Rand index) for every two labellings of the same tokens: 1 means equal, 0 chance."""
+def agreements(labellings: list[Int32s]) -> list[dict[str, float]]:
+    """Return the rows of `psi/agreement`: the adjusted Rand index of every two labellings; 1 means equal, 0 chance."""
     return [
-        (a, b, float(adjusted_rand_score(labellings[a], labellings[b])))
+        {"run_a": a, "run_b": b, "rand_index": float(adjusted_rand_score(labellings[a], labellings[b]))}
         for a, b in combinations(range(len(labellings)), 2)
     ]

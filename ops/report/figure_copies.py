@@ -1,10 +1,7 @@
-"""Copies of figures for pages, with flat names and with SVG colours that follow the page's dark mode."""
+"""The names of figures' copies for pages, which are flat, and their captions."""
 
-import re
-from collections.abc import Sequence
 from pathlib import Path
 
-_COLOUR = re.compile(r"(fill|stroke): #([0-9a-f]{6})\b")
 _CAPTIONS = {
     "transfer": "How far a rule learned in one data set holds in another, next to halves of one and permuted data sets",
     "illusion": "How much less cards from other data sets gain than a data set's own card, by layer, next to controls",
@@ -45,9 +42,6 @@ _CAPTIONS = {
     "code_plane": "Short codes of sentences in the plane",
     "confusion_accuracy": "How often the right one of confused words is chosen",
 }
-# The grey levels of a dark page's background and text, and the minimum contrast of a line (WCAG 2 requires 3).
-_PAPER, _INK = 0x17, 0xE8
-_LEAST_CONTRAST = 3.2
 
 
 def copy_name(name: str) -> str:
@@ -73,67 +67,3 @@ def caption(name: str) -> str:
         return f"Offsets between the words of a pair: {stem.removeprefix('offsets_').replace('_', ' ')}"
     words = stem.replace("_", " ")
     return words[:1].upper() + words[1:]
-
-
-def with_dark_colours(svg: str) -> str:
-    """Return an SVG figure with a style for dark pages.
-
-    White becomes the page's background colour, black its text colour, and greys become colours in between. Other
-    colours are kept, because they distinguish the series. Only lines, with their markers and bands, become lighter if
-    they could not be seen on the dark page. An element with only a fill is a cell of a heat map: its colour stands for
-    a number and is kept. An element without a colour, such as a letter, is black.
-
-    >>> with_dark_colours('<svg><path style="fill: #ffffff"/></svg>').partition("{")[2].removesuffix("</svg>")[:46]
-    'svg{fill: #e8e8e8}[style*="fill: #ffffff"]{fil'
-    """
-    found = sorted(set(_COLOUR.findall(svg)))
-    greys = [(of, colour) for of, colour in found if _is_grey(colour)]
-    rules = [f'[style*="{of}: #{colour}"]{{{of}: {_inverted(colour)} !important}}' for of, colour in greys]
-    others = {colour for _, colour in found if not _is_grey(colour)}
-    for colour in sorted(c for c in others if _contrast(c) < _LEAST_CONTRAST):
-        lighter, fill = _lightened(colour), f"fill: #{colour}; "
-        rules.append(f'[style*="stroke: #{colour}"]{{stroke: {lighter} !important}}')
-        rules.append(f'[style*="{fill}stroke: #{colour}"],[style*="{fill}fill-opacity"]{{fill: {lighter} !important}}')
-    style = f"svg{{fill: {_inverted('000000')}}}" + "".join(rules)
-    dark = f"<style>@media screen and (prefers-color-scheme: dark){{{style}}}</style>"
-    return re.sub(r"(<svg\b[^>]*>)", lambda opened: opened[1] + dark, svg, count=1)
-
-
-def _is_grey(colour: str) -> bool:
-    parts = _parts(colour)
-    return max(parts) - min(parts) <= 12
-
-
-def _parts(colour: str) -> list[int]:
-    """Return the red, green and blue of a colour, each from 0 to 255."""
-    return [int(colour[i : i + 2], 16) for i in (0, 2, 4)]
-
-
-def _inverted(colour: str) -> str:
-    light = int(colour[:2], 16) / 255
-    value = round(_INK + light * (_PAPER - _INK))
-    return f"#{value:02x}{value:02x}{value:02x}"
-
-
-def _contrast(colour: str) -> float:
-    """Return the contrast of a colour with the dark page according to WCAG 2; 1 means that it is invisible.
-
-    >>> round(_contrast("440154"), 2), round(_contrast("0072b2"), 2)
-    (1.18, 3.46)
-    """
-    return (_luminance(_parts(colour)) + 0.05) / (_luminance([_PAPER] * 3) + 0.05)
-
-
-def _luminance(parts: Sequence[float]) -> float:
-    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in (part / 255 for part in parts)]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-def _lightened(colour: str) -> str:
-    """Return a colour mixed with the smallest share of white that makes it visible on the dark page."""
-    parts = _parts(colour)
-    for share in range(1, 101):
-        mixed = "".join(f"{round(part + (255 - part) * share / 100):02x}" for part in parts)
-        if _contrast(mixed) >= _LEAST_CONTRAST:
-            break
-    return f"#{mixed}"

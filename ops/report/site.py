@@ -16,7 +16,7 @@ from ops.facts.findings import LEAST_COUNT
 from ops.facts.hub_sentences import most_wins_of_run
 from ops.facts.strongest import MAX_Q
 from ops.model.names import model_title
-from ops.report.figure_copies import copy_name, with_dark_colours
+from ops.report.figure_copies import copy_name
 from ops.report.neuron_page import neuron_context
 from ops.report.overview import map_data, without_folders
 from ops.report.pages import ASSETS, FOLDER, render
@@ -278,10 +278,10 @@ class Site:
         return {**model, "title": model_title(model["name"], model["fingerprint"], model.get("seed"))}
 
     def figure(self, name: str) -> bytes:
-        """Return a figure of the run as pages show it, with colours for dark pages if it is SVG."""
+        """Return a figure of the run."""
         with self.store.filesystem.open_input_stream(self.store.path(name), compression=None) as stream:
-            read: bytes = stream.read()
-        return with_dark_colours(read.decode()).encode() if name.endswith(".svg") else read
+            content: bytes = stream.read()
+        return content
 
     def search_index(self, chosen: list[Pair]) -> str:
         """Return the script with the index for the search field of a static site."""

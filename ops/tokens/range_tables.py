@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 
-from ops.mine.row_groups import row_groups
+from ops.mine.sentence_sets import row_groups
 from ops.schema import group_rows
 from ops.storage.range_file import read_each_between
 from ops.storage.store import Store

@@ -22,10 +22,9 @@ from jobs.show.job import ShowConfig
 from jobs.stage.corpus_pass import kept_tokens
 from jobs.stage.outputs import read_partial, shard_file
 from ops.errors import InputError
-from ops.figures import figure_files
+from ops.figures.files import figure_files
 from ops.model.load import read_facts
 from ops.model.tokenizer import Tokenizer
-from ops.positions.encode import Encoding
 from ops.positions.partial_file import merge
 from ops.positions.variants import DECODER_DEFAULTS
 from ops.sampling import MEASURED, draw
@@ -222,7 +221,8 @@ def test_reading_apart_as_with_gpus_gives_the_same_partial_files(whole: Path, mo
     run = Run(str(whole))
     args = PositionsArgs(
         store=run.store, facts=read_facts(str(model)), device="cpu", dtype="float32", threads=1, token_budget=512,
-        seed=0, kept=kept_tokens(run), variants=DECODER_DEFAULTS, shift=16, encoding=Encoding(), answer_column=None,
+        seed=0, kept=kept_tokens(run), variants=DECODER_DEFAULTS, shift=16, max_tokens=None,
+        start_token=False, answer_column=None,
     )  # fmt: skip
     file = shard_file("positions", 3)
     before = read_partial(run.store, file)

@@ -1,48 +1,70 @@
-"""Whether a figure can be printed: its width, the size of its letters, whether its title fits and labels are apart."""
+"""Whether a figure can be read: its letters on a phone, its colours, whether its title fits and labels are apart."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from ops.figures import COLUMN, LETTERS, PAGE
+from ops.figures.style import GROUND, WIDTH
+from ops.storage.store import Store
+
+PHONE, READABLE = 340, 7.4  # pixels: the width of a figure on a phone, and the least size of letters
 
 
-def smallest_letters(figure: Figure) -> float:
-    """Return the size of the smallest letters that show, in points."""
-    return min(t.get_fontsize() for t in figure.findobj(Text) if t.get_visible() and t.get_text().strip())
+def drawn(folder: Path, draw: Callable[..., list[str]], *given: Any) -> dict[str, Figure]:
+    """Return the figures that a function saves, by the names of the files that it returns."""
+    saved: list[Figure] = []
+
+    def keep(figure: Figure, path: str, **options: Any) -> None:
+        Path(path).touch()
+        saved.append(figure)
+
+    with patch("matplotlib.figure.Figure.savefig", keep):
+        names = draw(Store(str(folder)), *given)
+    assert [Path(name).suffix for name in names] == [".png", ".pdf", ".svg"] * (len(names) // 3)
+    assert all((folder / name).exists() for name in names)
+    return {Path(name).stem: figure for name, figure in zip(names, saved, strict=True)}
 
 
 def check_print(figure: Figure, model: str) -> None:
-    """Check a figure for print: the width of a column or a page, letters large enough, a title that fits, the model."""
+    """Check that a figure has its width, an opaque light ground, letters that a phone shows, and nothing overlaps."""
     FigureCanvasAgg(figure).draw()
-    assert any(figure.get_figwidth() == pytest.approx(width) for width in (COLUMN, PAGE))
-    assert smallest_letters(figure) >= LETTERS
-    titles = [t for t in figure.findobj(Text) if model in t.get_text()]
+    assert figure.get_figwidth() == pytest.approx(WIDTH)
+    assert to_hex(figure.get_facecolor()).upper() == GROUND
+    letters = [t for t in figure.findobj(Text) if t.get_visible() and t.get_text().strip()]
+    pixels_a_point = PHONE / (72 * figure.get_figwidth())
+    assert min(t.get_fontsize() for t in letters) * pixels_a_point >= READABLE
+    titles = [t for t in letters if model in " ".join(t.get_text().split())]
     assert titles
     for title in titles:
         box = title.get_window_extent()
         assert box.x0 >= 0
         assert box.x1 <= figure.bbox.x1
-    for legend in figure.legends:
-        covered = legend.get_window_extent()
-        assert not any(covered.overlaps(axes.get_window_extent()) for axes in figure.axes)
-    headings = [axes.title.get_window_extent() for axes in figure.axes if axes.get_title()]
-    assert not any(a.overlaps(b) for i, a in enumerate(headings) for b in headings[i + 1 :]), "titles of panels touch"
-    named = [axis.label for axes in figure.axes for axis in (axes.xaxis, axes.yaxis) if axis.label.get_text()]
-    spaces = [label.get_window_extent() for label in named]
-    assert not any(a.overlaps(b) for i, a in enumerate(spaces) for b in spaces[i + 1 :]), "names of axes touch"
-    drawn = [axes for axes in figure.axes if axes.axison]
-    assert all(axes.has_data() for axes in drawn), "a panel is empty"
-    assert any(axes.get_xlabel() for axes in drawn), "no axis says what it shows"
-    assert any(axes.get_ylabel() or axes.yaxis.get_ticklabels() for axes in drawn)
-    for axes in figure.axes:
+    outside = [legend.get_window_extent() for legend in figure.legends]
+    for box in outside:
+        assert not any(box.overlaps(axes.get_tightbbox()) for axes in figure.axes), "a legend covers a panel"
+    drawn_axes = [axes for axes in figure.axes if axes.axison]
+    check_apart([axes.title for axes in drawn_axes], "titles of panels")
+    check_apart([axis.label for axes in drawn_axes for axis in (axes.xaxis, axes.yaxis)], "names of axes")
+    for axes in drawn_axes:
+        assert axes.has_data(), "a panel is empty"
         for axis in (axes.xaxis, axes.yaxis):
-            labels = [t for t in axis.get_ticklabels("both") if t.get_visible() and t.get_text()]
-            boxes = [label.get_window_extent() for label in labels]
-            shown = [box for box in boxes if box.width and axes.axison]
-            assert not any(a.overlaps(b) for i, a in enumerate(shown) for b in shown[i + 1 :]), "labels of ticks touch"
+            check_apart(
+                [label for label in axis.get_ticklabels(which="both") if label.get_visible()], "labels of ticks"
+            )
+
+
+def check_apart(texts: list[Text], what: str) -> None:
+    """Check that texts do not overlap."""
+    boxes = [text.get_window_extent() for text in texts if text.get_text().strip()]
+    assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[i + 1 :]), f"{what} touch"
 
 
 def check_inside(figure: Figure) -> None:

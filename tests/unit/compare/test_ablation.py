@@ -9,13 +9,7 @@ import torch
 from transformers import AutoModel, BertConfig, ConvBertConfig
 
 from ops.arrays import Float64s
-from ops.compare.ablation import (
-    Ablator,
-    Effect,
-    ablation_table,
-    choose_neurons,
-    matched_neurons,
-)
+from ops.compare.ablation import Ablator, Chosen, Effect, ablation_table, choose_neurons, matched_neurons
 from ops.finetune.classifier import new_classifier, save_classifier
 from ops.model.activations import ScoreOptions
 from ops.model.load import ModelFacts, read_facts
@@ -157,7 +151,7 @@ def test_rows_stand_beside_the_random_neurons_that_are_drawn_for_them() -> None:
     effects[13] = Effect(nan, -1, nan, -1, nan, 0.5)
     std = np.arange(24.0)
     matched = {11: [0, 1, 2], 1: [0, 2, 11], 13: [14]}
-    table = ablation_table({"up": [11, 13], "low": [1]}, matched, effects, NEURONS, std, 4)
+    table = ablation_table(Chosen({"up": [11, 13], "low": [1]}, matched, std), effects, NEURONS, 4)
     assert table.schema.equals(TABLES["compare/ablation"].arrow)
     low, first, last = table.to_pylist()
     assert (first["layer"], first["unit"], first["layer_b"], first["unit_b"]) == (1, 11, 2, 0)

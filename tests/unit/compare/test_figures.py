@@ -1,17 +1,19 @@
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from ops.compare.dimension_figures import draw_distances, draw_units
-from ops.compare.diversity_figures import curves_figure
-from ops.compare.group_figures import draw_maps, draw_quality
-from ops.compare.match_figures import universal_figure
-from ops.compare.neighbour_figures import nearest_figure
-from ops.compare.run_score_figures import SHOWN, distributions_figure, shares_figure
+from ops.compare.dimension_figures import draw_dimensions, draw_distances, draw_units
+from ops.compare.diversity_figures import draw_curves
+from ops.compare.group_figures import draw_groups
+from ops.compare.match_figures import draw_matches
+from ops.compare.neighbour_figures import draw_nearest
+from ops.compare.run_score_figures import SHOWN, draw_runs
 from ops.compare.run_scores import Values, compared_rows
-from ops.compare.shift_figures import shift_figure
+from ops.compare.shift_figures import draw_shift
 from ops.schema import schema
-from tests.unit.figure_letters import check_inside, check_print
+from tests.unit.figure_letters import check_inside, check_print, drawn
 
 RNG = np.random.default_rng(0)
 LAYERS, UNITS = 3, 40
@@ -78,81 +80,89 @@ def test_the_heat_map_shows_the_units_asked_for_standardised_in_their_layer() ->
 
 
 def test_agreement_is_drawn_by_how_far_layers_are_apart() -> None:
-    panel = draw_distances(rotated()).axes[0]
-    np.testing.assert_allclose(np.asarray(panel.lines[0].get_xydata()), [[1, 1], [2, 0.5]])
-    np.testing.assert_allclose(np.asarray(panel.lines[1].get_ydata()), [0.3, 0.3], rtol=1e-6)
+    lines = draw_distances(rotated()).axes[0].lines
+    np.testing.assert_allclose(np.asarray(lines[0].get_xydata()), [[1, 1], [2, 0.5]])
+    np.testing.assert_allclose(np.asarray(lines[1].get_ydata()), [0.3, 0.3], rtol=1e-6)
 
 
-def test_curves_show_error_per_winner_and_over_uniform_sentences() -> None:
-    left, right = curves_figure(diversity(2, (1, 10)), "m").axes
+def test_curves_show_error_per_winner_and_over_uniform_sentences(tmp_path: Path) -> None:
+    left, right = drawn(tmp_path, draw_curves, diversity(2, (1, 10)), "m")["curves"].axes
     np.testing.assert_allclose(np.asarray(left.lines[0].get_xydata()), [[1, 2], [10, 0.2]], rtol=1e-6)
     np.testing.assert_allclose(np.asarray(right.lines[1].get_ydata()), [1, 1])
 
 
-def test_maps_show_the_chosen_layer_and_quality_leaves_out_what_is_undefined() -> None:
-    place = {"group": 1, "x": 0.5, "y": 1.5}
-    tables = {
-        "compare/groups": table("compare/groups", [{"layer": i, "unit": 0, **place} for i in (1, 2, 2)]),
-        "compare/joint_groups": table("compare/joint_groups", [{"layer": i, "unit": 0, **place} for i in (1, 2)]),
-        "compare/sentence_groups": table("compare/sentence_groups", [{"layer": 2, "sent_id": 7, **place}]),
-    }
-    panels = draw_maps(tables, 2).axes
-    assert [panel.get_title() for panel in panels] == [
-        "2 neurons of layer 2", "2 neurons of all layers", "1 sentences by layer 2",
-    ]  # fmt: skip
-    own = {"layer": 1, "groups": 2, "n": 5, "rand_index": 0.5, "rand_index_of_shuffled": 0.1}
-    rows: list[dict[str, object]] = [
-        {**own, "grouped": "neurons", "silhouette": 0.25, "silhouette_of_shuffled": None},
-        {**own, "grouped": "sentences", "silhouette": 0.5, "silhouette_of_shuffled": 0.1},
-        {**own, "layer": 0, "grouped": "neurons", "silhouette": 0.9, "silhouette_of_shuffled": 0.9},
+def groups(number: int) -> dict[str, pa.Table]:
+    own = {"n": 5, "rand_index": 0.5, "rand_index_of_shuffled": 0.1, "silhouette": 0.25}
+    quality: list[dict[str, object]] = [
+        {"layer": layer, "groups": k, "grouped": grouped, **own}
+        | {"silhouette_of_shuffled": None if grouped == "neurons" else 0.1, "rand_index": 0.9 if layer == 0 else 0.5}
+        for layer in (0, 1)
+        for grouped in ("neurons", "sentences")
+        for k in (2, 5, 10, 15, 20, 30)
     ]
-    lines = draw_quality(table("compare/group_quality", rows)).axes[0].lines
-    assert np.asarray(lines[0].get_ydata()).tolist() == [0.25]
-    assert np.isnan(np.asarray(lines[1].get_ydata())).all()
+    spots = [
+        {"layer": i % 2 + 1, "unit": i, "sent_id": i, "group": i % number, "x": RNG.normal(), "y": RNG.normal()}
+        for i in range(199)
+    ]
+    names = {"compare/groups": "unit", "compare/joint_groups": "unit", "compare/sentence_groups": "sent_id"}
+    maps = {
+        name: table(name, [{k: spot[k] for k in ("layer", key, "group", "x", "y")} for spot in spots])
+        for name, key in names.items()
+    }
+    return {**maps, "compare/group_quality": table("compare/group_quality", quality)}
+
+
+def test_maps_show_the_chosen_layer_and_colour_the_largest_groups(tmp_path: Path) -> None:
+    figures = drawn(tmp_path, draw_groups, groups(20), 2, "some-model")
+    neurons, joint, sentences = figures["maps"].axes
+    titles = [" ".join(axes.get_title().split()) for axes in (neurons, joint, sentences)]
+    assert titles[:2] == ["99 neurons of layer 2, 10 groups", "199 neurons of all layers, 20 groups"]
+    grey, *coloured = (len(own.get_offsets()) for own in joint.collections)
+    assert coloured == [10] * 7
+    assert grey == 199 - 70
+    assert [text.get_text() for text in joint.texts] == [str(number) for number in range(7)]
+    for figure in figures.values():
+        check_print(figure, "some-model")
+        check_inside(figure)
+
+
+def test_quality_is_a_mean_over_layers_and_leaves_out_what_is_undefined(tmp_path: Path) -> None:
+    axes = drawn(tmp_path, draw_groups, groups(3), 2)["quality"].axes
+    assert [len(panel.lines) for panel in axes] == [2] * 4
+    assert np.asarray(axes[0].lines[0].get_ydata()).tolist() == [0.25] * 6
+    assert np.isnan(np.asarray(axes[0].lines[1].get_ydata(), float)).all()
+    assert np.asarray(axes[2].lines[0].get_ydata()).tolist() == [0.5] * 6, "layer 0 is all layers together"
 
 
 @pytest.mark.parametrize("reaches", [("within", "across"), ("within",)])
-def test_nearest_neurons_stand_beside_their_nulls(reaches: tuple[str, ...]) -> None:
-    panels = nearest_figure(nearest(2, reaches)).axes
-    assert len(panels) == 2 * len(reaches)
-    assert [len(panel.lines) for panel in panels[:2]] == [3, 2]
+def test_nearest_neurons_stand_beside_their_nulls(tmp_path: Path, reaches: tuple[str, ...]) -> None:
+    panels = drawn(tmp_path, draw_nearest, nearest(2, reaches))["nearest"].axes
+    assert [len(panel.lines) for panel in panels] == [3, 2] * len(reaches)
 
 
-def test_shifts_have_a_bar_a_text_set_and_a_line_over_layers() -> None:
-    panels = shift_figure(shifts(2, ("a", "b")), "m", "other").axes
-    assert [patch.get_height() for patch in panels[0].patches] == [2, 2]
-    assert [np.asarray(line.get_ydata()).tolist() for line in panels[1].lines] == [[2, 2], [2, 2]]
-    assert len(panels[1].collections) == 2, "a band each"
-    panels = shift_figure(shifts(2, tuple("abcdefghij")), "m", "other").axes
-    assert (len(panels[0].patches), len(panels[1].lines)) == (10, 6)
+def test_shifts_have_a_point_for_each_text_set_and_lines_for_those_that_moved_most(tmp_path: Path) -> None:
+    tables = {"compare/shift_layers": shifts(2, tuple("abcdefghij"))}
+    panels = drawn(tmp_path, draw_shift, tables, "m", "other")["shift"].axes
+    assert np.asarray(panels[0].lines[0].get_ydata()).tolist() == [2] * 10
+    assert [np.asarray(line.get_ydata()).tolist() for line in panels[1].lines] == [[2, 2]] * 6
+    assert len(panels[1].collections) == 6, "a band each"
 
 
-def test_figures_can_be_printed() -> None:
-    properties = {f"means:words_per_sentence:{i}": RNG.normal(size=(12, UNITS)) for i in range(4)}
+def test_figures_can_be_read(tmp_path: Path) -> None:
+    values = RNG.normal(size=(12 * UNITS))
+    properties = {f"means:{kind}_per_sentence:top": values for kind in ("words", "verbs", "nouns")}
     far = ("neurons:mean", "neurons:std", "means:words_per_sentence:top", "means:verbs_per_sentence:top")
-    own = {"n": 5, "rand_index": 0.5, "rand_index_of_shuffled": 0.1, "silhouette": 0.5, "silhouette_of_shuffled": 0.1}
-    quality: list[dict[str, object]] = [
-        {"layer": 1, "groups": number, "grouped": grouped, **own}
-        for grouped in ("neurons", "sentences")
-        for number in (2, 5, 10, 15, 20, 30)
+    texts = ("news train", "news test", "tweets", "another set of texts")
+    model = "some-model"
+    figures = [
+        *drawn(tmp_path, draw_dimensions, properties, (UNITS,) * 12, rotated(12, far), (5, 35), model).values(),
+        *drawn(tmp_path, draw_curves, diversity(12, (1, 2, 5, 10, 20, 50, 100)), model).values(),
+        *drawn(tmp_path, draw_nearest, nearest(12, ("within", "across")), model).values(),
+        *drawn(tmp_path, draw_shift, {"compare/shift_layers": shifts(12, texts)}, model, "other").values(),
     ]
-    spots = [{"layer": i % 2 + 1, "unit": i, "group": i % 20, "x": RNG.normal(), "y": RNG.normal()} for i in range(200)]
-    sentences = [{"sent_id": spot["unit"], **{k: spot[k] for k in ("layer", "group", "x", "y")}} for spot in spots]
-    groups = {
-        "compare/groups": table("compare/groups", [dict(spot) for spot in spots]),
-        "compare/joint_groups": table("compare/joint_groups", [dict(spot) for spot in spots]),
-        "compare/sentence_groups": table("compare/sentence_groups", sentences),
-    }
-    for figure in (
-        draw_units(properties, (5, 35), "some-model"),
-        draw_maps(groups, 2, "some-model"),
-        draw_distances(rotated(12, far), "some-model"),
-        curves_figure(diversity(12, (1, 2, 5, 10, 20, 50, 100)), "some-model"),
-        draw_quality(table("compare/group_quality", quality), "some-model"),
-        nearest_figure(nearest(12, ("within", "across")), "some-model"),
-        shift_figure(shifts(12, ("news train", "news test", "tweets", "another set of texts")), "some-model", "other"),
-    ):
-        check_print(figure, "some-model")
+    assert len(figures) == 5
+    for figure in figures:
+        check_print(figure, model)
         check_inside(figure)
 
 
@@ -161,44 +171,36 @@ def scored(shift: float, layers: range) -> Values:
     return Values(layer, np.arange(len(layer)), RNG.normal(shift, 1, len(layer)))
 
 
-def test_scores_stand_next_to_the_control_s_layer_by_layer() -> None:
+def test_scores_stand_next_to_the_control_s_layer_by_layer(tmp_path: Path) -> None:
     pairs = {key: (scored(1, range(1, 4)), scored(0, range(1, 4))) for key in SHOWN}
     rows = pa.concat_tables(
         compared_rows(table_name, *({measure: values} for values in pair), (1, 2, 3), 20, (0,))
         for (table_name, measure), pair in pairs.items()
     )
-    figure = distributions_figure(pairs, "some-model", "rotated directions of some-model")
-    own, control = pairs[SHOWN[0]]
-    medians = {
-        (round(float(np.mean(line.get_xdata())), 1), float(np.asarray(line.get_ydata())[0]))
-        for line in figure.axes[0].lines
-        if np.ptp(np.asarray(line.get_ydata())) == 0
-    }
-    for values, aside in ((own, -0.2), (control, 0.2)):
-        for layer in (1, 2, 3):
-            assert (layer + aside, np.median(values.of_layer(layer).value)) in medians
-    shares = shares_figure(rows, "some-model", "rotated directions of some-model")
-    expected = [row["share_above"] for row in rows.to_pylist()[:3] if row["layer"]]
-    drawn = shares.axes[0].lines[0].get_ydata()
-    np.testing.assert_allclose(np.asarray(drawn)[: len(expected)], expected)
-    for one in (figure, shares):
+    figures = drawn(tmp_path, draw_runs, rows, pairs, "some-model", "rotated directions of some-model")
+    for line, own in zip(figures["distributions"].axes[0].lines, pairs[SHOWN[0]], strict=False):
+        expected = [np.median(own.of_layer(layer).value) for layer in (1, 2, 3)]
+        np.testing.assert_allclose(np.asarray(line.get_ydata()), expected)
+    expected = [row["share_above"] for row in rows.to_pylist()[:4] if row["layer"]]
+    np.testing.assert_allclose(np.asarray(figures["shares"].axes[0].lines[0].get_ydata()), expected)
+    for one in figures.values():
         check_print(one, "some-model")
         check_inside(one)
 
 
 @pytest.mark.parametrize("rotated", [True, False])
-def test_matches_are_drawn_next_to_rotated_layers(rotated: bool) -> None:
+def test_matches_are_drawn_next_to_rotated_layers(tmp_path: Path, rotated: bool) -> None:
     rows: list[dict[str, object]] = [
         {"layer": layer, "threshold": i / 10, "n": 9, "correlated": 1 - i / 10}
         | {"share": 0.5 - i / 20 if rotated else None, "rotated": 0.75 - i / 20 if rotated else None}
         for layer in (*range(1, 31), None)
         for i in range(10)
     ]
-    figure = universal_figure(table("compare/universal", rows), "some-model", "rotated directions of some-model")
+    universal = table("compare/universal", rows)
+    figure = drawn(tmp_path, draw_matches, universal, "some-model", "rotated directions of some-model")["universal"]
     lines = [np.asarray(line.get_ydata()) for line in figure.axes[0].lines]
     np.testing.assert_allclose(lines[0], 1 - np.arange(10) / 10)
-    assert len(lines) == 1 + rotated
-    assert len(figure.axes) == 1 + rotated
+    assert len(lines) == len(figure.axes) == 1 + rotated
     if rotated:
         np.testing.assert_allclose(np.asarray(figure.axes[1].lines[3].get_ydata()), 0.5 - np.arange(10) / 20)
     check_print(figure, "some-model")

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from ops.compare.run_scores import Values, compared_rows, read_values, share_intervals, with_missing_verdicts
+from ops.compare.run_scores import Values, compared_rows, read_both, read_values, share_intervals
 from ops.schema import schema
 from ops.statistics.resampling import Resampling
 from ops.storage.store import Store
@@ -106,12 +106,14 @@ def test_what_is_read_of_a_run(tmp_path: Path) -> None:
     assert not len(read_values(Store(str(tmp_path)), "explanations", ("top",), (2,))["f1"].value)
 
 
-def test_a_verdict_that_one_run_never_gave_has_a_share_of_zero() -> None:
-    own = {"verdict explained": values(np.ones(3)), "f1": values(np.arange(3.0))}
-    control = {"verdict none": values(np.ones(4)), "f1": values(np.arange(4.0))}
-    mine, theirs = with_missing_verdicts(own, control)
+def test_a_verdict_that_one_run_never_gave_has_a_share_of_zero(tmp_path: Path) -> None:
+    own, control = (
+        store_of(tmp_path / verdict, [row(unit, "top", 0.1 * unit, 0.5, verdict) for unit in range(units)])
+        for verdict, units in (("explained", 3), ("none", 4))
+    )
+    mine, theirs = read_both((own, control), "explanations", ("top",), (1,))
     rows = compared_rows("explanations", mine, theirs, (1,), 10, SEED).to_pylist()
     found = {r["measure"]: (r["mean"], r["control_mean"], r["share_above"]) for r in rows if r["layer"] is None}
     assert found["verdict explained"] == (1, 0, None)
     assert found["verdict none"] == (0, 1, None)
-    assert set(found) == {"f1", "verdict explained", "verdict none"}
+    assert {name for name in found if name.startswith("verdict")} == {"verdict explained", "verdict none"}

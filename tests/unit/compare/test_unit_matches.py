@@ -5,16 +5,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ops.compare.unit_matches import (
-    Best,
-    LayerUnits,
-    Matcher,
-    Overlaps,
-    common_rows,
-    match_rows,
-    other_ids,
-    universal_rows,
-)
+from ops.compare.activation_vectors import common_rows
+from ops.compare.unit_matches import Best, LayerUnits, Matcher, other_ids, universal_rows
 from ops.sampling import random_rotation
 from ops.schema import activations_schema, schema
 from ops.shards import spans
@@ -61,12 +53,11 @@ def matches(
     other: Store,
     others: Neurons = NEURONS,
     own: Neurons = NEURONS,
-    ids: np.ndarray | None = None,
+    same_ids: bool = True,
     rotated: bool = True,
 ) -> list[dict]:
-    matcher = Matcher(store, other, own, others, ids, SEED if rotated else None)
-    found = [matcher.in_layer(layer) for layer in others.layers]
-    rows: list[dict] = match_rows(own, others.layers, found, Overlaps(store, other, own, others, ids)).to_pylist()
+    matcher = Matcher(store, other, own, others, same_ids, SEED if rotated else None)
+    rows: list[dict] = matcher.rows(map(matcher.in_layer, others.layers)).to_pylist()
     return rows
 
 
@@ -158,7 +149,7 @@ def test_sentences_are_the_same_by_their_text_where_they_are_numbered_differentl
     rows, places = common_rows(store, other, ids)
     assert (rows == kept[sample]).all()
     assert (places == np.arange(25)).all()
-    found = matches(store, other, ids=ids)
+    found = matches(store, other, same_ids=False)
     assert all((row["layer_b"], row["unit_b"]) == (row["layer"], row["unit"]) for row in found)
     assert all(0 < row["overlap"] <= 1 for row in found)
 

@@ -3,11 +3,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from ops.explain.control_figure import control_figure, draw_controls
+from ops.explain.control_figure import draw_controls
 from ops.explain.control_rows import BASES, R2_BEYOND, control_rows, range_measures
 from ops.explain.range_model import RangeModels
 from ops.storage.store import Store
-from tests.unit.figure_letters import check_inside, check_print
+from tests.unit.figure_letters import check_inside, check_print, drawn
 
 RNG = np.random.default_rng(0)
 
@@ -56,30 +56,15 @@ def table(layers: int, bases: tuple[str, ...] = BASES) -> pa.Table:
     )
 
 
-def test_the_figure_shows_the_quantiles_of_each_basis_by_layer() -> None:
-    controls = table(3)
-    (panel,) = control_figure(controls, "some-model").axes
-    assert [line.get_label() for line in panel.lines[:3]] == [
-        "neurons",
-        "axes of a random rotation",
-        "neurons, sentences shuffled",
-    ]
-    rows = {
-        (r["layer"], r["basis"]): r for r in controls.to_pylist() if r["model"] == "range" and r["measure"] == R2_BEYOND
-    }
-    for basis, line in zip(BASES, panel.lines[:3], strict=True):
-        np.testing.assert_allclose(np.asarray(line.get_ydata()), [rows[layer, basis]["q50"] for layer in (1, 2, 3)])
-        np.testing.assert_array_equal(np.round(np.asarray(line.get_xdata())), [1, 2, 3])
-    whiskers = panel.collections[0].get_segments()
-    np.testing.assert_allclose(whiskers[2][:, 1], [rows[3, "neurons"]["q05"], rows[3, "neurons"]["q95"]])
-
-
-def test_the_figure_can_be_printed_and_there_is_none_without_a_range_model(tmp_path: Path) -> None:
+def test_the_figure_shows_each_basis_and_there_is_none_without_a_range_model(tmp_path: Path) -> None:
     for controls in (table(1), table(2, ("neurons", "shuffled")), table(48)):
-        figure = control_figure(controls, "some-model")
+        figure = drawn(tmp_path, draw_controls, controls, "some-model")["controls"]
         check_print(figure, "some-model")
         check_inside(figure)
-    found = draw_controls(Store(str(tmp_path)), table(3), "m")
-    assert found == [f"explain/figures/controls.{kind}" for kind in ("png", "pdf", "svg")]
-    assert all((tmp_path / file).stat().st_size for file in found)
+    rows = [
+        r for r in controls.to_pylist() if (r["basis"], r["model"], r["measure"]) == ("rotated", "range", R2_BEYOND)
+    ]
+    line = figure.axes[0].lines[BASES.index("rotated")]
+    assert line.get_label() == "axes of a random rotation"
+    np.testing.assert_allclose(np.asarray(line.get_ydata()), [row["q50"] for row in rows])
     assert draw_controls(Store(str(tmp_path)), control_rows(1, "neurons", "winners", {"f1": np.ones(3)})) == []

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.mined import mine
 from ops.explain.own_words import OwnWords, WordIndex
 from ops.mine.pattern_kinds import SequenceKind
 from ops.patterns import count_sequences
-from ops.patterns.mine_sequences import mine
 from ops.patterns.sequences import Sequences
 from ops.sentences.mining_view import MiningView
 from ops.statistics.association import signed_g2

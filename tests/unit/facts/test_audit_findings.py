@@ -96,10 +96,10 @@ def test_the_sentences_have_the_numbers_of_the_neurons_and_of_their_controls(tmp
         [transfer["neurons"]],
         ["4", controlled, transfer["halves"], transfer["permuted"]],
         ["0.75", "0.12", "-0.25", "0", "1"],
-        [],
+        ["0.01"],
         ["6", "1", "2", "1", "1", "2"],
     ]
-    assert facts["sentences"][5].startswith("In books the data set's own cards gain nothing")
+    assert facts["sentences"][5].startswith("In books the data set's own cards gain less")
     lines = lay_out_audit(facts, 100).split("\n")
     assert max(map(len, lines)) <= 110
     assert [(line[:34].strip(), *line[34:].split()) for line in lines[-3:]] == [

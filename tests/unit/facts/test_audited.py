@@ -63,6 +63,9 @@ def test_only_its_own_literals_are_taken_in_their_order() -> None:
     audit = joined(row, rows, own_pairs(["a", "b"], NAMES))
     assert [(p["rank"], p["negated"]) for p in audit["literals"]] == [(1, False), (2, True)]
     assert lay_out_where(audit).endswith("only in books; transfer 0.75 (0.75 to 0.75)")
+    assert lay_out_where({**audit, "transfer_high": 4.36}).endswith("transfer cannot be told"), (
+        "the interval is too wide"
+    )
     assert said_numbers(audit).endswith("illusion 0.25 (0.25 to 0.25); variance between data sets 0.03")
     lines = lay_out_lifts(audit, 60)
     assert max(map(len, lines)) <= 60

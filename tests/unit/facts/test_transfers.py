@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ops.facts.transfers import sum_transfers
+from ops.facts.transfers import LEAST_GAIN, Transfers, sum_transfers
 from tests.unit.facts.made_up_audit import halves, pairs, table
 
 NAMES = ["books", "news", "tweets"]
@@ -56,6 +56,9 @@ def test_where_the_own_cards_gain_nothing_no_transfer_is_known() -> None:
     assert found.gains_nothing() == ["news"]
     assert np.isnan(found.ratios()[:, 1]).all()
     assert np.isfinite(found.ratios()[1, [0, 2]]).all()
+    barely = Transfers(("a", "b"), np.full((2, 2), 0.6), np.array([[0, 0.99 * LEAST_GAIN], [LEAST_GAIN, 0]]) * 9, 9)
+    assert np.isfinite(barely.ratios()).tolist() == [[False, False], [True, False]], "a share of next to nothing"
+    assert barely.gains_nothing() == ["b"]
     none = sum_transfers(table("audit/portability", []))
     assert (none.names, none.overall(), none.gains_nothing()) == ((), None, [])
 

@@ -7,7 +7,7 @@ from ops.meaning.analogies import Analogies
 from ops.meaning.analogy_intervals import AnalogyBootstrap
 from ops.meaning.figures import PAIRS, draw_accuracy, draw_all, known_pairs, principal_plane
 from ops.meaning.offsets import Space, judge
-from ops.storage.store import Store
+from tests.unit.figure_letters import check_print, drawn
 
 RNG = np.random.default_rng(0)
 
@@ -25,9 +25,10 @@ def test_a_figure_without_pairs_is_left_out(tmp_path: Path) -> None:
     spaces = [a_space("counts"), a_space("layer:1")]
     asked = Analogies({"x": [("man", "woman", "king", "queen")], "none": [("a", "b", "c", "d")]})
     shown = {name: [(s.name, *known_pairs(s, name, "keep")) for s in spaces] for name in PAIRS}
-    found = draw_all(Store(str(tmp_path)), shown, rows_of(spaces, asked), ["counts", "layer:1"], "m")
-    figures = ("offsets_people", "analogy_accuracy")
-    assert found == [f"meaning/figures/{name}.{kind}" for name in figures for kind in ("png", "pdf", "svg")]
+    found = drawn(tmp_path, draw_all, shown, rows_of(spaces, asked), ["counts", "layer:1"], "some-model")
+    assert list(found) == ["offsets_people", "analogy_accuracy"]
+    for figure in found.values():
+        check_print(figure, "some-model")
 
 
 def test_the_plane_holds_most_of_what_differs() -> None:
@@ -44,6 +45,6 @@ def test_the_accuracies_shown_are_the_table_s() -> None:
     space = a_space("counts")
     rows = rows_of([space], Analogies({"x": [("man", "woman", "king", "queen")]}))
     axes = draw_accuracy(rows, ["counts"], "t").axes[0]
-    shown = [float(container[0].get_ydata()[0]) for container in axes.containers]
-    wanted = {r["rule"]: 100 * r["accuracy"] for r in rows if r["category"] == "all" and r["excluded"]}
+    shown = [float(np.asarray(line.get_ydata())[0]) for line in axes.lines]
+    wanted = {r["rule"]: r["accuracy"] for r in rows if r["category"] == "all" and r["excluded"]}
     assert shown == [wanted[rule] for rule in ("add", "mul", "nearest_c")]

@@ -9,7 +9,7 @@ from ops.meaning.masked_words import masked_rows
 from ops.meaning.next_sentences import next_rows
 from ops.meaning.sentence_figures import draw_next, draw_sentences
 from ops.meaning.translations import translation_rows
-from ops.storage.store import Store
+from tests.unit.figure_letters import check_print, drawn
 
 RNG = np.random.default_rng(0)
 N = 60
@@ -39,21 +39,22 @@ PLANE = [{"method": m, "sent_id": i, "x": 0.1 * i, "y": 1.0} for m in ("autoenco
 CLASSES = [None if i % 5 == 4 else f"class {i % 9}" for i in range(60)]
 
 
-def test_figures_are_drawn_where_there_is_data_and_named_apart(tmp_path: Path) -> None:
-    store = Store(str(tmp_path))
-    assert draw_sentences(store, [], [], [], MODEL) == []
+def test_figures_are_drawn_where_there_is_data_and_can_be_read(tmp_path: Path) -> None:
+    assert drawn(tmp_path, draw_sentences, [], [], [], MODEL) == {}
     asked = {"space": "counts", "category": "all", "rule": "add", "excluded": True, "n_known": 0, "accuracy": None}
-    assert draw_all(store, {}, [asked], ["counts"], MODEL) == []
-    found = [
-        *draw_sentences(store, FOLLOWING, MASKED, TRANSLATED, MODEL),
-        *draw_hashing(store, HASHED, PLANE, CLASSES, "topic", MODEL),
-    ]
-    names = [Path(name).name for name in found]
-    assert len(set(names)) == len(names) == 15
-    assert not any(name.startswith("accuracy") for name in names)
+    assert drawn(tmp_path, draw_all, {}, [asked], ["counts"], MODEL) == {}
+    figures = drawn(tmp_path, draw_sentences, FOLLOWING, MASKED, TRANSLATED, MODEL)
+    figures |= drawn(tmp_path, draw_hashing, HASHED, PLANE, CLASSES, "topic", MODEL)
+    assert list(figures) == [
+        "next_sentence_auc", "masked_word_rank", "translation_rank", "code_precision", "code_plane",
+    ]  # fmt: skip
+    for figure in figures.values():
+        check_print(figure, MODEL)
+    coloured = figures["code_plane"].axes[0].collections
+    assert len(coloured) == 1 + 7, "eight classes, of which one is grey with those without a class"
 
 
 def test_the_areas_shown_are_the_table_s() -> None:
     axes = draw_next(FOLLOWING, MODEL).axes[0]
-    shown = sorted(float(y) for c in axes.containers for y in c[0].get_ydata())
+    shown = sorted(float(y) for line in axes.lines[:2] for y in np.asarray(line.get_ydata()))
     assert shown == pytest.approx(sorted(r["auc"] for r in FOLLOWING))

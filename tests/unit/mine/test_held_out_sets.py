@@ -6,26 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.mine.held_out_sets import (
-    HeldOutSets,
-    Matcher,
-    draw_others,
-    random_set,
-)
+from ops.mine.held_out_sets import RANDOM, HeldOutSets, Matcher
 from ops.patterns.sequences import Sequences
+from ops.sampling import draw
 from tests.unit.small_corpus import open_corpus, random_sentences
-
-
-def test_a_random_set_is_uniform_over_the_baseline() -> None:
-    baseline = np.arange(100, 120)
-    counts = np.zeros(200)
-    for number in range(400):
-        rows = random_set(baseline, 5, 0, number)
-        assert len(set(rows.tolist())) == 5
-        counts[rows] += 1
-    assert counts[:100].sum() == counts[120:].sum() == 0
-    assert 60 < counts[100:120].min() <= counts[100:120].max() < 140
-    assert np.array_equal(random_set(baseline, 50, 0, 1), baseline)
 
 
 def buckets(dataset: np.ndarray, lengths: np.ndarray, rows: np.ndarray, width: int) -> Counter[tuple[int, int]]:
@@ -88,12 +72,8 @@ def test_each_winners_set_comes_with_a_matched_and_a_random_one(
     found = HeldOutSets(store, 4).draw(np.array([8, 11]), winners).to_lists()
     for number, own, drawn in ((8, [0, 3, 9], found[:3]), (11, [5, 6], found[3:])):
         matched = matcher.draw(np.array(own), 4, number)
-        assert drawn == [own, matched.tolist(), random_set(baseline, len(own), 4, number).tolist()]
-
-
-def test_others_are_drawn_once() -> None:
-    assert draw_others(np.arange(6), 10, 0).tolist() == list(range(6))
-    assert len(draw_others(np.arange(1_000), 10, 0)) == 10
+        random = baseline[draw(len(baseline), len(own), 4, RANDOM, number)]
+        assert drawn == [own, matched.tolist(), random.tolist()]
 
 
 @given(st.integers(0, 2**16), st.integers(0, 60))

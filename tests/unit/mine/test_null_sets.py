@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ops.mine.null_sets import document_set, effect_of_documents, few_documents_set, uniform_set
+from ops.mine.null_sets import document_set, effect_of_documents, uniform_set
 
 SIZES = np.random.default_rng(1).geometric(0.2, 400)
 DOCUMENTS = np.repeat(np.arange(400), SIZES)
@@ -14,11 +14,7 @@ def documents_of(rows: np.ndarray) -> int:
 def test_every_set_has_its_size_ascending_and_each_sentence_once() -> None:
     random = np.random.default_rng(2)
     n = len(DOCUMENTS)
-    for rows in (
-        uniform_set(n, 60, random),
-        document_set(DOCUMENTS, 60, 0.7, random),
-        few_documents_set(DOCUMENTS, 60, 20, random),
-    ):
+    for rows in (uniform_set(n, 60, random), document_set(DOCUMENTS, 60, 0.7, random)):
         assert len(rows) == 60
         assert (np.diff(rows) > 0).all()
     for rows in (uniform_set(5, 9, random), document_set(np.zeros(5, np.int64), 9, 1.0, random)):
@@ -43,13 +39,6 @@ def test_the_effect_gives_as_many_documents_as_wanted() -> None:
     assert found == pytest.approx(30, rel=0.1)
     # A uniform set has fewer documents than this.
     assert effect_of_documents(DOCUMENTS, 80, 80, np.random.default_rng(5)) == 0
-
-
-def test_few_documents_are_as_many_as_asked_unless_they_are_too_short() -> None:
-    random = np.random.default_rng(6)
-    assert documents_of(few_documents_set(DOCUMENTS, 20, 12, random)) <= 12
-    short = few_documents_set(np.arange(50), 20, 3, random)
-    assert len(np.unique(short)) == 20
 
 
 def test_the_same_seed_draws_the_same_sets() -> None:

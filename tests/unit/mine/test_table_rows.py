@@ -21,8 +21,7 @@ from ops.mine.pattern_kinds import PatternKind, SequenceKind, SubtreeKind
 from ops.mine.pattern_rows import pattern_rows
 from ops.mine.profile_rows import profile_rows
 from ops.mine.properties import Profiler
-from ops.mine.row_groups import row_groups
-from ops.mine.sentence_sets import SentenceSets
+from ops.mine.sentence_sets import SentenceSets, row_groups
 from ops.patterns.sequences import Sequences
 from ops.penn import PUNCTUATION_TAGS, tag_class
 from ops.sentences.mining_view import MiningView

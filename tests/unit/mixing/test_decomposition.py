@@ -16,8 +16,10 @@ INPUTS = {"input_ids": IDS, "attention_mask": REAL}
 
 @pytest.mark.parametrize("kind", CONFIGS)
 @torch.inference_mode()
-def test_parts_sum_to_the_normalisation_equal_the_direct_ones_and_leave_the_model_as_it_was(kind: str) -> None:
-    (model, _), outputs = make(kind), []
+def test_parts_sum_to_the_whole_equal_the_direct_ones_and_leave_the_model_as_it_was(
+    kind: str,
+) -> None:
+    model, _ = make(kind)
     expected = model(**INPUTS).last_hidden_state
     reader = MixingReader(model, kind, LAYERS)
     measured = reader.read(INPUTS, Parts.measure)
@@ -27,13 +29,9 @@ def test_parts_sum_to_the_normalisation_equal_the_direct_ones_and_leave_the_mode
     for ours, theirs in zip(measured, DirectMixing(make(kind)[0], kind, LAYERS).read(INPUTS), strict=True):
         assert ours.shape == (3, 7, 7)
         torch.testing.assert_close(ours[REAL.bool()], theirs[REAL.bool()], rtol=1e-4, atol=1e-5)
-    for point in reader.points:
-        assert point.norm is not None
-        point.norm.register_forward_hook(lambda module, args, output: outputs.append(output.clone()))
-    sums = reader.read(INPUTS, lambda parts: sum(parts.normalised(), torch.zeros(())))
-    assert len(sums) == len(outputs) == LAYERS
-    for ours, theirs in zip(sums, outputs, strict=True):
-        torch.testing.assert_close(ours[REAL.bool()], theirs[REAL.bool()], rtol=0, atol=1e-5)
+    for point, parts in zip(reader.points, reader.read(INPUTS, lambda parts: parts), strict=True):
+        whole = parts.mixing + parts.preserving + parts.residual + point.projection.bias
+        torch.testing.assert_close(whole[REAL.bool()], parts.whole[REAL.bool()], rtol=0, atol=1e-5)
 
 
 @torch.inference_mode()
@@ -110,11 +108,11 @@ def test_other_architectures_are_refused_by_name() -> None:
 
 def test_where_attention_adds_nothing_nothing_is_mixed_in() -> None:
     none, some = torch.zeros(1, 2, 3), torch.ones(1, 2, 3)
-    found = Parts(none, none, some, torch.zeros(3), None, None).measure()
+    found = Parts(none, none, some, None, None).measure()
     assert found[..., :2].eq(0).all()
     # A normalisation of one unit leaves zeros of everything.
     one = torch.ones(1, 2, 1)
-    found = Parts(one, one, one, torch.zeros(1), nn.LayerNorm(1), 3 * one).measure()
+    found = Parts(one, one, one, nn.LayerNorm(1), 3 * one).measure()
     assert found[..., :3].tolist() == [[[0.5, pytest.approx(1 / 3), 0.0]] * 2]
     lost = torch.full((1, 2, 3), torch.nan)
-    assert Parts(none, lost, some, torch.zeros(3), None, None).measure()[..., 0].isnan().all()
+    assert Parts(none, lost, some, None, None).measure()[..., 0].isnan().all()

@@ -1,15 +1,17 @@
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from ops.mixing.decomposition import quantities
-from ops.mixing.figures import draw_attention_norms, draw_lengths, draw_ratios, draw_residual_norms
+from ops.mixing.figures import draw_all, draw_lengths
 from ops.mixing.partial_file import Totals
 from ops.mixing.shard import CLASS, LENGTH
-from ops.mixing.tables import length_rows, norm_rows, ratio_rows
+from ops.mixing.tables import mixing_tables
 from ops.mixing.token_classes import CLASSES
 from ops.reducers.grouped_moments import GroupedMoments
-from tests.unit.figure_letters import check_inside, check_print
+from tests.unit.figure_letters import check_inside, check_print, drawn
 
 TOKENS = {"cls": 70, "other": 2_000_000}
 
@@ -27,51 +29,35 @@ def tables(normalised: bool, layers: int = 3, classes: dict[str, int] = TOKENS) 
         CLASS: moments({CLASSES.index(name): n for name, n in classes.items()}),
         LENGTH: moments({length: length * 10 for length in range(3, 60)}),
     }
-    return {
-        "mixing/ratios": ratio_rows(totals, layers, names),
-        "mixing/lengths": length_rows(totals, layers, names),
-        "mixing/norms": norm_rows(totals, layers, names),
-    }
+    return mixing_tables(totals, layers, names)
 
 
-def test_figures_can_be_printed_and_panels_have_one_scale() -> None:
+def test_figures_can_be_read_and_show_the_tables(tmp_path: Path) -> None:
     found = tables(True, 12, TOKENS | {"sep": 1_070, "mask": 8_765, "punct": 9_876})
-    heat = draw_ratios(found["mixing/ratios"], "some-model")
-    lengths = draw_lengths(found["mixing/lengths"], "some-model")
-    norms = draw_residual_norms(found["mixing/norms"], "some-model")
-    attention = draw_attention_norms(found["mixing/norms"], "some-model")
-    for figure in (heat, lengths, norms, attention):
+    for figure in drawn(tmp_path, draw_all, found, "some-model").values():
         check_print(figure, "some-model")
         check_inside(figure)
-    assert len({axes.images[0].get_clim() for axes in heat.axes if axes.images}) == 1
 
 
 @pytest.mark.parametrize("normalised", [True, False])
-def test_the_heat_map_shows_the_table(normalised: bool) -> None:
-    ratios = tables(normalised)["mixing/ratios"]
-    figure = draw_ratios(ratios, "some-model")
-    panels = [axes for axes in figure.axes if axes.images]
-    assert len(panels) == (3 if normalised else 2)
-    values = {(r["layer"], r["stage"], r["token_class"]): r["mean"] for r in ratios.to_pylist()}
-    shown = np.asarray(panels[1].images[0].get_array())
+def test_panels_show_the_tables_and_what_a_model_lacks_is_left_out(tmp_path: Path, normalised: bool) -> None:
+    found = tables(normalised)
+    figures = drawn(tmp_path, draw_all, found, "m")
+    heat = figures["ratios"].axes
+    assert len(heat) == (3 if normalised else 2)
+    assert len({axes.images[0].get_clim() for axes in heat}) == 1
+    values = {(r["layer"], r["stage"], r["token_class"]): r["mean"] for r in found["mixing/ratios"].to_pylist()}
     expected = [[values[layer, "attn_res", c] * 100 for c in ("all", "cls", "other")] for layer in (1, 2, 3)]
-    np.testing.assert_allclose(shown, expected, rtol=1e-5)
-
-
-@pytest.mark.parametrize("normalised", [True, False])
-def test_the_lines_show_the_tables(normalised: bool) -> None:
-    norms = tables(normalised)["mixing/norms"]
-    figure = draw_attention_norms(norms, "m")
-    values = {(r["layer"], r["quantity"], r["token_class"]): r["mean"] for r in norms.to_pylist()}
-    cls = figure.axes[1]
-    assert cls.get_title() == "[CLS], 70 tokens"
-    expected = [values[layer, "attn_mixing", "cls"] for layer in (1, 2, 3)]
-    np.testing.assert_allclose(np.asarray(cls.lines[0].get_ydata()), expected, rtol=1e-6)
-    figure = draw_residual_norms(norms, "m")
-    assert len(figure.axes) == 3
-    assert [len(panel.lines) for panel in figure.axes] == [2 if normalised else 1] * 3
-    expected = [values[layer, "residual", "all"] for layer in (1, 2, 3)]
-    np.testing.assert_allclose(np.asarray(figure.axes[0].lines[0].get_ydata()), expected, rtol=1e-6)
+    np.testing.assert_allclose(np.asarray(heat[1].images[0].get_array()), expected, rtol=1e-5)
+    values = {(r["layer"], r["quantity"], r["token_class"]): r["mean"] for r in found["mixing/norms"].to_pylist()}
+    for name, quantity, place, token_class in (
+        ("attention", "attn_mixing", 1, "cls"),
+        ("residual", "residual", 0, "all"),
+    ):
+        panels = [axes for axes in figures[f"norms_{name}"].axes if axes.axison]
+        assert [len(axes.lines) for axes in panels] == [1 if name == "residual" and not normalised else 2] * 3
+        expected_line = [values[layer, quantity, token_class] for layer in (1, 2, 3)]
+        np.testing.assert_allclose(np.asarray(panels[place].lines[0].get_ydata()), expected_line, rtol=1e-6)
 
 
 def test_a_model_that_mixes_nothing_is_drawn_too() -> None:

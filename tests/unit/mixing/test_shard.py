@@ -10,7 +10,7 @@ import torch
 from ops.mixing.decomposition import quantities
 from ops.mixing.partial_file import merge, to_table, token_rows
 from ops.mixing.shard import CLASS, LENGTH, MixingResult, MixingScorer, measure_shard
-from ops.mixing.tables import length_rows, norm_rows, ratio_rows
+from ops.mixing.tables import mixing_tables
 from ops.mixing.token_classes import CLASSES, TokenClasses
 from ops.model.load import read_facts
 from ops.model.tokenizer import Tokenizer, Tokens
@@ -123,18 +123,17 @@ def test_partials_merge_to_the_tables(scorer: MixingScorer, tokenizer: Tokenizer
     assert np.array_equal(classes.mean, merged.mean)
     assert np.array_equal(classes.m2, merged.m2)
     mean, std = classes.joined().mean[0], classes.joined().std[0]
-    layouts = {"mixing/ratios": ratio_rows, "mixing/lengths": length_rows, "mixing/norms": norm_rows}
-    for name, rows in layouts.items():
-        table = rows(totals, LAYERS, NAMES)
+    tables = mixing_tables(totals, LAYERS, NAMES)
+    for name, table in tables.items():
         assert table.schema.equals(schema(name))
         assert table.equals(table.sort_by([(c, "ascending") for c in TABLES[name].order])), "sorted"
         assert len(set(zip(*(table[c].to_pylist() for c in TABLES[name].order), strict=True))) == table.num_rows
-    ratios = {(r["layer"], r["stage"], r["token_class"]): r for r in ratio_rows(totals, LAYERS, NAMES).to_pylist()}
+    ratios = {(r["layer"], r["stage"], r["token_class"]): r for r in tables["mixing/ratios"].to_pylist()}
     assert len(ratios) == LAYERS * 3 * 6
     place = 7 + NAMES.index("attn_res_ln")
     assert ratios[2, "attn_res_ln", "all"]["mean"] == pytest.approx(mean[place])
     assert ratios[2, "attn_res_ln", "all"]["std"] == pytest.approx(std[place])
-    norms = {(r["layer"], r["quantity"], r["token_class"]): r for r in norm_rows(totals, LAYERS, NAMES).to_pylist()}
+    norms = {(r["layer"], r["quantity"], r["token_class"]): r for r in tables["mixing/norms"].to_pylist()}
     assert norms[1, "residual", "all"]["mean"] == pytest.approx(mean[NAMES.index("residual")])
 
 
@@ -160,4 +159,4 @@ def test_a_shard_without_a_finite_value_adds_nothing(
     totals = merge(map(to_table, results))
     assert totals.keys() == results[1].moments.keys()
     assert list(token_rows(results[0], LAYERS, [])) == []
-    assert ratio_rows({}, LAYERS, NAMES).num_rows == 0
+    assert mixing_tables({}, LAYERS, NAMES)["mixing/ratios"].num_rows == 0

@@ -3,8 +3,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from ops.errors import InputError
-from ops.patterns.forest import Forest, collapse_root, read_forest
+from bench.trees import read_forest
+from ops.patterns.forest import Forest, collapse_root
 from ops.penn import ROOT, read, read_labels_and_sizes, write
 
 TEXT = "(ROOT (S (NP (PRP I)) (VP (VBP sleep)) (. .)))"
@@ -49,11 +49,6 @@ def test_without_an_s_or_a_root_nothing_is_merged():
         assert nodes_of(collapse_root(forest, labels), labels) == nodes_of(forest, labels)
 
 
-def test_a_malformed_tree_is_refused_by_row():
-    with pytest.raises(InputError, match=r"^row 1: tree '\(S\)': the phrase S is empty"):
-        read_forest([TEXT, "(S)"])
-
-
 def test_a_forest_holds_the_trees_end_to_end():
     forest, labels = read_forest([TEXT, "", "(NP (NN ice))"])
     assert labels == sorted(labels)
@@ -61,14 +56,6 @@ def test_a_forest_holds_the_trees_end_to_end():
     assert forest.offsets.tolist() == [0, 6, 6, 8]
     assert [labels[code] for code in forest.label[6:]] == ["NP", "NN"]
     assert (forest.label.dtype, forest.size.dtype, forest.offsets.dtype) == (np.int32, np.int32, np.int64)
-
-
-def test_take_keeps_sizes_with_their_trees():
-    forest, _ = read_forest([TEXT, "", "(NP (NN ice))"])
-    taken = forest.take([2, 0, 2])
-    assert taken.offsets.tolist() == [0, 2, 8, 10]
-    assert taken.size.tolist() == [2, 1, *forest.size[:6].tolist(), 2, 1]
-    assert forest.take(np.array([False, True, True])).label.tolist() == forest.label[6:].tolist()
 
 
 def test_columns_of_different_length_are_refused():

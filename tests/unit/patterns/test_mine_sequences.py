@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.mined import mine
 from ops.patterns import count_sequences, prefixspan_package
-from ops.patterns.mine_sequences import mine
 from ops.patterns.sequences import Sequences
 
 FOLDER = os.environ.get("ATLAS_TEST_DATA") and os.path.join(os.environ["ATLAS_TEST_DATA"], "corpora")

@@ -5,11 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.mined import mine_trees
 from ops.patterns import count_subtrees
 from ops.patterns.forest import Forest
-from ops.patterns.mine_subtrees import mine
 from ops.patterns.subtree_patterns import Subtrees
-from ops.patterns.subtree_trie import SubtreeTrie
 
 
 def grow(nodes):
@@ -80,7 +79,7 @@ def brute_force(trees, max_nodes):
 
 @given(FORESTS, st.integers(1, 3), st.integers(2, 5))
 def test_subtrees_and_supports_are_those_of_brute_force(trees, min_support, max_nodes):
-    found, support = mine(forest_of(trees), min_support, max_nodes)
+    found, support = mine_trees(forest_of(trees), min_support, max_nodes)
     rows = {tuple(row): count for row, count in zip(found.to_lists(), support.tolist(), strict=True)}
     assert len(rows) == len(found)
     wanted = brute_force(trees, max_nodes)
@@ -100,7 +99,7 @@ def test_counts_and_occurrences_are_those_of_brute_force(trees, data, chunk):
     wanted = [{**single, **six}.get(p, [i for i, rows in enumerate(per_tree) if p in rows]) for p in chosen]
     forest, patterns = forest_of(trees), Subtrees.from_lists(chosen)
     assert count_subtrees.count(forest, patterns, chunk).tolist() == [len(rows) for rows in wanted]
-    found = count_subtrees.occurrences(forest, SubtreeTrie.build(patterns), chunk)
+    found = count_subtrees.occurrences(forest, count_subtrees.SubtreeTrie.build(patterns), chunk)
     pairs = [found.sentences[found.offsets[i] : found.offsets[i + 1]].tolist() for i in range(len(chosen))]
     assert pairs == wanted
 
@@ -108,7 +107,7 @@ def test_counts_and_occurrences_are_those_of_brute_force(trees, data, chunk):
 def test_one_node_can_be_parent_and_grandparent_of_matches():
     """The inner 0 ends one match of 0 below 0 and begins another; without the steps back its sibling 1 is lost."""
     tree = (0, [(0, [(0, []), (1, [])])])
-    found, support = mine(forest_of([tree]), 1, 4)
+    found, support = mine_trees(forest_of([tree]), 1, 4)
     rows = {tuple(row): count for row, count in zip(found.to_lists(), support.tolist(), strict=True)}
     assert rows == brute_force([tree], 4)
     assert ((0, 0), (1, 0), (1, 1)) in rows
@@ -117,4 +116,4 @@ def test_one_node_can_be_parent_and_grandparent_of_matches():
 def test_limits_that_allow_nothing_are_refused():
     for support, limit in ((0, 3), (1, 1)):
         with pytest.raises(ValueError, match="at least"):
-            mine(forest_of([(0, ())]), support, limit)
+            mine_trees(forest_of([(0, ())]), support, limit)

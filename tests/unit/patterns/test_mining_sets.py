@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.mined import mine, mine_trees
+from bench.trees import read_forest
 from ops.patterns import count_sequences, count_subtrees, mine_sequences, mine_subtrees, prefixspan_package
-from ops.patterns.forest import read_forest
+from ops.patterns.forest import Forest
 from ops.patterns.mined import Mined, by_document
 from ops.patterns.occurrences import Occurrences
 from ops.patterns.sequences import Sequences
@@ -58,7 +60,7 @@ def test_sequences(sentences, max_length, max_gap, data):
     for number, members in enumerate(sets.to_lists()):
         own = every.take(np.array(members, np.int64))
         patterns, counts = of_set(found, number)
-        assert patterns == mine_sequences.mine(own, int(least[number]), max_length, max_gap)[0].to_lists()
+        assert patterns == mine(own, int(least[number]), max_length, max_gap)[0].to_lists()
         where = count_sequences.occurrences(own, Sequences.from_lists(patterns), max_gap)
         assert counts == counted(where, marked[members], documents[members])
     if max_gap < 0:
@@ -75,10 +77,12 @@ def test_subtrees(texts, max_nodes, data):
     n_labels = len(labels) + 1
     found = mine_subtrees.mine_sets(forest, sets, least, max_nodes, n_labels, marked, documents)
     for number, members in enumerate(sets.to_lists()):
-        own = forest.take(np.array(members, np.int64))
+        rows = np.array(members, np.int64)
+        labels, sizes = (Sequences(values, forest.offsets).take(rows) for values in (forest.label, forest.size))
+        own = Forest(labels.items, sizes.items, labels.offsets)
         patterns, counts = of_set(found, number)
         subtrees = Subtrees.from_extensions(Sequences.from_lists(patterns), n_labels)
-        alone = mine_subtrees.mine(own, int(least[number]), max_nodes)[0]
+        alone = mine_trees(own, int(least[number]), max_nodes)[0]
         assert subtrees.to_lists() == alone.to_lists()
         assert counts == counted(count_subtrees.occurrences(own, subtrees), marked[members], documents[members])
 

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from ops.patterns import count_sequences, mine_sequences
+from bench.mined import mine
+from ops.patterns import count_sequences
 from ops.patterns.productivity import productive_sequences
 from ops.patterns.sequences import Sequences
 from ops.statistics.association import measures, rank_patterns
@@ -28,7 +29,7 @@ def test_a_planted_trigram_is_ranked_first_and_survives_the_filter():
         place = int(random.integers(len(row) + 1))
         row[place:place] = [3, 0, 5]
     winners, baseline = Sequences.from_lists(rows[:500]), Sequences.from_lists(rows[500:])
-    patterns, support = mine_sequences.mine(winners, 10, 5, 0)
+    patterns, support = mine(winners, 10, 5, 0)
     found = measures(support, 500, count_sequences.count(baseline, patterns, 0), 2500)
     names = [" ".join(map(str, row)) for row in patterns.to_lists()]
     kept = productive_sequences(patterns, found.lift)

@@ -1,7 +1,7 @@
 import pytest
 
+from ops.patterns.count_subtrees import SubtreeTrie
 from ops.patterns.subtree_patterns import Subtrees
-from ops.patterns.subtree_trie import SubtreeTrie
 
 
 def test_a_trie_knows_which_labels_lie_below_which():

@@ -1,6 +1,6 @@
 import numpy as np
 
-from ops.patterns.forest import read_forest
+from bench.trees import read_forest
 from ops.patterns.tree_links import link, pair_support
 
 FOREST, LABELS = read_forest(["(A (B (C x)) (B (C x) (A (B x))))", "(B x)", "(A (B x))"])

@@ -1,12 +1,14 @@
 """The figures of positions: fit for print, and every point of the tables within its panel."""
 
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 
 from ops.positions import figures
 from ops.positions.compare import REFERENCES
 from ops.positions.variants import DEFAULT, VARIANTS
-from tests.unit.figure_letters import check_inside, check_print
+from tests.unit.figure_letters import check_inside, check_print, drawn
 
 RNG = np.random.default_rng(0)
 MODEL = "some-model"
@@ -34,11 +36,32 @@ def by_position() -> pa.Table:
     return pa.Table.from_pylist(rows)
 
 
-def test_figures_of_states_can_be_printed() -> None:
-    layers = figures.draw_layers(similarity(), MODEL)
-    assert [axes.get_title() for axes in layers.axes if axes.axison] == [
-        f"{figures.in_words(v)}\n12,345 tokens" for v in SHOWN
+def perplexity(position: bool) -> pa.Table:
+    names = ("perplexity", "loss") if position else ("corpus", "mean", "token_mean")
+    rows = [
+        {"variant": v, "position": p, "n": 99, **{name: float(RNG.uniform(10, 500)) for name in names}}
+        for v in VARIANTS
+        for p in (range(POSITIONS) if position else (0,))
     ]
-    for figure in (layers, figures.draw_positions(by_position(), MODEL)):
+    return pa.Table.from_pylist(rows)
+
+
+def test_figures_can_be_read_and_show_every_variant(tmp_path: Path) -> None:
+    norms = [
+        {"position": p, "n": 99, "norm": 1.0, "input_norm": 2.0, "ratio": 0.5, "share": 0.25} for p in range(POSITIONS)
+    ]
+    label = {"label": "topic", "n": 50, "splits": 5, "accuracy": 0.5, "low": 0.4, "high": 0.6}
+    tables = {
+        "similarity": similarity(), "by_position": by_position(), "norms": pa.Table.from_pylist(norms),
+        "perplexity": perplexity(False), "perplexity_by_position": perplexity(True),
+        "labels": pa.Table.from_pylist([{**label, "features": v} for v in ("tokens", "majority", *VARIANTS)]),
+    }  # fmt: skip
+    found = drawn(tmp_path, figures.draw_all, {f"positions/{name}": own for name, own in tables.items()}, MODEL)
+    for figure in found.values():
         check_print(figure, MODEL)
         check_inside(figure)
+    titles = [" ".join(a.get_title().split()) for a in found["cosine_by_layer"].axes if a.axison]
+    assert titles == [f"{figures.in_words(v)}, 12,345 tokens" for v in SHOWN]
+    assert [len(axes.lines) for axes in found["perplexity_by_position"].axes] == [len(VARIANTS)] * 2
+    default = found["perplexity_by_position"].axes[1].lines[list(VARIANTS).index(DEFAULT)]
+    assert not np.asarray(default.get_ydata()).any(), "the default's loss is not above itself"

@@ -23,11 +23,10 @@ from ops.positions.reader import Batch, VariantReader
 from ops.positions.shard import PositionsResult, PositionsScorer
 from ops.positions.sums import CLASS, Totals
 from ops.positions.tables import (
-    class_rows,
+    grouped_rows,
     norm_rows,
     perplexity_position_rows,
     perplexity_rows,
-    position_rows,
     similarity_rows,
 )
 from tests.unit import small_models
@@ -185,14 +184,18 @@ def test_classes_and_positions_add_up(known: tuple[VariantReader, ModelFacts], m
     ids = [list(zip(t.ids, t.added, strict=True)) for t in texts()]
     rows = {
         r["token_class"]: r["n"]
-        for r in select(class_rows(totals, known[1]), layer=2, variant="none", reference="default")
+        for r in select(
+            grouped_rows("positions/by_class", totals, known[1]), layer=2, variant="none", reference="default"
+        )
     }
     assert rows["cls"] == rows["sep"] == sum(1 for text in ids for i, added in text if added and i == CLS)
     assert rows["punct"] == sum(1 for text in ids for i, added in text if not added and i == DOT)
     assert sum(rows.values()) == sum(map(len, ids))
     places = {
         r["position"]: r["n"]
-        for r in select(position_rows(totals, known[1]), layer=1, variant="none", reference="default")
+        for r in select(
+            grouped_rows("positions/by_position", totals, known[1]), layer=1, variant="none", reference="default"
+        )
     }
     assert places == {p: sum(len(text) > p for text in ids) for p in range(max(map(len, ids)))}
     norms = norm_rows(totals, known[1], np.ones(LIMIT, np.float32)).to_pylist()

@@ -8,7 +8,7 @@ import pytest
 from ops.errors import InputError
 from ops.model.load import read_facts
 from ops.positions.compare import EDGES, gaussian_cosines
-from ops.positions.encode import Encoder, Encoding
+from ops.positions.encode import Encoder
 from ops.positions.variants import DECODER_DEFAULTS, ENCODER_VARIANTS, choose_variants
 
 
@@ -39,14 +39,14 @@ def test_gaussian_vectors_are_at_right_angles() -> None:
 
 def test_texts_are_cut_as_asked() -> None:
     facts = read_facts("sample")
-    encoder = Encoder(facts, Encoding(6))
+    encoder = Encoder(facts, 6)
     (short, long) = encoder(["Cats sleep.", "A much longer sentence that is cut somewhere."])
     assert (short.cut, long.cut) == (0, 5)
     assert len(long.ids) == 6
     assert (long.ids[0], long.ids[-1]) == (101, 102)
     assert encoder.limit == 6
     with pytest.raises(InputError, match="--start-token: the tokenizer of sample has none"):
-        Encoder(facts, Encoding(None, True))
+        Encoder(facts, start_token=True)
 
 
 def test_a_start_token_comes_first(tmp_path: Path) -> None:
@@ -60,8 +60,8 @@ def test_a_start_token_comes_first(tmp_path: Path) -> None:
     sizes = {"n_embd": 8, "n_layer": 1, "n_head": 2, "n_positions": 5, "vocab_size": 300}
     GPT2LMHeadModel(GPT2Config(**sizes, bos_token_id=0, eos_token_id=0)).save_pretrained(tmp_path)
     facts = read_facts(str(tmp_path))
-    (plain,) = Encoder(facts, Encoding())(["a b c d e f g"])
-    (begun,) = Encoder(facts, Encoding(None, True))(["a b c d e f g"])
+    (plain,) = Encoder(facts)(["a b c d e f g"])
+    (begun,) = Encoder(facts, start_token=True)(["a b c d e f g"])
     assert len(plain.ids) == len(begun.ids) == 5
     assert begun.ids == [0, *plain.ids[:4]]
     assert (begun.added[0], begun.cut) == (1, 3)

@@ -1,6 +1,5 @@
 import numpy as np
-import pytest
-from matplotlib.figure import Figure
+import pyarrow as pa
 
 from ops.psi import embedding_plots, psi_plots
 from ops.psi.position_geometry import principal_plane
@@ -8,44 +7,48 @@ from ops.psi.token_types import TYPES
 from tests.unit.figure_letters import check_print
 
 RNG = np.random.default_rng(0)
-LAYERS, HEADS, TOKENS, POSITIONS = 5, 3, 40, 6
+MODEL = "some-model"
 
 
-@pytest.fixture
-def ranked() -> np.ndarray:
-    return -np.sort(-RNG.lognormal(size=(LAYERS, HEADS, 20)))
+def clusters(layers: int, heads: int, ranks: int) -> pa.Table:
+    layer, head, rank = (axis.ravel() + 1 for axis in np.indices((layers, heads, ranks)))
+    psi = -np.sort(-RNG.lognormal(size=(layers, heads, ranks))).ravel().astype(np.float32)
+    return pa.table({"layer": pa.array(layer, pa.int16()), "head": head - 1, "rank": rank, "psi_qkv": psi})
 
 
-def lines(figure: Figure, panel: int) -> list[np.ndarray]:
-    return [np.asarray(line.get_ydata()) for line in figure.axes[panel].lines]
+def test_a_panel_a_layer_with_the_extreme_heads_and_the_mean_of_all() -> None:
+    table = clusters(5, 3, 20)
+    figure = psi_plots.draw_by_cluster(table, MODEL)
+    psi = table["psi_qkv"].to_numpy().reshape(5, 3, 20)
+    panels = [axes for axes in figure.axes if axes.axison]
+    for axes, own in zip(panels, psi, strict=True):
+        high, low = own[:, 0].argmax(), own[:, 0].argmin()
+        assert f"highest {high}, lowest {low}" in " ".join(axes.get_title().split())
+        expected = (own[high], own[low], own.mean(0))
+        for line, values in zip(axes.lines, expected, strict=True):
+            np.testing.assert_allclose(np.asarray(line.get_ydata()), values, rtol=1e-6)
+    assert [len(axes.lines) for axes in psi_plots.draw_by_cluster(clusters(2, 1, 5)).axes] == [2, 2], "one head"
 
 
-def test_a_panel_a_layer_and_a_line_a_head(ranked: np.ndarray) -> None:
-    figure = psi_plots.draw_by_cluster(ranked)
-    first = ranked[:, :, 0]
-    assert [a.get_title() for a in figure.axes if a.axison] == [
-        f"layer {i + 1}\nhighest {first[i].argmax()}, lowest {first[i].argmin()}" for i in range(LAYERS)
-    ]
-    for layer in range(LAYERS):
-        np.testing.assert_array_equal(lines(figure, layer), ranked[layer])
+def test_attention_is_drawn_relative_to_equal_weights() -> None:
+    equal = np.tril(np.ones((2, 4, 4))) / np.arange(1, 5)[:, None]
+    shown = np.ma.filled(embedding_plots.draw_position_attention(equal, True).axes[0].images[0].get_array(), np.nan)
+    np.testing.assert_allclose(shown, np.where(np.tri(4, dtype=bool), 0.0, np.nan), atol=1e-12)
 
 
-def test_the_figures_can_be_printed() -> None:
-    heads = -np.sort(-RNG.lognormal(size=(6, 12, 20)))
-    figure = psi_plots.draw_by_cluster(heads, "some-model")
-    check_print(figure, "some-model")
-    plane = principal_plane(RNG.normal(size=(TOKENS + POSITIONS, 4)))
-    kinds = [TYPES[i % len(TYPES)] for i in range(TOKENS)]
-    check_print(embedding_plots.draw_plane(plane, kinds, POSITIONS, "some-model"), "some-model")
-    check_print(psi_plots.draw_top_types(RNG.integers(0, len(TYPES), (12, 12, 3)), "some-model"), "some-model")
-    check_print(embedding_plots.draw_cosines(np.array([0, 3, 10, 0]), {"[CLS]": 0.99}, "some-model"), "some-model")
-    attention = RNG.dirichlet(np.ones(64), size=(12, 64))
-    check_print(embedding_plots.draw_position_attention(attention, "some-model"), "some-model")
+def test_the_figures_can_be_read() -> None:
+    plane = principal_plane(RNG.normal(size=(46, 4)))
+    kinds = [TYPES[i % len(TYPES)] for i in range(40)]
+    types = RNG.integers(0, len(TYPES), (12, 12, 3))
     pairs = [(RNG.lognormal(size=50), RNG.lognormal(size=50))] * 12
-    check_print(psi_plots.draw_static_contextual(pairs, 10, "some-model"), "some-model")
-
-
-def test_the_map_has_the_top_clusters_types_in_their_order() -> None:
-    types = RNG.integers(0, len(TYPES), (LAYERS, HEADS, 3))
-    (axes,) = psi_plots.draw_top_types(types).axes
-    np.testing.assert_array_equal(axes.images[0].get_array(), types.reshape(LAYERS, -1))
+    figures = (
+        psi_plots.draw_by_cluster(clusters(6, 12, 20), MODEL),
+        psi_plots.draw_top_types(types, MODEL),
+        psi_plots.draw_static_contextual(pairs, 10, MODEL),
+        embedding_plots.draw_plane(plane, kinds, 6, MODEL),
+        embedding_plots.draw_cosines(np.array([0, 3, 10, 0]), {"[CLS]": 0.99}, MODEL),
+        embedding_plots.draw_position_attention(RNG.dirichlet(np.ones(64), size=(12, 64)), False, MODEL),
+    )
+    for figure in figures:
+        check_print(figure, MODEL)
+    np.testing.assert_array_equal(figures[1].axes[0].images[0].get_array(), types.reshape(12, -1))

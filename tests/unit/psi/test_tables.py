@@ -4,21 +4,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from ops.psi.tables import (
-    EXAMPLES,
-    agreement_rows,
-    cluster_rows,
-    contextual_rows,
-    token_rows,
-    vocabulary_rows,
-    vocabulary_tables,
-)
+from ops.psi.tables import EXAMPLES, cluster_rows, contextual_rows, token_rows, vocabulary_tables
+from ops.psi.vocabulary_clusters import centroids, superclusters
 from ops.reducers.grouped_moments import GroupedMoments
 from ops.schema import schema
 
 TOKENS = ["[PAD]", "[CLS]", "may", "june", "##ing", "1990", "1991", ",", "##s", None]
 LABELS = np.array([0, 0, 1, 1, 2, 3, 3, 0, 2, 4], np.int32)
-SUPER = np.array([1, 0, 0, 0, 1], np.int32)
 HEADS = 2
 
 
@@ -31,7 +23,7 @@ def vectors() -> np.ndarray:
 
 @pytest.fixture
 def vocabulary(vectors: np.ndarray) -> pa.Table:
-    return vocabulary_rows(TOKENS, ["[PAD]", "[CLS]"], vectors, LABELS, SUPER)
+    return vocabulary_tables(TOKENS, ["[PAD]", "[CLS]"], vectors, [LABELS], 0)[0]["psi/vocabulary"]
 
 
 @pytest.fixture
@@ -42,26 +34,19 @@ def values() -> np.ndarray:
 
 
 def test_the_vocabulary(vectors: np.ndarray, vocabulary: pa.Table) -> None:
-    assert vocabulary.cast(schema("psi/vocabulary")).num_rows == len(TOKENS)
+    assert vocabulary.schema.equals(schema("psi/vocabulary"))
     types = ["Special", "Tags", "Words", "Words", "Subwords", "Numbers", "Numbers", "Symbols", "Subwords", "Special"]
     assert vocabulary["token"].to_pylist() == TOKENS
     assert vocabulary["type"].to_pylist() == types
     # Cluster 0 has one token of each of three types, so the first in the order of the types wins.
     of_cluster = ["Symbols", "Words", "Subwords", "Numbers", "Special"]
     assert vocabulary["cluster_type"].to_pylist() == [of_cluster[c] for c in LABELS]
-    assert vocabulary["supercluster"].to_pylist() == [int(SUPER[c]) for c in LABELS]
+    assert vocabulary["supercluster"].to_pylist() == superclusters(centroids(vectors, LABELS), 0)[LABELS].tolist()
     np.testing.assert_allclose(vocabulary["norm"], np.linalg.norm(vectors, axis=1), rtol=1e-6)
     assert vocabulary["distance"].to_pylist()[9] == 0
     np.testing.assert_allclose(
         vocabulary["distance"][2].as_py(), np.linalg.norm(vectors[2] - vectors[3]) / 2, rtol=1e-6
     )
-
-
-def test_agreement_of_every_two_runs_or_of_none() -> None:
-    found = agreement_rows([(0, 1, 0.5), (0, 2, 0.25)])
-    assert found.schema.equals(schema("psi/agreement"))
-    assert [tuple(row.values()) for row in found.to_pylist()] == [(0, 1, 0.5), (0, 2, 0.25)]
-    assert agreement_rows([]).num_rows == 0
 
 
 def test_the_first_clustering_is_that_of_the_vocabulary(vectors: np.ndarray) -> None:
@@ -70,7 +55,8 @@ def test_the_first_clustering_is_that_of_the_vocabulary(vectors: np.ndarray) -> 
     assert tables["psi/vocabulary"]["cluster"].to_pylist() == LABELS.tolist()
     (row,) = tables["psi/agreement"].to_pylist()
     assert counts == {"tokens": 10, "clusters": 5, "superclusters": 5, "rand_index": round(row["rand_index"], 4)}
-    assert vocabulary_tables(TOKENS, [], vectors, [LABELS], 0)[1]["rand_index"] is None
+    tables, counts = vocabulary_tables(TOKENS, [], vectors, [LABELS], 0)
+    assert (tables["psi/agreement"].num_rows, counts["rand_index"]) == (0, None)
 
 
 def test_tokens_head_by_head(values: np.ndarray) -> None:

@@ -13,8 +13,8 @@ from ops.statistics.k_means import k_means
 
 def test_agreements_are_of_every_two_labellings() -> None:
     same, other = np.array([0, 0, 1, 1], np.int32), np.array([0, 1, 0, 1], np.int32)
-    assert [found[:2] for found in agreements([same, same, other])] == [(0, 1), (0, 2), (1, 2)]
-    assert [found[2] for found in agreements([same, same, other])] == [1.0, -0.5, -0.5]
+    rows = [tuple(row.values()) for row in agreements([same, same, other])]
+    assert rows == [(0, 1, 1.0), (0, 2, -0.5), (1, 2, -0.5)]
 
 
 def test_centroids_distances_and_examples_are_brute_force() -> None:

@@ -1,0 +1,209 @@
+"""Figures of a table's columns: lines with bands, points with bars, and quantiles, in panels."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from ops.arrays import Float64s
+from ops.figures.panels import finish, panels
+from ops.figures.style import BAND, GROUND, LINE, looks
+
+Names = Mapping[Any, str]  # what a figure calls the values of a column, in the order in which they are drawn
+QUANTILES = {"q05": 0.05, "q25": 0.25, "q50": 0.5, "q75": 0.75, "q95": 0.95}
+MOST_MARKED = 15  # maximum number of points of a line with markers
+MOST_NAMED = 6  # maximum number of ordered lines in a legend
+_SPREAD = 0.6  # share of the distance between two places that the series of a place fill
+
+
+def longer(table: pa.Table, *parts: tuple[str, ...]) -> pa.Table:
+    """Return the rows of a table once for each part, with the columns `panel`, `series`, `y`, `low` and `high`.
+
+    Args:
+        table: the table, whose columns are kept.
+        parts: for each part the values of `panel` and `series`, and the names of the columns that become `y` and, if it
+            has an interval, `low` and `high`. A part whose columns are all null is left out.
+    """
+
+    def part(panel: str, series: str, *columns: str) -> pa.Table:
+        rows = {name: table[name] for name in table.column_names}
+        rows |= {name: pa.repeat(value, table.num_rows) for name, value in (("panel", panel), ("series", series))}
+        for i, name in enumerate(("y", "low", "high")):
+            rows[name] = (
+                table[columns[i]].cast(pa.float64()) if i < len(columns) else pa.nulls(len(table), pa.float64())
+            )
+        return pa.table(rows)
+
+    known = [own for own in parts if table[own[2]].null_count < table.num_rows]
+    return pa.concat_tables(part(*own) for own in known or parts)
+
+
+def with_panels(table: pa.Table, *columns: str) -> pa.Table:
+    """Return a table whose column `panel` joins the texts of some columns with colons."""
+    joined = pc.binary_join_element_wise(*(table[name].cast(pa.string()) for name in columns), ":")
+    kept = [name for name in table.column_names if name != "panel"]
+    return table.select(kept).append_column("panel", joined)
+
+
+def layer_names(table: pa.Table) -> dict[int, str]:
+    """Return what a figure calls the layers of a table, in ascending order."""
+    return {layer: f"layer {layer}" for layer in sorted(pc.unique(table["layer"]).to_pylist())}
+
+
+def quantiles_of(table: pa.Table, keys: list[str], value: str) -> pa.Table:
+    """Return the quantiles `q05` to `q95` of a column's known values for each combination of keys."""
+    known = table.filter(pc.is_valid(table[value])).group_by(keys, use_threads=False).aggregate([(value, "list")])
+    shares = list(QUANTILES.values())
+    found = np.array([np.quantile(own, shares) for own in known[f"{value}_list"].to_pylist()]).reshape(-1, len(shares))
+    return pa.table({**{key: known[key] for key in keys}, **dict(zip(QUANTILES, found.T, strict=True))})
+
+
+def lines(
+    table: pa.Table, x: str, y: str, *, title: str, x_label: str, y_label: str | Mapping[Any, str], model: str = "",
+    low: str = "", high: str = "", colour: str = "", series: Names | None = None, panel: str = "",
+    names: Names | None = None, own_scales: bool = False, **options: Any,
+) -> Figure:  # fmt: skip
+    """Draw a column of a table by another one: a panel for each value of `panel`, a line for each value of `colour`.
+
+    Args:
+        table: the rows.
+        x, y: the columns of the two axes. A text in `x` is a category.
+        title, x_label: texts of the figure.
+        y_label: the label of all vertical axes, or that of each panel.
+        model: name of the model, for the title.
+        low, high: the columns of the interval of `y`, if it has one.
+        colour: the column that distinguishes lines. Measured values come first in `series`, their controls after them.
+        series, names: what the figure calls the values of `colour` and `panel`; others are not drawn.
+        panel: the column that distinguishes panels.
+        own_scales: give each panel its own axes.
+        options: more arguments of `draw_lines`.
+    """
+    titles = names_of(table, panel, names)
+    figure, grid = panels(list(titles.values()), title, model, own_scales)
+    shared = {} if own_scales else {"places": names_of(table, x)}
+    series = series or names_of(table, colour)
+    for value, axes in zip(titles or (None,), grid, strict=True):
+        rows = rows_where(table, panel, value)
+        draw_lines(axes, rows, x, y, low=low, high=high, colour=colour, series=series, **shared, **options)
+        if isinstance(y_label, Mapping):
+            axes.set_ylabel(y_label[value])
+    return finish(figure, x_label, y_label if isinstance(y_label, str) else "")
+
+
+def draw_lines(
+    axes: Axes, table: pa.Table, x: str, y: str, *, low: str = "", high: str = "", colour: str = "",
+    series: Names | None = None, ordered: bool = False, points: bool = False, places: Names | None = None, **look: Any,
+) -> None:  # fmt: skip
+    """Draw lines with bands, or points with bars, in one panel.
+
+    Args:
+        axes: the panel.
+        table, x, y, low, high, colour, series: as in `lines`.
+        ordered: whether the lines have an order, as layers do; only some of many are then named.
+        points: draw points next to each other instead of lines.
+        places: the categories of `x` in their order, if those of the table are not all.
+        look: what all lines have in common.
+    """
+    places = places or names_of(table, x)
+    for label, own_look, aside, rows in _each(table, colour, series, ordered):
+        at = _at(axes, rows, x, places) + (aside if points else 0.0)
+        order = np.argsort(at, kind="stable")
+        at = at[order]
+        middle, *ends = (rows[name].to_numpy().astype(np.float64)[order] for name in (y, low, high) if name)
+        every = {"label": label, **own_look, **look}
+        if points:
+            every["linestyle"] = "none"
+            _leave_room(axes, table, x)
+        elif len(at) > MOST_MARKED:
+            every["marker"] = ""
+        axes.plot(at, middle, **every)
+        if ends and points:
+            axes.vlines(at, *ends, color=every["color"], linewidth=1)
+        elif ends:
+            axes.fill_between(at, *ends, color=every["color"], **BAND)
+
+
+def quantiles(
+    table: pa.Table, x: str, basis: str, *, bases: Names, title: str, x_label: str, y_label: str, model: str = "",
+    panel: str = "", names: Names | None = None,
+) -> Figure:  # fmt: skip
+    """Draw median, quartiles, 5 % and 95 % by a column, with those of each basis next to each other.
+
+    Args:
+        table: rows with the columns of `QUANTILES`.
+        x: the column of the horizontal axis.
+        basis: the column that distinguishes neurons from controls, in the order of `bases`, which names its values.
+        bases: what the figure calls the values of `basis`.
+        title, x_label, y_label, model: texts of the figure.
+        panel, names: as in `lines`; each panel has its own vertical scale.
+    """
+    titles = names_of(table, panel, names)
+    figure, grid = panels(list(titles.values()), title, model, own_scales=True)
+    for value, axes in zip(titles or (None,), grid, strict=True):
+        _leave_room(axes, table, x)
+        for label, look, aside, rows in _each(rows_where(table, panel, value), basis, bases):
+            at = _at(axes, rows, x, {}) + aside
+            ends = {name: rows[name].to_numpy() for name in QUANTILES}
+            axes.vlines(at, ends["q05"], ends["q95"], color=look["color"], linewidth=0.8)
+            axes.vlines(at, ends["q25"], ends["q75"], color=look["color"], linewidth=2.5)
+            face = {"color": look["color"], "markerfacecolor": GROUND, "markersize": 3.5, "markeredgewidth": 0.8}
+            axes.plot(at, ends["q50"], linestyle="none", marker=look["marker"], label=label, **face)
+    return finish(figure, x_label, y_label)
+
+
+def names_of(table: pa.Table, column: str, names: Names | None = None) -> Names:
+    """Return the names of a column's values; without names, its texts in the order in which they appear.
+
+    Without a column there is one value, None, with its name if it has one.
+    """
+    if not column:
+        return names or {None: ""}
+    known = pc.unique(table[column]).to_pylist()
+    if names is None:
+        return {value: value for value in known if isinstance(value, str)}
+    return {value: name for value, name in names.items() if value in known}
+
+
+def rows_where(table: pa.Table, column: str, value: Any) -> pa.Table:
+    """Return the rows with this value in a column, or all rows without a column."""
+    return table.filter(pc.equal(table[column], value)) if column and value is not None else table
+
+
+def _each(
+    table: pa.Table, colour: str, series: Names | None, ordered: bool = False
+) -> Iterator[tuple[str, dict[str, Any], float, pa.Table]]:
+    """Yield each series: its name, its look, how far to the side of its place it is drawn, and its rows."""
+    every = series or names_of(table, colour)
+    present = list(names_of(table, colour, every))
+    step = -(-len(present) // MOST_NAMED) if ordered else 1
+    for value, look in zip(every, looks(len(every), ordered), strict=True):
+        if value in present:
+            i = present.index(value)
+            aside = _SPREAD * ((i + 0.5) / len(present) - 0.5)
+            yield ("" if i % step else every[value]), look, aside, rows_where(table, colour, value)
+
+
+def _at(axes: Axes, rows: pa.Table, x: str, places: Names) -> Float64s:
+    """Return the horizontal places of rows, and set the ticks of their axis."""
+    if not pa.types.is_string(rows.schema.field(x).type):
+        at = np.asarray(rows[x].to_numpy().astype(np.float64))
+        if pa.types.is_integer(rows.schema.field(x).type):
+            axes.xaxis.set_major_locator(MaxNLocator(6, integer=True, min_n_ticks=1))
+        return at
+    wide = LINE // axes.get_subplotspec().get_gridspec().ncols  # type: ignore[union-attr]
+    upright = sum(len(name) + 2 for name in places.values()) > wide
+    axes.set_xticks(range(len(places)), list(places.values()), rotation=90 if upright else 0)
+    axes.set_xlim(-0.6, len(places) - 0.4)
+    return np.asarray(pc.index_in(rows[x], pa.array(list(places))).to_numpy().astype(np.float64))
+
+
+def _leave_room(axes: Axes, table: pa.Table, x: str) -> None:
+    """Set the limits of an axis of numbers so that the series fit at the first and the last of them."""
+    if table.num_rows and not pa.types.is_string(table.schema.field(x).type):
+        low, high = pc.min_max(table[x]).as_py().values()
+        axes.set_xlim(low - 0.6, high + 0.6)
