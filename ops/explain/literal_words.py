@@ -19,6 +19,7 @@ _MARKS = {
     "-": "hyphen",
     "(": "opening bracket",
     ")": "closing bracket",
+    "`": "opening quotation mark",
     "[": "opening square bracket",
     "]": "closing square bracket",
     "/": "slash",
