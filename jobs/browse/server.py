@@ -14,13 +14,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from jobs.browse.job import BrowseConfig
-from jobs.run_folder.publish import check_tables
 from jobs.run_folder.run import RunReader
 from jobs.run_folder.run_json import RECORD, check_out
+from jobs.stage.shown import read_facts
 from ops.errors import InputError, one_line
 from ops.report.host_names import host_name, is_loopback
 from ops.report.served_pages import Page, Pages
-from ops.show.neuron_facts import TABLES_READ
 from ops.storage.store import Store
 
 # Pages may load only the server's own style and script; the only inline style is the width of a bar.
@@ -54,13 +53,9 @@ class OpenRun:
         # A job that finishes while the run is opened makes it stale.
         self._written = self._last_written()
         self.reader = reader = RunReader(out, create=False)
-        always = ("topk", "annotate", "mine")
-        for stage in (*always, "ingest"):
-            reader.require(stage)
-        also = ("tokens", "explain", "tokens/negatives", "audit", "compare/neighbours")
-        for stage in (*always, *filter(reader.complete, also)):
-            check_tables(reader.store, [stage], reader.record, False, TABLES_READ if stage in always else None)
-        self.pages = Pages(reader.store, reader.record, winners, seconds)
+        facts = read_facts(reader)
+        reader.require("ingest")
+        self.pages = Pages(facts, reader.record, winners, seconds)
 
     def is_stale(self) -> bool:
         """Tell whether the run was changed since it was opened."""

@@ -8,13 +8,13 @@ from typing import Any
 from jobs.report.job import ReportConfig
 from jobs.run_folder.run import Run
 from jobs.run_folder.stages import STAGES
+from jobs.stage.shown import read_facts
 from ops.clock import utc_now
-from ops.report.overview import most_worth
 from ops.report.side_jobs import SIDE_JOBS
 from ops.report.site import Site
-from ops.show.neuron_facts import TABLES_READ
 from ops.storage.lock import HeldError
 from ops.storage.store import Store
+from ops.topk.neuron_names import NEURON, parse_pair
 
 NEURONS = "report/neurons"
 
@@ -41,25 +41,14 @@ def build(run: Run, config: ReportConfig) -> int:
         InputError: tables are missing, or there is no such neuron.
     """
     began = time.monotonic()
-    stages = STAGES["report"].reads
-    for stage in (*stages, "ingest"):
-        run.require(stage)
-    run.check_files(*stages, only=TABLES_READ)
-    run.check_files(
-        *(name for name in STAGES if name.partition("/")[0] in ("tokens", *SIDE_JOBS) and run.complete(name))
-    )
-    site = Site(run.store, run.record)
-    worth = most_worth(site.scores.to_pylist(), config.best)
-    chosen = site.choose(worth, config.best, config.neurons)
+    named = [parse_pair("--neurons", which, NEURON) for which in config.neurons]
+    facts = read_facts(run)
+    run.require("ingest")
+    run.check_files(*(name for name in STAGES if name.partition("/")[0] in SIDE_JOBS and run.complete(name)))
+    site = Site(facts, run.record)
+    chosen = site.choose(config.best, [facts.check("--neurons", neuron) for neuron in named])
     store = _begun(run, {"best": config.best, "neurons": list(config.neurons), "winners": config.winners})
-    shared = {
-        "model": site.model(),
-        "names": site.names,
-        "written": utc_now(),
-        "fingerprint": run.require("topk")["fingerprint"],
-        "served": False,
-    }
-    for name, page in site.pages(worth, chosen, config.winners, shared):
+    for name, page in site.pages(config.best, chosen, config.winners, utc_now()):
         _write(store, f"report/{name}", page)
     if run.lock is not None:
         run.finish("report", {"neurons": len(chosen)}, time.monotonic() - began)

@@ -126,6 +126,10 @@ class RunReader:
             raise made_anew(self.store.uri, name, STAGES[name].tables[0], wrong, entry["config"])
         return entry
 
+    def check_files(self, *names: str, footers: bool = False, only: Container[str] | None = None) -> None:
+        """Check that the tables of finished stages are as they were written (see `check_tables`)."""
+        check_tables(self.store, names, self.record, footers, only)
+
 
 class Run(RunReader):
     """A run that a job works on; after `hold` has locked it, no other job changes it.
@@ -167,11 +171,11 @@ class Run(RunReader):
             self.lock = None
 
     def check_files(self, *names: str, footers: bool = False, only: Container[str] | None = None) -> None:
-        """Check that the tables of finished stages are as they were written (see `check_tables`)."""
+        """Check tables as `RunReader` does, after publishing those of a job that was killed."""
         if "publishing" in self.record and self.lock is None:
             self.hold("finishing the work of a killed job")
             self.release()
-        check_tables(self.store, names, self.record, footers, only)
+        super().check_files(*names, footers=footers, only=only)
 
     def publish(self) -> None:
         """Put the files in place that the record lists as being published, and remove the files that they replace."""

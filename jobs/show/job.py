@@ -6,6 +6,7 @@
     atlas show --out s3://bucket/run --neuron 11:309 --pole bottom --rows 20 --all
     atlas show --out runs/small --neuron 3:17 --format json | jq .findings
     atlas show --out runs/psi --psi 4:2
+    atlas show --out runs/docs --mixing
     atlas show --out runs/docs --positions
     atlas show --out runs/small --compare
     atlas show --out runs/small --audit
@@ -35,6 +36,7 @@ class ShowConfig(JobConfig):
     psi: str = Field(
         "", description="Print the tokens that this head stretches most: LAYER:HEAD (layers from 1, heads from 0)"
     )
+    mixing: bool = Field(False, description="Print how much tokens take from others (atlas mixing)")
     positions: bool = Field(False, description="Print what the model does without its position embeddings")
     compare: bool = Field(False, description="Print the findings of atlas compare, each next to its null")
     audit: bool = Field(

@@ -8,29 +8,28 @@ from typing import Any
 
 from jobs.run_folder.run import Run
 from jobs.show.job import ShowConfig
-from jobs.show.read import (
-    audit_findings,
-    best_neurons,
-    comparison_text,
-    head_text,
-    neuron_facts,
-    positions_text,
-    word_facts,
-)
+from jobs.show.read import audit_findings, comparison_lists, head_lists, mixing_lists, position_lists, word_facts
+from jobs.stage.shown import read_facts
 from ops.errors import InputError, shell_word, visible
-from ops.facts.audit_findings import lay_out_audit
-from ops.facts.best import lay_out_best, name_of, with_words
+from ops.facts.listing import Listing
+from ops.facts.neuron_facts import BETTER, NeuronFacts, read_neurons
+from ops.facts.run_facts import RunFacts, name_of
+from ops.show.audit import lay_out_audit
+from ops.show.best import lay_out_best, read_best, with_words
+from ops.show.listing import lay_out_listings
 from ops.show.neuron import SCREEN, lay_out_neuron
-from ops.show.word import lay_out_word
-from ops.topk.unit_names import unit_names
+from ops.show.word import word_listings
+from ops.topk.neuron_names import NEURON, parse_pair
 
 BEST = "best"  # the value of --neuron for the neuron that a run explains best
+LOOKED_AT = 500  # examples of patterns are searched for in this many winners
 LISTED = 20  # default number of neurons in a list
 # What can be printed instead of a neuron.
 INSTEAD = {
-    "psi": "a head, as text",
-    "positions": "a table of variants, as text",
-    "compare": "the whole run, as text",
+    "psi": "a head",
+    "mixing": "a table of ratios",
+    "positions": "a table of variants",
+    "compare": "the whole run",
     "audit": "the whole run",
     "word": "a word",
 }
@@ -41,20 +40,24 @@ def show(config: ShowConfig) -> None:
     width = max(shutil.get_terminal_size((110, 24)).columns, 60)
     run = Run(config.out, create=False)
     what, rows = _what(config), config.rows or 5
-    if what == "psi":
-        _print_text(head_text(run, config.psi, config.rows or 10, width))
-    elif what == "positions":
-        _print_text(positions_text(run))
-    elif what == "compare":
-        _print_text(comparison_text(run, rows, width))
-    elif what == "audit":
+    if what == "audit":
         _print(config, audit_findings(run), lambda facts: lay_out_audit(facts, width))
     elif what == "word":
-        _print(config, word_facts(run, config.word, rows), lambda facts: lay_out_word(facts, rows, width))
+        word = word_facts(run, config.word, rows)
+        _print(config, word, lambda facts: lay_out_listings(word_listings(facts, rows), width))
     elif what == "neuron":
         _print_neuron(config, run, width)
-    else:
+    elif what == "best":
         _list_best(config, run, width)
+    else:
+        read: dict[str, Callable[[], list[Listing]]] = {
+            "psi": lambda: head_lists(run, config.psi, config.rows or 10),
+            "mixing": lambda: mixing_lists(run),
+            "positions": lambda: position_lists(run),
+            "compare": lambda: comparison_lists(run, rows),
+        }
+        listings = read[what]()
+        _print(config, [one._asdict() for one in listings], lambda _: lay_out_listings(listings, width))
 
 
 def _what(config: ShowConfig) -> str:
@@ -67,40 +70,68 @@ def _what(config: ShowConfig) -> str:
     if not what:
         return "neuron" if config.neuron else "best"
     others = [name for name in ("neuron", *INSTEAD, "all") if name != what and getattr(config, name)]
-    if config.format != "text" and INSTEAD[what].endswith("as text"):
-        others.append("format")
     if others:
         raise InputError(f"--{what} with --{others[0]}: --{what} prints {INSTEAD[what]}; leave --{others[0]} out")
     return what
 
 
 def _print_neuron(config: ShowConfig, run: Run, width: int) -> None:
-    which, pole = config.neuron, config.pole
-    if which == BEST:
-        best = best_neurons(run)
+    pole, rows = config.pole, config.rows or (None if config.all else SCREEN["winners"])
+    named = None if config.neuron == BEST else parse_pair("--neuron", config.neuron, NEURON)
+    known = read_facts(run)
+    if named is None:
+        best = read_best(known)
         if not best:
             raise InputError(
                 f"--neuron {BEST}: no neuron of this run is explained or scores above its "
                 "matched set; name one as LAYER:UNIT"
             )
-        which, pole = f"{best[0]['layer']}:{best[0]['unit']}", pole or best[0]["pole"]
-    rows = config.rows or (None if config.all else SCREEN["winners"])
-    facts = neuron_facts(run, which, pole, rows, config.all)
-    _print(config, facts, lambda facts: lay_out_neuron(facts, config.rows, width))
+        neuron, pole = (best[0]["layer"], best[0]["unit"]), pole or best[0]["pole"]
+    else:
+        neuron = known.check("--neuron", named)
+    facts = neuron_facts(known, neuron, pole, rows)
+    if config.format == "json":
+        _print_json(facts.as_json(config.all))
+    else:
+        _print_text(lay_out_neuron(facts, config.all, config.rows, width))
+
+
+def neuron_facts(run: RunFacts, neuron: tuple[int, int], pole: str | None, rows: int | None) -> NeuronFacts:
+    """Return the facts of a neuron at a pole (None: the better explained one), with examples.
+
+    Args:
+        run: what is known about the run.
+        neuron: its layer and unit.
+        pole: the pole.
+        rows: the number of winners that are not hubs, and of examples of each kind; None for all.
+
+    Raises:
+        InputError: the run kept only the other pole.
+    """
+    if pole and pole not in run.poles:
+        raise InputError(f"--pole {pole}: this run has only the other pole")
+    looked_at = run.winners if rows is None else max(2 * rows, LOOKED_AT)
+    ((facts,),) = read_neurons(run, [neuron], looked_at, pole or BETTER)
+    return facts.with_examples(rows)
 
 
 def _list_best(config: ShowConfig, run: Run, width: int) -> None:
-    best = [row for row in best_neurons(run) if config.pole in (None, row["pole"])]
-    rows = with_words(run.store, best[: config.rows or (len(best) if config.all else LISTED)])
-    _print(config, rows, lambda rows: lay_out_best(rows, len(best), width, unit_names(run.require("topk"))))
+    known = read_facts(run)
+    best = [row for row in read_best(known) if config.pole in (None, row["pole"])]
+    rows = with_words(known, best[: config.rows or (len(best) if config.all else LISTED)])
+    _print(config, rows, lambda rows: lay_out_best(known, rows, len(best), width))
 
 
 def _print(config: ShowConfig, facts: Any, lay_out: Callable[[Any], str]) -> None:
     """Print facts as text or as JSON, which is in ASCII unless the terminal's encoding is UTF-8."""
     if config.format == "json":
-        print(json.dumps(facts, ensure_ascii=(sys.stdout.encoding or "").lower() != "utf-8"))
+        _print_json(facts)
     else:
         _print_text(lay_out(facts))
+
+
+def _print_json(facts: Any) -> None:
+    print(json.dumps(facts, ensure_ascii=(sys.stdout.encoding or "").lower() != "utf-8"))
 
 
 def _print_text(text: str) -> None:
@@ -114,8 +145,8 @@ def what_next(out: str) -> str:
     Args:
         out: the run directory.
     """
-    run = Run(out, create=False)
-    best = with_words(run.store, best_neurons(run)[:1])
+    known = read_facts(Run(out, create=False))
+    best = with_words(known, read_best(known)[:1])
     which = f"{best[0]['layer']}:{best[0]['unit']}" if best else "1:0"
     commands = {
         f"atlas show --out {shell_word(out)} --neuron {which}": "prints it" if best else "prints a neuron",

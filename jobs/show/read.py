@@ -1,4 +1,4 @@
-"""Reads what `show` prints, after checking that the required stages are complete and their files in place."""
+"""Reads what `show` prints of side jobs, after checking that they are complete and their files in place."""
 
 from typing import Any
 
@@ -7,58 +7,16 @@ from jobs.run_folder.run import Run
 from jobs.run_folder.stages import STAGES
 from ops.errors import InputError
 from ops.facts.audit_findings import read_audit_findings
-from ops.facts.audited import TABLES_READ as AUDITED_BY
-from ops.facts.best import read_best
-from ops.facts.explanation import TABLES_READ as EXPLAINED_BY
-from ops.facts.hub_sentences import most_wins_of_run
-from ops.facts.outputs import TABLES_READ as OUTPUTS_READ
-from ops.show.comparison import lay_out_comparison, read_findings
-from ops.show.head import lay_out_head, read_head
-from ops.show.neuron_facts import TABLES_READ, ShownRun, read_neuron
-from ops.show.positions import lay_out_positions, read_positions
+from ops.facts.comparison import comparisons, read_findings
+from ops.facts.listing import Listing
+from ops.show.head import head_listings, read_head
+from ops.show.mixing import mixing_ratios
+from ops.show.positions import position_listings, read_positions
 from ops.show.word import read_word
-from ops.topk.neuron_names import NEURON, parse_pair
-from ops.topk.unit_names import unit_names
+from ops.storage.tables import read_table
+from ops.topk.neuron_names import parse_pair
 
 HEAD = "LAYER:HEAD, such as 4:2 (layers from 1, heads from 0)"
-
-
-def best_neurons(run: Run) -> list[dict[str, Any]]:
-    """Return the neurons that a run explains best (see `read_best`).
-
-    Raises:
-        InputError: the tables are missing.
-    """
-    stages = ("topk", "mine", *(["explain"] if run.complete("explain") else []))
-    options = run.require("mine")["config"]
-    run.check_files(*stages, only=(*TABLES_READ, *EXPLAINED_BY))
-    return read_best(run.store, run.complete("explain"), not options["no_scores"])
-
-
-def neuron_facts(run: Run, which: str, pole: str | None, rows: int | None, everything: bool) -> dict[str, Any]:
-    """Return the facts of the neuron LAYER:UNIT at a pole; None for the better explained pole (see `read_neuron`).
-
-    Raises:
-        InputError: the tables are missing, or there is no such neuron.
-    """
-    layer, unit = parse_pair("--neuron", which, NEURON)
-    stages = ("topk", "annotate", "mine")
-    for stage in stages:
-        run.require(stage)
-    run.check_files(*stages, only=TABLES_READ)
-    has_tokens = run.complete("tokens")
-    run.check_files(*(["tokens"] if has_tokens else []))
-    has_explanations = run.complete("explain")
-    run.check_files(*(["explain"] if has_explanations else []), only=EXPLAINED_BY)
-    has_outputs = run.complete("outputs")
-    run.check_files(*(["outputs"] if has_outputs else []), only=OUTPUTS_READ)
-    has_audit = has_explanations and run.complete("audit")
-    run.check_files(*(["audit"] if has_audit else []), only=AUDITED_BY)
-    topk = run.require("topk")
-    most = most_wins_of_run(topk, topk["counts"]["neurons"])
-    mine, names = run.require("mine")["config"], unit_names(topk)
-    shown = ShownRun(mine, most, has_tokens, has_explanations, has_outputs, has_audit, names)
-    return read_neuron(run.store, shown, layer, unit, pole, rows, everything)
 
 
 def word_facts(run: Run, word: str, rows: int) -> dict[str, Any]:
@@ -74,8 +32,8 @@ def word_facts(run: Run, word: str, rows: int) -> dict[str, Any]:
     return read_word(run.store, counted["config"], spaces, word, rows)
 
 
-def head_text(run: Run, which: str, rows: int, width: int) -> str:
-    """Format the head LAYER:HEAD as text.
+def head_lists(run: Run, which: str, rows: int) -> list[Listing]:
+    """Return the findings about the head LAYER:HEAD.
 
     Raises:
         InputError: the tables are missing, or there is no such head.
@@ -90,7 +48,18 @@ def head_text(run: Run, which: str, rows: int, width: int) -> str:
             f"heads from 0 to {counts['heads'] - 1}"
         )
     clusters, contextual = read_head(run.store, layer, head, rows, has_contextual)
-    return lay_out_head(layer, head, clusters, contextual, rows, width)
+    return head_listings(layer, head, clusters, contextual, rows)
+
+
+def mixing_lists(run: Run) -> list[Listing]:
+    """Return the mean ratios of `mixing`.
+
+    Raises:
+        InputError: the tables are missing.
+    """
+    run.require("mixing")
+    run.check_files("mixing", only=("mixing/ratios",))
+    return [mixing_ratios(read_table(run.store, "mixing/ratios").to_pylist())]
 
 
 def audit_findings(run: Run) -> dict[str, Any]:
@@ -101,13 +70,12 @@ def audit_findings(run: Run) -> dict[str, Any]:
     """
     run.require("explain")
     run.require("audit")
-    run.check_files("explain", only=EXPLAINED_BY)
-    run.check_files("audit")
+    run.check_files("explain", "audit")
     return read_audit_findings(run.store)
 
 
-def positions_text(run: Run) -> str:
-    """Format the tables of `positions` as text.
+def position_lists(run: Run) -> list[Listing]:
+    """Return the findings of `positions`.
 
     Raises:
         InputError: the tables are missing.
@@ -116,11 +84,11 @@ def positions_text(run: Run) -> str:
 
     run.require("positions")
     run.check_files("positions")
-    return lay_out_positions(*read_positions(run.store), list(VARIANTS))
+    return position_listings(*read_positions(run.store), list(VARIANTS))
 
 
-def comparison_text(run: Run, rows: int, width: int) -> str:
-    """Format the findings of `compare` as text, and name the parts that have not run.
+def comparison_lists(run: Run, rows: int) -> list[Listing]:
+    """Return the findings of `compare`, and the names of the parts that have not run.
 
     Raises:
         InputError: no part of `compare` has run.
@@ -130,6 +98,6 @@ def comparison_text(run: Run, rows: int, width: int) -> str:
     if not done:
         raise InputError(f"--out {run.store.uri}: nothing was compared yet; run", command(run.store.uri, "compare", {}))
     run.check_files(*done)
-    text = lay_out_comparison(read_findings(run.store, run.record["tables"]), rows, width)
     missing = [part.partition("/")[2] for part in parts if part not in done]
-    return text + (f"\n\nNot compared: {', '.join(missing)}" if missing else "")
+    findings = comparisons(read_findings(run.store, run.record["tables"]), rows)
+    return [*findings, *([Listing(f"Not compared: {', '.join(missing)}")] if missing else [])]

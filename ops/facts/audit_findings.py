@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ops.arrays import Int64s
-from ops.facts.text import enumerated, number, wrap
+from ops.facts.text import enumerated, number
 from ops.facts.transfers import COLUMNS, LEAST_GAIN, Transfers, among, keys, sum_transfers
 from ops.storage.store import Store
 from ops.storage.tables import read_table
@@ -20,7 +20,6 @@ Facts = dict[str, Any]
 NEURONS, PERMUTED, HALVES = "neurons", "permuted", "halves"
 VERDICTS = ("global", "local", "dataset_detector", "none")
 NEURON_COLUMNS = ["layer", "unit", "pole", "illusion", "verdict"]
-_NAMES = {NEURONS: "neurons", PERMUTED: "data sets permuted over documents", HALVES: "two halves of each data set"}
 _WHERE = {HALVES: "between two halves of one data set", PERMUTED: "with data sets permuted over documents"}
 _LITERALS = ["layer", "unit", "pole", "model", "verdict"]
 
@@ -217,16 +216,6 @@ def _said_literals(counts: dict[str, int]) -> list[str]:
     ]
 
 
-def verdict_lines(facts: Facts) -> list[str]:
-    """Return the verdicts of neurons and controls as the lines of a table."""
-    titles = "".join(f"{name.replace('_', ' '):>18}" for name in VERDICTS)
-    wide = max(map(len, _NAMES.values()))
-    lines = [f"{'Verdicts':<{wide}}{titles}"]
-    for name, counts in facts["verdicts"].items():
-        lines.append(f"{_NAMES[name]:<{wide}}" + "".join(f"{counts[verdict]:>18,}" for verdict in VERDICTS))
-    return lines
-
-
 def _counts(values: list[str], names: tuple[str, ...]) -> dict[str, int]:
     found = Counter(values)
     return {name: found[name] for name in names}
@@ -239,9 +228,3 @@ def _median(values: pa.ChunkedArray) -> float | None:
 
 def _null(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
-
-
-def lay_out_audit(facts: Facts, width: int) -> str:
-    """Return what an audit found as text: the sentences, then a table of verdicts with the controls."""
-    lines = [line for said in facts["sentences"] for line in wrap(said, width).split("\n")]
-    return "\n".join([*lines, *(["", *verdict_lines(facts)] if facts["explained"] else [])])

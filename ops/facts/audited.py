@@ -3,31 +3,15 @@
 import math
 from typing import Any
 
-import pyarrow.compute as pc
-
-from ops.facts.text import enumerated, lift, shorten, wrap
+from ops.facts.text import enumerated, lift
 from ops.facts.transfers import in_words
-from ops.storage.store import Store
-from ops.storage.tables import read_rows
 
 Row = dict[str, Any]
 Rows = list[Row]
 
-TABLES_READ = ("audit/neurons", "audit/patterns", "audit/portability")
-OWN_PAIRS = pc.field("dataset_from") == pc.field("dataset_to")  # the rows of audit/portability/ that are read
 FEW_MISSING = 2  # the data sets in which it does not hold are named if there are at most this many
 MOST_NAMED = 6  # otherwise those in which it holds are named, if there are at most this many
 _MOST = 700.0  # a log lift whose exponential is still finite
-
-
-def read_audited_neuron(store: Store, layer: int, unit: int, pole: str) -> Row | None:
-    """Return the row of `joined` for a neuron and pole, or None if it was not audited."""
-    here = (pc.field("layer") == layer) & (pc.field("unit") == unit)
-    rows = read_rows(store, "audit/neurons", here & (pc.field("pole") == pole))
-    if not rows:
-        return None
-    pairs = read_rows(store, "audit/portability", here & OWN_PAIRS)
-    return joined(rows[0], read_rows(store, "audit/patterns", here), pairs)
 
 
 def joined(row: Row, patterns: Rows, pairs: Rows) -> Row:
@@ -94,8 +78,14 @@ def said_numbers(row: Row) -> str:
         "eta_squared": "variance between data sets",
         "r2_within": "variance explained within data sets",
     }
-    said = [f"{name} {_number(row, column)}" for column, name in names.items() if row[column] is not None]
-    return "; ".join(said)
+    return "; ".join(said for column, name in names.items() if (said := said_measure(row, column, name)))
+
+
+def said_measure(row: Row, column: str, name: str) -> str:
+    """Return a measure of a row of audit/neurons/ in words; an empty text if it is not known."""
+    if row[column] is None:
+        return ""
+    return f"{name} {in_words(row[column], row[f'{column}_low'], row[f'{column}_high'])}"
 
 
 def said_lifts(literal: Row) -> str:
@@ -116,29 +106,9 @@ def said_lifts(literal: Row) -> str:
     return ", ".join(said)
 
 
-def lay_out_where(row: Row) -> str:
-    """Return the line about data sets at the top of a neuron."""
-    transfer = f"; transfer {_number(row, 'transfer')}" if row["transfer"] is not None else ""
-    return f"Across data sets: {row['said']}{transfer}"
-
-
-def lay_out_lifts(row: Row, width: int) -> list[str]:
-    """Return lines with the verdict of each literal and its lift in each data set, or [] without literals."""
-    lines = ["", "Lift of its literals within each data set"] if row["literals"] else []
-    for own in row["literals"]:
-        head = f"  {own['kind'].replace('_', ' ')}: {'not ' * own['negated']}{own['pattern']}"
-        lines.append(f"{shorten(head, width - len(own['verdict']) - 4)} ({own['verdict']})")
-        lines += [f"      {line}" for line in wrap(said_lifts(own), width - 6).split("\n")]
-    return lines
-
-
 def _names(datasets: list[str]) -> str:
     return f" ({enumerated(datasets, 'and')})" if len(datasets) <= MOST_NAMED else ""
 
 
 def _times(log_lift: float) -> str:
     return lift(math.exp(min(log_lift, _MOST)))
-
-
-def _number(row: Row, column: str) -> str:
-    return in_words(row[column], row[f"{column}_low"], row[f"{column}_high"])

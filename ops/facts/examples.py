@@ -8,6 +8,9 @@ from typing import Any
 from ops.penn import PUNCTUATION_TAGS, ROOT, Tree, read
 from ops.sentences.word_spans import Span, word_spans
 
+MARKED = 3  # the words of this many findings are marked
+FEW_WORDS = 4  # a subtree that matches more words is not marked, since it would be most of the sentence
+COMMON = 0.4  # a finding with at least this share of the corpus is not marked, since it says little
 _TREES_KEPT = 256  # trees in the cache, since a neuron's sentences are searched for one pattern after another
 
 
@@ -77,15 +80,30 @@ def spans_of_words(text: str, words: Sequence[str], places: Sequence[int]) -> li
     return spans
 
 
-def mark(text: str, spans: Sequence[Span]) -> str:
-    """Return a text with each span in square brackets.
+def spans_of_findings(sentence: dict[str, Any], found: Sequence[dict[str, Any]], options: dict[str, Any]) -> list[Span]:
+    """Return the spans of a winner's words that belong to the first findings that can be marked, in ascending order.
 
-    >>> mark("more or less", [(0, 4), (8, 12)])
-    '[more] or [less]'
+    Args:
+        sentence: its row of `sentences/` (`text`, `words`, `tags`, `tree`).
+        found: findings (see `ops.facts.findings`), the strongest first.
+        options: the options of `mine`.
     """
-    for start, end in reversed(spans):
-        text = f"{text[:start]}[{text[start:end]}]{text[end:]}"
-    return text
+    able = [row for row in found if row["kind"] != "value" and (row["baseline_share"] or 0.0) < COMMON]
+    places = {place for row in able[:MARKED] for place in _marked_words(sentence, row, options)}
+    return spans_of_words(sentence["text"], sentence["words"] or [], sorted(places))
+
+
+def _marked_words(sentence: dict[str, Any], row: dict[str, Any], options: dict[str, Any]) -> list[int]:
+    words, tags, kind, items = sentence["words"] or [], sentence["tags"] or [], row["kind"], row["items"]
+    if kind in ("word_class", "mark") or (kind == "word" and len(items) == 1):
+        wanted = {row["text"]} if kind == "mark" else {item.lower() for item in items}
+        return [i for i, word in enumerate(words) if (word if kind == "mark" else word.lower()) in wanted]
+    if kind == "tag" and len(items) == 1 and len(tags) == len(words):
+        return [i for i, tag in enumerate(tags) if tag == items[0]]
+    if "pattern" not in row:
+        return []
+    matched = matched_words(sentence, row, options) or []
+    return matched if kind != "subtree" or len(matched) <= FEW_WORDS else []
 
 
 def _matched_leaves(tree: str | None, pattern: str, collapse: bool) -> list[int] | None:

@@ -1,16 +1,11 @@
-"""A neuron's explanation as text: what it responds to, how far to believe it, and how many neurons are like it."""
+"""A neuron's explanation: its literals, its family, and its verdict with the evidence in words."""
 
 from typing import Any
 
-import pyarrow.compute as pc
-
-from ops.facts.text import cell, enumerated, interval, number, wrap
-from ops.storage.store import Store
-from ops.storage.tables import read_rows
+from ops.facts.text import enumerated, interval, number
 
 Row = dict[str, Any]
 
-TABLES_READ = ("explanations", "explanation_terms", "families", "examples")
 CAUTION = "Judge by the winners: nothing below was confirmed on held-out documents."
 # What an F1 is held against, by its column.
 _CONTROLS = {
@@ -19,78 +14,26 @@ _CONTROLS = {
     "matched_f1": "a matched set",
 }
 _SHORT = {"random_f1": "random", "nuisance_f1": "length/source", "matched_f1": "matched"}
-_MODELS = {
-    "winners": ("Literals of its winners", "winners"),
-    "range": ("Literals of its whole range", "top 10 %"),
-}
-
-
-def read_explanation(store: Store, layer: int, unit: int, pole: str) -> Row | None:
-    """Return a neuron and pole's row of explanations/, None where it has none.
-
-    It has besides `terms`, its rows of explanation_terms/ with those of the neuron's whole range, and `alike`: the
-    `leader` of its family (`layer`, `unit`, `pole`), and `members`, how many are in it.
-    """
-    here = (pc.field("layer") == layer) & (pc.field("unit") == unit)
-    rows = read_rows(store, "explanations", here & (pc.field("pole") == pole))
-    if not rows:
-        return None
-    terms = read_rows(store, "explanation_terms", here)
-    family = read_rows(store, "families", pc.field("family") == rows[0]["family"])
-    return joined(rows[0], terms, family)
 
 
 def joined(row: Row, terms: list[Row], families: list[Row]) -> Row:
-    """Return a row of explanations/ with what `read_explanation` adds to it.
+    """Return a row of explanations/, extended with data from the other tables.
 
     Args:
         row: the row.
         terms: rows of explanation_terms/ of its neuron.
         families: rows of families/, those of its family among them.
+
+    Returns:
+        The row with `terms`, its rows of explanation_terms/ with those of the neuron's whole range, and `alike`: the
+        `leader` of its family (`layer`, `unit`, `pole`), and `members`, the number of neurons and poles in it.
     """
-    own = [member for member in families if member["family"] == row["family"]]
-    led = next((member for member in own if member["is_leader"]), row)  # a run may lack families/
-    leader = {name: led[name] for name in ("layer", "unit", "pole")}
+    family = [member for member in families if member["family"] == row["family"]]
+    led = next(member for member in family if member["is_leader"])
     return row | {
         "terms": [term for term in terms if term["pole"] in (None, row["pole"])],
-        "alike": {"leader": leader, "members": max(len(own), 1)},
+        "alike": {"leader": {name: led[name] for name in ("layer", "unit", "pole")}, "members": len(family)},
     }
-
-
-def lay_out_explanation(explanation: Row, width: int) -> list[str]:
-    """Return the lines that come first: the sentence, its evidence in a line, and its family.
-
-    With any verdict other than `explained` a line warns that the findings below it are not confirmed.
-    """
-    said = [explanation["text"], f"Verdict: {evidence(explanation)}"]
-    if explanation["verdict"] != "explained":
-        said.append(CAUTION)
-    lines = [line for one in said for line in wrap(one, width).split("\n")]
-    leader, members = explanation["alike"]["leader"], explanation["alike"]["members"]
-    if members > 1:
-        is_own = all(leader[name] == explanation[name] for name in leader)
-        led = "which it leads" if is_own else f"led by {leader['layer']}:{leader['unit']} {leader['pole']}"
-        lines.append(f"One of {members:,} that go together, {led}")
-    return lines
-
-
-def lay_out_terms(explanation: Row, width: int) -> list[str]:
-    """Return lines that list the literals of the score card and of the range model, with their weights and shares."""
-    lines: list[str] = []
-    for model, (title, had_by) in _MODELS.items():
-        own = [term for term in explanation["terms"] if term["model"] == model]
-        if not own:
-            continue
-        titles = f"{'weight':>10}{had_by:>10}{'others':>10}{'gain':>9}"
-        room = max(width - len(titles) - 2, 16)
-        lines += ["", f"{cell(title, room + 2)}{titles}"]
-        for term in own:
-            said = f"{term['kind'].replace('_', ' ')}: {'not ' * term['negated']}{term['pattern']}"
-            lines.append(
-                f"  {cell(said, room)}{number(term['weight'], '.3f', 10)}{number(term['share'], '.3f', 10)}"
-                f"{number(term['baseline_share'], '.4f', 10)}{number(term['gain'], '.3f', 9)}"
-            )
-    return lines
 
 
 def evidence(explanation: Row) -> str:

@@ -2,20 +2,7 @@
 
 from typing import Any
 
-from ops.sentences.hubs import most_wins
-
 Row = dict[str, Any]
-
-
-def most_wins_of_run(topk: Row, neurons: int) -> float:
-    """Return for how many neurons and poles a sentence of a run may win without being a hub.
-
-    Args:
-        topk: the entry of the stage `topk` in run.json (`identity` with `k` and `poles`, `counts` with `scored`).
-        neurons: the number of neurons in the run.
-    """
-    scored, poles = topk["counts"]["scored"], 2 if topk["identity"]["poles"] == "both" else 1
-    return most_wins(min(topk["identity"]["k"], scored), scored, neurons * poles)
 
 
 def is_hub(sentence: Row, most: float, family: int = 1) -> bool:
@@ -26,11 +13,11 @@ def is_hub(sentence: Row, most: float, family: int = 1) -> bool:
     it is none here.
 
     Args:
-        sentence: its row of `sentences/`. A row that was written without `wins` is no hub.
-        most: the limit that `most_wins_of_run` returns.
+        sentence: its row of `sentences/`.
+        most: the limit that `ops.sentences.hubs.most_wins` returns.
         family: the number of neurons and poles in the neuron's family, including itself.
     """
-    return bool(sentence.get("wins", 0) - family > most)
+    return bool(sentence["wins"] - family > most)
 
 
 def said_wins(sentence: Row) -> str:

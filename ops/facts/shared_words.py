@@ -45,16 +45,3 @@ def shared_words(profiles: Rows, topics: Rows, sentences: Iterable[Row], winners
         if count >= LEAST_UNSURE:
             found[word] = {"word": word, "count": count, "n": winners, "q_value": None, "lift": None, "is_sure": False}
     return sorted(found.values(), key=lambda row: not row["is_sure"])[:LISTED]
-
-
-def lay_out_shared(words: Rows) -> str:
-    """Return the words as one text, or "" if there are none.
-
-    >>> some = [{"word": "mln", "count": 19, "n": 100, "is_sure": True}, {"word": "revs", "count": 5, "n": 100,
-    ...          "is_sure": False}]
-    >>> lay_out_shared(some)
-    'Words they share (of 100): mln 19; less certain: revs 5'
-    """
-    sure, unsure = (", ".join(f"{w['word']} {w['count']}" for w in words if w["is_sure"] is s) for s in (True, False))
-    said = "; ".join(piece for piece in (sure, f"less certain: {unsure}" if unsure else "") if piece)
-    return f"Words they share (of {words[0]['n']:,}): {said}" if words else ""

@@ -46,14 +46,15 @@ def q_value(value: float | None) -> str:
 
 
 def activation(value: float | None) -> str:
-    """Return an activation with four decimal places, with three digits if these would show it as 0, a dash for null.
+    """Return an activation with four decimal places, with two digits if these would show fewer, a dash for null.
 
-    >>> activation(-0.58664), activation(3.14159e-8), activation(0.0)
-    ('-0.5866', '3.14e-08', '0.0000')
+    >>> activation(-0.58664), activation(-0.000179), activation(3.14159e-8), activation(0.0)
+    ('-0.5866', '-0.00018', '3.1e-08', '0.0000')
     """
     if value is None:
         return "-"
-    return f"{value:.4f}" if abs(value) >= 1e-3 or not value else f"{value:.2e}"
+    size = abs(value)
+    return f"{value:.4f}" if size >= 1e-3 or not value else f"{value:.5f}" if size >= 1e-4 else f"{value:.1e}"
 
 
 def wrap(text: str, width: int) -> str:

@@ -1,10 +1,9 @@
 """The content of the overview: a value for every neuron, by layer and unit, and the most interesting neurons."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
-
-from ops.facts.best import margin
 
 Row = dict[str, Any]
 NUMBERS = {
@@ -23,7 +22,7 @@ NAMES = {
 MOST_NAMES = 8  # number of names that have their own colour; all other names share one colour
 
 
-def map_data(tables: dict[str, pa.Table], widths: tuple[int, ...], poles: list[str], layer: int = 1) -> Row:
+def map_data(tables: dict[str, pa.Table], widths: tuple[int, ...], poles: Sequence[str], layer: int = 1) -> Row:
     """Return the data that the map draws, as JSON.
 
     Args:
@@ -51,11 +50,11 @@ def map_data(tables: dict[str, pa.Table], widths: tuple[int, ...], poles: list[s
                     found[pole][place] = round(value, digits) if isinstance(value, float) else value
         return found
 
-    scores = [s | {"margin": margin(s)} for s in tables["scores"].to_pylist()]
+    scores = tables["scores"].to_pylist()
     audited = tables["audit"].to_pylist()
     numbers = {
         "auc": spread(scores, "auc"),
-        "margin": spread(scores, "margin"),
+        "margin": spread(scores, "auc_excess"),
         "words": spread([r | {"words": r["mean"]} for r in tables["means"].to_pylist()], "words", 1),
         "skew": spread(tables["neurons"].to_pylist(), "skew", 2),
         "ported": spread(audited, "ported"),
@@ -75,7 +74,7 @@ def map_data(tables: dict[str, pa.Table], widths: tuple[int, ...], poles: list[s
         coded = [{**r, "code": place[r["value"]]} for r in rows]
         properties[name] = {"title": NAMES[name], "names": names, "values": spread(coded, "code")}
     kept = {n: p for n, p in properties.items() if any(v is not None for own in p["values"].values() for v in own)}
-    return {"widths": list(widths), "poles": poles, "properties": kept, "colours": MOST_NAMES, "layer": layer}
+    return {"widths": list(widths), "poles": list(poles), "properties": kept, "colours": MOST_NAMES, "layer": layer}
 
 
 def without_folders(source: str) -> str:
@@ -89,9 +88,3 @@ def without_folders(source: str) -> str:
     name, equals, path = source.rpartition("=")
     is_local = path.startswith(("/", "~", "."))
     return f"{name}{equals}{path.rstrip('/').rpartition('/')[2]}" if is_local else source
-
-
-def most_worth(scores: list[Row], count: int) -> list[Row]:
-    """Return the scores of the neurons and poles that most exceed their matched sets, each with its `margin`."""
-    known = [s | {"margin": own} for s in scores if (own := margin(s)) is not None]
-    return sorted(known, key=lambda s: (-s["margin"], s["layer"], s["unit"], s["pole"]))[:count]

@@ -10,11 +10,10 @@ from markupsafe import Markup, escape
 
 from ops.errors import visible
 from ops.facts.audited import said_numbers
-from ops.facts.explanation import said_verdict
-from ops.facts.findings import said_lift
+from ops.facts.explanation import CAUTION, said_verdict
 from ops.facts.hub_sentences import said_wins
 from ops.facts.outputs import token_text
-from ops.facts.text import lift, q_value
+from ops.facts.text import lift
 from ops.report.shading import Piece
 
 FOLDER = Path(__file__).parent / "templates"
@@ -46,16 +45,15 @@ def _environment() -> Environment:
         "number": number,
         "share": share,
         "lift": lift,
-        "said_lift": said_lift,
         "said_numbers": said_numbers,
         "said_verdict": said_verdict,
         "token_text": token_text,
         "said_wins": said_wins,
-        "q": q_value,
         "shaded": shaded,
         "words_of": WORDS_OF.__getitem__,
     }
     made.filters.update(filters)
+    made.globals["CAUTION"] = CAUTION
     return made
 
 

@@ -12,6 +12,7 @@ import pyarrow.dataset as ds
 from ops.errors import InputError, one_line
 from ops.facts.findings import LEAST_COUNT
 from ops.report.search_index import VERDICT
+from ops.schema import schema
 
 KINDS = {
     "any": "neurons by anything",
@@ -131,6 +132,10 @@ _ANY = (
 )
 
 
+# The table that a kind of search needs, and the job that makes it.
+_NEEDED = {"peak": ("peaks", "tokens"), "explanation": ("explanations", "explain"), "audit": ("audited", "audit")}
+
+
 class Query(NamedTuple):
     """A search query: `what` is one of `KINDS`; a limit that is None or empty does not apply."""
 
@@ -201,15 +206,9 @@ class Searcher:
             config={"enable_external_access": False, "memory_limit": MEMORY, "temp_directory": ""}
         )
         for name, table in tables.items():
-            self._connection.register("all_scores" if name == "scores" else name, table)
-        none = "0::smallint as layer, 0::int as unit, '' as pole, null::double as auc, null::double as auc_excess"
-        source = f"select {none} where false"
-        if "scores" in tables:
-            # Older runs without the column `auc_excess` can be searched too.
-            known = "auc_excess" in tables["scores"].schema.names
-            excess = "auc_excess" if known else "auc - matched_auc as auc_excess"
-            source = f"select layer, unit, pole, auc, {excess} from all_scores"
-        self._connection.execute(f"create view scores as {source}")
+            self._connection.register(name, table)
+        if "scores" not in tables:
+            self._connection.register("scores", schema("scores").empty_table())
         layers, units = [layer for layer, _ in silent], [unit for _, unit in silent]
         silenced = pa.table({"layer": pa.array(layers, pa.int16()), "unit": pa.array(units, pa.int32())})
         self._connection.register("silent", silenced)
@@ -221,12 +220,9 @@ class Searcher:
         Raises:
             InputError: the run lacks the table that the query needs, or the search exceeded its time limit.
         """
-        if query.what == "peak" and "peaks" not in self.names:
-            raise InputError("this run has no peaks; run atlas tokens, and open the page again")
-        if query.what == "explanation" and "explanations" not in self.names:
-            raise InputError("this run has no explanations; run atlas explain, and open the page again")
-        if query.what == "audit" and "audited" not in self.names:
-            raise InputError("this run has no audit; run atlas audit, and open the page again")
+        table, job = _NEEDED.get(query.what, ("", ""))
+        if table and table not in self.names:
+            raise InputError(f"this run has no results of atlas {job}; run it, and open the page again")
         if (query.what == "score" or query.least is not None) and "scores" not in self.names:
             raise InputError("this run has no held-out scores (--no-scores)")
         sql, values = statement(query, self.names)

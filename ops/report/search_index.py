@@ -33,13 +33,13 @@ def search_index(
     gaps between their ascending indices in base 36. `pages` lists the neurons that have a page.
 
     Args:
-        scores: rows with `layer`, `unit`, `pole` and `margin`.
+        scores: rows with `layer`, `unit`, `pole` and `auc_excess`, which may be null.
         explanations: rows with `text`, only for neurons and poles that have an explanation.
         terms: for each kind, rows with `term`.
         neurons: all neurons with each of their poles.
         pages: layer and unit of the neurons that have a page.
     """
-    margins = {_key(row): row["margin"] for row in scores if row["margin"] is not None}
+    margins = {_key(row): row["auc_excess"] for row in scores if row["auc_excess"] is not None}
     keys = sorted(neurons, key=lambda key: (-margins.get(key, -math.inf), key))
     place = {key: at for at, key in enumerate(keys)}
     texts = [""] * len(keys)

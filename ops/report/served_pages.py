@@ -6,18 +6,17 @@ from threading import BoundedSemaphore, Lock
 from typing import Any, NamedTuple
 
 from ops.errors import InputError
+from ops.facts.run_facts import RunFacts
 from ops.report.figure_copies import copy_name
-from ops.report.overview import most_worth
 from ops.report.pages import ASSETS, FOLDER, render
 from ops.report.search import KINDS, MOST, MOST_SENTENCES, Query, Searcher, parse_query
 from ops.report.side_pages import figure_files, side_context, side_jobs
-from ops.report.site import Site
+from ops.report.site import Site, neighbours
 from ops.schema import meta_keys
-from ops.storage.store import Store
 
 BEST = 50  # number of neurons that the overview lists
 PAGES_AT_ONCE = 2  # number of pages that are rendered at the same time; rendering a page takes about 100 MB
-SEARCHED = ("topk", "sentences", "patterns", "profiles")
+SEARCHED = ("topk", "sentences", "patterns", "profiles", "peaks", "explanations", "explanation_terms", "scores")
 _NEURON = re.compile(r"(0|[1-9]\d{0,3})-(\d{1,8})")
 _NAMED = re.compile(r"([0-9]{1,4}):([0-9]{1,8})")
 
@@ -34,44 +33,30 @@ class Pages:
     """The pages of a run, rendered from its current tables.
 
     Args:
-        store: the run's folder.
-        run: the content of run.json; the stages ingest, topk, annotate and mine must be complete.
+        facts: what is known about the run; its stage ingest must be complete too.
+        run: the content of run.json.
         winners: number of winners that a neuron's page lists for each pole.
         seconds: maximum duration of a search.
     """
 
-    def __init__(self, store: Store, run: dict[str, Any], winners: int, seconds: float) -> None:
-        self.store, self.run, self.winners, self.seconds = store, run, winners, seconds
-        self.site = Site(store, run)
-        self.searcher = self._searcher()
+    def __init__(self, facts: RunFacts, run: dict[str, Any], winners: int, seconds: float) -> None:
+        self.facts, self.run, self.winners = facts, run, winners
+        self.site = Site(facts, run)
+        tables = {name: facts.tables.dataset(name) for name in SEARCHED if name in facts.table_names}
+        if "audit/neurons" in facts.table_names:
+            tables["audited"] = facts.tables.dataset("audit/neurons")
+        self.searcher = Searcher(tables, seconds, facts.silent)
         self.figures = {f"figures/{copy_name(name)}": name for names in figure_files(run).values() for name in names}
-        self.properties = ["dataset", *meta_keys(self.site.tables.dataset("sentences").schema)]
-        self.shared = {
-            "model": self.site.model(),
-            "names": self.site.names,
-            "written": run["stages"]["mine"]["finished"],
-            "fingerprint": run["stages"]["topk"]["fingerprint"],
-            "served": True,
-        }
+        self.properties = ["dataset", *meta_keys(facts.tables.dataset("sentences").schema)]
+        self.shared = self.site.shared(run["stages"]["mine"]["finished"], served=True)
         self._room, self._lock = BoundedSemaphore(PAGES_AT_ONCE), Lock()
         self._overview = ""
-
-    def _searcher(self) -> Searcher:
-        names = [*SEARCHED, *(["peaks"] if self.site.has_tokens else [])]
-        names += ["explanations", "explanation_terms"] if self.site.has_explanations else []
-        names += [] if self.site.options["no_scores"] else ["scores"]
-        tables = {name: self.site.tables.dataset(name) for name in names}
-        if self.site.has_audit:
-            tables["audited"] = self.site.tables.dataset("audit/neurons")
-        return Searcher(tables, self.seconds, self.site.silent)
 
     def overview(self) -> Page:
         """Return the overview, which is rendered only once."""
         with self._lock:
             if not self._overview:
-                worth = most_worth(self.site.scores.to_pylist(), BEST)
-                chosen = self.site.choose(worth, BEST, ())
-                context = self.site.overview(worth, chosen)
+                context = self.site.overview(BEST, self.site.choose(BEST, ()))
                 context["map"] |= {"every": True, "pages": []}
                 self._overview = render("overview.html", {**self.shared, **context, "all_pages": True, "root": ""})
             return Page(self._overview)
@@ -82,16 +67,12 @@ class Pages:
         if found is None:
             return None
         layer, unit = int(found[1]), int(found[2])
-        if not self.site.has(layer, unit) or name != f"{layer}-{unit}":
+        if not self.facts.has(layer, unit) or name != f"{layer}-{unit}":
             return None
-        width = self.site.units.width(layer)
+        around = [(layer, other) for other in (unit - 1, unit + 1) if self.facts.has(layer, other)]
         with self._room:
             (context,) = self.site.neurons([(layer, unit)], self.winners)
-            around = {
-                "before": (layer, unit - 1) if unit else None,
-                "after": (layer, unit + 1) if unit + 1 < width else None,
-            }
-            shared = {**self.shared, "pages": (), "root": "../", "neighbours": around}
+            shared = {**self.shared, "pages": (), "root": "../", "neighbours": neighbours((layer, unit), around)}
             return Page(render("neuron.html", {**shared, **context}))
 
     def side(self, job: str) -> Page | None:
@@ -99,13 +80,13 @@ class Pages:
         if job not in side_jobs(self.run):
             return None
         with self._room:
-            context = side_context(self.store, self.run, job)
+            context = side_context(self.facts.tables.store, self.run, job)
             return Page(render("side.html", {**self.shared, **context, "root": "../"}))
 
     def search(self, given: dict[str, str]) -> tuple[Page, bool]:
         """Return the page of a search, and whether the query was valid and could be answered."""
         named = _NAMED.fullmatch(given.get("q", "").strip())
-        if named and self.site.has(int(named[1]), int(named[2])):
+        if named and self.facts.has(int(named[1]), int(named[2])):
             return Page("", instead=f"neurons/{int(named[1])}-{int(named[2])}.html"), True
         asked, rows, wrong = Query(), None, ""
         try:
@@ -117,7 +98,7 @@ class Pages:
             wrong = str(error)
         context: dict[str, Any] = {
             "asked": asked, "rows": rows, "wrong": wrong, "kinds": KINDS, "properties": self.properties,
-            "scored": bool(self.site.scores.num_rows), "most": MOST, "most_sentences": f"{MOST_SENTENCES:,}",
+            "scored": bool(self.facts.scores.num_rows), "most": MOST, "most_sentences": f"{MOST_SENTENCES:,}",
             "root": "",
         }  # fmt: skip
         return Page(render("search.html", {**self.shared, **context})), not wrong

@@ -5,18 +5,18 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ops.errors import visible
 from ops.facts.audit_findings import read_audit_findings
+from ops.facts.comparison import comparisons, read_findings
+from ops.facts.listing import Listing
 from ops.report.figure_copies import caption, copy_name
 from ops.report.side_jobs import SIDE_JOBS, finding
 from ops.schema import TABLES, Column, TableSpec
 from ops.schema.columns import STRINGS
-from ops.show.comparison import lay_out_comparison, read_findings
 from ops.storage.store import Store
 
 Row = dict[str, Any]
 MOST_ROWS = 200  # maximum number of a table's rows on a page
-FINDINGS_ROWS, FINDINGS_WIDTH = 8, 120
+FINDINGS_ROWS = 8
 # Tables with one of these columns in their key are too long for a page; most of them are drawn.
 MANY = {"unit", "sent_id", "token_id", "word", "position", "length"}
 # The rows that are shown of some of them and of other long tables; None for all rows.
@@ -55,10 +55,10 @@ def figures_of(names: list[str]) -> list[Row]:
 
 def side_context(store: Store, run: Row, job: str) -> Row:
     """Return the variables for the template of a side job's page, without those that all pages share."""
-    sentences, findings, verdicts = [finding(store, run["tables"], job)], "", {}
+    sentences, verdicts = [finding(store, run["tables"], job)], {}
+    findings: list[Listing] = []
     if job == "compare":
-        found = lay_out_comparison(read_findings(store, run["tables"]), FINDINGS_ROWS, FINDINGS_WIDTH)
-        findings = "\n".join(visible(line) for line in found.split("\n"))
+        findings = comparisons(read_findings(store, run["tables"]), FINDINGS_ROWS)
     elif job == "audit":
         audit = read_audit_findings(store)
         sentences, verdicts = audit["sentences"], audit["verdicts"]

@@ -1,10 +1,11 @@
-"""One attention head: read its rows of the tables, and lay them out like Table 2 of Maeda 2024."""
+"""One attention head: its rows of the tables, in lists like Table 2 of Maeda 2024."""
 
 from typing import Any
 
 import pyarrow.compute as pc
 
-from ops.facts.text import number, shorten
+from ops.facts.listing import Listing, numbers
+from ops.facts.text import number
 from ops.storage.store import Store
 from ops.storage.tables import read_rows
 
@@ -33,43 +34,47 @@ def read_head(store: Store, layer: int, head: int, rows: int, has_contextual: bo
     return clusters, [{**t, "token": names[t["token_id"]]} for t in best]
 
 
-def lay_out_head(layer: int, head: int, clusters: Rows, contextual: Rows, rows: int, width: int) -> str:
-    """Return one attention head as text: the clusters of tokens that it stretches most.
+def head_listings(layer: int, head: int, clusters: Rows, contextual: Rows, rows: int) -> list[Listing]:
+    """Return the clusters of tokens that an attention head stretches most, and single tokens, as lists.
 
     Args:
         layer, head: layer from 1, head from 0.
         clusters: its rows of `psi/clusters`, by rank.
         contextual: the tokens with the highest mean psi_qkv over the corpus, with `token`, `n`, `psi_qkv_mean` and
             `psi_qkv_std`. Empty if no corpus was read.
-        rows: lines per list.
-        width: characters per line.
+        rows: rows per list.
     """
-    titles = (
-        f"{'rank':>6}{'psi_qkv':>9}{'z':>8}{'relative':>10}{'psi_q':>7}{'psi_k':>7}{'psi_v':>7}{'n':>7}  {'type':<9}"
+    about = (
+        f"Head {head} of layer {layer} (L{layer - 1}-H{head} where layers count from 0, as in Maeda 2024): "
+        f"{len(clusters):,} clusters of the vocabulary, sorted by psi_qkv of the word embeddings alone"
     )
-    room = max(width - len(titles), 16)
-    lines = [
-        f"Head {head} of layer {layer} (L{layer - 1}-H{head} where layers count from 0, as in Maeda 2024)",
-        f"{len(clusters):,} clusters of the vocabulary, sorted by psi_qkv of the word embeddings alone",
-        "",
-        f"{titles}tokens nearest to the centroid",
-    ]
-    for c in clusters[:rows]:
-        numbers = (
-            f"{c['rank']:>6}{number(c['psi_qkv'], '.2f', 9)}{number(c['z_qkv'], '.1f', 8)}"
-            f"{number(c['relative_qkv'], '.2f', 10)}{number(c['psi_q'], '.2f', 7)}"
-            f"{number(c['psi_k'], '.2f', 7)}{number(c['psi_v'], '.2f', 7)}{c['n']:>7,}"
-        )
-        lines.append(f"{numbers}  {c['type']:<9}{shorten(' '.join(c['tokens']), room)}")
-    lines += [
-        "",
+    notes = [
         "z: standard deviations from a random group of equal size. relative: divided by psi of a random direction.",
         "Clusters of one or two tokens lead by chance more easily than large ones, so look for a high z as well.",
     ]
+    titles = (
+        "rank",
+        "psi_qkv",
+        "z",
+        "relative",
+        "psi_q",
+        "psi_k",
+        "psi_v",
+        "n",
+        "type",
+        "tokens nearest to the centroid",
+    )
+    listings = [Listing(about, titles, [_cluster(cluster) for cluster in clusters[:rows]], notes)]
     if contextual:
-        lines += ["", f"{'psi_qkv':>9}{'std':>8}{'n':>9}  tokens, sorted by their mean over the corpus"]
-        for t in contextual[:rows]:
-            lines.append(
-                f"{number(t['psi_qkv_mean'], '.2f', 9)}{number(t['psi_qkv_std'], '.2f', 8)}{t['n']:>9,}  {t['token']}"
-            )
-    return "\n".join(lines)
+        tokens = [
+            (*numbers(t, ("psi_qkv_mean", "psi_qkv_std"), ".2f"), f"{t['n']:,}", t["token"]) for t in contextual[:rows]
+        ]
+        about = "Tokens, sorted by their mean psi_qkv over the corpus"
+        listings.append(Listing(about, ("psi_qkv", "std", "n", "token"), tokens))
+    return listings
+
+
+def _cluster(row: dict[str, Any]) -> tuple[str, ...]:
+    psi, *parts = numbers(row, ("psi_qkv", "relative_qkv", "psi_q", "psi_k", "psi_v"), ".2f")
+    cells = (f"{row['rank']}", psi, number(row["z_qkv"], ".1f"), *parts, f"{row['n']:,}")
+    return *cells, row["type"], " ".join(row["tokens"])

@@ -1,25 +1,29 @@
-"""Lay out one neuron as text: its explanation and scores, its winners, and what sets them apart (Oba 2021, Table 2)."""
+"""Lay out one neuron as text: its explanation, what sets its winners apart, and the winners (Oba 2021, Table 2)."""
 
+from itertools import zip_longest
 from typing import Any
 
 from ops.errors import counted
-from ops.facts.audited import lay_out_lifts, lay_out_where
-from ops.facts.best import name_of
-from ops.facts.explanation import lay_out_explanation, lay_out_terms
-from ops.facts.findings import LEAST_COUNT, said_lift
+from ops.facts.audited import said_lifts, said_measure
+from ops.facts.explanation import CAUTION, evidence
 from ops.facts.hub_sentences import said_wins
-from ops.facts.outputs import lay_out_outputs
-from ops.facts.shared_words import lay_out_shared
-from ops.facts.text import activation, cell, interval, lift, number, percent, q_value, shorten, wrap
+from ops.facts.listing import Listing
+from ops.facts.neuron_facts import NeuronFacts
+from ops.facts.neuron_lists import FROM_FEW, is_from_few, literal, literals, measured, mined, nearest, peaks
+from ops.facts.outputs import token_text
+from ops.facts.run_facts import key_of, name_of
+from ops.facts.text import activation, interval, lift, number, percent, shorten, wrap
+from ops.outputs.names import SIDES
 from ops.penn_names import PHRASES, TAGS
 from ops.penn_names import name_of as name_of_code
-from ops.show.hard_negatives import lay_out_hard_negatives
+from ops.show.listing import lines_of
 from ops.show.winner_lines import LEGEND, line_head, marked, winner_line
 from ops.topk.silent import SAID
 
-Rows = list[dict[str, Any]]
+Row = dict[str, Any]
+Rows = list[Row]
 
-LIFT = 22  # width of a lift and its interval
+TITLE = "What sets them apart"
 HUB_TEXT = 12  # a folded sentence shows at least this many characters
 COLUMNS = "lift: share divided by corpus; q: share of false findings among all at least as certain; docs: documents"
 MOST = 1 << 30  # the number of lines that means all
@@ -28,108 +32,124 @@ HEIGHT = 45  # lines of a screen; fewer winners are shown to fit
 LEAST = 10  # at least this many winners are shown
 EXAMPLES = 3  # this many findings have an example below them where everything is listed
 FEW_HUBS = 2  # this many hubs have a line each; the rest are counted in one line
+TOKENS = 8  # tokens listed per side
 SAID_FIRST = ("word", "word_class", "mark", "value")  # kinds that a person would name before tags and subtrees
 ABOUT_AS_STRONG = 1.3  # these kinds come first unless another kind's G2 is more than this many times theirs
-# Titles of the properties that --all prints in addition. Properties without a title are printed by name.
-_PROPERTIES = {
-    "dataset": "Data sets",
-    "noun": "Nouns",
-    "verb": "Verbs",
-    "adjective": "Adjectives",
-    "punctuation": "Punctuation marks",
-    "tag": "Tags, by share of the tokens",
-    "tag_class": "Classes of tags, by share of the tokens",
-    "words_per_sentence": "Words per sentence",
-}
-_PATTERNS = {"word": "Word patterns", "tag": "Part-of-speech patterns", "subtree": "Subtrees"}
-_BY_SHARE = ("tag", "tag_class")
 
 
-def lay_out_neuron(facts: dict[str, Any], rows: int | None, width: int) -> str:
+def lay_out_neuron(facts: NeuronFacts, everything: bool, rows: int | None, width: int) -> str:
     """Return one neuron and pole as text, by default as much as fits a screen.
 
     Args:
-        facts: the facts that `ops.show.neuron_facts` reads. If they include `patterns` and `profiles`, these are listed
-            too, and all lists are complete by default.
+        facts: the facts, with examples.
+        everything: whether to list everything that was mined too. All lists are then complete by default.
         rows: lines per list.
         width: characters per line.
     """
-    whole = "patterns" in facts
-    most = {name: rows or (MOST if whole else lines) for name, lines in SCREEN.items()}
-    above, lines = [*_head(facts, width), ""], list[str]()
-    lines += wrap(lay_out_shared(facts["shared_words"]), width).split("\n") if facts.get("shared_words") else []
-    avoids = facts["avoids"][: most["avoids"]]
-    lay_out = _measured if whole else _short
-    found = facts["findings"][: most["findings"]] if whole else _said_first(facts["findings"])[: most["findings"]]
-    if found:
-        found = [{**row, "example": row.get("example") if i < EXAMPLES else None} for i, row in enumerate(found)]
-        lines += lay_out("What sets them apart", found, facts["n_winners"], width)
-        lines += wrap(f"  {COLUMNS}", width).split("\n") if whole else []
-    else:
-        lines += ["", "Nothing sets them apart (no pattern or value with q < 0.05 and lift > 1)"]
+    most = {name: rows or (MOST if everything else lines) for name, lines in SCREEN.items()}
+    head, findings = [*_head(facts, width), ""], _findings(facts, most["findings"], everything, width)
+    rest = _wrapped(_shared(facts.shared_words), width)
+    avoids = facts.avoids[: most["avoids"]]
     if avoids:
-        lines += lay_out("What they avoid", avoids, facts["n_winners"], width)
-    lines += _peaks(facts.get("peaks", []), most["peaks"], width)
-    if whole:
-        lines += _everything(facts, rows or MOST, width)
-    lines += ["", *_numbers(facts, width)]
-    winners = _winners(facts, most["winners"], whole, width)
-    while not whole and rows is None and len(above) + len(winners) + len(lines) > HEIGHT and most["winners"] > LEAST:
+        listing = (measured if everything else _short)("What they avoid", avoids, facts.n_winners)
+        rest += ["", *lines_of(listing, width)]
+    rest += _peaks(facts, most["peaks"], width)
+    if everything:
+        rest += _everything(facts, rows or MOST, width)
+    rest += ["", *_numbers(facts, width)]
+    winners = _winners(facts, most["winners"], everything, width)
+    above = [*head, *findings, ""]
+    while not (everything or rows) and len(above) + len(winners) + len(rest) > HEIGHT and most["winners"] > LEAST:
         most["winners"] -= 1
-        winners = _winners(facts, most["winners"], whole, width)
-    return "\n".join([*above, *winners, *lines])
+        winners = _winners(facts, most["winners"], everything, width)
+    return "\n".join([*above, *winners, *rest])
 
 
-def _head(facts: dict[str, Any], width: int) -> list[str]:
-    lines = [f"{facts.get('called', 'neuron').capitalize()} {name_of(facts)}"]
-    if facts.get("dictionary"):
-        lines += wrap(f"One of {facts['dictionary']}", width).split("\n")
-    if facts.get("explanation"):
-        lines += lay_out_explanation(facts["explanation"], width)
-    if facts.get("audit"):
-        lines += wrap(lay_out_where(facts["audit"]), width).split("\n")
-    lines += lay_out_outputs(facts.get("outputs"), facts["pole"], width)
-    about, strongest = [], facts["dataset"]
-    if strongest is not None and strongest["baseline_share"] != 1:  # a corpus with one data set says nothing
-        share = (
-            ""
-            if strongest["baseline_share"] is None
-            else f" ({percent(strongest['baseline_share'], '.0f')} of the corpus)"
+def _wrapped(text: str, width: int) -> list[str]:
+    return wrap(text, width).split("\n") if text else []
+
+
+def _head(facts: NeuronFacts, width: int) -> list[str]:
+    said = [f"{facts.called.capitalize()} {name_of(vars(facts))}"]
+    if facts.dictionary:
+        said.append(f"One of {facts.dictionary}")
+    if facts.explanation:
+        said += _explanation(facts.explanation)
+    if facts.audit:
+        parts = (facts.audit["said"], said_measure(facts.audit, "transfer", "transfer"))
+        said.append(f"Across data sets: {'; '.join(filter(None, parts))}")
+    if facts.outputs:
+        promoted, suppressed = (
+            ", ".join(token_text(row["token"]) for row in facts.outputs[side][:TOKENS]) for side in SIDES
         )
-        about.append(f"{percent(strongest['share'], '.0f')} are from {strongest['value']}{share}")
-    about += [
-        f"{number(mean['mean'], '.1f')} words a sentence (corpus {_value(mean['baseline_mean'])})"
-        for mean in facts["means"]
-        if mean["property"] == "words_per_sentence"
-    ]
+        high = "" if facts.pole == "top" else " (when its activation is high; a low activation has the opposite effect)"
+        said.append(f"Promotes: {promoted}; suppresses: {suppressed}{high}")
+    about, dataset = [], facts.dataset
+    if dataset is not None and dataset["baseline_share"] != 1:  # a corpus with one data set says nothing
+        corpus = dataset["baseline_share"]
+        share = "" if corpus is None else f" ({percent(corpus, '.0f')} of the corpus)"
+        about.append(f"{percent(dataset['share'], '.0f')} are from {dataset['value']}{share}")
+    for mean in facts.means:
+        if mean["property"] == "words_per_sentence":
+            corpus = mean["baseline_mean"]
+            shown = "not known" if corpus is None else number(corpus, ".1f")
+            about.append(f"{number(mean['mean'], '.1f')} words a sentence (corpus {shown})")
     if about:
-        lines += wrap(f"Its winners: {'; '.join(about)}", width).split("\n")
-    if not facts.get("is_mined", True):
-        called = facts.get("called", "neuron")
-        lines.append(f"Not mined: atlas mine was run with --units, which did not include this {called}")
-    if facts.get("is_silent"):
-        lines.append(f"This unit is {SAID}")
-    return lines
+        said.append(f"Its winners: {'; '.join(about)}")
+    if not facts.is_mined:
+        said.append(f"Not mined: atlas mine was run with --units, which did not include this {facts.called}")
+    if facts.is_silent:
+        said.append(f"This unit is {SAID}")
+    return [line for one in said for line in _wrapped(one, width)]
 
 
-def _winners(facts: dict[str, Any], rows: int, whole: bool, width: int) -> list[str]:
+def _explanation(explanation: Row) -> list[str]:
+    """Return the sentence, its evidence, a warning unless the verdict is `explained`, and its family."""
+    said = [explanation["text"], f"Verdict: {evidence(explanation)}"]
+    if explanation["verdict"] != "explained":
+        said.append(CAUTION)
+    leader, members = explanation["alike"]["leader"], explanation["alike"]["members"]
+    if members > 1:
+        led = "which it leads" if key_of(leader) == key_of(explanation) else f"led by {name_of(leader)}"
+        said.append(f"One of {members:,} that go together, {led}")
+    return said
+
+
+def _shared(words: Rows) -> str:
+    """Return the words that winners share as one text, or "" if there are none."""
+    sure, unsure = (", ".join(f"{w['word']} {w['count']}" for w in words if w["is_sure"] is s) for s in (True, False))
+    said = "; ".join(piece for piece in (sure, f"less certain: {unsure}" if unsure else "") if piece)
+    return f"Words they share (of {words[0]['n']:,}): {said}" if words else ""
+
+
+def _findings(facts: NeuronFacts, rows: int, everything: bool, width: int) -> list[str]:
+    """Return the list of what sets winners apart."""
+    if not facts.findings:
+        return ["Nothing sets them apart (no pattern or value with q < 0.05 and lift > 1)"]
+    if not everything:
+        return lines_of(_short(TITLE, _said_first(facts.findings)[:rows], facts.n_winners), width)
+    findings = facts.findings[:rows]
+    lines = _with_examples(lines_of(measured(TITLE, findings, facts.n_winners), width), findings, width)
+    return lines + _wrapped(f"  {COLUMNS}", width)
+
+
+def _winners(facts: NeuronFacts, rows: int, everything: bool, width: int) -> list[str]:
     """Return the lines of the first winners.
 
     Args:
         facts: the facts about the neuron.
         rows: the number of winners to show, not counting hubs.
-        whole: whether hubs are shown in full. Otherwise each is folded to one line.
+        everything: whether hubs are shown in full. Otherwise the first are folded to one line, and the rest counted.
         width: characters per line.
     """
     lines: list[str] = []
-    left, shown, hubs = rows, 0, 0
-    source = max((len(winner["dataset"]) for winner in facts["winners"]), default=0)
-    has_marks = any(winner.get("peak") or winner.get("matches") for winner in facts["winners"])
-    for winner in facts["winners"]:
+    left, last, hubs = rows, 0, 0
+    source = max((len(winner["dataset"]) for winner in facts.winners), default=0)
+    for winner in facts.winners:
         if not left:
             break
-        shown += 1
-        if winner.get("is_hub") and not whole:
+        last = winner["rank"]
+        if winner["is_hub"] and not everything:
             hubs += 1
             if hubs <= FEW_HUBS:
                 head, wins = line_head(winner), f"  ({said_wins(winner)})"
@@ -137,71 +157,58 @@ def _winners(facts: dict[str, Any], rows: int, whole: bool, width: int) -> list[
             continue
         left -= 1
         lines.append(winner_line(winner, source, width))
-        if winner.get("is_hub"):
+        if winner["is_hub"]:
             lines.append(f"{'':<{len(line_head(winner))}}({said_wins(winner)})")
     more = hubs - FEW_HUBS
     if more > 0:
         win = "wins" if more == 1 else "win"
         lines.append(f"(left out: {counted(more, 'more sentence')} that also {win} for many other neurons)")
-    return [f"Winners, {shown:,} of {facts['n_winners']:,}" + (f"  ({LEGEND})" if has_marks else ""), *lines]
+    has_marks = any(winner.get("peak") or winner.get("matches") for winner in facts.winners)
+    count = f"the first {last:,} of {facts.n_winners:,}" if last < facts.n_winners else f"all {last:,}"
+    return [f"Winners, {count}" + (f"  ({LEGEND})" if has_marks else ""), *lines]
 
 
-def _numbers(facts: dict[str, Any], width: int) -> list[str]:
+def _numbers(facts: NeuronFacts, width: int) -> list[str]:
     """Return the last lines: the scores, the activations and the other pole."""
-    neuron, pole = facts["neuron"], facts["pole"]
+    neuron, pole, score = facts.neuron, facts.pole, facts.score
     columns = (f"{pole}_threshold", f"{pole}_mean", "min", "max", "mean", "std")
-    said = {column: activation(neuron[column]) for column in columns}
-    activations = [
-        f"Activations of the winners: {said[f'{pole}_threshold']} and beyond, mean {said[f'{pole}_mean']}",
-        f"Activations of all {counted(neuron['n'], 'sentence')}: {said['min']} to {said['max']}, mean {said['mean']}, "
-        f"sd {said['std']}",
+    values = {column: activation(neuron[column]) for column in columns}
+    said = []
+    if score is not None:
+        said.append(
+            f"Held-out score {_measured_by(score, 'auc', 'auc', '.3f', 'no test documents')}, "
+            f"matched set {_measured_by(score, 'matched_auc', 'matched', '.3f', 'no test documents')}, "
+            f"excess {_measured_by(score, 'auc_excess', 'auc_excess', '+.3f', 'fewer than 10 test documents')}"
+        )
+    said += [
+        f"Activations of the winners: {values[f'{pole}_threshold']} and beyond, mean {values[f'{pole}_mean']}",
+        f"Activations of all {counted(neuron['n'], 'sentence')}: {values['min']} to {values['max']}, "
+        f"mean {values['mean']}, sd {values['std']}",
     ]
-    lines = _score(facts["score"], width)
-    lines += [line for text in activations for line in wrap(text, width).split("\n")]
-    other = facts.get("other_pole")
-    if other is not None:
-        text = f": {other['text']}" if other["text"] else ""
-        lines.append(shorten(f"The other pole (--pole {other['pole']}){text}", width))
+    lines = [line for text in said for line in _wrapped(text, width)]
+    if facts.other_pole is not None:
+        text = f": {facts.other_pole['text']}" if facts.other_pole["text"] else ""
+        lines.append(shorten(f"The other pole (--pole {facts.other_pole['pole']}){text}", width))
     return lines
 
 
-def _score(score: dict[str, Any] | None, width: int) -> list[str]:
-    if score is None:
-        return []
-    matched_set = _area(score, "matched_auc", "matched_low", "matched_high")
-    excess = f", excess {_excess(score)}" if "auc_excess" in score else ""
-    said = f"Held-out score {_area(score, 'auc', 'auc_low', 'auc_high')}, matched set {matched_set}{excess}"
-    return wrap(said, width).split("\n")
+def _measured_by(score: Row, name: str, ends: str, form: str, why_not: str) -> str:
+    """Return a measure of a score with its interval, or why it is not known."""
+    if score[name] is None:
+        return f"not known ({why_not})"
+    return number(score[name], form) + interval(score[f"{ends}_low"], score[f"{ends}_high"], form)
 
 
-def _area(score: dict[str, Any], *columns: str) -> str:
-    area, low, high = (score[column] for column in columns)
-    return "not known (no test documents)" if area is None else number(area, ".3f") + interval(low, high, ".3f")
-
-
-def _excess(score: dict[str, Any]) -> str:
-    excess, low, high = (score[column] for column in ("auc_excess", "auc_excess_low", "auc_excess_high"))
-    few = "not known (fewer than 10 test documents)"
-    return few if excess is None else number(excess, "+.3f") + interval(low, high, "+.3f")
-
-
-def _value(value: float | None) -> str:
-    return "not known" if value is None else number(value, ".1f")
-
-
-def _peaks(peaks: Rows, rows: int, width: int) -> list[str]:
+def _peaks(facts: NeuronFacts, rows: int, width: int) -> list[str]:
     """Return a line of the words, and one of the tags, at which the first winners peak more often than elsewhere."""
     lines: list[str] = []
     for name, title in (("peak_word", "They peak at"), ("peak_tag", "As parts of speech")):
-        own = [p for p in peaks if p["property"] == name and p["g2"] > 0 and p["count"] >= LEAST_COUNT][:rows]
-        if not own:
-            continue
         said = [
             f"{_plain_tag(p['value']) if name == 'peak_tag' else p['value']} ({p['count']:,} of {p['n']:,}; "
             f"{percent(p['baseline_share'], '.2g')} of their words)"
-            for p in own
+            for p in facts.sure_peaks(name)[:rows]
         ]
-        lines.append(shorten(f"{title}: {', '.join(said)}", width))
+        lines += [shorten(f"{title}: {', '.join(said)}", width)] if said else []
     return ["", *lines] if lines else []
 
 
@@ -214,28 +221,21 @@ def _said_first(rows: Rows) -> Rows:
     return sorted(rows, key=lambda row: -row["g2"] * (ABOUT_AS_STRONG if row["kind"] in SAID_FIRST else 1.0))
 
 
-def _short(title: str, rows: Rows, winners: int, width: int) -> list[str]:
-    """Return the lines of a list of findings in plain words, each with its shares and lift."""
-    titles = f"{'winners':>15}{'corpus':>9}{'lift':>9}"
-    room = max(width - len(titles) - 2, 16)
-    lines = ["", f"{title:<{room + 2}}{titles}"]
+def _short(title: str, rows: Rows, winners: int) -> Listing:
+    """Return a list of findings in plain words, each with its shares and lift."""
+    lines = []
     for row in rows:
-        few = row["docs"] is not None and row["docs"] * 4 <= row["count"]
-        marks = " (from few documents)" if few and row["count"] else ""
-        told = f"{row['count']:,} of {row['n']:,}" if row["n"] < winners else _share(row["share"])
-        said = "no other" if row["baseline_share"] == 0 and row["count"] else lift(row["lift"])
-        lines.append(
-            f"  {shorten(_plain(row), room - len(marks) - 1) + marks:<{room}}{told:>15}"
-            f"{_share(row['baseline_share']):>9}{said:>9}"
-        )
-    return lines
+        had = f"{row['count']:,} of {row['n']:,}" if row["n"] < winners else _share(row["share"])
+        times = "no other" if row["baseline_share"] == 0 and row["count"] else lift(row["lift"])
+        lines.append((_plain(row), had + " *" * is_from_few(row), _share(row["baseline_share"]), times))
+    return Listing("", (title, "winners", "corpus", "lift"), lines, [FROM_FEW] if any(map(is_from_few, rows)) else [])
 
 
 def _share(share: float | None) -> str:
     return percent(share, ".0f" if not share or share >= 0.1 else ".2g")
 
 
-def _plain(row: dict[str, Any]) -> str:
+def _plain(row: Row) -> str:
     """Return a finding in plain words."""
     kind, items = row["kind"], row["items"]
     if kind == "value":
@@ -247,84 +247,35 @@ def _plain(row: dict[str, Any]) -> str:
     return f"{kind.replace('_', ' ')}: {row['text']}"
 
 
-def _measured(title: str, rows: Rows, winners: int, width: int) -> list[str]:
-    """Return the lines of a list of findings with all measures, and an example below if there is one.
-
-    A key of metadata that few winners have says little, however large its share among them, so their number is shown.
-    """
-    lifts = list(map(_lift, rows))
-    wide = max(LIFT, *map(len, lifts))
-    titles = f"{'winners':>9}{'share':>7}{'corpus':>9}  {'lift (95 %)':<{wide}}{'q':>8}{'docs':>6}"
-    room = max(width - len(titles) - 2, 16)
-    lines = ["", f"{cell(title, room + 2)}{titles}"]
-    for row, measured in zip(rows, lifts, strict=True):
-        kind = ", ".join([row["name"], *row["same_as"]]) if row["kind"] == "value" else row["kind"].replace("_", " ")
-        label = f"{kind}: {row['text']}"
-        few = row["docs"] is not None and row["docs"] * 4 <= row["count"]
-        marks = f" (of {row['n']:,})" if row["n"] < winners else ""
-        marks += f" +{counted(len(row['variants']), 'variant')}" if row["variants"] else ""
-        marks += " *" if few else ""
-        docs = "-" if row["docs"] is None else f"{row['docs']:,}"
-        lines.append(
-            f"  {shorten(label, room - len(marks) - 1) + marks:<{room}}{row['count']:>9,}"
-            f"{number(row['share'], '.3f', 7)}{number(row['baseline_share'], '.4f', 9)}  "
-            f"{measured:<{wide}}{q_value(row['q_value']):>8}{docs:>6}"
-        )
-        if row.get("example"):
-            spans = row["example"]["spans"]
-            first = tuple(spans[0]) if spans else None
-            lines.append(f"      {marked(row['example']['text'], first, spans[1:], width - 6)}")
-    if any(row["n"] < winners for row in rows):
-        lines.append("  (of N): N winners have the key; shares are among sentences that have it")
-    if any(row["docs"] is not None and row["docs"] * 4 <= row["count"] for row in rows):
-        lines.append("  * most of these come from few documents")
-    return lines
+def _with_examples(lines: list[str], rows: Rows, width: int) -> list[str]:
+    """Return the lines of a list of findings with an example below each of the first."""
+    title, *others = lines
+    examples = [_example(row.get("example"), width) for row in rows[:EXAMPLES]]
+    return [title, *(line for pair in zip_longest(others, examples) for line in pair if line)]
 
 
-def _lift(row: dict[str, Any]) -> str:
-    said = said_lift(row)
-    return said if row["baseline_share"] == 0 else f"{said} ({lift(row['lift_low'])} to {lift(row['lift_high'])})"
+def _example(example: Row | None, width: int) -> str:
+    if not example:
+        return ""
+    first, *others = example["spans"] or [None]
+    return f"      {marked(example['text'], first, others, width - 6)}"
 
 
-def _everything(facts: dict[str, Any], rows: int, width: int) -> list[str]:
-    lines = lay_out_hard_negatives(facts.get("hard_negatives", []), width)
-    lines += lay_out_terms(facts["explanation"], width) if facts.get("explanation") else []
-    lines += lay_out_lifts(facts["audit"], width) if facts.get("audit") else []
-    lines += ["", "Everything that was mined and counted, sorted by G2"]
-    for kind, title in _PATTERNS.items():
-        lines += _table(title, [p for p in facts["patterns"] if p["kind"] == kind][:rows], "pattern", "support", width)
-    names = sorted({p["property"] for p in facts["profiles"]}, key=lambda name: (name not in _PROPERTIES, name))
-    for name in names:
-        own = [p for p in facts["profiles"] if p["property"] == name and p["count"]]
-        if name in _BY_SHARE:
-            own.sort(key=lambda p: -p["share"])
-        lines += _table(_PROPERTIES.get(name, name), own[:rows], "value", "count", width)
-    if facts["means"]:
-        lines += ["", f"{'Means':<40}{'winners':>12}{'corpus':>12}"]
-        for mean in facts["means"]:
-            name = mean["property"].replace("_", " ")
-            lines.append(f"  {name:<38}{number(mean['mean'], '.2f', 12)}{number(mean['baseline_mean'], '.2f', 12)}")
-    return lines
+def _everything(facts: NeuronFacts, rows: int, width: int) -> list[str]:
+    lines = ["", "Look like winners, but do not activate it"] if facts.hard_negatives else []
+    for row in facts.hard_negatives:
+        head = f"{row['rank']:>5}  {activation(row['activation']):>8}  "
+        source = f"  [{shorten(row['dataset'], width // 3)}]"
+        lines.append(head + shorten(row["text"], width - len(head) - len(source)) + source)
+    lines += _lists(literals(facts), width)
+    audited = facts.audit["literals"] if facts.audit else []
+    lines += ["", "Lift of its literals within each data set"] if audited else []
+    for row in audited:
+        lines.append(f"  {shorten(literal(row), width - len(row['verdict']) - 6)} ({row['verdict']})")
+        lines += [f"      {line}" for line in _wrapped(said_lifts(row), width - 6)]
+    lines += _lists([*peaks(facts), nearest(facts)], width)
+    return [*lines, "", "Everything that was mined and counted, sorted by G2", *_lists(mined(facts, rows), width)]
 
 
-def _table(title: str, rows: Rows, name: str, count: str, width: int) -> list[str]:
-    """Return the lines of a list of patterns or values.
-
-    Args:
-        title: the heading of the first column.
-        rows: the patterns or values.
-        name, count: the keys of a row's text and of its number of winners.
-        width: characters per line.
-    """
-    if not rows:
-        return []
-    titles = f"{'winners':>9}{'share':>8}{'corpus':>9}{'lift':>8}{'G2':>10}{'q':>8}{'docs':>7}"
-    room = max(width - len(titles) - 2, 16)
-    lines = ["", f"{cell(title, room + 2)}{titles}"]
-    for row in rows:
-        lines.append(
-            f"  {cell(row[name], room)}{row[count]:>9,}{number(row['share'], '.3f', 8)}"
-            f"{number(row['baseline_share'], '.4f', 9)}{number(row['lift'], '.2f', 8)}{number(row['g2'], '.1f', 10)}"
-            f"{q_value(row['q_value']):>8}{row['docs']:>7,}"
-        )
-    return lines
+def _lists(listings: list[Listing], width: int) -> list[str]:
+    return [line for listing in listings if listing.rows for line in ("", *lines_of(listing, width))]

@@ -2,14 +2,21 @@
 
 from typing import Any
 
+from ops.facts.listing import Listing, numbers
 from ops.facts.text import interval, number
 from ops.storage.store import Store
 from ops.storage.tables import read_table
 
 Rows = list[dict[str, Any]]
-COLUMNS = ("default", "default_centred", "random_pair", "random_pair_centred", "gaussian")
+# The references that states are compared with, and their titles.
+REFERENCES = {
+    "default": "same",
+    "default_centred": "same, centred",
+    "random_pair": "another",
+    "random_pair_centred": "another, centred",
+    "gaussian": "gaussian",
+}
 _SHARES = ("accuracy", "low", "high", "std", "difference", "difference_low", "difference_high")  # of positions/labels
-HEADINGS = ("default", "centred", "random", "centred", "gaussian")
 
 
 def read_positions(store: Store) -> tuple[Rows, Rows, Rows]:
@@ -21,8 +28,8 @@ def read_positions(store: Store) -> tuple[Rows, Rows, Rows]:
     return similarity, perplexity, labels
 
 
-def lay_out_positions(similarity: Rows, perplexity: Rows, labels: Rows, order: list[str]) -> str:
-    """Return the main table as text: cosines by variant and layer, then perplexities and accuracies.
+def position_listings(similarity: Rows, perplexity: Rows, labels: Rows, order: list[str]) -> list[Listing]:
+    """Return the main findings as lists: cosines by variant and layer, then perplexities and accuracies.
 
     Args:
         similarity, perplexity, labels: the rows of `positions/similarity`, `positions/perplexity` and
@@ -31,45 +38,44 @@ def lay_out_positions(similarity: Rows, perplexity: Rows, labels: Rows, order: l
     """
     found = {(r["variant"], r["layer"], r["reference"]): r for r in similarity}
     layers = sorted({r["layer"] for r in similarity})
-    there = [v for v in order if any((v, layers[-1], c) in found for c in COLUMNS)]
-    width = max(len(v) for v in there) + 2
-    model = similarity[0]["model"]
-    lines = [
-        f"{model}: mean cosine between a token's state under each variant and a reference state",
-        "",
-        f"{'':<{width}}{'':>6}{'same token':>20}{'token of another text':>23}{'':>10}",
-        f"{'variant':<{width}}{'layer':>6}" + "".join(f"{h:>10}" for h in HEADINGS) + f"{'tokens':>12}",
-    ]
-    for variant in there:
+    rows = []
+    for variant in (v for v in order if any((v, layers[-1], reference) in found for reference in REFERENCES)):
         for layer in layers:
-            own = [found.get((variant, layer, c)) for c in COLUMNS]
-            if own[0] is None and variant != "default":
-                continue
-            values = "".join(f"{'-':>10}" if r is None else number(r["mean"], ".4f", 10) for r in own)
-            n = own[0]["n"] if own[0] else 0
-            lines.append(f"{variant:<{width}}{layer:>6}{values}{n or '-':>12{',' if n else ''}}")
-    lines += [
-        "",
-        "default: the same token with the model's own positions. centred: after subtracting mean states, since all",
-        "states of a model share a direction. gaussian: two random vectors of the model's width.",
+            own = [found.get((variant, layer, reference)) for reference in REFERENCES]
+            if own[0] is not None or variant == "default":
+                cosines = [number(r["mean"] if r else None, ".4f") for r in own]
+                rows.append((variant, str(layer), *cosines, number(own[0]["n"] if own[0] else None, ",")))
+    about = f"{similarity[0]['model']}: mean cosine between a token's state under each variant and a reference state."
+    notes = [
+        "same: the same token with the model's own positions. another: a token of another text. centred: after "
+        "subtracting mean states, since all states of a model share a direction. gaussian: two random vectors of the "
+        "model's width."
     ]
+    listings = [Listing(about, ("variant", "layer", *REFERENCES.values(), "tokens"), rows, notes)]
     if perplexity:
-        rows = {r["variant"]: r for r in perplexity}
-        lines += ["", f"{'perplexity':<{width}}{'all tokens':>14}{'mean of texts':>16}{'mean of 1/p':>16}{'texts':>10}"]
-        for variant in (v for v in order if v in rows):
-            r = rows[variant]
-            values = "".join(number(r[c], ",.4g", w) for c, w in (("corpus", 14), ("mean", 16), ("token_mean", 16)))
-            lines.append(f"{variant:<{width}}{values}{r['n']:>10,}")
+        by_variant = {r["variant"]: r for r in perplexity}
+        rows = [
+            (variant, *numbers(row, ("corpus", "mean", "token_mean"), ",.4g"), f"{row['n']:,}")
+            for variant in order
+            if (row := by_variant.get(variant))
+        ]
+        listings.append(Listing("Perplexity", ("variant", "all tokens", "mean of texts", "mean of 1/p", "texts"), rows))
     if labels:
-        held_out = f"{labels[0]['splits']} splits by document, each with about {labels[0]['n']:,} held-out texts"
-        lines += ["", f"accuracy of a linear classifier of {labels[0]['label']}: {held_out} (95 % interval)"]
-        lines.append(f"{'':<{width}}{'mean, %':>10}{'':<19}{'spread':>6}  minus default, points")
-        for r in sorted(labels, key=lambda row: -row["accuracy"]):
-            points = {name: None if value is None else value * 100 for name, value in r.items() if name in _SHARES}
-            ends = interval(points["low"], points["high"], ".1f")
-            cells = f"{number(points['accuracy'], '.1f', 10)} {ends:<18}{number(points['std'], '.1f', 6)}"
-            if r["difference"] is not None:
-                ends = interval(points["difference_low"], points["difference_high"], ".1f")
-                cells += f"  {number(points['difference'], '+.1f')} {ends}"
-            lines.append(f"{r['features']:<{width}}{cells}")
-    return "\n".join(lines)
+        about = (
+            f"Accuracy of a linear classifier of {labels[0]['label']}: {labels[0]['splits']} splits by document, each "
+            f"with about {labels[0]['n']:,} held-out texts (95 % interval)"
+        )
+        titles = ("features", "mean, %", "interval", "spread", "minus default", "its interval")
+        rows = [_accuracy(row) for row in sorted(labels, key=lambda row: -row["accuracy"])]
+        listings.append(Listing(about, titles, rows))
+    return listings
+
+
+def _accuracy(row: dict[str, Any]) -> tuple[str, ...]:
+    points = {name: None if row[name] is None else row[name] * 100 for name in _SHARES}
+    ends, of_difference = (
+        interval(points[low], points[high], ".1f").strip() or "-"
+        for low, high in (("low", "high"), ("difference_low", "difference_high"))
+    )
+    mean, spread = numbers(points, ("accuracy", "std"), ".1f")
+    return row["features"], mean, ends, spread, number(points["difference"], "+.1f"), of_difference

@@ -2,34 +2,14 @@
 
 from typing import Any
 
-from ops.facts.examples import matched_words, spans_of_words
 from ops.facts.text import activation, cell, shorten
 from ops.sentences.word_spans import Span
 
 Row = dict[str, Any]
-Rows = list[Row]
 
-MARKED = 3  # the words of this many findings are marked
-FEW_WORDS = 4  # a subtree that matches more words is not marked, since it would be most of the sentence
-COMMON = 0.4  # a finding with at least this share of the corpus is not marked, since it says little
 LEGEND = "[ ] peak word, * * words of a finding"
 _SNAP = 12  # a cut is moved to the end of a word within this many characters
 _DOTS = "..."
-
-
-def spans_of_findings(sentence: Row, found: Rows, options: Row) -> list[Span]:
-    """Return the spans of a winner's words that belong to the first findings that can be marked, in ascending order.
-
-    Args:
-        sentence: its row of `sentences/` (`text`, `words`, `tags`, `tree`).
-        found: findings (see `ops.facts.findings`), the strongest first.
-        options: the options of `mine`.
-    """
-    able = [row for row in found if row["kind"] != "value" and (row["baseline_share"] or 0.0) < COMMON]
-    places: set[int] = set()
-    for row in able[:MARKED]:
-        places.update(_places(sentence, row, options))
-    return spans_of_words(sentence["text"], sentence["words"] or [], sorted(places))
 
 
 def winner_line(winner: Row, source: int, width: int) -> str:
@@ -100,21 +80,3 @@ def _with_marks(text: str, spans: list[tuple[int, int, str, str]], begin: int, e
         pieces += [text[at:start], left, text[start:stop], right]
         at = stop
     return "".join([*pieces, text[at:end], _DOTS * (end < len(text))])
-
-
-def _places(sentence: Row, row: Row, options: Row) -> list[int]:
-    words, tags, kind = sentence["words"] or [], sentence["tags"] or [], row["kind"]
-    items = row["items"]
-    if kind == "word_class":
-        wanted = set(items)
-        return [i for i, word in enumerate(words) if word.lower() in wanted]
-    if kind == "mark":
-        return [i for i, word in enumerate(words) if word == row["text"]]
-    if kind == "word" and len(items) == 1:
-        return [i for i, word in enumerate(words) if word.lower() == items[0].lower()]
-    if kind == "tag" and len(items) == 1 and len(tags) == len(words):
-        return [i for i, tag in enumerate(tags) if tag == items[0]]
-    if "pattern" not in row:
-        return []
-    found = matched_words(sentence, row, options) or []
-    return found if kind != "subtree" or len(found) <= FEW_WORDS else []

@@ -1,11 +1,12 @@
-"""Read one word and lay it out: how often it occurs, which words occur near it, and its neighbours in each space."""
+"""Read one word: how often it occurs, which words occur near it, and its neighbours in each space."""
 
 from typing import Any
 
 import pyarrow.compute as pc
 
 from ops.errors import InputError, one_line
-from ops.facts.text import number, shorten
+from ops.facts.listing import Listing
+from ops.facts.text import number
 from ops.meaning.words import fold, split_words
 from ops.storage.store import Store
 from ops.storage.tables import read_rows
@@ -58,30 +59,17 @@ def read_word(store: Store, options: dict[str, Any], spaces: list[str], word: st
     return {**found[0], "n_contexts": n_contexts, "contexts": contexts[:rows], "neighbours": neighbours}
 
 
-def lay_out_word(facts: dict[str, Any], rows: int, width: int) -> str:
-    """Return a word as text.
+def word_listings(facts: dict[str, Any], rows: int) -> list[Listing]:
+    """Return a word's contexts and its neighbours in each space as lists.
 
     Args:
         facts: the facts that `read_word` returns.
-        rows: lines per list.
-        width: characters per line.
+        rows: rows per list.
     """
-    contexts = facts["contexts"]
-    lines = [
-        f"{facts['word']}: {facts['count']:,} occurrences, {facts['n_contexts']:,} context words near it",
-        "",
-        f"{'ppmi':>8}{'count':>9}  context word",
-    ]
-    lines += [
-        f"{number(c['ppmi'], '.2f', 8)}{c['count']:>9,}  {shorten(c['context'], max(width - 19, 8))}"
-        for c in contexts[:rows]
-    ]
-    if not contexts:
-        lines.append("       -        -  none")
-    for space, found in facts["neighbours"].items():
-        lines += ["", f"{'cosine':>8}{'inner':>9}  nearest in {space}"]
-        lines += [
-            f"{number(n['cosine'], '.3f', 8)}{number(n['inner'], '.3g', 9)}  {shorten(n['other'], max(width - 19, 8))}"
-            for n in found[:rows]
-        ]
-    return "\n".join(lines)
+    contexts = [(number(c["ppmi"], ".2f"), f"{c['count']:,}", c["context"]) for c in facts["contexts"][:rows]]
+    about = f"{facts['word']}: {facts['count']:,} occurrences, {facts['n_contexts']:,} context words near it"
+    listings = [Listing(about, ("ppmi", "count", "context word"), contexts or [("-", "-", "none")])]
+    for space, near in facts["neighbours"].items():
+        cells = [(number(n["cosine"], ".3f"), number(n["inner"], ".3g"), n["other"]) for n in near[:rows]]
+        listings.append(Listing(f"Nearest in {space}", ("cosine", "inner", "word"), cells))
+    return listings

@@ -134,4 +134,6 @@ def test_pages_map_and_searches_have_the_verdicts(audit: tuple[Path, Path, Rows]
     assert is_answered
     check_html(str(found.body))
     assert f"{len(detectors):,} found" in str(found.body) or f"of {len(detectors):,}" in str(found.body)
-    assert "run atlas audit" in str(OpenRun(str(plain), 5, 20).pages.search({"what": "audit", "q": "global"})[0].body)
+    assert "no results of atlas audit" in str(
+        OpenRun(str(plain), 5, 20).pages.search({"what": "audit", "q": "global"})[0].body
+    )

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from safetensors.numpy import save_file
 
+from jobs.browse.server import OpenRun
 from jobs.compare import job as compare
 from jobs.export import job as export
 from jobs.report import job as report
@@ -20,8 +21,6 @@ from jobs.show import job as show
 from jobs.tokens import job as tokens
 from jobs.topk import job as topk
 from ops.errors import InputError
-from ops.report.served_pages import Pages
-from ops.storage.store import Store
 from ops.topk.activation_sample import is_sparse, read_layer
 from ops.topk.neurons import Neurons, read_neurons
 from tests.jobs.finished_runs.main import SENTENCES, K, config
@@ -161,7 +160,7 @@ def test_pages_and_an_export_name_the_dictionary(features: tuple[Path, Path, Pat
     overview = (features[0] / "report" / "index.html").read_text()
     assert f"{FEATURES} features over" in overview
     assert f"Layer {LAYER}: {source}" in overview
-    served = Pages(Store(str(features[0])), json.loads((features[0] / "run.json").read_text()), 10, 30.0)
+    served = OpenRun(str(features[0]), 10, 30.0).pages
     assert f"Layer {LAYER}: {source}" in str(served.overview().body)
     page = served.neuron(f"{LAYER}-3")
     assert page is not None

@@ -123,7 +123,7 @@ def test_show_lists_the_best_and_takes_the_better_pole_of_a_neuron(
     assert "held-out score" in capsys.readouterr().out.splitlines()[0]
     show.JOB.run(ShowConfig(out=str(small_run[0]), neuron="2:7", all=True))
     shown = capsys.readouterr().out
-    assert f"Winners, {K} of {K}" in shown
+    assert f"Winners, all {K}" in shown
 
 
 def test_pages_begin_with_explanations(explained: tuple[Path, list[dict[str, Any]]]) -> None:
@@ -136,7 +136,7 @@ def test_pages_begin_with_explanations(explained: tuple[Path, list[dict[str, Any
     listed = re.findall(r"Sentences with \*(word\w+)\*", overview)
     assert listed == [f"word{r['layer']}x{r['unit']}{r['pole']}" for r in expected]
     assert expected
-    assert overview.index('id="explained"') < overview.index('id="map"')
+    assert overview.index('id="map"') < overview.index('id="explained"')
     assert HOSTILE not in overview
     page = (out / "report" / "neurons" / "2-7.html").read_text()
     check_html(page)
@@ -159,4 +159,4 @@ def test_a_search_finds_explanations(
     assert "Sentences with *word2x7" in str(pages.neuron("2-7").body)  # type: ignore[union-attr]
     page, is_answered = OpenRun(str(small_run[0]), 5, 10).pages.search({"what": "explanation", "q": "x"})
     assert not is_answered
-    assert "no explanations" in str(page.body)
+    assert "no results of atlas explain" in str(page.body)

@@ -13,7 +13,8 @@ import torch
 from jobs.explain import job as explain
 from jobs.explain.job import ExplainConfig
 from jobs.run_folder.run import Run
-from jobs.show.read import neuron_facts
+from jobs.show.printing import neuron_facts
+from jobs.stage.shown import read_facts
 from jobs.tokens import job as tokens
 from jobs.tokens.job import NEGATIVES, TokensConfig
 from ops.report.site import Site
@@ -135,11 +136,12 @@ def test_pages_and_show_list_them_with_the_tokens_that_the_run_has(copy: Path) -
 
     def shown() -> list[dict[str, Any]]:
         run = Run(str(copy))
-        facts = neuron_facts(run, f"{layer}:{unit}", pole, 3, everything=False)
-        (page,) = Site(run.store, run.record).neurons([(layer, unit)], 5)
+        known = read_facts(run)
+        facts = neuron_facts(known, (layer, unit), pole, 3)
+        (page,) = Site(known, run.record).neurons([(layer, unit)], 5)
         (of_pole,) = [one for one in page["poles"] if one["name"] == pole]
         listed = [(row["rank"], row["sent_id"]) for row in of_pole["negatives"]]
-        assert listed == [(row["rank"], row["sent_id"]) for row in facts["hard_negatives"]]
+        assert listed == [(row["rank"], row["sent_id"]) for row in facts.hard_negatives]
         return list(of_pole["negatives"])
 
     found = shown()

@@ -226,7 +226,7 @@ def test_show_prints_a_word(whole: Path, capsys: pytest.CaptureFixture[str]) -> 
     show.JOB.run(ShowConfig(out=str(whole), word=word, rows=2))
     said = capsys.readouterr().out
     assert said.startswith(f"{word}: {facts['count']:,} occurrences")
-    assert said.count("nearest in ") == len(SPACES)
+    assert said.count("Nearest in ") == len(SPACES)
     show.JOB.run(ShowConfig(out=str(whole), word=word, format="json"))
     assert json.loads(capsys.readouterr().out)["count"] == facts["count"]
     for wrong, named in (("zzzz", "occurs fewer than 2 times"), ("a b", "is not one word")):

@@ -108,9 +108,11 @@ def test_the_first_screen_answers(out: Path, site: Path, tab: Tab, width: int, h
     assert tab.said == []
 
 
-@pytest.mark.parametrize(("width", "height"), SIZES)
-def test_no_page_scrolls_sideways(site: Path, tab: Tab, width: int, height: int) -> None:
-    tab.show(width, height)
+@pytest.mark.parametrize("width", [1300, 360])
+def test_no_page_scrolls_sideways_and_a_phone_shows_the_numbers_of_findings(site: Path, tab: Tab, width: int) -> None:
+    tab.show(width, 800)
+    outside = "b => b.left < 0 || b.right > innerWidth || !b.width"
+    cells = "[...document.querySelectorAll('td.r')].filter(c => c.textContent.trim())"
     for page in ("index.html", "neurons/2-7.html", "side/explain.html"):
         tab.open((site / page).as_uri())
         tab.tell("document.querySelectorAll('details').forEach(d => d.open = true)")
@@ -118,6 +120,10 @@ def test_no_page_scrolls_sideways(site: Path, tab: Tab, width: int, height: int)
         if width < 500:
             hidden = "[...document.querySelectorAll('.scroll')].filter(s => s.scrollWidth > s.clientWidth + 1)"
             assert tab.tell(f"{hidden}.map(s => s.textContent.slice(0, 60))") == [], page
+            assert tab.tell(f"{cells}.length") > 10, page
+            assert tab.tell(f"{cells}.map(c => c.getBoundingClientRect()).filter({outside}).length") == 0, page
+            titles = tab.tell(f"{cells}.map(c => getComputedStyle(c, '::before').content)")
+            assert all(len(title) > 2 and title != "none" for title in titles), "each number says what it is"
 
 
 def test_what_is_typed_is_found(out: Path, site: Path, tab: Tab) -> None:

@@ -114,7 +114,7 @@ def test_show_prints_the_main_table(whole: Path, capsys: pytest.CaptureFixture[s
     ).fetchall()
     (line,) = (words for words in map(str.split, said.splitlines()) if words[:2] == ["none", "2"])
     assert line[2] == f"{row[0]:.4f}"
-    assert "accuracy of a linear classifier of topic" in said
+    assert "Accuracy of a linear classifier of topic" in said
     with pytest.raises(InputError, match="--positions with --neuron: --positions prints a table of variants"):
         show.JOB.run(ShowConfig(out=str(whole), positions=True, neuron="1:0"))
 

@@ -52,8 +52,9 @@
     for (const [at, said] of rows.slice(0, MOST)) {
       const item = document.createElement("li"), bdi = text("bdi", said || "no explanation that holds"), own = index.text[at];
       if (said === own) inItalics(bdi);
-      item.append(link(index, at), " " + (index.pole[at] === "top" ? "highest" : "lowest") + " ", bdi);
-      if (own && own !== said) { const more = document.createElement("small"); const told = text("bdi", own); inItalics(told); more.append(" ", told); item.append(more); }
+      const pole = text("span", index.pole[at] === "top" ? "highest" : "lowest"); pole.className = "kind";
+      item.append(link(index, at), " ", pole, " ", bdi);
+      if (own && own !== said) { const more = document.createElement("small"), told = text("bdi", own); inItalics(told); more.append(told); item.append(" ", more); }
       list.append(item);
     }
     found.append(list);

@@ -1,4 +1,4 @@
-"""Made-up rows of the tables that `show` reads, and stores of them."""
+"""Made-up rows of the tables that facts are read from, stores of them, and facts."""
 
 from pathlib import Path
 from typing import Any
@@ -6,9 +6,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ops.facts.neuron_facts import NeuronFacts
+from ops.facts.run_facts import RunFacts
 from ops.schema import schema
 from ops.statistics.association import measures
+from ops.storage.open_tables import OpenTables
 from ops.storage.store import Store
+from ops.topk.neurons import Neurons
+from ops.topk.unit_names import NEURONS
 
 Row = dict[str, Any]
 WINNERS, OTHERS = 100, 1_000
@@ -22,6 +27,26 @@ def write_tables(folder: Path, tables: dict[str, list[Row]]) -> Store:
         (folder / name).mkdir(parents=True, exist_ok=True)
         pq.write_table(pa.Table.from_pylist(rows, kept), folder / name / "part-00000.parquet")
     return Store(str(folder))
+
+
+def run_facts(store: Store | None = None, **more: Any) -> RunFacts:
+    """Return what is known about a run of two layers of three neurons whose tables are in a store."""
+    tables = OpenTables(store or Store("/"))
+    root = Path(store.root) if store else Path("/none")
+    names = {path.parent.relative_to(root).as_posix() for path in root.rglob("*.parquet")}
+    values = {"tables": tables, "table_names": frozenset(names), "stages": {}, "options": {}, "names": NEURONS}
+    values |= {"units": Neurons((3, 3)), "poles": ("top", "bottom"), "winners": WINNERS, "most_wins": 1e9}
+    return RunFacts(**{**values, "silent": set(), **more})
+
+
+def neuron_facts(**more: Any) -> NeuronFacts:
+    """Return the facts of neuron 3:17 at its top pole, of which nothing is known but what is given."""
+    lists = ("means", "winners", "hard_negatives", "peaks", "findings", "shared_words", "avoids", "nearest")
+    values: Row = {name: [] for name in (*lists, "patterns", "profiles")}
+    values |= dict.fromkeys(("dictionary", "explanation", "audit", "other_pole", "score", "dataset", "outputs"))
+    values |= {"layer": 3, "unit": 17, "pole": "top", "n_winners": WINNERS, "called": "neuron", "neuron": {}}
+    values |= {"is_silent": False, "is_mined": True, "prefers": {}, "options": {}, "holds": lambda row: frozenset()}
+    return NeuronFacts(**values | more)
 
 
 def explained(unit: int, pole: str, *f1: float | None, **more: Any) -> Row:

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ops.facts.audit_findings import lay_out_audit, read_audit_findings
+from ops.facts.audit_findings import read_audit_findings
 from ops.facts.transfers import sum_transfers
+from ops.show.audit import lay_out_audit
 from tests.unit.facts.made_up_audit import audited, halves, literal, pairs, table
 from tests.unit.facts.made_up_rows import write_tables
 
@@ -102,7 +103,7 @@ def test_the_sentences_have_the_numbers_of_the_neurons_and_of_their_controls(tmp
     assert facts["sentences"][5].startswith("In books the data set's own cards gain less")
     lines = lay_out_audit(facts, 100).split("\n")
     assert max(map(len, lines)) <= 110
-    assert [(line[:34].strip(), *line[34:].split()) for line in lines[-3:]] == [
+    assert [(line[:35].strip(), *line[35:].split()) for line in lines[-3:]] == [
         ("neurons", "1", "3", "0", "2"),
         ("data sets permuted over documents", "4", "0", "0", "0"),
         ("two halves of each data set", "0", "0", "0", "4"),

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.facts.examples import mark, match_in_order, matched_words, spans_of_words
+from ops.facts.examples import match_in_order, matched_words, spans_of_findings, spans_of_words
 
 OPTIONS = {"word_case": "keep", "word_max_gap": 4, "tag_max_gap": 2, "subtree_root": "keep", "punctuation": "drop"}
 SENTENCE: dict[str, Any] = {
@@ -84,6 +84,23 @@ def test_neighbouring_words_are_one_span_and_words_that_are_not_in_the_text_have
     text = SENTENCE["text"]
     spans = spans_of_words(text, SENTENCE["words"], [0, 2, 3, 7])
     assert [text[a:b] for a, b in spans] == ["See", "old map", "more"]
-    assert mark(text, spans) == "[See] the [old map], and see [more]."
     assert spans_of_words("I can't go", ["I", "can", "not", "go"], [2, 3]) == [(8, 10)]
     assert spans_of_words("I can't go", ["I", "cannot", "go"], [1]) == []
+
+
+NO_GAPS = {"punctuation": "drop", "word_case": "keep", "word_max_gap": 0, "tag_max_gap": 0, "subtree_root": "keep"}
+FELL_WORDS = ["It", "fell", "by", "10", "pct", "and", "8", "pct"]
+FELL = {"text": " ".join(FELL_WORDS), "words": FELL_WORDS, "tags": ["PRP", "VBD", "IN", "CD", "NN", "CC", "CD", "NN"]}
+
+
+def finding(kind: str, *items: str, share: float = 0.01) -> dict[str, Any]:
+    row = {"kind": kind, "items": list(items), "text": " ".join(items), "baseline_share": share}
+    return row | ({"pattern": " ".join(items)} if kind in ("word", "tag") else {})
+
+
+def test_words_of_the_first_findings_are_marked_wherever_they_are() -> None:
+    spans = spans_of_findings(FELL, [finding("tag", "CD"), finding("word", "by")], NO_GAPS)
+    assert [FELL["text"][start:end] for start, end in spans] == ["by 10", "8"]
+    assert spans_of_findings(FELL, [finding("tag", "CD", share=0.9), finding("value", "news")], NO_GAPS) == []
+    topic = spans_of_findings(FELL, [finding("word_class", "pct", "fell")], NO_GAPS)
+    assert [FELL["text"][start:end] for start, end in topic] == ["fell", "pct", "pct"]

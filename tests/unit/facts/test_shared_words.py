@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ops.facts.shared_words import lay_out_shared, shared_words
+from ops.facts.shared_words import shared_words
 
 
 def word(value: str, count: int, q: float | None, lift: float = 10.0, name: str = "noun") -> dict[str, Any]:
@@ -18,8 +18,7 @@ def test_certain_words_come_first_and_others_are_called_less_certain() -> None:
     ]
     profiles += [word("of", 40, 0.5, lift=1.2), word("rare", 3, 0.5), word("said", 2, 0.001, name="verb")]
     found = shared_words(profiles, [], [], 100)
-    assert lay_out_shared(found) == "Words they share (of 100): dlrs 20; less certain: net 30"
-    assert lay_out_shared([]) == ""
+    assert [(w["word"], w["count"], w["is_sure"]) for w in found] == [("dlrs", 20, True), ("net", 30, False)]
 
 
 def test_words_of_a_topic_count_where_winners_have_them() -> None:

@@ -7,6 +7,7 @@ import numpy as np
 from ops.model.load import read_facts
 from ops.model.tokenizer import Tokenizer
 from ops.topk.unit_names import NEURONS
+from tests.unit.facts.made_up_rows import run_facts
 
 TEXTS = [
     "<script>alert('x')</script> was written <b>here</b> & there.",
@@ -24,8 +25,9 @@ EXPLAINED |= {"f1": 0.5, "f1_low": None, "f1_high": None, "single_f1": 0.25, "nu
 EXPLAINED |= {"random_f1": 0.0625, "family": 3}  # type: ignore[dict-item]
 TERM = {"kind": "word", "pattern": "</td><b>", "negated": True, "weight": -1.5, "share": 0.5, "baseline_share": None}
 TERM |= {"gain": None}
-AUDITED = {"verdict": "local", "transfer": 0.25, "transfer_low": None, "transfer_high": None, "eta_squared": None}
-AUDITED |= {"illusion": None, "r2_within": None, "holds_in": [DATASET], "found_in": [DATASET]}
+AUDITED = {"verdict": "local", "transfer": 0.25, "transfer_low": None, "transfer_high": None}
+AUDITED |= {"holds_in": [DATASET], "found_in": [DATASET]}
+AUDITED |= {f"{name}{end}": None for name in ("illusion", "eta_squared", "r2_within") for end in ("", "_low", "_high")}
 LIFTS = {"kind": "word", "pattern": "</svg><script>alert(4)</script>", "negated": True, "rank": 1, "verdict": "dataset"}
 LIFTS |= {"dataset_names": [DATASET, "books", "unseen"], "log_lifts": [1.5, -0.5, None]}
 LIFTS |= {"log_lifts_low": [0.5, -1.5, None], "log_lifts_high": [2.5, 0.5, None]}
@@ -40,7 +42,7 @@ def neuron_tables() -> tuple[dict[str, list[dict[str, Any]]], dict[int, dict[str
     sentences, topk, tokens = {}, [], []
     for i, (text, found) in enumerate(zip(TEXTS, placed, strict=True)):
         words = text.split()
-        sentences[i] = {"sent_id": i, "text": text, "dataset": DATASET, "doc_id": "d", "tree": None}
+        sentences[i] = {"sent_id": i, "text": text, "dataset": DATASET, "doc_id": "d", "tree": None, "wins": 1}
         sentences[i] |= {"words": words, "tags": ["NN"] * len(words)}
         for pole in ("bottom", "top"):
             topk.append({**here, "pole": pole, "rank": i + 1, "activation": 1.0 / (i + 1), "sent_id": i})
@@ -94,5 +96,6 @@ def neuron_tables() -> tuple[dict[str, list[dict[str, Any]]], dict[int, dict[str
 
 OPTIONS = {"subtree_root": "keep", "punctuation": "drop", "word_case": "keep"}
 OPTIONS |= {"word_max_gap": 4, "tag_max_gap": 2}  # type: ignore[dict-item]
+RUN = run_facts(options=OPTIONS, winners=len(TEXTS))
 MODEL = {"name": "<b>m</b>", "title": "<b>m</b>", "type": "bert", "layers": 2, "width": 3, "fingerprint": "f" * 64}
 SHARED = {"model": MODEL, "written": "2026-11-01T00:00:00", "fingerprint": "f" * 64, "served": False, "names": NEURONS}

@@ -10,11 +10,12 @@ import pytest
 from html5lib.html5parser import ParseError
 
 from ops.errors import visible
+from ops.facts.neuron_facts import facts_by_pole
 from ops.facts.peaks import peak_word
 from ops.report.neuron_page import neuron_context
 from ops.report.pages import ASSETS, FOLDER, render
 from tests.unit.report.browser import NEEDS, browse
-from tests.unit.report.hostile import DATASET, EXPLAINED, OPTIONS, SHARED, TEXTS, neuron_tables
+from tests.unit.report.hostile import DATASET, EXPLAINED, RUN, SHARED, TEXTS, neuron_tables
 from tests.unit.report.tab import Tab
 from tests.unit.report.valid_html import check_html
 
@@ -27,8 +28,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ASSETS:
         shutil.copy(FOLDER / name, folder)
     tables, sentences = neuron_tables()
-    samples = [{"sent_id": 2, "quantile": 0.5, "activation": 0.0}]
-    page = neuron_context(tables, sentences, OPTIONS, samples)
+    samples = [sentences[2] | {"quantile": 0.5, "activation": 0.0}]
+    page = neuron_context(facts_by_pole(RUN, tables, sentences), samples)
     around = {"neighbours": {"before": None, "after": None}, "pages": [(2, 1)]}
     (folder / "neurons" / "2-1.html").write_text(render("neuron.html", {**SHARED, **page, **around, "root": "../"}))
     values = {"top": [0.1, 0.2, None, 0.4, 0.5, 0.6], "bottom": [None] * 6}

@@ -1,23 +1,30 @@
 """What a neuron's page shows first, what it folds, and what it shows where tables are missing."""
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from ops.facts.neuron_facts import facts_by_pole
 from ops.report.neuron_page import FIRST_WINNERS, neuron_context
 from ops.report.pages import render
-from tests.unit.report.hostile import DATASET, OPTIONS, SHARED, TEXTS, neuron_tables
+from tests.unit.report.hostile import DATASET, RUN, SHARED, TEXTS, neuron_tables
 from tests.unit.report.valid_html import check_html
 
 AROUND = {"neighbours": {"before": None, "after": (2, 2)}, "pages": [(2, 1)], "root": "../"}
 
 
 def page(tables: dict[str, Any], sentences: dict[int, Any], most_wins: float = 1e9, **more: Any) -> str:
-    context = neuron_context(tables, sentences, OPTIONS, [], most_wins)
+    context = neuron_context(facts_by_pole(replace(RUN, most_wins=most_wins), tables, sentences), [])
     text = render("neuron.html", {**SHARED, **context, **AROUND, **more})
     check_html(text)
     return text
+
+
+def poles(tables: dict[str, Any], sentences: dict[int, Any]) -> list[dict[str, Any]]:
+    shown: list[dict[str, Any]] = neuron_context(facts_by_pole(RUN, tables, sentences), [])["poles"]
+    return shown
 
 
 def test_a_sentence_that_wins_everywhere_is_a_line_and_the_next_takes_its_place() -> None:
@@ -59,7 +66,6 @@ def test_the_better_explained_pole_comes_first_or_else_the_one_of_the_higher_sco
     "without",
     [
         ("explanations", "explanation_terms", "families"),
-        ("families",),
         ("peaks", "token_activations"),
         ("audit/neurons", "audit/patterns", "audit/portability"),
         ("audit/patterns",),
@@ -115,7 +121,7 @@ def test_hard_negatives_are_folded_below_the_winners_of_their_pole_in_the_winner
     assert "peak" not in folded
     strongest = max(int(shade) for shade in re.findall(r'class="[np](\d)"', folded))
     assert 1 <= strongest < 9, "paler than winners, as all values are a quarter of theirs"
-    (pole,) = [pole for pole in neuron_context(tables, sentences, OPTIONS, [])["poles"] if pole["name"] == "top"]
+    (pole,) = [pole for pole in poles(tables, sentences) if pole["name"] == "top"]
     first = "".join(piece.text for piece in pole["negatives"][0]["pieces"])
     assert first == sentences[len(TEXTS) - 1]["text"], "rank 1 is the last winner's sentence"
 
@@ -176,8 +182,8 @@ def test_one_token_far_beyond_all_others_does_not_make_these_pale() -> None:
         row["activations"] = [0.5] * len(row["activations"])
     for row in tables["token_activations"][:2]:
         row["activations"][1] = 1_000.0  # the first token is the tokenizer's own
-    assert [pole["scale"] for pole in neuron_context(tables, sentences, OPTIONS, [])["poles"]] == [0.5, 0.5]
-    assert neuron_context({**tables, "token_activations": []}, sentences, OPTIONS, [])["poles"][0]["scale"] == 0
+    assert [pole["scale"] for pole in poles(tables, sentences)] == [0.5, 0.5]
+    assert poles(tables | {"token_activations": []}, sentences)[0]["scale"] == 0
 
 
 def test_a_literal_s_lift_in_each_data_set_is_drawn_and_said() -> None:

@@ -1,22 +1,21 @@
-"""What the map shows of every neuron, and which neurons come first."""
+"""What the map shows of every neuron."""
 
 from typing import Any
 
 import pyarrow as pa
 
-from ops.report.overview import map_data, most_worth
+from ops.report.overview import map_data
 
 
-def score(layer: int, unit: int, pole: str, auc: float | None, matched: float | None) -> dict[str, Any]:
-    """Return a row of a run that is older than `auc_excess`."""
-    return {"layer": layer, "unit": unit, "pole": pole, "auc": auc, "matched_auc": matched}
+def score(layer: int, unit: int, pole: str, auc: float | None, excess: float | None) -> dict[str, Any]:
+    return {"layer": layer, "unit": unit, "pole": pole, "auc": auc, "auc_excess": excess}
 
 
 AUDITED = [
     {"layer": 1, "unit": 0, "pole": "top", "ported": 3, "verdict": "global"},
     {"layer": 2, "unit": 1, "pole": "top", "ported": 0, "verdict": "dataset_detector"},
 ]
-SCORES = [score(1, 0, "top", 0.75, 0.5), score(1, 1, "bottom", None, 0.5), score(2, 0, "top", 0.875, 0.25)]
+SCORES = [score(1, 0, "top", 0.75, 0.25), score(1, 1, "bottom", None, None), score(2, 0, "top", 0.875, 0.625)]
 
 
 def test_values_stand_at_their_neuron() -> None:
@@ -42,11 +41,3 @@ def test_values_stand_at_their_neuron() -> None:
     assert found["properties"]["tag"]["names"] == ["NN", "CD"]
     assert own["tag"]["top"] == [None, None, 0, 0, 1]
     assert map_data({name: pa.table({}) for name in tables}, (2,), ["top"])["properties"] == {}
-
-
-def test_the_best_are_most_above_their_matched_sets() -> None:
-    assert [(s["layer"], s["margin"]) for s in most_worth(SCORES, 5)] == [(2, 0.625), (1, 0.25)]
-    assert len(most_worth(SCORES, 1)) == 1
-    assert most_worth([], 3) == []
-    excess = [{**row, "auc_excess": value} for row, value in zip(SCORES, (0.2, 0.3, None), strict=True)]
-    assert [(s["layer"], s["unit"], s["margin"]) for s in most_worth(excess, 5)] == [(1, 1, 0.3), (1, 0, 0.2)]

@@ -197,9 +197,9 @@ def test_no_file_is_opened_and_nothing_is_changed(tmp_path: Path) -> None:
 def test_what_a_run_lacks_is_named() -> None:
     with pytest.raises(InputError, match="no held-out scores"):
         searcher(without=("scores",)).find(Query("score"))
-    with pytest.raises(InputError, match="no explanations"):
+    with pytest.raises(InputError, match="no results of atlas explain"):
         searcher(without=("explanations",)).find(Query("explanation", "x"))
-    with pytest.raises(InputError, match="no peaks"):
+    with pytest.raises(InputError, match="no results of atlas tokens"):
         SEARCHER.find(Query("peak", "x"))
     assert pairs(searcher(without=("scores",)).find(Query("word", "weekend"))) == [(1, 1)]
 

@@ -19,7 +19,7 @@ def test_the_terms_of_each_neuron_can_be_read_back() -> None:
         for key in rng.choices(keys, k=300)
     ]
     told = [{"layer": 2, "unit": 5, "pole": "top", "text": "With *a*: 9 %. Explains 3 % of its activation."}]
-    scores = [{"layer": 1, "unit": 0, "pole": "bottom", "margin": 0.12345}, {**rows[0], "margin": None}]
+    scores = [{"layer": 1, "unit": 0, "pole": "bottom", "auc_excess": 0.12345}, {**rows[0], "auc_excess": None}]
     script = search_index(scores, told, {"word": pa.Table.from_pylist(rows)}, keys, [(2, 5)])
     assert script.startswith("atlasIndex = {")
     index = json.loads(script.removeprefix("atlasIndex = ").removesuffix(";\n"))
@@ -43,7 +43,7 @@ def test_the_highest_excess_comes_first_as_in_browse() -> None:
     """The order is that of the exact values, not of those that the index shows."""
     keys = [(1, unit, "top") for unit in range(5)]
     margins = [0.1, None, 0.20001, 0.20004, 0.1]
-    scores = [{"layer": 1, "unit": unit, "pole": "top", "margin": margin} for unit, margin in enumerate(margins)]
+    scores = [{"layer": 1, "unit": unit, "pole": "top", "auc_excess": margin} for unit, margin in enumerate(margins)]
     index = json.loads(search_index(scores, [], {}, keys, []).removeprefix("atlasIndex = ").removesuffix(";\n"))
     assert index["unit"] == [3, 2, 0, 4, 1]
     table = pa.table({"layer": [1] * 5, "unit": range(5), "pole": ["top"] * 5, "auc_excess": margins})

@@ -1,19 +1,8 @@
 """A winner as one line: where it is cut, and what is marked in it."""
 
-from typing import Any
-
 import pytest
 
-from ops.show.winner_lines import marked, spans_of_findings, winner_line
-
-OPTIONS = {"punctuation": "drop", "word_case": "keep", "word_max_gap": 0, "tag_max_gap": 0, "subtree_root": "keep"}
-WORDS = ["It", "fell", "by", "10", "pct", "and", "8", "pct"]
-SENTENCE = {"text": " ".join(WORDS), "words": WORDS, "tags": ["PRP", "VBD", "IN", "CD", "NN", "CC", "CD", "NN"]}
-
-
-def finding(kind: str, *items: str, share: float = 0.01) -> dict[str, Any]:
-    row = {"kind": kind, "items": list(items), "text": " ".join(items), "baseline_share": share}
-    return row | ({"pattern": " ".join(items)} if kind in ("word", "tag") else {})
+from ops.show.winner_lines import marked, winner_line
 
 
 @pytest.mark.parametrize("width", [20, 40, 60, 90])
@@ -30,14 +19,6 @@ def test_a_cut_keeps_to_the_width_and_shows_the_peak(at: int, width: int) -> Non
 def test_without_a_peak_a_cut_is_around_the_first_match_and_one_at_the_peak_is_marked_once() -> None:
     assert "*rain*" in marked("x " * 100 + "rain" + " x" * 100, None, [(200, 204)], 40)
     assert marked("more snow", (5, 9), [(0, 9)], 40) == "more [snow]"
-
-
-def test_words_of_the_first_findings_are_marked_wherever_they_are() -> None:
-    spans = spans_of_findings(SENTENCE, [finding("tag", "CD"), finding("word", "by")], OPTIONS)
-    assert [SENTENCE["text"][start:end] for start, end in spans] == ["by 10", "8"]
-    assert spans_of_findings(SENTENCE, [finding("tag", "CD", share=0.9), finding("value", "news")], OPTIONS) == []
-    topic = spans_of_findings(SENTENCE, [finding("word_class", "pct", "fell")], OPTIONS)
-    assert [SENTENCE["text"][start:end] for start, end in topic] == ["fell", "pct", "pct"]
 
 
 def test_data_sets_are_in_a_column() -> None:

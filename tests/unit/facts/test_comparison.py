@@ -1,7 +1,8 @@
 import re
 from typing import Any
 
-from ops.show.comparison import lay_out_comparison
+from ops.facts.comparison import comparisons
+from ops.show.listing import lay_out_listings
 
 Rows = list[dict[str, Any]]
 
@@ -72,7 +73,7 @@ FOUND: dict[str, Rows] = {
 
 
 def lines(found: dict[str, Rows], width: int = 110) -> list[str]:
-    return lay_out_comparison(found, 5, width).splitlines()
+    return lay_out_listings(comparisons(found, 5), width).splitlines()
 
 
 def values(start: str, found: dict[str, Rows] = FOUND) -> list[str]:
@@ -122,7 +123,7 @@ def test_matches_in_another_run_are_shown_next_to_rotated_layers() -> None:
 
 
 def test_parts_that_are_not_done_are_left_out_and_lines_fit() -> None:
-    assert lay_out_comparison({}, 5, 80) == ""
+    assert lay_out_listings(comparisons({}, 5), 80) == ""
     assert len(lines({"compare/diversity": FOUND["compare/diversity"]})) == 3
     assert all(len(line) <= 60 for line in lines(FOUND, 60))
 

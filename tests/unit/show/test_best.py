@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from ops.facts.best import better_pole, lay_out_best, read_best, with_words
-from ops.storage.store import Store
-from tests.unit.facts.made_up_rows import explained, member, pattern, write_tables
+from ops.facts.run_facts import RunFacts, better_pole
+from ops.show.best import lay_out_best, read_best, with_words
+from tests.unit.facts.made_up_rows import explained, member, pattern, run_facts, write_tables
 
 
 def score(unit: int, pole: str, excess: float | None) -> dict[str, Any]:
@@ -15,10 +15,8 @@ def score(unit: int, pole: str, excess: float | None) -> dict[str, Any]:
     return row | {"n_winners": 9, "n_baseline": 9}
 
 
-def run(folder: Path, **tables: list[dict[str, Any]]) -> Store:
-    row = {"layer": 1, "mean": 0.0, "min": -2.0, "max": 2.0, "n": 9}
-    neurons = [row | {"unit": unit, "std": 0.0 if unit == 4 else 1.0} for unit in range(5)]
-    return write_tables(folder, {**tables, "neurons": neurons})
+def run(folder: Path, **tables: list[dict[str, Any]]) -> RunFacts:
+    return run_facts(write_tables(folder, tables), silent={(1, 4)})
 
 
 def test_leaders_of_explained_families_come_by_what_is_beyond_their_controls(tmp_path: Path) -> None:
@@ -30,11 +28,11 @@ def test_leaders_of_explained_families_come_by_what_is_beyond_their_controls(tmp
         explained(4, "top", 0.8, 0.0, 0.0, 0.0, family=3),
     ]
     members = [member(0, "top", 0, True), member(1, "bottom", 1, True), member(2, "top", 1), member(3, "top", 2, True)]
-    store = run(tmp_path, explanations=rows, families=[*members, member(4, "top", 3, True)])
-    found = read_best(store, True, False)
+    facts = run(tmp_path, explanations=rows, families=[*members, member(4, "top", 3, True)])
+    found = read_best(facts)
     assert [(row["unit"], row["pole"], row["members"]) for row in found] == [(1, "bottom", 2), (0, "top", 1)]
     assert [row["beyond"] for row in found] == pytest.approx([0.2, 0.02])
-    lines = lay_out_best(with_words(store, found[:1]), len(found), 90).splitlines()
+    lines = lay_out_best(facts, with_words(facts, found[:1]), len(found), 90).splitlines()
     assert lines[0] == "1 of 2 explained families of neurons, best first"
     assert lines[2].split() == [
         "1:1", "bottom", "0.300", "0.200", "2", "with", "*w1*", "and", "of", "at", "most", "9", "words",
@@ -48,14 +46,15 @@ def test_where_nothing_is_explained_scores_decide_and_words_are_said(tmp_path: P
         for rank, (word, g2) in enumerate((("see", 90.0), ("see more", 40.0), ("the", -5.0)), 1)
     ]
     scores = [score(0, "top", 0.1), score(1, "top", None), score(2, "top", 0.3), score(3, "top", -0.2)]
-    store = run(tmp_path, scores=scores, patterns=patterns)
-    found = read_best(store, False, True)
+    facts = run(tmp_path, scores=scores, patterns=patterns)
+    found = read_best(facts)
     assert [row["unit"] for row in found] == [2, 0]
-    rows = with_words(store, found)
+    rows = with_words(facts, found)
     assert [row["text"] for row in rows] == ["see, see more", ""]
-    assert lay_out_best(rows, 2, 80).splitlines()[2].split() == ["1:2", "top", "0.700", "0.300", "see,", "see", "more"]
-    assert read_best(store, False, False) == []
-    assert lay_out_best([], 0, 80).startswith("No neuron stands out")
+    line = lay_out_best(facts, rows, 2, 80).splitlines()[2]
+    assert line.split() == ["1:2", "top", "0.700", "0.300", "see,", "see", "more"]
+    assert read_best(run_facts()) == []
+    assert lay_out_best(facts, [], 0, 80).startswith("No neuron stands out")
 
 
 def test_the_better_pole_is_the_explained_one_then_by_f1_by_excess_and_by_score() -> None:

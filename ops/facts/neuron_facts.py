@@ -1,0 +1,297 @@
+"""Everything that is known about a neuron at a pole, read once for all that show it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ops.facts.audited import joined as joined_audit
+from ops.facts.examples import matched_words, spans_of_findings, spans_of_words
+from ops.facts.explanation import joined as joined_explanation
+from ops.facts.findings import LEAST_COUNT, avoidances, findings, winners_with
+from ops.facts.hub_sentences import is_hub
+from ops.facts.outputs import by_side
+from ops.facts.peaks import peak_word
+from ops.facts.run_facts import Pair, Row, Rows, RunFacts, any_of, better_pole, grouped
+from ops.facts.shared_words import shared_words
+from ops.facts.strongest import KINDS, preferred
+
+# The tables that are read here and by `RunFacts`, as far as a run has them.
+TABLES_READ = (
+    "topk", "neurons", "activations", "sentences", "patterns", "profiles", "means", "scores", "token_activations",
+    "peaks", "explanations", "explanation_terms", "families", "examples", "negative_tokens", "outputs/tokens",
+    "audit/neurons", "audit/patterns", "audit/portability", "compare/neighbours",
+)  # fmt: skip
+BETTER = "better"  # instead of a pole: the better explained one
+NEAREST = 12  # maximum number of similar neurons
+COMPARED = 100  # findings are compared by this many winners
+_SENTENCE = ("sent_id", "text", "dataset", "doc_id", "meta", "words", "tags", "tree", "wins")
+_TOKENS = ("layer", "unit", "pole", "rank", "starts", "ends", "activations")
+_WINNER = ("rank", "activation", "sent_id", "text", "dataset", "doc_id", "wins", "is_hub", "peak", "matches")
+_NEGATIVE = ("rank", "activation", "sent_id", "text", "dataset")
+
+
+@dataclass(frozen=True)
+class NeuronFacts:
+    """What is known about a neuron at a pole.
+
+    Attributes:
+        layer, unit, pole: the neuron and the pole.
+        n_winners: the number of its winners.
+        called: what the unit is called, such as `neuron` or `feature`.
+        dictionary: the dictionary of a feature; None for a neuron.
+        explanation: see `ops.facts.explanation.joined`; None without one.
+        audit: see `ops.facts.audited.joined`; None without an audit.
+        other_pole: its `pole` and the `text` of its explanation, or None; None if the run kept only one pole.
+        neuron: its row of neurons/.
+        is_silent: whether its variation is only rounding.
+        is_mined: whether the neuron is among those that `mine` was run for.
+        score: its row of scores/, or None.
+        means: its rows of means/.
+        dataset: the row of profiles/ for the data set that most winners are from, or None.
+        winners: the rows of the first winners in topk/ and sentences/, with `is_hub`, `tokens` (the row of
+            token_activations/, or None) and `peak` (see `ops.facts.peaks`).
+        hard_negatives: the same for sentences that look like winners; empty without a rule that they could satisfy.
+        peaks: its rows of peaks/ by rank.
+        findings, avoids: see `ops.facts.findings`.
+        shared_words: see `ops.facts.shared_words`.
+        outputs: the tokens that it promotes and suppresses by side, or None.
+        prefers: what winners prefer, by kind (see `ops.facts.strongest`).
+        nearest: its rows of compare/neighbours/ by rank.
+        patterns, profiles: its rows of these tables.
+        holds: returns the positions of the first `COMPARED` winners that have a finding.
+        options: the options of `mine`.
+    """
+
+    layer: int
+    unit: int
+    pole: str
+    n_winners: int
+    called: str
+    dictionary: str | None
+    explanation: Row | None
+    audit: Row | None
+    other_pole: Row | None
+    neuron: Row
+    is_silent: bool
+    is_mined: bool
+    score: Row | None
+    means: Rows
+    dataset: Row | None
+    winners: Rows
+    hard_negatives: Rows
+    peaks: Rows
+    findings: Rows
+    shared_words: Rows
+    outputs: dict[str, Rows] | None
+    prefers: dict[str, Rows]
+    avoids: Rows
+    nearest: Rows
+    patterns: Rows
+    profiles: Rows
+    holds: Callable[[Row], frozenset[int]]
+    options: Row
+
+    def sure_peaks(self, name: str) -> Rows:
+        """Return the rows of peaks/ for `peak_word` or `peak_tag` at which winners peak more often than elsewhere."""
+        return [p for p in self.peaks if p["property"] == name and p["g2"] > 0 and p["count"] >= LEAST_COUNT]
+
+    def with_examples(self, rows: int | None) -> "NeuronFacts":
+        """Return the facts with `matches` of the winners, and an `example` of each finding and preferred pattern.
+
+        `matches` are the spans of the words of the first findings (see `ops.facts.examples`). An example has
+        `sent_id`, `rank`, `text`, and the `spans` of the characters that match.
+
+        Args:
+            rows: the number of winners that are not hubs, and of examples of each kind; None for all.
+        """
+        findings, *preferred_rows = (
+            [row | self._example(row) if i < (rows or len(some)) else row for i, row in enumerate(some)]
+            for some in (self.findings, *(self.prefers[kind] for kind in KINDS))
+        )
+        matched = [w | {"matches": spans_of_findings(w, self.findings, self.options)} for w in self.winners]
+        return replace(
+            self,
+            findings=findings,
+            prefers=self.prefers | dict(zip(KINDS, preferred_rows, strict=True)),
+            winners=matched if rows is None else first_without_hubs(matched, rows),
+        )
+
+    def _example(self, finding: Row) -> Row:
+        """Return the first winner that contains a pattern as a finding's `example`."""
+        for sentence in self.winners if "pattern" in finding else ():
+            places = matched_words(sentence, finding, self.options)
+            if places:
+                spans = spans_of_words(sentence["text"], sentence["words"], places)
+                return {"example": {name: sentence[name] for name in ("sent_id", "rank", "text")} | {"spans": spans}}
+        return {"example": None}
+
+    def as_json(self, everything: bool) -> Row:
+        """Return the facts for JSON.
+
+        Args:
+            everything: whether to include `patterns` and `profiles`.
+        """
+        left_out = {"holds", "options", *(() if everything else ("patterns", "profiles"))}
+        facts = {name: value for name, value in vars(self).items() if name not in left_out}
+        facts["neuron"] = {name: value for name, value in self.neuron.items() if not name.startswith("histogram")}
+        facts["winners"] = [{name: winner.get(name) for name in _WINNER} for winner in self.winners]
+        facts["hard_negatives"] = [{name: row[name] for name in _NEGATIVE} for row in self.hard_negatives]
+        return facts
+
+
+def first_without_hubs(winners: Sequence[Row], count: int) -> Rows:
+    """Return the first `count` winners that are no hubs, and the hubs before the last of them."""
+    places = [place for place, winner in enumerate(winners) if not winner["is_hub"]]
+    return list(winners[: places[count - 1] + 1] if len(places) >= count else winners)
+
+
+def read_neurons(run: RunFacts, chosen: Sequence[Pair], winners: int, pole: str = "") -> list[list[NeuronFacts]]:
+    """Return the facts of neurons at each of their poles, the better explained pole first.
+
+    Args:
+        run: what is known about the run.
+        chosen: layer and unit of the neurons.
+        winners: the number of winners to read for each pole.
+        pole: the only pole to read; `BETTER` for the better explained one of each neuron.
+    """
+    neuron, ranked = any_of(chosen), pc.field("rank") <= winners
+    here = neuron & (pc.field("pole") == pole) if pole in run.poles else neuron
+    conditions = {
+        "neurons": neuron,
+        "topk": here & ranked,
+        "patterns": here,
+        "profiles": here,
+        "means": here,
+        "scores": neuron,
+        "peaks": here,
+        "token_activations": here & ranked,
+        "explanations": neuron,
+        "explanation_terms": neuron,
+        "examples": here & pc.field("pole").is_valid(),
+        "negative_tokens": here,
+        "outputs/tokens": neuron,
+        "audit/neurons": here,
+        "audit/patterns": neuron,
+        "audit/portability": here & (pc.field("dataset_from") == pc.field("dataset_to")),
+        "compare/neighbours": neuron & (pc.field("rank") <= NEAREST),
+    }
+    columns = {"token_activations": _TOKENS, "negative_tokens": _TOKENS}
+    tables = {
+        name: grouped(run.read(name, where, columns.get(name)).to_pylist(), ("layer", "unit"))
+        for name, where in conditions.items()
+    }
+    families = {row["family"] for rows in tables["explanations"].values() for row in rows}
+    in_families = pc.field("family").isin(pa.array(sorted(families), pa.int32()))
+    members = grouped(run.read("families", in_families).to_pylist() if families else [], ("family",))
+    sentences = read_sentences(
+        run, {row["sent_id"] for name in ("topk", "examples") for rows in tables[name].values() for row in rows}
+    )
+    facts = []
+    for pair in chosen:
+        own = {name: rows.get(pair, []) for name, rows in tables.items()}
+        own["families"] = [member for row in own["explanations"] for member in members.get((row["family"],), [])]
+        facts.append(facts_by_pole(run, own, sentences, pole))
+    return facts
+
+
+def read_sentences(run: RunFacts, ids: set[int]) -> dict[int, Row]:
+    """Return the sentences with these ids."""
+    there = run.tables.dataset("sentences").schema.names
+    rows = run.tables.rows_of_keys("sentences", "sent_id", ids, [name for name in _SENTENCE if name in there])
+    return {row["sent_id"]: row for row in rows}
+
+
+def facts_by_pole(
+    run: RunFacts, tables: dict[str, Rows], sentences: dict[int, Row], pole: str = ""
+) -> list[NeuronFacts]:
+    """Return the facts of a neuron at each pole, or at one, with the better explained pole first.
+
+    Args:
+        run: what is known about the run.
+        tables: the neuron's rows of the tables that `read_neurons` reads.
+        sentences: the sentences of its winners and hard negatives by id.
+        pole: the only pole, or `BETTER`.
+    """
+    poles = [name for name in run.poles if any(row["pole"] == name for row in tables["topk"])]
+    if not poles:
+        return []
+    better = better_pole(poles, tables["explanations"], tables["scores"])
+    wanted = {"": sorted(poles, key=lambda name: name != better), BETTER: [better]}.get(pole, [pole])
+    return [_facts(run, tables, sentences, name) for name in wanted if name in poles]
+
+
+def _facts(run: RunFacts, tables: dict[str, Rows], sentences: dict[int, Row], pole: str) -> NeuronFacts:
+    own = {name: [row for row in rows if row.get("pole") == pole] for name, rows in tables.items()}
+    (neuron,), options = tables["neurons"], run.options
+    layer, unit = neuron["layer"], neuron["unit"]
+    explanation = next(
+        (joined_explanation(row, tables["explanation_terms"], tables["families"]) for row in own["explanations"]), None
+    )
+    terms, family = (explanation["terms"], explanation["alike"]["members"]) if explanation else ((), 1)
+    winners = _with_tokens(own["topk"], sentences, own["token_activations"])
+    winners = [winner | {"is_hub": is_hub(winner, run.most_wins, family)} for winner in winners]
+    has_rule = explanation is not None and explanation["verdict"] != "none"
+    holds = _holds(winners[:COMPARED], options)
+    patterns, profiles = own["patterns"], own["profiles"]
+    found = findings(patterns, profiles, terms, holds)
+    others = [name for name in run.poles if name != pole]
+    texts = {row["pole"]: row["text"] for row in tables["explanations"]}
+    audited = (joined_audit(row, own["audit/patterns"], own["audit/portability"]) for row in own["audit/neurons"])
+    outputs = tables["outputs/tokens"]
+    return NeuronFacts(
+        layer=layer,
+        unit=unit,
+        pole=pole,
+        n_winners=run.winners,
+        called=run.names.one,
+        dictionary=run.names.sources.get(layer),
+        explanation=explanation,
+        audit=next(audited, None),
+        other_pole={"pole": others[0], "text": texts.get(others[0])} if others else None,
+        neuron=neuron,
+        is_silent=(layer, unit) in run.silent,
+        is_mined=not options.get("units") or f"{layer}:{unit}" in options["units"],
+        score=next(iter(own["scores"]), None),
+        means=own["means"],
+        dataset=max((p for p in profiles if p["property"] == "dataset"), key=lambda p: p["count"], default=None),
+        winners=winners,
+        hard_negatives=_with_tokens(own["examples"], sentences, own["negative_tokens"]) if has_rule else [],
+        peaks=own["peaks"],
+        findings=found,
+        shared_words=shared_words(
+            profiles, [row for row in found if row["kind"] == "word_class"], winners, run.winners
+        ),
+        outputs=by_side(outputs) if outputs else None,
+        prefers=preferred(patterns, profiles),
+        avoids=avoidances(patterns, profiles),
+        nearest=sorted(tables["compare/neighbours"], key=lambda row: row["rank"]),
+        patterns=patterns,
+        profiles=profiles,
+        holds=holds,
+        options=options,
+    )  # fmt: skip
+
+
+def _with_tokens(rows: Rows, sentences: dict[int, Row], tokens: Rows) -> Rows:
+    """Return ranked rows by rank, each with its sentence, its tokens and the word at its peak."""
+    by_rank = {row["rank"]: row for row in tokens}
+    found = []
+    for row in sorted(rows, key=lambda row: row["rank"]):
+        sentence, its = sentences[row["sent_id"]], by_rank.get(row["rank"])
+        found.append({**sentence, **row, "tokens": its, "peak": peak_word(its, sentence) if its else None})
+    return found
+
+
+def _holds(winners: Rows, options: Row) -> Callable[[Row], frozenset[int]]:
+    """Return a function that returns the positions of the winners that have a finding, and remembers them."""
+    known: dict[tuple[str, str, str], frozenset[int]] = {}
+
+    def holds(row: Row) -> frozenset[int]:
+        key = row["kind"], row["name"], row["text"]
+        if key not in known:
+            known[key] = winners_with(row, winners, options)
+        return known[key]
+
+    return holds

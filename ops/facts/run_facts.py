@@ -1,0 +1,210 @@
+"""What is known about a run before any of its neurons is read: its options, units, scores and explained families."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from operator import or_
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ops.errors import InputError
+from ops.facts.findings import LEAST_COUNT
+from ops.sentences.hubs import most_wins
+from ops.storage.open_tables import OpenTables
+from ops.storage.store import Store
+from ops.topk.neurons import Neurons, read_neurons
+from ops.topk.silent import COLUMNS, heard, silent_neurons
+from ops.topk.unit_names import UnitNames, unit_names
+
+Row = dict[str, Any]
+Rows = list[Row]
+Pair = tuple[int, int]
+Key = tuple[int, int, str]
+
+POLE = ("layer", "unit", "pole")
+CONTROLS = ("nuisance_f1", "matched_f1", "random_f1")
+EXPLAINED = ("text", "f1", "f1_low", "f1_high")
+MOST_WORDS = 5  # maximum number of words that stand for a neuron in a list
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """What is known about a run.
+
+    Attributes:
+        tables: the run's tables, opened once.
+        table_names: the names of the tables that the run has.
+        stages: the entries of its complete stages in run.json.
+        options: the options of `mine`.
+        units: the units of each layer.
+        names: the names of the run's units.
+        poles: the poles of the run.
+        winners: the number of winners of each neuron and pole.
+        most_wins: maximum number of neurons and poles that a sentence may win without being a hub.
+        silent: layer and unit of the silent neurons, which lists and the map do not show.
+    """
+
+    tables: OpenTables
+    table_names: frozenset[str]
+    stages: Row
+    options: Row
+    units: Neurons
+    names: UnitNames
+    poles: tuple[str, ...]
+    winners: int
+    most_wins: float
+    silent: set[Pair]
+
+    @classmethod
+    def of(cls, store: Store, run: Row) -> "RunFacts":
+        """Return what is known about a run.
+
+        Args:
+            store: the run's folder.
+            run: the content of run.json; the stages topk, annotate and mine must be complete.
+        """
+        tables, units = OpenTables(store), read_neurons(store)
+        stages = {name: entry for name, entry in run["stages"].items() if entry["complete"]}
+        topk = stages["topk"]
+        kept, scored = topk["identity"]["poles"], topk["counts"]["scored"]
+        poles = ("top", "bottom") if kept == "both" else (kept,)
+        winners = min(topk["identity"]["k"], scored)
+        return cls(
+            tables=tables,
+            table_names=frozenset(name for name, files in run["tables"].items() if files),
+            stages=stages,
+            options=stages["mine"]["config"],
+            units=units,
+            names=unit_names(topk),
+            poles=poles,
+            winners=winners,
+            most_wins=most_wins(winners, scored, len(units) * len(poles)),
+            silent=silent_neurons(tables.read("neurons", None, COLUMNS)),
+        )
+
+    def read(self, table: str, where: pc.Expression | None = None, columns: Sequence[str] | None = None) -> pa.Table:
+        """Return the rows of a table that satisfy `where` (None: all rows); no rows if the run lacks the table."""
+        if table not in self.table_names:
+            return pa.table({})
+        return self.tables.read(table, where, list(columns) if columns else None)
+
+    def has(self, layer: int, unit: int) -> bool:
+        """Return whether the run has this neuron."""
+        return 0 <= unit < self.units.width(layer)
+
+    def check(self, flag: str, neuron: Pair) -> Pair:
+        """Return the layer and unit of a neuron that an option names.
+
+        Raises:
+            InputError: the run has no such neuron.
+        """
+        layer, unit = neuron
+        if self.has(layer, unit):
+            return neuron
+        layers = self.units.layers
+        known = f"run from {layers[0]} to {layers[-1]}"
+        if layers[-1] - layers[0] + 1 != len(layers):
+            known = f"are {', '.join(map(str, layers))}"
+        last = max(self.units.widths) - 1
+        raise InputError(f"{flag} {layer}:{unit}: there is no such neuron; layers {known}, units from 0 to {last}")
+
+    @cached_property
+    def scores(self) -> pa.Table:
+        """The rows of scores/ without silent neurons; empty if the run has no scores."""
+        return heard(self.read("scores"), self.silent)
+
+    @cached_property
+    def explained(self) -> Rows:
+        """The leader of each explained family, those furthest beyond their controls first.
+
+        Each has `EXPLAINED`, `beyond` (see `beyond_controls`) and `members`, the number of neurons and poles in its
+        family. Silent neurons are excluded.
+        """
+        columns = [*POLE, *EXPLAINED, *CONTROLS]
+        rows = heard(self.read("explanations", pc.field("verdict") == "explained", columns), self.silent)
+        return leaders(rows.to_pylist(), self.read("families").to_pylist())
+
+    def scored(self) -> Rows:
+        """Return the scores above their matched sets' with the highest excess first."""
+        known = [row for row in self.scores.to_pylist() if row["auc_excess"] is not None]
+        return sorted(known, key=lambda row: (-row["auc_excess"], *key_of(row)))
+
+    def words(self, rows: Rows) -> dict[Key, list[str]]:
+        """Return the strongest word patterns of the winners of each of these neurons and poles."""
+        if not rows:
+            return {}
+        strongest = (pc.field("kind") == "word") & (pc.field("rank") <= MOST_WORDS) & (pc.field("g2") > 0)
+        where = any_of((row["layer"], row["unit"]) for row in rows) & strongest
+        found = self.read("patterns", where & (pc.field("support") >= LEAST_COUNT)).to_pylist()
+        by_key = grouped(sorted(found, key=lambda row: row["rank"]), POLE)
+        return {key_of(row): [p["pattern"] for p in by_key.get(key_of(row), [])] for row in rows}
+
+
+def beyond_controls(row: Row) -> float:
+    """Return how far the F1 of a row of `explanations/` is above its best control; minus infinity without an F1."""
+    if row["f1"] is None:
+        return float("-inf")
+    return float(row["f1"] - max((row[name] for name in CONTROLS if row[name] is not None), default=0.0))
+
+
+def leaders(explained: Rows, families: Rows) -> Rows:
+    """Return the leader of each explained family with `beyond` and `members`, those furthest beyond first.
+
+    Args:
+        explained: the rows of `explanations/` with this verdict.
+        families: the rows of `families/`.
+    """
+    size = Counter(member["family"] for member in families)
+    led = {key_of(member): size[member["family"]] for member in families if member["is_leader"]}
+    chosen = [row for row in explained if key_of(row) in led]
+    rows = [row | {"beyond": beyond_controls(row), "members": led[key_of(row)]} for row in chosen]
+    return sorted(rows, key=lambda row: (-row["beyond"], *key_of(row)))
+
+
+def better_pole(poles: Sequence[str], explanations: Sequence[Row], scores: Sequence[Row]) -> str:
+    """Return the better explained pole of a neuron: an explained pole first, then by F1, excess and score.
+
+    Args:
+        poles: the poles that the run kept, at least one.
+        explanations, scores: the neuron's rows of these tables, empty if the run has none.
+    """
+    by_pole, scored = ({row["pole"]: row for row in rows} for rows in (explanations, scores))
+
+    def worth(pole: str) -> tuple[Any, ...]:
+        explanation, score = by_pole.get(pole, {}), scored.get(pole, {})
+        excess = score.get("auc_excess")
+        above = float("-inf") if excess is None else excess
+        is_explained = explanation.get("verdict") == "explained"
+        return is_explained, explanation.get("f1") or 0.0, above, score.get("auc") or 0.0, pole == "top"
+
+    return max(poles, key=worth)
+
+
+def key_of(row: Row) -> Key:
+    """Return the layer, unit and pole of a row."""
+    return row["layer"], row["unit"], row["pole"]
+
+
+def name_of(row: Row) -> str:
+    """Return a neuron and pole as people write it.
+
+    >>> name_of({"layer": 3, "unit": 43, "pole": "top"})
+    '3:43 top'
+    """
+    return f"{row['layer']}:{row['unit']} {row['pole']}"
+
+
+def any_of(neurons: Iterable[Pair]) -> pc.Expression:
+    """Return the condition for rows of any of these neurons."""
+    return reduce(or_, ((pc.field("layer") == layer) & (pc.field("unit") == unit) for layer, unit in neurons))
+
+
+def grouped(rows: Rows, columns: Sequence[str]) -> dict[Any, Rows]:
+    """Return rows by their values in these columns."""
+    found: dict[Any, Rows] = {}
+    for row in rows:
+        found.setdefault(tuple(row[c] for c in columns), []).append(row)
+    return found

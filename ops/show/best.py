@@ -1,0 +1,61 @@
+"""Lay out the neurons that a run explains best, one line for each."""
+
+import re
+from typing import Any
+
+from ops.facts.listing import Listing, numbers
+from ops.facts.run_facts import RunFacts, key_of, name_of
+from ops.show.listing import lines_of
+
+Row = dict[str, Any]
+
+_CRITERION = re.compile(r"Sentences (.*?): [\d.]+ % of its winners.*", re.DOTALL)
+_EXPLAINED = ("layer", "unit", "pole", "text", "f1", "beyond", "members")
+_SCORED = ("layer", "unit", "pole", "auc", "auc_excess")
+
+
+def read_best(run: RunFacts) -> list[Row]:
+    """Return the neurons that a run explains best, best first.
+
+    Returns:
+        The leaders of explained families (see `RunFacts.explained`). If none is explained, the neurons and poles whose
+        held-out score exceeds their matched set's, with `auc` and `auc_excess`. Without either the list is empty.
+    """
+    if run.explained:
+        return [{name: row[name] for name in _EXPLAINED} for row in run.explained]
+    return [{name: row[name] for name in _SCORED} for row in run.scored() if row["auc_excess"] > 0]
+
+
+def with_words(run: RunFacts, rows: list[Row]) -> list[Row]:
+    """Return the rows, each with a `text`: rows without one get the strongest word patterns of their winners."""
+    words = run.words([row for row in rows if "text" not in row])
+    return [row if "text" in row else row | {"text": ", ".join(words[key_of(row)])} for row in rows]
+
+
+def lay_out_best(run: RunFacts, rows: list[Row], total: int, width: int) -> str:
+    """Return the neurons that a run explains best as text, with one line for each.
+
+    Args:
+        run: what is known about the run.
+        rows: some rows of `read_best`, each with a `text`.
+        total: the number of rows in all.
+        width: characters per line.
+    """
+    one, many = run.names.one, run.names.many
+    if not rows:
+        return f"No {one} stands out: none is explained, and no held-out score exceeds its matched set's"
+    titles: tuple[str, ...] = ("score", "excess", "words of its winners")
+    what = f"{many} whose held-out score exceeds their matched set's"
+    cells = [numbers(row, ("auc", "auc_excess"), ".3f") for row in rows if "auc" in row]
+    if "members" in rows[0]:
+        what, titles = f"explained families of {many}", ("F1", "beyond", "members", "sentences")
+        cells = [(*numbers(row, ("f1", "beyond"), ".3f"), f"{row['members']:,}") for row in rows]
+    lines = [(name_of(row), *own, _short(row["text"])) for row, own in zip(rows, cells, strict=True)]
+    listing = Listing(f"{len(rows):,} of {total:,} {what}, best first", (one, *titles), lines)
+    return "\n".join(lines_of(listing, width))
+
+
+def _short(text: str) -> str:
+    """Return the sentences that an explanation describes, without its numbers."""
+    found = _CRITERION.fullmatch(text)
+    return found[1] if found else text
