@@ -90,7 +90,7 @@ def follow(config: MeaningConfig, run: Run, facts: ModelFacts, tokenizer: Tokeni
 
 def language_column(config: MeaningConfig, run: Run) -> str | None:
     """Return the column that names a sentence's language: the given column, or `language` if the corpus has it."""
-    if config.language_column is not None or not run.has_corpus:
+    if config.language_column is not None or run.is_expected("ingest"):
         return config.language_column
     with run.store.parquet(part_name("corpus", 0)) as file:
         return "language" if "language" in meta_keys(file.schema_arrow) else None

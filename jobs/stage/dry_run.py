@@ -113,11 +113,6 @@ class DryRun(Run):
         entry = self.stage(name)
         return entry is not None and "expected" in entry
 
-    @property
-    def has_corpus(self) -> bool:
-        """Whether corpus/ exists and can be read, rather than only being planned."""
-        return self.sample is None
-
     def plan(self, plan: Plan, counts: Mapping[str, Any]) -> None:
         """Print what a stage would do, and treat it as complete; `counts` are those that later stages read."""
         lines = [plan.stage]
