@@ -37,14 +37,19 @@ Pieces = list[tuple[int, Piece]]  # each with the index of its source
 def ingest_where_named(config: CorpusConfig, run: Run, columns: Mapping[str, str | None] | None = None) -> None:
     """Run the stage if sources were given to a job that may start with it.
 
-    The sources, and then the corpus, must have the metadata `columns`, which the job reads, each given by its flag.
+    Args:
+        config, run: the options and the run.
+        columns: by the option that names each, the metadata columns that the job reads; None where it is not given.
+
+    Raises:
+        InputError: corpus/ does not have one of the columns, which is found before the sources are read if possible.
     """
-    named = (columns or {}).items()
-    for flag, column in named:
+    columns = columns or {}
+    for flag, column in columns.items():
         check_source_column(config, flag, column)
     if config.corpus:
         ingest(part_of(config, IngestConfig, redo=False), run)
-    for flag, column in named:
+    for flag, column in columns.items():
         check_column(run, flag, column)
 
 
@@ -113,26 +118,26 @@ def ingest_steps(
     options = {"text_column": config.text_column, "on_error": config.on_error, "split": config.split}
     try:
         yield [read_step([piece for _, piece in plan], {**given, "facts": facts, "options": options})]
-        piece_counts = open_pieces(store, [source for source, _ in plan])
-        check_found(config.corpus, piece_counts)
-        check_keys(piece_counts.all_keys(), f"--corpus {' '.join(config.corpus)}")
+        found = open_pieces(store, [source for source, _ in plan])
+        check_found(config.corpus, found)
+        check_keys(found.all_keys(), f"--corpus {' '.join(config.corpus)}")
     except InputError:
         # The user will change a source or an option, so the pieces read so far are of no use.
         stage.run.forget("ingest")
         raise
-    copies = first_copies_step(piece_counts, config.seed if config.limit else None, store)
+    copies = first_copies_step(found, config.seed if config.limit else None, store)
     yield [copies]
     ranges, near = list(copies.items), config.near_dedup is not None
     if config.near_dedup is not None:
-        yield near_duplicate_steps(piece_counts, ranges, config.near_dedup, config.seed, store, stage.fingerprint)
-    numbering = number(piece_counts, open_first_copies(store, ranges, near), len(sources), config.limit)
+        yield near_duplicate_steps(found, ranges, config.near_dedup, config.seed, store, stage.fingerprint)
+    numbering = number(found, open_first_copies(store, ranges, near), len(sources), config.limit)
     datasets = [source.dataset for source in sources]
     writing = {**given, "names": datasets, "ranges": ranges, "near": near, "highest_id": highest_id}
     total = int(numbering.before[-1])
     size = settle_shard_size(config, stage, total)
-    yield [corpus_tables_step(piece_counts, numbering, size, writing)]
+    yield [corpus_tables_step(found, numbering, size, writing)]
     shards = -(-total // size)
-    accounts = account(config.corpus, datasets, piece_counts, numbering, lengths(store, shards, len(sources)), near)
+    accounts = account(config.corpus, datasets, found, numbering, lengths(store, shards, len(sources)), near)
     stage.of_the_run = {"corpus": {"fingerprint": stage.fingerprint, "sentences": total}}
     return {"sentences": total, "shards": shards, "sources": accounts}
 

@@ -135,8 +135,7 @@ class OutputsArgs(StageArgs):
 
     def spread(self) -> Float64s:
         """Return the standard deviation of every unit's activations over the corpus, `[neurons]`."""
-        ((_, std),) = neuron_columns(self.store, "neurons", ("std",), self.neurons)
-        return std
+        return neuron_columns(self.store, "neurons", ("std",), self.neurons)["std"]
 
 
 def outputs_steps(stage: Stage, args: OutputsArgs, check: int, vocabulary: int) -> Steps:
