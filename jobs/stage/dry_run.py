@@ -49,6 +49,7 @@ class DryRun(Run):
         timed_s: the number of seconds for which a stage times some of its work.
     """
 
+    store: ReadOnlyStore
     store_class = ReadOnlyStore
     timed_s = 2.0
 
