@@ -104,8 +104,8 @@ def choose(counts: pa.Table, min_count: int, context_words: int | list[str]) -> 
         chosen = _most_frequent(counts, context_words)
     else:
         chosen = set(context_words)
-        there = set(counts["word"].filter(pc.is_in(counts["word"], pa.array(context_words, pa.string()))).to_pylist())
-        absent = sorted(chosen - there)
+        present = set(counts["word"].filter(pc.is_in(counts["word"], pa.array(context_words, pa.string()))).to_pylist())
+        absent = sorted(chosen - present)
         if absent:
             more = f" (nor do {len(absent) - 1} more)" if len(absent) > 1 else ""
             raise InputError(
