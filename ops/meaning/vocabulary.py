@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from ops.arrays import Bools, Int32s, Int64s
 from ops.errors import InputError
-from ops.meaning.words import words_and_ends
+from ops.meaning.words import fold, split_words, words_and_ends
 from ops.storage.small_files import read_small_file
 
 _TOGETHER = 1 << 22  # number of rows that are summed at once
@@ -153,8 +153,6 @@ def read_context_words(value: str, case: str) -> int | list[str]:
         InputError: the value is neither a number nor a readable file, or the file has no word or a line that is not one
             word.
     """
-    from ops.meaning.words import fold, split_words
-
     if value.isdecimal():
         if not 1 <= int(value) < 1_000_000:
             raise InputError(
