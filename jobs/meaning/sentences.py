@@ -116,7 +116,7 @@ def sentence_steps(args: SentenceArgs, is_named: bool, at_most: int, tokenizer: 
     )  # fmt: skip
     choosing = Step(
         name="meaning: choice", items=[{}], outputs=lambda _: [CHOSEN], worker=choose, here=True,
-        args={"args": args, "shards": len(job.shards)},
+        args={"args": args, "files": job.partials},
     )  # fmt: skip
     yield [drawing, choosing]
     chosen = read_partial(store, CHOSEN)
@@ -174,9 +174,8 @@ def draw(item: Item, args: SentenceArgs) -> Made:
     return {shard_file(SENTENCES, item["shard"]): draw_from_shard(table, args.wanted)}
 
 
-def choose(item: Item, args: SentenceArgs, shards: int) -> Made:
-    """Choose the sentences to read from the drawn sentences of all shards."""
-    files = [shard_file(SENTENCES, shard) for shard in range(shards)]
+def choose(item: Item, args: SentenceArgs, files: list[Output]) -> Made:
+    """Choose the sentences to read from the drawn sentences in the files of all shards."""
     return {CHOSEN: choose_sentences(read_partials(args.store, files, at_once=LARGE_FILES_AT_ONCE), args.wanted)}
 
 
