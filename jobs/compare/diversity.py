@@ -19,7 +19,7 @@ from jobs.stage.runner import Stage
 from jobs.stage.scored import Scored
 from jobs.stage.step import Made, Step, Steps
 from ops.compare.diversity import curve_rows, draw_uniform, draw_winners
-from ops.compare.diversity_figures import draw_curves
+from ops.compare.figures import draw_curves
 from ops.compare.winner_vectors import Embedder, SentenceVectors
 from ops.corpus.corpus_tokens import CorpusTokens, KeptTokens
 from ops.errors import InputError, counted

@@ -16,7 +16,7 @@ from jobs.stage.scored import Scored
 from jobs.stage.step import Made, Step, Steps
 from ops import sampling
 from ops.compare.activation_vectors import common_rows
-from ops.compare.match_figures import draw_matches
+from ops.compare.figures import draw_matches
 from ops.compare.unit_matches import MATCHES, UNIVERSAL, Matcher, matcher_bytes, other_ids, universal_rows
 from ops.errors import counted
 from ops.storage.tables import read_table

@@ -14,8 +14,8 @@ from jobs.stage.step import Made, Step, Steps
 from jobs.stage.units import chosen_units
 from ops import sampling
 from ops.compare.activation_vectors import layer_activations, neuron_vectors
+from ops.compare.figures import draw_nearest
 from ops.compare.near_neurons import NeighbourFinder, finder_bytes, nearest_rows
-from ops.compare.neighbour_figures import draw_nearest
 from ops.compare.shared_winners import read_winner_lists
 from ops.storage.tables import read_table
 from ops.topk.neurons import NEURONS_PER_PART

@@ -22,9 +22,9 @@ from jobs.stage.step import Made, Step, Steps
 from ops import sampling, schema
 from ops.arrays import Arrays, Float64s
 from ops.compare.activation_vectors import common_rows
+from ops.compare.figures import draw_shift
 from ops.compare.model_shift import shift_rows, shift_tables, with_whole
 from ops.compare.sentence_distances import TwoModels, compare_runs
-from ops.compare.shift_figures import draw_shift
 from ops.compare.text_set import parse_text_sets, read_text_set
 from ops.errors import InputError
 from ops.model.load import ModelFacts, read_facts

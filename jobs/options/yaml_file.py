@@ -45,15 +45,15 @@ def read_yaml(path: str, config: type[BaseModel], job: str) -> dict[str, Any]:
             raise InputError(f"--config {path}: {name} is given twice; leave one of the two out")
         if name == "config":
             raise InputError(f"--config {path}: config in it names another file; put all options into one")
-    found = {_name(key, config): held for key, held in value.items()}
-    for name, held in found.items():
+    options = {_name(key, config): held for key, held in value.items()}
+    for name, held in options.items():
         if any(isinstance(one, bool) for one in values_of(held)) and not _takes_bool(
             config.model_fields[name].annotation
         ):
             raise InputError(
                 f"--config {path}: {name} is {held!r}, true or false in YAML; give a value, in quotes if a word"
             )
-    return found
+    return options
 
 
 def _name(key: object, config: type[BaseModel]) -> str:

@@ -54,15 +54,16 @@ def dictionaries_of(topk: dict[str, Any], facts: ModelFacts) -> tuple[Descriptio
     """
     if not is_of_dictionaries(topk):
         return ()
-    found = describe_all(topk["config"]["dictionary"], facts)
-    for own in found:
-        if topk["identity"]["dictionaries"].get(str(own.layer)) != own.fingerprint:
+    dictionaries = describe_all(topk["config"]["dictionary"], facts)
+    for dictionary in dictionaries:
+        if topk["identity"]["dictionaries"].get(str(dictionary.layer)) != dictionary.fingerprint:
             raise InputError(
-                f"{FLAG} {own.layer}={own.asked.path}: has changed since topk/ was made; restore it, or run",
+                f"{FLAG} {dictionary.layer}={dictionary.asked.path}: has changed since topk/ was made; restore it, "
+                "or run",
                 command(topk["config"]["out"], "topk", topk["config"], redo=True),
             )
     is_decoder(facts)  # tried here, because workers receive the answer with the facts
-    return found
+    return dictionaries
 
 
 def block_of(topk: dict[str, Any]) -> int | None:

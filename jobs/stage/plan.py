@@ -62,7 +62,8 @@ def _seconds(run: DryRun, step: Step, missing: int, workers: int | None) -> floa
     """Return the seconds of a step's missing items, its start included; None if nothing is known about them."""
     if not missing or not (step.unit or step.estimate):
         return 0.0
-    every = step.estimate(run) if step.estimate is not None else _by_cost(step)
+    cost = SECONDS.get(step.name)
+    every = step.estimate(run) if step.estimate is not None else cost and step.amount * cost
     if every is None:
         return None
     worker_s = every * missing / len(step.items)
@@ -70,7 +71,3 @@ def _seconds(run: DryRun, step: Step, missing: int, workers: int | None) -> floa
         return worker_s
     start = FIRST_START_S if run.first_spread() else ACTORS_START_S if step.actors else TASKS_START_S
     return seconds_together(missing, workers, worker_s, start)
-
-
-def _by_cost(step: Step) -> float | None:
-    return step.amount * SECONDS[step.name] if step.name in SECONDS else None

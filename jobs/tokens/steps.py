@@ -73,17 +73,17 @@ def _read(config: TokensConfig, run: Run, name: str, depends_on: dict[str, Any],
     run.require("annotate")
     facts = model_of_topk(run, config.model)
     dictionaries = dictionaries_of(topk, facts)
-    place = choose_placement(config, run, name)
-    options = config.model_dump(mode="json") | {"device": place.device, "token_budget": place.token_budget}
-    stage = begin_stage(name, config, run, {**depends_on, **place.identity}, counted=counted, options=options)
+    placement = choose_placement(config, run, name)
+    options = config.model_dump(mode="json") | {"device": placement.device, "token_budget": placement.token_budget}
+    stage = begin_stage(name, config, run, {**depends_on, **placement.identity}, counted=counted, options=options)
     if stage is None:
         return
     scored = Scored.of(run)
     args = TokensArgs(
         store=stage.store, neurons=scored.neurons, seed=config.seed, facts=facts,
-        options=run_scoring(scored.identity, place), shards=run.shards(), top=config.top,
-        token_budget=place.token_budget,
-        lengths=batch_lengths(place.device, scored.counts.get("equal_lengths", True)), dictionaries=dictionaries,
+        options=run_scoring(scored.identity, placement), shards=run.shards(), top=config.top,
+        token_budget=placement.token_budget,
+        lengths=batch_lengths(placement.device, scored.counts.get("equal_lengths", True)), dictionaries=dictionaries,
         block=block_of(topk), stage=name,
     )  # fmt: skip
     most, sentences = (MOST, scored.sampled) if args.of_negatives else (config.top, scored.sentences)
@@ -92,7 +92,7 @@ def _read(config: TokensConfig, run: Run, name: str, depends_on: dict[str, Any],
     counts = {"negatives" if args.of_negatives else "winners": rows[args.table]}
     expected = expected_selected(sentences, [(each, scored.sets)])
     notes = [f"about {expected:,} sentences are read token by token"]
-    stage.complete(tokens_steps(args, place, stage, expected), rows, counts, notes)
+    stage.complete(tokens_steps(args, placement, stage, expected), rows, counts, notes)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,15 +125,15 @@ class TokensArgs(ScorerArgs):
         return replace(shard_file(self.stage, piece), writer=write_rows)
 
 
-def tokens_steps(args: TokensArgs, place: Placement, stage: Stage, expected: int) -> Steps:
+def tokens_steps(args: TokensArgs, placement: Placement, stage: Stage, expected: int) -> Steps:
     """Select what is read, read it piece by piece, write the tables and return the counts.
 
     Args:
-        args, place, stage: the arguments of the workers, where the model runs, and the stage.
+        args, placement, stage: the arguments of the workers, where the model runs, and the stage.
         expected: the number of sentences to read, for a plan before they are selected.
     """
     reading = partial(
-        pass_seconds, facts=args.facts, place=place, dtype=args.options.dtype, passes=PASSES["tokens"]
+        pass_seconds, facts=args.facts, placement=placement, dtype=args.options.dtype, passes=PASSES["tokens"]
     )  # fmt: skip
     yield [
         Step(
@@ -147,8 +147,8 @@ def tokens_steps(args: TokensArgs, place: Placement, stage: Stage, expected: int
         Step(
             name=f"{args.stage}: read", items=items, outputs=lambda item: [args.piece_file(item["piece"])],
             worker=PieceReader, args={"args": args}, unit="pieces", work=("sentences", sentences),
-            prepare=partial(prepare_piece, args=args), reads_ahead=place.reads_ahead, holds=place.holds,
-            workers=place.workers, actors=True, estimate=partial(reading, sentences=sentences),
+            prepare=partial(prepare_piece, args=args), estimate=partial(reading, sentences=sentences),
+            **placement.spread,
         )
     ]  # fmt: skip
     files = [args.piece_file(item["piece"]) for item in items]

@@ -133,7 +133,7 @@ def score_args(config: TopkConfig, prepared: Prepared, datasets: Datasets, job: 
     Raises:
         InputError: there is not enough space.
     """
-    place, shards, args = job.placement, job.shards, job.args
+    placement, shards, args = job.placement, job.shards, job.args
     poles = ("top", "bottom") if config.poles == "both" else (config.poles,)
     k = min(config.k, shards.sentences)
     if few := many_winners(k, shards.sentences):
@@ -145,9 +145,9 @@ def score_args(config: TopkConfig, prepared: Prepared, datasets: Datasets, job: 
         store=args.store, seed=args.seed, fingerprint=job.stage.fingerprint, facts=args.facts,
         neurons=prepared.neurons, k=k,
         options=ScoreOptions(
-            config.site, config.pool, config.special_tokens, place.device, config.dtype, config.threads
+            config.site, config.pool, config.special_tokens, placement.device, config.dtype, config.threads
         ),
-        poles=poles, token_budget=place.token_budget, kept=args.kept, sharing=not config.no_sharing,
+        poles=poles, token_budget=placement.token_budget, kept=args.kept, sharing=not config.no_sharing,
         dictionaries=prepared.dictionaries, datasets=datasets,
         block=None if config.feature_block == "auto" else config.feature_block,
     )  # fmt: skip
@@ -178,7 +178,7 @@ def topk_steps(config: TopkConfig, prepared: Prepared, job: CorpusPass, args: Sc
         with times.of("pilot"), asked_for_gpus(workers - 1 if job.placement.reads_ahead else 0):
             yield [pilot_first]
     pilot = Pilot.read(stage.store, PILOT_FILE.path)
-    explained = report_pilot(prepared.dictionaries, pilot.explained)
+    explained = report_pilot(prepared.dictionaries, pilot.explained, stage.say)
     if pilot.excess > FAR:
         stage.say(
             f"warning: the tokenizer makes {pilot.excess:.1f} times as many tokens as its vocabulary allows, as "
@@ -245,19 +245,19 @@ def shared_bounds(job: CorpusPass, args: ScoreArgs, pilot: Pilot, step: Step) ->
     publisher = BoundPublisher(
         job.stage.store, BOUNDS, args.fingerprint, bounds, lambda shard: shard_file("topk", shard).path, say
     )
-    with ThreadPoolExecutor(1) as beside:
+    with ThreadPoolExecutor(1) as publishing:
         # Late bounds only make files larger, so no worker's row waits for them.
         waiting = deque(set(range(len(job.shards))) - {item["shard"] for item in todo})
 
         def publish(row: Item) -> None:
             waiting.append(row["shard"])
-            beside.submit(publisher.add_all, waiting)
+            publishing.submit(publisher.add_all, waiting)
 
-        beside.submit(publisher.add_all, waiting)
+        publishing.submit(publisher.add_all, waiting)
         try:
             yield replace(step, each=publish)
         finally:
-            beside.shutdown(cancel_futures=True)
+            publishing.shutdown(cancel_futures=True)
 
 
 def merged_tables(job: CorpusPass, args: ScoreArgs) -> Merging:
@@ -271,9 +271,9 @@ def merged_tables(job: CorpusPass, args: ScoreArgs) -> Merging:
     notes = read_notes(store, job.partials)
     counts = account(job.corpus["counts"], write_unscored(store, notes, fingerprint))
     paths = [output.path for output in job.partials]
-    with ThreadPoolExecutor(1) as beside:
+    with ThreadPoolExecutor(1) as writing:
         # Both functions read the partial files, and neither reads the files that the other writes.
-        activations = beside.submit(write_activations, store, args.neurons, paths, notes, fingerprint, args.sparse)
+        activations = writing.submit(write_activations, store, args.neurons, paths, notes, fingerprint, args.sparse)
         rows = yield [merge_step(job, args, notes)]
         counts["activation_sample"], damaged_samples = activations.result()
     damaged = {int(shard): why for row in rows or [] for shard, why in row["damaged"].items()}

@@ -9,9 +9,15 @@ from ops.figures.files import save_figures
 from ops.model.direction import is_decoder
 from ops.model.head_projections import head_projections, word_embeddings
 from ops.model.load import ModelFacts
-from ops.psi.embedding_plots import draw_cosines, draw_plane, draw_position_attention
 from ops.psi.position_geometry import cosine, cosine_histogram, position_attention, position_table, principal_plane
-from ops.psi.psi_plots import draw_by_cluster, draw_static_contextual, draw_top_types
+from ops.psi.psi_plots import (
+    draw_by_cluster,
+    draw_cosines,
+    draw_plane,
+    draw_position_attention,
+    draw_static_contextual,
+    draw_top_types,
+)
 from ops.psi.token_types import TYPES
 from ops.storage.store import Store
 from ops.storage.tables import read_table

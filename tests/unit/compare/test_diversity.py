@@ -5,7 +5,7 @@ import pytest
 from sklearn.cluster import KMeans
 
 from ops.compare.diversity import curve_rows, squared_error
-from ops.compare.diversity_figures import draw_curves
+from ops.compare.figures import draw_curves
 from tests.unit.figure_letters import drawn
 
 RNG = np.random.default_rng(0)

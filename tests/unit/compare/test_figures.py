@@ -5,13 +5,10 @@ import pyarrow as pa
 import pytest
 
 from ops.compare.dimension_figures import draw_dimensions, draw_distances, draw_units
-from ops.compare.diversity_figures import draw_curves
+from ops.compare.figures import draw_curves, draw_matches, draw_nearest, draw_shift
 from ops.compare.group_figures import draw_groups
-from ops.compare.match_figures import draw_matches
-from ops.compare.neighbour_figures import draw_nearest
 from ops.compare.run_score_figures import SHOWN, draw_runs
 from ops.compare.run_scores import Values, compared_rows
-from ops.compare.shift_figures import draw_shift
 from ops.schema import schema
 from tests.unit.figure_letters import check_inside, check_print, drawn
 

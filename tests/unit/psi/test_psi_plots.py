@@ -1,7 +1,7 @@
 import numpy as np
 import pyarrow as pa
 
-from ops.psi import embedding_plots, psi_plots
+from ops.psi import psi_plots
 from ops.psi.position_geometry import principal_plane
 from ops.psi.token_types import TYPES
 from tests.unit.figure_letters import check_print
@@ -32,7 +32,7 @@ def test_a_panel_a_layer_with_the_extreme_heads_and_the_mean_of_all() -> None:
 
 def test_attention_is_drawn_relative_to_equal_weights() -> None:
     equal = np.tril(np.ones((2, 4, 4))) / np.arange(1, 5)[:, None]
-    shown = np.ma.filled(embedding_plots.draw_position_attention(equal, True).axes[0].images[0].get_array(), np.nan)
+    shown = np.ma.filled(psi_plots.draw_position_attention(equal, True).axes[0].images[0].get_array(), np.nan)
     np.testing.assert_allclose(shown, np.where(np.tri(4, dtype=bool), 0.0, np.nan), atol=1e-12)
 
 
@@ -45,9 +45,9 @@ def test_the_figures_can_be_read() -> None:
         psi_plots.draw_by_cluster(clusters(6, 12, 20), MODEL),
         psi_plots.draw_top_types(types, MODEL),
         psi_plots.draw_static_contextual(pairs, 10, MODEL),
-        embedding_plots.draw_plane(plane, kinds, 6, MODEL),
-        embedding_plots.draw_cosines(np.array([0, 3, 10, 0]), {"[CLS]": 0.99}, MODEL),
-        embedding_plots.draw_position_attention(RNG.dirichlet(np.ones(64), size=(12, 64)), False, MODEL),
+        psi_plots.draw_plane(plane, kinds, 6, MODEL),
+        psi_plots.draw_cosines(np.array([0, 3, 10, 0]), {"[CLS]": 0.99}, MODEL),
+        psi_plots.draw_position_attention(RNG.dirichlet(np.ones(64), size=(12, 64)), False, MODEL),
     )
     for figure in figures:
         check_print(figure, MODEL)
