@@ -1,7 +1,6 @@
 """The stage `annotate`, which adds words, tags and parses to the selected sentences, and codes for mining."""
 
 import json
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,13 +18,12 @@ from jobs.stage.outputs import Noted, Output, Written, read_partials, shard_file
 from jobs.stage.runner import Stage, begin_stage
 from jobs.stage.scored import Scored
 from jobs.stage.step import Made, Step, Steps
-from ops.arrays import Arrays, UInt8s
+from ops.arrays import Arrays
 from ops.estimate.selection import expected_selected
 from ops.sentences.codes import coded, meta_kinds, name_kinds, sentence_table
 from ops.sentences.pipeline import Annotator, describe, load_pipeline
 from ops.sentences.selection import IN_BASELINE, mark_sentences
 from ops.sentences.vocabulary import vocabulary, write_places, write_vocabulary
-from ops.shards import Shards
 from ops.storage.store import Store
 from ops.storage.tables import part_name
 
@@ -50,16 +48,11 @@ def annotate(config: AnnotateConfig, run: Run) -> None:
         return
     sentences, scored = run.shards().sentences, Scored.of(run)
     baseline = sentences if config.scope == "all" else min(config.baseline_size or sentences, sentences)
-    expected = expected_sentences(scored, sentences, baseline)
-    counts = {"sentences": expected, "baseline": baseline}
-    stage.complete(annotate_steps(config, stage, scored, expected), {"sentences": expected}, counts)
-
-
-def expected_sentences(scored: Scored, sentences: int, baseline: int) -> int:
-    """Return the number of sentences to annotate, if winners of different neurons overlap only by chance."""
     draws = [(scored.k, scored.sets), (scored.sampled, 1), (baseline, 1)]
     within = scored.counts.get("datasets", {}).values(), scored.counts.get("k_per_dataset", 0), scored.sets
-    return expected_selected(sentences, draws, *within)
+    expected = expected_selected(sentences, draws, *within)  # if winners of different neurons overlap only by chance
+    counts = {"sentences": expected, "baseline": baseline}
+    stage.complete(annotate_steps(config, stage, scored, expected), {"sentences": expected}, counts)
 
 
 def annotate_steps(config: AnnotateConfig, stage: Stage, scored: Scored, expected: int) -> Steps:
@@ -78,7 +71,7 @@ def annotate_steps(config: AnnotateConfig, stage: Stage, scored: Scored, expecte
     if not stage.run.is_expected("topk"):
         by_dataset = bool(scored.identity.get("k_per_dataset"))
         marked = mark_sentences(store, shards, config.scope == "all", config.baseline_size, config.seed, by_dataset)
-        selected = selected_of(marked.marks, shards)
+        selected = [int(np.count_nonzero(marked.marks[slice(*shards.span(i))])) for i in range(len(shards))]
         if not stage.is_planned:
             store.commit(MARKS, marked.marks.tofile)
             store.commit(WINS, marked.wins.tofile)
@@ -100,16 +93,8 @@ def annotate_steps(config: AnnotateConfig, stage: Stage, scored: Scored, expecte
     if counts["sentences"] != sum(selected):
         raise RuntimeError(f"annotate: expected {sum(selected)} annotated sentences, found {counts['sentences']}")
     if counts["sentences"] and not counts["trees"]:
-        print(
-            f"annotate: {config.pipeline} gives no constituency trees, so tree is null and no subtrees are mined",
-            file=sys.stderr,
-        )
+        stage.say(f"{config.pipeline} gives no constituency trees, so tree is null and no subtrees are mined")
     return {**counts, "scored": scored.sentences}
-
-
-def selected_of(marks: UInt8s, shards: Shards) -> list[int]:
-    """Return the number of marked sentences in each shard."""
-    return [int(np.count_nonzero(marks[slice(*shards.span(i))])) for i in range(len(shards))]
 
 
 def _in_one_group(table: pa.Table, path: str) -> None:
@@ -193,6 +178,6 @@ def list_names(item: Item, store: Store, shards: int) -> Made:
     footer = {COUNTS: json.dumps(counts).encode()}
     distinct = sum(map(len, names.values()))
     return {
-        PLACES: Written(shards, lambda path, own: write_places(tables(), names, path, own)),
-        VOCABULARY: Written(distinct, lambda path, own: write_vocabulary(names, path, {**own, **footer})),
+        PLACES: Written(shards, lambda path, marks: write_places(tables(), names, path, marks)),
+        VOCABULARY: Written(distinct, lambda path, marks: write_vocabulary(names, path, {**marks, **footer})),
     }

@@ -1,6 +1,6 @@
 """The part `ablation` of `compare`: the effect on other neurons of setting a property's top neurons to their mean."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from itertools import chain
 
@@ -24,23 +24,11 @@ from ops.compare.activation_vectors import sampled_texts
 from ops.compare.scalar_properties import neuron_columns, scalar_properties
 from ops.errors import InputError
 from ops.finetune.classifier import load_head
-from ops.model.tokenizer import Tokenizer
 from ops.shards import spans
 from ops.topk.silent import read_silent
 
 NEURONS_PER_BLOCK = 4  # neurons in one item
 block_file = partial(partial_file, TABLE, "block")  # the effects of a block of neurons, each set to its mean
-
-
-@dataclass(frozen=True, kw_only=True)
-class AblationArgs(ModelArgs):
-    """The arguments of a worker; `sentences` is the number of sentences that are read."""
-
-    sentences: int
-
-    def texts(self) -> list[str]:
-        """Return the sampled sentences on which effects are measured."""
-        return sampled_texts(self.store, self.sentences, self.seed, sampling.ABLATED_SENTENCES)
 
 
 def ablation(config: CompareConfig, run: Run) -> None:
@@ -52,19 +40,19 @@ def ablation(config: CompareConfig, run: Run) -> None:
     if stage is None:
         return
     scored = Scored.of(run)
-    args = AblationArgs(
+    args = ModelArgs(
         store=stage.store, neurons=scored.neurons, seed=config.seed, facts=facts,
         scoring=run_scoring(scored.identity, placement, config.dtype), placement=placement,
-        sentences=config.ablate_sentences,
     )  # fmt: skip
     chosen = choose(config, args)
     random = len(chosen.neurons) - len(chosen.random)
     note = f"{len(chosen.random):,} neurons of {len(chosen.properties):,} properties and {random:,} random ones"
     rows = {TABLE: sum(map(len, chosen.properties.values()))}
-    stage.complete(ablation_steps(args, stage, chosen), rows, notes=[note])
+    sentences = min(config.ablate_sentences, scored.sampled)
+    stage.complete(ablation_steps(args, stage, chosen, sentences), rows, notes=[note])
 
 
-def choose(config: CompareConfig, args: AblationArgs) -> Chosen:
+def choose(config: CompareConfig, args: ModelArgs) -> Chosen:
     """Return the neurons to set to their mean.
 
     Raises:
@@ -83,7 +71,7 @@ def choose(config: CompareConfig, args: AblationArgs) -> Chosen:
     return Chosen(strongest, random, std)
 
 
-def ablation_steps(args: AblationArgs, stage: Stage, chosen: Chosen) -> Steps:
+def ablation_steps(args: ModelArgs, stage: Stage, chosen: Chosen, sentences: int) -> Steps:
     """Set the neurons to their mean, write the table and its figure, and return the counts."""
     neurons, store = chosen.neurons, stage.store
     blocks: list[Item] = [
@@ -92,8 +80,9 @@ def ablation_steps(args: AblationArgs, stage: Stage, chosen: Chosen) -> Steps:
     ]
     yield [
         args.model_step(
-            TABLE, len(neurons) * args.sentences, name="compare: ablation", items=blocks, worker=AblationWorker,
-            outputs=lambda item: [block_file(item["block"])], unit="blocks of neurons",
+            TABLE, len(neurons) * sentences, name="compare: ablation", items=blocks, worker=AblationWorker,
+            args={"args": args, "sentences": sentences}, outputs=lambda item: [block_file(item["block"])],
+            unit="blocks of neurons",
         )
     ]  # fmt: skip
     effects = {
@@ -101,7 +90,6 @@ def ablation_steps(args: AblationArgs, stage: Stage, chosen: Chosen) -> Steps:
         for table in read_partials(store, [block_file(item["block"]) for item in blocks])
         for row in table.to_pylist()
     }
-    sentences = len(args.texts())
     table = ablation_table(chosen, effects, args.neurons, sentences)
     whole_table(TABLE).commit(store, table, stage.fingerprint)
     layers, units = (numbers.tolist() for numbers in args.neurons.layer_and_unit(np.arange(len(args.neurons))))
@@ -115,14 +103,12 @@ def ablation_steps(args: AblationArgs, stage: Stage, chosen: Chosen) -> Steps:
 class AblationWorker:
     """Sets the neurons of blocks to their mean, one at a time."""
 
-    def __init__(self, args: AblationArgs) -> None:
-        columns = dict(neuron_columns(args.store, "neurons", ("mean", "std"), args.neurons))
-        texts = args.texts()
-        n_tokens = np.array([len(tokens.ids) for tokens in Tokenizer(args.facts).encode(texts)])
-        std = np.where(read_silent(args.store, args.neurons), np.nan, columns["std"])
-        self.ablator = Ablator(
-            args.facts, args.scoring, args.neurons, columns["mean"], std, texts, n_tokens, args.placement.token_budget
-        )
+    def __init__(self, args: ModelArgs, sentences: int) -> None:
+        store, neurons, budget = args.store, args.neurons, args.placement.token_budget
+        columns = neuron_columns(store, "neurons", ("mean", "std"), neurons)
+        std = np.where(read_silent(store, neurons), np.nan, columns["std"])
+        texts = sampled_texts(store, sentences, args.seed, sampling.ABLATED_SENTENCES)
+        self.ablator = Ablator(args.facts, args.scoring, neurons, columns["mean"], std, texts, budget)
 
     def __call__(self, item: Item) -> Made:
         """Measure the effects of the neurons of one block."""

@@ -1,6 +1,7 @@
 """The part `dimensions` of `compare`: do units with the same index agree across layers more than in rotated bases?"""
 
 from functools import partial
+from itertools import combinations
 
 from jobs.compare.job import CompareConfig
 from jobs.compare.parts import begin_part, redraw, title_of
@@ -21,6 +22,8 @@ from ops.storage.store import Store
 from ops.storage.tables import read_table
 from ops.topk.neurons import read_neurons
 
+# properties of a small run, and those of them that are measured in rotated bases, for --dry-run
+PROPERTIES, ROTATED_PROPERTIES = 150, 10
 # The file of the agreement of layers in a basis: basis 0 is the model's own, the others are rotated.
 basis_file = partial(partial_file, "compare/dimensions", "basis")
 
@@ -32,7 +35,10 @@ def dimensions(config: CompareConfig, run: Run) -> None:
     if stage is None:
         redraw("dimensions", "figure_units", config, run, lambda: draw(config, run, run.store))
     else:
-        stage.complete(dimension_steps(config, stage))
+        widths = Scored.of(run).neurons.widths
+        pairs = max(sum(a == b for a, b in combinations(widths, 2)), 1)
+        rows = {"compare/dimensions": PROPERTIES * pairs, "compare/rotated": ROTATED_PROPERTIES * pairs}
+        stage.complete(dimension_steps(config, stage), rows)
 
 
 def dimension_steps(config: CompareConfig, stage: Stage) -> Steps:

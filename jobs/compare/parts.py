@@ -36,8 +36,9 @@ class ModelArgs(StageArgs):
         """Return a step of a part whose workers run the model; `sentences` is how often they read one in all."""
         place, cost = self.placement, PASSES[part]
         return Step(
-            **{"args": {"args": self}} | attributes, holds=place.holds, workers=place.workers, actors=True,
+            holds=place.holds, workers=place.workers, actors=True,
             estimate=lambda run: pass_seconds(run, self.facts, place, self.scoring.dtype, sentences, cost),
+            **attributes,
         )  # fmt: skip
 
 

@@ -116,7 +116,8 @@ def runs(config: CompareConfig, run: Run, control: Control) -> None:
     about = {"against_run": {"out": other.store.uri, "title": control.pair.title}}
     stage = begin_part("runs", config, run, depends_on, about)
     if stage is not None:
-        stage.complete(run_steps(config, stage, control))
+        measures = sum(len(MEASURES[table]) for table in control.tables)
+        stage.complete(run_steps(config, stage, control), {TABLE: measures * (len(control.layers) + 1)})
 
 
 def run_steps(config: CompareConfig, stage: Stage, control: Control) -> Steps:
@@ -125,7 +126,7 @@ def run_steps(config: CompareConfig, stage: Stage, control: Control) -> Steps:
         "stores": (stage.store, control.pair.other.store), "layers": control.layers, "poles": control.poles,
         "resamples": config.resamples, "seed": config.seed,
     }  # fmt: skip
-    items = [{"number": i, "table": table} for i, table in enumerate(MEASURES) if table in control.tables]
+    items: list[Item] = [{"number": i, "table": table} for i, table in enumerate(MEASURES) if table in control.tables]
     neurons = sum(len(Scored.of(run).neurons) for run in control.pair.runs)
     yield [
         Step(

@@ -6,50 +6,40 @@ of the project, this file run as a program, waits for the end of its parent and 
 
 import os
 import re
-import signal
-import stat
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
+
+import psutil
 
 EVERY_S = 0.5
 LAST_S = 60.0  # seconds after which processes that cannot be killed are left
 
 
 @cache
-def start_cleaner() -> "subprocess.Popen[bytes] | None":
-    """Start the process that ends this process's Ray after it; None without `/proc`, which only Linux has."""
-    if not os.path.isdir("/proc/self"):
-        return None
+def start_cleaner() -> "subprocess.Popen[bytes]":
+    """Start the process that ends this process's Ray after it."""
     # In a session of its own, it outlives signals to the process group of a terminal or a batch system.
-    command, null = [sys.executable, "-I", "-S", __file__, str(os.getpid())], subprocess.DEVNULL
+    command, null = [sys.executable, "-I", __file__, str(os.getpid())], subprocess.DEVNULL
     return subprocess.Popen(command, stdin=null, stdout=null, stderr=null, start_new_session=True)
 
 
-def of_ray(pid: int) -> list[int]:
-    """Return the ids of the processes of the Ray that a process of this machine started.
+def of_ray(pid: int) -> list[psutil.Process]:
+    """Return the processes of the Ray that a process of this machine started.
 
     Each of them writes a log into Ray's session folder, whose name ends with that process's id. A variable would not
     identify them, because Ray overwrites the environment that other processes see when it names its processes.
     """
     session = re.compile(rf"/session_[-_\d]+_{pid}/")
     found = []
-    for name in map(int, filter(str.isdigit, os.listdir("/proc"))):
-        with suppress(OSError):  # it has ended, or is another user's
-            if name != pid and any(session.search(path) for path in _written(name)):
-                found.append(name)
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):  # it has ended, or is another user's
+            written = (file.path for file in process.open_files() if file.mode != "r")
+            if process.pid != pid and any(map(session.search, written)):
+                found.append(process)
     return found
-
-
-def _written(pid: int) -> Iterator[str]:
-    """Yield the paths of the files that a process has open for writing."""
-    for file in os.scandir(f"/proc/{pid}/fd"):
-        with suppress(FileNotFoundError):  # it was closed in the meantime
-            if file.stat(follow_symlinks=False).st_mode & stat.S_IWUSR:
-                yield os.readlink(file.path)
 
 
 def clean(parent: int) -> None:
@@ -58,9 +48,9 @@ def clean(parent: int) -> None:
         time.sleep(EVERY_S)
     until = time.monotonic() + LAST_S
     while (left := of_ray(parent)) and time.monotonic() < until:
-        for pid in left:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        for process in left:
+            with suppress(psutil.Error):
+                process.kill()
         time.sleep(EVERY_S / 10)
 
 

@@ -11,6 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
+import psutil
+
 from jobs.engine.cleaner import start_cleaner
 from ops.cluster_address import ALONE, check_address
 from ops.errors import InputError, one_line
@@ -171,13 +173,8 @@ def pool_size(asked: int | Literal["auto"], threads: int = 1) -> int | None:
 
 
 def available_bytes() -> int:
-    """Return the bytes of memory that this machine or container has left for further processes.
-
-    If neither reports a number (outside Linux), return 1 EiB (2^60 bytes).
-    """
-    found = [1 << 60]
-    with suppress(OSError, ValueError, StopIteration), open("/proc/meminfo", encoding="ascii") as file:
-        found.append(1024 * next(int(line.split()[1]) for line in file if line.startswith("MemAvailable:")))
+    """Return the bytes of memory that this machine or container has left for further processes."""
+    found = [psutil.virtual_memory().available]
     folder = Path("/sys/fs/cgroup")
     with suppress(OSError, ValueError):
         limit, used = (int((folder / name).read_text()) for name in ("memory.max", "memory.current"))

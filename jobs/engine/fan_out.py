@@ -2,8 +2,9 @@
 
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from jobs.engine.connect import available_bytes, connect, on_cluster, one_thread_a_worker, stays_here
@@ -20,21 +21,44 @@ USER_ERRORS: dict[str, type[Exception]] = {"input_error": InputError, "disk_full
 ITEMS_AHEAD = 2  # items that an actor has at a time; with fewer than two, a pool does not grow
 
 
+@dataclass(frozen=True, kw_only=True)
+class Spread:
+    """How items are spread over workers.
+
+    Attributes:
+        prepare: a function that is applied to an item on separate cores before the worker gets it (with GPUs: reading
+            and tokenizing). Without it the worker is called with None and does that itself.
+        holds: the resources that each worker holds (`cpus`, `gpus`); by default one core. If it holds GPUs, it holds no
+            cores.
+        workers: the maximum number of workers; None for as many as a cluster brings up. On one machine a single item,
+            or all work of a single worker, is done in this process.
+        actors: whether each worker is an actor, for workers that load a model: a separate process that ends with the
+            call. Otherwise items are tasks, in processes that Ray keeps between calls, so that they need not be started
+            again.
+        here: whether to do the items in threads of this process with one worker for all, for work shorter than a start
+            of Ray.
+        ahead: the number of items that an actor has at a time, the current item included.
+        memory: the bytes of memory of a worker, if they may exceed a core's share of a machine's memory. On a cluster
+            the worker then holds more cores; on one machine there are at most as many workers as fit into memory.
+    """
+
+    prepare: Callable[[Item], Any] | None = None
+    holds: Mapping[str, float] = field(default_factory=dict)
+    workers: int | None = None
+    actors: bool = False
+    here: bool = False
+    ahead: int = ITEMS_AHEAD
+    memory: int = 0
+
+
 def fan_out(
     items: list[Item],
     make: Callable[..., Worker],
     args: Item,
+    how: Spread,
     *,
     name: str,
     name_item: Callable[[Item], str] = str,
-    workers: int | None,
-    cpus: float = 1,
-    gpus: float = 0,
-    prepare: Callable[[Item], Any] | None = None,
-    actors: bool = False,
-    ahead: int = ITEMS_AHEAD,
-    here: bool = False,
-    memory: int = 0,
 ) -> Iterator[Item]:
     """Spread items over workers with Ray Data and yield each item's row when it is available, in no particular order.
 
@@ -45,28 +69,17 @@ def fan_out(
         items: JSON-able descriptions of the items.
         make: makes a worker from `args`, once in each process, at its first item. An actor whose class is a
             `TwoPartWorker` begins its next item while the last part of the previous item is done.
+        how: how they are spread.
         name: the name that Ray shows for the execution.
         name_item: returns the name of an item, for the message about an item that repeatedly ends its worker.
-        workers: the maximum number of workers; None for as many as a cluster brings up. On one machine a single item,
-            or all work of a single worker, is done in this process.
-        cpus, gpus: the resources that each worker holds; if it holds GPUs, it holds no cores.
-        prepare: a function that is applied to an item on separate cores before the worker gets it (with GPUs: reading
-            and tokenizing). Without it the worker is called with None and does that itself.
-        actors: whether each worker is an actor, for workers that load a model: a separate process that ends with the
-            call. Otherwise items are tasks, in processes that Ray keeps between calls, so that they need not be started
-            again.
-        ahead: the number of items that an actor has at a time, the current item included.
-        here: whether to do the items in threads of this process with one worker for all, for work shorter than a start
-            of Ray.
-        memory: the bytes of memory of a worker, if they may exceed a core's share of a machine's memory. On a cluster
-            the worker then holds more cores; on one machine there are at most as many workers as fit into memory.
     """
     if not items:
         return
-    if memory and not on_cluster():
-        workers = min(workers or len(items), max(available_bytes() // memory, 1))
+    workers, prepare, gpus = how.workers, how.prepare, how.holds.get("gpus", 0)
+    if how.memory and not on_cluster():
+        workers = min(workers or len(items), max(available_bytes() // how.memory, 1))
     most = min(workers or len(items), len(items))
-    if here or (not gpus and stays_here(len(items), workers)):
+    if how.here or (not gpus and stays_here(len(items), workers)):
         one_thread_a_worker()
         worker = make(**args)
 
@@ -80,13 +93,14 @@ def fan_out(
         with ThreadPoolExecutor(min(most, os.cpu_count() or 1)) as threads:
             yield from threads.map(work, items)
         return
+    cpus = how.holds.get("cpus", 1)
     connect(math.ceil(most * cpus))
-    if memory and on_cluster():
-        cpus = max(cpus, cores_for(memory, [*machines_up(), *kinds_to_come().values()]))
+    if how.memory and on_cluster():
+        cpus = max(cpus, cores_for(how.memory, [*machines_up(), *kinds_to_come().values()]))
     from jobs.engine.stream import needs, planned, stream
 
     at_once = bool(gpus) and workers is not None
-    pool = choose_pool(most, actors, ahead, at_once, calls=2 if works_in_two_parts(make) else 1)
+    pool = choose_pool(most, how.actors, how.ahead, at_once, calls=2 if works_in_two_parts(make) else 1)
     holds = {"num_gpus": gpus} if gpus else {"num_cpus": cpus}
     named = [(name_item(item), item) for item in items]
     dataset = planned(named, make, args, pool, holds, prepare)

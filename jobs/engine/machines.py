@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
 from typing import TypeVar
 
+import psutil
 import yaml
 
 from jobs.engine.connect import connect, on_cluster
@@ -82,10 +82,11 @@ def kinds_to_come() -> dict[str, Resources]:
     connect(1)
     import ray
 
-    return configured_kinds(ray.get_runtime_context().gcs_address)
+    commands = [process.info["cmdline"] or [] for process in psutil.process_iter(["cmdline"])]
+    return configured_kinds(ray.get_runtime_context().gcs_address, commands)
 
 
-def configured_kinds(gcs_address: str, processes: Path = Path("/proc")) -> dict[str, Resources]:
+def configured_kinds(gcs_address: str, commands: Iterable[Sequence[str]]) -> dict[str, Resources]:
     """Return the kinds of machines that the autoscaler of a cluster may start; an empty dict if they are not known.
 
     Ray has no interface for this, but the command line of its autoscaler names its configuration file. That process
@@ -94,15 +95,14 @@ def configured_kinds(gcs_address: str, processes: Path = Path("/proc")) -> dict[
 
     Args:
         gcs_address: the address of the cluster. Only the port is compared, since a machine can have several names.
-        processes: the folder in which Linux lists the processes of this machine.
+        commands: the command lines of the processes of this machine.
     """
     port = gcs_address.rpartition(":")[2]
-    for path in processes.glob("[0-9]*/cmdline"):
+    for command in commands:
+        options = {name: value for name, _, value in (word.partition("=") for word in command)}
+        file = options.get("--autoscaling-config")
         # Files that cannot be read, or are not configuration files of Ray, are ignored.
         with suppress(Exception):
-            words = (word.partition("=") for word in path.read_text(errors="replace").split("\0"))
-            options = {name: value for name, _, value in words}
-            file = options.get("--autoscaling-config")
             if file and options.get("--gcs-address", "").endswith(f":{port}"):
                 config = yaml.safe_load(Path(file).expanduser().read_text(encoding="utf-8"))
                 kinds = config["available_node_types"].items()
@@ -154,9 +154,7 @@ class MachineWait:
         threading.Thread(target=self._look, daemon=True).start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.over.set()
 
     def line(self, now: float) -> str | None:

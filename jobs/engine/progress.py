@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
-from types import TracebackType
 from typing import Any
 
 from tqdm import tqdm
@@ -71,9 +70,7 @@ class Progress:
         self.ticks.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
         if not self.unit:
             return
         self.over.set()

@@ -7,7 +7,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from types import TracebackType
 from typing import NoReturn
 
 from jobs.engine.item import EngineError
@@ -67,9 +66,7 @@ class Watch:
             threading.Thread(target=work, daemon=True).start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         self.over.set()
         if self.why:
             raise EngineError(self.why) from error

@@ -1,7 +1,5 @@
 """What an export in another program's format holds, whose files are written from the tables of `tokens`."""
 
-from typing import Any
-
 from jobs.export.job import ExportConfig
 from jobs.run_folder.run import Run
 from jobs.run_folder.stages import STAGES
@@ -27,8 +25,6 @@ ALSO = {
     "delphi": ("tokens/negatives",),
 }
 
-Row = dict[str, Any]
-
 
 def written(config: ExportConfig, run: Run, terms: list[dict[str, str]]) -> Export:
     """Return what an export holds; nothing is written yet.
@@ -50,7 +46,14 @@ def written(config: ExportConfig, run: Run, terms: list[dict[str, str]]) -> Expo
     provenance = provenance_of(run.record, done, [table for name in done for table in STAGES[name].tables])
     topk = run.require("topk")
     chosen = neurons.named(config.units)
-    reader = WinnersReader(OpenTables(run.store), neurons, chosen, *counts(topk), "tokens/negatives" in done)
+    reader = WinnersReader(
+        OpenTables(run.store),
+        neurons,
+        chosen,
+        added_count=topk["identity"]["special_tokens"] == "include",
+        first_counts=not topk["counts"].get("leaves_first", False),
+        has_negatives="tokens/negatives" in done,
+    )
     if not any(side.n_winners.any() for side in reader.sides):
         many = unit_names(topk).many
         raise InputError(f"--out {config.out}: none of these {many} has a winner; give others with --units")
@@ -61,18 +64,6 @@ def written(config: ExportConfig, run: Run, terms: list[dict[str, str]]) -> Expo
     made = (neuronpedia if config.format == "neuronpedia" else delphi)(config, run, reader, readme)
     card = readme.text([(made.folder(side), side) for side in reader.sides])
     return Export(config.format, provenance, made.writers(), card)
-
-
-def counts(topk: Row) -> tuple[bool, bool]:
-    """Return whether special tokens count for the pooled activation, and whether the first token of a sentence does.
-
-    Args:
-        topk: the entry of `topk` in run.json. An older entry does not say whether `DictionaryScorer` skipped the first
-            token; it did in decoders, and otherwise the first token is one that the tokenizer added.
-    """
-    added = topk["identity"]["special_tokens"] == "include"
-    skipped = not added and "dictionaries" in topk["identity"] and topk["counts"].get("leaves_first", True)
-    return added, not skipped
 
 
 def neuronpedia(config: ExportConfig, run: Run, reader: WinnersReader, readme: Readme) -> Neuronpedia:

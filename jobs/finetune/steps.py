@@ -16,7 +16,7 @@ from jobs.finetune.job import FinetuneConfig
 from jobs.ingest.steps import ingest_where_named
 from jobs.run_folder.run import Run, RunReader
 from jobs.run_folder.stages import STAGES
-from jobs.stage.checks import check_column, check_pass, check_source_column, require_corpus
+from jobs.stage.checks import check_pass, require_corpus
 from jobs.stage.corpus_pass import describe
 from jobs.stage.dry_run import DryRun
 from jobs.stage.outputs import Output, partial_file, read_partial, read_partials, whole_table
@@ -62,10 +62,8 @@ def finetune(config: FinetuneConfig, run: Run) -> None:
     """Run the stage, or the missing part of it, after `ingest` if sources are named; print the accuracy."""
     facts, tokenizer = check_pass(config, run)
     check(config, facts)
-    check_source_column(config, "--label", config.label)
-    ingest_where_named(config, run)
+    ingest_where_named(config, run, {"--label": config.label})
     require_corpus(config, tokenizer, run)
-    check_column(run, "--label", config.label)
     choice = choose(config, run)
     device = "cuda" if config.device == "cuda" or (config.device == "auto" and has_gpus()) else "cpu"
     depends_on = {name: getattr(config, name) for name in DEPENDS_ON}
@@ -77,13 +75,7 @@ def finetune(config: FinetuneConfig, run: Run) -> None:
     )  # fmt: skip
     if stage is None:
         return
-    args = TrainingArgs(
-        store=stage.store, facts=facts, labels=choice.labels,
-        options=TrainingOptions(config.epochs, config.batch_size, config.learning_rate, config.seed, device),
-        dropout=config.dropout, max_tokens=min(config.max_tokens or facts.position_limit, facts.position_limit),
-        test_share=config.test_share, split_seed=config.split_seed, shuffle_labels=config.shuffle_labels,
-        checkpoint_steps=config.checkpoint_steps, threads=config.threads,
-    )  # fmt: skip
+    args = TrainingArgs(store=stage.store, facts=facts, labels=choice.labels, config=config, device=device)
     rows = {SIDES[TRAIN].table: args.expected, SIDES[TEST].table: len(args.labels) - args.expected}
     rows |= {EPOCHS.table: config.epochs, LABELS.table: len(args.names)}
     notes = ["split the labelled documents of the corpus in two, and train on them"]
@@ -140,14 +132,8 @@ class TrainingArgs:
     store: Store
     facts: ModelFacts
     labels: dict[Key, str]
-    options: TrainingOptions
-    dropout: float
-    max_tokens: int
-    test_share: float
-    split_seed: int
-    shuffle_labels: bool
-    checkpoint_steps: int
-    threads: int
+    config: FinetuneConfig
+    device: str
 
     @property
     def names(self) -> list[str]:
@@ -157,21 +143,24 @@ class TrainingArgs:
     @property
     def expected(self) -> int:
         """The number of documents to train on, as far as it is known before copies are dropped."""
-        return round(len(self.labels) * (1 - self.test_share))
+        return round(len(self.labels) * (1 - self.config.test_share))
 
     def segments(self, documents: int) -> list[tuple[int, int]]:
         """Return the steps after which a checkpoint is written, each with the epoch that ends there, or 0."""
-        return segments(documents, self.options.batch_size, self.options.epochs, self.checkpoint_steps)
+        return segments(documents, self.config.batch_size, self.config.epochs, self.config.checkpoint_steps)
 
     def tokenizer(self) -> Tokenizer:
         """Return the model's tokenizer, which truncates documents at the maximum number of tokens."""
-        return Tokenizer(replace(self.facts, position_limit=self.max_tokens))
+        limit = self.facts.position_limit
+        return Tokenizer(replace(self.facts, position_limit=min(self.config.max_tokens or limit, limit)))
 
     def training(self, tokenizer: Tokenizer, train: list[Example], test: list[Example]) -> ClassifierTraining:
         """Return a training that has not begun."""
-        set_numerics(self.options.device, self.threads)
-        model = new_classifier(self.facts, tokenizer, len(self.names), self.dropout, self.options.seed)
-        return ClassifierTraining(model, train, test, self.options, tokenizer.pad_id)
+        config = self.config
+        set_numerics(self.device, config.threads)
+        model = new_classifier(self.facts, tokenizer, len(self.names), config.dropout, config.seed)
+        options = TrainingOptions(config.epochs, config.batch_size, config.learning_rate, config.seed, self.device)
+        return ClassifierTraining(model, train, test, options, tokenizer.pad_id)
 
     def seconds(self, run: DryRun) -> float | None:
         """Return the seconds of the complete training, from a few steps that are timed, for `--dry-run`."""
@@ -182,7 +171,7 @@ class TrainingArgs:
         examples = [Example(tokens, 0) for tokens in tokenizer.encode(list(texts.values()))]
         step_s = self.training(tokenizer, examples, examples).step_seconds(run.timed_s)
         # A test document costs a third of a training document, since it needs no backward pass.
-        tests = self.options.epochs * (len(self.labels) - self.expected) / self.options.batch_size / 3
+        tests = self.config.epochs * (len(self.labels) - self.expected) / self.config.batch_size / 3
         return step_s * (self.segments(self.expected)[-1][0] + tests)
 
 
@@ -207,7 +196,7 @@ def finetune_steps(stage: Stage, args: TrainingArgs, left_out: dict[str, int]) -
     epochs = schema.table(EPOCHS.table, rows)
     EPOCHS.commit(stage.store, epochs, stage.fingerprint)
     LABELS.commit(stage.store, label_table(args.names, train, last), stage.fingerprint)
-    what = "shuffled labels" if args.shuffle_labels else stage.entry["config"]["label"]
+    what = "shuffled labels" if args.config.shuffle_labels else args.config.label
     return {
         "train": len(train), "test": len(test), "labels": len(args.names),
         "copies": len(args.labels) - documents.num_rows, "cut": segment["cut"], "left_out": left_out,
@@ -226,11 +215,10 @@ def documents_step(args: TrainingArgs) -> Step:
 
 def split(item: Item, args: TrainingArgs) -> Made:
     """Read the chosen documents, drop those with the same text as another one, and split the others."""
-    sentences = read_sentences(args.store, args.labels)
-    shuffle_seed = args.options.seed if args.shuffle_labels else None
-    documents, placed = split_documents(
-        join_sentences(sentences), args.labels, args.test_share, args.split_seed, shuffle_seed
-    )
+    sentences, config = read_sentences(args.store, args.labels), args.config
+    shuffle_seed = config.seed if config.shuffle_labels else None
+    texts = join_sentences(sentences)
+    documents, placed = split_documents(texts, args.labels, config.test_share, config.split_seed, shuffle_seed)
     made: dict[Output, pa.Table] = {DOCUMENTS: documents}
     for side, output in SIDES.items():
         made[output] = side_rows(sentences, args.labels, placed, side)
@@ -250,13 +238,14 @@ def checkpoint_path(stop: int) -> str:
 def train_step(args: TrainingArgs, documents: int) -> Step:
     """Return the step that trains on a number of documents, with one worker, from each checkpoint to the next."""
     stops = [stop for stop, _ in args.segments(documents)]
-    epochs, per_epoch = args.options.epochs, stops[-1] // args.options.epochs
+    config, epochs = args.config, args.config.epochs
+    per_epoch = stops[-1] // epochs
 
     def trained(step: int) -> int:
-        return step // per_epoch * documents + step % per_epoch * args.options.batch_size
+        return step // per_epoch * documents + step % per_epoch * config.batch_size
 
     items = [{"stop": stop, "sentences": trained(stop) - trained(before)} for before, stop in pairwise([0, *stops])]
-    holds = {"gpus": 1} if args.options.device != "cpu" else {"cpus": args.threads}
+    holds = {"gpus": 1} if args.device != "cpu" else {"cpus": config.threads}
     return Step(
         name="finetune: train", items=items, outputs=lambda item: [losses_file(item["stop"])], worker=Trainer,
         args={"args": args}, unit="checkpoints", work=("documents", documents * epochs), holds=holds, workers=1,
@@ -315,7 +304,7 @@ class Trainer:
         for name in self.store.files(PARTIALS, ".tar"):
             if (path := f"{PARTIALS}/{name}") not in (checkpoint_path(before), checkpoint_path(stop)):
                 self.store.delete(path)
-        if epoch == self.args.options.epochs:
+        if epoch == self.args.config.epochs:
             commit_classifier(self.store, MODEL, self.training.model, self.args.facts, self.args.names)
         scores = self.training.scores().ravel().tolist() if epoch else None
         return pa.table(

@@ -37,14 +37,9 @@ def read_step(plan: list[Piece], args: Item) -> Step:
     """Return the step that reads these pieces; `args` are the arguments of `PieceReader`."""
     items = [{"number": number, "piece": asdict(piece)} for number, piece in enumerate(plan)]
     return Step(
-        name="ingest", items=items, outputs=piece_outputs, worker=PieceReader, args=args, unit="pieces",
-        work=("sentences", None), estimate=lambda run: run.reading_s,
+        name="ingest", items=items, outputs=lambda item: [piece_file(item["number"], kind) for kind in PIECE_FILES],
+        worker=PieceReader, args=args, unit="pieces", work=("sentences", None), estimate=lambda run: run.reading_s,
     )  # fmt: skip
-
-
-def piece_outputs(item: Item) -> list[Output]:
-    """Return all files that are written for a piece."""
-    return [piece_file(item["number"], kind) for kind in PIECE_FILES]
 
 
 def open_pieces(store: Store, sources: list[int]) -> Pieces:
@@ -77,8 +72,8 @@ class PieceReader:
             ):
                 for block in sentence_filter.blocks(rows):
                     check_keys(sentence_filter.keys, item["piece"]["file"])
-                    place = np.arange(len(block.hashes)) + count["sentences"]
-                    texts.add(block.hashes[:, 0], block.hashes[:, 1], place)
+                    positions = np.arange(len(block.hashes)) + count["sentences"]
+                    texts.add(block.hashes[:, 0], block.hashes[:, 1], positions)
                     run = np.arange(len(block.documents)) + count["documents"]
                     documents.add(block.documents[:, 0], block.documents[:, 1], run, block.lengths)
                     if block.sentences.num_rows:
@@ -91,8 +86,8 @@ class PieceReader:
                     count["rejects"] += block.rejects.num_rows
                     count["documents"] += len(block.documents)
                     growth.check(sentence_filter.rows, sentence_filter.characters, count["sentences"])
-                found = {"reasons": dict(sorted(reasons.items())), "keys": sorted(sentence_filter.keys)}
-                counts = {**count, "rows": sentence_filter.rows, **found}
+                seen = {"reasons": dict(sorted(reasons.items())), "keys": sorted(sentence_filter.keys)}
+                counts = {**count, "rows": sentence_filter.rows, **seen}
                 texts.finish(self._footer(number, "texts", count["sentences"]))
                 documents.finish(self._footer(number, "documents", count["documents"]))
                 rejects.add_key_value_metadata(self._footer(number, "rejects", count["rejects"]))

@@ -1,7 +1,7 @@
 """The stage `ingest`: sources are read in pieces, copies are dropped, and the other sentences are numbered."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from typing import Any
@@ -13,7 +13,7 @@ from jobs.ingest.read import open_pieces, read_step
 from jobs.ingest.write import corpus_tables_step, lengths
 from jobs.options.configs import CorpusConfig, part_of
 from jobs.run_folder.run import Run
-from jobs.stage.checks import check_sources
+from jobs.stage.checks import check_column, check_source_column, check_sources
 from jobs.stage.dry_run import DryRun
 from jobs.stage.runner import Stage, begin_stage
 from jobs.stage.step import Steps
@@ -34,10 +34,23 @@ ASSUMED = 1_000_000  # number of sentences for a plan, if it cannot be found fro
 Pieces = list[tuple[int, Piece]]  # each with the index of its source
 
 
-def ingest_where_named(config: CorpusConfig, run: Run) -> None:
-    """Run the stage if sources were given to a job that may start with it."""
+def ingest_where_named(config: CorpusConfig, run: Run, columns: Mapping[str, str | None] | None = None) -> None:
+    """Run the stage if sources were given to a job that may start with it.
+
+    Args:
+        config, run: the options and the run.
+        columns: by the option that names each, the metadata columns that the job reads; None where it is not given.
+
+    Raises:
+        InputError: corpus/ does not have one of the columns, which is found before the sources are read if possible.
+    """
+    columns = columns or {}
+    for flag, column in columns.items():
+        check_source_column(config, flag, column)
     if config.corpus:
         ingest(part_of(config, IngestConfig, redo=False), run)
+    for flag, column in columns.items():
+        check_column(run, flag, column)
 
 
 def ingest(config: IngestConfig, run: Run) -> None:

@@ -25,7 +25,7 @@ from ops import schema
 from ops.errors import InputError, counted
 from ops.meaning.blank_states import BlankReader
 from ops.meaning.confusion import from_which_layer, measure_set
-from ops.meaning.confusion_examples import COLUMNS, Quota, Sets, examples_of, find_examples
+from ops.meaning.confusion_examples import COLUMNS, Sets, examples_of, find_examples
 from ops.meaning.confusion_figure import draw_confusion
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
@@ -52,19 +52,18 @@ def confusion_steps(config: MeaningConfig, sets: list[tuple[str, ...]], job: Cor
     Raises:
         InputError: the user named the sets, but no set has examples of two words in enough documents.
     """
-    quota = Quota(config.confusion_most, config.confusion_states, job.sentences)
     args, facts = job.args, job.args.facts
     # How many words are blanked is not known before the corpus is read; here, at most one in each sentence is.
-    blanks = min(quota.stated * len(sets), job.sentences)
+    blanks = min(config.confusion_states * len(sets), job.sentences)
     estimate = partial(job.seconds, passes=PASSES[CONFUSION] * blanks / job.sentences)
-    given = {"args": args, "sets": tuple(sets), "quota": quota, "window": config.window}
+    finding = {"args": args, "config": config, "sets": tuple(sets), "sentences": job.sentences}
     names = [" ".join(words) for words in sets]
     measured = Step(
         name="meaning: confusion", items=[{"set": i, "name": name} for i, name in enumerate(names)],
         outputs=lambda item: [set_file(item)], worker=measure, args={"args": args, "files": job.partials}, unit="sets",
         amount=blanks * facts.layers * facts.width,
     )  # fmt: skip
-    yield [job.shard_step(BlankFinder, given, estimate=estimate), measured]
+    yield [job.shard_step(BlankFinder, finding, estimate=estimate), measured]
     set_notes: list[dict[str, Any]] = []
     partials = with_notes(read_partials(args.store, [set_file(item) for item in measured.items]), set_notes)
     table = schema.concatenate(CONFUSION, partials)
@@ -104,16 +103,19 @@ def set_file(item: Item) -> Output:
 class BlankFinder:
     """Finds the words of confusion sets in shards, and computes the model's states at the blanks in their places."""
 
-    def __init__(self, args: PassArgs, sets: Sets, quota: Quota, window: int) -> None:
-        self.store, self.sets, self.quota, self.window, self.seed = args.store, sets, quota, window, args.seed
+    def __init__(self, args: PassArgs, config: MeaningConfig, sets: Sets, sentences: int) -> None:
+        self.store, self.config, self.sets, self.sentences = args.store, config, sets, sentences
         self.reader = BlankReader(args.facts, Tokenizer(args.facts), **args.arithmetic)
 
     def __call__(self, item: Item) -> Made:
-        """Find the examples in one shard."""
-        (part,) = item["parts"]
+        """Find the examples in one shard, which has its share of the corpus's examples, rounded up."""
+        (part,), config = item["parts"], self.config
         with self.store.parquet(part_name("corpus", part)) as file:
             table = file.read(columns=COLUMNS)
-        examples, notes = find_examples(table, self.sets, self.reader, self.quota, self.window, self.seed)
+        most, most_states = (
+            -(-limit * table.num_rows // self.sentences) for limit in (config.confusion_most, config.confusion_states)
+        )
+        examples, notes = find_examples(table, self.sets, self.reader, most, most_states, config.window, config.seed)
         return {shard_file(CONFUSION, item["shard"]): Noted(examples, notes)}
 
 

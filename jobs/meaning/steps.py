@@ -10,7 +10,7 @@ from jobs.meaning.job import MeaningConfig
 from jobs.meaning.offsets import compare
 from jobs.meaning.sentences import follow
 from jobs.run_folder.run import Run
-from jobs.stage.checks import check_column, check_ingest_options, check_pass, check_source_column, check_sources
+from jobs.stage.checks import check_ingest_options, check_pass, check_sources
 from ops.errors import InputError, visible
 from ops.meaning.analogies import read_analogies
 from ops.meaning.confusion import DEFAULT, read_sets
@@ -29,12 +29,7 @@ def meaning(config: MeaningConfig, run: Run) -> None:
     questions = read_analogies(config.analogies)
     sets = read_sets(config.confusion or DEFAULT)
     parts, model = check_parts(config, run, parts)
-    columns = named_columns(config, parts)
-    for flag, column in columns.items():
-        check_source_column(config, flag, column)
-    ingest_where_named(config, run)
-    for flag, column in columns.items():
-        check_column(run, flag, column)
+    ingest_where_named(config, run, named_columns(config, parts))
     drawn = draw_labelled(config, run) if "hashing" in parts else None
     if "counts" in parts:
         count(config, run, context_words)

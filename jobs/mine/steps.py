@@ -1,6 +1,5 @@
 """The stage `mine`: ranges of neurons are mined, their patterns are counted over the baseline, and tables written."""
 
-import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -98,13 +97,9 @@ class MineArgs(StageArgs):
         sentences = open_sentences(self.store, CODES, self.sentences)
         return Mining(sentences, self.neurons, self.options, self.seed, draws)
 
-    def is_random(self, item: Item) -> bool:
-        """Tell whether a range consists of random sets."""
-        return bool(item["first"] >= self.mined)
-
     def tables(self, item: Item) -> tuple[str, ...]:
-        """Return the tables that have a part for a range, in the order in which the parts are committed."""
-        if self.is_random(item):
+        """Return the tables that have a part for a range, in the order of their commits; random sets have none."""
+        if item["first"] >= self.mined:
             return ()
         return ("patterns", "profiles", "means", *(() if self.options["no_scores"] else ("scores",)))
 
@@ -142,7 +137,7 @@ def mine_steps(config: MineConfig, stage: Stage, scored: Scored) -> Steps:
         with stage.store.parquet(CHANCE.path) as file:
             chance = file.read()
         counts["chance"] = chance.num_rows
-        print(f"mine: {summary(chance)}", file=sys.stderr)
+        stage.say(summary(chance))
     return counts
 
 

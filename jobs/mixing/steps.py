@@ -117,8 +117,7 @@ def prepare_shard(item: Item, args: MixingArgs) -> tuple[dict[int, int], list[tu
 def shard_sequences(item: Item, args: MixingArgs, reader: SequenceReader) -> tuple[dict[int, int], Batches]:
     """Return the number of sentences in each sequence of a shard, by its first sentence id, and the masked batches."""
     if args.pack:
-        packed = reader.read(args.store, part_rows(item))
-        return packed.sentences_per_sequence(), reader.batches(packed)
+        return reader.packed(args.store, part_rows(item))
     ((part, rows),) = part_rows(item)
     batches = args.tokens(lambda: reader.tokenizer).batches(part, args.token_budget, batch_lengths(args.device), rows)
     return dict.fromkeys(range(*item["span"]) if rows is None else rows.tolist(), 1), reader.masked(batches)

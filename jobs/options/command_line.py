@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import cyclopts
 from pydantic import BaseModel, ValidationError, create_model
 
-from jobs.options.configs import PRESETS, Config, flag_of, preset_sizes
+from jobs.options.configs import PRESETS, Config, flag_of, preset_sizes, values_of
 from jobs.options.yaml_file import read_yaml
 from ops.errors import InputError, one_line
 from ops.storage.option_text import check_text
@@ -128,7 +128,7 @@ def resolve(config: type[Config], job: str, flags: dict[str, Any]) -> Config:
 def _from_file(path: str, config: type[BaseModel], job: str) -> dict[str, Any]:
     held = read_yaml(path, config, job)
     for name, value in held.items():
-        for text in value if isinstance(value, list) else [value]:
+        for text in values_of(value):
             check_text(str(text), f"--config {path}: {name}")
     try:
         return {name: getattr(config.model_validate({name: value}), name) for name, value in held.items()}

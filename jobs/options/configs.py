@@ -109,6 +109,11 @@ def listed(value: object) -> object:
     return (value,) if isinstance(value, str | int) else value
 
 
+def values_of(value: Any) -> list[Any]:
+    """Return the values of an option, which are several if it was repeated."""
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
 class UnitsConfig(StageConfig):
     """Options of a stage that can be limited to some neurons (`jobs.stage.units`)."""
 
@@ -179,8 +184,6 @@ class CorpusModelConfig(CorpusConfig, DeviceConfig):
 class PlacementConfig(DeviceConfig):
     """Options that say where a job runs the model, and in what batches."""
 
-    heading: ClassVar[tuple[int, str]] = DeviceConfig.heading
-
     gpus: int | None = Field(
         None, ge=1, description="Use at most this many GPUs, one per worker (default: all here, or all of the cluster)"
     )
@@ -192,8 +195,6 @@ class PlacementConfig(DeviceConfig):
 
 class ModelPassConfig(PlacementConfig):
     """Options of a job that runs the model over the shards of the corpus."""
-
-    heading: ClassVar[tuple[int, str]] = PlacementConfig.heading
 
     prefetch: int = Field(
         4,
@@ -216,13 +217,9 @@ class ArithmeticConfig(StageConfig):
 class CorpusPassConfig(CorpusModelConfig, ModelPassConfig, ArithmeticConfig):
     """Options of a job that runs the model over the corpus, and the options of `ingest` for when --corpus is given."""
 
-    heading: ClassVar[tuple[int, str]] = PlacementConfig.heading
-
 
 class SampledPassConfig(CorpusPassConfig):
     """Options of a job that may run the model over a sample of the corpus."""
-
-    heading: ClassVar[tuple[int, str]] = PlacementConfig.heading
 
     sentences: int | None = Field(
         None, ge=1, description="Measure at most this many sentences, a uniform sample (default: all)"

@@ -1,11 +1,11 @@
 """Reads a YAML file of options, in which every key is an option of the job, given once, with a value of its type."""
 
-from collections.abc import Iterator
 from typing import Any, get_args
 
 import yaml
 from pydantic import BaseModel
 
+from jobs.options.configs import values_of
 from ops.errors import InputError, one_line
 from ops.storage.small_files import read_small_file
 from ops.storage.yaml_core import CoreLoader
@@ -45,25 +45,21 @@ def read_yaml(path: str, config: type[BaseModel], job: str) -> dict[str, Any]:
             raise InputError(f"--config {path}: {name} is given twice; leave one of the two out")
         if name == "config":
             raise InputError(f"--config {path}: config in it names another file; put all options into one")
-    found = {_name(key, config): held for key, held in value.items()}
-    for name, held in found.items():
-        if any(isinstance(one, bool) for one in _values(held)) and not _takes_bool(
+    options = {_name(key, config): held for key, held in value.items()}
+    for name, held in options.items():
+        if any(isinstance(one, bool) for one in values_of(held)) and not _takes_bool(
             config.model_fields[name].annotation
         ):
             raise InputError(
                 f"--config {path}: {name} is {held!r}, true or false in YAML; give a value, in quotes if a word"
             )
-    return found
+    return options
 
 
 def _name(key: object, config: type[BaseModel]) -> str:
     name = str(key).replace("-", "_")
     # An option whose name is a keyword of Python ends with _.
     return f"{name}_" if f"{name}_" in config.model_fields else name
-
-
-def _values(held: Any) -> Iterator[Any]:
-    yield from held if isinstance(held, list) else [held]
 
 
 def _takes_bool(annotation: Any) -> bool:

@@ -135,8 +135,7 @@ class OutputsArgs(StageArgs):
 
     def spread(self) -> Float64s:
         """Return the standard deviation of every unit's activations over the corpus, `[neurons]`."""
-        ((_, std),) = neuron_columns(self.store, "neurons", ("std",), self.neurons)
-        return std
+        return neuron_columns(self.store, "neurons", ("std",), self.neurons)["std"]
 
 
 def outputs_steps(stage: Stage, args: OutputsArgs, check: int, vocabulary: int) -> Steps:
@@ -181,8 +180,7 @@ def controls_table(args: OutputsArgs) -> pa.Table:
 
 def model_step(args: OutputsArgs, **attributes: Any) -> Step:
     """Return a step whose workers load the model."""
-    place = args.placement
-    return Step(args={"args": args}, holds=place.holds, workers=place.workers, actors=True, **attributes)
+    return Step(args={"args": args}, **args.placement.spread, **attributes)
 
 
 def states_step(args: OutputsArgs) -> Step:

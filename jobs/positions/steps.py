@@ -13,7 +13,7 @@ from jobs.engine.under_way import counting
 from jobs.ingest.steps import ingest_where_named
 from jobs.positions.job import PositionsConfig
 from jobs.run_folder.run import Run
-from jobs.stage.checks import check_column, check_pass, check_source_column
+from jobs.stage.checks import check_pass
 from jobs.stage.corpus_pass import CorpusPass, PassArgs, begin_pass, measured_sentences, part_rows
 from jobs.stage.costs import PASSES
 from jobs.stage.outputs import (
@@ -59,12 +59,7 @@ def positions(config: PositionsConfig, run: Run) -> None:
     """Run the stage, or the missing part of it, after `ingest` if sources are named."""
     facts, tokenizer = check_pass(config, run)
     variants = check(config, facts)
-    columns = {"--label": config.label, "--answer-column": config.answer_column}
-    for flag, column in columns.items():
-        check_source_column(config, flag, column)
-    ingest_where_named(config, run)
-    for flag, column in columns.items():
-        check_column(run, flag, column)
+    ingest_where_named(config, run, {"--label": config.label, "--answer-column": config.answer_column})
     texts = read_labels(config, run)
     names = {"shift", "max_tokens", "start_token", "answer_column", "label", "label_texts", "label_splits"}
     depends_on = config.model_dump(include=names) | {"variants": list(variants)}
@@ -125,20 +120,17 @@ def read_labels(config: PositionsConfig, run: Run) -> Labelled | None:
 class PositionsArgs(PassArgs):
     """The arguments of every worker."""
 
+    config: PositionsConfig
     variants: tuple[str, ...]
-    shift: int
-    max_tokens: int | None
-    start_token: bool
-    answer_column: str | None
 
     def reader(self) -> VariantReader:
         """Return a reader that runs the model under every variant, on its device."""
         set_numerics(self.device, self.threads, self.dtype)
-        return VariantReader.load(self.facts, self.device, self.dtype, self.shift, self.seed)
+        return VariantReader.load(self.facts, self.device, self.dtype, self.config.shift, self.seed)
 
     def encoder(self) -> Encoder:
         """Return what encodes the texts."""
-        return Encoder(self.facts, self.max_tokens, self.start_token)
+        return Encoder(self.facts, self.config.max_tokens, self.config.start_token)
 
 
 def positions_steps(
@@ -151,10 +143,7 @@ def positions_steps(
         variants: the variants to measure.
         texts: the sentences of the label check, in the order of their ids; None without a label check.
     """
-    args = PositionsArgs(
-        **vars(job.args), variants=variants, shift=config.shift, max_tokens=config.max_tokens,
-        start_token=config.start_token, answer_column=config.answer_column,
-    )  # fmt: skip
+    args = PositionsArgs(**vars(job.args), config=config, variants=variants)
     pilot = pilot_step(args, job)
     sampled = job.shards.split(np.array(texts.sent_ids if texts else [], np.int64))
     shards = job.shard_step(
@@ -220,7 +209,7 @@ def find_means(item: Item, args: PositionsArgs) -> Made:
     parts = [{"parts": [part], "rows": [ids]} for part, ids in zip(item["parts"], item["rows"], strict=True)]
     texts = (batch for part in parts for batch in batches(args, encoder, part))
     pilot = mean_states(reader, args.variants, texts, encoder.tokenizer.pad_id, args.device)
-    check_pilot(pilot, args.shift, args.facts)
+    check_pilot(pilot, args.config.shift, args.facts)
     table = pilot_table(pilot.means, pilot.panel, reader.positions.norms().numpy())
     return {PILOT_FILE: Noted(table, {"texts": pilot.texts[DEFAULT]})}
 
@@ -232,19 +221,20 @@ def prepare_shard(item: Item, args: PositionsArgs) -> list[Any]:
 
 def batches(args: PositionsArgs, encoder: Encoder, item: Item) -> Batches:
     """Return the batches of an item's sentences."""
-    if encoder.is_plain and args.answer_column is None:
+    answer = args.config.answer_column
+    if encoder.is_plain and answer is None:
         tokens, budget, lengths = args.tokens(lambda: encoder.tokenizer), args.token_budget, batch_lengths(args.device)
         yield from (batch for part, ids in part_rows(item) for batch in tokens.batches(part, budget, lengths, ids))
         return
-    meta = [] if args.answer_column is None else ["meta"]
+    meta = [] if answer is None else ["meta"]
     columns, tables = ["sent_id", "text", *meta], []
     for part, ids in part_rows(item):
         with args.store.parquet(part_name("corpus", part)) as file:
             tables.append(file.read(columns=columns) if ids is None else take_sentences(file, ids, columns))
     table = pa.concat_tables(tables)
     texts = table["text"].to_pylist()
-    if args.answer_column is not None:
-        texts = with_answers(texts, [row[args.answer_column] for row in table["meta"].to_pylist()])
+    if answer is not None:
+        texts = with_answers(texts, [row[answer] for row in table["meta"].to_pylist()])
     yield from encoder.batches(table["sent_id"].to_numpy(), texts, args.token_budget, batch_lengths(args.device))
 
 

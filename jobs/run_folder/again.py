@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-from jobs.options.configs import INGEST_ONLY, CorpusConfig, flag_of
+from jobs.options.configs import INGEST_ONLY, CorpusConfig, flag_of, values_of
 from ops.errors import InputError, shell_word
 
 # The command includes these options already, or must not include them.
@@ -32,7 +32,7 @@ def command(out: str, stage: str, options: Mapping[str, Any], redo: bool = False
     values = {**options, **parts, **changes}
     words = [f"atlas {job}", _flag("out", out), *(["--redo"] if redo and "redo" in fields else [])]
     for name in (name for name in fields if name in values and name not in left_out):
-        given, default = _listed(values[name]), _listed(fields[name].default)
+        given, default = values_of(values[name]), values_of(fields[name].default)
         # The default model is the run's.
         words += [
             _flag(name, value)
@@ -45,10 +45,6 @@ def command(out: str, stage: str, options: Mapping[str, Any], redo: bool = False
 def made_anew(out: str, stage: str, table: str, wrong: str, options: Mapping[str, Any]) -> InputError:
     """Return an error that says what is wrong with a table and gives the command that rebuilds it."""
     return InputError(f"--out {out}: {wrong}; to rebuild {table}/, run", command(out, stage, options, redo=True))
-
-
-def _listed(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, list | tuple) else [value]
 
 
 def _flag(name: str, value: Any) -> str:

@@ -71,12 +71,6 @@ def _footer(store: Store, name: str, default: str) -> tuple[str, int]:
         return (file.metadata.metadata or {}).get(FINGERPRINT, default.encode()).decode(), file.metadata.num_rows
 
 
-def added(store: Store, table: str, names: list[str], fingerprint: str) -> list[dict[str, Any]]:
-    """Return the entries of run.json for files of a table that were written in place and are not Parquet files."""
-    found = store.walk(table)
-    return [{"name": name, "rows": None, "bytes": found[name], "fingerprint": fingerprint} for name in names]
-
-
 def check_tables(
     store: Store, stages: Iterable[str], record: Mapping[str, Any], footers: bool, only: Container[str] | None = None
 ) -> None:
@@ -108,13 +102,13 @@ def _checked(
         if only is not None and table not in only:
             continue
         recorded = {f["name"]: f for f in record["tables"].get(table, []) if f["rows"] is not None}
-        found = {name: size for name, size in store.walk(table).items() if name.rpartition("/")[0] == table}
+        files = {name: size for name, size in store.walk(table).items() if name.rpartition("/")[0] == table}
         wrong = ""
         for name, file in recorded.items():
-            if name not in found:
+            if name not in files:
                 wrong = f"{name} is missing"
-            elif found[name] != file["bytes"]:
-                wrong = f"{name} is not as {job} wrote it ({found[name]:,} bytes, not {file['bytes']:,})"
+            elif files[name] != file["bytes"]:
+                wrong = f"{name} is not as {job} wrote it ({files[name]:,} bytes, not {file['bytes']:,})"
             if wrong:
                 break
         # The reader of stored tokens checks each file itself.
@@ -125,7 +119,7 @@ def _checked(
             yield f"{visible(wrong)}: such sentences are tokenized again"
         elif wrong:
             raise made_anew(store.uri, stage, table, wrong, record["stages"][stage]["config"])
-        foreign = [n for n in found if n.endswith(".parquet") and "/." not in n and n not in recorded]
+        foreign = [n for n in files if n.endswith(".parquet") and "/." not in n and n not in recorded]
         if foreign:
             yield f"{_list(foreign)}: not part of this run and ignored here, but a reader of the folder would read them"
 

@@ -1,6 +1,5 @@
 """A run: its complete stages, their files, and the lock that lets one job at a time change it."""
 
-import re
 import sys
 from collections.abc import Container
 from functools import partial
@@ -9,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from jobs.run_folder.again import command, made_anew
-from jobs.run_folder.publish import added, check_tables, clear, finished_view, put_in_place, view_of, written
+from jobs.run_folder.publish import check_tables, clear, finished_view, put_in_place, view_of, written
 from jobs.run_folder.run_json import RECORD, check_out, how_far, read_record, versions
 from jobs.run_folder.stages import PARTIALS, STAGES, TOKENS, stages_after, stages_read
 from ops.clock import utc_now
@@ -20,8 +19,6 @@ from ops.storage.fingerprint import differences, fingerprint
 from ops.storage.lock import Lock, check_holder
 from ops.storage.store import Store
 
-# Files that a job leaves if it is killed while it writes its record or renews its lock.
-_UNFINISHED = re.compile(r"\.(run|_lock)\.json\.[0-9a-f]{12}")
 Entry = dict[str, Any]
 _MODEL = ("model", "model_seed")
 _SHARED = (*_MODEL, "seed", "units")  # options that a stage is expected to share with the stages that it reads
@@ -152,12 +149,10 @@ class Run(RunReader):
         """
         if self.lock is not None:
             return
-        self.store.check_writable()
         lock = Lock(self.store, work)
-        lock.take()
+        with self.store.first_write():
+            lock.take()
         self.lock = lock
-        for name in filter(_UNFINISHED.fullmatch, self.store.entries()):
-            self.store.delete(name)
         now = read_record(self.store, create=True) or {**self.record, "stages": {}, "tables": {}}
         if _outline(now) != _outline(self.record):
             raise InputError(f"--out {self.store.uri}: another job has changed this run; give the same command again")
@@ -215,10 +210,10 @@ class Run(RunReader):
         identity = {**identity, **{f"{s} stage": self.require(s)["fingerprint"] for s in stages_read(name)}}
         if STAGES[name].method > 1:
             identity["method"] = STAGES[name].method
-        own, entry = fingerprint(identity), self.stage(name)
+        digest, entry = fingerprint(identity), self.stage(name)
         at_work = entry if entry is None or not entry["complete"] else entry.get("redo")
-        goes_on = at_work is not None and at_work["fingerprint"] == own and bool(at_work.get("redone") or not redo)
-        if entry is not None and entry["complete"] and not redo and (not goes_on or entry["fingerprint"] == own):
+        goes_on = at_work is not None and at_work["fingerprint"] == digest and bool(at_work.get("redone") or not redo)
+        if entry is not None and entry["complete"] and not redo and (not goes_on or entry["fingerprint"] == digest):
             self._check_same(name, entry, identity, config)
             self.check_files(name)
             return None
@@ -227,10 +222,10 @@ class Run(RunReader):
         self.check_files(*STAGES[name].reads, footers=True)
         if at_work is None or not goes_on:
             at_work = self._start_anew(name, redo)
-        at_work.update(fingerprint=own, identity=identity, config=config)
+        at_work.update(fingerprint=digest, identity=identity, config=config)
         self.record["versions"] = versions()
         self.save()
-        return own
+        return digest
 
     def _start_anew(self, name: str, redo: bool) -> Entry:
         """Add a new entry for a stage to the record and return it; the stage's unfinished work is removed."""
@@ -292,7 +287,7 @@ class Run(RunReader):
         }
         tables |= written(self.store, name, entry["fingerprint"])
         outdated = {stage: self.record["stages"].pop(stage, None) for stage in stages_after(name)}
-        dropped = {stage: own["config"] for stage, own in outdated.items() if own is not None}
+        dropped = {stage: old["config"] for stage, old in outdated.items() if old is not None}
         if dropped:
             self.record["dropped"] = {**self.record.get("dropped", {}), **dropped}
         self.record["stages"][name] = entry
@@ -305,9 +300,10 @@ class Run(RunReader):
 
     def add_files(self, name: str, table: str, names: list[str]) -> None:
         """Record files that were added in place to a finished stage's table, such as a plot."""
-        own = self.record["tables"].setdefault(table, [])
-        new = added(self.store, table, names, self.require(name)["fingerprint"])
-        own[:] = [file for file in own if file["name"] not in names] + new
+        sizes, digest = self.store.walk(table), self.require(name)["fingerprint"]
+        kept = [file for file in self.record["tables"].get(table, []) if file["name"] not in names]
+        new = [{"name": file, "rows": None, "bytes": sizes[file], "fingerprint": digest} for file in names]
+        self.record["tables"][table] = kept + new
         self.save()
 
     def forget(self, name: str) -> None:

@@ -52,14 +52,14 @@ def read_record(store: Store, create: bool) -> dict[str, Any] | None:
         return None
     if not isinstance(record, dict) or record.get("tool") != TOOL:
         raise InputError(f"--out {out}: its {RECORD} was not written by Neuron Atlas; name another directory")
-    found = str(record.get("schema_version"))
-    if found != SCHEMA_VERSION:
+    version = str(record.get("schema_version"))
+    if version != SCHEMA_VERSION:
         raise InputError(
-            f"--out {out}: its tables are of schema {found}, made by another version of Neuron Atlas; "
+            f"--out {out}: its tables are of schema {version}, made by another version of Neuron Atlas; "
             f"this one reads and writes schema {SCHEMA_VERSION}: name another --out, and run again"
         )
-    if place := damage(record):
-        raise InputError(f"--out {out}: its {RECORD} is damaged (at {place}); name another directory")
+    if damaged := damage(record):
+        raise InputError(f"--out {out}: its {RECORD} is damaged (at {damaged}); name another directory")
     return record
 
 
@@ -68,9 +68,8 @@ def _check_new(store: Store, create: bool) -> None:
     if not create:
         raise InputError(f"--out {out}: there is no run here (no {RECORD}); make one with atlas run --out {out}")
     try:
-        # A job that is killed before it writes its first record leaves its lock, or the file with which it tested the
-        # folder.
-        foreign = [e for e in store.entries() if not e.startswith((".", "_probe-")) and e != LOCK]
+        # A job that is killed before it writes its first record leaves its lock.
+        foreign = [e for e in store.entries() if not e.startswith(".") and e != LOCK]
     except NotADirectoryError as error:
         raise InputError(f"--out {out}: is a file; name a directory") from error
     if foreign:

@@ -41,34 +41,34 @@ def check_source_column(config: CorpusConfig, flag: str, column: str | None) -> 
     """
     if column is None or not config.corpus:
         return
-    there = missing_column([parse_source(spec) for spec in config.corpus], column, config.text_column)
-    if there is not None:
-        raise no_such_column(flag, column, there)
+    columns = missing_column([parse_source(spec) for spec in config.corpus], column, config.text_column)
+    if columns is not None:
+        raise no_such_column(flag, column, columns)
 
 
-def check_column(record: Run, flag: str, column: str | None) -> None:
+def check_column(run: Run, flag: str, column: str | None) -> None:
     """Refuse a column that corpus/ does not have.
 
     Raises:
         InputError: corpus/ has no column of that name, or its files are not as they were written.
     """
-    if column is None or not record.has_corpus:
+    if column is None or not run.has_corpus:
         return
-    record.check_files("ingest", footers=True, only=("corpus",))
-    with record.store.parquet(part_name("corpus", 0)) as file:
+    run.check_files("ingest", footers=True, only=("corpus",))
+    with run.store.parquet(part_name("corpus", 0)) as file:
         keys = meta_keys(file.schema_arrow)
     if column not in keys:
-        sentences = counted(record.require("ingest")["counts"]["sentences"], "sentence")
+        sentences = counted(run.require("ingest")["counts"]["sentences"], "sentence")
         raise no_such_column(flag, column, keys, f"no such column, or no value in it ({sentences})")
 
 
-def no_such_column(flag: str, column: str, there: list[str], lacks: str = "no such column") -> InputError:
+def no_such_column(flag: str, column: str, columns: list[str], lacks: str = "no such column") -> InputError:
     """Return the error for a flag that names a metadata column that the corpus does not have and will not have."""
-    beside = f"it has {', '.join(there)}" if there else "its sources have no column other than the text"
-    return InputError(f"{flag} {column}: the corpus has {lacks}; {beside}")
+    others = f"it has {', '.join(columns)}" if columns else "its sources have no column other than the text"
+    return InputError(f"{flag} {column}: the corpus has {lacks}; {others}")
 
 
-def check_pass(config: CorpusModelConfig, record: Run) -> tuple[ModelFacts, Tokenizer]:
+def check_pass(config: CorpusModelConfig, run: Run) -> tuple[ModelFacts, Tokenizer]:
     """Check options, sources and model, and return the facts of the model and its tokenizer.
 
     Raises:
@@ -78,7 +78,7 @@ def check_pass(config: CorpusModelConfig, record: Run) -> tuple[ModelFacts, Toke
     if config.corpus:
         check_sources(config)
     else:
-        record.require("ingest")
+        run.require("ingest")
     check_device(config)
     # On a cluster the user may have to choose a device before anything is done.
     if isinstance(config, CorpusPassConfig) and (config.dtype == TF32 or on_cluster()):
@@ -139,13 +139,13 @@ def check_ingest_options(config: CorpusModelConfig) -> None:
         )
 
 
-def require_corpus(config: CorpusModelConfig, tokenizer: Tokenizer, record: Run) -> dict[str, Any]:
+def require_corpus(config: CorpusModelConfig, tokenizer: Tokenizer, run: Run) -> dict[str, Any]:
     """Return the entry of the finished corpus.
 
     Raises:
         InputError: there is no corpus, or it was made with another tokenizer.
     """
-    corpus = record.require("ingest")
+    corpus = run.require("ingest")
     if corpus["identity"]["tokenizer"] != tokenizer.fingerprint:
         raise InputError(
             f"--model {config.model}: its tokenizer is not the one corpus/ was made with "

@@ -131,18 +131,18 @@ class CorpusPass:
             more: returns further entries for an item.
             changes: other attributes of the step.
         """
-        places = {number: place for place, number in enumerate(self.numbers)}
+        places = {number: index for index, number in enumerate(self.numbers)}
         items = [{"place": places[i], **self._item(i)} for i in self.shards.order(self.args.seed) if i in places]
-        name, place = self.stage.name, self.placement
-        if self.placement.workers and len(items) < self.placement.workers and not self.stage.is_planned:
-            few = f"{counted(len(items), 'shard')} for {self.placement.workers} workers"
+        name, placement = self.stage.name, self.placement
+        if placement.workers and len(items) < placement.workers and not self.stage.is_planned:
+            few = f"{counted(len(items), 'shard')} for {placement.workers} workers"
             print(f"{name}: {few}; a smaller --shard-size would use them all", file=sys.stderr)
         step: dict[str, Any] = {
             "name": name, "items": [{**item, **more(item)} for item in items],
             "outputs": lambda item: [shard_file(name, item["shard"])], "worker": worker, "args": args,
             "unit": "shards" if self.per_group == 1 else "groups", "work": ("sentences", self.sentences),
-            "prepare": prepare, "reads_ahead": place.reads_ahead, "holds": place.holds, "workers": place.workers,
-            "actors": True, "ahead": self.prefetch if place.reads_ahead else ITEMS_AHEAD, "estimate": self.seconds,
+            "prepare": prepare, "ahead": self.prefetch if placement.reads_ahead else ITEMS_AHEAD,
+            "estimate": self.seconds, **placement.spread,
         }  # fmt: skip
         return Step(**{**step, **changes})
 

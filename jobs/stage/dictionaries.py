@@ -1,13 +1,40 @@
 """The sparse dictionaries of a finished run, for stages that compute its activations again."""
 
+from dataclasses import dataclass
+from pkgutil import resolve_name
 from typing import Any
 
 from jobs.run_folder.again import command
+from jobs.stage.scored import StageArgs
 from ops.dictionaries.description import FLAG, Description
 from ops.dictionaries.read import describe_all
 from ops.errors import InputError
+from ops.model.activations import ScoreOptions, Scorer
 from ops.model.direction import is_decoder
 from ops.model.load import ModelFacts
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScorerArgs(StageArgs):
+    """The arguments of workers that score neurons, or features of sparse dictionaries.
+
+    Attributes:
+        facts, options: the model, and what is read from it.
+        dictionaries, block: the sparse dictionaries whose features are the units, and the number of features encoded at
+            a time (None if it depends on memory).
+    """
+
+    facts: ModelFacts
+    options: ScoreOptions
+    dictionaries: tuple[Description, ...] = ()
+    block: int | None = None
+
+    def scorer(self, pad_id: int) -> Scorer:
+        """Return the scorer, with the model loaded; a plain model loads no code of dictionaries."""
+        if not self.dictionaries:
+            return Scorer(self.facts, self.options, pad_id)
+        of_features: type[Scorer] = resolve_name("ops.dictionaries.scorer:DictionaryScorer")
+        return of_features(self.facts, self.options, pad_id, self.dictionaries, self.block)  # type: ignore[call-arg]
 
 
 def is_of_dictionaries(topk: dict[str, Any]) -> bool:
@@ -27,15 +54,16 @@ def dictionaries_of(topk: dict[str, Any], facts: ModelFacts) -> tuple[Descriptio
     """
     if not is_of_dictionaries(topk):
         return ()
-    found = describe_all(topk["config"]["dictionary"], facts)
-    for own in found:
-        if topk["identity"]["dictionaries"].get(str(own.layer)) != own.fingerprint:
+    dictionaries = describe_all(topk["config"]["dictionary"], facts)
+    for dictionary in dictionaries:
+        if topk["identity"]["dictionaries"].get(str(dictionary.layer)) != dictionary.fingerprint:
             raise InputError(
-                f"{FLAG} {own.layer}={own.asked.path}: has changed since topk/ was made; restore it, or run",
+                f"{FLAG} {dictionary.layer}={dictionary.asked.path}: has changed since topk/ was made; restore it, "
+                "or run",
                 command(topk["config"]["out"], "topk", topk["config"], redo=True),
             )
     is_decoder(facts)  # tried here, because workers receive the answer with the facts
-    return found
+    return dictionaries
 
 
 def block_of(topk: dict[str, Any]) -> int | None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from jobs.options.configs import StageConfig
@@ -18,12 +18,24 @@ if TYPE_CHECKING:
 _BYTES = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 
-@dataclass
-class _Total:
-    seconds: float = 0.0
-    kept: int = 0
-    stages: int = 0
-    unknown: list[str] = field(default_factory=list)
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What a stage would do.
+
+    Attributes:
+        stage: the name of the stage.
+        work: descriptions of the work, one line for each part.
+        seconds: the approximate duration in seconds, without the steps whose time is unknown.
+        unknown: the names of these steps.
+        tables, size: the tables that it would write, and their approximate size in bytes.
+    """
+
+    stage: str
+    work: Sequence[str]
+    seconds: float
+    unknown: Sequence[str]
+    tables: Sequence[str]
+    size: int
 
 
 class DryRun(Run):
@@ -46,7 +58,7 @@ class DryRun(Run):
         self.assumed = ""
         self.reading_s = 0.0
         self.forward_s: dict[Any, float] = {}
-        self._total = _Total()
+        self._plans: list[Plan] = []
         self._dropped: list[str] = []
         self._spreads = False
 
@@ -75,10 +87,10 @@ class DryRun(Run):
         Raises:
             InputError: the folder cannot be written, or `Run.begin` raises this error.
         """
-        found = super().begin(name, identity, config, redo)
-        if found is not None:
+        fingerprint = super().begin(name, identity, config, redo)
+        if fingerprint is not None:
             self.store.check_writable()
-        return found
+        return fingerprint
 
     def _start_anew(self, name: str, redo: bool) -> dict[str, Any]:
         if redo:
@@ -106,55 +118,33 @@ class DryRun(Run):
         """Whether corpus/ exists and can be read, rather than only being planned."""
         return self.sample is None
 
-    def plan(
-        self,
-        name: str,
-        work: Sequence[str],
-        seconds: float,
-        unknown: Sequence[str],
-        kept: int,
-        tables: Sequence[str],
-        counts: Mapping[str, Any],
-    ) -> None:
-        """Print what a stage would do, and treat it as complete.
-
-        Args:
-            name: the stage.
-            work: descriptions of the work, one line for each part.
-            seconds: the approximate duration in seconds, without the steps whose time is unknown.
-            unknown: the names of these steps.
-            kept: the approximate size in bytes of its tables.
-            tables: the tables that it would write.
-            counts: the counts that run.json would hold for it, as far as later stages read them.
-        """
-        lines = [name]
+    def plan(self, plan: Plan, counts: Mapping[str, Any]) -> None:
+        """Print what a stage would do, and treat it as complete; `counts` are those that later stages read."""
+        lines = [plan.stage]
         if self._dropped:
             lines.append(f"  drop    existing tables of {', '.join(self._dropped)}")
             self._dropped = []
-        lines += [f"  {'do' if i == 0 else '':<8}{line}" for i, line in enumerate(work)]
-        lines.append(f"  write   {' '.join(f'{t}/' for t in tables if not t.startswith('_'))}")
-        plus = f", plus {', '.join(unknown)}" if unknown else ""
-        lines.append(f"  time    {f'about {duration(seconds)}{plus}' if seconds or not unknown else 'not known'}")
-        lines.append(f"  disk    about {size(kept)}")
+        lines += [f"  {'do' if i == 0 else '':<8}{line}" for i, line in enumerate(plan.work)]
+        lines.append(f"  write   {' '.join(f'{t}/' for t in plan.tables if not t.startswith('_'))}")
+        plus = f", plus {', '.join(plan.unknown)}" if plan.unknown else ""
+        is_known = plan.seconds or not plan.unknown
+        lines.append(f"  time    {f'about {duration(plan.seconds)}{plus}' if is_known else 'not known'}")
+        lines.append(f"  disk    about {size(plan.size)}")
         if self.assumed:
             lines.append(f"  by      {self.assumed}")
         print("\n".join(map(visible, lines)), flush=True)
-        total = self._total
-        total.stages += 1
-        total.seconds += seconds
-        total.kept += kept
-        if unknown:
-            total.unknown.append(name)
-        self.under_way(name).update(complete=True, expected=True, counts=dict(counts))
+        self._plans.append(plan)
+        self.under_way(plan.stage).update(complete=True, expected=True, counts=dict(counts))
 
     def print_total(self) -> None:
         """Print the total time and size of all stages, and the free space."""
-        total = self._total
-        if not total.stages:
+        if not self._plans:
             print("in all: nothing to do")
         else:
-            but = f", plus unknown times of {', '.join(total.unknown)}" if total.unknown else ""
-            print(f"in all: about {duration(total.seconds)}; about {size(total.kept)} of tables{but}")
+            unknown = [plan.stage for plan in self._plans if plan.unknown]
+            plus = f", plus unknown times of {', '.join(unknown)}" if unknown else ""
+            seconds, kept = (sum(getattr(plan, name) for plan in self._plans) for name in ("seconds", "size"))
+            print(f"in all: about {duration(seconds)}; about {size(kept)} of tables{plus}")
         free = self.store.free_bytes()
         if free is not None:
             print(f"free at {self.store.uri}: {size(free)}")
@@ -179,9 +169,9 @@ def open_run(config: StageConfig) -> Iterator[Run]:
         finally:
             run.release()
         return
-    record = DryRun(config.out)
-    yield record
-    record.print_total()
+    planned = DryRun(config.out)
+    yield planned
+    planned.print_total()
 
 
 def size(number: float) -> str:

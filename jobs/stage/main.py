@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Generic
 
 from jobs.engine.item import EngineError
 from jobs.options.command_line import parse
-from jobs.options.configs import Config, CorpusConfig, StageConfig
+from jobs.options.configs import Config, CorpusConfig, StageConfig, values_of
 from ops.errors import STOPPED, InputError, TerminatedError, disk_full, error_line, refused
 
 if TYPE_CHECKING:
@@ -54,12 +54,12 @@ class Job(Generic[Config]):
             do(with_model_of_the_run(options, run), run)
 
 
-def with_model_of_the_run(options: Config, record: "Run") -> Config:
+def with_model_of_the_run(options: Config, run: "Run") -> Config:
     """Return a job's options with the model of the run, unless they name a model or the run has none yet."""
     if not isinstance(options, CorpusConfig) or "model" in options.model_fields_set:
         return options
     return options.model_copy(
-        update={name: value for name, value in record.model().items() if name not in options.model_fields_set}
+        update={name: value for name, value in run.model().items() if name not in options.model_fields_set}
     )
 
 
@@ -76,9 +76,7 @@ def main(
     given = [*words, *(word.partition("=")[2] for word in words)]
     try:
         options = parse(config, job, about, argv)
-        given += [
-            str(one) for value in vars(options).values() for one in (value if isinstance(value, tuple) else [value])
-        ]
+        given += [str(one) for value in vars(options).values() for one in values_of(value)]
         _run(run, options)
         sys.stdout.flush()
     except BrokenPipeError:
@@ -93,10 +91,10 @@ def main(
             where = f"{error.filename}: {error.strerror}" if error.filename else str(error)
             print(f"error: {error_line(f'{where}; check the path', given)}", file=sys.stderr)
             return 2
-        said = disk_full(error) or refused(error)
-        if not said:
+        message = disk_full(error) or refused(error)
+        if not message:
             raise
-        print(f"error: {error_line(said, given)}", file=sys.stderr)
+        print(f"error: {error_line(message, given)}", file=sys.stderr)
         return 1
     except EngineError as error:
         sys.stdout.flush()
@@ -125,7 +123,7 @@ def _run(run: Callable[[Config], None], config: Config) -> None:
             raise
         from jobs.run_folder.run import damaged_table
 
-        for place in filter(None, (getattr(config, name, None) for name in ("out", "against", "against_run", "with_"))):
-            if said := damaged_table(str(place)):
-                raise said from error
+        for out in filter(None, (getattr(config, name, None) for name in ("out", "against", "against_run", "with_"))):
+            if damage := damaged_table(str(out)):
+                raise damage from error
         raise

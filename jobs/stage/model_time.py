@@ -39,24 +39,24 @@ def corpus_sample(run: DryRun) -> Sentences:
 
 
 def pass_seconds(
-    run: DryRun, facts: ModelFacts, place: Placement, dtype: str, sentences: int, passes: float
+    run: DryRun, facts: ModelFacts, placement: Placement, dtype: str, sentences: int, passes: float
 ) -> float | None:
     """Return the seconds that one worker needs to have a model read sentences; None if the device is not here.
 
     Args:
         run: the run; a few batches of its corpus are timed once for each model and placement.
-        facts, place, dtype: the model, where it runs, and its arithmetic.
+        facts, placement, dtype: the model, where it runs, and its arithmetic.
         sentences: the number of sentences.
         passes: what a sentence costs, as a multiple of the forward pass.
     """
-    if place.device == "cuda" and not torch.cuda.is_available():
+    if placement.device == "cuda" and not torch.cuda.is_available():
         return None
-    timed = (facts.fingerprint, place.device, dtype, place.threads, place.token_budget)
+    timed = (facts.fingerprint, placement.device, dtype, placement.threads, placement.token_budget)
     if timed not in run.forward_s:
         tokenizer, sample = Tokenizer(facts), corpus_sample(run)
-        options = ScoreOptions("hidden", "mean", "include", place.device, dtype, place.threads or 1)
+        options = ScoreOptions("hidden", "mean", "include", placement.device, dtype, placement.threads or 1)
         scorer = Scorer(facts, options, tokenizer.pad_id)
-        batches = TimedBatches(*sample, tokenizer, place.token_budget, run.timed_s, batch_lengths(place.device))
+        batches = TimedBatches(*sample, tokenizer, placement.token_budget, run.timed_s, batch_lengths(placement.device))
         scorer.score(tokenizer.encode(sample.texts[:WARM_UP]))
         started = time.perf_counter()
         for _, tokens in batches:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain, islice
 from typing import Any, TypeAlias, cast
 
@@ -83,15 +84,15 @@ class Output:
             noted, rows, write = Noted(pa.table({}), contents.notes), contents.rows, contents.write
         else:
             noted = contents if isinstance(contents, Noted) else Noted(_one_table(contents))
-            rows, write = noted.table.num_rows, self._write_described(noted.table)
+            rows, write = noted.table.num_rows, partial(self._write, noted.table)
         footer = {**self.footer(fingerprint, rows), **noted.footer}
         if noted.notes is not None:
             footer[NOTES] = json.dumps(noted.notes).encode()
         store.commit(self.path, lambda path: write(path, footer))
         return rows
 
-    def _write_described(self, table: pa.Table) -> Callable[[str, dict[bytes, bytes]], None]:
-        return lambda path, footer: self.writer(table.replace_schema_metadata(footer), path)
+    def _write(self, table: pa.Table, path: str, footer: dict[bytes, bytes]) -> None:
+        self.writer(table.replace_schema_metadata(footer), path)
 
 
 def _one_table(contents: pa.Table | Iterable[pa.Table]) -> pa.Table:

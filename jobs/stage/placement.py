@@ -45,6 +45,11 @@ class Placement:
         """Whether shards are read and tokenized on separate cores, ahead of workers that hold GPUs."""
         return "gpus" in self.holds
 
+    @property
+    def spread(self) -> dict[str, Any]:
+        """How a step's items are spread over workers that load the model, as attributes of the step."""
+        return {"holds": self.holds, "workers": self.workers, "actors": True, "reads_ahead": self.reads_ahead}
+
 
 def choose_placement(config: PlacementConfig, run: RunReader, stage: str) -> Placement:
     """Choose the device, the batch size and the number of workers of a stage.
@@ -74,8 +79,8 @@ def choose_placement(config: PlacementConfig, run: RunReader, stage: str) -> Pla
     if budget is None:
         budget = token_budget(_memory(stage, workers or 1, config.dry_run))
     # On a cluster the driver may have no GPU, or another kind: the workers of topk compare their GPU with the pilot's.
-    own = None if on_cluster() else gpu_kind()
-    return Placement(device, budget, None, workers, {"gpus": 1}, own)
+    kind = None if on_cluster() else gpu_kind()
+    return Placement(device, budget, None, workers, {"gpus": 1}, kind)
 
 
 def begun_with(run: RunReader, stage: str, redo: bool, device: str) -> int | None:

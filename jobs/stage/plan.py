@@ -1,34 +1,32 @@
 """`--dry-run` of a stage: what its steps lack, how long that takes and how large its tables are."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from jobs.engine.connect import stays_here
 from jobs.engine.item import Item
 from jobs.run_folder.stages import STAGES
 from jobs.stage.costs import ACTORS_START_S, FIRST_START_S, SECONDS, TASKS_START_S, seconds_together
-from jobs.stage.dry_run import DryRun
+from jobs.stage.dry_run import DryRun, Plan
 from jobs.stage.step import Step, Steps
 from ops.schema import row_bytes
 
 
-def print_plan(
+def plan_of(
     run: DryRun,
     stage: str,
     workers: int | None,
     missing: Callable[[Step], list[Item]],
     steps: Steps,
     rows: Mapping[str, int],
-    counts: Mapping[str, Any],
     notes: Sequence[str],
-) -> None:
-    """Print what a stage would do, and treat it as complete.
+) -> Plan:
+    """Return what a stage would do.
 
     Args:
         run, stage: the run, and the name of the stage.
         workers: the maximum number of workers of a step.
         missing: returns the items of a step that are not done.
-        steps, rows, counts, notes: the arguments of `Stage.complete`.
+        steps, rows, notes: the arguments of `Stage.complete`.
     """
     lines: list[str] = []
     seconds, unknown = 0.0, []
@@ -46,7 +44,7 @@ def print_plan(
     steps.close()
     size = round(sum(number * row_bytes(table) for table, number in rows.items()))
     tables = [table for table in STAGES[stage].tables if rows.get(table, 1)]
-    run.plan(stage, [*lines, *notes], seconds, unknown, size, tables, counts)
+    return Plan(stage=stage, work=[*lines, *notes], seconds=seconds, unknown=unknown, tables=tables, size=size)
 
 
 def _line(stage: str, step: Step, missing: list[Item]) -> str:
@@ -64,7 +62,8 @@ def _seconds(run: DryRun, step: Step, missing: int, workers: int | None) -> floa
     """Return the seconds of a step's missing items, its start included; None if nothing is known about them."""
     if not missing or not (step.unit or step.estimate):
         return 0.0
-    every = step.estimate(run) if step.estimate is not None else _by_cost(step)
+    cost = SECONDS.get(step.name)
+    every = step.estimate(run) if step.estimate is not None else cost and step.amount * cost
     if every is None:
         return None
     worker_s = every * missing / len(step.items)
@@ -72,7 +71,3 @@ def _seconds(run: DryRun, step: Step, missing: int, workers: int | None) -> floa
         return worker_s
     start = FIRST_START_S if run.first_spread() else ACTORS_START_S if step.actors else TASKS_START_S
     return seconds_together(missing, workers, worker_s, start)
-
-
-def _by_cost(step: Step) -> float | None:
-    return step.amount * SECONDS[step.name] if step.name in SECONDS else None

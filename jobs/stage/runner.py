@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from jobs.engine.connect import pool_size
@@ -14,7 +15,7 @@ from jobs.options.configs import StageConfig
 from jobs.run_folder.publish import clear
 from jobs.run_folder.run import Run
 from jobs.stage.dry_run import DryRun
-from jobs.stage.plan import print_plan
+from jobs.stage.plan import plan_of
 from jobs.stage.step import Step, Steps
 from ops.errors import visible
 
@@ -73,7 +74,8 @@ class Stage:
             notes: further lines of the plan.
         """
         if isinstance(self.run, DryRun):
-            print_plan(self.run, self.name, self.workers, self.missing, steps, rows or {}, counts or {}, notes)
+            plan = plan_of(self.run, self.name, self.workers, self.missing, steps, rows or {}, notes)
+            self.run.plan(plan, counts or {})
             return None
         done: list[Item] | None = None
         while True:
@@ -110,20 +112,13 @@ class Stage:
 
     def _spread(self, step: Step, todo: list[Item]) -> Iterator[Item]:
         make, args = step.committing(self.store, self.fingerprint)
-        return fan_out(
-            todo,
-            make,
-            args,
-            name=step.name,
-            name_item=lambda item: f"{step.name}: {step.outputs(item)[-1].path}",
-            workers=step.workers or self.workers,
-            prepare=step.prepare if step.reads_ahead else None,
-            actors=step.actors,
-            here=step.here,
-            ahead=step.ahead,
-            memory=step.memory,
-            **step.holds,
-        )
+        prepare = step.prepare if step.reads_ahead else None
+        how = replace(step, workers=step.workers or self.workers, prepare=prepare)
+
+        def name_item(item: Item) -> str:
+            return f"{step.name}: {step.outputs(item)[-1].path}"
+
+        return fan_out(todo, make, args, how, name=step.name, name_item=name_item)
 
     def finish(self, counts: dict[str, Any]) -> None:
         """Put all tables in place with these counts, and remove the partial files unless they must be kept."""

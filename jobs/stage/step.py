@@ -1,12 +1,12 @@
 """A step of a stage: its items, the files of each, and the worker that makes them."""
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from jobs.engine.fan_out import ITEMS_AHEAD
-from jobs.engine.item import Item, Worker
+from jobs.engine.fan_out import Spread
+from jobs.engine.item import Item, Worker, works_in_two_parts
 from jobs.stage.dry_run import DryRun
 from jobs.stage.outputs import Contents, Output
 from ops.storage.side_by_side import side_by_side
@@ -16,8 +16,12 @@ Made = Mapping[Output, Contents]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class Step(Spread):
     """One step of a stage, whose items are done in any order by any worker, each completely or not at all.
+
+    Further attributes, those of `Spread`, say how the items are spread over workers. A worker of a step with `prepare`
+    is called with its result too, or with None if items are not read ahead. By default a step has as many workers as
+    its stage may have.
 
     Attributes:
         name: the name shown with its progress, such as `topk: merge`.
@@ -30,17 +34,7 @@ class Step:
         unit: what an item is (`shards`); empty for a step that is too short for a line of progress.
         work: what is counted inside the items (`sentences`), and their total number (None if it is unknown). If this is
             set, the items hold `sentences`.
-        prepare: a function that is applied to an item on other cores before its worker gets it. The worker is called
-            with its result too, or with None if items are not read ahead.
         reads_ahead: whether items are read ahead with `prepare`.
-        holds: the resources that a worker holds (`cpus`, `gpus`); by default one core.
-        workers: the maximum number of workers; None for the maximum of the stage.
-        actors: whether its workers are actors, for workers that load a model. Otherwise items are tasks (see
-            `fan_out`).
-        here: whether to do the step in this process, for work that takes less time than the start of a worker.
-        ahead: the number of items that a worker has at a time, the current item included.
-        memory: the bytes of memory of a worker, if they may exceed a core's share of a machine's memory (see
-            `fan_out`).
         amount: the amount of work in all items, in the unit of the step's entry in `jobs.stage.costs`.
         estimate: returns the seconds that one worker needs for all items, for `--dry-run`; None if they are unknown. By
             default they follow from `amount`.
@@ -54,14 +48,7 @@ class Step:
     args: Item
     unit: str = ""
     work: tuple[str, int | None] | None = None
-    prepare: Callable[[Item], Any] | None = None
     reads_ahead: bool = True
-    holds: dict[str, Any] = field(default_factory=dict)
-    workers: int | None = None
-    actors: bool = False
-    here: bool = False
-    ahead: int = ITEMS_AHEAD
-    memory: int = 0
     amount: float = 0.0
     estimate: Callable[[DryRun], float | None] | None = None
     each: Callable[[Item], None] | None = None
@@ -77,33 +64,25 @@ class Step:
 
     def committing(self, store: Store, fingerprint: str) -> tuple[Callable[..., Worker], Item]:
         """Return what makes a worker that commits the files of its items, and the arguments to make it from."""
-        if callable(getattr(self.worker, "begin", None)):
+        if works_in_two_parts(self.worker):
             return self.worker, self.args
-        made = {"worker": self.worker, "args": self.args, "prepares": self.prepare is not None}
-        return Committer, {**made, "outputs": self.outputs, "store": store, "fingerprint": fingerprint}
+        sent = replace(self, items=(), estimate=None, each=None)
+        return Committer, {"step": sent, "store": store, "fingerprint": fingerprint}
 
 
 class Committer:
     """A worker of a step in the form in which the engine calls it: it commits what the step's worker makes."""
 
-    def __init__(
-        self,
-        worker: Callable[..., Any],
-        args: Item,
-        prepares: bool,
-        outputs: Callable[[Item], Sequence[Output]],
-        store: Store,
-        fingerprint: str,
-    ) -> None:
-        self.work = worker(**args) if isinstance(worker, type) else partial(worker, **args)
-        self.prepares, self.outputs, self.store, self.fingerprint = prepares, outputs, store, fingerprint
+    def __init__(self, step: Step, store: Store, fingerprint: str) -> None:
+        self.step, self.store, self.fingerprint = step, store, fingerprint
+        self.work = step.worker(**step.args) if isinstance(step.worker, type) else partial(step.worker, **step.args)
 
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Do one item's work, commit its files in their order, and return the row that reports it."""
-        made: Any = self.work(item, prepared) if self.prepares else self.work(item)
+        made: Any = self.work(item, prepared) if self.step.prepare is not None else self.work(item)
         if any(isinstance(name, str) for name in made):
             return dict(made)  # a worker that commits by itself returns its row
-        for output in self.outputs(item):
+        for output in self.step.outputs(item):
             output.commit(self.store, made[output], self.fingerprint)
         return {"sentences": item.get("sentences", 0)}
 

@@ -2,9 +2,10 @@
 
 from jobs.options.configs import MOST_UNITS, UnitsConfig
 from jobs.run_folder.run import Run
+from jobs.stage.scored import Scored
 from ops.errors import InputError
 from ops.topk.neuron_names import in_order
-from ops.topk.neurons import Neurons, read_neurons
+from ops.topk.neurons import Neurons
 
 
 def chosen_units(config: UnitsConfig, run: Run, done: str) -> tuple[str, ...]:
@@ -18,16 +19,14 @@ def chosen_units(config: UnitsConfig, run: Run, done: str) -> tuple[str, ...]:
     Raises:
         InputError: `check_units` raises this error.
     """
-    if run.is_expected("topk"):
-        # The number of layers is not known yet.
-        check_number(config.units, run.require("topk")["counts"]["neurons"], done)
-    else:
-        check_units(config.units, read_neurons(run.store), done)
+    # A dry run that plans `topk` too knows only the number of neurons.
+    if not (config.units and run.is_expected("topk")):
+        check_units(config.units, Scored.of(run).neurons, done)
     return in_order("--units", config.units)
 
 
 def check_units(units: tuple[str, ...], neurons: Neurons, done: str) -> None:
-    """Refuse neurons that do not exist, and refuse to process too many neurons if none is named.
+    """Refuse neurons that do not exist, and refuse to process more than `MOST_UNITS` neurons if none is named.
 
     Args:
         units: the neurons as the user named them.
@@ -38,15 +37,6 @@ def check_units(units: tuple[str, ...], neurons: Neurons, done: str) -> None:
         InputError: a name is not of the form LAYER:UNIT or not one of these neurons, or there are too many neurons.
     """
     neurons.named(units)
-    check_number(units, len(neurons), done)
-
-
-def check_number(units: tuple[str, ...], neurons: int, done: str) -> None:
-    """Refuse to process all neurons if there are more than `MOST_UNITS`.
-
-    Raises:
-        InputError: there are more neurons than that, and the user named none.
-    """
-    if neurons > MOST_UNITS and not units:
-        few = f"the run has {neurons:,} neurons, and at most {MOST_UNITS:,} are {done} by default"
+    if len(neurons) > MOST_UNITS and not units:
+        few = f"the run has {len(neurons):,} neurons, and at most {MOST_UNITS:,} are {done} by default"
         raise InputError(f"--units is missing: {few}; name some, LAYER:UNIT such as 3:17, repeatable")

@@ -15,22 +15,18 @@ from jobs.run_folder.run import Run
 from jobs.run_folder.stages import STAGES
 from jobs.stage.checks import model_of_topk
 from jobs.stage.costs import PASSES
-from jobs.stage.dictionaries import block_of, dictionaries_of
+from jobs.stage.dictionaries import ScorerArgs, block_of, dictionaries_of
 from jobs.stage.model_time import pass_seconds
 from jobs.stage.outputs import Noted, Output, partial_file, read_notes, shard_file
 from jobs.stage.placement import Placement, choose_placement, run_scoring
 from jobs.stage.ranges import range_part, table_ranges
 from jobs.stage.runner import Stage, begin_stage
-from jobs.stage.scored import Scored, StageArgs
+from jobs.stage.scored import Scored
 from jobs.stage.step import Made, Step, Steps
 from jobs.tokens.job import NEGATIVES, TokensConfig
-from ops.dictionaries.description import Description
-from ops.dictionaries.scorer import make_scorer
 from ops.estimate.selection import expected_selected
 from ops.explain.hard_negatives import MOST
-from ops.model.activations import ScoreOptions, Scorer
 from ops.model.batches import Lengths, batch_lengths
-from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
 from ops.shards import Shards
 from ops.tokens.negatives import hard_negatives
@@ -77,17 +73,17 @@ def _read(config: TokensConfig, run: Run, name: str, depends_on: dict[str, Any],
     run.require("annotate")
     facts = model_of_topk(run, config.model)
     dictionaries = dictionaries_of(topk, facts)
-    place = choose_placement(config, run, name)
-    options = config.model_dump(mode="json") | {"device": place.device, "token_budget": place.token_budget}
-    stage = begin_stage(name, config, run, {**depends_on, **place.identity}, counted=counted, options=options)
+    placement = choose_placement(config, run, name)
+    options = config.model_dump(mode="json") | {"device": placement.device, "token_budget": placement.token_budget}
+    stage = begin_stage(name, config, run, {**depends_on, **placement.identity}, counted=counted, options=options)
     if stage is None:
         return
     scored = Scored.of(run)
     args = TokensArgs(
         store=stage.store, neurons=scored.neurons, seed=config.seed, facts=facts,
-        options=run_scoring(scored.identity, place), shards=run.shards(), top=config.top,
-        token_budget=place.token_budget,
-        lengths=batch_lengths(place.device, scored.counts.get("equal_lengths", True)), dictionaries=dictionaries,
+        options=run_scoring(scored.identity, placement), shards=run.shards(), top=config.top,
+        token_budget=placement.token_budget,
+        lengths=batch_lengths(placement.device, scored.counts.get("equal_lengths", True)), dictionaries=dictionaries,
         block=block_of(topk), stage=name,
     )  # fmt: skip
     most, sentences = (MOST, scored.sampled) if args.of_negatives else (config.top, scored.sentences)
@@ -96,21 +92,17 @@ def _read(config: TokensConfig, run: Run, name: str, depends_on: dict[str, Any],
     counts = {"negatives" if args.of_negatives else "winners": rows[args.table]}
     expected = expected_selected(sentences, [(each, scored.sets)])
     notes = [f"about {expected:,} sentences are read token by token"]
-    stage.complete(tokens_steps(args, place, stage, expected), rows, counts, notes)
+    stage.complete(tokens_steps(args, placement, stage, expected), rows, counts, notes)
 
 
 @dataclass(frozen=True, kw_only=True)
-class TokensArgs(StageArgs):
+class TokensArgs(ScorerArgs):
     """The arguments of every worker; `lengths` is an argument of `length_batches`, `stage` says what is read."""
 
-    facts: ModelFacts
-    options: ScoreOptions
     shards: Shards
     top: int
     token_budget: int
     lengths: Lengths
-    dictionaries: tuple[Description, ...]
-    block: int | None
     stage: str
 
     @property
@@ -132,20 +124,16 @@ class TokensArgs(StageArgs):
         """Return the partial file of a piece."""
         return replace(shard_file(self.stage, piece), writer=write_rows)
 
-    def scorer(self, pad_id: int) -> Scorer:
-        """Return the scorer, with the model loaded."""
-        return make_scorer(self.facts, self.options, pad_id, self.dictionaries, self.block)
 
-
-def tokens_steps(args: TokensArgs, place: Placement, stage: Stage, expected: int) -> Steps:
+def tokens_steps(args: TokensArgs, placement: Placement, stage: Stage, expected: int) -> Steps:
     """Select what is read, read it piece by piece, write the tables and return the counts.
 
     Args:
-        args, place, stage: the arguments of the workers, where the model runs, and the stage.
+        args, placement, stage: the arguments of the workers, where the model runs, and the stage.
         expected: the number of sentences to read, for a plan before they are selected.
     """
     reading = partial(
-        pass_seconds, facts=args.facts, place=place, dtype=args.options.dtype, passes=PASSES["tokens"]
+        pass_seconds, facts=args.facts, placement=placement, dtype=args.options.dtype, passes=PASSES["tokens"]
     )  # fmt: skip
     yield [
         Step(
@@ -159,8 +147,8 @@ def tokens_steps(args: TokensArgs, place: Placement, stage: Stage, expected: int
         Step(
             name=f"{args.stage}: read", items=items, outputs=lambda item: [args.piece_file(item["piece"])],
             worker=PieceReader, args={"args": args}, unit="pieces", work=("sentences", sentences),
-            prepare=partial(prepare_piece, args=args), reads_ahead=place.reads_ahead, holds=place.holds,
-            workers=place.workers, actors=True, estimate=partial(reading, sentences=sentences),
+            prepare=partial(prepare_piece, args=args), estimate=partial(reading, sentences=sentences),
+            **placement.spread,
         )
     ]  # fmt: skip
     files = [args.piece_file(item["piece"]) for item in items]

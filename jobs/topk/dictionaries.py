@@ -1,7 +1,6 @@
 """What `--dictionary` changes: defaults of other options, what results depend on, and the report on the pilot."""
 
-import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from jobs.topk.job import TopkConfig
@@ -49,26 +48,28 @@ def identity_of(dictionaries: Sequence[Description]) -> dict[str, Any]:
     """Return what the results depend on in addition to the options: the sparse dictionaries, identified by content."""
     if not dictionaries:
         return {}
-    return {"site": SITE, "dictionaries": {str(own.layer): own.fingerprint for own in dictionaries}}
+    return {"site": SITE, "dictionaries": {str(each.layer): each.fingerprint for each in dictionaries}}
 
 
-def report_pilot(dictionaries: Sequence[Description], explained: Sequence[float | None]) -> list[dict[str, Any]]:
-    """Print how well each sparse dictionary reconstructs its input, and return their entries for run.json.
+def report_pilot(
+    dictionaries: Sequence[Description], explained: Sequence[float | None], say: Callable[[str], None]
+) -> list[dict[str, Any]]:
+    """Say how well each sparse dictionary reconstructs its input, and return their entries for run.json.
 
     Args:
         dictionaries: the sparse dictionaries, in the order of their layers.
         explained: the share of variance that each sparse dictionary explains; None if it has no decoder.
+        say: prints a line.
     """
-    said = []
-    for own, share in zip(dictionaries, explained, strict=True):
-        print(f"topk: {own}", file=sys.stderr)
+    entries = []
+    for dictionary, share in zip(dictionaries, explained, strict=True):
+        say(str(dictionary))
         if share is not None:
-            print(f"topk: its reconstruction explains {share:.3f} of the variance of {own.target}", file=sys.stderr)
+            say(f"its reconstruction explains {share:.3f} of the variance of {dictionary.target}")
         if share is not None and share < LEAST:
-            print(
-                f"topk: warning: {own.asked.path} explains less than {LEAST}, so it does not seem to belong to this "
-                "model, layer or site; check what it was trained on",
-                file=sys.stderr,
+            say(
+                f"warning: {dictionary.asked.path} explains less than {LEAST}, so it does not seem to belong to this "
+                "model, layer or site; check what it was trained on"
             )
-        said.append(own.said() | {"explained_variance": None if share is None else round(share, 6)})
-    return said
+        entries.append(dictionary.said() | {"explained_variance": None if share is None else round(share, 6)})
+    return entries

@@ -8,14 +8,15 @@ import pyarrow.parquet as pq
 import torch
 
 from jobs.engine.item import Item
-from jobs.stage.outputs import TablePart, shard_file, table_part
+from jobs.stage.outputs import TablePart, shard_file
+from jobs.stage.ranges import range_part, table_ranges
 from jobs.topk.score import PILOT_FILE
 from ops.arrays import Float64s
 from ops.errors import one_line
 from ops.storage.side_by_side import side_by_side
 from ops.storage.store import Store
 from ops.topk.datasets import NO_DATASETS, Datasets
-from ops.topk.neurons import NEURONS_PER_PART, Neurons, parts
+from ops.topk.neurons import NEURONS_PER_PART, Neurons
 from ops.topk.partial_file import DAMAGE, MERGED_COLUMNS, read_matrix
 from ops.topk.range_sums import RangeSums
 
@@ -47,19 +48,14 @@ def tables_of(datasets: Datasets) -> tuple[str, ...]:
 
 def range_items(neurons: int, together: int = 1, tables: tuple[str, ...] = TABLES) -> list[Item]:
     """Return the items of the merge into these tables for `neurons` neurons, some ranges at a time."""
-    every = [{"part": part, "first": first, "stop": stop, "tables": tables} for part, first, stop in parts(neurons)]
-    return [{"ranges": every[start : start + together]} for start in range(0, len(every), together)]
+    ranges = table_ranges(neurons)
+    groups = (ranges[start : start + together] for start in range(0, len(ranges), together))
+    return [{"ranges": group, "tables": tables} for group in groups]
 
 
 def merged_outputs(item: Item) -> list[TablePart]:
     """Return the table parts that an item writes, for all its ranges of neurons."""
-    return [output for own in item["ranges"] for output in range_outputs(own)]
-
-
-def range_outputs(own: Item) -> list[TablePart]:
-    """Return the table parts of one range of neurons."""
-    name = f"neurons-{own['first']}-{own['stop']}"
-    return [table_part(table, own["part"], name) for table in own["tables"]]
+    return [range_part(table, part) for part in item["ranges"] for table in item["tables"]]
 
 
 class RangeMerger:
@@ -83,23 +79,23 @@ class RangeMerger:
     def __call__(self, item: Item) -> Item:
         """Merge an item's ranges in the order of the shards, so that rounding is always the same."""
         ranges = item["ranges"]
-        sums = [RangeSums(own["first"], own["stop"], self.k, self.poles, self.datasets) for own in ranges]
+        sums = [RangeSums(part["first"], part["stop"], self.k, self.poles, self.datasets) for part in ranges]
         damaged: dict[int, str] = {}
-        read = partial(self._read, [own["part"] for own in ranges])
+        read = partial(self._read, [part["range"] for part in ranges])
         opened = side_by_side(self._open, range(self.shards))
         for shard, (tables, why) in enumerate(side_by_side(read, opened, SHARDS_AHEAD)):
             if why:
                 damaged[shard] = why
-            for own, table in zip(sums, tables, strict=False):
-                own.update(table)
+            for range_sums, table in zip(sums, tables, strict=False):
+                range_sums.update(table)
         if damaged:
             return {"damaged": damaged}
         with self.store.parquet(PILOT_FILE.path) as file:
-            edges = [read_matrix(file.read_row_group(own["part"]), "edges") for own in ranges]
-        for own, found, own_edges in zip(ranges, sums, edges, strict=True):
-            own_tables = found.tables(self.neurons, own_edges, self.largest)
-            for output in range_outputs(own):
-                output.commit(self.store, own_tables[output.table], self.fingerprint)
+            edges = [read_matrix(file.read_row_group(part["range"]), "edges") for part in ranges]
+        for part, range_sums, range_edges in zip(ranges, sums, edges, strict=True):
+            range_tables = range_sums.tables(self.neurons, range_edges, self.largest)
+            for table in item["tables"]:
+                range_part(table, part).commit(self.store, range_tables[table], self.fingerprint)
         return {"damaged": {}}
 
     def _open(self, shard: int) -> pq.ParquetFile | str:

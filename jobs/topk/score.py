@@ -4,26 +4,22 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn, cast
 
 import numpy as np
 import torch
 
 from jobs.engine.item import Item
 from jobs.engine.under_way import counting
+from jobs.stage.dictionaries import ScorerArgs
 from jobs.stage.outputs import Written, partial_file, shard_file
-from jobs.stage.scored import StageArgs
 from jobs.stage.step import Made
 from ops.arrays import Float32s
 from ops.corpus.corpus_tokens import CorpusTokens, KeptTokens, block_batches
-from ops.dictionaries.description import Description
 from ops.dictionaries.reconstruction import Explained
-from ops.dictionaries.scorer import DictionaryScorer, make_scorer
 from ops.errors import InputError, counted
-from ops.model.activations import ScoreOptions, Scorer
 from ops.model.batches import Lengths, batch_lengths
 from ops.model.check_states import check_layers, padding_leaks, spread_lengths
-from ops.model.load import ModelFacts
 from ops.model.numerics import check_gpu, gpu_kind
 from ops.model.token_block import TokenBlock
 from ops.model.token_excess import token_excess
@@ -37,6 +33,9 @@ from ops.topk.pilot import Pilot
 from ops.topk.score_shard import ShardScorer, score_batch
 from ops.topk.shared_bounds import BoundReader
 from ops.topk.silent import largest_by_layer
+
+if TYPE_CHECKING:
+    from ops.dictionaries.scorer import DictionaryScorer
 
 PILOT_FILE = partial_file("topk", "pilot")
 # A file of bounds that workers share; it may be lost, and is not an output of any item.
@@ -52,32 +51,22 @@ Batches = Iterator[tuple[Ids, TokenBlock]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScoreArgs(StageArgs):
+class ScoreArgs(ScorerArgs):
     """The arguments of every scoring worker; `equal_lengths` is known once the pilot is scored.
 
     Attributes:
         kept: where ingest stored the tokens of corpus/; None if it stored none.
-        dictionaries, block: the sparse dictionaries whose features are the units, and the number of features encoded at
-            a time (None if it depends on memory).
         datasets: the data sets within which winners are also kept.
     """
 
     fingerprint: str
-    facts: ModelFacts
-    options: ScoreOptions
     k: int
     poles: tuple[str, ...]
     token_budget: int
     kept: KeptTokens | None = None
     sharing: bool = True
     equal_lengths: bool = False
-    dictionaries: tuple[Description, ...] = ()
-    block: int | None = None
     datasets: Datasets = NO_DATASETS
-
-    def scorer(self, pad_id: int) -> Scorer:
-        """Return the scorer, with the model loaded."""
-        return make_scorer(self.facts, self.options, pad_id, self.dictionaries, self.block)
 
     @property
     def sparse(self) -> bool:
@@ -128,9 +117,15 @@ class PilotScorer:
         pilot = Pilot(edges, self.args.neurons, equal_lengths, gpu_kind(), explained, excess)
         return {PILOT_FILE: Written(len(pilot.edges), pilot.write)}
 
+    @property
+    def of_features(self) -> "DictionaryScorer | None":
+        """The scorer, if the units are features."""
+        return cast("DictionaryScorer", self.scorer) if self.args.dictionaries else None
+
     def _explained(self, batches: Batches) -> tuple[float | None, ...]:
         """Return the share of its target's variance that each sparse dictionary explains, on some pilot batches."""
-        if not isinstance(self.scorer, DictionaryScorer):
+        scorer = self.of_features
+        if scorer is None:
             return ()
         sums = [
             Explained(self.args.facts.width if own.target.place != "heads" else own.width) if own.target else None
@@ -138,15 +133,16 @@ class PilotScorer:
         ]
         every = list(batches)
         for _, batch in every[:: max(len(every) // EXPLAINED_BATCHES, 1)]:
-            self.scorer.explained(batch, sums)
+            scorer.explained(batch, sums)
         return tuple(own.share() if own is not None else None for own in sums)
 
     def _no_finite(self, sentences: int, some: list[Tokens]) -> NoReturn:
         """Raise the error for a pilot without a single finite sentence, which names the dictionary or the model."""
         said = f"gave no finite activation for any of {counted(sentences, 'sentence')}"
-        own = self.scorer.overflowing(some) if isinstance(self.scorer, DictionaryScorer) else None
-        if own is not None:
-            raise own.asked.error(f"{said}, although the states are finite: its weights are too large for float32")
+        dictionary = self.of_features.overflowing(some) if self.of_features else None
+        if dictionary is not None:
+            why = f"{said}, although the states are finite: its weights are too large for float32"
+            raise dictionary.asked.error(why)
         raise InputError(f"--model {self.args.facts.name}: {said}; try --dtype float32, or another model")
 
     def _check(self, tokens: list[Tokens]) -> bool:

@@ -1,7 +1,6 @@
 """The stage `topk`: a pilot fixes what all shards share, the shards are scored and merged, and tables are written."""
 
 import math
-import sys
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -134,10 +133,11 @@ def score_args(config: TopkConfig, prepared: Prepared, datasets: Datasets, job: 
     Raises:
         InputError: there is not enough space.
     """
-    place, shards, args = job.placement, job.shards, job.args
+    placement, shards, args = job.placement, job.shards, job.args
     poles = ("top", "bottom") if config.poles == "both" else (config.poles,)
     k = min(config.k, shards.sentences)
-    warn_of_many(k, shards.sentences)
+    if few := many_winners(k, shards.sentences):
+        job.stage.say(few)
     sparse = bool(prepared.dictionaries) and prepared.dictionaries[0].sparse
     units = len(prepared.neurons)
     check_room(args.store, units, config.k, len(poles), config.activation_sample, shards, sparse, datasets)
@@ -145,52 +145,49 @@ def score_args(config: TopkConfig, prepared: Prepared, datasets: Datasets, job: 
         store=args.store, seed=args.seed, fingerprint=job.stage.fingerprint, facts=args.facts,
         neurons=prepared.neurons, k=k,
         options=ScoreOptions(
-            config.site, config.pool, config.special_tokens, place.device, config.dtype, config.threads
+            config.site, config.pool, config.special_tokens, placement.device, config.dtype, config.threads
         ),
-        poles=poles, token_budget=place.token_budget, kept=args.kept, sharing=not config.no_sharing,
+        poles=poles, token_budget=placement.token_budget, kept=args.kept, sharing=not config.no_sharing,
         dictionaries=prepared.dictionaries, datasets=datasets,
         block=None if config.feature_block == "auto" else config.feature_block,
     )  # fmt: skip
 
 
-def warn_of_many(k: int, sentences: int) -> None:
-    """Warn if K is so large a part of the corpus that winners differ little from the rest."""
-    if k * LEAST_SENTENCES > sentences:
-        few = f"--k {k:,} is more than one in {LEAST_SENTENCES} of the {counted(sentences, 'sentence')}"
-        _say(f"{few}, so winners differ little from the rest; a smaller --k is more informative")
-
-
-def _say(text: str) -> None:
-    print(f"topk: {text}", file=sys.stderr)
+def many_winners(k: int, sentences: int) -> str:
+    """Return a warning if K is so large a part of the corpus that winners differ little from the rest."""
+    if k * LEAST_SENTENCES <= sentences:
+        return ""
+    few = f"--k {k:,} is more than one in {LEAST_SENTENCES} of the {counted(sentences, 'sentence')}"
+    return f"{few}, so winners differ little from the rest; a smaller --k is more informative"
 
 
 def topk_steps(config: TopkConfig, prepared: Prepared, job: CorpusPass, args: ScoreArgs) -> Steps:
     """Score a pilot and all shards, merge them, write the tables and return the counts."""
-    times, store, datasets = Times(), job.stage.store, args.datasets
+    times, stage, datasets = Times(), job.stage, args.datasets
     sampled = job.shards.split(draw(job.shards.sentences, config.activation_sample, config.seed, ACTIVATIONS))
     pilot_first = pilot_step(job, args, config.pilot)
-    if job.stage.is_planned:
+    if stage.is_planned:
         yield [pilot_first, shard_step(job, args, sampled), merge_step(job, args, {})]
         return {}
     if datasets.k:
-        _say(f"also keeps {datasets.said(job.corpus['counts']['sources'])}")
-    if job.stage.missing(pilot_first):
-        _say("scoring a pilot for the histograms' edges")
+        stage.say(f"also keeps {datasets.said(job.corpus['counts']['sources'])}")
+    if stage.missing(pilot_first):
+        stage.say("scoring a pilot for the histograms' edges")
         workers = min(job.placement.workers or 1, len(job.numbers))
         # A cluster starts its GPU machines in the meantime.
         with times.of("pilot"), asked_for_gpus(workers - 1 if job.placement.reads_ahead else 0):
             yield [pilot_first]
-    pilot = Pilot.read(store, PILOT_FILE.path)
-    explained = report_pilot(prepared.dictionaries, pilot.explained)
+    pilot = Pilot.read(stage.store, PILOT_FILE.path)
+    explained = report_pilot(prepared.dictionaries, pilot.explained, stage.say)
     if pilot.excess > FAR:
-        _say(
+        stage.say(
             f"warning: the tokenizer makes {pilot.excess:.1f} times as many tokens as its vocabulary allows, as "
             "if it had lost merges; compare its merges.txt or tokenizer.json with the original"
         )
     args = replace(args, equal_lengths=pilot.equal_lengths)
     if args.equal_lengths:
         kind = args.facts.model_type
-        _say(f"padding changes what a {kind} computes, so batches have sentences of one length")
+        stage.say(f"padding changes what a {kind} computes, so batches have sentences of one length")
     for attempt in range(1, ATTEMPTS + 1):
         step = shard_step(job, args, sampled)
         with shared_bounds(job, args, pilot, step) as shared:
@@ -203,9 +200,9 @@ def topk_steps(config: TopkConfig, prepared: Prepared, job: CorpusPass, args: Sc
             raise RuntimeError(f"topk: {sorted(damaged)} were damaged {ATTEMPTS} times; check the disk of --out")
         for shard, why in sorted(damaged.items()):
             path = shard_file("topk", shard).path
-            _say(f"{path} is damaged ({why}) and is scored again")
-            store.delete(path)
-    _say(str(times))
+            stage.say(f"{path} is damaged ({why}) and is scored again")
+            stage.store.delete(path)
+    stage.say(str(times))
     neurons = args.neurons
     counts |= {"neurons": len(neurons), "layers": len(neurons.layers), "seconds": times.result()}
     if datasets.k:
@@ -248,19 +245,19 @@ def shared_bounds(job: CorpusPass, args: ScoreArgs, pilot: Pilot, step: Step) ->
     publisher = BoundPublisher(
         job.stage.store, BOUNDS, args.fingerprint, bounds, lambda shard: shard_file("topk", shard).path, say
     )
-    with ThreadPoolExecutor(1) as beside:
+    with ThreadPoolExecutor(1) as publishing:
         # Late bounds only make files larger, so no worker's row waits for them.
         waiting = deque(set(range(len(job.shards))) - {item["shard"] for item in todo})
 
         def publish(row: Item) -> None:
             waiting.append(row["shard"])
-            beside.submit(publisher.add_all, waiting)
+            publishing.submit(publisher.add_all, waiting)
 
-        beside.submit(publisher.add_all, waiting)
+        publishing.submit(publisher.add_all, waiting)
         try:
             yield replace(step, each=publish)
         finally:
-            beside.shutdown(cancel_futures=True)
+            publishing.shutdown(cancel_futures=True)
 
 
 def merged_tables(job: CorpusPass, args: ScoreArgs) -> Merging:
@@ -274,9 +271,9 @@ def merged_tables(job: CorpusPass, args: ScoreArgs) -> Merging:
     notes = read_notes(store, job.partials)
     counts = account(job.corpus["counts"], write_unscored(store, notes, fingerprint))
     paths = [output.path for output in job.partials]
-    with ThreadPoolExecutor(1) as beside:
+    with ThreadPoolExecutor(1) as writing:
         # Both functions read the partial files, and neither reads the files that the other writes.
-        activations = beside.submit(write_activations, store, args.neurons, paths, notes, fingerprint, args.sparse)
+        activations = writing.submit(write_activations, store, args.neurons, paths, notes, fingerprint, args.sparse)
         rows = yield [merge_step(job, args, notes)]
         counts["activation_sample"], damaged_samples = activations.result()
     damaged = {int(shard): why for row in rows or [] for shard, why in row["damaged"].items()}

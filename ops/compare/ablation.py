@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from ops import schema
-from ops.arrays import Float64s, Int64s
+from ops.arrays import Float64s
 from ops.errors import InputError
 from ops.finetune.classifier import load_head
 from ops.model.activations import ScoreOptions, Scorer
@@ -83,8 +83,7 @@ class Ablator:
         neurons: all neurons.
         mean, std: the mean and the standard deviation of each neuron over the corpus, `[neurons]`. A neuron whose
             standard deviation is 0 or NaN is not among the others.
-        texts, n_tokens: the sentences and their numbers of tokens.
-        token_budget: the token budget of a batch.
+        texts, token_budget: the sentences, and the token budget of a batch.
 
     Raises:
         InputError: the model's layers are not in one list, or batches of sentences cannot be padded.
@@ -98,7 +97,6 @@ class Ablator:
         mean: Float64s,
         std: Float64s,
         texts: list[str],
-        n_tokens: Int64s,
         token_budget: int,
     ) -> None:
         set_numerics(options.device, options.threads)
@@ -110,10 +108,9 @@ class Ablator:
             raise InputError(
                 f"--ablate: the layers of a {facts.model_type} model cannot be found; leave the option out"
             )
-        lengths = lengths_of_batches(self.scorer, tokenizer)
-        self.batches = [
-            tokenizer.encode([texts[row] for row in rows]) for rows in length_batches(n_tokens, token_budget, lengths)
-        ]
+        tokens, lengths = tokenizer.encode(texts), lengths_of_batches(self.scorer, tokenizer)
+        sizes = np.array([len(sentence.ids) for sentence in tokens])
+        self.batches = [[tokens[row] for row in rows] for rows in length_batches(sizes, token_budget, lengths)]
         if self.head is not None:
             self.head[0].to(options.device)
         self.base = [self._read(batch) for batch in self.batches]

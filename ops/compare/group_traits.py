@@ -34,8 +34,8 @@ def trait_rows(neuron: Int64s, traits: pa.Table, groups: Int32s) -> pa.Table:
     q = q_values(p_values(measured.g2))
     order = np.lexsort((np.arange(len(group)), -measured.g2, group))
     order = order[measured.g2[order] > 0]
-    place = place_in_group(group[order])
-    order, place = order[place < MOST_TRAITS], place[place < MOST_TRAITS]
+    rank = place_in_group(group[order])
+    order, rank = order[rank < MOST_TRAITS], rank[rank < MOST_TRAITS]
     first = joined.take(pa.array(order))
     return pa.table(
         {
@@ -47,6 +47,6 @@ def trait_rows(neuron: Int64s, traits: pa.Table, groups: Int32s) -> pa.Table:
             "other_share": np.nan_to_num(measured.baseline_share[order]).astype(np.float32),
             "g2": measured.g2[order].astype(np.float32),
             "q_value": q[order],
-            "rank": pa.array(place + 1, pa.int32()),
+            "rank": pa.array(rank + 1, pa.int32()),
         }
     )

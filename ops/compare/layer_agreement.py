@@ -36,7 +36,7 @@ def comparable_layers(
     for name in sorted(properties):
         for width in sorted(set(widths)):
             numbers = np.flatnonzero(np.array(widths) == width)
-            values = np.stack([properties[name][number] for number in numbers])
+            values = np.stack([properties[name][number] for number in numbers.tolist()])
             known, pairs_of = np.isfinite(values), dict[bytes, Pairs]()
             for a, b in combinations(range(len(values)), 2):
                 pairs_of.setdefault((known[a] & known[b]).tobytes(), []).append((a, b))

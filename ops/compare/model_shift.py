@@ -5,6 +5,7 @@ import pyarrow as pa
 
 from ops import schema
 from ops.arrays import Float64s, Floats, Int64s
+from ops.shards import spans
 from ops.statistics.interval import Interval
 
 _AT_ONCE = 50  # number of resamples processed at once
@@ -38,8 +39,7 @@ def bootstrap_intervals(values: Float64s, resamples: int, rng: np.random.Generat
     count = len(values)
     flat = values.reshape(count, -1)
     means = np.empty((resamples, flat.shape[1]))
-    for start in range(0, resamples, _AT_ONCE):
-        stop = min(start + _AT_ONCE, resamples)
+    for start, stop in spans(resamples, _AT_ONCE):
         drawn = rng.integers(0, count, (stop - start, count))
         times = np.stack([np.bincount(row, minlength=count) for row in drawn])
         means[start:stop] = times @ flat / count
@@ -55,14 +55,12 @@ def shift_rows(text_set: str, distances: Float64s, resamples: int, rng: np.rando
         distances: the result of `with_whole`.
         resamples, rng: number of resamples and random generator of the intervals.
     """
-    mean = distances.mean(0)
-    low, high = bootstrap_intervals(distances, resamples, rng)
+    ends = np.stack([distances.mean(0), *bootstrap_intervals(distances, resamples, rng)], -1)
     rows: list[dict[str, object]] = []
-    for place in range(distances.shape[2]):
-        row: dict[str, object] = {"text_set": text_set, "layer": place, "n": len(distances)}
-        for i, name in enumerate(("manhattan", "euclidean")):
-            row |= Interval(mean[i, place], low[i, place], high[i, place]).columns(name)
-        rows.append(row)
+    for layer in range(distances.shape[2]):
+        manhattan, euclidean = (Interval(*ends[i, layer]) for i in (0, 1))
+        row: dict[str, object] = {"text_set": text_set, "layer": layer, "n": len(distances)}
+        rows.append(row | manhattan.columns("manhattan") | euclidean.columns("euclidean"))
     return rows
 
 
@@ -85,8 +83,7 @@ def rank_correlations(a: Floats, b: Floats) -> Float64s:
     x, y = (rankdata(values, axis=0) for values in (a, b))
     x, y = x - x.mean(0), y - y.mean(0)
     with np.errstate(invalid="ignore", divide="ignore"):
-        found = (x * y).sum(0) / np.sqrt((x**2).sum(0) * (y**2).sum(0))
-    return np.asarray(np.clip(found, -1.0, 1.0))
+        return np.asarray(np.clip((x * y).sum(0) / np.sqrt((x**2).sum(0) * (y**2).sum(0)), -1.0, 1.0))
 
 
 def jaccards(a: tuple[Int64s, Int64s], b: tuple[Int64s, Int64s], neurons: int) -> Float64s:

@@ -1,7 +1,5 @@
 """The nearest other neurons of every neuron, by correlation over the activation sample and by shared winners."""
 
-from itertools import pairwise
-
 import numpy as np
 import pyarrow as pa
 
@@ -10,6 +8,7 @@ from ops.arrays import Bools, Float32s, Float64s, Floats, Int32s, Int64s
 from ops.compare.activation_vectors import PROCESS_BYTES, unit_correlations, unit_vectors
 from ops.compare.shared_winners import WinnerLists
 from ops.sampling import random_rotations
+from ops.statistics.association import place_in_group
 from ops.topk.neurons import NEURONS_PER_PART, Neurons
 
 REACHES = ("within", "across")
@@ -51,13 +50,12 @@ class NeighbourFinder:
         never near at all.
         """
         correlation, shared = unit_correlations(self.vectors[block], self.vectors), self.overlaps(block)
-        own = block[:, None] == np.arange(len(self.neurons))
-        heard = ~self.silent & ~self.silent[block, None] & ~own
+        itself = block[:, None] == np.arange(len(self.neurons))
+        heard = ~self.silent & ~self.silent[block, None] & ~itself
         same = (self.layer[block, None] == self.layer) & heard
-        other = ~same & heard
-        candidates = []
         vary = ~self.constant & ~self.constant[block, None]
-        for reach in (same, other):
+        candidates = []
+        for reach in (same, ~same & heard):
             candidates.append(_first(np.where(reach & vary, correlation, -np.inf), self.most))
             # Ties in the number of shared winners go to the higher correlation.
             key = np.where(reach & (shared > 0), shared + (correlation + 1) / 4, -np.inf)
@@ -70,25 +68,20 @@ class NeighbourFinder:
         overlap = shared[row, number] / np.maximum(self.sizes[block[row]], 1)
         order = np.lexsort((number, -overlap, -r, row))
         row, number, r, overlap = row[order], number[order], r[order], overlap[order]
-        rank = np.arange(len(row)) - np.searchsorted(row, row) + 1
-        null = self.constant[block[row]] | self.constant[number]
+        neuron = block[row]
         columns = {
-            "layer": self.layer[block[row]],
-            "unit": self.unit[block[row]],
-            "rank": rank,
-            "layer_b": self.layer[number],
-            "unit_b": self.unit[number],
-            "correlation": pa.array(r.astype(np.float32), mask=null),
-            "overlap": overlap,
-        }
+            "layer": self.layer[neuron], "unit": self.unit[neuron], "rank": place_in_group(row) + 1,
+            "layer_b": self.layer[number], "unit_b": self.unit[number], "overlap": overlap,
+            "correlation": pa.array(r.astype(np.float32), mask=self.constant[neuron] | self.constant[number]),
+        }  # fmt: skip
         return schema.table("compare/neighbours", columns)
 
 
 def _first(values: Floats, most: int) -> Int64s:
     """Return the columns of each row's `most` highest finite values, `[rows, most]`; -1 if there are fewer."""
     most = min(most, values.shape[1])
-    found = np.argpartition(-values, most - 1, axis=1)[:, :most]
-    return np.where(np.isfinite(np.take_along_axis(values, found, 1)), found, -1)
+    highest = np.argpartition(-values, most - 1, axis=1)[:, :most]
+    return np.where(np.isfinite(np.take_along_axis(values, highest, 1)), highest, -1)
 
 
 def finder_bytes(neurons: int, sampled: int, k: int, poles: int, sentences: int, block: int = NEURONS_PER_PART) -> int:
@@ -132,50 +125,47 @@ def nearest_rows(
         rotated: whether neurons are also compared with the axes of rotated layers. The features of a sparse dictionary
             should not be, because a rotation of thousands of sparse features is not a basis of anything.
     """
-    rng = np.random.default_rng(seed)
-    starts = np.cumsum([0, *(layer.shape[1] for layer in layers)])
-    heard = [a + np.flatnonzero(~finder.silent[a:b]) for a, b in pairwise(starts)]
-    chosen = [np.sort(rng.choice(own, min(drawn, len(own)), replace=False)) for own in heard]
+    rng, neurons = np.random.default_rng(seed), finder.neurons
+    heard = [np.flatnonzero((finder.layer == number) & ~finder.silent) for number in neurons.layers]
+    chosen = [np.sort(rng.choice(units, min(drawn, len(units)), replace=False)) for units in heard]
     if rotated:
         rotations = random_rotations((layer.shape[1] for layer in layers), rng)
         turned = np.concatenate([unit_vectors((layer - layer.mean(0)) @ rotations[layer.shape[1]]) for layer in layers])
     order = rng.permutation(finder.vectors.shape[1])
     rows = []
-    for number, own in zip(finder.neurons.layers, chosen, strict=True):
-        if not len(own):
+    for number, units in zip(neurons.layers, chosen, strict=True):
+        if not len(units):
             continue
-        vectors = finder.vectors[own]
+        vectors = finder.vectors[units]
         highest: dict[str, Floats] = {
             "correlation": unit_correlations(vectors, finder.vectors),
             "correlation_of_shuffled": unit_correlations(vectors[:, order], finder.vectors),
-            "overlap": _overlaps(finder, own, None, sentences),
-            "overlap_of_shuffled": _overlaps(finder, own, rng, sentences),
+            "overlap": _overlaps(finder, units, None, sentences),
+            "overlap_of_shuffled": _overlaps(finder, units, rng, sentences),
         }
         if rotated:
-            highest["correlation_of_rotated"] = unit_correlations(turned[own], turned)
-        itself = own[:, None] == np.arange(len(finder.neurons))
+            highest["correlation_of_rotated"] = unit_correlations(turned[units], turned)
+        itself = units[:, None] == np.arange(len(neurons))
         for reach in REACHES:
-            allowed = (finder.layer == number) if reach == "within" else (finder.layer != number)
-            there = (allowed & ~finder.silent)[None, :] & ~itself
-            if not there.any(1).all():
-                continue
-            means = {n: float(np.where(there, values, -np.inf).max(1).mean()) for n, values in highest.items()}
-            rows.append({"layer": number, "reach": reach, "n": len(own), **means})
+            allowed = ((finder.layer == number) == (reach == "within")) & ~finder.silent & ~itself
+            if allowed.any(1).all():
+                means = {n: float(np.where(allowed, values, -np.inf).max(1).mean()) for n, values in highest.items()}
+                rows.append({"layer": number, "reach": reach, "n": len(units), **means})
     return schema.table("compare/nearest", rows)
 
 
-def _overlaps(finder: NeighbourFinder, own: Int64s, rng: np.random.Generator | None, sentences: int) -> Float64s:
+def _overlaps(finder: NeighbourFinder, units: Int64s, rng: np.random.Generator | None, sentences: int) -> Float64s:
     """Return the overlaps of some neurons with all neurons, `[some, neurons]`.
 
     If `rng` is given, random sentences take the place of these neurons' winners.
     """
-    shared = np.zeros((len(own), len(finder.neurons)))
+    shared = np.zeros((len(units), len(finder.neurons)))
     for lists in finder.winners.values():
-        sets = lists.of_neurons(own)
+        sets = lists.of_neurons(units)
         if rng is not None:
             # A sentence that never wins is shared with no neuron. So only the number of drawn sentences that win
             # anywhere matters.
             win = [rng.hypergeometric(len(lists.distinct), sentences - len(lists.distinct), len(s)) for s in sets]
             sets = [rng.choice(len(lists.distinct), n, replace=False).astype(np.int32) for n in win]
         shared += lists.shared_with(sets)
-    return np.asarray(shared / np.maximum(finder.sizes[own], 1)[:, None])
+    return np.asarray(shared / np.maximum(finder.sizes[units], 1)[:, None])

@@ -126,7 +126,7 @@ def read_both(
 
 def compared_rows(
     table: str,
-    own: Mapping[str, Values],
+    values: Mapping[str, Values],
     control: Mapping[str, Values],
     layers: tuple[int, ...],
     resamples: int,
@@ -136,17 +136,17 @@ def compared_rows(
 
     Args:
         table: the table of these measures.
-        own, control: the values in both runs, by measure; measures that only one run has are skipped.
+        values, control: the values in both runs, by measure; measures that only one run has are skipped.
         layers: the layers that both runs have.
         resamples: number of bootstrap samples for the interval of `share_above`. Each resamples the neurons of both
             runs, always with both poles of a neuron.
         seed: the seed of the draws.
     """
-    names = [name for name in own if name in control]
+    names = [name for name in values if name in control]
     rows: list[dict[str, Any]] = []
     for layer in (*layers, None):
-        pairs = {name: (own[name].of_layer(layer), control[name].of_layer(layer)) for name in names}
-        pairs = {name: pair for name, pair in pairs.items() if all(len(values.value) for values in pair)}
+        pairs = {name: (values[name].of_layer(layer), control[name].of_layer(layer)) for name in names}
+        pairs = {name: pair for name, pair in pairs.items() if all(len(side.value) for side in pair)}
         measured = {name: pair for name, pair in pairs.items() if not name.startswith(VERDICT)}
         rng = np.random.default_rng([*seed, 0 if layer is None else layer + 1])
         ends = share_intervals(measured, resamples, rng) if measured else {}

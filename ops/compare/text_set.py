@@ -14,7 +14,7 @@ from ops.sources.pieces import check_source, pieces, read_piece
 from ops.sources.source_format import Source
 from ops.sources.spec import parse_source
 
-_KEPT = pa.schema([("text", pa.string()), ("n_tokens", pa.int32()), ("place", pa.int64()), ("priority", pa.uint64())])
+_KEPT = pa.schema([("text", pa.string()), ("n_tokens", pa.int32()), ("row", pa.int64()), ("priority", pa.uint64())])
 
 
 def parse_text_sets(specs: Sequence[str], text_column: str) -> dict[str, Source]:
@@ -67,12 +67,12 @@ def sample_sentences(blocks: Iterator[Block], most: int, seed: int) -> pa.Table:
     """
     kept, read = _KEPT.empty_table(), 0
     for block in blocks:
-        place = read + np.arange(block.sentences.num_rows)
+        row = read + np.arange(block.sentences.num_rows)
         priority = priorities(np.ascontiguousarray(block.hashes[:, 0]), seed, TEXT_SETS)
-        columns = [block.sentences["text"], block.sentences["n_tokens"], place, priority]
+        columns = [block.sentences["text"], block.sentences["n_tokens"], row, priority]
         both = pa.concat_tables([kept, pa.table(columns, schema=_KEPT)])
         # Of copies, the first one is kept.
         _, first = np.unique(both["priority"].to_numpy(), return_index=True)
         kept = both.take(first[:most])
-        read += len(place)
-    return kept.sort_by("place").select(["text", "n_tokens"])
+        read += len(row)
+    return kept.sort_by("row").select(["text", "n_tokens"])

@@ -61,8 +61,6 @@ class LayerUnits:
     """
 
     def __init__(self, sample: LayerSample, rows: Int64s, silent: Bools, rotation: Float64s | None = None) -> None:
-        if rotation is not None and sample.offsets is not None:
-            raise ValueError("sparse features are not rotated")
         self.sample, self.rows, self.silent, self.rotation = sample, rows, silent, rotation
 
     def vectors(self, first: int, stop: int) -> Float32s:

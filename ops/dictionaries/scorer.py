@@ -179,19 +179,6 @@ class DictionaryScorer(Scorer):
                 own.add(encoder.target(found[described.target]), encoder.reconstruct(found[described.point]))
 
 
-def make_scorer(
-    facts: ModelFacts,
-    options: ScoreOptions,
-    pad_id: int,
-    dictionaries: Sequence[Description] = (),
-    block: int | None = None,
-) -> Scorer:
-    """Return a scorer for the features of these dictionaries or, without dictionaries, for the neurons of a site."""
-    if dictionaries:
-        return DictionaryScorer(facts, options, pad_id, dictionaries, block)
-    return Scorer(facts, options, pad_id)
-
-
 def block_by_memory(device: torch.device, tokens: int = 1 << 17) -> int:
     """Return how many features are encoded at a time, so that a batch's values take a small part of free memory.
 

@@ -68,9 +68,10 @@ def _answers(name: str, advice: str) -> Iterator[None]:
     from huggingface_hub.errors import HfHubHTTPError
 
     http = (base for base in HfHubHTTPError.__mro__ if base.__name__ in ("HTTPError", "OSError"))
+    kinds: tuple[type[BaseException], ...] = (RuntimeError, ValueError, *http)
     try:
         yield
-    except (RuntimeError, ValueError, *http) as error:
+    except kinds as error:
         cause = f": {one_line(error.__cause__, 100)}" if error.__cause__ else ""
         raise InputError(
             f"--push {name}: the hub refuses, or is not reached ({one_line(error, 200)}{cause}); {advice}"

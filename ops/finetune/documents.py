@@ -100,9 +100,7 @@ def choose_documents(
     usable = [(key, label) for key, label in found.labels.items() if label is not None and label not in dropped]
     sample = draw(len(usable), len(usable) if most is None else most, seed, TRAINING_DOCUMENTS)
     chosen = [usable[i] for i in sample]
-    counts: dict[str, int] = {}
-    for _, label in chosen:
-        counts[label] = counts.get(label, 0) + 1
+    counts = Counter(label for _, label in chosen)
     enough = {label for label, n in counts.items() if n >= least}
     if len(enough) < 2:
         raise InputError(

@@ -1,7 +1,7 @@
 """The examples of confusion sets in each shard, with the surrounding words and the model's state at the blank."""
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,20 +14,8 @@ COLUMNS = ["sent_id", "text", "dataset", "doc_id"]  # of corpus/
 Sets = tuple[tuple[str, ...], ...]
 
 
-class Quota(NamedTuple):
-    """The maximum numbers of a set's examples and of its examples with states, and the corpus's number of sentences."""
-
-    most: int
-    stated: int
-    sentences: int
-
-    def of(self, most: int, sentences: int) -> int:
-        """Return the part of `most` for a shard with this number of sentences, rounded up."""
-        return -(-most * sentences // self.sentences)
-
-
 def find_examples(
-    table: pa.Table, sets: Sets, reader: BlankReader, quota: Quota, window: int, seed: int
+    table: pa.Table, sets: Sets, reader: BlankReader, most: int, most_states: int, window: int, seed: int
 ) -> tuple[pa.Table, dict[str, Any]]:
     """Find the sets' words in a shard, and read the model's states at their positions after blanking them.
 
@@ -35,7 +23,7 @@ def find_examples(
         table: the shard, with `COLUMNS`.
         sets: the confusion sets.
         reader: the model.
-        quota: the number of examples that are kept.
+        most, most_states: the maximum number of a set's examples in the shard, and of its examples with states.
         window: number of words on each side that are features.
         seed: the run's seed.
 
@@ -51,7 +39,7 @@ def find_examples(
     order = priority(np.array(ids, np.int64)[row], start, seed)
     ranked = np.lexsort((start, order, number))
     rank = np.arange(len(ranked)) - np.searchsorted(number[ranked], number[ranked])  # within its set
-    kept, stated = (ranked[rank < quota.of(most, len(texts))] for most in (quota.most, quota.stated))
+    kept, stated = (ranked[rank < limit] for limit in (most, most_states))
     spans = list(zip(start[stated].tolist(), stop[stated].tolist(), strict=True))
     blanks = zip(stated.tolist(), reader.blanks([texts[i] for i in row[stated]], spans), strict=True)
     read = [(k, blank) for k, blank in blanks if blank is not None]

@@ -8,6 +8,7 @@ import numpy as np
 from ops.arrays import Bools, Float32s, Float64s, Int64s
 from ops.meaning.analogies import Analogies
 from ops.meaning.words import fold
+from ops.statistics.highest import highest
 
 RULES = ("add", "mul", "nearest_c")
 ANSWERS = tuple((rule, excluded) for rule in RULES for excluded in (False, True))  # in the order of the table
@@ -76,21 +77,10 @@ def nearest(space: Space, most: int) -> tuple[Int64s, Float32s, Float32s]:
         rows = slice(start, min(start + _ROWS, size))
         scores = units[rows] @ units.T
         scores[np.arange(len(scores)), np.arange(rows.start, rows.stop)] = -np.inf
-        highest = _highest(scores, most)
-        others[rows] = highest
-        cosines[rows] = np.take_along_axis(scores, highest, 1)
-        inner[rows] = np.einsum("rd,rkd->rk", wide[rows], wide[highest])
+        others[rows] = highest(scores, most)
+        cosines[rows] = np.take_along_axis(scores, others[rows], 1)
+        inner[rows] = np.einsum("rd,rkd->rk", wide[rows], wide[others[rows]])
     return others, cosines, inner
-
-
-def _highest(scores: Float64s, most: int) -> Int64s:
-    # All words as near as the last neighbour are kept, so that ties are broken by index.
-    cut = -np.partition(-scores, most - 1, axis=1)[:, most - 1]
-    highest = np.zeros((len(scores), most), np.int64)
-    for row, least in enumerate(cut):
-        near = np.flatnonzero(scores[row] >= least)
-        highest[row] = near[np.argsort(-scores[row, near], kind="stable")][:most]
-    return highest
 
 
 def neighbour_rows(space: Space, most: int) -> dict[str, Any]:

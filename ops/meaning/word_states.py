@@ -1,7 +1,6 @@
 """The mean state of each word over sentences in every layer, and its vector in the token embeddings."""
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -17,22 +16,6 @@ from ops.shards import Ids
 from ops.storage.arrays import read_arrays, write_arrays
 
 _CARRIER = "a "  # precedes a single word, so that tokenizers that mark spaces give it the tokens of running text
-
-
-class Occurrences(NamedTuple):
-    """The occurrences of words in a batch.
-
-    Attributes:
-        word: the index of the word, `[occurrences]`.
-        sentence: the row of its sentence in the batch, `[occurrences]`.
-        place: the index of each token of an occurrence in the flattened batch (row by row), `[tokens]`.
-        owner: the index of the occurrence that each token belongs to, `[tokens]`.
-    """
-
-    word: Int64s
-    sentence: Int64s
-    place: Int64s
-    owner: Int64s
 
 
 class WordSums:
@@ -109,25 +92,27 @@ class WordReader(ModelReader):
         """Add the words of one batch; return the rows of the batch that were skipped."""
         encoded = self.tokenizer.encode_with_spans(texts)
         ids, real, _ = pad([placed.tokens for placed in encoded], self.tokenizer.pad_id, self.scorer.device)
-        found = find_words(texts, encoded, self.numbers, self.case, ids.shape[1])
-        place, owner = (torch.from_numpy(a).to(self.scorer.device) for a in (found.place, found.owner))
-        each = torch.from_numpy(np.bincount(found.owner, minlength=len(found.word))).to(self.scorer.device)
+        word, sentence, places, owners = find_words(texts, encoded, self.numbers, self.case, ids.shape[1])
+        each, place, owner = (
+            torch.from_numpy(values).to(self.scorer.device)
+            for values in (np.bincount(owners, minlength=len(word)), places, owners)
+        )
 
         def take(states: torch.Tensor) -> torch.Tensor:
             tokens = states.flatten(0, 1)[place].float()
-            mean = torch.zeros(len(found.word), tokens.shape[1], device=self.scorer.device).index_add_(0, owner, tokens)
+            mean = torch.zeros(len(word), tokens.shape[1], device=self.scorer.device).index_add_(0, owner, tokens)
             return (mean / each[:, None]).cpu()
 
         states = torch.cat(self.scorer.reader.read({"input_ids": ids, "attention_mask": real.long()}, take), 1).numpy()
-        bad = np.unique(found.sentence[~np.isfinite(states).all(1)])
-        good = ~np.isin(found.sentence, bad)
-        sums.update(found.word[good], states[good])
+        bad = np.unique(sentence[~np.isfinite(states).all(1)])
+        good = ~np.isin(sentence, bad)
+        sums.update(word[good], states[good])
         return bad
 
 
 def find_words(
     texts: list[str], encoded: list[PlacedTokens], numbers: dict[str, int], case: str, longest: int
-) -> Occurrences:
+) -> tuple[Int64s, Int64s, Int64s, Int64s]:
     """Find the tokens of the words in a batch.
 
     A token belongs to the first word with which it shares a character. A word that was partly truncated is skipped.
@@ -138,6 +123,10 @@ def find_words(
         numbers: the index of each word to find.
         case: `keep` or `lower`.
         longest: number of tokens of a row of the batch, including padding.
+
+    Returns:
+        For each occurrence, the index of the word and the row of its sentence, `[occurrences]` each. And for each token
+        of an occurrence, its index in the flattened batch (row by row) and the index of the occurrence, `[tokens]`.
     """
     word: list[int] = []
     sentence: list[int] = []
@@ -159,7 +148,8 @@ def find_words(
                 owner += [len(word)] * (at - first)
                 word.append(number)
                 sentence.append(row)
-    return Occurrences(*(np.array(column, np.int64) for column in (word, sentence, place, owner)))
+    words, sentences, places, owners = (np.array(column, np.int64) for column in (word, sentence, place, owner))
+    return words, sentences, places, owners
 
 
 def embedded(words: Iterable[str], table: torch.Tensor, tokenizer: Tokenizer) -> Float32s:

@@ -1,12 +1,12 @@
 """One shard's part of the mixing tables: the moments of groups of tokens, and the rows of all tokens."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from ops.arrays import Arrays
 from ops.mixing.shard import MixingResult
 from ops.reducers.grouped_moments import GroupedMoments
 from ops.schema import group_rows, schema
@@ -19,21 +19,17 @@ Totals = dict[str, GroupedMoments]  # by kind of group, for each kind that has t
 
 def to_table(result: MixingResult) -> pa.Table:
     """Return a shard's moments as a table of arrays."""
-    found = result.moments.items()
-    return write_arrays(**{f"{kind}/{name}": values for kind, own in found for name, values in vars(own).items()})
+    each = result.moments.items()
+    return write_arrays(**{f"{kind}/{name}": values for kind, own in each for name, values in vars(own).items()})
 
 
 def merge(tables: Iterable[pa.Table]) -> Totals:
     """Merge the tables of shards in the order given, so that rounding is the same in every run."""
     totals: Totals = {}
-    for table in tables:
-        arrays: dict[str, dict[str, Arrays]] = {}
-        for name, values in read_arrays(table).items():
-            kind, attribute = name.split("/")
-            arrays.setdefault(kind, {})[attribute] = values
-        for kind, found in arrays.items():
-            own = GroupedMoments(**found)
-            totals[kind] = totals[kind].merge(own) if kind in totals else own
+    for arrays in map(read_arrays, tables):
+        for kind in dict.fromkeys(name.partition("/")[0] for name in arrays):
+            moments = GroupedMoments(**{one.name: arrays[f"{kind}/{one.name}"] for one in fields(GroupedMoments)})
+            totals[kind] = totals[kind].merge(moments) if kind in totals else moments
     return totals
 
 

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ops.mixing.pack import Packed, pack
+from ops.arrays import Int64s
 from ops.mixing.shard import Batches
 from ops.model.batches import batch_lengths, encode_batches
 from ops.model.mask_tokens import mask_tokens
@@ -38,10 +39,14 @@ class SequenceReader:
     mask_rate: float
     seed: int
 
-    def read(self, store: Store, parts: Sequence[tuple[int, Ids | None]]) -> Packed:
-        """Return the sequences of some parts of corpus/, or of the sentences in them with the given ascending ids.
+    def packed(self, store: Store, parts: Sequence[tuple[int, Ids | None]]) -> tuple[dict[int, int], Batches]:
+        """Return the packed sequences of some parts of corpus/: how many sentences each has, and the masked batches.
 
-        No sequence extends beyond the end of the last part.
+        Each sequence is identified by its first sentence. No sequence extends beyond the end of the last part.
+
+        Args:
+            store: the run's folder.
+            parts: the parts, each with the ascending ids of the sentences to read; None for all.
         """
         tables = []
         for part, ids in parts:
@@ -50,15 +55,14 @@ class SequenceReader:
             tables.append(table if ids is None else table.filter(pc.is_in(table["sent_id"], pa.array(ids))))
         table = pa.concat_tables(tables)
         documents = list(zip(table["dataset"].to_pylist(), table["doc_id"].to_pylist(), strict=True))
-        added = sum(self.tokenizer.encode(["a"])[0].added)
-        sent_ids, n_tokens = table["sent_id"].to_numpy(), table["n_tokens"].to_numpy()
-        return pack(sent_ids, table["text"].to_pylist(), n_tokens, documents, self.pack, added)
-
-    def batches(self, packed: Packed) -> Batches:
-        """Return the batches of sequences, with tokens masked."""
-        lengths = batch_lengths(self.device)
-        columns = (packed.first, packed.texts, packed.n_tokens)
-        return self.masked(encode_batches(*columns, self.tokenizer, self.token_budget, lengths))
+        added, n_tokens = sum(self.tokenizer.encode(["a"])[0].added), table["n_tokens"].to_numpy().astype(np.int64)
+        starts = sequence_starts(n_tokens, documents, self.pack, added)
+        stops, first = np.append(starts[1:], len(table)), table["sent_id"].to_numpy()[starts]
+        each = table["text"].to_pylist()
+        texts = [" ".join(each[start:stop]) for start, stop in zip(starts, stops, strict=True)]
+        sizes = np.add.reduceat(n_tokens - added, starts) + added
+        batches = encode_batches(first, texts, sizes, self.tokenizer, self.token_budget, batch_lengths(self.device))
+        return dict(zip(first.tolist(), (stops - starts).tolist(), strict=True)), self.masked(batches)
 
     def masked(self, batches: Batches) -> Batches:
         """Yield batches in which some of the tokens are replaced by the mask token."""
@@ -73,3 +77,29 @@ class SequenceReader:
                     for tokens, sent_id in zip(batch, first.tolist(), strict=True)
                 ]
             yield first, TokenBlock.of(batch)
+
+
+def sequence_starts(n_tokens: Int64s, documents: Sequence[object], limit: int, added: int) -> Int64s:
+    """Return the index of the first sentence of each sequence of as many consecutive sentences of a document as fit.
+
+    A sentence that is longer than the limit is its own sequence. Sentences also count as consecutive if ingest dropped
+    other sentences between them (copies, rejects, sentences outside the sample).
+
+    Args:
+        n_tokens, documents: the number of tokens of each sentence, special ones included, and what identifies its
+            document.
+        limit: maximum number of tokens in a sequence, including special ones.
+        added: number of special tokens that the tokenizer adds to a text.
+
+    >>> sequence_starts(np.full(4, 5), ["x", "x", "x", "y"], 8, 2).tolist()
+    [0, 2, 3]
+    """
+    starts: list[int] = []
+    length = 0
+    for i, tokens in enumerate(n_tokens.tolist()):
+        if starts and documents[i] == documents[i - 1] and length + tokens - added <= limit:
+            length += tokens - added
+        else:
+            starts.append(i)
+            length = tokens
+    return np.array(starts, np.int64)

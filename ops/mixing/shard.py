@@ -95,8 +95,8 @@ def measure_shard(scorer: MixingScorer, classes: TokenClasses, batches: Batches,
         keep: whether to store every token's ratios.
     """
 
-    def measure(own: tuple[Int64s, Sequence[Tokens]]) -> tuple[Any, ...]:
-        return *own, scorer.measure(own[1])
+    def measure(numbered: tuple[Int64s, Sequence[Tokens]]) -> tuple[Any, ...]:
+        return *numbered, scorer.measure(numbered[1])
 
     result = MixingResult()
     stages = sum(name in LAYER_STAGES for name in scorer.names)
@@ -114,12 +114,12 @@ def measure_shard(scorer: MixingScorer, classes: TokenClasses, batches: Batches,
         result.truncated += sum(t.cut > 0 for t in batch)
         result.truncated_tokens += sum(t.cut for t in batch)
         result.tokens += len(ids)
-        found = classes(ids, added)
+        class_of = classes(ids, added)
         if len(ids):
-            for kind, groups in ((CLASS, found), (LENGTH, lengths[owner])):
+            for kind, groups in ((CLASS, class_of), (LENGTH, lengths[owner])):
                 moments = GroupedMoments.of(groups.astype(np.int64), values.flatten(1))
                 result.moments[kind] = result.moments[kind].merge(moments) if kind in result.moments else moments
-        result.masked += int((found == CLASSES.index("mask")).sum())
+        result.masked += int((class_of == CLASSES.index("mask")).sum())
         if keep:
             ratios = values[..., :stages].numpy()
             for row in np.flatnonzero(whole.numpy()).tolist():

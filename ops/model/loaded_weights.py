@@ -124,19 +124,22 @@ def require_filled(name: str, model: torch.nn.Module) -> None:
 
 def _starts_at_zero(model: Any, tensor: str) -> bool:
     """Return whether the architecture initialises a weight with zeros, as some do with the routers of experts."""
-    place, _, own = tensor.rpartition(".")
-    while place:
+    place, _, name = tensor.rpartition(".")
+    while True:
         module = model.get_submodule(place)
         lists = [part for part in module.modules() if isinstance(part, torch.nn.ModuleList)]
-        if any(len(layers) == model.config.num_hidden_layers for layers in lists):
+        layers = [part for part in lists if len(part) == model.config.num_hidden_layers]
+        if module in layers:
             return False
-        drawn = copy.deepcopy(module)
+        # The layers are left out of the copy, because a module outside them initialises no weight of theirs.
+        drawn = copy.deepcopy(module, {id(part): torch.nn.ModuleList() for part in layers})
         with torch.no_grad(), torch.random.fork_rng():
             for weights in drawn.parameters():
                 weights.fill_(1)
             drawn.apply(model._init_weights)
-        if not bool(drawn.get_parameter(own).any()):
+        if not bool(drawn.get_parameter(name).any()):
             return True
+        if not place:
+            return False
         place, _, last = place.rpartition(".")
-        own = f"{last}.{own}"
-    return False
+        name = f"{last}.{name}"

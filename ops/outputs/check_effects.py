@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -54,27 +53,18 @@ class Checker:
         return total / max(positions, 1), positions
 
 
-@dataclass(frozen=True)
-class Agreement:
-    """The agreement of a measured change of the logits with a direct effect.
+def agreement(change: Float64s, effect: Float64s) -> tuple[float, float]:
+    """Return the agreement of a measured change of the logits with a direct effect, both `[tokens]`.
 
-    Attributes:
-        correlation: Pearson's correlation over the tokens; NaN if either is constant.
-        slope: the slope of the regression of the measured change on the direct effect; NaN if either is constant.
+    These are Pearson's correlation over the tokens, and the slope of the regression of the measured change on the
+    direct effect; both are NaN if either is constant.
     """
-
-    correlation: float
-    slope: float
-
-
-def agreement(change: Float64s, effect: Float64s) -> Agreement:
-    """Return the agreement of a measured change of the logits with a direct effect, both `[tokens]`."""
     a, b = change - change.mean(), effect - effect.mean()
     # Sums are exact, because the last digits of numpy's product of long vectors depend on the number of threads.
     squares, own, product = (math.fsum(values.tolist()) for values in (b * b, a * a, a * b))
     if not (squares > 0 and own > 0):
-        return Agreement(np.nan, np.nan)
-    return Agreement(product / np.sqrt(squares * own), product / squares)
+        return math.nan, math.nan
+    return product / math.sqrt(squares * own), product / squares
 
 
 def direct_effect(linear: LinearHead, written: Written, unit: int, amount: float) -> Float64s:

@@ -92,13 +92,9 @@ def check_row(
         positions: number of positions over which the change was averaged.
     """
     unit, other = units
-    found = agreement(change, direct_effect(linear, written, unit, amount))
-    shuffled = None if other is None else agreement(change, direct_effect(linear, written, other, amount)).correlation
+    correlation, slope = agreement(change, direct_effect(linear, written, unit, amount))
+    shuffled = None if other is None else agreement(change, direct_effect(linear, written, other, amount))[0]
     return {
-        "layer": written.layer, "unit": unit, "n": positions, "correlation": _number(found.correlation),
-        "slope": _number(found.slope), "unit_b": other, "shuffled": None if shuffled is None else _number(shuffled),
+        "layer": written.layer, "unit": unit, "n": positions, "correlation": correlation, "slope": slope,
+        "unit_b": other, "shuffled": shuffled,
     }  # fmt: skip
-
-
-def _number(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None

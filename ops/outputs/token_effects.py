@@ -11,6 +11,7 @@ from ops.outputs.token_head import LinearHead
 from ops.outputs.written import Written
 from ops.reducers.moments import Moments
 from ops.sampling import RANDOM_DIRECTIONS
+from ops.statistics.highest import highest
 
 _VALUES_AT_ONCE = 1 << 22  # maximum number of logits in memory: a block of units times all tokens
 
@@ -43,14 +44,12 @@ def token_effects(head: LinearHead, directions: torch.Tensor, shown: int = SHOWN
     Tokens whose logits change equally are sorted by their ids.
     """
     block = max(_VALUES_AT_ONCE // max(len(head.tokens), 1), 1)
-    found = [_of_block(head, own, min(shown, len(head.tokens))) for own in directions.split(block)]
-    whole = {name: np.concatenate([getattr(own, name) for own in found]) for name in ("mean", "std", "skew")}
+    parts = [_of_block(head, own, min(shown, len(head.tokens))) for own in directions.split(block)]
+    names = ("mean", "std", "skew", "kurtosis", "extreme")
     return Effects(
-        **whole,
-        kurtosis=np.concatenate([own.kurtosis for own in found]),
-        extreme=np.concatenate([own.extreme for own in found]),
-        tokens={side: np.concatenate([own.tokens[side] for own in found]) for side in SIDES},
-        logits={side: np.concatenate([own.logits[side] for own in found]) for side in SIDES},
+        **{name: np.concatenate([getattr(part, name) for part in parts]) for name in names},
+        tokens={side: np.concatenate([part.tokens[side] for part in parts]) for side in SIDES},
+        logits={side: np.concatenate([part.logits[side] for part in parts]) for side in SIDES},
     )
 
 
@@ -62,24 +61,13 @@ def _of_block(head: LinearHead, directions: torch.Tensor, shown: int) -> Effects
     varies = std > 1e-7 * np.maximum(np.abs(moments.min), np.abs(moments.max))
     furthest = np.maximum(moments.max - moments.mean, moments.mean - moments.min)
     extreme = np.divide(furthest, std, out=np.full(len(std), np.nan), where=varies)
+    changes, kept = logits.cpu().numpy(), head.tokens.cpu().numpy()
     ids, values = {}, {}
     for side, sign in zip(SIDES, (1, -1), strict=True):
-        ids[side], values[side] = _furthest(logits * sign, shown)
-        ids[side] = head.tokens.cpu().numpy()[ids[side]]
-        values[side] = values[side] * np.float32(sign)
+        places = highest(changes * np.float32(sign), shown)
+        ids[side], values[side] = kept[places], np.take_along_axis(changes, places, 1)
     skew, kurtosis = (np.where(varies, value, np.nan) for value in (moments.skew, moments.kurtosis))
     return Effects(moments.mean, std, skew, kurtosis, extreme, ids, values)
-
-
-def _furthest(values: torch.Tensor, shown: int) -> tuple[Int64s, Float32s]:
-    """Return the indices of each row's largest values, and these values, `[rows, shown]`; ties are sorted by index."""
-    least = values.topk(shown, dim=1).values[:, -1:].cpu().numpy()
-    rows = values.cpu().numpy()
-    places = np.empty((len(rows), shown), np.int64)
-    for i, (row, low) in enumerate(zip(rows, least, strict=True)):
-        among = np.flatnonzero(row >= low)
-        places[i] = among[np.argsort(-row[among], kind="stable")[:shown]]
-    return places, np.take_along_axis(rows, places, 1)
 
 
 def random_effects(head: LinearHead, written: Written, count: int, seed: int) -> Effects:

@@ -1,7 +1,6 @@
 """The norm stretch ratio psi of a head's query, key and value projection (Maeda 2024)."""
 
 import math
-from collections.abc import Iterator
 
 import torch
 
@@ -47,15 +46,13 @@ def static_psi(vectors: torch.Tensor, weight: torch.Tensor, tokens_per_block: in
     Returns:
         The values of psi, `[tokens, 4, heads]`, in the order of `VALUES`; NaN if x is zero.
     """
-    return torch.cat(list(_blocks(vectors, weight, tokens_per_block)))
-
-
-def _blocks(vectors: torch.Tensor, weight: torch.Tensor, tokens_per_block: int) -> Iterator[torch.Tensor]:
     width = weight.shape[-1]
     flat = weight.reshape(-1, width).T
+    blocks = []
     for block in vectors.split(tokens_per_block):
         projected = (block @ flat).view(len(block), *weight.shape[:3])
-        yield with_product(psi(projected, block.norm(dim=-1).unsqueeze(-1), width))
+        blocks.append(with_product(psi(projected, block.norm(dim=-1).unsqueeze(-1), width)))
+    return torch.cat(blocks)
 
 
 def random_direction(weight: torch.Tensor) -> torch.Tensor:

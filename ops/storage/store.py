@@ -8,7 +8,7 @@ import shutil
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -242,16 +242,17 @@ class Store:
         else:
             self.filesystem.move(source, target)
 
-    def check_writable(self) -> None:
-        """Create the folder, and write one small file in it as a test.
+    @contextmanager
+    def first_write(self) -> Iterator[None]:
+        """Create the folder, for a context in which a job writes its first file.
 
         Raises:
             InputError: nothing can be written there.
         """
-        probe = f"_probe-{uuid.uuid4().hex[:12]}"
         try:
-            self.commit(probe, lambda path: _write_text(path, "atlas\n"))
-            self.delete(probe)
+            if self.local:
+                os.makedirs(self.root, exist_ok=True)
+            yield
         except (OSError, pa.ArrowException) as error:
             if disk_full(error):
                 raise

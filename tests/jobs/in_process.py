@@ -1,10 +1,10 @@
 """The engine without Ray: the items of a step are done in this process, by workers that take turns."""
 
 from collections.abc import Callable, Iterator
-from typing import Any
 from unittest.mock import patch
 
 from jobs.engine.connect import one_thread_a_worker
+from jobs.engine.fan_out import Spread
 from jobs.engine.item import Item, Worker
 from jobs.engine.under_way import item_here
 from jobs.stage.step import Step
@@ -33,11 +33,10 @@ class InProcess:
         items: list[Item],
         make: Callable[..., Worker],
         args: Item,
+        how: Spread,
         *,
+        name: str,
         name_item: Callable[[Item], str] = str,
-        workers: int | None = None,
-        prepare: Callable[[Item], Any] | None = None,
-        **_: Any,
     ) -> Iterator[Item]:
         one_thread_a_worker()
         pool: list[Worker] = []
@@ -46,10 +45,10 @@ class InProcess:
                 if not self.most:
                     raise Stopped
                 self.most -= 1
-            if len(pool) < min(workers or 2, 2):
+            if len(pool) < min(how.workers or 2, 2):
                 pool.append(make(**args))
             with item_here(name_item(item)):
-                yield pool[place % len(pool)](item, prepare(item) if prepare else None)
+                yield pool[place % len(pool)](item, how.prepare(item) if how.prepare else None)
 
 
 def do_in_reverse(step: Step, out: str | Store, fingerprint: str = "f") -> None:

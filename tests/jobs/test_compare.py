@@ -265,6 +265,7 @@ def test_a_dry_run_says_what_is_missing(
     assert [line for line in said.splitlines() if line in STAGES] == [f"compare/{part}" for part in PARTS]
     assert "bases: 4 of 4 bases" in said
     assert "groups: 3 of 3 layers" in said
+    assert "disk    about 0 kB" not in said
     assert not (small_run[0] / "compare").exists()
     compare.JOB.run(config(compare_run[0], dry_run=True, part=PARTS[:4]))
     assert capsys.readouterr().out.count("already done") == 4

@@ -215,14 +215,12 @@ def test_ray_up_and_its_autoscaler_against_a_stand_in_for_aws(s3: str, tmp_path:
     workers, asked = json.loads(run(head_home, "-c", AUTOSCALER).splitlines()[-1])
 
     # On the head a job can tell what machines may come.
-    (tmp_path / "proc/1").mkdir(parents=True)
     monitor = [
         "monitor.py",
         "--gcs-address=10.0.0.1:6379",
         f"--autoscaling-config={head_home}/ray_bootstrap_config.yaml",
     ]
-    (tmp_path / "proc/1/cmdline").write_text("\0".join(monitor))
-    kinds = configured_kinds("10.0.0.1:6379", tmp_path / "proc")
+    kinds = configured_kinds("10.0.0.1:6379", [monitor])
     assert {kind: (has["CPU"], has.get("GPU", 0)) for kind, has in kinds.items()} == {"cpu": (32, 0), "gpu": (12, 1)}
     # Less than 64 GB a machine are the workers', for 32 cores: a worker of 6.5 GB holds more than three of them.
     assert 3 < cores_for(6_500_000_000, kinds.values()) < 8

@@ -6,6 +6,7 @@ import signal
 import socket
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -15,7 +16,7 @@ import pytest
 import torch
 
 from jobs.engine.connect import connect, stays_here
-from jobs.engine.fan_out import fan_out
+from jobs.engine.fan_out import Spread, fan_out
 from jobs.engine.item import EngineError
 from jobs.engine.source import share_out
 from jobs.engine.under_way import EVERY_S, counting, sentences_under_way
@@ -24,6 +25,9 @@ from ops.cluster_address import check_address
 from ops.errors import InputError
 
 pytestmark = pytest.mark.usefixtures("actors")
+
+PAIR = Spread(workers=2, holds={"cpus": 0.5})
+ACTORS = replace(PAIR, actors=True)
 
 
 class Square:
@@ -45,7 +49,7 @@ def tripled(item: dict[str, Any]) -> int:
 @pytest.mark.parametrize("actors", [False, True])
 def test_every_item_once(shared_ray: None, actors: bool) -> None:
     items = [{"n": n} for n in range(9)]
-    found = list(fan_out(items, Square, {}, name="test", workers=2, cpus=0.5, actors=actors))
+    found = list(fan_out(items, Square, {}, replace(PAIR, actors=actors), name="test"))
     assert sorted((f["n"], f["square"]) for f in found) == [(n, n * n) for n in range(9)]
     assert os.getpid() not in {f["pid"] for f in found}
 
@@ -74,7 +78,7 @@ def test_the_driver_hears_of_sentences_before_their_item_is_done(
 
     def work() -> None:
         items = [{"n": 1}, {"n": 2}][:workers]
-        found.extend(fan_out(items, Reader, args, name="test", workers=workers, cpus=0.5, actors=True))
+        found.extend(fan_out(items, Reader, args, replace(ACTORS, workers=workers), name="test"))
 
     driver = Thread(target=work)
     driver.start()
@@ -92,7 +96,7 @@ def test_the_driver_hears_of_sentences_before_their_item_is_done(
 
 def test_reading_apart_from_the_work(shared_ray: None) -> None:
     items = [{"n": n} for n in range(4)]
-    found = list(fan_out(items, Square, {}, name="test", workers=2, cpus=0.5, prepare=tripled, actors=True))
+    found = list(fan_out(items, Square, {}, replace(ACTORS, prepare=tripled), name="test"))
     assert {f["n"]: f["prepared"] for f in found} == {0: 0, 1: 3, 2: 6, 3: 9}
 
 
@@ -123,7 +127,7 @@ def test_work_on_gpus_is_planned_with_and_without_reading_ahead(
 def test_tasks_are_done_in_processes_that_stay_and_by_workers_that_do_not(shared_ray: None) -> None:
     def call(refused: int) -> set[int]:
         items = [{"n": n} for n in range(8)]
-        found = list(fan_out(items, Square, {"refused": refused}, name="test", workers=2, cpus=0.5))
+        found = list(fan_out(items, Square, {"refused": refused}, PAIR, name="test"))
         return {f["pid"] for f in found}
 
     call(-1)
@@ -135,7 +139,7 @@ def test_tasks_are_done_in_processes_that_stay_and_by_workers_that_do_not(shared
 
 def test_wrong_input_reaches_the_driver_as_such(shared_ray: None) -> None:
     with pytest.raises(InputError, match="item 2 is wrong"):
-        list(fan_out([{"n": n} for n in range(4)], Square, {"refused": 2}, name="test", workers=2, cpus=0.5))
+        list(fan_out([{"n": n} for n in range(4)], Square, {"refused": 2}, PAIR, name="test"))
 
 
 class Mortal:
@@ -159,7 +163,7 @@ def test_a_worker_that_dies_is_replaced_and_its_items_are_done_again(
     shared_ray: None, tmp_path: Path, actors: bool, prepare: Callable[[dict[str, Any]], int] | None
 ) -> None:
     items, args = [{"n": n} for n in range(13)], {"folder": str(tmp_path), "deaths": 2}
-    found = list(fan_out(items, Mortal, args, name="test", workers=2, cpus=0.5, prepare=prepare, actors=actors))
+    found = list(fan_out(items, Mortal, args, replace(PAIR, prepare=prepare, actors=actors), name="test"))
     assert sorted(f["n"] for f in found) == list(range(13))
     assert [f["prepared"] for f in found] == [3 * f["n"] if prepare else None for f in found]
     dead = {int(path.name) for path in tmp_path.iterdir()}
@@ -173,7 +177,7 @@ def test_work_that_kills_every_worker_is_given_up(shared_ray: None, tmp_path: Pa
     args = {"folder": str(tmp_path), "deaths": 9}
     items, named = [{"n": n} for n in range(13)], {"name": "test", "name_item": lambda i: f"item {i['n']}"}
     with pytest.raises(EngineError, match="item 2: its worker's process ended 5 times"):
-        list(fan_out(items, Mortal, args, workers=2, cpus=0.5, actors=actors, **named))
+        list(fan_out(items, Mortal, args, replace(PAIR, actors=actors), **named))
     assert len(list(tmp_path.iterdir())) == 5
 
 
@@ -192,7 +196,7 @@ class OnBrokenGpu(Mortal):
 @pytest.mark.slow
 def test_a_gpu_that_fails_is_a_worker_that_dies(shared_ray: None, tmp_path: Path) -> None:
     args = {"folder": str(tmp_path), "deaths": 0}
-    found = list(fan_out([{"n": n} for n in range(4)], OnBrokenGpu, args, name="test", workers=2, cpus=0.5))
+    found = list(fan_out([{"n": n} for n in range(4)], OnBrokenGpu, args, PAIR, name="test"))
     assert sorted(f["n"] for f in found) == list(range(4))
     dead = {int(path.name) for path in tmp_path.iterdir()}
     assert len(dead) == 1
@@ -203,25 +207,25 @@ def test_too_little_memory_of_a_gpu_is_told_and_not_tried_again(shared_ray: None
     (tmp_path / "0").touch()
     args = {"folder": str(tmp_path), "deaths": 0, "raises": 1}
     with pytest.raises(InputError, match=r"--token-budget: a GPU's memory does not hold a batch \(CUDA out of memory"):
-        list(fan_out([{"n": n} for n in range(2)], OnBrokenGpu, args, name="test", workers=2, cpus=0.5))
+        list(fan_out([{"n": n} for n in range(2)], OnBrokenGpu, args, PAIR, name="test"))
 
 
 def test_what_a_worker_raises_is_raised(shared_ray: None, tmp_path: Path) -> None:
     args = {"folder": str(tmp_path), "deaths": 0, "raises": 1}
     with pytest.raises(ArithmeticError, match="item 1 broke"):
-        list(fan_out([{"n": n} for n in range(4)], Mortal, args, name="test", workers=2, cpus=0.5))
+        list(fan_out([{"n": n} for n in range(4)], Mortal, args, PAIR, name="test"))
 
 
 def test_one_item_is_done_in_this_process() -> None:
-    assert [f["pid"] for f in fan_out([{"n": 3}], Square, {}, name="test", workers=4)] == [os.getpid()]
-    assert list(fan_out([], Square, {}, name="test", workers=4)) == []
-    found = list(fan_out([{"n": n} for n in range(3)], Square, {}, name="test", workers=4, here=True))
+    assert [f["pid"] for f in fan_out([{"n": 3}], Square, {}, Spread(workers=4), name="test")] == [os.getpid()]
+    assert list(fan_out([], Square, {}, Spread(workers=4), name="test")) == []
+    found = list(fan_out([{"n": n} for n in range(3)], Square, {}, Spread(workers=4, here=True), name="test"))
     assert [(f["square"], f["pid"]) for f in found] == [(n * n, os.getpid()) for n in range(3)]
 
 
 def test_all_work_of_one_worker_is_done_in_this_process_and_by_one_core(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TOKENIZERS_PARALLELISM", raising=False)
-    found = list(fan_out([{"n": n} for n in range(3)], Square, {}, name="test", workers=1, prepare=tripled))
+    found = list(fan_out([{"n": n} for n in range(3)], Square, {}, Spread(workers=1, prepare=tripled), name="test"))
     assert [(f["square"], f["prepared"], f["pid"]) for f in found] == [(n * n, 3 * n, os.getpid()) for n in range(3)]
     assert os.environ["TOKENIZERS_PARALLELISM"] == "false"
 

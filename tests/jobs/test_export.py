@@ -140,31 +140,6 @@ def test_a_pushed_folder_is_on_the_hub_byte_by_byte(hub: Hub, small_run: tuple[P
     again = call(small_run[0], to, hub.address, tmp_path / "home", TOKEN)
     assert again.returncode == 0, again.stderr
     assert hub.sent == sent, "what the hub has is not sent again"
-    # If the card was edited, the edit is kept.
-    (to / "README.md").write_text("---\npretty_name: mine\n---\n")
-    edited = call(small_run[0], to, hub.address, tmp_path / "home", TOKEN)
-    assert edited.returncode == 0, edited.stderr
-    assert {name: data for name, data in hub.files.items() if name != ".gitattributes"} == files(to)
-    assert hub.files["README.md"] == b"---\npretty_name: mine\n---\n"
-
-
-def test_nothing_is_uploaded_from_a_folder_with_other_files(
-    folder: Path, small_run: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    to = tmp_path / "to"
-    shutil.copytree(folder, to)
-    (to / ".git").mkdir()
-    for name in (".env", ".git/config", "notes.txt"):
-        (to / name).write_text("mine")
-    before = files(to)
-    # What the job asks the hub first is not what is tried here.
-    monkeypatch.setattr("jobs.export.write.check_access", lambda name: None)
-    monkeypatch.setattr("huggingface_hub.HfApi", lambda: pytest.fail("it uploads"))
-    with pytest.raises(
-        InputError, match=rf"^--to {to}: holds other files, or changed ones \(\.env, \.git, notes\.txt\); "
-    ):
-        export.JOB.run(config(small_run[0], to, push="org/neurons"))
-    assert files(to) == before
 
 
 def test_a_hub_that_refuses_or_is_not_there_is_one_line(hub: Hub, small_run: tuple[Path, Path], tmp_path: Path) -> None:

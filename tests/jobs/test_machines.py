@@ -89,9 +89,5 @@ def test_which_machines_may_come(tmp_path: Path, text: str | None, address: str,
     config = tmp_path / "ray_bootstrap_config.yaml"
     if text is not None:
         config.write_text(text)
-    of_monitor = ["python", "monitor.py", "--gcs-address=10.0.0.1:6379", f"--autoscaling-config={config}", ""]
-    for number, words in {1: ["init"], 25: of_monitor, 31: []}.items():
-        (tmp_path / str(number)).mkdir()
-        (tmp_path / str(number) / "cmdline").write_bytes("\0".join(words).encode())
-    (tmp_path / "7").mkdir()  # a process that has ended meanwhile
-    assert list(configured_kinds(address, tmp_path)) == found
+    of_monitor = ["python", "monitor.py", "--gcs-address=10.0.0.1:6379", f"--autoscaling-config={config}"]
+    assert list(configured_kinds(address, [["init"], of_monitor, []])) == found

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from jobs.engine import fan_out as engine
-from jobs.engine.fan_out import fan_out
+from jobs.engine.fan_out import Spread, fan_out
 from jobs.engine.item import Item
 from jobs.engine.machines import Resources, cores_for
 
@@ -54,7 +54,7 @@ def test_on_a_cluster_a_worker_holds_the_cores_whose_memory_it_needs(
     monkeypatch: pytest.MonkeyPatch, holds: list[Any]
 ) -> None:
     monkeypatch.setenv("RAY_ADDRESS", "10.0.0.1:6379")
-    assert list(fan_out([{}] * 40, Echo, {}, name="test", workers=None, memory=5 * GB)) == []
+    assert list(fan_out([{}] * 40, Echo, {}, Spread(memory=5 * GB), name="test")) == []
     assert holds == [40, {"num_cpus": 4}]
 
 
@@ -62,7 +62,7 @@ def test_on_one_machine_no_more_are_started_than_there_is_room_for(
     monkeypatch: pytest.MonkeyPatch, holds: list[Any]
 ) -> None:
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    list(fan_out([{}] * 40, Echo, {}, name="test", workers=16, memory=2 * GB))
+    list(fan_out([{}] * 40, Echo, {}, Spread(workers=16, memory=2 * GB), name="test"))
     assert holds == [4, {"num_cpus": 1}]
     # Too little for any: one, in this process.
-    assert list(fan_out([{"n": 1}] * 3, Echo, {}, name="test", workers=16, memory=9 * GB)) == [{"n": 1}] * 3
+    assert list(fan_out([{"n": 1}] * 3, Echo, {}, Spread(workers=16, memory=9 * GB), name="test")) == [{"n": 1}] * 3

@@ -221,8 +221,7 @@ def test_reading_apart_as_with_gpus_gives_the_same_partial_files(whole: Path, mo
     run = Run(str(whole))
     args = PositionsArgs(
         store=run.store, facts=read_facts(str(model)), device="cpu", dtype="float32", threads=1, token_budget=512,
-        seed=0, kept=kept_tokens(run), variants=DECODER_DEFAULTS, shift=16, max_tokens=None,
-        start_token=False, answer_column=None,
+        seed=0, kept=kept_tokens(run), config=PositionsConfig(out=str(whole)), variants=DECODER_DEFAULTS,
     )  # fmt: skip
     file = shard_file("positions", 3)
     before = read_partial(run.store, file)

@@ -21,7 +21,7 @@ from jobs.stage.outputs import shard_file
 from ops.errors import InputError
 from ops.schema import TABLES
 from ops.storage import lock
-from ops.storage.store import Store, attempt_name
+from ops.storage.store import Store
 from ops.storage.tables import write_part
 
 
@@ -249,15 +249,6 @@ def refuse(config: StageConfig, limit: int, redo: bool) -> None:
         run.begin("ingest", {"limit": limit}, {}, redo)
         run.store_of("ingest").commit(shard_file("ingest", 0).path, lambda local: Path(local).touch())
         raise InputError("no such thing")
-
-
-def test_what_a_killed_job_left_half_written_is_removed_by_the_next(tmp_path: Path) -> None:
-    do(tmp_path, "ingest")
-    left, own = [tmp_path / attempt_name(name) for name in ("run.json", "_lock.json")], tmp_path / ".run.json.mine"
-    for path in (*left, own):
-        path.write_text("{")
-    do(tmp_path, "topk")
-    assert [path.exists() for path in (*left, own)] == [False, False, True]
 
 
 def test_a_refused_option_does_not_stick(config: StageConfig, tmp_path: Path) -> None:

@@ -95,14 +95,15 @@ def test_what_is_not_there_is_named(bucket: str, name: str, message: str) -> Non
 def test_a_bucket_that_is_not_there_is_named(s3: str) -> None:
     with pytest.raises(InputError, match="s3://no-such-bucket/a"):
         parse_source("s3://no-such-bucket/a.txt")
-    with pytest.raises(InputError, match="s3://no-such-bucket/run"):
-        Store("s3://no-such-bucket/run").check_writable()
+    store = Store("s3://no-such-bucket/run")
+    with pytest.raises(InputError, match="s3://no-such-bucket/run"), store.first_write():
+        store.write_json("run.json", {})
 
 
 def test_a_store_commits_lists_reads_and_deletes(bucket: str) -> None:
     store = Store(f"{bucket}/deep/run")
-    store.check_writable()
-    assert store.entries() == []
+    with store.first_write():
+        assert store.entries() == []
     assert not store.local
     table = pa.table({"a": [1, 2, 3]}).replace_schema_metadata(shard_footer("f", "s", 3))
     for name in ("topk/b.parquet", "topk/a.parquet"):
@@ -196,8 +197,9 @@ def test_a_store_that_refuses_trailing_checksums_is_told_the_variable(s3: str, m
     with ThreadingHTTPServer(("127.0.0.1", 0), Refuser) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.server_address[1]}")
-        with pytest.raises(InputError, match="AWS_REQUEST_CHECKSUM_CALCULATION=when_required"):
-            Store("s3://bucket/run").check_writable()
+        store = Store("s3://bucket/run")
+        with pytest.raises(InputError, match="AWS_REQUEST_CHECKSUM_CALCULATION=when_required"), store.first_write():
+            store.write_json("run.json", {})
         server.shutdown()
 
 

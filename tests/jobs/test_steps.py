@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from transformers import PreTrainedModel
 
+from jobs.engine.fan_out import Spread
 from jobs.engine.item import Item
 from jobs.meaning import job as meaning
 from jobs.meaning.job import MeaningConfig
@@ -24,11 +25,13 @@ class Watch(InProcess):
         self.loaded = 0  # models, so far
         self.actors: dict[str, bool] = {}  # whether the workers of a step that loads one are actors
 
-    def __call__(self, *args: Any, name: str, actors: bool, **options: Any) -> Iterator[Item]:
+    def __call__(
+        self, items: list[Item], make: Any, args: Item, how: Spread, *, name: str, **options: Any
+    ) -> Iterator[Item]:
         before = self.loaded
-        yield from super().__call__(*args, **options)
+        yield from super().__call__(items, make, args, how, name=name, **options)
         if self.loaded > before:
-            self.actors[name] = actors
+            self.actors[name] = how.actors
 
 
 @pytest.fixture

@@ -15,13 +15,15 @@ import pytest
 
 from jobs.engine import actor
 from jobs.engine.actor import ATTEMPTS, AttemptCounter, ItemWorker
-from jobs.engine.fan_out import fan_out
+from jobs.engine.fan_out import Spread, fan_out
 from jobs.engine.item import EngineError, Item, works_in_two_parts
 from jobs.engine.stream import set_context
 from ops.errors import DiskFullError, InputError
 from tests.conftest import CHOOSE_POOL
 
 SOON = 20.0  # seconds after which a test has failed
+
+ACTORS = Spread(workers=2, holds={"cpus": 0.5}, actors=True)
 
 
 class LocalCounter(AttemptCounter):
@@ -207,7 +209,7 @@ class OnePart:
 @pytest.mark.parametrize("part", ["first", "last"])
 def test_items_of_an_actor_that_dies_are_done_again(shared_ray: None, tmp_path: Path, part: str) -> None:
     args = {"folder": str(tmp_path), "part": part, "deaths": 2}
-    found = list(fan_out([{"n": n} for n in range(13)], Mortal, args, name="test", workers=2, cpus=0.5, actors=True))
+    found = list(fan_out([{"n": n} for n in range(13)], Mortal, args, ACTORS, name="test"))
     assert sorted(row["n"] for row in found) == list(range(13))
     assert len(list(tmp_path.iterdir())) == 2
 
@@ -218,9 +220,7 @@ def test_items_of_an_actor_that_dies_are_done_again(shared_ray: None, tmp_path: 
 def test_an_item_that_ends_every_actor_is_named_and_no_other(shared_ray: None, tmp_path: Path, part: str) -> None:
     args, named = {"folder": str(tmp_path), "part": part, "deaths": 99}, {"name_item": lambda item: f"item {item['n']}"}
     with pytest.raises(EngineError, match="item 2: its worker's process ended 5 times"):
-        list(
-            fan_out([{"n": n} for n in range(13)], Mortal, args, name="test", workers=2, cpus=0.5, actors=True, **named)
-        )
+        list(fan_out([{"n": n} for n in range(13)], Mortal, args, ACTORS, name="test", **named))
     assert len(list(tmp_path.iterdir())) == ATTEMPTS
 
 

@@ -38,8 +38,7 @@ def planted(make_model: Callable[..., Path], small_bert: BertConfig) -> ModelFac
 
 
 def ablator(facts: ModelFacts, **options: str) -> Ablator:
-    n_tokens = np.array([len(t.ids) for t in Tokenizer(facts).encode(TEXTS)])
-    return Ablator(facts, ScoreOptions("hidden", **options), NEURONS, MEAN, STD, TEXTS, n_tokens, 24)
+    return Ablator(facts, ScoreOptions("hidden", **options), NEURONS, MEAN, STD, TEXTS, 24)
 
 
 def test_a_neuron_that_feeds_the_others_is_found(planted: ModelFacts) -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 
 from ops.meaning.confusion import document_number
-from ops.meaning.confusion_examples import Quota, examples_of, find_examples
+from ops.meaning.confusion_examples import examples_of, find_examples
 
 SETS = (("to", "two", "too"), ("then", "than"))
 TEXTS = ["Go to two towns then.", "Nothing here.", "Too late to go.", "More than two, then."]
@@ -33,9 +33,9 @@ def corpus(rows: range) -> pa.Table:
     )
 
 
-def find(rows: range, most: int = 100, stated: int = 100, sentences: int = 8) -> tuple[pa.Table, dict[str, Any]]:
+def find(rows: range, most: int = 100, stated: int = 100) -> tuple[pa.Table, dict[str, Any]]:
     reader: Any = Reader()
-    return find_examples(corpus(rows), SETS, reader, Quota(most, stated, sentences), 5, 0)
+    return find_examples(corpus(rows), SETS, reader, most, stated, 5, 0)
 
 
 def test_every_occurrence_is_found_with_its_words_and_its_state() -> None:

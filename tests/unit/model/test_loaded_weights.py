@@ -211,6 +211,13 @@ def test_a_matrix_that_the_architecture_starts_at_zero_is_taken(tmp_path: Path) 
     assert "shared_experts.up_proj.weight holds only zeros" in refused(name)
 
 
+def test_a_table_that_the_complete_model_starts_at_zero_is_taken(tmp_path: Path) -> None:
+    name = save(tmp_path, AutoConfig.for_model("neomme", **SIZE, embedding_rank=4, head_dim=16, num_key_value_heads=2))
+    assert not load(name).value_embeddings.weight.any()
+    change(tmp_path, lambda old: old | {(key := "embed_tokens.embedding_projection.weight"): 0 * old[key]})
+    assert "embed_tokens.embedding_projection.weight holds only zeros" in refused(name)
+
+
 @pytest.mark.parametrize("key", ["attn_implementation", "_attn_implementation"])
 @pytest.mark.parametrize("kernel", ["flash_attention_2", "flash_attention_3", "kernels-community/flash-attn", "own"])
 def test_a_kernel_named_in_the_configuration_does_not_decide(tmp_path: Path, key: str, kernel: str) -> None:

@@ -105,11 +105,11 @@ def test_a_part_is_whole_only_with_its_own_footer(store: Store) -> None:
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match=r"--out .*/file/run: cannot be written \(Not a directory\)"):
-        Store(str(tmp_path / "file" / "run")).check_writable()
-    fresh = Store(str(tmp_path / "fresh"))
-    fresh.check_writable()
-    assert fresh.entries() == []
+    said = pytest.raises(InputError, match=r"--out .*/file/run: cannot be written \(Not a directory\)")
+    with said, Store(str(tmp_path / "file" / "run")).first_write():
+        pass
+    with Store(str(tmp_path / "fresh")).first_write():
+        assert (tmp_path / "fresh").is_dir()
 
 
 def test_a_name_without_a_scheme_is_a_local_path_and_so_is_a_copy_s() -> None:
