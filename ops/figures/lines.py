@@ -81,11 +81,11 @@ def lines(
     """
     titles = names_of(table, panel, names)
     figure, grid = panels(list(titles.values()), title, model, own_scales)
-    shared = {} if own_scales else {"places": names_of(table, x)}
+    places = None if own_scales else names_of(table, x)
     series = series or names_of(table, colour)
     for value, axes in zip(titles or (None,), grid, strict=True):
         rows = rows_where(table, panel, value)
-        draw_lines(axes, rows, x, y, low=low, high=high, colour=colour, series=series, **shared, **options)
+        draw_lines(axes, rows, x, y, low=low, high=high, colour=colour, series=series, places=places, **options)
         if isinstance(y_label, Mapping):
             axes.set_ylabel(y_label[value])
     return finish(figure, x_label, y_label if isinstance(y_label, str) else "")

@@ -28,7 +28,7 @@ def heat_map(axes: Axes, values: Floats, low: float, high: float, digits: int | 
     if digits is not None:
         for (y, x), value in np.ndenumerate(values):
             if np.isfinite(value):
-                ink = ink_on(image.cmap(float(image.norm(value))))
+                ink = ink_on(image.to_rgba(np.array([value]))[0])
                 text = f"{round(float(value), digits) + 0.0:.{digits}f}"
                 axes.text(x, y, text, ha="center", va="center", color=ink, fontsize=LETTERS)
     axes.spines[:].set_visible(False)
