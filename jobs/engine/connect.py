@@ -174,7 +174,7 @@ def pool_size(asked: int | Literal["auto"], threads: int = 1) -> int | None:
 
 def available_bytes() -> int:
     """Return the bytes of memory that this machine or container has left for further processes."""
-    found = [psutil.virtual_memory().available]
+    found: list[int] = [psutil.virtual_memory().available]
     folder = Path("/sys/fs/cgroup")
     with suppress(OSError, ValueError):
         limit, used = (int((folder / name).read_text()) for name in ("memory.max", "memory.current"))

@@ -17,11 +17,6 @@ SILENCE_S = 40.0  # seconds without an answer from the cluster's head
 LAST_S = 10.0  # seconds for the main thread to notice
 
 
-def cluster_is_up() -> bool:
-    """Tell whether the cluster's head answers and at least one node is alive."""
-    return bool(machines_up())
-
-
 def own_node() -> "subprocess.Popen[bytes] | None":
     """Return the node process of the Ray that this process started; None if it joined an existing cluster."""
     from ray._private import worker
@@ -38,7 +33,7 @@ class Watch:
     it seconds later from outside Python with long output, or wait for half a minute or more.
 
     Args:
-        is_up: asks the cluster whether it is up; an exception counts as silence.
+        is_up: asks the cluster, whose answer is true if a machine is up; an exception counts as silence.
         node: returns the node process of this machine's own Ray.
         every, silence, last: the seconds between two checks, the maximum seconds of silence, and the seconds that the
             main thread gets to end.
@@ -49,7 +44,7 @@ class Watch:
 
     def __init__(
         self,
-        is_up: Callable[[], bool] = cluster_is_up,
+        is_up: Callable[[], object] = machines_up,
         node: "Callable[[], subprocess.Popen[bytes] | None]" = own_node,
         every: float = EVERY_S,
         silence: float = SILENCE_S,

@@ -116,7 +116,7 @@ def choose(config: FinetuneConfig, run: RunReader) -> Choice:
     Raises:
         InputError: a classifier cannot learn their labels.
     """
-    if not run.has_corpus:
+    if run.is_expected("ingest"):
         return Choice({}, {})
     labelled = read_labelled(run.store, config.label)
     choice = choose_documents(

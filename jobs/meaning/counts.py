@@ -5,6 +5,7 @@ words in memory. A worker holds a shard's words and pairs, and the words of the 
 """
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -58,7 +59,9 @@ def count(config: MeaningConfig, run: Run, context_words: int | list[str]) -> No
 def count_steps(config: MeaningConfig, context_words: int | list[str], stage: Stage) -> Steps:
     """Yield the steps, write the contexts with PPMI and the word vectors, and return the counts."""
     store, shards = stage.store, stage.run.shards()
-    each = {"unit": "shards", "work": ("sentences", shards.sentences), "amount": shards.sentences}
+    each: dict[str, Any] = {
+        "unit": "shards", "work": ("sentences", shards.sentences), "amount": shards.sentences,
+    }  # fmt: skip
     items = [{"shard": i, "sentences": len(range(*shards.span(i)))} for i in range(len(shards))]
     words = Step(
         name="meaning: words", items=items, outputs=lambda item: [words_file(item["shard"])], worker=count_shard,

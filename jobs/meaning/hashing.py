@@ -50,7 +50,7 @@ def draw_labelled(config: MeaningConfig, run: Run) -> Drawn:
     Raises:
         InputError: the requested label has fewer than two classes, or the corpus is damaged.
     """
-    if not run.has_corpus:
+    if run.is_expected("ingest"):
         return no_sentences()
     run.check_files("ingest", footers=True)
     shards = run.shards()

@@ -123,8 +123,8 @@ class WordStateReader:
 
     def __call__(self, item: Item) -> Made:
         """Read the drawn sentences of one group's shards, and return the words' mean states."""
-        drawn = self.draw()
-        drawn = drawn[slice(*np.searchsorted(drawn, item["span"]))]
+        drawn, (first, stop) = self.draw(), item["span"]
+        drawn = drawn[np.searchsorted(drawn, first) : np.searchsorted(drawn, stop)]
         sums, unscored, read = self.reader.empty(), [], 0
         for part in item["parts"]:
             ids, texts, n_tokens = read_shard(self.store, part)

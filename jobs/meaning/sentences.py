@@ -90,7 +90,7 @@ def follow(config: MeaningConfig, run: Run, facts: ModelFacts, tokenizer: Tokeni
 
 def language_column(config: MeaningConfig, run: Run) -> str | None:
     """Return the column that names a sentence's language: the given column, or `language` if the corpus has it."""
-    if config.language_column is not None or not run.has_corpus:
+    if config.language_column is not None or run.is_expected("ingest"):
         return config.language_column
     with run.store.parquet(part_name("corpus", 0)) as file:
         return "language" if "language" in meta_keys(file.schema_arrow) else None
@@ -116,7 +116,7 @@ def sentence_steps(args: SentenceArgs, is_named: bool, at_most: int, tokenizer: 
     )  # fmt: skip
     choosing = Step(
         name="meaning: choice", items=[{}], outputs=lambda _: [CHOSEN], worker=choose, here=True,
-        args={"args": args, "shards": len(job.shards)},
+        args={"args": args, "files": job.partials},
     )  # fmt: skip
     yield [drawing, choosing]
     chosen = read_partial(store, CHOSEN)
@@ -174,9 +174,8 @@ def draw(item: Item, args: SentenceArgs) -> Made:
     return {shard_file(SENTENCES, item["shard"]): draw_from_shard(table, args.wanted)}
 
 
-def choose(item: Item, args: SentenceArgs, shards: int) -> Made:
-    """Choose the sentences to read from the drawn sentences of all shards."""
-    files = [shard_file(SENTENCES, shard) for shard in range(shards)]
+def choose(item: Item, args: SentenceArgs, files: list[Output]) -> Made:
+    """Choose the sentences to read from the drawn sentences in the files of all shards."""
     return {CHOSEN: choose_sentences(read_partials(args.store, files, at_once=LARGE_FILES_AT_ONCE), args.wanted)}
 
 

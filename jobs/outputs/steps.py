@@ -84,15 +84,14 @@ def outputs(config: OutputsConfig, run: Run) -> None:
         store=stage.store, neurons=scored.neurons, seed=config.seed, facts=facts, site=scored.site,
         dictionaries=dictionaries, placement=placement, units=np.sort(scored.neurons.named(config.units)),
         shards=run.shards(), kept=kept_tokens(run),
-        lengths=batch_lengths(placement.device, scored.counts.get("equal_lengths", True)),
-        sentences=config.sentences, random=config.random, check_sentences=config.check_sentences,
+        lengths=batch_lengths(placement.device, scored.counts.get("equal_lengths", True)), config=config,
     )  # fmt: skip
     n = len(args.units)
     rows = {
         TOKENS: n * len(SIDES) * SHOWN, NEURONS: n, CHECKS.table: config.check,
         CONTROLS.table: 2 * len(args.layers) * len(MEASURES),
     }  # fmt: skip
-    counts = stage.complete(outputs_steps(stage, args, config.check, vocabulary), rows, {"neurons": n})
+    counts = stage.complete(outputs_steps(stage, args, vocabulary), rows, {"neurons": n})
     if counts is not None:
         print("\n".join(counts["said"]))
 
@@ -107,7 +106,7 @@ class OutputsArgs(StageArgs):
         units: the indices of the units to measure, ascending.
         shards, kept, lengths: how corpus/ is read: its shards, its stored tokens, and the lengths that a batch may
             hold.
-        sentences, random, check_sentences: the options of these names.
+        config: the options.
     """
 
     facts: ModelFacts
@@ -118,9 +117,7 @@ class OutputsArgs(StageArgs):
     shards: Shards
     kept: KeptTokens | None
     lengths: Lengths
-    sentences: int
-    random: int
-    check_sentences: int
+    config: OutputsConfig
 
     @property
     def layers(self) -> dict[int, Int64s]:
@@ -138,23 +135,20 @@ class OutputsArgs(StageArgs):
         return neuron_columns(self.store, "neurons", ("std",), self.neurons)["std"]
 
 
-def outputs_steps(stage: Stage, args: OutputsArgs, check: int, vocabulary: int) -> Steps:
+def outputs_steps(stage: Stage, args: OutputsArgs, vocabulary: int) -> Steps:
     """Yield the steps, write the tables that need all items and the figure, and return the counts.
 
-    Args:
-        stage, args: the stage, and the arguments of the workers.
-        check: the number of units whose activations are increased.
-        vocabulary: the number of rows of the unembedding.
+    `vocabulary` is the number of rows of the unembedding.
     """
     steps = [states_step(args), random_step(args, vocabulary), units_step(args, vocabulary)]
-    checks = [check_step(args, check)] if check else []
+    checks = [check_step(args)] if args.config.check else []
     yield [*steps, *checks]
     notes = read_notes(stage.store, [states_file(item["shard"]) for item in steps[0].items])
     controls = controls_table(args)
     CONTROLS.commit(stage.store, controls, stage.fingerprint)
     counts = {
         "neurons": len(args.units), "sentences": sum(note["sentences"] for note in notes),
-        "positions": sum(note["tokens"] for note in notes), "random": args.random, "checked": 0,
+        "positions": sum(note["tokens"] for note in notes), "random": args.config.random, "checked": 0,
         "said": said_peaked(controls.to_pylist()),
     }  # fmt: skip
     for step in checks:
@@ -185,7 +179,7 @@ def model_step(args: OutputsArgs, **attributes: Any) -> Step:
 
 def states_step(args: OutputsArgs) -> Step:
     """Return the step that sums the states of a sample of the corpus, shard by shard."""
-    drawn = args.drawn(args.sentences, sampling.OUTPUT_SENTENCES)
+    drawn = args.drawn(args.config.sentences, sampling.OUTPUT_SENTENCES)
     items: list[Item] = [{"shard": shard, "rows": rows, "sentences": len(rows)} for shard, rows in drawn.items()]
     sentences = sum(item["sentences"] for item in items)
     return model_step(
@@ -201,7 +195,7 @@ def random_step(args: OutputsArgs, vocabulary: int) -> Step:
         args, name="outputs: random directions", items=[{"layer": layer} for layer in args.layers],
         # The file of layer 0, the embeddings, has index 1.
         outputs=lambda item: [random_file(item["layer"] + 1)], worker=RandomMeasurer, unit="layers",
-        amount=args.random * len(args.layers) * vocabulary,
+        amount=args.config.random * len(args.layers) * vocabulary,
     )  # fmt: skip
 
 
@@ -220,20 +214,20 @@ def units_step(args: OutputsArgs, vocabulary: int) -> Step:
     )  # fmt: skip
 
 
-def check_step(args: OutputsArgs, units: int) -> Step:
-    """Return the step that increases the activations of this number of units and runs the model."""
+def check_step(args: OutputsArgs) -> Step:
+    """Return the step that increases the activations of some units and runs the model."""
     std = args.spread()
     allowed = {
         layer: numbers[np.greater(std[args.neurons.number(np.array(layer), numbers)], 0)]
         for layer, numbers in args.layers.items()
     }
-    drawn = drawn_units(allowed, units, args.seed)
+    drawn = drawn_units(allowed, args.config.check, args.seed)
     return model_step(
         args, name="outputs: check",
         items=[{"block": i, "units": drawn[a:b]} for i, (a, b) in enumerate(spans(len(drawn), UNITS_PER_CHECK))],
         outputs=lambda item: [check_file(item["block"])], worker=UnitChecker, unit="blocks",
         estimate=lambda run: pass_seconds(
-            run, args.facts, args.placement, "float32", args.check_sentences * len(drawn), 1.0
+            run, args.facts, args.placement, "float32", args.config.check_sentences * len(drawn), 1.0
         ),
     )  # fmt: skip
 
@@ -276,7 +270,7 @@ def mean_state(args: OutputsArgs, entry: Entry) -> torch.Tensor:
     Raises:
         InputError: the drawn sentences have no token that counts.
     """
-    files = [states_file(shard) for shard in args.drawn(args.sentences, sampling.OUTPUT_SENTENCES)]
+    files = [states_file(shard) for shard in args.drawn(args.config.sentences, sampling.OUTPUT_SENTENCES)]
     tokens = sum(note["tokens"] for note in read_notes(args.store, files))
     if not tokens:
         raise InputError("--sentences: none of the drawn sentences has a token that counts; draw more")
@@ -309,7 +303,7 @@ class RandomMeasurer(HeadWorker):
     def __call__(self, item: Item) -> Made:
         """Measure how peaked the outputs of one layer's random directions are."""
         args, written = self.args, self.written(item["layer"])
-        effects = random_effects(self.linear(written.entry), written, args.random, args.seed)
+        effects = random_effects(self.linear(written.entry), written, args.config.random, args.seed)
         table = pa.table({name: getattr(effects, name) for name in MEASURES})
         return {random_file(item["layer"] + 1): table}
 
@@ -347,7 +341,7 @@ class UnitChecker(HeadWorker):
         super().__init__(args)
         self.std = args.spread()
         budget = batch_budget(self.head.unembedding.out_features, args.placement.token_budget)
-        drawn = args.drawn(args.check_sentences, sampling.CHECKED_SENTENCES)
+        drawn = args.drawn(args.config.check_sentences, sampling.CHECKED_SENTENCES)
         batches = [batch for shard, rows in drawn.items() for _, batch in self.batches(shard, rows, budget)]
         self.checker = Checker(self.head, batches, self.tokenizer.pad_id, self.tokens)
 

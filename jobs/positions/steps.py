@@ -105,7 +105,7 @@ def read_labels(config: PositionsConfig, run: Run) -> Labelled | None:
     Raises:
         InputError: no classifier can be fitted to these texts.
     """
-    if config.label is None or not run.has_corpus:
+    if config.label is None or run.is_expected("ingest"):
         return None
     shards, sample = run.shards(), measured_sentences(config, run)
     drawn = draw(shards.sentences if sample is None else len(sample), config.label_texts, config.seed, LABELS)

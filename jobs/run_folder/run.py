@@ -78,11 +78,6 @@ class RunReader:
         named: Entry = next((entry["config"] for entry in entries if entry["config"].get("model")), {})
         return {option: named.get(option) for option in _MODEL if named}
 
-    @property
-    def has_corpus(self) -> bool:
-        """Whether corpus/ exists and can be read; only a dry run continues without it."""
-        return True
-
     def is_expected(self, name: str) -> bool:
         """Tell whether a complete stage's tables do not exist yet; only a dry run continues without them."""
         return False

@@ -49,6 +49,7 @@ class DryRun(Run):
         timed_s: the number of seconds for which a stage times some of its work.
     """
 
+    store: ReadOnlyStore
     store_class = ReadOnlyStore
     timed_s = 2.0
 
@@ -112,11 +113,6 @@ class DryRun(Run):
         """Tell whether a stage's results do not exist yet and are only assumed, so that later stages can be planned."""
         entry = self.stage(name)
         return entry is not None and "expected" in entry
-
-    @property
-    def has_corpus(self) -> bool:
-        """Whether corpus/ exists and can be read, rather than only being planned."""
-        return self.sample is None
 
     def plan(self, plan: Plan, counts: Mapping[str, Any]) -> None:
         """Print what a stage would do, and treat it as complete; `counts` are those that later stages read."""

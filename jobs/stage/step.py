@@ -64,8 +64,9 @@ class Step(Spread):
 
     def committing(self, store: Store, fingerprint: str) -> tuple[Callable[..., Worker], Item]:
         """Return what makes a worker that commits the files of its items, and the arguments to make it from."""
+        worker: Callable[..., Worker] = self.worker
         if works_in_two_parts(self.worker):
-            return self.worker, self.args
+            return worker, self.args
         sent = replace(self, items=(), estimate=None, each=None)
         return Committer, {"step": sent, "store": store, "fingerprint": fingerprint}
 

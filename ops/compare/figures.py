@@ -1,5 +1,7 @@
 """The figures of the parts of compare that are lines: diversity, neighbours, matches and shift."""
 
+from typing import Any
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -95,7 +97,7 @@ def draw_shift(store: Store, tables: dict[str, pa.Table], model: str, against: s
     title = f"{model} and {against}: mean distance between a sentence's two vectors (95 % intervals)"
     figure, grid = panels(titles, title, own_scales=True)
     for distance, left, right in zip(_DISTANCES, grid[::2], grid[1::2], strict=True):
-        ends = {"low": f"{distance}_low", "high": f"{distance}_high"}
+        ends: dict[str, Any] = {"low": f"{distance}_low", "high": f"{distance}_high"}
         draw_lines(left, whole, "text_set", distance, points=True, **ends)
         draw_lines(right, layers, "layer", distance, colour="text_set", series={n: n for n in moved}, **ends)
         for axes in (left, right):

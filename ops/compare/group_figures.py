@@ -73,4 +73,13 @@ def _map(axes: Axes, table: pa.Table) -> None:
         own = points[group == number]
         centre = own[((own - np.median(own, axis=0)) ** 2).sum(1).argmin()]
         outline = [withStroke(linewidth=2.5, foreground=GROUND)]
-        axes.text(*centre, str(number), color=colour, weight="bold", ha="center", va="center", path_effects=outline)
+        axes.text(
+            centre[0],
+            centre[1],
+            str(number),
+            color=colour,
+            weight="bold",
+            ha="center",
+            va="center",
+            path_effects=outline,
+        )

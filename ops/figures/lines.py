@@ -31,16 +31,12 @@ def longer(table: pa.Table, *parts: tuple[str, ...]) -> pa.Table:
     """
 
     def part(panel: str, series: str, *columns: str) -> pa.Table:
-        rows = {name: table[name] for name in table.column_names}
+        rows = dict(zip(table.column_names, table.columns, strict=True))
         rows |= {name: pa.repeat(value, table.num_rows) for name, value in (("panel", panel), ("series", series))}
-        for i, name in enumerate(("y", "low", "high")):
-            rows[name] = (
-                table[columns[i]].cast(pa.float64()) if i < len(columns) else pa.nulls(len(table), pa.float64())
-            )
-        return pa.table(rows)
+        return pa.table(rows | {name: table[c].cast(pa.float64()) for name, c in zip(("y", "low", "high"), columns)})  # noqa: B905
 
     known = [own for own in parts if table[own[2]].null_count < table.num_rows]
-    return pa.concat_tables(part(*own) for own in known or parts)
+    return pa.concat_tables([part(*own) for own in known or parts], promote_options="default")
 
 
 def with_panels(table: pa.Table, *columns: str) -> pa.Table:
@@ -85,11 +81,11 @@ def lines(
     """
     titles = names_of(table, panel, names)
     figure, grid = panels(list(titles.values()), title, model, own_scales)
-    shared = {} if own_scales else {"places": names_of(table, x)}
+    places = None if own_scales else names_of(table, x)
     series = series or names_of(table, colour)
     for value, axes in zip(titles or (None,), grid, strict=True):
         rows = rows_where(table, panel, value)
-        draw_lines(axes, rows, x, y, low=low, high=high, colour=colour, series=series, **shared, **options)
+        draw_lines(axes, rows, x, y, low=low, high=high, colour=colour, series=series, places=places, **options)
         if isinstance(y_label, Mapping):
             axes.set_ylabel(y_label[value])
     return finish(figure, x_label, y_label if isinstance(y_label, str) else "")
@@ -97,7 +93,8 @@ def lines(
 
 def draw_lines(
     axes: Axes, table: pa.Table, x: str, y: str, *, low: str = "", high: str = "", colour: str = "",
-    series: Names | None = None, ordered: bool = False, points: bool = False, places: Names | None = None, **look: Any,
+    series: Names | None = None, ordered: bool = False, points: bool = False, inner: tuple[str, ...] = (),
+    places: Names | None = None, **look: Any,
 ) -> None:  # fmt: skip
     """Draw lines with bands, or points with bars, in one panel.
 
@@ -106,6 +103,7 @@ def draw_lines(
         table, x, y, low, high, colour, series: as in `lines`.
         ordered: whether the lines have an order, as layers do; only some of many are then named.
         points: draw points next to each other instead of lines.
+        inner: for points, the columns of an interval within that of `low` and `high`.
         places: the categories of `x` in their order, if those of the table are not all.
         look: what all lines have in common.
     """
@@ -114,23 +112,23 @@ def draw_lines(
         at = _at(axes, rows, x, places) + (aside if points else 0.0)
         order = np.argsort(at, kind="stable")
         at = at[order]
-        middle, *ends = (rows[name].to_numpy().astype(np.float64)[order] for name in (y, low, high) if name)
+        middle, *ends = (rows[c].to_numpy().astype(np.float64)[order] for c in (y, low, high, *inner) if c)
         every = {"label": label, **own_look, **look}
         if points:
             every["linestyle"] = "none"
             _leave_room(axes, table, x)
+            for i, width in zip(range(0, len(ends), 2), (0.9, 2.5), strict=False):
+                axes.vlines(at, *ends[i : i + 2], color=every["color"], linewidth=width)
+                every |= {"markerfacecolor": GROUND} if inner else {}
         elif len(at) > MOST_MARKED:
             every["marker"] = ""
         axes.plot(at, middle, **every)
-        if ends and points:
-            axes.vlines(at, *ends, color=every["color"], linewidth=1)
-        elif ends:
+        if ends and not points:
             axes.fill_between(at, *ends, color=every["color"], **BAND)
 
 
 def quantiles(
-    table: pa.Table, x: str, basis: str, *, bases: Names, title: str, x_label: str, y_label: str, model: str = "",
-    panel: str = "", names: Names | None = None,
+    table: pa.Table, x: str, basis: str, *, bases: Names, panel: str = "", names: Names | None = None, **texts: str
 ) -> Figure:  # fmt: skip
     """Draw median, quartiles, 5 % and 95 % by a column, with those of each basis next to each other.
 
@@ -139,21 +137,13 @@ def quantiles(
         x: the column of the horizontal axis.
         basis: the column that distinguishes neurons from controls, in the order of `bases`, which names its values.
         bases: what the figure calls the values of `basis`.
-        title, x_label, y_label, model: texts of the figure.
-        panel, names: as in `lines`; each panel has its own vertical scale.
+        panel, names: as in `lines`; each panel has its own axes.
+        texts: `title`, `model`, `x_label` and `y_label`, as in `lines`.
     """
-    titles = names_of(table, panel, names)
-    figure, grid = panels(list(titles.values()), title, model, own_scales=True)
-    for value, axes in zip(titles or (None,), grid, strict=True):
-        _leave_room(axes, table, x)
-        for label, look, aside, rows in _each(rows_where(table, panel, value), basis, bases):
-            at = _at(axes, rows, x, {}) + aside
-            ends = {name: rows[name].to_numpy() for name in QUANTILES}
-            axes.vlines(at, ends["q05"], ends["q95"], color=look["color"], linewidth=0.8)
-            axes.vlines(at, ends["q25"], ends["q75"], color=look["color"], linewidth=2.5)
-            face = {"color": look["color"], "markerfacecolor": GROUND, "markersize": 3.5, "markeredgewidth": 0.8}
-            axes.plot(at, ends["q50"], linestyle="none", marker=look["marker"], label=label, **face)
-    return finish(figure, x_label, y_label)
+    return lines(
+        table, x, "q50", low="q05", high="q95", inner=("q25", "q75"), colour=basis, series=bases, panel=panel,
+        names=names, own_scales=True, points=True, **texts,
+    )  # fmt: skip
 
 
 def names_of(table: pa.Table, column: str, names: Names | None = None) -> Names:

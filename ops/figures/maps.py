@@ -8,11 +8,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.image import AxesImage
+from matplotlib.patheffects import withStroke
 from matplotlib.text import Text
 
 from ops.arrays import Floats
 from ops.figures.lines import Names
-from ops.figures.style import COLOURS, GREY, LETTERS, PALE, SEQUENTIAL, ink_on, looks
+from ops.figures.style import COLOURS, GREY, GROUND, LETTERS, PALE, SEQUENTIAL, ink_on, looks
 
 _ANGLES = np.pi * np.arange(0.5, 2.5, 0.25)
 
@@ -27,7 +28,7 @@ def heat_map(axes: Axes, values: Floats, low: float, high: float, digits: int | 
     if digits is not None:
         for (y, x), value in np.ndenumerate(values):
             if np.isfinite(value):
-                ink = ink_on(image.cmap(float(image.norm(value))))
+                ink = ink_on(image.to_rgba(np.array([value]))[0])
                 text = f"{round(float(value), digits) + 0.0:.{digits}f}"
                 axes.text(x, y, text, ha="center", va="center", color=ink, fontsize=LETTERS)
     axes.spines[:].set_visible(False)
@@ -74,6 +75,7 @@ def label_points(axes: Axes, points: Floats, texts: Sequence[str]) -> None:
     for point, spot, text in zip(points, at, texts, strict=True):
         note = axes.annotate(
             text, tuple(point), (0, 0), textcoords="offset points", fontsize=LETTERS, ha="center", va="center",
+            path_effects=[withStroke(linewidth=2, foreground=GROUND)],
             arrowprops={"arrowstyle": "-", "color": GREY, "linewidth": 0.4, "shrinkA": 0, "shrinkB": 2},
         )  # fmt: skip
         note.set_in_layout(False)

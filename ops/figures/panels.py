@@ -37,7 +37,7 @@ def panels(
     figure = Figure(figsize=size, layout="constrained")
     grid = figure.subplots(rows, columns, sharex=not own_scales, sharey=not own_scales, squeeze=False)
     for axes in grid.flat[count:]:
-        axes.set_axis_off()
+        axes.remove()
     for i, axes in enumerate(grid.flat[:count]):
         axes.set_title(wrapped[i] if wrapped else "")
         if i + columns >= count:

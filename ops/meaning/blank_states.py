@@ -58,8 +58,8 @@ class BlankReader(ModelReader):
         for rows in self.batches(blank.tokens for blank in blanks):
             at = torch.tensor([blanks[row].place for row in rows], device=self.scorer.device)
             take = partial(_states_at, torch.arange(len(rows), device=self.scorer.device), at)
-            found = self.scorer.read_tokens([blanks[row].tokens for row in rows], [take] * self.layers)
-            states[rows] = torch.stack(found, 1).numpy()
+            of_layers = self.scorer.read_tokens([blanks[row].tokens for row in rows], [take] * self.layers)
+            states[rows] = torch.stack(of_layers, 1).numpy()
         return states
 
 

@@ -3,7 +3,6 @@
 from typing import Any
 
 import pyarrow as pa
-from matplotlib.figure import Figure
 
 from ops.figures.files import save_figures
 from ops.figures.lines import lines
@@ -17,18 +16,15 @@ MOST_LINES = 4  # maximum number of lines, including the one for all examples
 
 
 def draw_confusion(store: Store, rows: list[dict[str, Any]], model: str) -> list[str]:
-    """Draw accuracy by features and by number of examples, and return the file names.
+    """Draw accuracy by features, with a panel for each set and a line for each number of training examples.
+
+    Return the file names.
 
     Args:
         store: the run's folder.
         rows: the rows of `meaning/confusion`.
         model: name of the model, for the title.
     """
-    return save_figures(store, FOLDER, {"confusion_accuracy": draw_sets(rows, short_name(model))})
-
-
-def draw_sets(rows: list[dict[str, Any]], model: str) -> Figure:
-    """Draw accuracy by features, with a panel for each set and a line for each number of training examples."""
     every = {name: max(r["n"] for r in rows if r["set"] == name) for name in dict.fromkeys(r["set"] for r in rows)}
     fewer = _fewer_than_all([[r for r in rows if r["set"] == name] for name in every])
     sizes = {ALL: ALL, **{f"{n:,}": f"{n:,} examples" for n in reversed(fewer)}}
@@ -38,15 +34,16 @@ def draw_sets(rows: list[dict[str, Any]], model: str) -> Figure:
         if (row["features"] == WORDS or ":" in row["features"]) and (n := row["n"])
     ])  # fmt: skip
     figure = lines(
-        table, "at", "accuracy", low="low", high="high", colour="size", series=sizes, panel="set", model=model,
+        table, "at", "accuracy", low="low", high="high", colour="size", series=sizes, panel="set",
         names={name: f"{name.replace(' ', ' / ')}, {n:,} examples" for name, n in every.items()},
         title="Choosing among confused words, by features and number of examples (bands: 95 %)",
-        x_label="surrounding words, or layer", y_label="accuracy",
+        model=short_name(model), x_label="surrounding words, or layer",
+        y_label="accuracy (dotted: the most frequent word)",
     )  # fmt: skip
     for axes, (name, n) in zip(figure.axes, every.items(), strict=False):
         for row in (r for r in rows if (r["set"], r["features"], r["n"]) == (name, MAJORITY, n)):
             axes.axhline(row["accuracy"], color=INK, linestyle=":", linewidth=0.8)
-    return figure
+    return save_figures(store, FOLDER, {"confusion_accuracy": figure})
 
 
 def _place(row: dict[str, Any]) -> int:

@@ -20,8 +20,8 @@ class AnswerScores:
 
     def __init__(self, truth: Int64s, documents: UInt64s, seed: int) -> None:
         self.truth = truth
-        own, self.place = np.unique(documents, return_inverse=True)
-        self.documents = len(own)
+        distinct, self.document = np.unique(documents, return_inverse=True)
+        self.documents = len(distinct)
         rng = np.random.default_rng([seed, CONFUSION_DOCUMENTS])
         self.resampling = Resampling.multinomial(self.documents, rng)
 
@@ -37,13 +37,13 @@ class AnswerScores:
         """
         truth = self.truth if truth is None else truth
         labels, word = np.unique(truth, return_inverse=True)
-        cell, shape = self.place * len(labels) + word, (self.documents, len(labels))
-        asked = np.bincount(cell, minlength=self.documents * len(labels)).astype(np.float64).reshape(shape)
+        cell, shape = self.document * len(labels) + word, (self.documents, len(labels))
+        examples = np.bincount(cell, minlength=self.documents * len(labels)).astype(np.float64).reshape(shape)
         right = np.bincount(cell, answers == truth, self.documents * len(labels)).reshape(shape)
-        drawn_asked, drawn_right = np.split(self.resampling.times @ np.concatenate([asked, right], 1), 2, 1)
-        occurs = drawn_asked > 0
-        shares = drawn_right / np.where(occurs, drawn_asked, 1)
-        accuracy, balanced = drawn_right.sum(1) / drawn_asked.sum(1), shares.sum(1) / occurs.sum(1)
+        drawn_examples, drawn_right = np.split(self.resampling.times @ np.concatenate([examples, right], 1), 2, 1)
+        occurs = drawn_examples > 0
+        shares = drawn_right / np.where(occurs, drawn_examples, 1)
+        accuracy, balanced = drawn_right.sum(1) / drawn_examples.sum(1), shares.sum(1) / occurs.sum(1)
         return {
             "n_test": len(truth), "documents": self.documents, "correct": int(right.sum()),
             **percentile_interval(accuracy, self.documents).columns("accuracy", ""),

@@ -37,8 +37,8 @@ class ContextTables:
         """
         for table in ranges:
             row, column, count = (c.to_numpy() for c in table.columns)
-            own = np.bincount(row, count, len(self.words)).astype(np.int64)
-            values = ppmi(count, row, column, own, self.column_sums, self.smoothing)
+            row_sums = np.bincount(row, count, len(self.words)).astype(np.int64)
+            values = ppmi(count, row, column, row_sums, self.column_sums, self.smoothing)
             self._parts.append((row, column, values))
             for first, stop in spans(len(row), group_rows(CONTEXTS)):
                 piece = slice(first, stop)

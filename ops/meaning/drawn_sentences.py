@@ -58,15 +58,15 @@ def draw_from_shard(table: pa.Table, wanted: Wanted) -> pa.Table:
     """
     ids, places = table["sent_id"].to_numpy(), table["sent_in_doc"].to_numpy()
     texts = table["text"].to_pylist()
-    pairs = zip(table["dataset"].to_pylist(), table["doc_id"].to_pylist(), strict=True)
-    documents = [f"{dataset}\x1f{document}" for dataset, document in pairs]
+    origins = zip(table["dataset"].to_pylist(), table["doc_id"].to_pylist(), strict=True)
+    documents = [f"{dataset}\x1f{document}" for dataset, document in origins]
     _, numbers = np.unique(np.array(documents, object), return_inverse=True)
     rows: list[dict[str, Any]] = []
-    found = find_pairs(ids, numbers.astype(np.int64), places, wanted.seed)
+    pairs = find_pairs(ids, numbers.astype(np.int64), places, wanted.seed)
     quota = -(-_OVERSAMPLED * wanted.pairs * len(ids) // wanted.sentences)
-    for one, after, same, order in zip(*(column[:quota].tolist() for column in found), strict=True):
-        own = [texts[one], texts[after], texts[same] if same >= 0 else None]
-        rows.append(_row(PAIR, order, ids[one], documents[one], None, own))
+    for one, after, same, order in zip(*(column[:quota].tolist() for column in pairs), strict=True):
+        triple = [texts[one], texts[after], texts[same] if same >= 0 else None]
+        rows.append(_row(PAIR, order, ids[one], documents[one], None, triple))
     drawn = sampling.draw(wanted.sentences, wanted.masked, wanted.seed, sampling.MASKED_SENTENCES)
     # A shard's ids are consecutive.
     for number in drawn[np.searchsorted(drawn, ids[0]) : np.searchsorted(drawn, ids[-1], "right")].tolist():

@@ -29,9 +29,9 @@ def mask(tokens: Tokens, rate: float, mask_id: int, spared: frozenset[int], seed
         seed: the run's seed.
         sent_id: the id of the sentence.
     """
-    found = mask_tokens(tokens, rate, mask_id, spared | {mask_id}, seed, sent_id, True)
-    places = [i for i, (new, old) in enumerate(zip(found.ids, tokens.ids, strict=True)) if new != old]
-    return Masked(found, places, [tokens.ids[i] for i in places]) if places else None
+    masked = mask_tokens(tokens, rate, mask_id, spared | {mask_id}, seed, sent_id, True)
+    places = [i for i, (new, old) in enumerate(zip(masked.ids, tokens.ids, strict=True)) if new != old]
+    return Masked(masked, places, [tokens.ids[i] for i in places]) if places else None
 
 
 def band_of(count: Int64s, total: int) -> Int64s:
@@ -61,14 +61,15 @@ def masked_rows(ranks: Int64s, probability: Float32s, tags: list[str], bands: In
     rows = []
     for group, values in groups:
         for value in sorted(set(values.tolist())):
-            own = values == value
-            n, first = int(own.sum()), int((ranks[own] == 1).sum())
+            is_value = values == value
+            own_ranks, n = ranks[is_value], int(is_value.sum())
+            first = int((own_ranks == 1).sum())
             rows.append(
                 {
-                    "property": group, "value": value, "n": n, "rank_median": float(np.median(ranks[own])),
-                    "reciprocal_rank": float((1 / ranks[own]).mean()), **wilson(first / n, n).columns("first"),
-                    "within_10": float((ranks[own] <= 10).mean()),
-                    "probability": float(probability[own].astype(np.float64).mean()),
+                    "property": group, "value": value, "n": n, "rank_median": float(np.median(own_ranks)),
+                    "reciprocal_rank": float((1 / own_ranks).mean()), **wilson(first / n, n).columns("first"),
+                    "within_10": float((own_ranks <= 10).mean()),
+                    "probability": float(probability[is_value].astype(np.float64).mean()),
                 }
             )  # fmt: skip
     return sorted(rows, key=lambda row: (row["property"], row["value"]))

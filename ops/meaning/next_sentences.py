@@ -95,18 +95,18 @@ def next_rows(scores: dict[str, Float32s], documents: list[str], seed: int) -> l
     if layers:
         given[SHUFFLED] = scores[layers[-1]]
     rows: list[dict[str, Any]] = []
-    for space, own in given.items():
+    for space, of_pairs in given.items():
         for column, against in ((1, SAME), (2, OTHER)):
-            there = np.isfinite(own[:, 0]) & np.isfinite(own[:, column])
-            if there.sum() < LEAST_PAIRS or len(np.unique(number[there])) < 2:
+            known = np.isfinite(of_pairs[:, 0]) & np.isfinite(of_pairs[:, column])
+            distinct = len(np.unique(number[known]))
+            if known.sum() < LEAST_PAIRS or distinct < 2:
                 continue
-            following, other = own[there, 0], own[there, column]
+            following, other = of_pairs[known, 0], of_pairs[known, column]
             if space == SHUFFLED:
                 swap = np.random.default_rng([seed, NEXT_SENTENCES, column]).random(len(other)) < 0.5
                 following, other = np.where(swap, other, following), np.where(swap, following, other)
-            row = {"space": space, "against": against, "n": int(there.sum())}
-            row |= {"documents": len(np.unique(number[there]))}
-            rows.append(row | area_by_document(following, other, number[there]).columns("auc", ""))
+            row = {"space": space, "against": against, "n": int(known.sum()), "documents": distinct}
+            rows.append(row | area_by_document(following, other, number[known]).columns("auc", ""))
     return sorted(rows, key=lambda row: (row["space"], row["against"]))
 
 

@@ -9,7 +9,7 @@ import torch
 from ops.arrays import Arrays, Bools, Float32s
 from ops.meaning.masked_words import band_of, mask, masked_rows
 from ops.meaning.next_sentences import HEAD, TOKENS, next_rows
-from ops.meaning.sentence_states import SentenceReader, cosines, masked_ranks, next_scores, overlap, own_ids
+from ops.meaning.sentence_states import SentenceReader, cosines, overlap, own_ids
 from ops.meaning.translations import translation_rows
 from ops.model.tokenizer import PlacedTokens, Tokenizer
 
@@ -44,10 +44,7 @@ def read_pairs(reader: SentenceReader, head: torch.nn.Module | None, texts: Text
     shared = [[overlap(ids[i], ids[i + k]) for k in (1, 2, 3)] for i in range(0, len(flat), 4)]
     results: Results = {"cosine": cosines(states[:, 1:], states[:, :1]), "tokens": np.array(shared, np.float32)}
     if head is not None:
-        scores = [
-            next_scores(head, reader.tokenizer, flat[::4], flat[k::4], reader.token_budget, reader.lengths)
-            for k in (1, 2, 3)
-        ]
+        scores = [reader.next_scores(head, flat[::4], flat[k::4]) for k in (1, 2, 3)]
         results["head"] = np.stack(scores, 1)
     missing = np.array([[text is None for text in own[1:]] for own in texts])
     for values in results.values():
@@ -82,7 +79,7 @@ def read_masked(
     ]
     masked = [(i, m) for i, m in enumerate(tried) if m is not None]
     sentences = [m for _, m in masked]
-    ranks, probability = masked_ranks(head, sentences, tokenizer.pad_id, reader.token_budget, reader.lengths)
+    ranks, probability = reader.masked_ranks(head, sentences)
     tags = tag(texts, placed)
     return {
         "token": np.array([token for m in sentences for token in m.truth], np.int64),

@@ -41,7 +41,10 @@ def draw_sentences(store: Store, following: Rows, masked: Rows, translations: Ro
 def draw_next(rows: Rows, model: str) -> Figure:
     """Draw by layer how well the next sentence is recognised, against one of the same and one of another document."""
     names = {TOKENS: "shared tokens", HEAD: "own head", SHUFFLED: "shuffled"}
-    order = [TOKENS, *(f"layer:{layer}" for layer in _layers(rows)), HEAD, SHUFFLED]
+    layers = sorted(
+        (row["space"] for row in rows if ":" in row["space"]), key=lambda space: int(space.partition(":")[2])
+    )
+    order = [TOKENS, *layers, HEAD, SHUFFLED]
     ordered = [
         {**row, "at": names.get(row["space"], row["space"].partition(":")[2])}
         for row in sorted(rows, key=lambda row: order.index(row["space"]))
@@ -102,7 +105,3 @@ def draw_translations(rows: Rows, model: str) -> Figure:
     )
     figure.axes[0].set_ylim(-0.02, 1.02)
     return figure
-
-
-def _layers(rows: Rows) -> list[int]:
-    return sorted({int(row["space"].partition(":")[2]) for row in rows if ":" in row["space"]})

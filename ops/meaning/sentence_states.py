@@ -9,14 +9,25 @@ import torch
 
 from ops.arrays import Float32s, Int64s
 from ops.meaning.model_reader import ModelReader, lengths_of
-from ops.model.batches import Lengths, length_batches, pad
-from ops.model.tokenizer import Tokenizer, Tokens
+from ops.model.batches import length_batches, pad
+from ops.model.tokenizer import Tokens
 
 _LOGITS_BUDGET = 512  # maximum tokens of a batch whose logits over the vocabulary are in memory at once
 
 
+class Masked(NamedTuple):
+    """A sentence with masked tokens: the tokens given to the model, the masked positions, and the original tokens."""
+
+    tokens: Tokens
+    places: list[int]
+    truth: list[int]
+
+
 class SentenceReader(ModelReader):
-    """Reads the states of sentences; a sentence's state is the mean over its tokens, including special tokens."""
+    """Reads the states of sentences, and has the model's own heads predict next sentences and masked tokens.
+
+    A sentence's state is the mean over its tokens, including special tokens.
+    """
 
     def read(self, tokens: Sequence[Tokens], layers: list[int] | None = None) -> Float32s:
         """Return the states of sentences, `[sentences, layers, width]` float32.
@@ -28,73 +39,53 @@ class SentenceReader(ModelReader):
         wanted = layers or list(range(1, self.layers + 1))
         states = np.zeros((len(tokens), len(wanted), self.width), np.float32)
         for rows in self.batches(tokens):
-            found = self.scorer.score([tokens[row] for row in rows])
-            for place, layer in enumerate(wanted):
-                states[rows, place] = found[layer - 1].cpu().numpy()
+            of_layers = self.scorer.score([tokens[row] for row in rows])
+            for i, layer in enumerate(wanted):
+                states[rows, i] = of_layers[layer - 1].cpu().numpy()
         return states
 
+    @torch.inference_mode()
+    def next_scores(self, head: torch.nn.Module, first: list[str], second: list[str]) -> Float32s:
+        """Return the confidence of the model with its head that each second sentence is the next one, `[pairs]`.
 
-class Masked(NamedTuple):
-    """A sentence with masked tokens: the tokens given to the model, the masked positions, and the original tokens."""
+        The confidence is the difference of the head's two logits; a value above 0 predicts IsNext (Devlin et al. 2019).
+        """
+        pairs = self.tokenizer.encode_pairs(first, second)
+        scores = np.zeros(len(pairs), np.float32)
+        for rows in self.batches(tokens for tokens, _ in pairs):
+            ids, real, _ = pad([pairs[row][0] for row in rows], self.tokenizer.pad_id, self.scorer.device)
+            types = torch.zeros_like(ids)
+            for i, row in enumerate(rows):
+                types[i, : len(pairs[row][1])] = torch.tensor(pairs[row][1], device=ids.device)
+            logits = head(input_ids=ids, attention_mask=real.long(), token_type_ids=types).logits.float()
+            scores[rows] = (logits[:, 0] - logits[:, 1]).cpu().numpy()
+        return scores
 
-    tokens: Tokens
-    places: list[int]
-    truth: list[int]
+    @torch.inference_mode()
+    def masked_ranks(self, head: torch.nn.Module, masked: list[Masked]) -> tuple[Int64s, Float32s]:
+        """Return the rank (1 for the most likely token) and the probability of the true token at each masked position.
 
+        Args:
+            head: the model with its head that predicts masked tokens.
+            masked: the sentences.
 
-@torch.inference_mode()
-def next_scores(
-    model: torch.nn.Module, tokenizer: Tokenizer, first: list[str], second: list[str], budget: int,
-    lengths: Lengths = "mixed",
-) -> Float32s:  # fmt: skip
-    """Return the confidence of the model's own head that each second sentence is the next one, `[pairs]` float32.
-
-    The confidence is the difference of the head's two logits; a value above 0 predicts IsNext (Devlin et al. 2019).
-    """
-    device = next(model.parameters()).device
-    pairs = tokenizer.encode_pairs(first, second)
-    scores = np.zeros(len(pairs), np.float32)
-    for rows in length_batches(lengths_of([tokens for tokens, _ in pairs]), budget, lengths):
-        ids, real, _ = pad([pairs[row][0] for row in rows], tokenizer.pad_id, device)
-        types = torch.zeros_like(ids)
-        for at, row in enumerate(rows):
-            types[at, : len(pairs[row][1])] = torch.tensor(pairs[row][1], device=device)
-        logits = model(input_ids=ids, attention_mask=real.long(), token_type_ids=types).logits.float()
-        scores[rows] = (logits[:, 0] - logits[:, 1]).cpu().numpy()
-    return scores
-
-
-@torch.inference_mode()
-def masked_ranks(
-    model: torch.nn.Module, masked: list[Masked], pad_id: int, budget: int, lengths: Lengths = "mixed"
-) -> tuple[Int64s, Float32s]:
-    """Return the rank (1 for the most likely token) and the probability of the true token at each masked position.
-
-    Args:
-        model: the model with its head that predicts masked tokens.
-        masked: the sentences.
-        pad_id: the id of the padding token.
-        budget, lengths: as `length_batches` takes them.
-
-    Returns:
-        The ranks, `[places]` int64, and the probabilities, `[places]` float32, sentence by sentence. A tie with another
-        token does not make the rank worse.
-    """
-    device = next(model.parameters()).device
-    owner = np.repeat(np.arange(len(masked)), [len(m.places) for m in masked])
-    ranks, probability = np.zeros(len(owner), np.int64), np.zeros(len(owner), np.float32)
-    starts = np.searchsorted(owner, np.arange(len(masked)))
-    for rows in length_batches(lengths_of([m.tokens for m in masked]), min(budget, _LOGITS_BUDGET), lengths):
-        ids, real, _ = pad([masked[row].tokens for row in rows], pad_id, device)
-        logits = model(input_ids=ids, attention_mask=real.long()).logits
-        for at, row in enumerate(rows):
-            own = masked[row]
-            here = logits[at, own.places].float()
-            true = here.gather(1, torch.tensor(own.truth, device=device)[:, None])
-            span = slice(starts[row], starts[row] + len(own.places))
-            ranks[span] = ((here > true).sum(1) + 1).cpu().numpy()
-            probability[span] = (true[:, 0] - here.logsumexp(1)).exp().cpu().numpy()
-    return ranks, probability
+        Returns:
+            The ranks, `[places]` int64, and the probabilities, `[places]` float32, sentence by sentence. A tie with
+            another token does not make the rank worse.
+        """
+        starts = np.cumsum([0, *(len(m.places) for m in masked)])
+        ranks, probability = np.zeros(starts[-1], np.int64), np.zeros(starts[-1], np.float32)
+        budget = min(self.token_budget, _LOGITS_BUDGET)
+        for rows in length_batches(lengths_of(m.tokens for m in masked), budget, self.lengths):
+            ids, real, _ = pad([masked[row].tokens for row in rows], self.tokenizer.pad_id, self.scorer.device)
+            logits = head(input_ids=ids, attention_mask=real.long()).logits
+            for i, row in enumerate(rows):
+                at_places = logits[i, masked[row].places].float()
+                true = at_places.gather(1, torch.tensor(masked[row].truth, device=ids.device)[:, None])
+                span = slice(starts[row], starts[row + 1])
+                ranks[span] = ((at_places > true).sum(1) + 1).cpu().numpy()
+                probability[span] = (true[:, 0] - at_places.logsumexp(1)).exp().cpu().numpy()
+        return ranks, probability
 
 
 def cosines(states: Float32s, others: Float32s) -> Float32s:

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from ops.arrays import Bools, Int32s, Int64s
 from ops.errors import InputError
-from ops.meaning.words import words_and_ends
+from ops.meaning.words import fold, split_words, words_and_ends
 from ops.storage.small_files import read_small_file
 
 _TOGETHER = 1 << 22  # number of rows that are summed at once
@@ -104,8 +104,8 @@ def choose(counts: pa.Table, min_count: int, context_words: int | list[str]) -> 
         chosen = _most_frequent(counts, context_words)
     else:
         chosen = set(context_words)
-        there = set(counts["word"].filter(pc.is_in(counts["word"], pa.array(context_words, pa.string()))).to_pylist())
-        absent = sorted(chosen - there)
+        present = set(counts["word"].filter(pc.is_in(counts["word"], pa.array(context_words, pa.string()))).to_pylist())
+        absent = sorted(chosen - present)
         if absent:
             more = f" (nor do {len(absent) - 1} more)" if len(absent) > 1 else ""
             raise InputError(
@@ -153,8 +153,6 @@ def read_context_words(value: str, case: str) -> int | list[str]:
         InputError: the value is neither a number nor a readable file, or the file has no word or a line that is not one
             word.
     """
-    from ops.meaning.words import fold, split_words
-
     if value.isdecimal():
         if not 1 <= int(value) < 1_000_000:
             raise InputError(

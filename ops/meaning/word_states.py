@@ -133,18 +133,18 @@ def find_words(
     place: list[int] = []
     owner: list[int] = []
     for row, (text, (tokens, _, spans)) in enumerate(zip(texts, encoded, strict=True)):
-        own = [(i, *span) for i, span in enumerate(spans) if span is not None and span[1] > span[0]]
-        seen = own[-1][2] if tokens.cut and own else len(text)
+        placed = [(i, *span) for i, span in enumerate(spans) if span is not None and span[1] > span[0]]
+        seen = placed[-1][2] if tokens.cut and placed else len(text)
         at = 0
         for start, stop in word_spans(text):
-            while at < len(own) and own[at][2] <= start:
+            while at < len(placed) and placed[at][2] <= start:
                 at += 1
             first = at
-            while at < len(own) and own[at][1] < stop:
+            while at < len(placed) and placed[at][1] < stop:
                 at += 1
             number = numbers.get(fold(text[start:stop], case))
             if number is not None and at > first and stop <= seen:
-                place += [row * longest + own[i][0] for i in range(first, at)]
+                place += [row * longest + placed[i][0] for i in range(first, at)]
                 owner += [len(word)] * (at - first)
                 word.append(number)
                 sentence.append(row)

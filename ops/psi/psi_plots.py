@@ -75,7 +75,9 @@ def draw_top_types(types: Integers, model: str = "") -> Figure:
     title = rf"Types of each head's {top} clusters of highest $\psi_{{qkv}}$"
     figure, (axes,) = panels([], title, model, height=0.4 + 0.2 * layers)
     shades = ListedColormap(COLOURS[: len(TYPES)])
-    heat_map(axes, types.reshape(layers, heads * top), -0.5, len(TYPES) - 0.5, cmap=shades, aspect="auto")
+    heat_map(
+        axes, types.reshape(layers, heads * top).astype(np.float64), -0.5, len(TYPES) - 0.5, cmap=shades, aspect="auto"
+    )
     for x in range(1, heads * top):
         axes.axvline(x - 0.5, color=GROUND, lw=3 if x % top == 0 else 0.6)
     for y in range(1, layers):
@@ -187,7 +189,7 @@ def draw_position_attention(attention: Floats, causal: bool, model: str = "") ->
     for axes, values in zip(grid, doubled, strict=True):
         image = heat_map(axes, values, -most, most, cmap=DIVERGING)
     bar = figure.colorbar(image, ax=grid, location="bottom", aspect=40, fraction=0.05, extend="both")
-    ticks = np.linspace(-most, most, 5)
+    ticks = np.linspace(-most, most, 5).tolist()
     bar.set_ticks(ticks, labels=[f"{2**tick:.2g}" for tick in ticks])
     bar.set_label("attention weight, in multiples of equal weights (logarithmic)")
     return finish(figure, "key (tokens)", "query (tokens)")

@@ -19,7 +19,7 @@ _CAPTIONS = {
     "norms_residual": "The norms of the residual and of what is added to it, by layer",
     "maps": "Neurons in the plane by their activations, in groups",
     "quality": "How distinct and how stable groups are, next to shuffled activations",
-    "units": "How similar the same unit is in two layers",
+    "units": "Properties of the same units in every layer",
     "distances": "How similar layers are, by the distance between them",
     "nearest": "How similar the nearest neuron is, next to chance",
     "curves": "How diverse the winners of neurons are, next to uniform sentences",

@@ -6,6 +6,7 @@ import gzip
 import io
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from ops.errors import one_line
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 BOM = b"\xef\xbb\xbf"
-_BLOCK = 1 << 18  # bytes
+_BLOCK, _STEP = 1 << 18, 1 << 14  # bytes
 
 
 class BrokenStream(Exception):
@@ -30,13 +31,30 @@ def read_head(path: str, size: int) -> bytes:
     Raises:
         InputError: the file cannot be opened.
     """
-    import pyarrow as pa
-
     with open_stream(path) as raw:
         try:
             return _decompressed(raw, compression(path)).read(size)
-        except (EOFError, zlib.error, gzip.BadGzipFile, pa.ArrowInvalid):
+        except _damage():
             return b""
+
+
+def expansion(path: str, size: int = 1 << 20) -> float:
+    """Return a file's decompressed bytes per stored byte, estimated from its first `size` bytes.
+
+    It is 1 for a file that is not compressed or is damaged there; whoever reads the file reports the damage.
+    """
+    import pyarrow as pa
+
+    method = compression(path)
+    if method is None:
+        return 1.0
+    with open_stream(path) as raw:
+        block = raw.read(size)
+    stream, length = _decompressed(pa.BufferReader(block), method), 0
+    with suppress(*_damage()):
+        while found := stream.read(_STEP):
+            length += len(found)
+    return length / len(block) if length else 1.0
 
 
 def read_lines(path: str, first: int = 0, stop: int | None = None, row_bytes: int = ROW_BYTES) -> Iterator[bytes]:
@@ -53,8 +71,6 @@ def read_lines(path: str, first: int = 0, stop: int | None = None, row_bytes: in
         BrokenStream: the file is damaged; raised after the last complete line before the damage.
         OSError: the storage fails, which does not mean that the file is damaged.
     """
-    import pyarrow as pa
-
     raw = open_seekable(path) if first else open_stream(path)
     with raw:
         if first:
@@ -64,7 +80,7 @@ def read_lines(path: str, first: int = 0, stop: int | None = None, row_bytes: in
         while stop is None or place < stop:
             try:
                 line = stream.readline(row_bytes + 1)
-            except (EOFError, zlib.error, gzip.BadGzipFile, pa.ArrowInvalid) as error:
+            except _damage() as error:
                 raise BrokenStream(one_line(error)) from error
             place += len(line)
             if begins:
@@ -82,6 +98,13 @@ def read_lines(path: str, first: int = 0, stop: int | None = None, row_bytes: in
 def decode_line(line: bytes) -> str:
     """Return a line's text; bytes that are not UTF-8 become lone surrogates, which `to_row` rejects."""
     return line.decode("utf-8", "surrogateescape")
+
+
+def _damage() -> tuple[type[Exception], ...]:
+    """Return the errors by which damaged compression shows."""
+    import pyarrow as pa
+
+    return EOFError, zlib.error, gzip.BadGzipFile, pa.ArrowInvalid
 
 
 def _decompressed(raw: pa.NativeFile, method: str | None) -> IO[bytes]:
@@ -106,7 +129,7 @@ class _ZstdStream(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         try:
-            block = self.stream.read(min(len(buffer), 1 << 14))
+            block = self.stream.read(min(len(buffer), _STEP))
         except OSError as error:
             self.storage.reraise()
             raise EOFError(one_line(error)) from error

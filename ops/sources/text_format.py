@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -10,11 +9,11 @@ from itertools import islice
 from ops.errors import InputError
 from ops.sources.file_format import FileFormat, piece_bytes
 from ops.sources.file_names import compression
-from ops.sources.lines import read_head, read_lines
+from ops.sources.lines import expansion, read_head, read_lines
 from ops.sources.rows import Broken, Row
 from ops.sources.source_format import Part, Piece
 from ops.storage.read_blocks import BLOCK, read_blocks
-from ops.storage.streams import file_size, open_stream
+from ops.storage.streams import file_size
 
 _CHECKED_ROWS = 200
 _MARKS = (
@@ -22,7 +21,6 @@ _MARKS = (
     ((b"\xff\xfe", b"\xfe\xff"), "UTF-16"),
 )
 _HEAD = 4_096  # bytes from which an encoding is recognised
-_BLOCK = 1 << 20  # bytes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +62,7 @@ class TextFormat(FileFormat):
     def extent(self, piece: Piece) -> float:
         """Return the number of decompressed bytes of a piece, estimated for a compressed file."""
         first, stop = piece.part.get("first_byte", 0), piece.part.get("stop_byte")
-        return float(stop - first) if stop is not None else (file_size(piece.file) - first) * _expansion(piece.file)
+        return float(stop - first) if stop is not None else (file_size(piece.file) - first) * expansion(piece.file)
 
     def extent_of(self, piece: Piece, rows: Sequence[Row | Broken]) -> float:
         """Return the number of bytes of the lines of these rows."""
@@ -118,29 +116,3 @@ def line_ranges(path: str, range_bytes: int, block_bytes: int = BLOCK) -> list[t
         cuts.pop()
     stops = [first for first, _ in cuts[1:]]
     return [(first, stop, row) for (first, row), stop in zip(cuts, [*stops, None], strict=True)]
-
-
-def _expansion(path: str) -> float:
-    """Return a file's decompressed bytes per stored byte, estimated from its beginning; 1 if it is not compressed."""
-    import pyarrow as pa
-
-    method = compression(path)
-    if method is None:
-        return 1.0
-    with open_stream(path) as stream:
-        block = stream.read(_BLOCK)
-    if method == "gzip":
-        whole = zlib.decompressobj(wbits=31)
-        try:
-            length = len(whole.decompress(block))
-        except zlib.error:
-            return 1.0  # damaged; reading the file reports the place
-        return length / max(len(block) - len(whole.unused_data), 1)
-    length = 0
-    with pa.CompressedInputStream(pa.BufferReader(block), "zstd") as stream:
-        try:
-            while found := stream.read(_BLOCK):
-                length += len(found)
-        except OSError:
-            pass  # the block ends inside a frame
-    return length / max(len(block), 1)

@@ -64,18 +64,6 @@ def test_the_matrix_can_be_printed(datasets: int, controls: bool) -> None:
     check_print(transfer_figure(sums(datasets, controls), "some-model"), "some-model")
 
 
-def test_the_illusion_s_medians_are_drawn_by_layer_with_their_number() -> None:
-    given = illusions(3)
-    (panel,) = illusion_figure(given, "some-model").axes
-    names = {"data sets as they are": "neurons", "two halves of each data set": "halves"}
-    names |= {"data sets permuted over documents": "permuted"}
-    for (label, name), line in zip(names.items(), panel.lines, strict=False):
-        rows = [r for r in given[name].to_pylist() if r["illusion"] is not None]
-        assert line.get_label() == f"{label} ({len(rows)})"
-        expected = [np.median([r["illusion"] for r in rows if r["layer"] == at]) for at in (1, 2, 3)]
-        np.testing.assert_allclose(np.asarray(line.get_ydata()), expected)
-
-
 @pytest.mark.parametrize(("layers", "controls"), [(1, True), (3, False), (48, True)])
 def test_the_illusion_can_be_printed(layers: int, controls: bool) -> None:
     figure = illusion_figure(illusions(layers, controls), "some-model")

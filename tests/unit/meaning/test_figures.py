@@ -5,7 +5,7 @@ import numpy as np
 
 from ops.meaning.analogies import Analogies
 from ops.meaning.analogy_intervals import AnalogyBootstrap
-from ops.meaning.figures import PAIRS, draw_accuracy, draw_all, known_pairs, principal_plane
+from ops.meaning.figures import PAIRS, draw_all, known_pairs, principal_plane
 from ops.meaning.offsets import Space, judge
 from tests.unit.figure_letters import check_print, drawn
 
@@ -39,12 +39,3 @@ def test_the_plane_holds_most_of_what_differs() -> None:
     np.testing.assert_allclose(np.linalg.norm(plane[:, None] - plane, axis=2), distances, atol=2e-3)
     assert distances.max() > 0.05
     assert principal_plane(vectors[:2]).shape == (2, 2)
-
-
-def test_the_accuracies_shown_are_the_table_s() -> None:
-    space = a_space("counts")
-    rows = rows_of([space], Analogies({"x": [("man", "woman", "king", "queen")]}))
-    axes = draw_accuracy(rows, ["counts"], "t").axes[0]
-    shown = [float(np.asarray(line.get_ydata())[0]) for line in axes.lines]
-    wanted = {r["rule"]: r["accuracy"] for r in rows if r["category"] == "all" and r["excluded"]}
-    assert shown == [wanted[rule] for rule in ("add", "mul", "nearest_c")]

@@ -1,13 +1,12 @@
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from ops.meaning.figures import draw_all
 from ops.meaning.hashing_figures import draw_hashing
 from ops.meaning.masked_words import masked_rows
 from ops.meaning.next_sentences import next_rows
-from ops.meaning.sentence_figures import draw_next, draw_sentences
+from ops.meaning.sentence_figures import draw_sentences
 from ops.meaning.translations import translation_rows
 from tests.unit.figure_letters import check_print, drawn
 
@@ -52,9 +51,3 @@ def test_figures_are_drawn_where_there_is_data_and_can_be_read(tmp_path: Path) -
         check_print(figure, MODEL)
     coloured = figures["code_plane"].axes[0].collections
     assert len(coloured) == 1 + 7, "eight classes, of which one is grey with those without a class"
-
-
-def test_the_areas_shown_are_the_table_s() -> None:
-    axes = draw_next(FOLLOWING, MODEL).axes[0]
-    shown = sorted(float(y) for line in axes.lines[:2] for y in np.asarray(line.get_ydata()))
-    assert shown == pytest.approx(sorted(r["auc"] for r in FOLLOWING))

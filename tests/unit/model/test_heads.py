@@ -7,7 +7,7 @@ import pytest
 import torch
 from transformers import AutoTokenizer, BertConfig, BertForMaskedLM, BertForPreTraining, BertModel, GPT2Config
 
-from ops.meaning.sentence_states import Masked, masked_ranks, next_scores
+from ops.meaning.sentence_states import Masked, SentenceReader
 from ops.model.heads import MASKED_WORD, NEXT_SENTENCE, heads_of, load_head
 from ops.model.load import read_facts
 from ops.model.random_model import save_random
@@ -51,7 +51,7 @@ def test_the_next_sentence_head_says_what_transformers_says_pair_by_pair(whole: 
     tokenizer, model = Tokenizer(facts), load_head(facts, NEXT_SENTENCE, "cpu", "float32")
     assert model is not None
     before = tokenizer.encode(FIRST)
-    found = next_scores(model, tokenizer, FIRST, SECOND, 64)
+    found = SentenceReader(facts, tokenizer, "cpu", "float32", 1, 64).next_scores(model, FIRST, SECOND)
     plain = AutoTokenizer.from_pretrained(whole)
     own = BertForPreTraining.from_pretrained(whole).eval()
     for i, (a, b) in enumerate(zip(FIRST, SECOND, strict=True)):
@@ -73,7 +73,7 @@ def test_ranks_of_masked_tokens_are_those_of_sorting_all(whole: Path) -> None:
         places = [1, 2 + i % 2]
         ids = [tokenizer.mask_id if j in places else n for j, n in enumerate(tokens.ids)]
         masked.append(Masked(tokens._replace(ids=ids), places, [tokens.ids[j] for j in places]))
-    ranks, probability = masked_ranks(model, masked, tokenizer.pad_id, 64)
+    ranks, probability = SentenceReader(facts, tokenizer, "cpu", "float32", 1, 64).masked_ranks(model, masked)
     own = BertForPreTraining.from_pretrained(whole).eval()
     at = 0
     for found in masked:
