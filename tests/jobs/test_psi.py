@@ -196,7 +196,7 @@ def test_show(call: Command, whole: Path, source: Path, tmp_path: Path) -> None:
     shown = call("show", "--out", whole, "--psi", "2:1", "--rows", "3")
     assert shown.returncode == 0, shown.stderr
     assert "Head 1 of layer 2 (L1-H1 where layers count from 0" in shown.stdout
-    assert "tokens, sorted by their mean over the corpus" in shown.stdout
+    assert "Tokens, sorted by their mean psi_qkv over the corpus" in shown.stdout
     first = duckdb.sql(f"select psi_qkv from '{whole}/psi/clusters/*.parquet' where layer=2 and head=1 and rank=1")
     assert f"{first.fetchall()[0][0]:.2f}" in shown.stdout
     for which, named in (("3:0", "layers run from 1 to 2"), ("1:2", "heads from 0 to 1"), ("four", "LAYER:HEAD")):
