@@ -15,11 +15,14 @@ import numba
 import ops
 from jobs import warm_up
 assert warm_up.main() == 0
+kernels = {}
 for module in pkgutil.walk_packages(ops.__path__, "ops."):
-    held = vars(importlib.import_module(module.name)).items()
-    kernels = {name: one for name, one in held if isinstance(one, numba.core.dispatcher.Dispatcher)}
-    inner = {name for one in kernels.values() for name in one.py_func.__code__.co_names}
-    print(*(f"{module.name}.{name}" for name, one in kernels.items() if not one.signatures and name not in inner))
+    for name, one in vars(importlib.import_module(module.name)).items():
+        if isinstance(one, numba.core.dispatcher.Dispatcher):
+            kernels[f"{module.name}.{name}"] = one
+called = [(one.py_func.__globals__, name) for one in kernels.values() for name in one.py_func.__code__.co_names]
+inner = {id(names.get(name)) for names, name in called}
+print(*(name for name, one in kernels.items() if not one.signatures and id(one) not in inner))
 """
 
 
