@@ -38,7 +38,7 @@ _MEASURED_FIRST = (
 
 
 def read_findings(store: Store, tables: Container[str]) -> dict[str, Rows]:
-    """Return the rows of the tables behind the findings, by table, as far as the run has them."""
+    """Return the rows of each table that the findings are read from, if the run has it."""
     found: dict[str, Rows] = {table: read_table(store, table).to_pylist() for table in _READ if table in tables}
     if "compare/shift_neurons" in found:
         neurons = read_heard(store, "compare/shift_neurons").to_pylist()

@@ -20,6 +20,15 @@ def percent(share: float | None, form: str) -> str:
     return "-" if share is None else f"{100 * share:{form}} %"
 
 
+def short_percent(share: float | None) -> str:
+    """Return a share in percent with at most two significant digits below 10 %, or a dash for null.
+
+    >>> short_percent(0.0831), short_percent(0.567), short_percent(0.0), short_percent(1.0), short_percent(None)
+    ('8.3 %', '57 %', '0 %', '100 %', '-')
+    """
+    return percent(share, ".2g" if share is not None and 0 < abs(share) < 0.1 else ".0f")
+
+
 def interval(low: float | None, high: float | None, form: str) -> str:
     """Return an interval in parentheses after a space, or nothing if an end is null."""
     return "" if low is None or high is None else f" ({low:{form}} to {high:{form}})"

@@ -8,6 +8,7 @@ from ops.facts.examples import read_pattern
 from ops.facts.findings import said_lift, winners_with
 from ops.facts.neuron_facts import COMPARED, NeuronFacts
 from ops.facts.neuron_lists import literals, measured, peaks
+from ops.facts.text import short_percent
 from ops.penn_names import ROOTS, name_root, name_tags, name_tree
 from ops.report.drawings import draw_histogram, draw_tree
 from ops.report.lift_strips import lift_strips
@@ -128,13 +129,9 @@ def _described(row: Row, is_collapsed: bool) -> Row:
 def _said(row: Row) -> str:
     if row["baseline_share"] == 0 and row["count"]:
         return said_lift(row)
-    share = "" if row["baseline_share"] is None else f", {_percent(row['baseline_share'])} of the corpus"
+    share = "" if row["baseline_share"] is None else f", {short_percent(row['baseline_share'])} of the corpus"
     times = "" if row["g2"] < 0 else f": {said_lift(row)} times"
     return f"{row['count']:,} of {row['n']:,}{share}{times}"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.2g} %" if share < 0.1 else f"{100 * share:.0f} %"
 
 
 def _meaning(row: Row, is_collapsed: bool) -> str:

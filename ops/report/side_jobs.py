@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow.compute as pc
 
+from ops.facts.text import short_percent
 from ops.outputs.control_rows import said_peaked
 from ops.storage.store import Store
 from ops.storage.tables import read_rows, read_table
@@ -45,7 +46,7 @@ def _psi(store: Store) -> str:
 def _mixing(store: Store) -> str:
     rows = read_rows(store, "mixing/ratios", pc.field("token_class") == "all")
     alone, residual, norm = (
-        _percent(fmean(row["mean"] for row in rows if row["stage"] == stage))
+        short_percent(fmean(row["mean"] for row in rows if row["stage"] == stage))
         for stage in ("attn", "attn_res", "attn_res_ln")
     )
     return (
@@ -74,9 +75,10 @@ def _analogies(store: Store) -> str:
     best = max((row for row in rows if row["rule"] != "nearest_c"), key=lambda row: row["accuracy"])
     (nearest,) = (row for row in rows if (row["rule"], row["space"]) == ("nearest_c", best["space"]))
     return (
-        f"The space {best['space']} answers most analogies: {_percent(best['accuracy'])} of {best['n_known']:,} "
-        f"questions whose words it knows{_interval(best)}; the word nearest to the third one is the answer to "
-        f"{_percent(nearest['accuracy'])}."
+        f"The space {best['space']} answers most analogies: {short_percent(best['accuracy'])} of "
+        f"{best['n_known']:,} questions whose words it knows{_interval(best)}; the word nearest to the third one is "
+        "the answer to "
+        f"{short_percent(nearest['accuracy'])}."
     )
 
 
@@ -87,7 +89,7 @@ def _next_sentences(store: Store) -> str:
         return ""
     best = max(rows, key=lambda row: row["auc"])
     return (
-        f"The next sentence is nearer than another one of its document in {_percent(best['auc'])} of pairs by "
+        f"The next sentence is nearer than another one of its document in {short_percent(best['auc'])} of pairs by "
         f"{best['space']}{_interval(best)}; by chance 50 %."
     )
 
@@ -110,22 +112,14 @@ def _outputs(store: Store) -> str:
 def _finetune(store: Store) -> str:
     last = max(read_table(store, "finetune/epochs", None).to_pylist(), key=lambda row: row["epoch"])
     return (
-        f"After {last['epoch']} epochs the classifier is right on {_percent(last['test_accuracy'])} of {last['n']:,} "
-        f"documents that it was not trained on; always the most frequent label: {_percent(last['majority_accuracy'])}."
+        f"After {last['epoch']} epochs the classifier is right on {short_percent(last['test_accuracy'])} of "
+        f"{last['n']:,} documents that it was not trained on; always the most frequent label: "
+        f"{short_percent(last['majority_accuracy'])}."
     )
 
 
-def _percent(share: float) -> str:
-    """Return a share in percent with at most two significant digits.
-
-    >>> _percent(0.0831), _percent(0.567), _percent(0.0), _percent(1.0)
-    ('8.3 %', '57 %', '0 %', '100 %')
-    """
-    return f"{100 * share:.2g} %" if 0 < abs(share) < 0.1 else f"{100 * share:.0f} %"
-
-
 def _interval(row: Row) -> str:
-    return "" if row["low"] is None else f" (95 %: {_percent(row['low'])} to {_percent(row['high'])})"
+    return "" if row["low"] is None else f" (95 %: {short_percent(row['low'])} to {short_percent(row['high'])})"
 
 
 @dataclass(frozen=True)

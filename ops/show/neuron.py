@@ -12,7 +12,7 @@ from ops.facts.neuron_facts import NeuronFacts
 from ops.facts.neuron_lists import FROM_FEW, is_from_few, literal, literals, measured, mined, nearest, peaks
 from ops.facts.outputs import token_text
 from ops.facts.run_facts import key_of, name_of
-from ops.facts.text import activation, interval, lift, number, percent, shorten, wrap
+from ops.facts.text import activation, interval, lift, number, percent, short_percent, shorten, wrap
 from ops.outputs.names import SIDES
 from ops.penn_names import PHRASES, TAGS
 from ops.penn_names import name_of as name_of_code
@@ -225,14 +225,10 @@ def _short(title: str, rows: Rows, winners: int) -> Listing:
     """Return a list of findings in plain words, each with its shares and lift."""
     lines = []
     for row in rows:
-        had = f"{row['count']:,} of {row['n']:,}" if row["n"] < winners else _share(row["share"])
+        had = f"{row['count']:,} of {row['n']:,}" if row["n"] < winners else short_percent(row["share"])
         times = "no other" if row["baseline_share"] == 0 and row["count"] else lift(row["lift"])
-        lines.append((_plain(row), had + " *" * is_from_few(row), _share(row["baseline_share"]), times))
+        lines.append((_plain(row), had + " *" * is_from_few(row), short_percent(row["baseline_share"]), times))
     return Listing("", (title, "winners", "corpus", "lift"), lines, [FROM_FEW] if any(map(is_from_few, rows)) else [])
-
-
-def _share(share: float | None) -> str:
-    return percent(share, ".0f" if not share or share >= 0.1 else ".2g")
 
 
 def _plain(row: Row) -> str:
