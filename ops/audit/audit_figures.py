@@ -4,6 +4,7 @@ from textwrap import fill
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
@@ -13,14 +14,11 @@ from ops.arrays import Float64s
 from ops.facts.audit_findings import HALVES, NEURONS, PERMUTED, AuditedRun
 from ops.facts.text import shorten
 from ops.facts.transfers import LEAST_GAIN, Transfers
-from ops.figures.files import save_figures
 from ops.figures.lines import quantiles, quantiles_of
 from ops.figures.maps import heat_map
 from ops.figures.panels import finish, panels
-from ops.figures.style import LETTERS, LEVEL, PALE, WIDTH
-from ops.storage.store import Store
+from ops.figures.style import LETTERS, PALE, WIDTH
 
-FOLDER = "audit/figures"
 MOST_NUMBERS = 8  # maximum number of data sets whose cells have room for numbers
 SIDE_BY_SIDE = 4  # maximum number of data sets whose two matrices fit next to each other
 NAME = 14  # letters of a data set's name
@@ -34,14 +32,14 @@ _BASES = {
 }
 
 
-def draw_audit(store: Store, run: AuditedRun, model: str = "") -> list[str]:
-    """Draw the figures and return the file names; return none if no neuron is explained."""
+def audit_figures(run: AuditedRun, model: str = "") -> dict[str, Figure]:
+    """Return the figures of an audit; there is none of transfer if no neuron is explained."""
     figures = {}
     if len(run.explained):
         figures["transfer"] = transfer_figure(run.transfers, model)
     if any(len(rows["illusion"].drop_null()) for rows in run.neurons.values()):
         figures["illusion"] = illusion_figure(run.neurons, model)
-    return save_figures(store, FOLDER, figures)
+    return figures
 
 
 def transfer_figure(transfers: dict[str, Transfers], model: str = "") -> Figure:
@@ -112,18 +110,14 @@ def illusion_figure(neurons: dict[str, pa.Table], model: str = "") -> Figure:
         neurons: rows of audit/neurons/ with `layer` and `illusion`, and those of the controls.
         model: name of the model.
     """
-    counts = {name: len(rows["illusion"].drop_null()) for name, rows in neurons.items()}
-    known = pa.concat_tables(
-        neurons[name].select(["layer", "illusion"]).append_column("basis", pa.repeat(name, len(neurons[name])))
-        for name, count in counts.items()
-        if count
+    known = {name: rows.filter(pc.is_valid(rows["illusion"])) for name, rows in neurons.items()}
+    every = pa.concat_tables(
+        rows.select(["layer", "illusion"]).append_column("basis", pa.repeat(name, len(rows)))
+        for name, rows in known.items()
     )
-    figure = quantiles(
-        quantiles_of(known, ["basis", "layer"], "illusion"), "layer", "basis", model=model, x_label="layer",
-        bases={name: f"{text} ({counts[name]:,})" for name, text in _BASES.items() if name in neurons},
+    return quantiles(
+        quantiles_of(every, ["basis", "layer"], "illusion"), "layer", "basis", model=model, levels={0: "", 1: ""},
+        bases={name: f"{text} ({len(known[name]):,})" for name, text in _BASES.items() if name in known},
         title="How much of an explanation is an illusion of its data set: median, quartiles, 5 % and 95 %",
         y_label="illusion (1 - transfer) of explained neurons and poles",
     )  # fmt: skip
-    for level in (0, 1):
-        figure.axes[0].axhline(level, **LEVEL)
-    return figure

@@ -8,12 +8,9 @@ import pyarrow as pa
 from matplotlib.figure import Figure
 
 from ops.compare.ablation import Effect
-from ops.figures.files import save_figures
 from ops.figures.lines import draw_lines
 from ops.figures.panels import finish, logarithmic, panels
-from ops.storage.store import Store
 
-FOLDER = "compare/figures/ablation"
 FIRST = 12  # neurons whose names are shown
 Neuron = tuple[int, int]  # layer and unit
 Null = Mapping[Neuron, Mapping[Neuron, Effect]]  # for each neuron, the random ones that it is compared with
@@ -28,41 +25,31 @@ _SERIES = {
 }
 
 
-def draw_ablation(store: Store, ablation: pa.Table, random: Null, model: str = "") -> list[str]:
-    """Draw the figure and return the file names; return none if no neuron has a known effect.
+def ablation_figures(ablation: pa.Table, random: Null, model: str = "") -> dict[str, Figure]:
+    """Return the figure of neurons' effects and the null, or none if no neuron has a known effect.
+
+    The panels show all neurons by layer, and those that most exceed the null's mean. With a classifier, a second row of
+    panels shows its output.
 
     Args:
-        store: the run's folder.
         ablation: the table.
         random: for each neuron, the effects of the random neurons drawn for it; neurons are given by layer and unit.
         model: name of the model, for the title.
     """
-    if all(ablation[kind].null_count == ablation.num_rows for kind in _KINDS):
-        return []
-    return save_figures(store, FOLDER, {"effects": effects_figure(ablation, random, model)})
-
-
-def effects_figure(ablation: pa.Table, random: Null, model: str = "") -> Figure:
-    """Draw neurons' effects and the null: all of them by layer, and those that most exceed the null's mean.
-
-    One row of panels shows the effect on neurons of later layers. With a classifier, a second row shows its output.
-    """
     kinds = [kind for kind in _KINDS if ablation[kind].null_count < ablation.num_rows]
+    if not kinds:
+        return {}
     titles = ["all neurons, by layer", "largest effects relative to the random neurons, as layer:unit"] * len(kinds)
-    figure, grid = panels(
-        titles, "Setting a neuron to its mean: the effect on others", model, own_scales=True, columns=2
-    )
+    title = "Setting a neuron to its mean: the effect on others"
+    figure, grid = panels(titles, title, model, own_scales=True, columns=2)
     for kind, left, right in zip(kinds, grid[::2], grid[1::2], strict=True):
         every, first = effect_rows(ablation, random, kind)
-        for axes, rows, x in ((left, every, "layer"), (right, first, "neuron")):
-            draw_lines(
-                axes, pa.Table.from_pylist(rows), x, "y", colour="series", series=_SERIES, points=True, alpha=0.7
-            )
         values = [row["y"] for row in every]
-        for axes in (left, right):
+        for axes, rows, x in ((left, every, "layer"), (right, first, "neuron")):
+            draw_lines(axes, pa.Table.from_pylist(rows), x, "y", colour="series", series=_SERIES, points=True)
             logarithmic(axes, "y", min(values), max(values))
         left.set_ylabel(_KINDS[kind])
-    return finish(figure)
+    return {"effects": finish(figure)}
 
 
 def effect_rows(ablation: pa.Table, random: Null, kind: str) -> tuple[Rows, Rows]:

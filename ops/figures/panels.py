@@ -2,6 +2,7 @@
 
 from textwrap import fill
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
@@ -74,9 +75,22 @@ def finish(figure: Figure, x_label: str = "", y_label: str = "") -> Figure:
     return figure
 
 
-def from_zero(axes: Axes) -> None:
-    """Make the vertical axis of a panel begin at 0."""
-    axes.set_ylim(0, 1.05 * axes.get_ylim()[1])
+def set_scale(axes: Axes, which: str, kind: str) -> None:
+    """Set the scale of the axis `x` or `y` of a panel, and of the panels that share it, once all is drawn in them.
+
+    Args:
+        axes, which: the panel and its axis.
+        kind: `zero` begins at 0, `share` runs from 0 to 1, and `log` is logarithmic with plain numbers unless the
+            values differ too little. An empty text leaves the axis as it is.
+    """
+    if kind == "zero":
+        axes.set_ylim(0, 1.05 * axes.get_ylim()[1])
+    elif kind == "share":
+        axes.set_ylim(-0.02, 1.02)
+    elif kind == "log":
+        shared = axes.get_shared_x_axes() if which == "x" else axes.get_shared_y_axes()
+        ends = np.array([getattr(own.dataLim, f"interval{which}") for own in shared.get_siblings(axes)])
+        logarithmic(axes, which, ends.min(), ends.max())
 
 
 def logarithmic(axes: Axes, which: str, low: float, high: float) -> None:

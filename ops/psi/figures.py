@@ -2,10 +2,10 @@
 
 import numpy as np
 import pyarrow.compute as pc
+from matplotlib.figure import Figure
 from torch import nn
 
 from ops.arrays import Float32s
-from ops.figures.files import save_figures
 from ops.model.direction import is_decoder
 from ops.model.head_projections import head_projections, word_embeddings
 from ops.model.load import ModelFacts
@@ -27,16 +27,15 @@ TOP_CLUSTERS, COSINE_BINS, POSITIONS, LEAST_OCCURRENCES = 3, 1_000, 64, 10
 _FIRST_TOKENS = ("[CLS]", "<s>")
 
 
-def draw_static(store: Store, model: nn.Module, facts: ModelFacts) -> None:
-    """Draw what the word and position embeddings alone show.
-
-    Files: psi_by_cluster, top_cluster_types, embedding_plane, word_position_cosines, position_attention.
-    """
-    clusters = read_table(store, "psi/clusters", columns=["layer", "head", "rank", "psi_qkv", "type"])
+def static_figures(store: Store, model: nn.Module, facts: ModelFacts) -> dict[str, Figure]:
+    """Return the figures of what the word and position embeddings alone show; a model may lack the latter."""
+    clusters = read_table(store, "psi/clusters", columns=["psi_qkv", "type"])
     heads, name = head_projections(model, facts), facts.title
-    types = np.array([TYPES.index(t) for t in clusters["type"].to_pylist()]).reshape(facts.layers, heads[0].heads, -1)
+    shape = (facts.layers, heads[0].heads, -1)
+    psi = clusters["psi_qkv"].to_numpy().astype(np.float64).reshape(shape)
+    types = np.array([TYPES.index(t) for t in clusters["type"].to_pylist()]).reshape(shape)
     figures = {
-        "psi_by_cluster": draw_by_cluster(clusters, name),
+        "psi_by_cluster": draw_by_cluster(psi, name),
         "top_cluster_types": draw_top_types(types[:, :, :TOP_CLUSTERS], name),
     }
     vocabulary = read_table(store, "psi/vocabulary", columns=["token", "type"])
@@ -48,17 +47,17 @@ def draw_static(store: Store, model: nn.Module, facts: ModelFacts) -> None:
         marked = {name: value for name, value in first.items() if np.isfinite(value)}
         attention = position_attention(model, heads[0], positions[:POSITIONS], causal)
         figures |= {
-            "embedding_plane": draw_plane(plane, vocabulary["type"].to_pylist(), len(order), name),
+            "embedding_plane": draw_plane(plane, vocabulary["type"].to_pylist(), name),
             "word_position_cosines": draw_cosines(cosine_histogram(words, order, COSINE_BINS), marked, name),
             "position_attention": draw_position_attention(attention, causal, name),
         }
-    save_figures(store, FOLDER, figures)
+    return figures
 
 
-def draw_contextual(store: Store, layers: int, model: str) -> None:
-    """Draw psi of the word embeddings against that of real inputs, as the figure static_contextual."""
+def contextual_figure(store: Store, layers: int, model: str) -> Figure:
+    """Draw psi of the word embeddings against that of real inputs."""
     pairs = [_layer_pairs(store, layer) for layer in range(1, layers + 1)]
-    save_figures(store, FOLDER, {"static_contextual": draw_static_contextual(pairs, LEAST_OCCURRENCES, model)})
+    return draw_static_contextual(pairs, LEAST_OCCURRENCES, model)
 
 
 def _layer_pairs(store: Store, layer: int) -> tuple[Float32s, Float32s]:

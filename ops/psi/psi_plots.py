@@ -4,16 +4,15 @@ import math
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import ListedColormap, LogNorm
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from ops.arrays import Floats, Integers
+from ops.arrays import Float64s, Floats, Integers
 from ops.figures.lines import lines
-from ops.figures.maps import heat_map, scatter
-from ops.figures.panels import finish, logarithmic, panels
+from ops.figures.maps import heat_map, largest, scatter
+from ops.figures.panels import finish, logarithmic, panels, set_scale
 from ops.figures.style import COLOURS, DIVERGING, GROUND, INK, PALE, SEQUENTIAL
 from ops.psi.position_geometry import Plane
 from ops.psi.token_types import TYPES
@@ -26,42 +25,31 @@ _SERIES = {
 }
 
 
-def draw_by_cluster(clusters: pa.Table, model: str = "") -> Figure:
+def draw_by_cluster(psi: Float64s, model: str = "") -> Figure:
     """Draw psi_qkv of each layer's clusters in descending order: the extreme heads, and the mean and range of all.
 
     Args:
-        clusters: rows of psi/clusters with `layer`, `head`, `rank` and `psi_qkv`.
+        psi: psi_qkv of the clusters, `[layers, heads, ranks]`.
         model: the model's name, for the title.
     """
-    first = clusters.filter(pc.equal(clusters["rank"], pc.min(clusters["rank"]))).sort_by([("psi_qkv", "descending")])
-    parts, names = [], {}
-    for layer in sorted(pc.unique(clusters["layer"]).to_pylist()):
-        rows = clusters.filter(pc.equal(clusters["layer"], layer))
-        heads = first.filter(pc.equal(first["layer"], layer))["head"].to_pylist()
-        extremes = {"highest": heads[0]} | ({"lowest": heads[-1]} if len(heads) > 1 else {})
+    names, parts, ranks = {}, [], np.arange(1, psi.shape[2] + 1)
+    for layer, values in enumerate(psi, 1):
+        first = values[:, 0]
+        extremes = {"highest": int(first.argmax())} | ({"lowest": int(first.argmin())} if len(values) > 1 else {})
         names[layer] = f"layer {layer}: " + ", ".join(f"{word} {head}" for word, head in extremes.items())
-        every = rows.group_by("rank").aggregate([("psi_qkv", end) for end in ("mean", "min", "max")])
-        every = every.rename_columns(["rank", "y", "low", "high"])
-        for series, head in extremes.items():
-            own = rows.filter(pc.equal(rows["head"], head)).select(["rank", "psi_qkv"]).rename_columns(["rank", "y"])
-            parts.append(_named(own, layer, series))
-        parts.append(_named(every, layer, "all"))
+        shown = {series: {"y": values[head]} for series, head in extremes.items()}
+        shown["all"] = {"y": values.mean(0), "low": values.min(0), "high": values.max(0)}
+        for series, columns in shown.items():
+            repeated = {"layer": pa.repeat(layer, len(ranks)), "series": pa.repeat(series, len(ranks))}
+            parts.append(pa.table({"rank": ranks, **columns, **repeated}))
     figure = lines(
-        pa.concat_tables(parts, promote_options="permissive"), "rank", "y", low="low", high="high", colour="series",
-        series=_SERIES, panel="layer", names=names, model=model, x_label="rank of the cluster",
+        pa.concat_tables(parts, promote_options="default"), "rank", "y", low="low", high="high", colour="series",
+        series=_SERIES, panel="layer", names=names, y_scale="log", model=model, x_label="rank of the cluster",
         y_label=r"$\psi_{qkv}$ (no unit)",
         title=r"$\psi_{qkv}$ of the clusters of the vocabulary, from each head's highest to its lowest",
     )  # fmt: skip
-    values = clusters["psi_qkv"].to_numpy()
-    logarithmic(figure.axes[0], "y", values.min(), values.max())
-    logarithmic(figure.axes[0], "x", 1, len(pc.unique(clusters["rank"])))
+    set_scale(figure.axes[0], "x", "log")
     return figure
-
-
-def _named(rows: pa.Table, layer: int, series: str) -> pa.Table:
-    for name, value in (("layer", layer), ("series", series)):
-        rows = rows.append_column(name, pa.repeat(value, len(rows)))
-    return rows
 
 
 def draw_top_types(types: Integers, model: str = "") -> Figure:
@@ -124,26 +112,22 @@ def draw_static_contextual(pairs: list[tuple[Floats, Floats]], least: int, model
     return finish(figure, "word embedding alone", "mean over the corpus")
 
 
-def draw_plane(plane: Plane, types: list[str], positions: int, model: str = "") -> Figure:
+def draw_plane(plane: Plane, types: list[str], model: str = "") -> Figure:
     """Draw word embeddings by type, and position embeddings by their order, on their two principal axes.
 
     Args:
-        plane: the coordinates of the words, followed by those of `positions` positions in order.
+        plane: the coordinates of the words, followed by those of the positions in order.
         types: the type of each word.
-        positions: number of position embeddings; if it is 0, only the words are drawn.
         model: the model's name, for the title.
     """
-    titles = ["word embeddings by type"] + ["position embeddings by position (grey: words)"] * bool(positions)
-    figure, grid = panels(titles, "Word and position embeddings on their principal components", model)
+    titles = ["word embeddings by type", "position embeddings by position (grey: words)"]
+    figure, (left, right) = panels(titles, "Word and position embeddings on their principal components", model)
     words, places = plane.places[: len(types)], plane.places[len(types) :]
-    counts = {kind: types.count(kind) for kind in TYPES}
     # The most frequent type first, so that it does not cover the others.
-    named = {kind: f"{kind}, {counts[kind]:,}" for kind in sorted(TYPES, key=lambda kind: -counts[kind])}
-    scatter(grid[0], words, types, named, size=3)
-    if positions:
-        grid[1].scatter(words[:, 0], words[:, 1], s=1, color=PALE, lw=0, rasterized=True)
-        marks = grid[1].scatter(places[:, 0], places[:, 1], s=8, c=np.arange(positions), cmap=SEQUENTIAL, lw=0)
-        figure.colorbar(marks, ax=grid, label="position (tokens)", location="bottom", aspect=40, fraction=0.05)
+    scatter(left, words, types, largest(types), size=3)
+    right.scatter(words[:, 0], words[:, 1], s=1, color=PALE, lw=0, rasterized=True)
+    marks = right.scatter(places[:, 0], places[:, 1], s=8, c=np.arange(len(places)), cmap=SEQUENTIAL, lw=0)
+    figure.colorbar(marks, ax=[left, right], label="position (tokens)", location="bottom", aspect=40, fraction=0.05)
     first, second = (f"{share:.1%}" for share in plane.shares[:2])
     return finish(figure, f"first component ({first} of the variance)", f"second component ({second})")
 

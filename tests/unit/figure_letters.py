@@ -1,10 +1,5 @@
 """Whether a figure can be read: its letters on a phone, its colours, whether its title fits and labels are apart."""
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-from unittest.mock import patch
-
 import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -13,24 +8,8 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from ops.figures.style import GROUND, WIDTH
-from ops.storage.store import Store
 
 PHONE, READABLE = 340, 7.4  # pixels: the width of a figure on a phone, and the least size of letters
-
-
-def drawn(folder: Path, draw: Callable[..., list[str]], *given: Any) -> dict[str, Figure]:
-    """Return the figures that a function saves, by the names of the files that it returns."""
-    saved: list[Figure] = []
-
-    def keep(figure: Figure, path: str, **options: Any) -> None:
-        Path(path).touch()
-        saved.append(figure)
-
-    with patch("matplotlib.figure.Figure.savefig", keep):
-        names = draw(Store(str(folder)), *given)
-    assert [Path(name).suffix for name in names] == [".png", ".pdf", ".svg"] * (len(names) // 3)
-    assert all((folder / name).exists() for name in names)
-    return {Path(name).stem: figure for name, figure in zip(names, saved, strict=True)}
 
 
 def check_print(figure: Figure, model: str) -> None:

@@ -1,6 +1,5 @@
 """The figures of `audit`: their numbers are those of the tables, and they can be printed at any size."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,12 +7,11 @@ import pyarrow as pa
 import pytest
 from matplotlib.figure import Figure
 
-from ops.audit.audit_figures import draw_audit, illusion_figure, transfer_figure
+from ops.audit.audit_figures import audit_figures, illusion_figure, transfer_figure
 from ops.facts.audit_findings import AuditedRun
 from ops.facts.transfers import Transfers, sum_transfers
-from ops.storage.store import Store
 from tests.unit.facts.made_up_audit import audited, halves, pairs, table
-from tests.unit.figure_letters import check_inside, check_print, drawn
+from tests.unit.figure_letters import check_inside, check_print
 
 NAMES = ["books", "news", "tweets"]
 
@@ -71,10 +69,10 @@ def test_the_illusion_can_be_printed(layers: int, controls: bool) -> None:
     check_inside(figure)
 
 
-def test_there_are_two_figures_and_none_without_explained_neurons(tmp_path: Path) -> None:
+def test_there_are_two_figures_and_none_without_explained_neurons() -> None:
     own = sums(3)
     audit = AuditedRun(np.arange(4), 4, own, illusions(2), own["neurons"])
-    assert list(drawn(tmp_path, draw_audit, audit, "m")) == ["transfer", "illusion"]
+    assert list(audit_figures(audit, "m")) == ["transfer", "illusion"]
     nothing = {"neurons": table("audit/neurons", [])}
     none = {"neurons": sum_transfers(table("audit/portability", []))}
-    assert draw_audit(Store(str(tmp_path)), AuditedRun(np.zeros(0, np.int64), 4, none, nothing, None)) == []
+    assert audit_figures(AuditedRun(np.zeros(0, np.int64), 4, none, nothing, None)) == {}

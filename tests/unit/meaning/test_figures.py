@@ -1,13 +1,13 @@
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ops.meaning.analogies import Analogies
 from ops.meaning.analogy_intervals import AnalogyBootstrap
-from ops.meaning.figures import PAIRS, draw_all, known_pairs, principal_plane
+from ops.meaning.figures import analogy_figures
+from ops.meaning.map_figures import PAIRS, known_pairs, offset_figures, principal_plane
 from ops.meaning.offsets import Space, judge
-from tests.unit.figure_letters import check_print, drawn
+from tests.unit.figure_letters import check_print
 
 RNG = np.random.default_rng(0)
 
@@ -21,11 +21,12 @@ def rows_of(spaces: list[Space], analogies: Analogies) -> list[dict[str, Any]]:
     return AnalogyBootstrap([judge(space, analogies, "keep") for space in spaces], analogies, "keep", 0).rows()
 
 
-def test_a_figure_without_pairs_is_left_out(tmp_path: Path) -> None:
+def test_a_figure_without_pairs_is_left_out() -> None:
     spaces = [a_space("counts"), a_space("layer:1")]
     asked = Analogies({"x": [("man", "woman", "king", "queen")], "none": [("a", "b", "c", "d")]})
     shown = {name: [(s.name, *known_pairs(s, name, "keep")) for s in spaces] for name in PAIRS}
-    found = drawn(tmp_path, draw_all, shown, rows_of(spaces, asked), ["counts", "layer:1"], "some-model")
+    found = offset_figures(shown, "some-model")
+    found |= analogy_figures(rows_of(spaces, asked), ["counts", "layer:1"], "some-model")
     assert list(found) == ["offsets_people", "analogy_accuracy"]
     for figure in found.values():
         check_print(figure, "some-model")

@@ -1,5 +1,4 @@
 import numpy as np
-import pyarrow as pa
 
 from ops.psi import psi_plots
 from ops.psi.position_geometry import principal_plane
@@ -10,16 +9,13 @@ RNG = np.random.default_rng(0)
 MODEL = "some-model"
 
 
-def clusters(layers: int, heads: int, ranks: int) -> pa.Table:
-    layer, head, rank = (axis.ravel() + 1 for axis in np.indices((layers, heads, ranks)))
-    psi = -np.sort(-RNG.lognormal(size=(layers, heads, ranks))).ravel().astype(np.float32)
-    return pa.table({"layer": pa.array(layer, pa.int16()), "head": head - 1, "rank": rank, "psi_qkv": psi})
+def clusters(*shape: int) -> np.ndarray:
+    return -np.sort(-RNG.lognormal(size=shape))
 
 
 def test_a_panel_a_layer_with_the_extreme_heads_and_the_mean_of_all() -> None:
-    table = clusters(5, 3, 20)
-    figure = psi_plots.draw_by_cluster(table, MODEL)
-    psi = table["psi_qkv"].to_numpy().reshape(5, 3, 20)
+    psi = clusters(5, 3, 20)
+    figure = psi_plots.draw_by_cluster(psi, MODEL)
     panels = [axes for axes in figure.axes if axes.axison]
     for axes, own in zip(panels, psi, strict=True):
         high, low = own[:, 0].argmax(), own[:, 0].argmin()
@@ -45,7 +41,7 @@ def test_the_figures_can_be_read() -> None:
         psi_plots.draw_by_cluster(clusters(6, 12, 20), MODEL),
         psi_plots.draw_top_types(types, MODEL),
         psi_plots.draw_static_contextual(pairs, 10, MODEL),
-        psi_plots.draw_plane(plane, kinds, 6, MODEL),
+        psi_plots.draw_plane(plane, kinds, MODEL),
         psi_plots.draw_cosines(np.array([0, 3, 10, 0]), {"[CLS]": 0.99}, MODEL),
         psi_plots.draw_position_attention(RNG.dirichlet(np.ones(64), size=(12, 64)), False, MODEL),
     )
