@@ -228,7 +228,7 @@ def _draw(stage: Stage, neurons: pa.Table, ranges: Sequence[Item]) -> list[str]:
     )
     model = stage.run.record["model"]
     title = model_title(model["name"], model["fingerprint"], model.get("seed"))
-    return save_figures(stage.store, "audit/figures", audit_figures(audited, title))
+    return save_figures(stage.store, "audit/figures", audit_figures(audited), title)
 
 
 def _read(stage: Stage, table: str, ranges: Sequence[Item], columns: list[str]) -> pa.Table:

@@ -96,7 +96,7 @@ def ablation_steps(args: ModelArgs, stage: Stage, chosen: Chosen, sentences: int
     layers, units = (numbers.tolist() for numbers in args.neurons.layer_and_unit(np.arange(len(args.neurons))))
     names = list(zip(layers, units, strict=True))
     null = {names[neuron]: {names[i]: effects[i] for i in drawn} for neuron, drawn in chosen.random.items()}
-    figures = save_figures(store, "compare/figures/ablation", ablation_figures(table, null, args.facts.title))
+    figures = save_figures(store, "compare/figures/ablation", ablation_figures(table, null), args.facts.title)
     counts = {"rows": table.num_rows, "neurons": len(chosen.random), "sentences": sentences}
     return {**counts, "forward_passes": sentences * len(neurons), "figures": figures}
 

@@ -77,11 +77,11 @@ def draw(config: CompareConfig, run: Run, store: Store, properties: dict[str, Fl
     """Draw the figures from the tables in a store, and return their names."""
     neurons = read_neurons(run.store)
     values = properties or scalar_properties(store, neurons)
-    rotated, model = read_table(store, "compare/rotated"), title_of(run)
-    figures = units_figures(values, neurons.widths, figure_units(config.figure_units), model)
+    figures = units_figures(values, neurons.widths, figure_units(config.figure_units))
+    rotated = read_table(store, "compare/rotated")
     if rotated.num_rows:
-        figures["distances"] = agreement_figure(rotated, model)
-    return save_figures(store, "compare/figures/dimensions", figures)
+        figures["distances"] = agreement_figure(rotated)
+    return save_figures(store, "compare/figures/dimensions", figures, title_of(run))
 
 
 def figure_units(text: str) -> tuple[int, int]:

@@ -95,8 +95,7 @@ def diversity_steps(args: ModelArgs, stage: Stage, clusters: tuple[int, ...], sa
     ]  # fmt: skip
     rows = pa.concat_tables(read_partials(store, map(curve_file, layers)))
     whole_table(PART).commit(store, rows, stage.fingerprint)
-    curves = diversity_figure(rows, args.facts.title)
-    figures = save_figures(store, "compare/figures/diversity", {"curves": curves})
+    figures = save_figures(store, "compare/figures/diversity", {"curves": diversity_figure(rows)}, args.facts.title)
     return {"rows": rows.num_rows, "embedded": len(sentences), "pool": args.scoring.pool, "figures": figures}
 
 

@@ -75,7 +75,7 @@ class LayerGrouper(NeuronGroups):
 
 def draw(config: CompareConfig, run: Run, store: Store) -> list[str]:
     """Draw the figures from the tables in a store, and return their names."""
-    layer, model = min(config.figure_layer, len(read_neurons(run.store).widths)), title_of(run)
+    layer = min(config.figure_layer, len(read_neurons(run.store).widths))
     tables = {name: read_table(store, name) for name in {*OF_A_LAYER, *OF_ALL}}
-    maps, quality = groups_figure(tables, layer, model), quality_figure(tables["compare/group_quality"], model)
-    return save_figures(store, "compare/figures/groups", {"maps": maps, "quality": quality})
+    figures = {"maps": groups_figure(tables, layer), "quality": quality_figure(tables["compare/group_quality"])}
+    return save_figures(store, "compare/figures/groups", figures, title_of(run))

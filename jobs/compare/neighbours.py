@@ -59,8 +59,8 @@ def neighbour_steps(config: CompareConfig, stage: Stage, scored: Scored, chosen:
             amount=products / len(ranges),
         ),
     ]  # fmt: skip
-    nearest = nearest_figure(read_table(stage.store, NEAREST.table), title_of(stage.run))
-    figures = save_figures(stage.store, "compare/figures/neighbours", {"nearest": nearest})
+    nearest = nearest_figure(read_table(stage.store, NEAREST.table))
+    figures = save_figures(stage.store, "compare/figures/neighbours", {"nearest": nearest}, title_of(stage.run))
     return {"rows": stage.store.dataset(TABLE).count_rows(), "neurons": chosen, "figures": figures}
 
 

@@ -198,12 +198,12 @@ def finetune_steps(stage: Stage, args: TrainingArgs, left_out: dict[str, int]) -
     EPOCHS.commit(stage.store, epochs, stage.fingerprint)
     LABELS.commit(stage.store, label_table(args.names, train, last), stage.fingerprint)
     what = "shuffled labels" if args.config.shuffle_labels else args.config.label
-    figure = training_figure(epochs, f"{args.facts.title}, fine-tuned on {what}")
+    figures, title = {"training": training_figure(epochs)}, f"{args.facts.title}, fine-tuned on {what}"
     return {
         "train": len(train), "test": len(test), "labels": len(args.names),
         "copies": len(args.labels) - documents.num_rows, "cut": segment["cut"], "left_out": left_out,
         "test_accuracy": rows[-1]["test_accuracy"], "majority_accuracy": majority,
-        "figures": save_figures(stage.store, "finetune/figures", {"training": figure}),
+        "figures": save_figures(stage.store, "finetune/figures", figures, title),
     }  # fmt: skip
 
 

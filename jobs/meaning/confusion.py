@@ -88,12 +88,12 @@ def confusion_steps(config: MeaningConfig, sets: list[tuple[str, ...]], job: Cor
     not_converged = sum(note["not_converged"] for note in set_notes)
     if not_converged:
         job.stage.say(f"{counted(not_converged, 'classifier')} of confusion sets did not converge")
-    figures = {"confusion_accuracy": confusion_figure(rows, facts.title)} if rows else {}
+    figures = {"confusion_accuracy": confusion_figure(rows)} if rows else {}
     return {
         "sentences": job.sentences, "scored": job.sentences, "found": dict(zip(names, occurrences, strict=True)),
         "left_out": left_out, "state_beats_words_from": layers, "state_beats_words_from_at_equal_n": alike,
         "not_finite": sum(note["not_finite"] for note in notes), "not_converged": not_converged,
-        "figures": save_figures(args.store, "meaning/confusion_figures", figures),
+        "figures": save_figures(args.store, "meaning/confusion_figures", figures, facts.title),
     }  # fmt: skip
 
 

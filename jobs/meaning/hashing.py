@@ -114,16 +114,16 @@ def hashing_steps(config: MeaningConfig, layer: int, drawn: Drawn, job: CorpusPa
         whole_table(name).commit(store, table, job.stage.fingerprint)
     coloured = min(drawn.labels, key=lambda label: len(label.classes))
     by_id = dict(zip(drawn.sent_ids.tolist(), coloured.names, strict=True))
-    figures = {"code_precision": precision_figure(rows.to_pylist(), args.facts.title)}
+    figures = {"code_precision": precision_figure(rows.to_pylist())}
     if places.num_rows:
         classes = [by_id[sent_id] for sent_id in places["sent_id"].to_pylist()]
-        figures["code_plane"] = codes_figure(places, classes, coloured.name, args.facts.title)
+        figures["code_plane"] = codes_figure(places, classes, coloured.name)
     finite = int(np.isfinite(read_states(store, job.partials)).all(1).sum())
     return {
         "sentences": job.sentences, "scored": finite, "unscored": len(ids) - finite,
         "held_out": int(drawn.tested.sum()), "layer": layer,
         "classes": {label.name: len(label.classes) for label in drawn.labels},
-        "figures": save_figures(store, "meaning/hashing_figures", figures),
+        "figures": save_figures(store, "meaning/hashing_figures", figures, args.facts.title),
     }  # fmt: skip
 
 

@@ -93,8 +93,9 @@ def offset_steps(
     for name, rows in ((ANALOGIES, accuracies), (DIFFERENCES, outcomes.differences())):
         whole_table(name).commit(args.store, schema.table(name, rows), job.stage.fingerprint)
     ordered = {figure: [spaces[name] for name in names] for figure, spaces in shown.items()}
-    analogies = analogy_figures(accuracies, names, facts.title)
-    figures = save_figures(args.store, "meaning/figures", offset_figures(ordered, facts.title) | analogies)
+    analogies = analogy_figures(accuracies, names)
+    figures = save_figures(args.store, "meaning/figures", offset_figures(ordered, facts.title))
+    figures += save_figures(args.store, "meaning/figures", analogies, facts.title)
     if not analogies:
         job.stage.say(
             "no question of the analogies has its four words among those compared: no figure of their accuracy"

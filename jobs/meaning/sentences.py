@@ -156,14 +156,14 @@ def sentence_steps(args: SentenceArgs, is_named: bool, at_most: int, tokenizer: 
     left_out = [what for what, is_missing in missing.items() if is_missing]
     for what in left_out:
         job.stage.say(f"skipped: {what}")
-    figures = sentence_figures(rows, words, near, facts.title)
+    figures = sentence_figures(rows, words, near)
     return {
         "sentences": job.sentences, "pairs": pairs.num_rows, "not_finite": not_finite,
         "without_distant": sum(texts[2] is None for texts in drawn[: pairs.num_rows]),
         "masked_places": len(read[MASKED].get("rank", ())), "translated": translations.num_rows,
         "scored": chosen.num_rows, "heads": list(args.heads),
         "knows_next_best": {against: best_layer(rows, against) for against in (SAME, OTHER)},
-        "left_out": left_out, "figures": save_figures(store, "meaning/sentences_figures", figures),
+        "left_out": left_out, "figures": save_figures(store, "meaning/sentences_figures", figures, facts.title),
     }  # fmt: skip
 
 

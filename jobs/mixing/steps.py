@@ -99,7 +99,7 @@ def mixing_steps(config: MixingConfig, job: CorpusPass) -> Steps:
         tables = mixing_tables(totals, facts.layers, names)
         for name, table in tables.items():
             whole_table(name).commit(store, table, job.stage.fingerprint)
-        counts["figures"] = save_figures(store, "mixing/figures", mixing_figures(tables, facts.title))
+        counts["figures"] = save_figures(store, "mixing/figures", mixing_figures(tables), facts.title)
     counts |= {"stages": [n for n in names if n in LAYER_STAGES], "unscored_sequences": list(unscored)[:100]}
     return job.accounted(sum(note["scored"] for note in notes), sum(unscored.values()), counts)
 

@@ -157,8 +157,8 @@ def outputs_steps(stage: Stage, args: OutputsArgs, vocabulary: int) -> Steps:
         table = schema.concatenate(CHECKS.table, tables)
         CHECKS.commit(stage.store, table, stage.fingerprint)
         counts |= {"checked": table.num_rows, "said": [*counts["said"], *said_checked(table.to_pylist())]}
-    figures = peaked_figures(controls, args.facts.title)
-    return {**counts, "figures": save_figures(stage.store, "outputs/figures", figures)}
+    figures = save_figures(stage.store, "outputs/figures", peaked_figures(controls), args.facts.title)
+    return {**counts, "figures": figures}
 
 
 def controls_table(args: OutputsArgs) -> pa.Table:

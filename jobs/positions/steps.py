@@ -188,7 +188,7 @@ def positions_steps(
         for name, table in tables.items():
             if table.num_rows or name not in PERPLEXITIES:
                 whole_table(name).commit(store, table, job.stage.fingerprint)
-        counts["figures"] = save_figures(store, "positions/figures", position_figures(tables, facts.title))
+        counts["figures"] = save_figures(store, "positions/figures", position_figures(tables), facts.title)
     return job.accounted(scored, len(unscored), counts)
 
 

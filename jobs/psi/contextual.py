@@ -20,7 +20,7 @@ from ops.model.load import ModelFacts, load_model
 from ops.model.numerics import set_numerics
 from ops.model.tokenizer import Tokenizer, Tokens
 from ops.psi.contextual import ContextualPsi
-from ops.psi.figures import FOLDER, contextual_figure
+from ops.psi.figures import static_contextual_figure
 from ops.psi.psi import VALUES
 from ops.psi.tables import contextual_rows
 from ops.reducers.grouped_moments import GroupedMoments, GroupedSums
@@ -66,8 +66,8 @@ def draw_figure(run: Run, facts: ModelFacts) -> None:
     """Draw the figure that compares the corpus with the word embeddings, unless it exists."""
     # If the static part is done again, its figures are removed, including this one.
     if not run.store.exists(FIGURE):
-        figure = contextual_figure(run.store, facts.layers, facts.title)
-        run.add_files("psi", FOLDER, save_figures(run.store, FOLDER, {"static_contextual": figure}))
+        figures = {"static_contextual": static_contextual_figure(run.store, facts.layers)}
+        run.add_files("psi", "psi/figures", save_figures(run.store, "psi/figures", figures, facts.title))
 
 
 def prepare_group(item: Item, args: PassArgs) -> list[tuple[Ids, Sequence[Tokens]]]:

@@ -21,7 +21,7 @@ from ops.figures.files import save_figures
 from ops.model.head_projections import head_projections, word_embeddings
 from ops.model.load import ModelFacts, load_model
 from ops.model.tokenizer import Tokenizer
-from ops.psi.figures import FOLDER, static_figures
+from ops.psi.figures import static_figures
 from ops.psi.psi import random_direction, static_psi
 from ops.psi.tables import cluster_rows, token_rows, vocabulary_tables
 from ops.psi.vocabulary_clusters import default_clusters
@@ -74,7 +74,7 @@ def vocabulary_steps(
             actors=True, amount=vectors.size,
         )
     ]  # fmt: skip
-    save_figures(store, FOLDER, static_figures(store, model, facts))
+    save_figures(store, "psi/figures", static_figures(store, model, facts), facts.title)
     return {**counts, "layers": facts.layers, "heads": head_projections(model, facts)[0].heads}
 
 

@@ -25,7 +25,7 @@ _SERIES = {
 }
 
 
-def ablation_figures(ablation: pa.Table, random: Null, model: str = "") -> dict[str, Figure]:
+def ablation_figures(ablation: pa.Table, random: Null) -> dict[str, Figure]:
     """Return the figure of neurons' effects and the null, or none if no neuron has a known effect.
 
     The panels show all neurons by layer, and those that most exceed the null's mean. With a classifier, a second row of
@@ -34,14 +34,13 @@ def ablation_figures(ablation: pa.Table, random: Null, model: str = "") -> dict[
     Args:
         ablation: the table.
         random: for each neuron, the effects of the random neurons drawn for it; neurons are given by layer and unit.
-        model: name of the model, for the title.
     """
     kinds = [kind for kind in _KINDS if ablation[kind].null_count < ablation.num_rows]
     if not kinds:
         return {}
     titles = ["all neurons, by layer", "largest effects relative to the random neurons, as layer:unit"] * len(kinds)
     title = "Setting a neuron to its mean: the effect on others"
-    figure, grid = panels(titles, title, model, own_scales=True, columns=2)
+    figure, grid = panels(titles, title, own_scales=True, columns=2)
     for kind, left, right in zip(kinds, grid[::2], grid[1::2], strict=True):
         every, first = effect_rows(ablation, random, kind)
         values = [row["y"] for row in every]

@@ -58,7 +58,7 @@ SHOWN = (
 Pairs = Mapping[tuple[str, str], tuple[Values, Values]]
 
 
-def diversity_figure(diversity: pa.Table, model: str) -> Figure:
+def diversity_figure(diversity: pa.Table) -> Figure:
     """Draw the error per winner and its ratio to that of uniform sentences, with a line for each layer."""
     uniform = diversity["sse_of_uniform"]
     table = diversity.append_column("uniform_per_point", pc.divide(uniform, diversity["n"].cast(pa.float64())))
@@ -67,20 +67,20 @@ def diversity_figure(diversity: pa.Table, model: str) -> Figure:
     figure = lines(
         longer(table, *_DIVERSITY), "clusters", "y", dotted="low", colour="layer", series=layer_names(table),
         ordered=True, panel="panel", own_scales=True, factors=True, x_label="k-means clusters", y_label="",
-        title="How diverse the winners of a layer are (after Oba 2021, Figure 3)", model=model,
+        title="How diverse the winners of a layer are (after Oba 2021, Figure 3)",
     )  # fmt: skip
     for axes in figure.axes[1:]:
         axes.axhline(1, **LEVEL)
     return figure
 
 
-def nearest_figure(nearest: pa.Table, model: str) -> Figure:
+def nearest_figure(nearest: pa.Table) -> Figure:
     """Draw the mean similarity of the nearest neuron by layer, with a panel for each kind and reach."""
     labels = {f"{kind}:{reach}": text for reach in _REACHES for kind, text in _KINDS.items()}
     return lines(
         with_panels(longer(nearest, *_NEAREST), "panel", "reach"), "layer", "y", colour="series", panel="panel",
         names={key: _REACHES[key.partition(":")[2]] for key in labels}, own_scales=True, y_label=labels, y_scale="zero",
-        title="How similar the nearest neuron is (mean over neurons drawn from each layer)", model=model,
+        title="How similar the nearest neuron is (mean over neurons drawn from each layer)",
     )  # fmt: skip
 
 
@@ -119,7 +119,7 @@ def shift_figure(rows: pa.Table, model: str, against: str) -> Figure:
     return finish(figure, "text set, or layer", "distance")
 
 
-def agreement_figure(rotated: pa.Table, model: str) -> Figure:
+def agreement_figure(rotated: pa.Table) -> Figure:
     """Draw the mean correlation of layers by their distance, next to rotated bases, with a panel for each property."""
     pairs = longer(rotated, *_AGREEMENT)
     pairs = pairs.append_column("apart", pc.subtract(pairs["layer_b"], pairs["layer_a"]))
@@ -129,12 +129,12 @@ def agreement_figure(rotated: pa.Table, model: str) -> Figure:
     return lines(
         means, "apart", "y_mean", low="low_mean", high="high_mean", colour="series", panel="property",
         names={name: in_words(name) for name in _PROPERTIES}, levels={0: ""}, x_label="layers apart",
-        title="How far units of the same number agree across layers, next to rotated bases", model=model,
+        title="How far units of the same number agree across layers, next to rotated bases",
         y_label="mean correlation",
     )  # fmt: skip
 
 
-def quality_figure(quality: pa.Table, model: str) -> Figure:
+def quality_figure(quality: pa.Table) -> Figure:
     """Draw how distinct and how stable groups are by their number, next to those of shuffled activations."""
     rows = with_panels(longer(quality.filter(pc.greater(quality["layer"], 0)), *_QUALITY), "panel", "grouped")
     over_layers = rows.group_by(["panel", "series", "groups"], use_threads=False).aggregate(
@@ -143,7 +143,7 @@ def quality_figure(quality: pa.Table, model: str) -> Figure:
     names = {f"{m}:{of}": f"groups of {of}: {name}" for m, name in _MEASURES.items() for of in ("neurons", "sentences")}
     return lines(
         over_layers, "groups", "y_mean", low="y_min", high="y_max", colour="series", panel="panel", names=names,
-        x_label="number of groups", y_label="", own_scales=True, model=model,
+        x_label="number of groups", y_label="", own_scales=True,
         title="How distinct and how stable groups are: mean over layers (band: lowest to highest layer)",
     )  # fmt: skip
 

@@ -13,7 +13,7 @@ from matplotlib.ticker import MaxNLocator
 from ops.arrays import Float64s
 from ops.compare.layer_agreement import standard_scores
 from ops.compare.property_names import in_words
-from ops.figures.maps import heat_map, largest, scatter
+from ops.figures.maps import colour_bar, heat_map, largest, scatter
 from ops.figures.panels import finish, panels
 from ops.figures.style import COLOURS, DIVERGING, GROUND
 
@@ -26,7 +26,7 @@ HEAT_MAPS = (
 
 
 def units_figures(
-    properties: Mapping[str, Float64s], widths: tuple[int, ...], units: tuple[int, int], model: str = ""
+    properties: Mapping[str, Float64s], widths: tuple[int, ...], units: tuple[int, int]
 ) -> dict[str, Figure]:
     """Return the figure of some units' properties as heat maps, or none if layers differ in width.
 
@@ -35,7 +35,6 @@ def units_figures(
             silent neuron (NaN) stays blank.
         widths: number of units of each layer.
         units: first and last unit; narrower layers show their last units.
-        model: name of the model, for the title.
     """
     shown = {name: properties[name] for name in HEAT_MAPS if name in properties}
     if not shown or len(set(widths)) > 1:
@@ -46,19 +45,18 @@ def units_figures(
     stop = min(first + span, width)
     title = f"Units {first} to {stop - 1} by layer (after Oba 2021, Figure 2)"
     names = [in_words(name) for name in shown]
-    figure, grid = panels(names, title, model, columns=1, height=max(0.13 * layers, 0.5))
+    figure, grid = panels(names, title, columns=1, height=max(0.13 * layers, 0.5))
     for axes, values in zip(grid, shown.values(), strict=True):
         values = values.reshape(layers, width)
         scores = standard_scores(values)[:, first:stop] * np.sqrt(np.isfinite(values).sum(1, keepdims=True))
         ends = (first - 0.5, stop - 0.5, 0.5, layers + 0.5)
         image = heat_map(axes, scores, -3, 3, cmap=DIVERGING, origin="lower", aspect="auto", extent=ends)
         axes.yaxis.set_major_locator(MaxNLocator(6, integer=True))
-    label = "standard deviations from the layer's mean"
-    figure.colorbar(image, ax=grid, label=label, extend="both", location="bottom", aspect=40, fraction=0.05)
+    colour_bar(image, grid, "standard deviations from the layer's mean", extend="both")
     return {"units": finish(figure, "unit of the layer", "layer")}
 
 
-def groups_figure(tables: Mapping[str, pa.Table], layer: int, model: str = "") -> Figure:
+def groups_figure(tables: Mapping[str, pa.Table], layer: int) -> Figure:
     """Draw the maps of neurons and of sentences of one layer by group, and that of all layers' neurons."""
     neurons, sentences = (
         tables[name].filter(pc.equal(tables[name]["layer"], layer))
@@ -72,7 +70,7 @@ def groups_figure(tables: Mapping[str, pa.Table], layer: int, model: str = "") -
     titles = [f"{len(table):,} {name}, {len(pc.unique(table['group']))} groups" for name, table in maps.items()]
     of = f"the {len(COLOURS)} largest are coloured and numbered"
     title = f"k-means groups on t-SNE maps (after Oba 2021, Figure 4): {of}"
-    figure, grid = panels(titles, title, model, own_scales=True)
+    figure, grid = panels(titles, title, own_scales=True)
     for axes, table in zip(grid, maps.values(), strict=True):
         _map(axes, table)
     return finish(figure, "t-SNE axes (no unit); all other groups: grey")

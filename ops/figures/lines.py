@@ -70,7 +70,7 @@ def quantiles_of(table: pa.Table, keys: list[str], value: str) -> pa.Table:
 
 def lines(
     table: pa.Table, x: str, y: str, *, title: str, y_label: str | Mapping[Any, str], x_label: str | None = None,
-    model: str = "", panel: str = "", names: Names | None = None, own_scales: bool = False, columns: int = 0,
+    panel: str = "", names: Names | None = None, own_scales: bool = False, columns: int = 0,
     height: float = 0.0, colour: str = "", series: Names | None = None, factors: bool = False,
     y_scale: str | Mapping[Any, str] = "", levels: Mapping[float, str] = MappingProxyType({}), **options: Any,
 ) -> Figure:  # fmt: skip
@@ -82,7 +82,6 @@ def lines(
         title: the title of the figure.
         y_label, y_scale: the label of all vertical axes and their scale (see `set_scale`), or those of each panel.
         x_label: the label of the horizontal axes; by default the name of their column.
-        model: name of the model, for the title.
         panel, colour: the columns that distinguish panels and lines.
         names, series: what the figure calls the values of `panel` and `colour`; others are not drawn. Measured values
             come first in `series`, their controls after them.
@@ -92,7 +91,7 @@ def lines(
         options: more arguments of `draw_lines`.
     """
     titles = names_of(table, panel, names)
-    figure, grid = panels(list(titles.values()), title, model, own_scales, columns, height)
+    figure, grid = panels(list(titles.values()), title, own_scales, columns, height)
     places = None if own_scales else names_of(table, x)
     series = series or names_of(table, colour)
     shown = list(zip(titles or (None,), grid, strict=True))

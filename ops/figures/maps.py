@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.cm import ScalarMappable
+from matplotlib.colorbar import Colorbar
 from matplotlib.image import AxesImage
 from matplotlib.patheffects import withStroke
 from matplotlib.text import Text
@@ -34,6 +36,12 @@ def heat_map(axes: Axes, values: Floats, low: float, high: float, digits: int | 
     axes.spines[:].set_visible(False)
     axes.tick_params(length=0)
     return image
+
+
+def colour_bar(image: ScalarMappable, grid: Sequence[Axes], label: str, **look: Any) -> Colorbar:
+    """Draw what the colours of an image mean below the panels of a figure."""
+    figure = grid[0].get_figure(root=True)
+    return figure.colorbar(image, ax=grid, label=label, location="bottom", aspect=40, fraction=0.05, **look)
 
 
 def largest(groups: Sequence[Any], most: int = len(COLOURS)) -> dict[Any, str]:

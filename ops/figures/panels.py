@@ -17,14 +17,13 @@ _LEGEND_DOTS = 16.0  # area of a dot in the legend of a map, whatever its size i
 
 
 def panels(
-    titles: list[str], title: str, model: str = "", own_scales: bool = False, columns: int = 0, height: float = 0.0
+    titles: list[str], title: str, own_scales: bool = False, columns: int = 0, height: float = 0.0
 ) -> tuple[Figure, list[Axes]]:
     """Return a figure with a panel for each title, and the panels, row by row; they share their axes.
 
     Args:
         titles: the panels' titles; without any, there is one panel without a title.
         title: the figure's title.
-        model: name of the model, for the title.
         own_scales: give each panel its own axes.
         columns: number of panels in a row, if it should not follow from their number.
         height: height of a panel in inches, if it should not follow from the number of columns.
@@ -43,7 +42,7 @@ def panels(
         axes.set_title(wrapped[i] if wrapped else "")
         if i + columns >= count:
             axes.tick_params(labelbottom=True)
-    figure.suptitle(titled(title, model))
+    figure.suptitle(titled(title))
     return figure, list(grid.flat[:count])
 
 

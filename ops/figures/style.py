@@ -63,7 +63,7 @@ def titled(title: str, model: str = "") -> str:
     >>> titled("Norms", "sample")
     'Norms, sample'
     """
-    return fill(f"{title}, {model}" if model else title, LINE, break_on_hyphens=False)
+    return fill(", ".join(filter(None, (title, model))), LINE, break_on_hyphens=False)
 
 
 def contrast(one: Any, other: Any) -> float:

@@ -7,6 +7,7 @@ import pyarrow.compute as pc
 from matplotlib.figure import Figure
 
 from ops.figures.lines import lines, longer, rows_where
+from ops.figures.style import INK
 from ops.meaning.analogies import ALL
 from ops.meaning.hashing import AUTOENCODER, BITS, PCA, REAL, SHUFFLED, STATES
 from ops.meaning.masked_words import ALL as EVERY_PLACE
@@ -36,13 +37,12 @@ MOST_LABELS = 3
 Rows = list[dict[str, Any]]
 
 
-def analogy_figures(rows: Rows, names: list[str], model: str) -> dict[str, Figure]:
+def analogy_figures(rows: Rows, names: list[str]) -> dict[str, Figure]:
     """Return the figure of the accuracy over all questions by space and rule, or none if no question is known.
 
     Args:
         rows: the rows of `meaning/analogies`; those in which the given words are excluded are drawn.
         names: the spaces in the order in which they are drawn.
-        model: name of the model, for the title.
     """
     every = [row for row in rows if row["category"] == ALL]
     known = [
@@ -54,25 +54,25 @@ def analogy_figures(rows: Rows, names: list[str], model: str) -> dict[str, Figur
     spaces = pc.replace_substring(table["space"], ":", " ")
     figure = lines(
         table.append_column("word space", spaces), "word space", "accuracy", low="low", high="high", colour="rule",
-        series=_RULES, points=True, y_label="share of correct answers (bars: 95 %)", model=model,
+        series=_RULES, points=True, y_label="share of correct answers (bars: 95 %)",
         title=f"Analogies by space, {max(row['n_known'] for row in every):,} known questions, given words excluded",
     )  # fmt: skip
     return {"analogy_accuracy": figure}
 
 
-def sentence_figures(following: Rows, masked: Rows, translations: Rows, model: str) -> dict[str, Figure]:
+def sentence_figures(following: Rows, masked: Rows, translations: Rows) -> dict[str, Figure]:
     """Return a figure for each of `meaning/sentences`, `meaning/masked_words` and `meaning/translations` with rows."""
     figures = {}
     if following:
-        figures["next_sentence_auc"] = _next(following, model)
+        figures["next_sentence_auc"] = _next(following)
     if masked:
-        figures["masked_word_rank"] = _masked(masked, model)
+        figures["masked_word_rank"] = _masked(masked)
     if translations:
-        figures["translation_rank"] = _translations(translations, model)
+        figures["translation_rank"] = _translations(translations)
     return figures
 
 
-def _next(rows: Rows, model: str) -> Figure:
+def _next(rows: Rows) -> Figure:
     """Draw by layer how well the next sentence is recognised, against one of the same and one of another document."""
     layers = sorted((row["space"] for row in rows if ":" in row["space"]), key=_layer)
     order = [TOKENS, *layers, HEAD, SHUFFLED_PAIRS]
@@ -83,12 +83,12 @@ def _next(rows: Rows, model: str) -> Figure:
     return lines(
         pa.Table.from_pylist(spaces), "at", "auc", low="low", high="high", colour="against", points=True,
         series={OTHER: "of another document", SAME: "of the same document"}, x_label="layer, or a control",
-        y_label="area under the ROC curve (bars: 95 %)", levels={0.5: ""}, model=model,
+        y_label="area under the ROC curve (bars: 95 %)", levels={0.5: ""},
         title=f"Next sentence compared with another one, {max(row['n'] for row in rows):,} pairs",
     )  # fmt: skip
 
 
-def _masked(rows: Rows, model: str) -> Figure:
+def _masked(rows: Rows) -> Figure:
     """Draw how often the true token is the model's first guess and among its first ten, by tag and by frequency."""
     table = pa.Table.from_pylist(rows)
     tags = rows_where(table, "property", "tag").sort_by([("n", "descending")]).slice(0, MOST_TAGS)
@@ -97,13 +97,13 @@ def _masked(rows: Rows, model: str) -> Figure:
     positions = next(row["n"] for row in rows if row["property"] == EVERY_PLACE)
     return lines(
         longer(pa.concat_tables([tags, bands]), *_GUESSES), "value", "y", low="low", high="high", colour="series",
-        points=True, panel="property", own_scales=True, columns=1, height=1.6, y_scale="share", model=model, x_label="",
+        points=True, panel="property", own_scales=True, columns=1, height=1.6, y_scale="share", x_label="",
         names={"tag": "by part of speech (Penn tag)", "frequency": "by times per million tokens"},
         title=f"Predictions at {positions:,} masked positions", y_label="share of the masked positions",
     )  # fmt: skip
 
 
-def _translations(rows: Rows, model: str) -> Figure:
+def _translations(rows: Rows) -> Figure:
     """Draw the mean reciprocal rank of a sentence's translation by layer, with a line for each pair of languages."""
     table = pa.Table.from_pylist([
         {**row, "layer": _layer(row["space"]), "pair": f"{row['language']} to {row['other']}"}
@@ -112,13 +112,13 @@ def _translations(rows: Rows, model: str) -> Figure:
     ])  # fmt: skip
     return lines(
         table, "layer", "reciprocal_rank", low="low", high="high", dotted="chance", colour="pair", y_scale="share",
-        series={pair: pair for pair in sorted(pc.unique(table["pair"]).to_pylist())}, model=model,
+        series={pair: pair for pair in sorted(pc.unique(table["pair"]).to_pylist())},
         title="Rank of a sentence's translation among all sentences",
         y_label="mean reciprocal rank (bands: 95 %; dotted: chance)",
     )  # fmt: skip
 
 
-def precision_figure(rows: Rows, model: str) -> Figure:
+def precision_figure(rows: Rows) -> Figure:
     """Draw the precision of neighbours by the size of the code, with a panel for each label, and the lost variance."""
     codes = [row for row in rows if row["method"] in (PCA, AUTOENCODER)]
     sizes = sorted({row["size"] for row in codes})
@@ -131,33 +131,36 @@ def precision_figure(rows: Rows, model: str) -> Figure:
     return lines(
         table, "size", "y", low="low", high="high", colour="series", series=_CODES, panel="panel", factors=True,
         names=dict(list(dict(classes).items())[:MOST_LABELS]) | {_LOST: f"{_LOST} (share)"}, y_scale="share",
-        title="How often short codes find sentences of the same class (bands: 95 %)", model=model,
+        title="How often short codes find sentences of the same class (bands: 95 %)",
         x_label="dimensions or bits", y_label=f"share of the {rows[0]['neighbours']} nearest",
     )  # fmt: skip
 
 
-def confusion_figure(rows: Rows, model: str) -> Figure:
+def confusion_figure(rows: Rows) -> Figure:
     """Draw accuracy by features, with a panel for each set and a line for each number of training examples."""
     every = {name: max(r["n"] for r in rows if r["set"] == name) for name in dict.fromkeys(r["set"] for r in rows)}
     common = sorted(set.intersection(*({r["n"] for r in rows if r["set"] == name} - {n} for name, n in every.items())))
     drawn = {common[round(i * (len(common) - 1) / (MOST_NUMBERS - 1))] for i in range(MOST_NUMBERS) if common}
-    whole = [row for row in rows if row["n"] == every[row["set"]]]
-    majority = {row["set"]: row["accuracy"] for row in whole if row["features"] == MAJORITY}
-    shown = [{**row, "number": EVERY_EXAMPLE, "majority": majority.get(row["set"])} for row in whole]
-    shown += [{**row, "number": f"{row['n']:,}", "majority": None} for row in rows if row["n"] in drawn]
+    shown = [{**row, "number": EVERY_EXAMPLE} for row in rows if row["n"] == every[row["set"]]]
+    majority = {row["set"]: row["accuracy"] for row in shown if row["features"] == MAJORITY}
+    shown += [{**row, "number": f"{row['n']:,}"} for row in rows if row["n"] in drawn]
     places = [
         {**row, "at": row["features"].rpartition(":")[2]}
         for row in sorted(shown, key=lambda row: _layer(row["features"]))
         if row["features"] == WORDS or ":" in row["features"]
     ]
-    return lines(
-        pa.Table.from_pylist(places), "at", "accuracy", low="low", high="high", dotted="majority", colour="number",
+    figure = lines(
+        pa.Table.from_pylist(places), "at", "accuracy", low="low", high="high", colour="number",
         series={EVERY_EXAMPLE: EVERY_EXAMPLE, **{f"{n:,}": f"{n:,} examples" for n in sorted(drawn, reverse=True)}},
-        panel="set", model=model, x_label="surrounding words, or layer",
+        panel="set", x_label="surrounding words, or layer",
         names={name: f"{name.replace(' ', ' / ')}, {n:,} examples" for name, n in every.items()},
         title="Choosing among confused words, by features and number of examples (bands: 95 %)",
         y_label="accuracy (dotted: the most frequent word)",
     )  # fmt: skip
+    for axes, name in zip(figure.axes, every, strict=True):
+        if name in majority:
+            axes.axhline(majority[name], color=INK, linestyle=":", linewidth=0.8)
+    return figure
 
 
 def _layer(name: str) -> int:

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from matplotlib.figure import Figure
 
-from ops.arrays import Float32s, Float64s, Floats
+from ops.arrays import Float32s
 from ops.figures.lines import names_of
 from ops.figures.maps import label_points, largest, scatter
 from ops.figures.panels import finish, panels
@@ -13,6 +13,7 @@ from ops.figures.style import COLOURS
 from ops.meaning.hashing import AUTOENCODER, PCA
 from ops.meaning.offsets import Space
 from ops.meaning.words import fold
+from ops.statistics.principal_plane import principal_plane
 
 # Pairs whose words should all differ by the same offset.
 PAIRS = {
@@ -41,39 +42,24 @@ def known_pairs(space: Space, name: str, case: str) -> tuple[Pairs, Float32s]:
     return pairs, space.vectors[np.array(rows, np.int64).reshape(-1, 2)]
 
 
-def principal_plane(vectors: Floats) -> Float64s:
-    """Return the first two principal components of vectors `[n, dimensions]` at length 1, as `[n, 2]` float64.
-
-    The largest coordinate of each component is made positive, so that the same vectors give the same picture.
-    """
-    wide = vectors.astype(np.float64)
-    wide = wide / np.linalg.norm(wide, axis=1, keepdims=True)
-    centred = wide - wide.mean(0)
-    _, _, axes = np.linalg.svd(centred, full_matrices=False)
-    flat = centred @ axes[:2].T
-    if flat.shape[1] < 2:
-        flat = np.hstack([flat, np.zeros((len(flat), 2 - flat.shape[1]))])
-    largest = flat[np.abs(flat).argmax(0), np.arange(2)]
-    return np.asarray(flat * np.where(largest < 0, -1.0, 1.0))
-
-
 def offset_figures(shown: dict[str, list[tuple[str, Pairs, Float32s]]], model: str) -> dict[str, Figure]:
     """Draw pairs in the plane of their words, with an arrow from first to second, and a panel for each space.
 
     Args:
         shown: for each figure of `PAIRS`, each space's name, pairs and vectors. A figure without two pairs in any space
             is left out.
-        model: name of the model, for the titles.
+        model: name of the model, for the titles: places for words are free or not by the height of a title.
     """
     enough = {name: [space for space in spaces if len(space[1]) >= LEAST_PAIRS] for name, spaces in shown.items()}
-    return {f"offsets_{name}": _offsets(spaces, model) for name, spaces in enough.items() if spaces}
+    title = f"Offsets of pairs in the principal plane of each space, {model}"
+    return {f"offsets_{name}": _offsets(spaces, title) for name, spaces in enough.items() if spaces}
 
 
-def _offsets(spaces: list[tuple[str, Pairs, Float32s]], model: str) -> Figure:
+def _offsets(spaces: list[tuple[str, Pairs, Float32s]], title: str) -> Figure:
     titles = [name.replace(":", " ") for name, *_ in spaces]
-    title = "Offsets of pairs in the principal plane of each space"
-    figure, grid = panels(titles, title, model, own_scales=True, columns=min(len(spaces), 2), height=2)
-    planes = [principal_plane(vectors.reshape(-1, vectors.shape[-1])) for *_, vectors in spaces]
+    figure, grid = panels(titles, title, own_scales=True, columns=min(len(spaces), 2), height=2)
+    flat = [vectors.reshape(-1, vectors.shape[-1]) for *_, vectors in spaces]
+    planes = [principal_plane(words / np.linalg.norm(words, axis=1, keepdims=True)).places for words in flat]
     for axes, plane in zip(grid, planes, strict=True):
         axes.scatter(plane[:, 0], plane[:, 1], s=3, color=COLOURS[0])
         for tail, head in plane.reshape(-1, 2, 2):
@@ -87,18 +73,17 @@ def _offsets(spaces: list[tuple[str, Pairs, Float32s]], model: str) -> Figure:
     return figure
 
 
-def codes_figure(plane: pa.Table, classes: list[str | None], label: str, model: str) -> Figure:
+def codes_figure(plane: pa.Table, classes: list[str | None], label: str) -> Figure:
     """Draw two-dimensional codes coloured by class, a panel for each method; rare classes have no colour.
 
     Args:
         plane: the table `meaning/plane`.
         classes: the class of each row by `label`, or None.
         label: the label that gives the colours.
-        model: name of the model, for the title.
     """
     methods = names_of(plane, "method", _METHODS)
     title = f"Held-out sentences in two dimensions, by {label} (grey: rarer classes)"
-    figure, grid = panels(list(methods.values()), title, model, own_scales=True)
+    figure, grid = panels(list(methods.values()), title, own_scales=True)
     points, groups = np.column_stack([plane["x"], plane["y"]]), np.array(classes, object)
     for axes, method in zip(grid, methods, strict=True):
         own = np.flatnonzero(pc.equal(plane["method"], method))

@@ -29,23 +29,23 @@ _RESIDUAL = {"residual": "before LayerNorm", "residual_ln": "its part after Laye
 _LENGTH_BINS = 12
 
 
-def mixing_figures(tables: Mapping[str, pa.Table], model: str) -> dict[str, Figure]:
-    """Return the figures of `mixing/ratios`, `mixing/lengths` and `mixing/norms`; their titles name the model."""
+def mixing_figures(tables: Mapping[str, pa.Table]) -> dict[str, Figure]:
+    """Return the figures of `mixing/ratios`, `mixing/lengths` and `mixing/norms`."""
     norms = tables["mixing/norms"]
     return {
-        "ratios": _ratios(tables["mixing/ratios"], model),
-        "lengths": lengths_figure(tables["mixing/lengths"], model),
-        "norms_attention": _norms(norms, _ATTENTION, "What attention adds to a token's vector", model),
-        "norms_residual": _norms(norms, _RESIDUAL, "The residual stream that attention adds to", model),
+        "ratios": _ratios(tables["mixing/ratios"]),
+        "lengths": lengths_figure(tables["mixing/lengths"]),
+        "norms_attention": _norms(norms, _ATTENTION, "What attention adds to a token's vector"),
+        "norms_residual": _norms(norms, _RESIDUAL, "The residual stream that attention adds to"),
     }
 
 
-def _ratios(ratios: pa.Table, model: str) -> Figure:
+def _ratios(ratios: pa.Table) -> Figure:
     """Draw the mean mixing ratio by layer and token class, with a heat map for each stage (as Figures 2 and 6)."""
     stages, classes = names_of(ratios, "stage", STAGE_TITLES), _classes(ratios, "{}, {}")
     layers = list(layer_names(ratios))
     title = "Mean mixing ratio by layer and token class, %"
-    figure, grid = panels(list(stages.values()), title, model, height=0.9 + 0.15 * len(layers))
+    figure, grid = panels(list(stages.values()), title, height=0.9 + 0.15 * len(layers))
     highest = 100 * pc.max(ratios["mean"]).as_py()
     for axes, stage in zip(grid, stages, strict=True):
         rows = rows_where(ratios, "stage", stage)
@@ -57,7 +57,7 @@ def _ratios(ratios: pa.Table, model: str) -> Figure:
     return finish(figure, "class of token, with count", "layer")
 
 
-def lengths_figure(lengths: pa.Table, model: str) -> Figure:
+def lengths_figure(lengths: pa.Table) -> Figure:
     """Draw the mean mixing ratio by length of the sequences, with a panel for each stage and a line for each layer.
 
     All stages share one logarithmic scale: attention alone mixes many times as much as attention with the residual.
@@ -72,18 +72,18 @@ def lengths_figure(lengths: pa.Table, model: str) -> Figure:
     tokens = pc.sum(rows_where(rows_where(lengths, "stage", "attn"), "layer", min(layers))["n"]).as_py()
     return lines(
         with_deviation(binned, ends, least=pc.divide(binned["mean"], 10)), "length", "mean", low="low", high="high",
-        colour="layer", series=layers, ordered=True, panel="stage", names=STAGE_TITLES, y_scale="log", model=model,
+        colour="layer", series=layers, ordered=True, panel="stage", names=STAGE_TITLES, y_scale="log",
         title=f"Mixing ratio by length, {tokens:,} tokens in at most {_LENGTH_BINS} groups of similar size "
         "(bands: standard deviation, first and last layer)",
         x_label="tokens in the sequence", y_label="mean mixing ratio",
     )  # fmt: skip
 
 
-def _norms(norms: pa.Table, quantities: Names, title: str, model: str) -> Figure:
+def _norms(norms: pa.Table, quantities: Names, title: str) -> Figure:
     """Draw norms by layer, with a panel for each class of tokens and a line for each quantity (as Figures 3 to 7)."""
     return lines(
         with_deviation(norms, least=0), "layer", "mean", low="low", high="high", colour="quantity", series=quantities,
-        panel="token_class", names=_classes(norms, "{}, {} tokens"), y_scale="zero", model=model,
+        panel="token_class", names=_classes(norms, "{}, {} tokens"), y_scale="zero",
         title=f"{title} (bands: standard deviation)", y_label="mean Euclidean norm",
     )  # fmt: skip
 

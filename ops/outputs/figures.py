@@ -13,13 +13,13 @@ _MEASURES = {
 }
 
 
-def peaked_figures(controls: pa.Table, model: str = "") -> dict[str, Figure]:
+def peaked_figures(controls: pa.Table) -> dict[str, Figure]:
     """Return the figure of the quantiles of both measures, or none if no unit writes anything."""
     rows = controls.filter(pc.greater(controls["n"], 0))
     if not rows.num_rows:
         return {}
     figure = quantiles(
         rows, "layer", "basis", bases={UNITS: "units", RANDOM: "random directions"}, panel="measure", names=_MEASURES,
-        title="How peaked the outputs of units are: median, quartiles, 5 % and 95 %", model=model, y_label="",
+        title="How peaked the outputs of units are: median, quartiles, 5 % and 95 %", y_label="",
     )  # fmt: skip
     return {"peaked": figure}

@@ -39,22 +39,22 @@ _FEWEST = 30  # minimum number of values behind a point of a line by position
 _POSITION = "position in the text (tokens)"
 
 
-def position_figures(tables: Mapping[str, pa.Table], model: str) -> dict[str, Figure]:
-    """Return the figures of the job's tables; their titles name the model.
+def position_figures(tables: Mapping[str, pa.Table]) -> dict[str, Figure]:
+    """Return the figures of the job's tables.
 
     The tables of perplexity are empty for an encoder, and `positions/labels` may be missing.
     """
     places, norms = _enough(tables["positions/by_position"]), tables["positions/norms"]
     figures = {
-        "cosine_by_layer": layers_figure(tables["positions/similarity"], model),
+        "cosine_by_layer": layers_figure(tables["positions/similarity"]),
         "cosine_by_position": lines(
             rows_where(places, "reference", "default"), "position", "mean", colour="layer", series=layer_names(places),
-            ordered=True, panel="variant", names=TITLES, model=model, x_label=_POSITION, y_label="mean cosine",
+            ordered=True, panel="variant", names=TITLES, x_label=_POSITION, y_label="mean cosine",
             title=f"Cosine with the default state by position in the text ({_FEWEST} tokens or more)",
         ),
         "norms": lines(
             pa.concat_tables([longer(norms, _NORMS[0]), longer(_enough(norms), *_NORMS[1:])]), "position", "y",
-            colour="series", panel="panel", own_scales=True, levels={0: ""}, model=model, x_label=_POSITION,
+            colour="series", panel="panel", own_scales=True, levels={0: ""}, x_label=_POSITION,
             title=f"Position embeddings in the model's input (means: {_FEWEST} tokens or more)",
             y_label={_LENGTH: "Euclidean norm", _CONTRIBUTION: "ratio, mean over tokens"},
         ),
@@ -65,26 +65,26 @@ def position_figures(tables: Mapping[str, pa.Table], model: str) -> dict[str, Fi
         axes.xaxis.set_major_formatter("{x:g}")
     if tables["positions/perplexity"].num_rows:
         by_position = tables["positions/perplexity_by_position"]
-        figures |= _perplexity(tables["positions/perplexity"], by_position, model)
+        figures |= _perplexity(tables["positions/perplexity"], by_position)
     if "positions/labels" in tables and tables["positions/labels"].num_rows:
-        figures["labels"] = _labels(tables["positions/labels"], model)
+        figures["labels"] = _labels(tables["positions/labels"])
     return figures
 
 
-def layers_figure(similarity: pa.Table, model: str) -> Figure:
+def layers_figure(similarity: pa.Table) -> Figure:
     """Draw the mean cosine with each reference by layer, with a panel for each variant."""
     same = pc.equal(similarity["reference"], "default")
     tokens = similarity.filter(same).group_by("variant").aggregate([("n", "max")]).to_pydict()
     counts = dict(zip(tokens["variant"], tokens["n_max"], strict=True))
     return lines(
         with_deviation(similarity, same, most=1), "layer", "mean", low="low", high="high", colour="reference",
-        series=_REFERENCES, panel="variant", model=model, y_label="mean cosine",
+        series=_REFERENCES, panel="variant", y_label="mean cosine",
         names={v: f"{title}, {counts.get(v, 0):,} tokens" for v, title in TITLES.items() if v != DEFAULT},
         title="Cosine of a token's state with a reference by layer (band: standard deviation)",
     )  # fmt: skip
 
 
-def _perplexity(perplexity: pa.Table, places: pa.Table, model: str) -> dict[str, Figure]:
+def _perplexity(perplexity: pa.Table, places: pa.Table) -> dict[str, Figure]:
     """Draw the perplexity of each variant, and by position how far its loss is above that of the default."""
     order = pc.sort_indices(pc.index_in(perplexity["variant"], pa.array(list(VARIANTS))))
     enough = _enough(places)
@@ -94,19 +94,19 @@ def _perplexity(perplexity: pa.Table, places: pa.Table, model: str) -> dict[str,
     return {
         "perplexity": lines(
             longer(perplexity.take(order), *_READINGS), "variant", "y", colour="series", points=True, y_scale="log",
-            x_label="variant of the positions", y_label="perplexity (lower is better)", model=model,
+            x_label="variant of the positions", y_label="perplexity (lower is better)",
             title=f"Perplexity of {perplexity['n'][0].as_py():,} texts",
         ),
         "perplexity_by_position": lines(
             longer(above, *_BY_POSITION), "position", "y", colour="variant", series={v: v for v in VARIANTS},
-            panel="panel", own_scales=True, y_scale={"perplexity": "log"}, y_label="", model=model,
+            panel="panel", own_scales=True, y_scale={"perplexity": "log"}, y_label="",
             x_label="position of the predicted token (tokens)",
             title=f"Perplexity by position in the text ({_FEWEST} tokens or more)",
         ),
     }  # fmt: skip
 
 
-def _labels(labels: pa.Table, model: str) -> Figure:
+def _labels(labels: pa.Table) -> Figure:
     """Draw the accuracy of each classifier with its interval."""
     table = labels.sort_by([("accuracy", "descending")])
     names = [_FEATURES.get(name, name) for name in table["features"].to_pylist()]
@@ -114,7 +114,7 @@ def _labels(labels: pa.Table, model: str) -> Figure:
     return lines(
         table.append_column("name", pa.array(names)), "name", "accuracy", low="low", high="high", points=True,
         title=f"Linear classifiers of {label}: mean of {splits} splits, about {texts:,} texts of held-out documents",
-        model=model, x_label="features", y_label="accuracy (bars: 95 %)",
+        x_label="features", y_label="accuracy (bars: 95 %)",
     )  # fmt: skip
 
 

@@ -80,6 +80,6 @@ def test_it_can_be_printed(scale: float, output: bool) -> None:
     rows = [row(layer, 3000 + unit, *drawn(layer)) for layer in range(1, 25) for unit in range(4)]
     rows = [{**r, "output": r["output"] if output else None} for r in rows]
     random = {(layer, unit): effect(*drawn(layer)) for layer in range(1, 25) for unit in range(10)}
-    figure = ablation_figures(table(rows), beside(rows, random), "some-model")["effects"]
-    check_print(figure, "some-model")
+    figure = ablation_figures(table(rows), beside(rows, random))["effects"]
+    check_print(figure)
     check_inside(figure)

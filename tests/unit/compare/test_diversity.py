@@ -45,5 +45,5 @@ def test_rows_of_winners_that_are_more_alike_than_uniform_sentences() -> None:
 def test_winners_fewer_than_any_number_of_clusters_have_no_rows_and_an_empty_figure() -> None:
     table = curve_rows(1, POINTS[:5], POINTS[5:10], TIMES[:5], (6, 500), 0)
     assert table.num_rows == 0
-    assert not diversity_figure(table, "m").axes[0].lines
+    assert not diversity_figure(table).axes[0].lines
     assert curve_rows(1, POINTS[:1], POINTS[5:6], TIMES[:1], (1, 500), 0)["sse"].to_pylist() == [0]

@@ -84,7 +84,7 @@ def test_the_heat_map_shows_the_units_asked_for_standardised_in_their_layer() ->
 
 
 def test_agreement_is_drawn_by_how_far_layers_are_apart() -> None:
-    lines = agreement_figure(rotated(), "m").axes[0].lines
+    lines = agreement_figure(rotated()).axes[0].lines
     np.testing.assert_allclose(np.asarray(lines[0].get_xydata()), [[1, 1], [2, 0.5]])
     np.testing.assert_allclose(np.asarray(lines[1].get_ydata()), [0.3, 0.3], rtol=1e-6)
 
@@ -111,7 +111,7 @@ def groups(number: int) -> dict[str, pa.Table]:
 
 
 def test_maps_show_the_chosen_layer_and_colour_the_largest_groups() -> None:
-    figure = groups_figure(groups(20), 2, "some-model")
+    figure = groups_figure(groups(20), 2)
     neurons, joint, sentences = figure.axes
     titles = [" ".join(axes.get_title().split()) for axes in (neurons, joint, sentences)]
     assert titles[:2] == ["99 neurons of layer 2, 10 groups", "199 neurons of all layers, 20 groups"]
@@ -119,17 +119,17 @@ def test_maps_show_the_chosen_layer_and_colour_the_largest_groups() -> None:
     assert coloured == [10] * 7
     assert grey == 199 - 70
     assert [text.get_text() for text in joint.texts] == [str(number) for number in range(7)]
-    check_print(figure, "some-model")
+    check_print(figure)
 
 
 def test_quality_is_a_mean_over_layers_and_leaves_out_what_is_undefined() -> None:
-    figure = quality_figure(groups(3)["compare/group_quality"], "some-model")
+    figure = quality_figure(groups(3)["compare/group_quality"])
     axes = figure.axes
     assert [len(panel.lines) for panel in axes] == [2] * 4
     assert np.asarray(axes[0].lines[0].get_ydata()).tolist() == [0.25] * 6
     assert np.isnan(np.asarray(axes[0].lines[1].get_ydata(), float)).all()
     assert np.asarray(axes[2].lines[0].get_ydata()).tolist() == [0.5] * 6, "layer 0 is all layers together"
-    check_print(figure, "some-model")
+    check_print(figure)
     check_inside(figure)
 
 
@@ -145,17 +145,16 @@ def test_figures_can_be_read() -> None:
     properties = {f"means:{kind}_per_sentence:top": values for kind in ("words", "verbs", "nouns")}
     far = ("neurons:mean", "neurons:std", "means:words_per_sentence:top", "means:verbs_per_sentence:top")
     texts = ("news train", "news test", "tweets", "another set of texts")
-    model = "some-model"
     figures = [
-        *units_figures(properties, (UNITS,) * 12, (5, 35), model).values(),
-        agreement_figure(rotated(12, far), model),
-        diversity_figure(diversity(12, (1, 2, 5, 10, 20, 50, 100)), model),
-        nearest_figure(nearest(12, ("within", "across")), model),
-        shift_figure(shifts(12, texts), model, "other"),
+        *units_figures(properties, (UNITS,) * 12, (5, 35)).values(),
+        agreement_figure(rotated(12, far)),
+        diversity_figure(diversity(12, (1, 2, 5, 10, 20, 50, 100))),
+        nearest_figure(nearest(12, ("within", "across"))),
+        shift_figure(shifts(12, texts), "some-model", "other"),
     ]
     assert [len(axes.lines) for axes in figures[3].axes] == [3, 2] * 2, "the nearest neuron and its nulls"
     for figure in figures:
-        check_print(figure, model)
+        check_print(figure)
         check_inside(figure)
 
 
@@ -175,7 +174,7 @@ def test_scores_stand_next_to_the_control_s_layer_by_layer() -> None:
     expected = [row["share_above"] for row in rows.to_pylist()[:4] if row["layer"]]
     np.testing.assert_allclose(np.asarray(figures["shares"].axes[0].lines[0].get_ydata()), expected)
     for one in figures.values():
-        check_print(one, "some-model")
+        check_print(one)
         check_inside(one)
 
 
@@ -194,5 +193,5 @@ def test_matches_are_drawn_next_to_rotated_layers(rotated: bool) -> None:
     assert len(lines) == len(figure.axes) == 1 + rotated
     if rotated:
         np.testing.assert_allclose(np.asarray(figure.axes[1].lines[3].get_ydata()), 0.5 - np.arange(10) / 20)
-    check_print(figure, "some-model")
+    check_print(figure)
     check_inside(figure)

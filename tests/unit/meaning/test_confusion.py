@@ -141,5 +141,5 @@ def test_what_is_no_set_is_refused() -> None:
 
 def test_the_figure_shows_every_set() -> None:
     rows = measure_set("a b", examples(300), 0) + measure_set("c d", examples(300), 1)
-    panels = confusion_figure(rows, "m").axes
+    panels = confusion_figure(rows).axes
     assert [panel.get_title()[:5] for panel in panels] == ["a / b", "c / d"]

@@ -10,7 +10,6 @@ from tests.unit.figure_letters import check_print
 
 RNG = np.random.default_rng(0)
 N = 60
-MODEL = "all-MiniLM-L6-v2"
 SCORES = {
     f: RNG.normal(size=(N, 3)).astype(np.float32) for f in ("tokens", *(f"layer:{i}" for i in range(1, 13)), "head")
 }
@@ -37,13 +36,13 @@ CLASSES = [None if i % 5 == 4 else f"class {i % 9}" for i in range(60)]
 
 
 def test_figures_are_drawn_where_there_is_data_and_can_be_read() -> None:
-    assert sentence_figures([], [], [], MODEL) == {}
+    assert sentence_figures([], [], []) == {}
     asked = {"space": "counts", "category": "all", "rule": "add", "excluded": True, "n_known": 0, "accuracy": None}
-    assert analogy_figures([asked], ["counts"], MODEL) == {}
-    figures = sentence_figures(FOLLOWING, MASKED, TRANSLATED, MODEL)
+    assert analogy_figures([asked], ["counts"]) == {}
+    figures = sentence_figures(FOLLOWING, MASKED, TRANSLATED)
     assert list(figures) == ["next_sentence_auc", "masked_word_rank", "translation_rank"]
-    codes = codes_figure(pa.Table.from_pylist(PLANE), CLASSES, "topic", MODEL)
-    for figure in (*figures.values(), precision_figure(HASHED, MODEL), codes):
-        check_print(figure, MODEL)
+    codes = codes_figure(pa.Table.from_pylist(PLANE), CLASSES, "topic")
+    for figure in (*figures.values(), precision_figure(HASHED), codes):
+        check_print(figure)
     coloured = codes.axes[0].collections
     assert len(coloured) == 1 + 7, "eight classes, of which one is grey with those without a class"

@@ -22,8 +22,8 @@ def controls(values: dict[int, np.ndarray]) -> pa.Table:
 
 def test_medians_of_units_stand_next_to_those_of_random_directions() -> None:
     table = controls({1: np.arange(5.0), 2: np.full(3, np.nan), 3: np.arange(9.0)})
-    figure = peaked_figures(table, "some-model")["peaked"]
-    check_print(figure, "some-model")
+    figure = peaked_figures(table)["peaked"]
+    check_print(figure)
     left, right = figure.axes
     units, random = left.get_lines()
     assert list(units.get_ydata()) == [2.0, 4.0], "a layer that writes nothing is left out"

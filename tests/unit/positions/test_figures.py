@@ -9,7 +9,6 @@ from ops.positions.variants import DEFAULT, VARIANTS
 from tests.unit.figure_letters import check_inside, check_print
 
 RNG = np.random.default_rng(0)
-MODEL = "some-model"
 LAYERS, POSITIONS = 12, 40
 SHOWN = [v for v in VARIANTS if v != DEFAULT]
 
@@ -54,9 +53,9 @@ def test_figures_can_be_read_and_show_every_variant() -> None:
         "perplexity": perplexity(False), "perplexity_by_position": perplexity(True),
         "labels": pa.Table.from_pylist([{**label, "features": v} for v in ("tokens", "majority", *VARIANTS)]),
     }  # fmt: skip
-    found = figures.position_figures({f"positions/{name}": own for name, own in tables.items()}, MODEL)
+    found = figures.position_figures({f"positions/{name}": own for name, own in tables.items()})
     for figure in found.values():
-        check_print(figure, MODEL)
+        check_print(figure)
         check_inside(figure)
     titles = [" ".join(a.get_title().split()) for a in found["cosine_by_layer"].axes if a.axison]
     assert titles == [f"{figures.TITLES[v]}, 12,345 tokens" for v in SHOWN]

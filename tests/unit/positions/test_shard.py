@@ -250,8 +250,8 @@ def test_one_text_has_no_random_pairs_and_all_else(known: tuple[VariantReader, M
     rows = similarity_rows(totals, found, 0)
     shown = {(row["variant"], row["reference"]) for row in rows.to_pylist()}
     assert shown == {(v, r) for v in VARIANTS for r in ("default", "default_centred", "gaussian")}
-    assert len(layers_figure(rows, "m").axes) == len(VARIANTS)
-    assert layers_figure(rows.slice(0, 0), "m").axes
+    assert len(layers_figure(rows).axes) == len(VARIANTS)
+    assert layers_figure(rows.slice(0, 0)).axes
 
 
 def test_features_are_the_mean_of_the_last_layer(known: tuple[VariantReader, ModelFacts], measured: Measured) -> None:
