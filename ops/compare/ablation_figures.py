@@ -45,7 +45,7 @@ def ablation_figures(ablation: pa.Table, random: Null) -> dict[str, Figure]:
         every, first = effect_rows(ablation, random, kind)
         values = [row["y"] for row in every]
         for axes, rows, x in ((left, every, "layer"), (right, first, "neuron")):
-            draw_lines(axes, pa.Table.from_pylist(rows), x, "y", colour="series", series=_SERIES, points=True)
+            draw_lines(axes, pa.Table.from_pylist(rows), x, series=_SERIES, points=True)
             logarithmic(axes, "y", min(values), max(values))
         left.set_ylabel(_KINDS[kind])
     return {"effects": finish(figure)}

@@ -65,8 +65,8 @@ def diversity_figure(diversity: pa.Table) -> Figure:
     known = pc.if_else(pc.greater(uniform, 0), uniform, None)
     table = table.append_column("ratio", pc.divide(diversity["sse"], known))
     figure = lines(
-        longer(table, *_DIVERSITY), "clusters", "y", dotted="low", colour="layer", series=layer_names(table),
-        ordered=True, panel="panel", own_scales=True, factors=True, x_label="k-means clusters", y_label="",
+        longer(table, *_DIVERSITY), "clusters", dotted="low", colour="layer", series=layer_names(table), ordered=True,
+        own_scales=True, factors=True, x_label="k-means clusters", y_label="",
         title="How diverse the winners of a layer are (after Oba 2021, Figure 3)",
     )  # fmt: skip
     for axes in figure.axes[1:]:
@@ -78,7 +78,7 @@ def nearest_figure(nearest: pa.Table) -> Figure:
     """Draw the mean similarity of the nearest neuron by layer, with a panel for each kind and reach."""
     labels = {f"{kind}:{reach}": text for reach in _REACHES for kind, text in _KINDS.items()}
     return lines(
-        with_panels(longer(nearest, *_NEAREST), "panel", "reach"), "layer", "y", colour="series", panel="panel",
+        with_panels(longer(nearest, *_NEAREST), "panel", "reach"), "layer",
         names={key: _REACHES[key.partition(":")[2]] for key in labels}, own_scales=True, y_label=labels, y_scale="zero",
         title="How similar the nearest neuron is (mean over neurons drawn from each layer)",
     )  # fmt: skip
@@ -92,7 +92,7 @@ def matches_figure(universal: pa.Table, model: str, other: str) -> Figure:
         titles.append(f"each layer, by the minimum excess over rotated layers (dotted: {UNIVERSAL_FROM})")
     figure, grid = panels(titles, f"Units of {model} with a match in {other}")
     whole = universal.filter(pc.is_null(universal["layer"]))
-    draw_lines(grid[0], longer(whole, *_MATCHES), "threshold", "y", colour="series")
+    draw_lines(grid[0], longer(whole, *_MATCHES), "threshold")
     for axes in grid[1:]:
         draw_lines(axes, by_layer, "threshold", "share", colour="layer", series=layer_names(by_layer), ordered=True)
         axes.axvline(UNIVERSAL_FROM, **LEVEL, linestyle=":")
@@ -127,10 +127,9 @@ def agreement_figure(rotated: pa.Table) -> Figure:
         [(name, "mean") for name in ("y", "low", "high")]
     )
     return lines(
-        means, "apart", "y_mean", low="low_mean", high="high_mean", colour="series", panel="property",
+        means, "apart", "y_mean", low="low_mean", high="high_mean", panel="property",
         names={name: in_words(name) for name in _PROPERTIES}, levels={0: ""}, x_label="layers apart",
-        title="How far units of the same number agree across layers, next to rotated bases",
-        y_label="mean correlation",
+        title="How far units of the same number agree across layers, next to rotated bases", y_label="mean correlation",
     )  # fmt: skip
 
 
@@ -142,8 +141,8 @@ def quality_figure(quality: pa.Table) -> Figure:
     )
     names = {f"{m}:{of}": f"groups of {of}: {name}" for m, name in _MEASURES.items() for of in ("neurons", "sentences")}
     return lines(
-        over_layers, "groups", "y_mean", low="y_min", high="y_max", colour="series", panel="panel", names=names,
-        x_label="number of groups", y_label="", own_scales=True,
+        over_layers, "groups", "y_mean", low="y_min", high="y_max", names=names, x_label="number of groups", y_label="",
+        own_scales=True,
         title="How distinct and how stable groups are: mean over layers (band: lowest to highest layer)",
     )  # fmt: skip
 
@@ -170,13 +169,13 @@ def run_figures(rows: pa.Table, pairs: Pairs, model: str, control: str) -> dict[
     by_layer = rows.filter(pc.and_(pc.is_valid(rows["layer"]), pc.is_valid(rows["share_above"])))
     return {
         "distributions": quantiles(
-            quantiles_of(scores, ["panel", "basis", "layer"], "value"), "layer", "basis", panel="panel", names=names,
+            quantiles_of(scores, ["panel", "basis", "layer"], "value"), "layer", "basis", names=names,
             bases={"run": model, "control": f"control: {control}"}, y_label="",
             title=f"Scores of {model} and its control, {control}: median, quartiles, 5 % and 95 %",
         ),
         "shares": lines(
             with_panels(by_layer, "table", "measure"), "layer", "share_above", low="share_low", high="share_high",
-            series={None: model}, panel="panel", names=names, y_label="share of neurons and poles", y_scale="zero",
+            series={None: model}, names=names, y_label="share of neurons and poles", y_scale="zero",
             levels={BY_CHANCE: "5 %: no different from the control"},
             title=f"{model}: share above the 95 % quantile of its control, {control} (bands: 95 %)",
         ),

@@ -69,9 +69,9 @@ def quantiles_of(table: pa.Table, keys: list[str], value: str) -> pa.Table:
 
 
 def lines(
-    table: pa.Table, x: str, y: str, *, title: str, y_label: str | Mapping[Any, str], x_label: str | None = None,
-    panel: str = "", names: Names | None = None, own_scales: bool = False, columns: int = 0,
-    height: float = 0.0, colour: str = "", series: Names | None = None, factors: bool = False,
+    table: pa.Table, x: str, y: str = "y", *, title: str, y_label: str | Mapping[Any, str], x_label: str | None = None,
+    panel: str = "panel", names: Names | None = None, own_scales: bool = False, columns: int = 0, height: float = 0.0,
+    colour: str = "series", series: Names | None = None, factors: bool = False,
     y_scale: str | Mapping[Any, str] = "", levels: Mapping[float, str] = MappingProxyType({}), **options: Any,
 ) -> Figure:  # fmt: skip
     """Draw a column of a table by another one: a panel for each value of `panel`, a line for each value of `colour`.
@@ -82,7 +82,7 @@ def lines(
         title: the title of the figure.
         y_label, y_scale: the label of all vertical axes and their scale (see `set_scale`), or those of each panel.
         x_label: the label of the horizontal axes; by default the name of their column.
-        panel, colour: the columns that distinguish panels and lines.
+        panel, colour: the columns that distinguish panels and lines, if the table has them.
         names, series: what the figure calls the values of `panel` and `colour`; others are not drawn. Measured values
             come first in `series`, their controls after them.
         own_scales, columns, height: as in `panels`.
@@ -90,6 +90,7 @@ def lines(
         levels: values of `y` to compare with, which each panel marks, and their names in the legend, if they have any.
         options: more arguments of `draw_lines`.
     """
+    panel, colour = (name if name in table.column_names else "" for name in (panel, colour))
     titles = names_of(table, panel, names)
     figure, grid = panels(list(titles.values()), title, own_scales, columns, height)
     places = None if own_scales else names_of(table, x)
@@ -112,16 +113,16 @@ def lines(
 
 
 def draw_lines(
-    axes: Axes, table: pa.Table, x: str, y: str, *, low: str = "", high: str = "", dotted: str = "", colour: str = "",
-    series: Names | None = None, ordered: bool = False, points: bool = False, inner: tuple[str, ...] = (),
-    places: Names | None = None,
+    axes: Axes, table: pa.Table, x: str, y: str = "y", *, low: str = "low", high: str = "high", dotted: str = "",
+    colour: str = "series", series: Names | None = None, ordered: bool = False, points: bool = False,
+    inner: tuple[str, ...] = (), places: Names | None = None,
 ) -> None:  # fmt: skip
     """Draw lines with bands, or points with bars, in one panel.
 
     Args:
         axes: the panel.
         table, x, y, colour, series: as in `lines`.
-        low, high: the columns of the interval of `y`, if it has one.
+        low, high: the columns of the interval of `y`, if the table has both.
         dotted: the column of a dotted line for each line to be compared with.
         ordered: whether the lines have an order, as layers do; only some of many are then named.
         points: draw points next to each other instead of lines.
@@ -129,11 +130,13 @@ def draw_lines(
         places: the categories of `x` in their order, if those of the table are not all.
     """
     places = places or names_of(table, x)
+    columns = [y, *((low, high) if {low, high} <= set(table.column_names) else ()), *inner]
+    colour = colour if colour in table.column_names else ""
     for label, look, aside, rows in _each(table, colour, series, ordered):
         at = _at(axes, rows, x, places) + (aside if points else 0.0)
         order = np.argsort(at, kind="stable")
         at = at[order]
-        middle, *ends = (rows[c].to_numpy().astype(np.float64)[order] for c in (y, low, high, *inner) if c)
+        middle, *ends = (rows[c].to_numpy().astype(np.float64)[order] for c in columns)
         if points:
             look |= {"linestyle": "none"} | ({"markerfacecolor": GROUND} if inner else {})
             _leave_room(axes, table, x)

@@ -17,8 +17,7 @@ _LINES = (
 def training_figure(epochs: pa.Table) -> Figure:
     """Draw the losses, and the test documents' accuracy and macro F1."""
     return lines(
-        longer(epochs, *_LINES), "epoch", "y", colour="series", panel="panel", own_scales=True,
-        title="",
+        longer(epochs, *_LINES), "epoch", own_scales=True, title="",
         y_label={"loss": "cross-entropy (nats)", "test documents": "share (0 to 1)"},
         y_scale={"test documents": "share"},
     )  # fmt: skip

@@ -53,8 +53,8 @@ def analogy_figures(rows: Rows, names: list[str]) -> dict[str, Figure]:
     table = pa.Table.from_pylist(known).sort_by("at")
     spaces = pc.replace_substring(table["space"], ":", " ")
     figure = lines(
-        table.append_column("word space", spaces), "word space", "accuracy", low="low", high="high", colour="rule",
-        series=_RULES, points=True, y_label="share of correct answers (bars: 95 %)",
+        table.append_column("word space", spaces), "word space", "accuracy", colour="rule", series=_RULES, points=True,
+        y_label="share of correct answers (bars: 95 %)",
         title=f"Analogies by space, {max(row['n_known'] for row in every):,} known questions, given words excluded",
     )  # fmt: skip
     return {"analogy_accuracy": figure}
@@ -81,7 +81,7 @@ def _next(rows: Rows) -> Figure:
         for row in sorted(rows, key=lambda row: order.index(row["space"]))
     ]
     return lines(
-        pa.Table.from_pylist(spaces), "at", "auc", low="low", high="high", colour="against", points=True,
+        pa.Table.from_pylist(spaces), "at", "auc", colour="against", points=True,
         series={OTHER: "of another document", SAME: "of the same document"}, x_label="layer, or a control",
         y_label="area under the ROC curve (bars: 95 %)", levels={0.5: ""},
         title=f"Next sentence compared with another one, {max(row['n'] for row in rows):,} pairs",
@@ -96,8 +96,8 @@ def _masked(rows: Rows) -> Figure:
     bands = bands.take(pc.sort_indices(pc.index_in(bands["value"], pa.array([name for _, name in BANDS]))))
     positions = next(row["n"] for row in rows if row["property"] == EVERY_PLACE)
     return lines(
-        longer(pa.concat_tables([tags, bands]), *_GUESSES), "value", "y", low="low", high="high", colour="series",
-        points=True, panel="property", own_scales=True, columns=1, height=1.6, y_scale="share", x_label="",
+        longer(pa.concat_tables([tags, bands]), *_GUESSES), "value", points=True, panel="property", own_scales=True,
+        columns=1, height=1.6, y_scale="share", x_label="",
         names={"tag": "by part of speech (Penn tag)", "frequency": "by times per million tokens"},
         title=f"Predictions at {positions:,} masked positions", y_label="share of the masked positions",
     )  # fmt: skip
@@ -111,7 +111,7 @@ def _translations(rows: Rows) -> Figure:
         if ":" in row["space"]
     ])  # fmt: skip
     return lines(
-        table, "layer", "reciprocal_rank", low="low", high="high", dotted="chance", colour="pair", y_scale="share",
+        table, "layer", "reciprocal_rank", dotted="chance", colour="pair", y_scale="share",
         series={pair: pair for pair in sorted(pc.unique(table["pair"]).to_pylist())},
         title="Rank of a sentence's translation among all sentences",
         y_label="mean reciprocal rank (bands: 95 %; dotted: chance)",
@@ -129,10 +129,10 @@ def precision_figure(rows: Rows) -> Figure:
     table = pa.Table.from_pylist([{**row, "series": f"{row['method']} {row['code']}"} for row in shown])
     classes = sorted((row["label"], f"{row['label']}, {row['classes']} classes") for row in rows)
     return lines(
-        table, "size", "y", low="low", high="high", colour="series", series=_CODES, panel="panel", factors=True,
+        table, "size", series=_CODES, factors=True,
         names=dict(list(dict(classes).items())[:MOST_LABELS]) | {_LOST: f"{_LOST} (share)"}, y_scale="share",
-        title="How often short codes find sentences of the same class (bands: 95 %)",
-        x_label="dimensions or bits", y_label=f"share of the {rows[0]['neighbours']} nearest",
+        title="How often short codes find sentences of the same class (bands: 95 %)", x_label="dimensions or bits",
+        y_label=f"share of the {rows[0]['neighbours']} nearest",
     )  # fmt: skip
 
 
@@ -150,7 +150,7 @@ def confusion_figure(rows: Rows) -> Figure:
         if row["features"] == WORDS or ":" in row["features"]
     ]
     figure = lines(
-        pa.Table.from_pylist(places), "at", "accuracy", low="low", high="high", colour="number",
+        pa.Table.from_pylist(places), "at", "accuracy", colour="number",
         series={EVERY_EXAMPLE: EVERY_EXAMPLE, **{f"{n:,}": f"{n:,} examples" for n in sorted(drawn, reverse=True)}},
         panel="set", x_label="surrounding words, or layer",
         names={name: f"{name.replace(' ', ' / ')}, {n:,} examples" for name, n in every.items()},

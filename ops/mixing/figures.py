@@ -71,7 +71,7 @@ def lengths_figure(lengths: pa.Table) -> Figure:
     ends = pc.is_in(binned["layer"], pa.array([min(layers), max(layers)]))
     tokens = pc.sum(rows_where(rows_where(lengths, "stage", "attn"), "layer", min(layers))["n"]).as_py()
     return lines(
-        with_deviation(binned, ends, least=pc.divide(binned["mean"], 10)), "length", "mean", low="low", high="high",
+        with_deviation(binned, ends, least=pc.divide(binned["mean"], 10)), "length", "mean",
         colour="layer", series=layers, ordered=True, panel="stage", names=STAGE_TITLES, y_scale="log",
         title=f"Mixing ratio by length, {tokens:,} tokens in at most {_LENGTH_BINS} groups of similar size "
         "(bands: standard deviation, first and last layer)",
@@ -82,9 +82,9 @@ def lengths_figure(lengths: pa.Table) -> Figure:
 def _norms(norms: pa.Table, quantities: Names, title: str) -> Figure:
     """Draw norms by layer, with a panel for each class of tokens and a line for each quantity (as Figures 3 to 7)."""
     return lines(
-        with_deviation(norms, least=0), "layer", "mean", low="low", high="high", colour="quantity", series=quantities,
-        panel="token_class", names=_classes(norms, "{}, {} tokens"), y_scale="zero",
-        title=f"{title} (bands: standard deviation)", y_label="mean Euclidean norm",
+        with_deviation(norms, least=0), "layer", "mean", colour="quantity", series=quantities, panel="token_class",
+        names=_classes(norms, "{}, {} tokens"), y_scale="zero", title=f"{title} (bands: standard deviation)",
+        y_label="mean Euclidean norm",
     )  # fmt: skip
 
 

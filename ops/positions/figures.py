@@ -53,8 +53,8 @@ def position_figures(tables: Mapping[str, pa.Table]) -> dict[str, Figure]:
             title=f"Cosine with the default state by position in the text ({_FEWEST} tokens or more)",
         ),
         "norms": lines(
-            pa.concat_tables([longer(norms, _NORMS[0]), longer(_enough(norms), *_NORMS[1:])]), "position", "y",
-            colour="series", panel="panel", own_scales=True, levels={0: ""}, x_label=_POSITION,
+            pa.concat_tables([longer(norms, _NORMS[0]), longer(_enough(norms), *_NORMS[1:])]), "position",
+            own_scales=True, levels={0: ""}, x_label=_POSITION,
             title=f"Position embeddings in the model's input (means: {_FEWEST} tokens or more)",
             y_label={_LENGTH: "Euclidean norm", _CONTRIBUTION: "ratio, mean over tokens"},
         ),
@@ -77,8 +77,8 @@ def layers_figure(similarity: pa.Table) -> Figure:
     tokens = similarity.filter(same).group_by("variant").aggregate([("n", "max")]).to_pydict()
     counts = dict(zip(tokens["variant"], tokens["n_max"], strict=True))
     return lines(
-        with_deviation(similarity, same, most=1), "layer", "mean", low="low", high="high", colour="reference",
-        series=_REFERENCES, panel="variant", y_label="mean cosine",
+        with_deviation(similarity, same, most=1), "layer", "mean", colour="reference", series=_REFERENCES,
+        panel="variant", y_label="mean cosine",
         names={v: f"{title}, {counts.get(v, 0):,} tokens" for v, title in TITLES.items() if v != DEFAULT},
         title="Cosine of a token's state with a reference by layer (band: standard deviation)",
     )  # fmt: skip
@@ -93,13 +93,13 @@ def _perplexity(perplexity: pa.Table, places: pa.Table) -> dict[str, Figure]:
     above = joined.append_column("above", pc.subtract(joined["loss"], joined["least"]))
     return {
         "perplexity": lines(
-            longer(perplexity.take(order), *_READINGS), "variant", "y", colour="series", points=True, y_scale="log",
+            longer(perplexity.take(order), *_READINGS), "variant", points=True, y_scale="log",
             x_label="variant of the positions", y_label="perplexity (lower is better)",
             title=f"Perplexity of {perplexity['n'][0].as_py():,} texts",
         ),
         "perplexity_by_position": lines(
-            longer(above, *_BY_POSITION), "position", "y", colour="variant", series={v: v for v in VARIANTS},
-            panel="panel", own_scales=True, y_scale={"perplexity": "log"}, y_label="",
+            longer(above, *_BY_POSITION), "position", colour="variant", series={v: v for v in VARIANTS},
+            own_scales=True, y_scale={"perplexity": "log"}, y_label="",
             x_label="position of the predicted token (tokens)",
             title=f"Perplexity by position in the text ({_FEWEST} tokens or more)",
         ),
@@ -112,7 +112,7 @@ def _labels(labels: pa.Table) -> Figure:
     names = [_FEATURES.get(name, name) for name in table["features"].to_pylist()]
     label, splits, texts = (table[name][0].as_py() for name in ("label", "splits", "n"))
     return lines(
-        table.append_column("name", pa.array(names)), "name", "accuracy", low="low", high="high", points=True,
+        table.append_column("name", pa.array(names)), "name", "accuracy", points=True,
         title=f"Linear classifiers of {label}: mean of {splits} splits, about {texts:,} texts of held-out documents",
         x_label="features", y_label="accuracy (bars: 95 %)",
     )  # fmt: skip

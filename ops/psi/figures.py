@@ -102,9 +102,8 @@ def clusters_figure(psi: Float64s) -> Figure:
             repeated = {"layer": pa.repeat(layer, len(ranks)), "series": pa.repeat(series, len(ranks))}
             parts.append(pa.table({"rank": ranks, **columns, **repeated}))
     figure = lines(
-        pa.concat_tables(parts, promote_options="default"), "rank", "y", low="low", high="high", colour="series",
-        series=_SERIES, panel="layer", names=names, y_scale="log", x_label="rank of the cluster",
-        y_label=r"$\psi_{qkv}$ (no unit)",
+        pa.concat_tables(parts, promote_options="default"), "rank", series=_SERIES, panel="layer", names=names,
+        y_scale="log", x_label="rank of the cluster", y_label=r"$\psi_{qkv}$ (no unit)",
         title=r"$\psi_{qkv}$ of the clusters of the vocabulary, from each head's highest to its lowest",
     )  # fmt: skip
     set_scale(figure.axes[0], "x", "log")
