@@ -15,7 +15,7 @@ from matplotlib.text import Text
 
 from ops.arrays import Floats
 from ops.figures.lines import Names
-from ops.figures.style import COLOURS, GREY, GROUND, LETTERS, PALE, SEQUENTIAL, ink_on, looks
+from ops.figures.style import COLOURS, GREY, GROUND, INK, LETTERS, LIGHT_LETTERS_FROM, PALE, SEQUENTIAL, looks
 
 _ANGLES = np.pi * np.arange(0.5, 2.5, 0.25)
 
@@ -23,14 +23,14 @@ _ANGLES = np.pi * np.arange(0.5, 2.5, 0.25)
 def heat_map(axes: Axes, values: Floats, low: float, high: float, digits: int | None = None, **look: Any) -> AxesImage:
     """Draw numbers `[rows, columns]` as colours from `low` to `high`, written into their cells if `digits` are given.
 
-    A cell without a number (NaN) stays empty.
+    Numbers can be read on the default colours. A cell without a number (NaN) stays empty.
     """
     look = {"cmap": SEQUENTIAL, "interpolation": "nearest", **look}
     image = axes.imshow(np.ma.masked_invalid(values), vmin=low, vmax=high, **look)
     if digits is not None:
         for (y, x), value in np.ndenumerate(values):
             if np.isfinite(value):
-                ink = ink_on(image.to_rgba(np.array([value]))[0])
+                ink = GROUND if image.norm(value) >= LIGHT_LETTERS_FROM else INK
                 text = f"{round(float(value), digits) + 0.0:.{digits}f}"
                 axes.text(x, y, text, ha="center", va="center", color=ink, fontsize=LETTERS)
     axes.spines[:].set_visible(False)
