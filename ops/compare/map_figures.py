@@ -1,6 +1,7 @@
 """The figures of compare that are maps: units by layers, and neurons and sentences by group (Oba 2021)."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -81,9 +82,9 @@ def _map(axes: Axes, table: pa.Table) -> None:
     group, points = table["group"].to_numpy(), np.column_stack([table["x"].to_numpy(), table["y"].to_numpy()])
     named = dict.fromkeys(largest(group.tolist()), "")
     scatter(axes, points, group.tolist(), named)
+    look: dict[str, Any] = {"weight": "bold", "ha": "center", "va": "center"}
     outline = [withStroke(linewidth=2.5, foreground=GROUND)]
     for number, colour in zip(named, COLOURS, strict=False):
         own = points[group == number]
-        centre = own[((own - np.median(own, axis=0)) ** 2).sum(1).argmin()]
-        look = {"color": colour, "weight": "bold", "path_effects": outline}
-        axes.text(*centre, str(number), ha="center", va="center", **look)
+        x, y = own[((own - np.median(own, axis=0)) ** 2).sum(1).argmin()]
+        axes.text(x, y, str(number), color=colour, path_effects=outline, **look)

@@ -28,9 +28,10 @@ def heat_map(axes: Axes, values: Floats, low: float, high: float, digits: int | 
     look = {"cmap": SEQUENTIAL, "interpolation": "nearest", **look}
     image = axes.imshow(np.ma.masked_invalid(values), vmin=low, vmax=high, **look)
     if digits is not None:
+        light_from = low + LIGHT_LETTERS_FROM * (high - low)
         for (y, x), value in np.ndenumerate(values):
             if np.isfinite(value):
-                ink = GROUND if image.norm(value) >= LIGHT_LETTERS_FROM else INK
+                ink = GROUND if value >= light_from else INK
                 text = f"{round(float(value), digits) + 0.0:.{digits}f}"
                 axes.text(x, y, text, ha="center", va="center", color=ink, fontsize=LETTERS)
     axes.spines[:].set_visible(False)
@@ -40,8 +41,8 @@ def heat_map(axes: Axes, values: Floats, low: float, high: float, digits: int | 
 
 def colour_bar(image: ScalarMappable, grid: Sequence[Axes], label: str, **look: Any) -> Colorbar:
     """Draw what the colours of an image mean below the panels of a figure."""
-    figure = grid[0].get_figure(root=True)
-    return figure.colorbar(image, ax=grid, label=label, location="bottom", aspect=40, fraction=0.05, **look)
+    look = {"location": "bottom", "aspect": 40, "fraction": 0.05, **look}
+    return grid[0].figure.colorbar(image, ax=grid, label=label, **look)  # type: ignore[union-attr]
 
 
 def largest(groups: Sequence[Any], most: int = len(COLOURS)) -> dict[Any, str]:

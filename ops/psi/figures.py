@@ -145,14 +145,14 @@ def pairs_figure(pairs: list[tuple[Floats, Floats]]) -> Figure:
     figure, grid = panels([f"layer {layer}" for layer in range(1, len(pairs) + 1)], title)
     everything = np.concatenate([np.concatenate(pair) for pair in pairs])
     low, high = (np.quantile(everything, [0.0001, 0.9999]) * (0.8, 1.25)) if len(everything) else (0.1, 10.0)
-    shades = LogNorm(1, 2)  # one scale for all panels, so that colours can be compared
+    shades, most = LogNorm(1, 2), 2.0  # one scale for all panels, so that colours can be compared
     for axes, (static, contextual) in zip(grid, pairs, strict=True):
         if len(static):
             cells = axes.hexbin(
                 static, contextual, gridsize=30, xscale="log", yscale="log", mincnt=1, cmap=SEQUENTIAL, lw=0,
                 norm=shades, extent=(math.log10(low), math.log10(high)) * 2,
             )  # fmt: skip
-            shades.vmax = max(shades.vmax, float(np.max(np.asarray(cells.get_array()))))
+            shades.vmax = most = max(most, float(np.max(np.asarray(cells.get_array()))))
         axes.plot([low, high], [low, high], color=INK, lw=0.7, ls="--", label="the same in both")
         axes.set(xlim=(low, high), ylim=(low, high))
         for which in ("x", "y"):
