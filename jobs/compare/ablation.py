@@ -19,8 +19,8 @@ from jobs.stage.scored import Scored
 from jobs.stage.step import Made, Steps
 from ops import sampling
 from ops.compare.ablation import TABLE, Ablator, Chosen, Effect, ablation_table, choose_neurons, matched_neurons
-from ops.compare.ablation_figures import ablation_figures
 from ops.compare.activation_vectors import sampled_texts
+from ops.compare.figures import ablation_figures
 from ops.compare.scalar_properties import neuron_columns, scalar_properties
 from ops.errors import InputError
 from ops.figures.files import save_figures

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from ops.compare.ablation import Effect
-from ops.compare.ablation_figures import FIRST, Neuron, Null, ablation_figures, effect_rows
+from ops.compare.figures import FIRST, Neuron, Null, ablation_figures, effect_rows
 from ops.schema import schema
 from tests.unit.figure_letters import check_inside, check_print
 
