@@ -152,6 +152,7 @@ def test_figures_can_be_read() -> None:
         nearest_figure(nearest(12, ("within", "across"))),
         shift_figure(shifts(12, texts), "some-model", "other"),
     ]
+    assert [len(axes.lines) for axes in figures[2].axes] == [2 * 12, 12 + 1], "with the uniform sample"
     assert [len(axes.lines) for axes in figures[3].axes] == [3, 2] * 2, "the nearest neuron and its nulls"
     for figure in figures:
         check_print(figure)
@@ -173,6 +174,7 @@ def test_scores_stand_next_to_the_control_s_layer_by_layer() -> None:
     assert [len(axes.lines) for axes in figures["distributions"].axes] == [2] * len(SHOWN)
     expected = [row["share_above"] for row in rows.to_pylist()[:4] if row["layer"]]
     np.testing.assert_allclose(np.asarray(figures["shares"].axes[0].lines[0].get_ydata()), expected)
+    assert [text.get_text()[:4] for text in figures["shares"].legends[0].get_texts()] == ["some", "5 %:"]
     for one in figures.values():
         check_print(one)
         check_inside(one)
