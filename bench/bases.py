@@ -104,7 +104,7 @@ def draw(found: list[Basis]) -> Figure:
         for key, title in MEASURES.items()
     ]
     return lines(
-        pa.Table.from_pylist(rows), "basis", "y", low="low", high="high", points=True, panel="measure", own_scales=True,
+        pa.Table.from_pylist(rows), "basis", points=True, panel="measure", own_scales=True,
         names={title: title for title in MEASURES.values()}, x_label="basis", y_label="",
         title="How well units of different bases are explained",
     )  # fmt: skip

@@ -216,7 +216,8 @@ def steps_of(args: AuditArgs, sentences: int, poles: int) -> list[Step]:
 
 def _draw(stage: Stage, neurons: pa.Table, ranges: Sequence[Item]) -> list[str]:
     """Draw the figures of all ranges and return the names of their files."""
-    from ops.audit.audit_figures import draw_audit  # with Matplotlib, which no worker needs
+    from ops.audit.audit_figures import audit_figures  # with Matplotlib, which no worker needs
+    from ops.figures.files import save_figures
 
     audited = audited_run(
         read_heard(stage.store, "explanations", columns=["layer", "unit", "pole", "verdict"]),
@@ -226,7 +227,8 @@ def _draw(stage: Stage, neurons: pa.Table, ranges: Sequence[Item]) -> list[str]:
         _read(stage, "portability_controls", ranges, ["control", *PAIR_COLUMNS]),
     )
     model = stage.run.record["model"]
-    return draw_audit(stage.store, audited, model_title(model["name"], model["fingerprint"], model.get("seed")))
+    title = model_title(model["name"], model["fingerprint"], model.get("seed"))
+    return save_figures(stage.store, "audit/figures", audit_figures(audited), title)
 
 
 def _read(stage: Stage, table: str, ranges: Sequence[Item], columns: list[str]) -> pa.Table:

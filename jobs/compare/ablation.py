@@ -19,10 +19,11 @@ from jobs.stage.scored import Scored
 from jobs.stage.step import Made, Steps
 from ops import sampling
 from ops.compare.ablation import TABLE, Ablator, Chosen, Effect, ablation_table, choose_neurons, matched_neurons
-from ops.compare.ablation_figures import draw_ablation
 from ops.compare.activation_vectors import sampled_texts
+from ops.compare.figures import ablation_figures
 from ops.compare.scalar_properties import neuron_columns, scalar_properties
 from ops.errors import InputError
+from ops.figures.files import save_figures
 from ops.finetune.classifier import load_head
 from ops.shards import spans
 from ops.topk.silent import read_silent
@@ -95,7 +96,7 @@ def ablation_steps(args: ModelArgs, stage: Stage, chosen: Chosen, sentences: int
     layers, units = (numbers.tolist() for numbers in args.neurons.layer_and_unit(np.arange(len(args.neurons))))
     names = list(zip(layers, units, strict=True))
     null = {names[neuron]: {names[i]: effects[i] for i in drawn} for neuron, drawn in chosen.random.items()}
-    figures = draw_ablation(store, table, null, args.facts.title)
+    figures = save_figures(store, "compare/figures/ablation", ablation_figures(table, null), args.facts.title)
     counts = {"rows": table.num_rows, "neurons": len(chosen.random), "sentences": sentences}
     return {**counts, "forward_passes": sentences * len(neurons), "figures": figures}
 

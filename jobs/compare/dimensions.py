@@ -14,10 +14,12 @@ from jobs.stage.step import Made, Step, Steps
 from ops import sampling
 from ops.arrays import Float64s
 from ops.compare.basis_agreement import Bases
-from ops.compare.dimension_figures import draw_dimensions
+from ops.compare.figures import agreement_figure
 from ops.compare.layer_agreement import dimension_rows, rotated_rows
+from ops.compare.map_figures import units_figures
 from ops.compare.scalar_properties import scalar_properties
 from ops.errors import InputError
+from ops.figures.files import save_figures
 from ops.storage.store import Store
 from ops.storage.tables import read_table
 from ops.topk.neurons import read_neurons
@@ -75,8 +77,11 @@ def draw(config: CompareConfig, run: Run, store: Store, properties: dict[str, Fl
     """Draw the figures from the tables in a store, and return their names."""
     neurons = read_neurons(run.store)
     values = properties or scalar_properties(store, neurons)
-    rotated, units = read_table(store, "compare/rotated"), figure_units(config.figure_units)
-    return draw_dimensions(store, values, neurons.widths, rotated, units, title_of(run))
+    figures = units_figures(values, neurons.widths, figure_units(config.figure_units))
+    rotated = read_table(store, "compare/rotated")
+    if rotated.num_rows:
+        figures["distances"] = agreement_figure(rotated)
+    return save_figures(store, "compare/figures/dimensions", figures, title_of(run))
 
 
 def figure_units(text: str) -> tuple[int, int]:

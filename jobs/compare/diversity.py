@@ -19,10 +19,11 @@ from jobs.stage.runner import Stage
 from jobs.stage.scored import Scored
 from jobs.stage.step import Made, Step, Steps
 from ops.compare.diversity import curve_rows, draw_uniform, draw_winners
-from ops.compare.figures import draw_curves
+from ops.compare.figures import diversity_figure
 from ops.compare.winner_vectors import Embedder, SentenceVectors
 from ops.corpus.corpus_tokens import CorpusTokens, KeptTokens
 from ops.errors import InputError, counted
+from ops.figures.files import save_figures
 from ops.model.activations import ScoreOptions
 from ops.model.direction import is_decoder
 from ops.model.tokenizer import Tokenizer
@@ -94,7 +95,7 @@ def diversity_steps(args: ModelArgs, stage: Stage, clusters: tuple[int, ...], sa
     ]  # fmt: skip
     rows = pa.concat_tables(read_partials(store, map(curve_file, layers)))
     whole_table(PART).commit(store, rows, stage.fingerprint)
-    figures = draw_curves(store, rows, args.facts.title)
+    figures = save_figures(store, "compare/figures/diversity", {"curves": diversity_figure(rows)}, args.facts.title)
     return {"rows": rows.num_rows, "embedded": len(sentences), "pool": args.scoring.pool, "figures": figures}
 
 

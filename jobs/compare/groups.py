@@ -8,8 +8,10 @@ from jobs.stage.outputs import TablePart, table_part
 from jobs.stage.runner import Stage
 from jobs.stage.scored import Scored
 from jobs.stage.step import Made, Step, Steps
-from ops.compare.group_figures import draw_groups
+from ops.compare.figures import quality_figure
+from ops.compare.map_figures import groups_figure
 from ops.compare.neuron_groups import OF_A_LAYER, OF_ALL, NeuronGroups
+from ops.figures.files import save_figures
 from ops.storage.store import Store
 from ops.storage.tables import read_table
 from ops.topk.neurons import read_neurons
@@ -73,6 +75,7 @@ class LayerGrouper(NeuronGroups):
 
 def draw(config: CompareConfig, run: Run, store: Store) -> list[str]:
     """Draw the figures from the tables in a store, and return their names."""
-    layers = len(read_neurons(run.store).widths)
+    layer = min(config.figure_layer, len(read_neurons(run.store).widths))
     tables = {name: read_table(store, name) for name in {*OF_A_LAYER, *OF_ALL}}
-    return draw_groups(store, tables, min(config.figure_layer, layers), title_of(run))
+    figures = {"maps": groups_figure(tables, layer), "quality": quality_figure(tables["compare/group_quality"])}
+    return save_figures(store, "compare/figures/groups", figures, title_of(run))

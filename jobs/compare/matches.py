@@ -16,9 +16,10 @@ from jobs.stage.scored import Scored
 from jobs.stage.step import Made, Step, Steps
 from ops import sampling
 from ops.compare.activation_vectors import common_rows
-from ops.compare.figures import draw_matches
+from ops.compare.figures import matches_figure
 from ops.compare.unit_matches import MATCHES, UNIVERSAL, Matcher, matcher_bytes, other_ids, universal_rows
 from ops.errors import counted
+from ops.figures.files import save_figures
 from ops.storage.tables import read_table
 
 SAME_OF_TOPK = ("pool", "special_tokens")
@@ -82,8 +83,8 @@ def match_steps(config: CompareConfig, stage: Stage, pair: RunPair) -> Steps:
             worker=make_tables, args=runs, unit="tables", amount=units * other.poles * other.k,
         ),
     ]  # fmt: skip
-    universal = read_table(stage.store, UNIVERSAL)
-    figures = draw_matches(stage.store, universal, title_of(stage.run), pair.title)
+    universal = matches_figure(read_table(stage.store, UNIVERSAL), title_of(stage.run), pair.title)
+    figures = save_figures(stage.store, "compare/figures/matches", {"universal": universal})
     return {"rows": units, "sentences": common_sentences(pair), "rotated": rotated, "figures": figures}
 
 

@@ -14,9 +14,10 @@ from jobs.stage.step import Made, Step, Steps
 from jobs.stage.units import chosen_units
 from ops import sampling
 from ops.compare.activation_vectors import layer_activations, neuron_vectors
-from ops.compare.figures import draw_nearest
+from ops.compare.figures import nearest_figure
 from ops.compare.near_neurons import NeighbourFinder, finder_bytes, nearest_rows
 from ops.compare.shared_winners import read_winner_lists
+from ops.figures.files import save_figures
 from ops.storage.tables import read_table
 from ops.topk.neurons import NEURONS_PER_PART
 from ops.topk.silent import read_silent
@@ -58,7 +59,8 @@ def neighbour_steps(config: CompareConfig, stage: Stage, scored: Scored, chosen:
             amount=products / len(ranges),
         ),
     ]  # fmt: skip
-    figures = draw_nearest(stage.store, read_table(stage.store, NEAREST.table), title_of(stage.run))
+    nearest = nearest_figure(read_table(stage.store, NEAREST.table))
+    figures = save_figures(stage.store, "compare/figures/neighbours", {"nearest": nearest}, title_of(stage.run))
     return {"rows": stage.store.dataset(TABLE).count_rows(), "neurons": chosen, "figures": figures}
 
 

@@ -18,8 +18,9 @@ from jobs.stage.runner import Stage
 from jobs.stage.scored import BOTH, Scored
 from jobs.stage.step import Made, Step, Steps
 from ops import sampling, schema
-from ops.compare.run_score_figures import SHOWN, draw_runs
+from ops.compare.figures import SHOWN, run_figures
 from ops.compare.run_scores import MEASURES, TABLE, Stores, Values, compared_rows, read_both
+from ops.figures.files import save_figures
 from ops.topk.neurons import POLES
 
 # The options of each stage that do not change its scores except by chance, or only change how many units have scores.
@@ -143,7 +144,8 @@ def run_steps(config: CompareConfig, stage: Stage, control: Control) -> Steps:
         values, others = read_both(given["stores"], table, control.poles, control.layers)
         shown = [name for name in values if (table, name) in SHOWN and name in others]
         pairs |= {(table, n): (values[n], others[n]) for n in shown if len(values[n].value) and len(others[n].value)}
-    figures = draw_runs(stage.store, rows, pairs, title_of(stage.run), control.pair.title) if pairs else []
+    drawn = run_figures(rows, pairs, title_of(stage.run), control.pair.title)
+    figures = save_figures(stage.store, "compare/figures/runs", drawn)
     return {"rows": rows.num_rows, "tables": list(control.tables), "figures": figures}
 
 

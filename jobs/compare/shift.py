@@ -22,11 +22,12 @@ from jobs.stage.step import Made, Step, Steps
 from ops import sampling, schema
 from ops.arrays import Arrays, Float64s
 from ops.compare.activation_vectors import common_rows
-from ops.compare.figures import draw_shift
+from ops.compare.figures import shift_figure
 from ops.compare.model_shift import shift_rows, shift_tables, with_whole
 from ops.compare.sentence_distances import TwoModels, compare_runs
 from ops.compare.text_set import parse_text_sets, read_text_set
 from ops.errors import InputError
+from ops.figures.files import save_figures
 from ops.model.load import ModelFacts, read_facts
 from ops.model.names import FINE_TUNED
 from ops.model.tokenizer import Tokenizer
@@ -193,7 +194,8 @@ def shift_steps(config: CompareConfig, args: ModelArgs, stage: Stage, compared: 
     tables = {**shift_tables(rows), NEURONS: by_neuron}
     for name, table in tables.items():
         whole_table(name).commit(store, table, stage.fingerprint)
-    figures = draw_shift(store, tables, args.facts.title, compared.against.title)
+    shift = shift_figure(tables["compare/shift_layers"], args.facts.title, compared.against.title)
+    figures = save_figures(store, "compare/figures/shift", {"shift": shift})
     counts = {"rows": tables[PART].num_rows, "sentences": sum(sizes), "neurons": len(neurons)}
     return {**counts, "figures": figures}
 

@@ -144,9 +144,10 @@ def explain_steps(config: ExplainConfig, facts: ModelFacts, stage: Stage, scored
     figures: list[str] = []
     if scored.sampled and args.controls:
         # The plots are drawn here, so that no worker has to import Matplotlib.
-        from ops.explain.control_figure import draw_controls
+        from ops.explain.control_figure import control_figures
+        from ops.figures.files import save_figures
 
-        figures = draw_controls(stage.store, read_partial(stage.store, CONTROLS))
+        figures = save_figures(stage.store, "explain/figures", control_figures(read_partial(stage.store, CONTROLS)))
     return {"explanations": len(verdicts), **counts, "figures": figures}
 
 

@@ -24,6 +24,7 @@ from jobs.stage.runner import Stage, begin_stage
 from jobs.stage.step import Made, Step, Steps
 from ops import schema
 from ops.errors import InputError, counted
+from ops.figures.files import save_figures
 from ops.finetune.checkpoint import commit_classifier, pack, unpack
 from ops.finetune.classifier import new_classifier
 from ops.finetune.documents import (
@@ -39,7 +40,7 @@ from ops.finetune.documents import (
     side_rows,
     split_documents,
 )
-from ops.finetune.figures import draw_training
+from ops.finetune.figures import training_figure
 from ops.finetune.tables import epoch_row, label_table, majority_accuracy, quality
 from ops.finetune.training import ClassifierTraining, Example, TrainingOptions, segments
 from ops.model.load import ModelFacts
@@ -197,11 +198,12 @@ def finetune_steps(stage: Stage, args: TrainingArgs, left_out: dict[str, int]) -
     EPOCHS.commit(stage.store, epochs, stage.fingerprint)
     LABELS.commit(stage.store, label_table(args.names, train, last), stage.fingerprint)
     what = "shuffled labels" if args.config.shuffle_labels else args.config.label
+    figures, title = {"training": training_figure(epochs)}, f"{args.facts.title}, fine-tuned on {what}"
     return {
         "train": len(train), "test": len(test), "labels": len(args.names),
         "copies": len(args.labels) - documents.num_rows, "cut": segment["cut"], "left_out": left_out,
         "test_accuracy": rows[-1]["test_accuracy"], "majority_accuracy": majority,
-        "figures": draw_training(stage.store, epochs, f"{args.facts.title}, fine-tuned on {what}"),
+        "figures": save_figures(stage.store, "finetune/figures", figures, title),
     }  # fmt: skip
 
 

@@ -23,10 +23,11 @@ from jobs.stage.outputs import (
 from jobs.stage.step import Made, Step, Steps
 from ops import schema
 from ops.errors import InputError, counted
+from ops.figures.files import save_figures
 from ops.meaning.blank_states import BlankReader
 from ops.meaning.confusion import from_which_layer, measure_set
 from ops.meaning.confusion_examples import COLUMNS, Sets, examples_of, find_examples
-from ops.meaning.confusion_figure import draw_confusion
+from ops.meaning.figures import confusion_figure
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
 from ops.storage.side_by_side import LARGE_FILES_AT_ONCE
@@ -87,11 +88,12 @@ def confusion_steps(config: MeaningConfig, sets: list[tuple[str, ...]], job: Cor
     not_converged = sum(note["not_converged"] for note in set_notes)
     if not_converged:
         job.stage.say(f"{counted(not_converged, 'classifier')} of confusion sets did not converge")
+    figures = {"confusion_accuracy": confusion_figure(rows)} if rows else {}
     return {
         "sentences": job.sentences, "scored": job.sentences, "found": dict(zip(names, occurrences, strict=True)),
         "left_out": left_out, "state_beats_words_from": layers, "state_beats_words_from_at_equal_n": alike,
         "not_finite": sum(note["not_finite"] for note in notes), "not_converged": not_converged,
-        "figures": draw_confusion(args.store, rows, facts.title) if rows else [],
+        "figures": save_figures(args.store, "meaning/confusion_figures", figures, facts.title),
     }  # fmt: skip
 
 

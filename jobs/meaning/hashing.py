@@ -17,9 +17,11 @@ from jobs.stage.step import Made, Step, Steps
 from ops import schema
 from ops.corpus.read_shard import read_rows
 from ops.errors import InputError
+from ops.figures.files import save_figures
 from ops.meaning.codes import IN_THE_PLANE, HashedStates, methods_and_sizes
+from ops.meaning.figures import precision_figure
 from ops.meaning.hashed_sentences import Drawn, label_drawn, no_sentences
-from ops.meaning.hashing_figures import draw_hashing
+from ops.meaning.map_figures import codes_figure
 from ops.meaning.sentence_states import SentenceReader
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
@@ -112,14 +114,16 @@ def hashing_steps(config: MeaningConfig, layer: int, drawn: Drawn, job: CorpusPa
         whole_table(name).commit(store, table, job.stage.fingerprint)
     coloured = min(drawn.labels, key=lambda label: len(label.classes))
     by_id = dict(zip(drawn.sent_ids.tolist(), coloured.names, strict=True))
-    shown = places.to_pylist()
-    classes = [by_id[row["sent_id"]] for row in shown]
-    figures = draw_hashing(store, rows.to_pylist(), shown, classes, coloured.name, args.facts.title)
+    figures = {"code_precision": precision_figure(rows.to_pylist())}
+    if places.num_rows:
+        classes = [by_id[sent_id] for sent_id in places["sent_id"].to_pylist()]
+        figures["code_plane"] = codes_figure(places, classes, coloured.name)
     finite = int(np.isfinite(read_states(store, job.partials)).all(1).sum())
     return {
         "sentences": job.sentences, "scored": finite, "unscored": len(ids) - finite,
         "held_out": int(drawn.tested.sum()), "layer": layer,
-        "classes": {label.name: len(label.classes) for label in drawn.labels}, "figures": figures,
+        "classes": {label.name: len(label.classes) for label in drawn.labels},
+        "figures": save_figures(store, "meaning/hashing_figures", figures, args.facts.title),
     }  # fmt: skip
 
 

@@ -18,9 +18,11 @@ from jobs.stage.step import Made, Steps
 from ops import sampling, schema
 from ops.corpus.read_shard import read_shard
 from ops.errors import InputError, counted
+from ops.figures.files import save_figures
 from ops.meaning.analogies import Analogies
 from ops.meaning.analogy_intervals import AnalogyBootstrap
-from ops.meaning.figures import PAIRS, any_known, draw_all, known_pairs
+from ops.meaning.figures import analogy_figures
+from ops.meaning.map_figures import PAIRS, known_pairs, offset_figures
 from ops.meaning.offsets import Judged, judge, neighbour_rows
 from ops.meaning.word_spaces import frequent_words, space_names, spaces_by_name
 from ops.meaning.word_states import WordReader, WordSums
@@ -91,8 +93,10 @@ def offset_steps(
     for name, rows in ((ANALOGIES, accuracies), (DIFFERENCES, outcomes.differences())):
         whole_table(name).commit(args.store, schema.table(name, rows), job.stage.fingerprint)
     ordered = {figure: [spaces[name] for name in names] for figure, spaces in shown.items()}
-    figures = draw_all(args.store, ordered, accuracies, names, facts.title)
-    if not any_known(accuracies):
+    analogies = analogy_figures(accuracies, names)
+    figures = save_figures(args.store, "meaning/figures", offset_figures(ordered, facts.title))
+    figures += save_figures(args.store, "meaning/figures", analogies, facts.title)
+    if not analogies:
         job.stage.say(
             "no question of the analogies has its four words among those compared: no figure of their accuracy"
         )

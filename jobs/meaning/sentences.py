@@ -16,6 +16,7 @@ from jobs.stage.outputs import Output, partial_file, read_partial, read_partials
 from jobs.stage.step import Made, Step, Steps
 from ops import schema
 from ops.errors import InputError, counted
+from ops.figures.files import save_figures
 from ops.meaning.drawn_sentences import (
     COLUMNS,
     MASKED,
@@ -25,6 +26,7 @@ from ops.meaning.drawn_sentences import (
     choose_sentences,
     draw_from_shard,
 )
+from ops.meaning.figures import sentence_figures
 from ops.meaning.next_sentences import OTHER, SAME, best_layer
 from ops.meaning.sentence_blocks import (
     Results,
@@ -35,7 +37,6 @@ from ops.meaning.sentence_blocks import (
     read_states,
     translated_rows,
 )
-from ops.meaning.sentence_figures import draw_sentences
 from ops.meaning.sentence_states import SentenceReader
 from ops.model.heads import MASKED_WORD, NEXT_SENTENCE, heads_of, load_head
 from ops.model.load import ModelFacts
@@ -155,13 +156,14 @@ def sentence_steps(args: SentenceArgs, is_named: bool, at_most: int, tokenizer: 
     left_out = [what for what, is_missing in missing.items() if is_missing]
     for what in left_out:
         job.stage.say(f"skipped: {what}")
+    figures = sentence_figures(rows, words, near)
     return {
         "sentences": job.sentences, "pairs": pairs.num_rows, "not_finite": not_finite,
         "without_distant": sum(texts[2] is None for texts in drawn[: pairs.num_rows]),
         "masked_places": len(read[MASKED].get("rank", ())), "translated": translations.num_rows,
         "scored": chosen.num_rows, "heads": list(args.heads),
         "knows_next_best": {against: best_layer(rows, against) for against in (SAME, OTHER)},
-        "left_out": left_out, "figures": draw_sentences(store, rows, words, near, facts.title),
+        "left_out": left_out, "figures": save_figures(store, "meaning/sentences_figures", figures, facts.title),
     }  # fmt: skip
 
 

@@ -36,12 +36,13 @@ from ops.compare.scalar_properties import neuron_columns
 from ops.corpus.corpus_tokens import CorpusTokens, KeptTokens
 from ops.dictionaries.description import Description
 from ops.errors import InputError
+from ops.figures.files import save_figures
 from ops.model.batches import Lengths, batch_lengths
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
 from ops.outputs.check_effects import Checker, batch_budget, drawn_units
 from ops.outputs.control_rows import control_rows, said_checked, said_peaked
-from ops.outputs.figures import draw_controls
+from ops.outputs.figures import peaked_figures
 from ops.outputs.names import MEASURES, SHOWN, SIDES
 from ops.outputs.tables import check_row, neuron_rows, token_rows
 from ops.outputs.token_effects import random_effects, token_effects
@@ -156,7 +157,8 @@ def outputs_steps(stage: Stage, args: OutputsArgs, vocabulary: int) -> Steps:
         table = schema.concatenate(CHECKS.table, tables)
         CHECKS.commit(stage.store, table, stage.fingerprint)
         counts |= {"checked": table.num_rows, "said": [*counts["said"], *said_checked(table.to_pylist())]}
-    return {**counts, "figures": draw_controls(stage.store, controls, args.facts.title)}
+    figures = save_figures(stage.store, "outputs/figures", peaked_figures(controls), args.facts.title)
+    return {**counts, "figures": figures}
 
 
 def controls_table(args: OutputsArgs) -> pa.Table:

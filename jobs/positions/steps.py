@@ -30,6 +30,7 @@ from jobs.stage.step import Made, Step, Steps
 from ops import schema
 from ops.corpus.read_shard import read_rows, take_sentences
 from ops.errors import InputError, counted
+from ops.figures.files import save_figures
 from ops.mixing.token_classes import CLASSES, TokenClasses
 from ops.model.batches import batch_lengths
 from ops.model.load import ModelFacts
@@ -37,7 +38,7 @@ from ops.model.numerics import set_numerics
 from ops.model.tokenizer import Tokenizer
 from ops.positions.compare import SAME_TOKEN
 from ops.positions.encode import Encoder, with_answers
-from ops.positions.figures import draw_all
+from ops.positions.figures import position_figures
 from ops.positions.labels import Labelled, check_labels, label_rows
 from ops.positions.partial_file import merge, to_table
 from ops.positions.pilot import check_pilot, mean_states, pilot_size, pilot_table, read_pilot
@@ -187,7 +188,7 @@ def positions_steps(
         for name, table in tables.items():
             if table.num_rows or name not in PERPLEXITIES:
                 whole_table(name).commit(store, table, job.stage.fingerprint)
-        counts["figures"] = draw_all(store, tables, facts.title)
+        counts["figures"] = save_figures(store, "positions/figures", position_figures(tables), facts.title)
     return job.accounted(scored, len(unscored), counts)
 
 

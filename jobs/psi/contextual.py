@@ -13,14 +13,14 @@ from jobs.run_folder.run import Run
 from jobs.stage.corpus_pass import CorpusPass, PassArgs, begin_pass, group_size, part_rows
 from jobs.stage.outputs import Noted, read_partials, shard_file, whole_table, with_notes
 from jobs.stage.step import Made, Steps
-from ops.figures.files import figure_files
+from ops.figures.files import save_figures
 from ops.model.batches import batch_lengths
 from ops.model.head_projections import head_projections, word_embeddings
 from ops.model.load import ModelFacts, load_model
 from ops.model.numerics import set_numerics
 from ops.model.tokenizer import Tokenizer, Tokens
 from ops.psi.contextual import ContextualPsi
-from ops.psi.figures import draw_contextual
+from ops.psi.figures import static_contextual_figure
 from ops.psi.psi import VALUES
 from ops.psi.tables import contextual_rows
 from ops.reducers.grouped_moments import GroupedMoments, GroupedSums
@@ -66,8 +66,8 @@ def draw_figure(run: Run, facts: ModelFacts) -> None:
     """Draw the figure that compares the corpus with the word embeddings, unless it exists."""
     # If the static part is done again, its figures are removed, including this one.
     if not run.store.exists(FIGURE):
-        draw_contextual(run.store, facts.layers, facts.title)
-        run.add_files("psi", "psi/figures", figure_files(FIGURE.removesuffix(".svg")))
+        figures = {"static_contextual": static_contextual_figure(run.store, facts.layers)}
+        run.add_files("psi", "psi/figures", save_figures(run.store, "psi/figures", figures, facts.title))
 
 
 def prepare_group(item: Item, args: PassArgs) -> list[tuple[Ids, Sequence[Tokens]]]:

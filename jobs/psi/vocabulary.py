@@ -17,10 +17,11 @@ from jobs.stage.outputs import TablePart, partial_file, read_partials, table_par
 from jobs.stage.runner import Stage, begin_stage
 from jobs.stage.step import Made, Step, Steps
 from ops import sampling
+from ops.figures.files import save_figures
 from ops.model.head_projections import head_projections, word_embeddings
 from ops.model.load import ModelFacts, load_model
 from ops.model.tokenizer import Tokenizer
-from ops.psi.figures import draw_static
+from ops.psi.figures import static_figures
 from ops.psi.psi import random_direction, static_psi
 from ops.psi.tables import cluster_rows, token_rows, vocabulary_tables
 from ops.psi.vocabulary_clusters import default_clusters
@@ -73,7 +74,7 @@ def vocabulary_steps(
             actors=True, amount=vectors.size,
         )
     ]  # fmt: skip
-    draw_static(store, model, facts)
+    save_figures(store, "psi/figures", static_figures(store, model, facts), facts.title)
     return {**counts, "layers": facts.layers, "heads": head_projections(model, facts)[0].heads}
 
 

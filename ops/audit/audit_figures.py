@@ -4,6 +4,7 @@ from textwrap import fill
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
@@ -13,14 +14,11 @@ from ops.arrays import Float64s
 from ops.facts.audit_findings import HALVES, NEURONS, PERMUTED, AuditedRun
 from ops.facts.text import shorten
 from ops.facts.transfers import LEAST_GAIN, Transfers
-from ops.figures.files import save_figures
 from ops.figures.lines import quantiles, quantiles_of
 from ops.figures.maps import heat_map
 from ops.figures.panels import finish, panels
-from ops.figures.style import LETTERS, LEVEL, PALE, WIDTH
-from ops.storage.store import Store
+from ops.figures.style import LETTERS, PALE, WIDTH
 
-FOLDER = "audit/figures"
 MOST_NUMBERS = 8  # maximum number of data sets whose cells have room for numbers
 SIDE_BY_SIDE = 4  # maximum number of data sets whose two matrices fit next to each other
 NAME = 14  # letters of a data set's name
@@ -34,17 +32,17 @@ _BASES = {
 }
 
 
-def draw_audit(store: Store, run: AuditedRun, model: str = "") -> list[str]:
-    """Draw the figures and return the file names; return none if no neuron is explained."""
+def audit_figures(run: AuditedRun) -> dict[str, Figure]:
+    """Return the figures of an audit; there is none of transfer if no neuron is explained."""
     figures = {}
     if len(run.explained):
-        figures["transfer"] = transfer_figure(run.transfers, model)
+        figures["transfer"] = transfer_figure(run.transfers)
     if any(len(rows["illusion"].drop_null()) for rows in run.neurons.values()):
-        figures["illusion"] = illusion_figure(run.neurons, model)
-    return save_figures(store, FOLDER, figures)
+        figures["illusion"] = illusion_figure(run.neurons)
+    return figures
 
 
-def transfer_figure(transfers: dict[str, Transfers], model: str = "") -> Figure:
+def transfer_figure(transfers: dict[str, Transfers]) -> Figure:
     """Draw the transfer from each data set to each other one as a matrix with its numbers.
 
     The diagonal shows the transfer between two halves of the same data set, which is the highest that can be reached.
@@ -54,7 +52,6 @@ def transfer_figure(transfers: dict[str, Transfers], model: str = "") -> Figure:
 
     Args:
         transfers: the sums over neurons, and those of the available controls.
-        model: name of the model.
     """
     matrices = {name: transfers[name].ratios() for name in _TITLES if name in transfers}
     names = transfers[NEURONS].names
@@ -62,7 +59,7 @@ def transfer_figure(transfers: dict[str, Transfers], model: str = "") -> Figure:
         matrices[NEURONS][np.diag_indices(len(names))] = transfers[HALVES].between_halves(names)
     columns = len(matrices) if len(names) <= SIDE_BY_SIDE else 1
     figure, grid = panels(
-        [_TITLES[name] for name in matrices], "How well explanations carry over from one data set to another", model,
+        [_TITLES[name] for name in matrices], "How well explanations carry over from one data set to another",
         own_scales=True, columns=columns, height=0.4 + min((WIDTH - 1.5) / columns, 0.55 * len(names)),
     )  # fmt: skip
     for axes, (name, values) in zip(grid, matrices.items(), strict=True):
@@ -105,25 +102,20 @@ def _matrix(axes: Axes, sums: Transfers, values: Float64s) -> AxesImage:
     return image
 
 
-def illusion_figure(neurons: dict[str, pa.Table], model: str = "") -> Figure:
+def illusion_figure(neurons: dict[str, pa.Table]) -> Figure:
     """Draw the quantiles of the illusion by layer, over neurons and poles with known transfer.
 
     Args:
         neurons: rows of audit/neurons/ with `layer` and `illusion`, and those of the controls.
-        model: name of the model.
     """
-    counts = {name: len(rows["illusion"].drop_null()) for name, rows in neurons.items()}
-    known = pa.concat_tables(
-        neurons[name].select(["layer", "illusion"]).append_column("basis", pa.repeat(name, len(neurons[name])))
-        for name, count in counts.items()
-        if count
+    known = {name: rows.filter(pc.is_valid(rows["illusion"])) for name, rows in neurons.items()}
+    every = pa.concat_tables(
+        rows.select(["layer", "illusion"]).append_column("basis", pa.repeat(name, len(rows)))
+        for name, rows in known.items()
     )
-    figure = quantiles(
-        quantiles_of(known, ["basis", "layer"], "illusion"), "layer", "basis", model=model, x_label="layer",
-        bases={name: f"{text} ({counts[name]:,})" for name, text in _BASES.items() if name in neurons},
+    return quantiles(
+        quantiles_of(every, ["basis", "layer"], "illusion"), "layer", "basis", levels={0: "", 1: ""},
+        bases={name: f"{text} ({len(known[name]):,})" for name, text in _BASES.items() if name in known},
         title="How much of an explanation is an illusion of its data set: median, quartiles, 5 % and 95 %",
         y_label="illusion (1 - transfer) of explained neurons and poles",
     )  # fmt: skip
-    for level in (0, 1):
-        figure.axes[0].axhline(level, **LEVEL)
-    return figure

@@ -1,26 +1,27 @@
-"""The figures of the parts of compare that are lines: diversity, neighbours, matches and shift."""
+"""The figures of the parts of compare that are lines or points."""
 
+from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from matplotlib.figure import Figure
 
+from ops.compare.ablation import Effect
+from ops.compare.property_names import in_words, measure_in_words
+from ops.compare.run_scores import BY_CHANCE, Values
 from ops.compare.unit_matches import UNIVERSAL_FROM
-from ops.figures.files import save_figures
-from ops.figures.lines import draw_lines, layer_names, lines, longer, with_panels
-from ops.figures.panels import finish, from_zero, panels
+from ops.figures.lines import draw_lines, layer_names, lines, longer, quantiles, quantiles_of, with_panels
+from ops.figures.panels import finish, logarithmic, panels, set_scale
 from ops.figures.style import LEVEL
-from ops.storage.store import Store
 
-FOLDER = "compare/figures"
-_DIVERSITY_PANELS = {
-    "mean squared distance to the nearest centre (dotted: a uniform sample of sentences)": (
-        ("sse_per_point", "-"),
-        ("uniform_per_point", ":"),
-    ),
-    "winners' squared distances divided by those of the uniform sample": (("ratio", "-"),),
-}
-_NEAREST_LINES = (
+_DIVERSITY = (
+    ("mean squared distance to the nearest centre (dotted: a uniform sample of sentences)", "", "sse_per_point",
+     "uniform_per_point"),
+    ("winners' squared distances divided by those of the uniform sample", "", "ratio"),
+)  # fmt: skip
+_NEAREST = (
     ("correlation", "nearest neuron", "correlation"),
     ("correlation", "nearest axis of a random rotation", "correlation_of_rotated"),
     ("correlation", "nearest neuron, sentences shuffled", "correlation_of_shuffled"),
@@ -29,68 +30,95 @@ _NEAREST_LINES = (
 )
 _REACHES = {"within": "neurons of the same layer", "across": "neurons of other layers"}
 _KINDS = {"correlation": "correlation of activations", "overlap": "share of common winners"}
-_MATCH_LINES = (("", "best match in the other run", "correlated"), ("", "best axis of rotated layers", "rotated"))
-MOST_LINES = 6  # maximum number of text sets that are drawn by layer
+_MATCHES = (("", "best match in the other run", "correlated"), ("", "best axis of rotated layers", "rotated"))
 _DISTANCES = ("manhattan", "euclidean")
+MOST_LINES = 6  # maximum number of text sets that are drawn by layer
+_AGREEMENT = (
+    ("", "units", "correlation"),
+    ("", "axes of rotated bases (band: lowest to highest)", "rotated_mean", "rotated_low", "rotated_high"),
+)
+_PROPERTIES = (
+    "neurons:mean",
+    "neurons:std",
+    *(f"means:{kind}_per_sentence:top" for kind in ("words", "verbs", "nouns")),
+)
+_MEASURES = {"silhouette": "silhouette (-1 to 1)", "rand_index": "adjusted Rand index"}
+_QUALITY = tuple(
+    (measure, series, f"{measure}{end}")
+    for measure in _MEASURES
+    for series, end in (("activations", ""), ("activations shuffled over sentences", "_of_shuffled"))
+)
+# The measures of runs that are drawn, if both runs have them.
+SHOWN = (
+    ("explanations", "f1"),
+    ("explanations", "r2_beyond"),
+    ("scores", "auc_excess"),
+    ("explanations", "average_precision"),
+    ("audit/neurons", "transfer"),
+    ("audit/neurons", "illusion"),
+)
+Pairs = Mapping[tuple[str, str], tuple[Values, Values]]
+FIRST = 12  # neurons whose names are shown
+Neuron = tuple[int, int]  # layer and unit
+Null = Mapping[Neuron, Mapping[Neuron, Effect]]  # for each neuron, the random ones that it is compared with
+Rows = list[dict[str, Any]]
+_EFFECTS = {
+    "moved": "how far neurons of later layers move (mean, in their standard deviations)",
+    "output": "how far the classifier's output moves (total variation, 0 to 1)",
+}
+_ABLATED = {
+    "own": "neurons highest in a property",
+    "random": "random neurons of the same layer with a similar spread",
+}
 
 
-def draw_curves(store: Store, diversity: pa.Table, model: str) -> list[str]:
-    """Draw the error per winner and its ratio to uniform sentences by layer, and return the file names."""
+def diversity_figure(diversity: pa.Table) -> Figure:
+    """Draw the error per winner and its ratio to that of uniform sentences, with a line for each layer."""
     uniform = diversity["sse_of_uniform"]
     table = diversity.append_column("uniform_per_point", pc.divide(uniform, diversity["n"].cast(pa.float64())))
     known = pc.if_else(pc.greater(uniform, 0), uniform, None)
     table = table.append_column("ratio", pc.divide(diversity["sse"], known))
-    title = "How diverse the winners of a layer are (after Oba 2021, Figure 3)"
-    figure, grid = panels(list(_DIVERSITY_PANELS), title, model, own_scales=True)
-    names, numbers = layer_names(table), sorted(pc.unique(table["clusters"]).to_pylist())
-    for axes, columns in zip(grid, _DIVERSITY_PANELS.values(), strict=True):
-        for column, dashes in columns:
-            own = names if dashes == "-" else dict.fromkeys(names, "")
-            draw_lines(axes, table, "clusters", column, colour="layer", series=own, ordered=True, linestyle=dashes)
-        axes.set_xscale("log")
-        axes.set_xticks(numbers, [str(number) for number in numbers])
-        axes.minorticks_off()
-    grid[1].axhline(1, **LEVEL)
-    return save_figures(store, f"{FOLDER}/diversity", {"curves": finish(figure, "k-means clusters")})
-
-
-def draw_nearest(store: Store, nearest: pa.Table, model: str = "") -> list[str]:
-    """Draw the mean similarity of the nearest neuron by layer for each kind and reach, and return the file names."""
-    labels = {f"{kind}:{reach}": text for reach in _REACHES for kind, text in _KINDS.items()}
     figure = lines(
-        with_panels(longer(nearest, *_NEAREST_LINES), "panel", "reach"), "layer", "y", colour="series", panel="panel",
-        names={key: _REACHES[key.partition(":")[2]] for key in labels}, own_scales=True, x_label="layer",
-        title="How similar the nearest neuron is (mean over neurons drawn from each layer)", model=model,
-        y_label=labels,
+        longer(table, *_DIVERSITY), "clusters", dotted="low", colour="layer", series=layer_names(table), ordered=True,
+        own_scales=True, factors=True, x_label="k-means clusters", y_label="",
+        title="How diverse the winners of a layer are (after Oba 2021, Figure 3)",
     )  # fmt: skip
-    for axes in figure.axes:
-        from_zero(axes)
-    return save_figures(store, f"{FOLDER}/neighbours", {"nearest": figure})
+    for axes in figure.axes[1:]:
+        axes.axhline(1, **LEVEL)
+    return figure
 
 
-def draw_matches(store: Store, universal: pa.Table, model: str, other: str) -> list[str]:
+def nearest_figure(nearest: pa.Table) -> Figure:
+    """Draw the mean similarity of the nearest neuron by layer, with a panel for each kind and reach."""
+    labels = {f"{kind}:{reach}": text for reach in _REACHES for kind, text in _KINDS.items()}
+    return lines(
+        with_panels(longer(nearest, *_NEAREST), "panel", "reach"), "layer",
+        names={key: _REACHES[key.partition(":")[2]] for key in labels}, own_scales=True, y_label=labels, y_scale="zero",
+        title="How similar the nearest neuron is (mean over neurons drawn from each layer)",
+    )  # fmt: skip
+
+
+def matches_figure(universal: pa.Table, model: str, other: str) -> Figure:
     """Draw the share of units above a threshold, next to rotated layers and as the excess over them by layer."""
     by_layer = universal.filter(pc.and_(pc.is_valid(universal["layer"]), pc.is_valid(universal["share"])))
     titles = ["all layers, by the minimum absolute correlation"]
-    titles += [f"each layer, by the minimum excess over rotated layers (dotted: {UNIVERSAL_FROM})"] * bool(
-        len(by_layer)
-    )
+    if by_layer.num_rows:
+        titles.append(f"each layer, by the minimum excess over rotated layers (dotted: {UNIVERSAL_FROM})")
     figure, grid = panels(titles, f"Units of {model} with a match in {other}")
     whole = universal.filter(pc.is_null(universal["layer"]))
-    draw_lines(grid[0], longer(whole, *_MATCH_LINES), "threshold", "y", colour="series")
+    draw_lines(grid[0], longer(whole, *_MATCHES), "threshold")
     for axes in grid[1:]:
         draw_lines(axes, by_layer, "threshold", "share", colour="layer", series=layer_names(by_layer), ordered=True)
         axes.axvline(UNIVERSAL_FROM, **LEVEL, linestyle=":")
-    grid[0].set_ylim(-0.02, 1.02)
-    return save_figures(store, f"{FOLDER}/matches", {"universal": finish(figure, "threshold", "share of units")})
+    set_scale(grid[0], "y", "share")
+    return finish(figure, "threshold", "share of units")
 
 
-def draw_shift(store: Store, tables: dict[str, pa.Table], model: str, against: str) -> list[str]:
-    """Draw both distances with intervals, by text set and by layer, and return the file names.
+def shift_figure(rows: pa.Table, model: str, against: str) -> Figure:
+    """Draw both distances with intervals, by text set and by layer.
 
     If there are too many text sets for distinct lines, the panels by layer show those that moved most.
     """
-    rows = tables["compare/shift_layers"]
     whole, layers = (rows.filter(test(rows["layer"], 0)) for test in (pc.equal, pc.greater))
     moved = whole.sort_by([("manhattan", "descending")])["text_set"].to_pylist()[:MOST_LINES]
     titles = [f"{distance}, {of}" for distance in _DISTANCES for of in ("all layers together", "by layer")]
@@ -100,6 +128,122 @@ def draw_shift(store: Store, tables: dict[str, pa.Table], model: str, against: s
         ends: dict[str, Any] = {"low": f"{distance}_low", "high": f"{distance}_high"}
         draw_lines(left, whole, "text_set", distance, points=True, **ends)
         draw_lines(right, layers, "layer", distance, colour="text_set", series={n: n for n in moved}, **ends)
-        for axes in (left, right):
-            from_zero(axes)
-    return save_figures(store, f"{FOLDER}/shift", {"shift": finish(figure, "text set, or layer", "distance")})
+    for axes in grid:
+        set_scale(axes, "y", "zero")
+    return finish(figure, "text set, or layer", "distance")
+
+
+def agreement_figure(rotated: pa.Table) -> Figure:
+    """Draw the mean correlation of layers by their distance, next to rotated bases, with a panel for each property."""
+    pairs = longer(rotated, *_AGREEMENT)
+    pairs = pairs.append_column("apart", pc.subtract(pairs["layer_b"], pairs["layer_a"]))
+    means = pairs.group_by(["property", "series", "apart"], use_threads=False).aggregate(
+        [(name, "mean") for name in ("y", "low", "high")]
+    )
+    return lines(
+        means, "apart", "y_mean", low="low_mean", high="high_mean", panel="property",
+        names={name: in_words(name) for name in _PROPERTIES}, levels={0: ""}, x_label="layers apart",
+        title="How far units of the same number agree across layers, next to rotated bases", y_label="mean correlation",
+    )  # fmt: skip
+
+
+def quality_figure(quality: pa.Table) -> Figure:
+    """Draw how distinct and how stable groups are by their number, next to those of shuffled activations."""
+    rows = with_panels(longer(quality.filter(pc.greater(quality["layer"], 0)), *_QUALITY), "panel", "grouped")
+    over_layers = rows.group_by(["panel", "series", "groups"], use_threads=False).aggregate(
+        [("y", end) for end in ("mean", "min", "max")]
+    )
+    names = {f"{m}:{of}": f"groups of {of}: {name}" for m, name in _MEASURES.items() for of in ("neurons", "sentences")}
+    return lines(
+        over_layers, "groups", "y_mean", low="y_min", high="y_max", names=names, x_label="number of groups", y_label="",
+        own_scales=True,
+        title="How distinct and how stable groups are: mean over layers (band: lowest to highest layer)",
+    )  # fmt: skip
+
+
+def run_figures(rows: pa.Table, pairs: Pairs, model: str, control: str) -> dict[str, Figure]:
+    """Return the figures of scores in a run and in its control, and of the share above the control's quantile.
+
+    Args:
+        rows: the rows of `compare/runs`.
+        pairs: the values in the run and in its control, by table and measure: those of `SHOWN`. Without any, there is
+            no figure.
+        model, control: the names of the runs.
+    """
+    if not pairs:
+        return {}
+    names = {f"{table}:{measure}": measure_in_words(table, measure) for table, measure in SHOWN}
+    scores = pa.concat_tables(
+        pa.table({"layer": own.layer, "value": own.value})
+        .append_column("basis", pa.repeat(basis, len(own.value)))
+        .append_column("panel", pa.repeat(":".join(key), len(own.value)))
+        for key, pair in pairs.items()
+        for basis, own in zip(("run", "control"), pair, strict=True)
+    )
+    by_layer = rows.filter(pc.and_(pc.is_valid(rows["layer"]), pc.is_valid(rows["share_above"])))
+    return {
+        "distributions": quantiles(
+            quantiles_of(scores, ["panel", "basis", "layer"], "value"), "layer", "basis", names=names,
+            bases={"run": model, "control": f"control: {control}"}, y_label="",
+            title=f"Scores of {model} and its control, {control}: median, quartiles, 5 % and 95 %",
+        ),
+        "shares": lines(
+            with_panels(by_layer, "table", "measure"), "layer", "share_above", low="share_low", high="share_high",
+            series={None: model}, names=names, y_label="share of neurons and poles", y_scale="zero",
+            levels={BY_CHANCE: "5 %: no different from the control"},
+            title=f"{model}: share above the 95 % quantile of its control, {control} (bands: 95 %)",
+        ),
+    }  # fmt: skip
+
+
+def ablation_figures(ablation: pa.Table, random: Null) -> dict[str, Figure]:
+    """Return the figure of neurons' effects and the null, or none if no neuron has a known effect.
+
+    The panels show all neurons by layer, and those that most exceed the null's mean. With a classifier, a second row of
+    panels shows its output.
+
+    Args:
+        ablation: the table.
+        random: for each neuron, the effects of the random neurons drawn for it; neurons are given by layer and unit.
+    """
+    kinds = [kind for kind in _EFFECTS if ablation[kind].null_count < ablation.num_rows]
+    if not kinds:
+        return {}
+    titles = ["all neurons, by layer", "largest effects relative to the random neurons, as layer:unit"] * len(kinds)
+    title = "Setting a neuron to its mean: the effect on others"
+    figure, grid = panels(titles, title, own_scales=True, columns=2)
+    for kind, left, right in zip(kinds, grid[::2], grid[1::2], strict=True):
+        every, first = effect_rows(ablation, random, kind)
+        values = [row["y"] for row in every]
+        for axes, rows, x in ((left, every, "layer"), (right, first, "neuron")):
+            draw_lines(axes, pa.Table.from_pylist(rows), x, series=_ABLATED, points=True)
+            logarithmic(axes, "y", min(values), max(values))
+        left.set_ylabel(_EFFECTS[kind])
+    return {"effects": finish(figure)}
+
+
+def effect_rows(ablation: pa.Table, random: Null, kind: str) -> tuple[Rows, Rows]:
+    """Return the points of both panels: all neurons, and those whose effects most exceed their random neurons' mean."""
+    own = {(row["layer"], row["unit"]): row[kind] for row in ablation.to_pylist() if row[kind] is not None}
+    null = {
+        neuron: {
+            other: value
+            for other, effect in random.get(neuron, {}).items()
+            if np.isfinite(value := getattr(effect, kind))
+        }
+        for neuron in own
+    }
+    drawn = {other: value for others in null.values() for other, value in others.items()}
+    every: Rows = [
+        {"layer": layer, "series": series, "y": value}
+        for series, points in (("own", own), ("random", drawn))
+        for (layer, _), value in sorted(points.items())
+    ]
+    excess = {n: own[n] / max(float(np.mean(list(others.values()))), 1e-12) for n, others in null.items() if others}
+    first: Rows = [
+        {"neuron": f"{neuron[0]}:{neuron[1]}", "series": series, "y": value}
+        for neuron in sorted(excess, key=lambda n: (-excess[n], n))[:FIRST]
+        for series, values in (("own", [own[neuron]]), ("random", null[neuron].values()))
+        for value in values
+    ]
+    return every, first

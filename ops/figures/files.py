@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from matplotlib.figure import Figure
 
+from ops.figures.style import titled
 from ops.storage.store import Store
 
 DPI = 300
@@ -15,12 +16,13 @@ def figure_files(name: str) -> list[str]:
     return [f"{name}.{kind}" for kind in _UNDATED]
 
 
-def save_figures(store: Store, folder: str, figures: Mapping[str, Figure]) -> list[str]:
+def save_figures(store: Store, folder: str, figures: Mapping[str, Figure], model: str = "") -> list[str]:
     """Commit each figure as `folder`/name.png, .pdf and .svg, and return these names.
 
-    The same figure gives the same bytes.
+    The name of a model is added to the titles. The same figure gives the same bytes.
     """
     for name, figure in figures.items():
+        figure.suptitle(titled(figure.get_suptitle(), model))
         # The layout is computed once, not again for every kind of file.
         figure.draw_without_rendering()
         figure.set_layout_engine("none")

@@ -1,6 +1,7 @@
 """Figures of a table's columns: lines with bands, points with bars, and quantiles, in panels."""
 
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from ops.arrays import Float64s
-from ops.figures.panels import finish, panels
-from ops.figures.style import BAND, GROUND, LINE, looks
+from ops.figures.panels import finish, panels, set_scale
+from ops.figures.style import BAND, GROUND, LEVEL, LINE, looks
 
 Names = Mapping[Any, str]  # what a figure calls the values of a column, in the order in which they are drawn
 QUANTILES = {"q05": 0.05, "q25": 0.25, "q50": 0.5, "q75": 0.75, "q95": 0.95}
@@ -46,6 +47,14 @@ def with_panels(table: pa.Table, *columns: str) -> pa.Table:
     return table.select(kept).append_column("panel", joined)
 
 
+def with_deviation(table: pa.Table, where: Any = True, least: Any = -np.inf, most: float = np.inf) -> pa.Table:
+    """Return a table with `low` and `high`, one `std` around `mean` and between `least` and `most`, null elsewhere."""
+    spread = pc.if_else(where, table["std"], None)
+    low = pc.max_element_wise(pc.subtract(table["mean"], spread), least, skip_nulls=False)
+    high = pc.min_element_wise(pc.add(table["mean"], spread), most, skip_nulls=False)
+    return table.append_column("low", low).append_column("high", high)
+
+
 def layer_names(table: pa.Table) -> dict[int, str]:
     """Return what a figure calls the layers of a table, in ascending order."""
     return {layer: f"layer {layer}" for layer in sorted(pc.unique(table["layer"]).to_pylist())}
@@ -60,76 +69,89 @@ def quantiles_of(table: pa.Table, keys: list[str], value: str) -> pa.Table:
 
 
 def lines(
-    table: pa.Table, x: str, y: str, *, title: str, x_label: str, y_label: str | Mapping[Any, str], model: str = "",
-    low: str = "", high: str = "", colour: str = "", series: Names | None = None, panel: str = "",
-    names: Names | None = None, own_scales: bool = False, **options: Any,
+    table: pa.Table, x: str, y: str = "y", *, title: str, y_label: str | Mapping[Any, str], x_label: str | None = None,
+    panel: str = "panel", names: Names | None = None, own_scales: bool = False, columns: int = 0, height: float = 0.0,
+    colour: str = "series", series: Names | None = None, factors: bool = False,
+    y_scale: str | Mapping[Any, str] = "", levels: Mapping[float, str] = MappingProxyType({}), **options: Any,
 ) -> Figure:  # fmt: skip
     """Draw a column of a table by another one: a panel for each value of `panel`, a line for each value of `colour`.
 
     Args:
         table: the rows.
         x, y: the columns of the two axes. A text in `x` is a category.
-        title, x_label: texts of the figure.
-        y_label: the label of all vertical axes, or that of each panel.
-        model: name of the model, for the title.
-        low, high: the columns of the interval of `y`, if it has one.
-        colour: the column that distinguishes lines. Measured values come first in `series`, their controls after them.
-        series, names: what the figure calls the values of `colour` and `panel`; others are not drawn.
-        panel: the column that distinguishes panels.
-        own_scales: give each panel its own axes.
+        title: the title of the figure.
+        y_label, y_scale: the label of all vertical axes and their scale (see `set_scale`), or those of each panel.
+        x_label: the label of the horizontal axes; by default the name of their column.
+        panel, colour: the columns that distinguish panels and lines, if the table has them.
+        names, series: what the figure calls the values of `panel` and `colour`; others are not drawn. Measured values
+            come first in `series`, their controls after them.
+        own_scales, columns, height: as in `panels`.
+        factors: whether the numbers of `x` grow by factors: the axis is then logarithmic, with a tick at each of them.
+        levels: values of `y` to compare with, which each panel marks, and their names in the legend, if they have any.
         options: more arguments of `draw_lines`.
     """
+    panel, colour = (name if name in table.column_names else "" for name in (panel, colour))
     titles = names_of(table, panel, names)
-    figure, grid = panels(list(titles.values()), title, model, own_scales)
+    figure, grid = panels(list(titles.values()), title, own_scales, columns, height)
     places = None if own_scales else names_of(table, x)
     series = series or names_of(table, colour)
-    for value, axes in zip(titles or (None,), grid, strict=True):
-        rows = rows_where(table, panel, value)
-        draw_lines(axes, rows, x, y, low=low, high=high, colour=colour, series=series, places=places, **options)
+    shown = list(zip(titles or (None,), grid, strict=True))
+    for value, axes in shown:
+        draw_lines(axes, rows_where(table, panel, value), x, y, colour=colour, series=series, places=places, **options)
+        for level, label in levels.items():
+            axes.axhline(level, **LEVEL, label=label)
+        if factors:
+            numbers = sorted(pc.unique(table[x]).to_pylist())
+            axes.set_xscale("log")
+            axes.set_xticks(numbers, [str(number) for number in numbers])
+            axes.minorticks_off()
         if isinstance(y_label, Mapping):
             axes.set_ylabel(y_label[value])
-    return finish(figure, x_label, y_label if isinstance(y_label, str) else "")
+    for value, axes in shown if own_scales else shown[:1]:
+        set_scale(axes, "y", y_scale.get(value, "") if isinstance(y_scale, Mapping) else y_scale)
+    return finish(figure, x if x_label is None else x_label, y_label if isinstance(y_label, str) else "")
 
 
 def draw_lines(
-    axes: Axes, table: pa.Table, x: str, y: str, *, low: str = "", high: str = "", colour: str = "",
-    series: Names | None = None, ordered: bool = False, points: bool = False, inner: tuple[str, ...] = (),
-    places: Names | None = None, **look: Any,
+    axes: Axes, table: pa.Table, x: str, y: str = "y", *, low: str = "low", high: str = "high", dotted: str = "",
+    colour: str = "series", series: Names | None = None, ordered: bool = False, points: bool = False,
+    inner: tuple[str, ...] = (), places: Names | None = None,
 ) -> None:  # fmt: skip
     """Draw lines with bands, or points with bars, in one panel.
 
     Args:
         axes: the panel.
-        table, x, y, low, high, colour, series: as in `lines`.
+        table, x, y, colour, series: as in `lines`.
+        low, high: the columns of the interval of `y`, if the table has both.
+        dotted: the column of a dotted line for each line to be compared with.
         ordered: whether the lines have an order, as layers do; only some of many are then named.
         points: draw points next to each other instead of lines.
         inner: for points, the columns of an interval within that of `low` and `high`.
         places: the categories of `x` in their order, if those of the table are not all.
-        look: what all lines have in common.
     """
     places = places or names_of(table, x)
-    for label, own_look, aside, rows in _each(table, colour, series, ordered):
+    columns = [y, *((low, high) if {low, high} <= set(table.column_names) else ()), *inner]
+    colour = colour if colour in table.column_names else ""
+    for label, look, aside, rows in _each(table, colour, series, ordered):
         at = _at(axes, rows, x, places) + (aside if points else 0.0)
         order = np.argsort(at, kind="stable")
         at = at[order]
-        middle, *ends = (rows[c].to_numpy().astype(np.float64)[order] for c in (y, low, high, *inner) if c)
-        every = {"label": label, **own_look, **look}
+        middle, *ends = (rows[c].to_numpy().astype(np.float64)[order] for c in columns)
         if points:
-            every["linestyle"] = "none"
+            look |= {"linestyle": "none"} | ({"markerfacecolor": GROUND} if inner else {})
             _leave_room(axes, table, x)
             for i, width in zip(range(0, len(ends), 2), (0.9, 2.5), strict=False):
-                axes.vlines(at, *ends[i : i + 2], color=every["color"], linewidth=width)
-                every |= {"markerfacecolor": GROUND} if inner else {}
+                axes.vlines(at, *ends[i : i + 2], color=look["color"], linewidth=width)
         elif len(at) > MOST_MARKED:
-            every["marker"] = ""
-        axes.plot(at, middle, **every)
+            look["marker"] = ""
+        axes.plot(at, middle, label=label, **look)
         if ends and not points:
-            axes.fill_between(at, *ends, color=every["color"], **BAND)
+            axes.fill_between(at, *ends, color=look["color"], **BAND)
+        if dotted and rows[dotted].null_count < len(rows):
+            axes.plot(at, rows[dotted].to_numpy().astype(np.float64)[order], color=look["color"], linestyle=":")
 
 
-def quantiles(
-    table: pa.Table, x: str, basis: str, *, bases: Names, panel: str = "", names: Names | None = None, **texts: str
-) -> Figure:  # fmt: skip
+def quantiles(table: pa.Table, x: str, basis: str, *, bases: Names, **options: Any) -> Figure:
     """Draw median, quartiles, 5 % and 95 % by a column, with those of each basis next to each other.
 
     Args:
@@ -137,12 +159,11 @@ def quantiles(
         x: the column of the horizontal axis.
         basis: the column that distinguishes neurons from controls, in the order of `bases`, which names its values.
         bases: what the figure calls the values of `basis`.
-        panel, names: as in `lines`; each panel has its own axes.
-        texts: `title`, `model`, `x_label` and `y_label`, as in `lines`.
+        options: more arguments of `lines`; each panel has its own axes.
     """
     return lines(
-        table, x, "q50", low="q05", high="q95", inner=("q25", "q75"), colour=basis, series=bases, panel=panel,
-        names=names, own_scales=True, points=True, **texts,
+        table, x, "q50", low="q05", high="q95", inner=("q25", "q75"), colour=basis, series=bases, own_scales=True,
+        points=True, **options,
     )  # fmt: skip
 
 

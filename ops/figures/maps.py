@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.cm import ScalarMappable
+from matplotlib.colorbar import Colorbar
 from matplotlib.image import AxesImage
 from matplotlib.patheffects import withStroke
 from matplotlib.text import Text
 
 from ops.arrays import Floats
 from ops.figures.lines import Names
-from ops.figures.style import COLOURS, GREY, GROUND, LETTERS, PALE, SEQUENTIAL, ink_on, looks
+from ops.figures.style import COLOURS, GREY, GROUND, INK, LETTERS, LIGHT_LETTERS_FROM, PALE, SEQUENTIAL, looks
 
 _ANGLES = np.pi * np.arange(0.5, 2.5, 0.25)
 
@@ -21,19 +23,26 @@ _ANGLES = np.pi * np.arange(0.5, 2.5, 0.25)
 def heat_map(axes: Axes, values: Floats, low: float, high: float, digits: int | None = None, **look: Any) -> AxesImage:
     """Draw numbers `[rows, columns]` as colours from `low` to `high`, written into their cells if `digits` are given.
 
-    A cell without a number (NaN) stays empty.
+    Numbers can be read on the default colours. A cell without a number (NaN) stays empty.
     """
     look = {"cmap": SEQUENTIAL, "interpolation": "nearest", **look}
     image = axes.imshow(np.ma.masked_invalid(values), vmin=low, vmax=high, **look)
     if digits is not None:
+        light_from = low + LIGHT_LETTERS_FROM * (high - low)
         for (y, x), value in np.ndenumerate(values):
             if np.isfinite(value):
-                ink = ink_on(image.to_rgba(np.array([value]))[0])
+                ink = GROUND if value >= light_from else INK
                 text = f"{round(float(value), digits) + 0.0:.{digits}f}"
                 axes.text(x, y, text, ha="center", va="center", color=ink, fontsize=LETTERS)
     axes.spines[:].set_visible(False)
     axes.tick_params(length=0)
     return image
+
+
+def colour_bar(image: ScalarMappable, grid: Sequence[Axes], label: str, **look: Any) -> Colorbar:
+    """Draw what the colours of an image mean below the panels of a figure."""
+    look = {"location": "bottom", "aspect": 40, "fraction": 0.05, **look}
+    return grid[0].figure.colorbar(image, ax=grid, label=label, **look)  # type: ignore[union-attr]
 
 
 def largest(groups: Sequence[Any], most: int = len(COLOURS)) -> dict[Any, str]:

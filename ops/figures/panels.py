@@ -2,6 +2,7 @@
 
 from textwrap import fill
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
@@ -16,14 +17,13 @@ _LEGEND_DOTS = 16.0  # area of a dot in the legend of a map, whatever its size i
 
 
 def panels(
-    titles: list[str], title: str, model: str = "", own_scales: bool = False, columns: int = 0, height: float = 0.0
+    titles: list[str], title: str, own_scales: bool = False, columns: int = 0, height: float = 0.0
 ) -> tuple[Figure, list[Axes]]:
     """Return a figure with a panel for each title, and the panels, row by row; they share their axes.
 
     Args:
         titles: the panels' titles; without any, there is one panel without a title.
         title: the figure's title.
-        model: name of the model, for the title.
         own_scales: give each panel its own axes.
         columns: number of panels in a row, if it should not follow from their number.
         height: height of a panel in inches, if it should not follow from the number of columns.
@@ -42,7 +42,7 @@ def panels(
         axes.set_title(wrapped[i] if wrapped else "")
         if i + columns >= count:
             axes.tick_params(labelbottom=True)
-    figure.suptitle(titled(title, model))
+    figure.suptitle(titled(title))
     return figure, list(grid.flat[:count])
 
 
@@ -74,9 +74,22 @@ def finish(figure: Figure, x_label: str = "", y_label: str = "") -> Figure:
     return figure
 
 
-def from_zero(axes: Axes) -> None:
-    """Make the vertical axis of a panel begin at 0."""
-    axes.set_ylim(0, 1.05 * axes.get_ylim()[1])
+def set_scale(axes: Axes, which: str, kind: str) -> None:
+    """Set the scale of the axis `x` or `y` of a panel, and of the panels that share it, once all is drawn in them.
+
+    Args:
+        axes, which: the panel and its axis.
+        kind: `zero` begins at 0, `share` runs from 0 to 1, and `log` is logarithmic with plain numbers unless the
+            values differ too little. An empty text leaves the axis as it is.
+    """
+    if kind == "zero":
+        axes.set_ylim(0, 1.05 * axes.get_ylim()[1])
+    elif kind == "share":
+        axes.set_ylim(-0.02, 1.02)
+    elif kind == "log":
+        shared = axes.get_shared_x_axes() if which == "x" else axes.get_shared_y_axes()
+        ends = np.array([getattr(own.dataLim, f"interval{which}") for own in shared.get_siblings(axes)])
+        logarithmic(axes, which, ends.min(), ends.max())
 
 
 def logarithmic(axes: Axes, which: str, low: float, high: float) -> None:

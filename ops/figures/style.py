@@ -8,7 +8,7 @@ from typing import Any
 
 import matplotlib
 import numpy as np
-from matplotlib.colors import ListedColormap, to_hex, to_rgb
+from matplotlib.colors import ListedColormap, to_hex
 
 WIDTH = 120 / 25.4  # inches. A figure that is shown 340 pixels wide, as on a phone, has a pixel for each point.
 LETTERS = 7.5  # size of the smallest letters, in points
@@ -18,6 +18,7 @@ GROUND, INK, GREY, PALE = "#FFFFFF", "#1A1A1A", "#767676", "#C8C8C8"
 COLOURS = ("#0072B2", "#C75000", "#008F68", "#A8508A", "#3E93C9", "#9C7000", "#1A1A1A")
 # From light to dark for numbers from low to high, and for numbers around 0.
 SEQUENTIAL, DIVERGING = ListedColormap(matplotlib.colormaps["YlGnBu"](np.linspace(0.15, 0.95, 256))), "RdBu_r"
+LIGHT_LETTERS_FROM = 0.63  # share of the scale `SEQUENTIAL` from which letters on its colours are light
 BAND: dict[str, Any] = {"alpha": 0.18, "linewidth": 0}  # an interval around a line
 LEVEL: dict[str, Any] = {"color": GREY, "linewidth": 0.6, "zorder": 0}  # a line at a value to compare with
 _MARKERS, _DASHES = "os^Dvph", ("-", "--", ":", "-.")
@@ -63,25 +64,4 @@ def titled(title: str, model: str = "") -> str:
     >>> titled("Norms", "sample")
     'Norms, sample'
     """
-    return fill(f"{title}, {model}" if model else title, LINE, break_on_hyphens=False)
-
-
-def contrast(one: Any, other: Any) -> float:
-    """Return the contrast of two colours according to WCAG 2, from 1 to 21.
-
-    >>> round(contrast("black", "white"))
-    21
-    """
-    darker, lighter = sorted((_luminance(one), _luminance(other)))
-    return (lighter + 0.05) / (darker + 0.05)
-
-
-def ink_on(colour: Any) -> str:
-    """Return the colour of letters on a coloured ground."""
-    return max((INK, GROUND), key=lambda ink: contrast(ink, colour))
-
-
-def _luminance(colour: Any) -> float:
-    parts = np.array(to_rgb(colour))
-    linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
-    return float(linear @ (0.2126, 0.7152, 0.0722))
+    return fill(", ".join(filter(None, (title, model))), LINE, break_on_hyphens=False)

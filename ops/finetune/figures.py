@@ -1,12 +1,10 @@
 """The figure of `finetune`: loss and accuracy by epoch, compared with the most frequent label."""
 
 import pyarrow as pa
+from matplotlib.figure import Figure
 
-from ops.figures.files import save_figures
 from ops.figures.lines import lines, longer
-from ops.storage.store import Store
 
-FOLDER = "finetune/figures"
 _LINES = (
     ("loss", "training documents", "loss"),
     ("loss", "test documents", "test_loss"),
@@ -16,12 +14,10 @@ _LINES = (
 )
 
 
-def draw_training(store: Store, epochs: pa.Table, title: str) -> list[str]:
-    """Draw the losses, and the test documents' accuracy and macro F1, and return the file names."""
-    figure = lines(
-        longer(epochs, *_LINES), "epoch", "y", colour="series", panel="panel", own_scales=True, title=title,
-        names={"loss": "loss", "test documents": "test documents"}, x_label="epoch",
+def training_figure(epochs: pa.Table) -> Figure:
+    """Draw the losses, and the test documents' accuracy and macro F1."""
+    return lines(
+        longer(epochs, *_LINES), "epoch", own_scales=True, title="",
         y_label={"loss": "cross-entropy (nats)", "test documents": "share (0 to 1)"},
+        y_scale={"test documents": "share"},
     )  # fmt: skip
-    figure.axes[1].set_ylim(-0.02, 1.02)
-    return save_figures(store, FOLDER, {"training": figure})

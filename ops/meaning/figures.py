@@ -1,141 +1,168 @@
-"""The figures of meaning: pairs of words with their offsets as arrows, and the accuracy of offsets by space."""
+"""The figures of meaning that are lines: accuracy, ranks and precision by space, features or size of the code."""
 
-import numpy as np
+from typing import Any
+
 import pyarrow as pa
+import pyarrow.compute as pc
 from matplotlib.figure import Figure
 
-from ops.arrays import Float32s, Float64s, Floats
-from ops.figures.files import save_figures
-from ops.figures.lines import lines
-from ops.figures.maps import label_points
-from ops.figures.panels import finish, panels
-from ops.figures.style import COLOURS
+from ops.figures.lines import lines, longer, rows_where
+from ops.figures.style import INK
 from ops.meaning.analogies import ALL
-from ops.meaning.offsets import Space
-from ops.meaning.words import fold
-from ops.storage.store import Store
+from ops.meaning.hashing import AUTOENCODER, BITS, PCA, REAL, SHUFFLED, STATES
+from ops.meaning.masked_words import ALL as EVERY_PLACE
+from ops.meaning.masked_words import BANDS
+from ops.meaning.next_sentences import HEAD, OTHER, SAME, TOKENS
+from ops.meaning.next_sentences import SHUFFLED as SHUFFLED_PAIRS
 
-FOLDER = "meaning/figures"
-# Pairs whose words should all differ by the same offset.
-PAIRS = {
-    "people": (
-        ("man", "woman"), ("king", "queen"), ("uncle", "aunt"), ("father", "mother"), ("son", "daughter"),
-        ("brother", "sister"),
-    ),
-    "capitals": (
-        ("France", "Paris"), ("England", "London"), ("Germany", "Berlin"), ("Italy", "Rome"), ("Spain", "Madrid"),
-        ("Japan", "Tokyo"), ("Egypt", "Cairo"), ("Canada", "Ottawa"),
-    ),
-}  # fmt: skip
-_RULE_TITLES = {"add": "3CosAdd", "mul": "3CosMul", "nearest_c": "nearest to the third word"}
-LEAST_PAIRS = 2
-
-Pairs = list[tuple[str, str]]
-
-
-def short_name(model: str) -> str:
-    """Return a short model name for a title: the last part of a directory or a hub id.
-
-    >>> short_name("models/small/")
-    'small'
-    """
-    return model.rstrip("/").rpartition("/")[2]
+_RULES = {"add": "3CosAdd", "mul": "3CosMul", "nearest_c": "nearest to the third word"}
+WORDS, MAJORITY, EVERY_EXAMPLE = "words", "majority", "all examples"
+MOST_NUMBERS = 3  # maximum number of lines of a confusion set in addition to that of all examples
+MOST_TAGS = 20
+_CONTROLS = {TOKENS: "shared tokens", HEAD: "own head", SHUFFLED_PAIRS: "shuffled"}
+_GUESSES = (
+    ("", "first guess (bars: 95 %)", "first", "first_low", "first_high"),
+    ("", "among the first ten", "within_10"),
+)
+_CODES = {
+    f"{AUTOENCODER} {REAL}": "autoencoder",
+    f"{AUTOENCODER} {BITS}": "autoencoder, bits",
+    f"{PCA} {REAL}": "PCA",
+    f"{PCA} {BITS}": "PCA, bits",
+    f"{STATES} {REAL}": "whole states",
+    f"{SHUFFLED} {REAL}": "shuffled classes",
+}
+_LOST = "variance lost"
+MOST_LABELS = 3
+Rows = list[dict[str, Any]]
 
 
-def known_pairs(space: Space, name: str, case: str) -> tuple[Pairs, Float32s]:
-    """Return the pairs of a figure that a space has, and their vectors `[pairs, 2, dimensions]`."""
-    places = {word: i for i, word in enumerate(space.words)}
-    folded = [(fold(a, case), fold(b, case)) for a, b in PAIRS[name]]
-    pairs = [(a, b) for a, b in folded if a in places and b in places]
-    rows = [[places[a], places[b]] for a, b in pairs]
-    return pairs, space.vectors[np.array(rows, np.int64).reshape(-1, 2)]
-
-
-def principal_plane(vectors: Floats) -> Float64s:
-    """Return the first two principal components of vectors `[n, dimensions]` at length 1, as `[n, 2]` float64.
-
-    The largest coordinate of each component is made positive, so that the same vectors give the same picture.
-    """
-    wide = vectors.astype(np.float64)
-    wide = wide / np.linalg.norm(wide, axis=1, keepdims=True)
-    centred = wide - wide.mean(0)
-    _, _, axes = np.linalg.svd(centred, full_matrices=False)
-    flat = centred @ axes[:2].T
-    if flat.shape[1] < 2:
-        flat = np.hstack([flat, np.zeros((len(flat), 2 - flat.shape[1]))])
-    largest = flat[np.abs(flat).argmax(0), np.arange(2)]
-    return np.asarray(flat * np.where(largest < 0, -1.0, 1.0))
-
-
-def fill_panel(plane: Float64s) -> Float64s:
-    """Shift and scale points `[n, 2]` so that each axis runs from -1 to 1."""
-    low, high = plane.min(0), plane.max(0)
-    return np.asarray((2 * plane - low - high) / np.where(high > low, high - low, 1.0))
-
-
-def draw_pairs(shown: list[tuple[str, Pairs, Float32s]], model: str) -> Figure:
-    """Draw pairs in the plane of their words, with an arrow from first to second, and a panel for each space."""
-    title = "Offsets of pairs in the principal plane of each space"
-    figure, grid = panels(
-        [name.replace(":", " ") for name, *_ in shown], title, model, columns=min(len(shown), 2), height=2
-    )
-    planes = [fill_panel(principal_plane(vectors.reshape(-1, vectors.shape[-1]))) for *_, vectors in shown]
-    for axes, plane in zip(grid, planes, strict=True):
-        axes.scatter(plane[:, 0], plane[:, 1], s=3, color=COLOURS[0])
-        for tail, head in plane.reshape(-1, 2, 2):
-            axes.annotate("", head, tail, arrowprops={"arrowstyle": "->", "color": COLOURS[0], "linewidth": 0.8})
-        axes.set(xlim=(-1.3, 1.3), ylim=(-1.3, 1.3), xticks=[], yticks=[])
-    finish(figure, "first principal component (no unit)", "second (no unit)")
-    # Free places for words are only known once all titles are drawn.
-    for axes, plane, (_, pairs, _) in zip(grid, planes, shown, strict=True):
-        label_points(axes, plane, [word for pair in pairs for word in pair])
-    return figure
-
-
-def draw_accuracy(rows: list[dict[str, object]], names: list[str], model: str) -> Figure:
-    """Draw the accuracy over all questions by space and rule, with intervals and with the given words excluded.
+def analogy_figures(rows: Rows, names: list[str]) -> dict[str, Figure]:
+    """Return the figure of the accuracy over all questions by space and rule, or none if no question is known.
 
     Args:
-        rows: of `meaning/analogies`.
-        names: the spaces, in the order in which they are drawn.
-        model: name of the model, for the title.
+        rows: the rows of `meaning/analogies`; those in which the given words are excluded are drawn.
+        names: the spaces in the order in which they are drawn.
     """
     every = [row for row in rows if row["category"] == ALL]
-    asked = max(int(str(row["n_known"])) for row in every)
-    known = [row for row in every if row["excluded"] and row["accuracy"] is not None]
+    known = [
+        {**row, "at": names.index(row["space"])} for row in every if row["excluded"] and row["accuracy"] is not None
+    ]
+    if not known:
+        return {}
+    table = pa.Table.from_pylist(known).sort_by("at")
+    spaces = pc.replace_substring(table["space"], ":", " ")
+    figure = lines(
+        table.append_column("word space", spaces), "word space", "accuracy", colour="rule", series=_RULES, points=True,
+        y_label="share of correct answers (bars: 95 %)",
+        title=f"Analogies by space, {max(row['n_known'] for row in every):,} known questions, given words excluded",
+    )  # fmt: skip
+    return {"analogy_accuracy": figure}
+
+
+def sentence_figures(following: Rows, masked: Rows, translations: Rows) -> dict[str, Figure]:
+    """Return a figure for each of `meaning/sentences`, `meaning/masked_words` and `meaning/translations` with rows."""
+    figures = {}
+    if following:
+        figures["next_sentence_auc"] = _next(following)
+    if masked:
+        figures["masked_word_rank"] = _masked(masked)
+    if translations:
+        figures["translation_rank"] = _translations(translations)
+    return figures
+
+
+def _next(rows: Rows) -> Figure:
+    """Draw by layer how well the next sentence is recognised, against one of the same and one of another document."""
+    layers = sorted((row["space"] for row in rows if ":" in row["space"]), key=_layer)
+    order = [TOKENS, *layers, HEAD, SHUFFLED_PAIRS]
     spaces = [
-        {**row, "space": str(row["space"]).replace(":", " ")}
-        for row in sorted(known, key=lambda r: names.index(str(r["space"])))
+        {**row, "at": _CONTROLS.get(row["space"], row["space"].partition(":")[2])}
+        for row in sorted(rows, key=lambda row: order.index(row["space"]))
     ]
     return lines(
-        pa.Table.from_pylist(spaces), "space", "accuracy", low="low", high="high", colour="rule", series=_RULE_TITLES,
-        points=True, title=f"Analogies by space, {asked:,} known questions, given words excluded", model=model,
-        x_label="word space", y_label="share of correct answers (bars: 95 %)",
+        pa.Table.from_pylist(spaces), "at", "auc", colour="against", points=True,
+        series={OTHER: "of another document", SAME: "of the same document"}, x_label="layer, or a control",
+        y_label="area under the ROC curve (bars: 95 %)", levels={0.5: ""},
+        title=f"Next sentence compared with another one, {max(row['n'] for row in rows):,} pairs",
     )  # fmt: skip
 
 
-def any_known(rows: list[dict[str, object]]) -> bool:
-    """Return whether any question is known in any space, so that an accuracy can be drawn."""
-    return any(row["accuracy"] is not None for row in rows)
+def _masked(rows: Rows) -> Figure:
+    """Draw how often the true token is the model's first guess and among its first ten, by tag and by frequency."""
+    table = pa.Table.from_pylist(rows)
+    tags = rows_where(table, "property", "tag").sort_by([("n", "descending")]).slice(0, MOST_TAGS)
+    bands = rows_where(table, "property", "frequency")
+    bands = bands.take(pc.sort_indices(pc.index_in(bands["value"], pa.array([name for _, name in BANDS]))))
+    positions = next(row["n"] for row in rows if row["property"] == EVERY_PLACE)
+    return lines(
+        longer(pa.concat_tables([tags, bands]), *_GUESSES), "value", points=True, panel="property", own_scales=True,
+        columns=1, height=1.6, y_scale="share", x_label="",
+        names={"tag": "by part of speech (Penn tag)", "frequency": "by times per million tokens"},
+        title=f"Predictions at {positions:,} masked positions", y_label="share of the masked positions",
+    )  # fmt: skip
 
 
-def draw_all(store: Store, shown: dict[str, list[tuple[str, Pairs, Float32s]]], rows: list[dict[str, object]],
-             names: list[str], model: str) -> list[str]:  # fmt: skip
-    """Draw every figure for which there is data into `meaning/figures/` and return the file names.
+def _translations(rows: Rows) -> Figure:
+    """Draw the mean reciprocal rank of a sentence's translation by layer, with a line for each pair of languages."""
+    table = pa.Table.from_pylist([
+        {**row, "layer": _layer(row["space"]), "pair": f"{row['language']} to {row['other']}"}
+        for row in rows
+        if ":" in row["space"]
+    ])  # fmt: skip
+    return lines(
+        table, "layer", "reciprocal_rank", dotted="chance", colour="pair", y_scale="share",
+        series={pair: pair for pair in sorted(pc.unique(table["pair"]).to_pylist())},
+        title="Rank of a sentence's translation among all sentences",
+        y_label="mean reciprocal rank (bands: 95 %; dotted: chance)",
+    )  # fmt: skip
 
-    Args:
-        store: the run's folder.
-        shown: for each figure of `PAIRS`, each space's name, pairs and vectors. A figure without two pairs in any space
-            is skipped.
-        rows: of `meaning/analogies`; if no question is known, the figure of the accuracy is skipped.
-        names: the spaces in the order in which they are drawn.
-        model: name of the model, for the titles.
-    """
-    figures: dict[str, Figure] = {}
-    for name, spaces in shown.items():
-        enough = [entry for entry in spaces if len(entry[1]) >= LEAST_PAIRS]
-        if enough:
-            figures[f"offsets_{name}"] = draw_pairs(enough, short_name(model))
-    if any_known(rows):
-        figures["analogy_accuracy"] = draw_accuracy(rows, names, short_name(model))
-    return save_figures(store, FOLDER, figures)
+
+def precision_figure(rows: Rows) -> Figure:
+    """Draw the precision of neighbours by the size of the code, with a panel for each label, and the lost variance."""
+    codes = [row for row in rows if row["method"] in (PCA, AUTOENCODER)]
+    sizes = sorted({row["size"] for row in codes})
+    # What has one size alone, such as a control, is drawn at all of them.
+    levels = [{**row, "size": size} for row in rows if row not in codes for size in sizes]
+    shown = [{**row, "panel": row["label"], "y": row["precision"]} for row in codes + levels]
+    shown += [{**row, "panel": _LOST, "y": row["error"], "low": None, "high": None} for row in codes]
+    table = pa.Table.from_pylist([{**row, "series": f"{row['method']} {row['code']}"} for row in shown])
+    classes = sorted((row["label"], f"{row['label']}, {row['classes']} classes") for row in rows)
+    return lines(
+        table, "size", series=_CODES, factors=True,
+        names=dict(list(dict(classes).items())[:MOST_LABELS]) | {_LOST: f"{_LOST} (share)"}, y_scale="share",
+        title="How often short codes find sentences of the same class (bands: 95 %)", x_label="dimensions or bits",
+        y_label=f"share of the {rows[0]['neighbours']} nearest",
+    )  # fmt: skip
+
+
+def confusion_figure(rows: Rows) -> Figure:
+    """Draw accuracy by features, with a panel for each set and a line for each number of training examples."""
+    every = {name: max(r["n"] for r in rows if r["set"] == name) for name in dict.fromkeys(r["set"] for r in rows)}
+    common = sorted(set.intersection(*({r["n"] for r in rows if r["set"] == name} - {n} for name, n in every.items())))
+    drawn = {common[round(i * (len(common) - 1) / (MOST_NUMBERS - 1))] for i in range(MOST_NUMBERS) if common}
+    shown = [{**row, "number": EVERY_EXAMPLE} for row in rows if row["n"] == every[row["set"]]]
+    majority = {row["set"]: row["accuracy"] for row in shown if row["features"] == MAJORITY}
+    shown += [{**row, "number": f"{row['n']:,}"} for row in rows if row["n"] in drawn]
+    places = [
+        {**row, "at": row["features"].rpartition(":")[2]}
+        for row in sorted(shown, key=lambda row: _layer(row["features"]))
+        if row["features"] == WORDS or ":" in row["features"]
+    ]
+    figure = lines(
+        pa.Table.from_pylist(places), "at", "accuracy", colour="number",
+        series={EVERY_EXAMPLE: EVERY_EXAMPLE, **{f"{n:,}": f"{n:,} examples" for n in sorted(drawn, reverse=True)}},
+        panel="set", x_label="surrounding words, or layer",
+        names={name: f"{name.replace(' ', ' / ')}, {n:,} examples" for name, n in every.items()},
+        title="Choosing among confused words, by features and number of examples (bands: 95 %)",
+        y_label="accuracy (dotted: the most frequent word)",
+    )  # fmt: skip
+    for axes, name in zip(figure.axes, every, strict=True):
+        if name in majority:
+            axes.axhline(majority[name], color=INK, linestyle=":", linewidth=0.8)
+    return figure
+
+
+def _layer(name: str) -> int:
+    """Return the number of a layer by the name of its space or features; -1 for other names."""
+    return int(name.partition(":")[2] or -1)

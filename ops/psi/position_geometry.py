@@ -1,26 +1,18 @@
-"""The geometry of word and position embeddings: principal plane, cosines, and attention from positions alone."""
+"""The geometry of word and position embeddings: position tables, cosines, and attention from positions alone."""
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import nn
 
-from ops.arrays import Float32s, Float64s, Floats, Int64s
+from ops.arrays import Float32s, Floats, Int64s
 from ops.model.head_projections import LayerProjections
 
 _TABLES = ("position_embeddings", "wpe")
 # The normalisation between the embeddings and the first layer's projections.
 _NORMS = ("embeddings.LayerNorm", "h.0.ln_1")
 ROWS_PER_BLOCK = 4_096
-
-
-class Plane(NamedTuple):
-    """Coordinates of vectors on their first two principal axes, `[vectors, 2]`, and each axis's share of variance."""
-
-    places: Float64s
-    shares: tuple[float, float]
 
 
 def position_table(model: nn.Module) -> torch.Tensor | None:
@@ -33,21 +25,6 @@ def position_table(model: nn.Module) -> torch.Tensor | None:
             first = 0 if module.padding_idx is None else module.padding_idx + 1
             return module.weight.detach()[first:]
     return None
-
-
-def principal_plane(vectors: Floats) -> Plane:
-    """Project vectors, `[vectors, width]`, on the two axes with the largest variance.
-
-    For vectors of width 1, the second coordinate is 0.
-    """
-    if vectors.shape[1] < 2:
-        vectors = np.hstack([vectors, np.zeros((len(vectors), 2 - vectors.shape[1]))])
-    centred = vectors.astype(np.float64) - vectors.mean(0, dtype=np.float64)
-    values, axes = np.linalg.eigh(centred.T @ centred)
-    chosen = axes[:, [-1, -2]]
-    chosen = chosen * np.sign(chosen[np.abs(chosen).argmax(0), [0, 1]])
-    total = max(float(values.sum()), np.finfo(float).tiny)
-    return Plane(centred @ chosen, (float(values[-1]) / total, float(values[-2]) / total))
 
 
 def cosine(a: Floats, b: Floats) -> float:

@@ -1,6 +1,5 @@
 """The figures of `audit`: their numbers are those of the tables, and they can be printed at any size."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,12 +7,11 @@ import pyarrow as pa
 import pytest
 from matplotlib.figure import Figure
 
-from ops.audit.audit_figures import draw_audit, illusion_figure, transfer_figure
+from ops.audit.audit_figures import audit_figures, illusion_figure, transfer_figure
 from ops.facts.audit_findings import AuditedRun
 from ops.facts.transfers import Transfers, sum_transfers
-from ops.storage.store import Store
 from tests.unit.facts.made_up_audit import audited, halves, pairs, table
-from tests.unit.figure_letters import check_inside, check_print, drawn
+from tests.unit.figure_letters import check_inside, check_print
 
 NAMES = ["books", "news", "tweets"]
 
@@ -42,7 +40,7 @@ def cells(figure: Figure, panel: int) -> dict[tuple[int, int], str]:
 
 def test_each_cell_has_its_number_and_the_diagonal_that_of_halves() -> None:
     given = sums(3, poor="news")
-    figure = transfer_figure(given, "some-model")
+    figure = transfer_figure(given)
     ratios, between = given["neurons"].ratios(), given["halves"].between_halves(NAMES)
     known = {(i, j): f"{ratios[i, j]:.2f}" for i, j in zip(*np.nonzero(np.isfinite(ratios)), strict=True)}
     assert cells(figure, 0) == known | {(i, i): f"{value:.2f}" for i, value in enumerate(between)}
@@ -51,7 +49,7 @@ def test_each_cell_has_its_number_and_the_diagonal_that_of_halves() -> None:
     assert cells(figure, 1) == {(i, j): f"{permuted[i, j]:.2f}" for i in range(3) for j in range(3) if i != j}
     (notes,) = [" ".join(legend.get_title().get_text().split()) for legend in figure.legends]
     assert f"from {np.nanmin(permuted):.2f} to {np.nanmax(permuted):.2f}" in notes
-    without = transfer_figure(sums(3, controls=False), "m")
+    without = transfer_figure(sums(3, controls=False))
     assert all(i != j for i, j in cells(without, 0))
     assert "halves" not in without.legends[0].get_title().get_text()
     labels = [label.get_text() for label in figure.axes[0].get_xticklabels()]
@@ -61,20 +59,20 @@ def test_each_cell_has_its_number_and_the_diagonal_that_of_halves() -> None:
 
 @pytest.mark.parametrize(("datasets", "controls"), [(2, True), (3, False), (8, True), (20, True), (20, False)])
 def test_the_matrix_can_be_printed(datasets: int, controls: bool) -> None:
-    check_print(transfer_figure(sums(datasets, controls), "some-model"), "some-model")
+    check_print(transfer_figure(sums(datasets, controls)))
 
 
 @pytest.mark.parametrize(("layers", "controls"), [(1, True), (3, False), (48, True)])
 def test_the_illusion_can_be_printed(layers: int, controls: bool) -> None:
-    figure = illusion_figure(illusions(layers, controls), "some-model")
-    check_print(figure, "some-model")
+    figure = illusion_figure(illusions(layers, controls))
+    check_print(figure)
     check_inside(figure)
 
 
-def test_there_are_two_figures_and_none_without_explained_neurons(tmp_path: Path) -> None:
+def test_there_are_two_figures_and_none_without_explained_neurons() -> None:
     own = sums(3)
     audit = AuditedRun(np.arange(4), 4, own, illusions(2), own["neurons"])
-    assert list(drawn(tmp_path, draw_audit, audit, "m")) == ["transfer", "illusion"]
+    assert list(audit_figures(audit)) == ["transfer", "illusion"]
     nothing = {"neurons": table("audit/neurons", [])}
     none = {"neurons": sum_transfers(table("audit/portability", []))}
-    assert draw_audit(Store(str(tmp_path)), AuditedRun(np.zeros(0, np.int64), 4, none, nothing, None)) == []
+    assert audit_figures(AuditedRun(np.zeros(0, np.int64), 4, none, nothing, None)) == {}

@@ -1,13 +1,10 @@
-from pathlib import Path
-
 import numpy as np
 import pyarrow as pa
 
-from ops.explain.control_figure import draw_controls
+from ops.explain.control_figure import control_figures
 from ops.explain.control_rows import BASES, R2_BEYOND, control_rows, range_measures
 from ops.explain.range_model import RangeModels
-from ops.storage.store import Store
-from tests.unit.figure_letters import check_inside, check_print, drawn
+from tests.unit.figure_letters import check_inside, check_print
 
 RNG = np.random.default_rng(0)
 
@@ -56,10 +53,10 @@ def table(layers: int, bases: tuple[str, ...] = BASES) -> pa.Table:
     )
 
 
-def test_the_figure_shows_each_basis_and_there_is_none_without_a_range_model(tmp_path: Path) -> None:
+def test_the_figure_shows_each_basis_and_there_is_none_without_a_range_model() -> None:
     for controls in (table(1), table(2, ("neurons", "shuffled")), table(48)):
-        figure = drawn(tmp_path, draw_controls, controls, "some-model")["controls"]
-        check_print(figure, "some-model")
+        figure = control_figures(controls)["controls"]
+        check_print(figure)
         check_inside(figure)
     rows = [
         r for r in controls.to_pylist() if (r["basis"], r["model"], r["measure"]) == ("rotated", "range", R2_BEYOND)
@@ -67,4 +64,4 @@ def test_the_figure_shows_each_basis_and_there_is_none_without_a_range_model(tmp
     line = figure.axes[0].lines[BASES.index("rotated")]
     assert line.get_label() == "axes of a random rotation"
     np.testing.assert_allclose(np.asarray(line.get_ydata()), [row["q50"] for row in rows])
-    assert draw_controls(Store(str(tmp_path)), control_rows(1, "neurons", "winners", {"f1": np.ones(3)})) == []
+    assert control_figures(control_rows(1, "neurons", "winners", {"f1": np.ones(3)})) == {}

@@ -14,13 +14,13 @@ def test_each_kind_of_file_with_letters_as_letters_and_the_same_bytes_again(tmp_
     for folder in "ab":
         figure, (axes, _) = panels(["left", "right"], "two of them")
         axes.plot([1, 3, 10], label="a line")
-        assert save_figures(store, folder, {"name": figure}) == figure_files(f"{folder}/name")
+        assert save_figures(store, folder, {"name": figure}, "some-model") == figure_files(f"{folder}/name")
     png, pdf, svg = (tmp_path / name for name in figure_files("a/name"))
     for one, other in zip((png, pdf, svg), figure_files("b/name"), strict=True):
         assert one.read_bytes() == (tmp_path / other).read_bytes()
     image = matplotlib.image.imread(png)
     assert image.shape[1] == pytest.approx(WIDTH * DPI, abs=2)
     assert image.std() > 0.01
-    assert ">two of them</text>" in svg.read_text()
+    assert ">two of them, some-model</text>" in svg.read_text()
     assert "fill: #ffffff" in svg.read_text(), "the ground is part of the figure"
     assert b"/Type /Font" in pdf.read_bytes()

@@ -13,7 +13,7 @@ TABLE = pa.table({
     "layer": [1, 2, 1, 2], "of": ["a", "a", "b", "b"], "own": [0.1, 0.2, 0.3, 0.4], "null": [0.0, 0.1, 0.0, None],
     "least": [0.0, 0.1, 0.2, 0.3],
 })  # fmt: skip
-TEXTS = {"title": "a title", "model": "some-model", "x_label": "layer", "y_label": "how much"}
+TEXTS = {"title": "a title", "x_label": "layer", "y_label": "how much"}
 
 
 def points(axes: Axes) -> list[list[list[float]]]:
@@ -37,7 +37,7 @@ def test_a_panel_and_a_line_for_each_value_and_the_control_next_to_it() -> None:
     assert measured == [[1, 0.3], [2, 0.4]]
     np.testing.assert_array_equal(shuffled, [[1, 0], [2, np.nan]])
     assert len(axes.collections) == 2, "a band each"
-    check_print(figure, "some-model")
+    check_print(figure)
     check_inside(figure)
 
 
@@ -79,4 +79,4 @@ def test_quantiles_of_each_basis_are_drawn_next_to_each_other() -> None:
     np.testing.assert_allclose(np.asarray(axes.lines[0].get_ydata()), [np.median(v) for v in own])
     ends = [np.asarray(c.get_segments())[2, :, 1] for c in axes.collections[:2]]  # type: ignore[attr-defined]
     np.testing.assert_allclose(ends, np.quantile(own[2], [[0.05, 0.95], [0.25, 0.75]]))
-    check_print(figure, "some-model")
+    check_print(figure)

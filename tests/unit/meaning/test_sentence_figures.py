@@ -1,18 +1,15 @@
-from pathlib import Path
-
 import numpy as np
+import pyarrow as pa
 
-from ops.meaning.figures import draw_all
-from ops.meaning.hashing_figures import draw_hashing
+from ops.meaning.figures import analogy_figures, precision_figure, sentence_figures
+from ops.meaning.map_figures import codes_figure
 from ops.meaning.masked_words import masked_rows
 from ops.meaning.next_sentences import next_rows
-from ops.meaning.sentence_figures import draw_sentences
 from ops.meaning.translations import translation_rows
-from tests.unit.figure_letters import check_print, drawn
+from tests.unit.figure_letters import check_print
 
 RNG = np.random.default_rng(0)
 N = 60
-MODEL = "all-MiniLM-L6-v2"
 SCORES = {
     f: RNG.normal(size=(N, 3)).astype(np.float32) for f in ("tokens", *(f"layer:{i}" for i in range(1, 13)), "head")
 }
@@ -38,16 +35,14 @@ PLANE = [{"method": m, "sent_id": i, "x": 0.1 * i, "y": 1.0} for m in ("autoenco
 CLASSES = [None if i % 5 == 4 else f"class {i % 9}" for i in range(60)]
 
 
-def test_figures_are_drawn_where_there_is_data_and_can_be_read(tmp_path: Path) -> None:
-    assert drawn(tmp_path, draw_sentences, [], [], [], MODEL) == {}
+def test_figures_are_drawn_where_there_is_data_and_can_be_read() -> None:
+    assert sentence_figures([], [], []) == {}
     asked = {"space": "counts", "category": "all", "rule": "add", "excluded": True, "n_known": 0, "accuracy": None}
-    assert drawn(tmp_path, draw_all, {}, [asked], ["counts"], MODEL) == {}
-    figures = drawn(tmp_path, draw_sentences, FOLLOWING, MASKED, TRANSLATED, MODEL)
-    figures |= drawn(tmp_path, draw_hashing, HASHED, PLANE, CLASSES, "topic", MODEL)
-    assert list(figures) == [
-        "next_sentence_auc", "masked_word_rank", "translation_rank", "code_precision", "code_plane",
-    ]  # fmt: skip
-    for figure in figures.values():
-        check_print(figure, MODEL)
-    coloured = figures["code_plane"].axes[0].collections
+    assert analogy_figures([asked], ["counts"]) == {}
+    figures = sentence_figures(FOLLOWING, MASKED, TRANSLATED)
+    assert list(figures) == ["next_sentence_auc", "masked_word_rank", "translation_rank"]
+    codes = codes_figure(pa.Table.from_pylist(PLANE), CLASSES, "topic")
+    for figure in (*figures.values(), precision_figure(HASHED), codes):
+        check_print(figure)
+    coloured = codes.axes[0].collections
     assert len(coloured) == 1 + 7, "eight classes, of which one is grey with those without a class"

@@ -1,17 +1,15 @@
-from pathlib import Path
-
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from ops.mixing.decomposition import quantities
-from ops.mixing.figures import draw_all, draw_lengths
+from ops.mixing.figures import lengths_figure, mixing_figures
 from ops.mixing.partial_file import Totals
 from ops.mixing.shard import CLASS, LENGTH
 from ops.mixing.tables import mixing_tables
 from ops.mixing.token_classes import CLASSES
 from ops.reducers.grouped_moments import GroupedMoments
-from tests.unit.figure_letters import check_inside, check_print, drawn
+from tests.unit.figure_letters import check_inside, check_print
 
 TOKENS = {"cls": 70, "other": 2_000_000}
 
@@ -32,17 +30,17 @@ def tables(normalised: bool, layers: int = 3, classes: dict[str, int] = TOKENS) 
     return mixing_tables(totals, layers, names)
 
 
-def test_figures_can_be_read_and_show_the_tables(tmp_path: Path) -> None:
+def test_figures_can_be_read_and_show_the_tables() -> None:
     found = tables(True, 12, TOKENS | {"sep": 1_070, "mask": 8_765, "punct": 9_876})
-    for figure in drawn(tmp_path, draw_all, found, "some-model").values():
-        check_print(figure, "some-model")
+    for figure in mixing_figures(found).values():
+        check_print(figure)
         check_inside(figure)
 
 
 @pytest.mark.parametrize("normalised", [True, False])
-def test_panels_show_the_tables_and_what_a_model_lacks_is_left_out(tmp_path: Path, normalised: bool) -> None:
+def test_panels_show_the_tables_and_what_a_model_lacks_is_left_out(normalised: bool) -> None:
     found = tables(normalised)
-    figures = drawn(tmp_path, draw_all, found, "m")
+    figures = mixing_figures(found)
     heat = figures["ratios"].axes
     assert len(heat) == (3 if normalised else 2)
     assert len({axes.images[0].get_clim() for axes in heat}) == 1
@@ -65,4 +63,4 @@ def test_a_model_that_mixes_nothing_is_drawn_too() -> None:
     zeros = pa.array(np.zeros(lengths.num_rows, np.float32))
     for name in ("mean", "std"):
         lengths = lengths.set_column(lengths.column_names.index(name), name, zeros)
-    assert {panel.get_yscale() for panel in draw_lengths(lengths, "m").axes} == {"linear"}
+    assert {panel.get_yscale() for panel in lengths_figure(lengths).axes} == {"linear"}

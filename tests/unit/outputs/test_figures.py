@@ -1,15 +1,12 @@
 """The figure shows what the table holds."""
 
-from pathlib import Path
-
 import numpy as np
 import pyarrow as pa
 
 from ops.outputs.control_rows import control_rows
-from ops.outputs.figures import draw_controls
+from ops.outputs.figures import peaked_figures
 from ops.schema import schema
-from ops.storage.store import Store
-from tests.unit.figure_letters import check_print, drawn
+from tests.unit.figure_letters import check_print
 
 
 def controls(values: dict[int, np.ndarray]) -> pa.Table:
@@ -23,10 +20,10 @@ def controls(values: dict[int, np.ndarray]) -> pa.Table:
     return pa.Table.from_pylist(rows, schema("outputs/controls"))
 
 
-def test_medians_of_units_stand_next_to_those_of_random_directions(tmp_path: Path) -> None:
+def test_medians_of_units_stand_next_to_those_of_random_directions() -> None:
     table = controls({1: np.arange(5.0), 2: np.full(3, np.nan), 3: np.arange(9.0)})
-    figure = drawn(tmp_path, draw_controls, table, "some-model")["peaked"]
-    check_print(figure, "some-model")
+    figure = peaked_figures(table)["peaked"]
+    check_print(figure)
     left, right = figure.axes
     units, random = left.get_lines()
     assert list(units.get_ydata()) == [2.0, 4.0], "a layer that writes nothing is left out"
@@ -35,7 +32,7 @@ def test_medians_of_units_stand_next_to_those_of_random_directions(tmp_path: Pat
     assert len(right.get_lines()) == 2
 
 
-def test_where_nothing_is_written_there_is_no_figure(tmp_path: Path) -> None:
+def test_where_nothing_is_written_there_is_no_figure() -> None:
     table = controls({1: np.full(3, np.nan)})
     empty = table.filter(pa.compute.equal(table["basis"], "units"))
-    assert draw_controls(Store(str(tmp_path)), empty) == []
+    assert peaked_figures(empty) == {}

@@ -1,17 +1,14 @@
 """The figures of positions: fit for print, and every point of the tables within its panel."""
 
-from pathlib import Path
-
 import numpy as np
 import pyarrow as pa
 
 from ops.positions import figures
 from ops.positions.compare import REFERENCES
 from ops.positions.variants import DEFAULT, VARIANTS
-from tests.unit.figure_letters import check_inside, check_print, drawn
+from tests.unit.figure_letters import check_inside, check_print
 
 RNG = np.random.default_rng(0)
-MODEL = "some-model"
 LAYERS, POSITIONS = 12, 40
 SHOWN = [v for v in VARIANTS if v != DEFAULT]
 
@@ -46,7 +43,7 @@ def perplexity(position: bool) -> pa.Table:
     return pa.Table.from_pylist(rows)
 
 
-def test_figures_can_be_read_and_show_every_variant(tmp_path: Path) -> None:
+def test_figures_can_be_read_and_show_every_variant() -> None:
     norms = [
         {"position": p, "n": 99, "norm": 1.0, "input_norm": 2.0, "ratio": 0.5, "share": 0.25} for p in range(POSITIONS)
     ]
@@ -56,12 +53,12 @@ def test_figures_can_be_read_and_show_every_variant(tmp_path: Path) -> None:
         "perplexity": perplexity(False), "perplexity_by_position": perplexity(True),
         "labels": pa.Table.from_pylist([{**label, "features": v} for v in ("tokens", "majority", *VARIANTS)]),
     }  # fmt: skip
-    found = drawn(tmp_path, figures.draw_all, {f"positions/{name}": own for name, own in tables.items()}, MODEL)
+    found = figures.position_figures({f"positions/{name}": own for name, own in tables.items()})
     for figure in found.values():
-        check_print(figure, MODEL)
+        check_print(figure)
         check_inside(figure)
     titles = [" ".join(a.get_title().split()) for a in found["cosine_by_layer"].axes if a.axison]
-    assert titles == [f"{figures.in_words(v)}, 12,345 tokens" for v in SHOWN]
+    assert titles == [f"{figures.TITLES[v]}, 12,345 tokens" for v in SHOWN]
     assert [len(axes.lines) for axes in found["perplexity_by_position"].axes] == [len(VARIANTS)] * 2
     default = found["perplexity_by_position"].axes[1].lines[list(VARIANTS).index(DEFAULT)]
     assert not np.asarray(default.get_ydata()).any(), "the default's loss is not above itself"

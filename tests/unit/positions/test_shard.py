@@ -15,7 +15,7 @@ from transformers import AutoModelForCausalLM
 from ops.mixing.token_classes import TokenClasses
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokens
-from ops.positions.figures import draw_layers
+from ops.positions.figures import layers_figure
 from ops.positions.labels import Labelled, label_rows
 from ops.positions.partial_file import Features, merge, to_table
 from ops.positions.pilot import mean_states
@@ -250,8 +250,8 @@ def test_one_text_has_no_random_pairs_and_all_else(known: tuple[VariantReader, M
     rows = similarity_rows(totals, found, 0)
     shown = {(row["variant"], row["reference"]) for row in rows.to_pylist()}
     assert shown == {(v, r) for v in VARIANTS for r in ("default", "default_centred", "gaussian")}
-    assert len(draw_layers(rows, "m").axes) == len(VARIANTS)
-    assert draw_layers(rows.slice(0, 0), "m").axes
+    assert len(layers_figure(rows).axes) == len(VARIANTS)
+    assert layers_figure(rows.slice(0, 0)).axes
 
 
 def test_features_are_the_mean_of_the_last_layer(known: tuple[VariantReader, ModelFacts], measured: Measured) -> None:

@@ -6,7 +6,7 @@ import torch
 
 from ops.model.direction import is_decoder
 from ops.model.head_projections import head_projections
-from ops.psi.position_geometry import cosine, cosine_histogram, position_attention, position_table, principal_plane
+from ops.psi.position_geometry import cosine, cosine_histogram, position_attention, position_table
 from tests.unit.small_models import CONFIGS, HEADS, WIDTH, make
 
 SIZE = WIDTH // HEADS
@@ -20,16 +20,6 @@ def test_position_tables() -> None:
         # RoBERTa counts positions from after the padding's row.
         assert found.shape == ((18 if kind == "roberta" else 20), WIDTH)
     assert position_table(torch.nn.Linear(2, 2)) is None
-
-
-def test_the_plane_is_that_of_the_singular_vectors() -> None:
-    vectors = np.random.default_rng(0).normal(size=(50, 6)) * [9, 1, 5, 0.1, 0.2, 0.3]
-    plane = principal_plane(vectors)
-    centred = vectors - vectors.mean(0)
-    _, lengths, axes = np.linalg.svd(centred, full_matrices=False)
-    np.testing.assert_allclose(np.abs(plane.places), np.abs(centred @ axes[:2].T), atol=1e-9)
-    np.testing.assert_allclose(plane.shares, (lengths**2 / (lengths**2).sum())[:2])
-    np.testing.assert_array_equal(principal_plane(vectors[:, :]).places, plane.places)
 
 
 def test_cosines_of_all_pairs() -> None:
@@ -61,12 +51,3 @@ def test_attention_from_positions_is_the_model_s_own_without_words(kind: str) ->
     found = position_attention(model, head_projections(model, known)[0], positions[:9], is_decoder(known))
     assert found.shape == (HEADS, 9, 9)
     np.testing.assert_allclose(found, shown.numpy(), atol=1e-5)
-
-
-@pytest.mark.parametrize("width", [1, 3])
-def test_vectors_of_any_width_have_a_plane(width: int) -> None:
-    plane = principal_plane(np.arange(5 * width, dtype=np.float32).reshape(5, width))
-    assert plane.places.shape == (5, 2)
-    assert np.isfinite(plane.places).all()
-    assert plane.shares[0] == pytest.approx(1)
-    assert principal_plane(np.ones((3, width), np.float32)).shares == (0, 0)
