@@ -73,6 +73,11 @@ def said_lift(row: Row) -> str:
     return lift(row["lift"])
 
 
+def times(row: Row) -> str:
+    """Return a finding's lift, or that no other sentence in the corpus has it."""
+    return "no other" if row["baseline_share"] == 0 else lift(row["lift"])
+
+
 def winners_with(row: Row, sentences: Sequence[Row], options: Row) -> frozenset[int]:
     """Return the positions of the sentences that have a finding.
 

@@ -1,7 +1,7 @@
 """Lay out what an audit found over all neurons."""
 
 from ops.facts.audit_findings import HALVES, NEURONS, PERMUTED, VERDICTS, Facts
-from ops.facts.listing import Listing, numbers
+from ops.facts.listing import Listing
 from ops.facts.text import wrap
 from ops.show.listing import lines_of
 
@@ -10,7 +10,9 @@ _NAMES = {NEURONS: "neurons", PERMUTED: "data sets permuted over documents", HAL
 
 def lay_out_audit(facts: Facts, width: int) -> str:
     """Return what an audit found as text: the sentences, then a table of verdicts with the controls."""
-    titles = ("Verdicts", *(verdict.replace("_", " ") for verdict in VERDICTS))
-    rows = [(_NAMES[name], *numbers(counts, VERDICTS, ",")) for name, counts in facts["verdicts"].items()]
     lines = [wrap(said, width) for said in facts["sentences"]]
-    return "\n".join([*lines, *(["", *lines_of(Listing("", titles, rows), width)] if facts["explained"] else [])])
+    if facts["explained"]:
+        rows = [counts | {"name": _NAMES[name]} for name, counts in facts["verdicts"].items()]
+        verdicts = [(verdict.replace("_", " "), f"{{{verdict}:,}}") for verdict in VERDICTS]
+        lines += ["", *lines_of(Listing.of("", [("Verdicts", "{name}"), *verdicts], rows), width)]
+    return "\n".join(lines)

@@ -6,13 +6,14 @@ from typing import Any
 from ops.errors import counted
 from ops.facts.audited import said_lifts, said_measure
 from ops.facts.explanation import CAUTION, evidence
+from ops.facts.findings import times
 from ops.facts.hub_sentences import said_wins
 from ops.facts.listing import Listing
 from ops.facts.neuron_facts import NeuronFacts
 from ops.facts.neuron_lists import FROM_FEW, is_from_few, literal, literals, measured, mined, nearest, peaks
 from ops.facts.outputs import token_text
 from ops.facts.run_facts import key_of, name_of
-from ops.facts.text import activation, interval, lift, number, percent, short_percent, shorten, wrap
+from ops.facts.text import activation, interval, number, short_percent, shorten, wrap
 from ops.outputs.names import SIDES
 from ops.penn_names import PHRASES, TAGS
 from ops.penn_names import name_of as name_of_code
@@ -87,8 +88,8 @@ def _head(facts: NeuronFacts, width: int) -> list[str]:
     about, dataset = [], facts.dataset
     if dataset is not None and dataset["baseline_share"] != 1:  # a corpus with one data set says nothing
         corpus = dataset["baseline_share"]
-        share = "" if corpus is None else f" ({percent(corpus, '.0f')} of the corpus)"
-        about.append(f"{percent(dataset['share'], '.0f')} are from {dataset['value']}{share}")
+        share = "" if corpus is None else f" ({number(corpus, '.0f %')} of the corpus)"
+        about.append(f"{number(dataset['share'], '.0f %')} are from {dataset['value']}{share}")
     for mean in facts.means:
         if mean["property"] == "words_per_sentence":
             corpus = mean["baseline_mean"]
@@ -205,7 +206,7 @@ def _peaks(facts: NeuronFacts, rows: int, width: int) -> list[str]:
     for name, title in (("peak_word", "They peak at"), ("peak_tag", "As parts of speech")):
         said = [
             f"{_plain_tag(p['value']) if name == 'peak_tag' else p['value']} ({p['count']:,} of {p['n']:,}; "
-            f"{percent(p['baseline_share'], '.2g')} of their words)"
+            f"{number(p['baseline_share'], '.2g %')} of their words)"
             for p in facts.sure_peaks(name)[:rows]
         ]
         lines += [shorten(f"{title}: {', '.join(said)}", width)] if said else []
@@ -226,8 +227,8 @@ def _short(title: str, rows: Rows, winners: int) -> Listing:
     lines = []
     for row in rows:
         had = f"{row['count']:,} of {row['n']:,}" if row["n"] < winners else short_percent(row["share"])
-        times = "no other" if row["baseline_share"] == 0 and row["count"] else lift(row["lift"])
-        lines.append((_plain(row), had + " *" * is_from_few(row), short_percent(row["baseline_share"]), times))
+        had += " *" * is_from_few(row)
+        lines.append((_plain(row), had, short_percent(row["baseline_share"]), times(row)))
     return Listing("", (title, "winners", "corpus", "lift"), lines, [FROM_FEW] if any(map(is_from_few, rows)) else [])
 
 
