@@ -1,9 +1,11 @@
 """Format numbers and strings for columns, wrap text in lines, and write lifts and q values."""
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from string import Formatter
 from typing import Any
+
+from ops.outputs.names import with_spaces
 
 LEAST = 8  # a cell of text has room for at least this many characters
 
@@ -84,11 +86,34 @@ def enumerated(pieces: Sequence[str], conjunction: str) -> str:
     return f"{', '.join(pieces[:-1])} {conjunction} {pieces[-1]}" if len(pieces) > 1 else pieces[0]
 
 
-class _Filled(Formatter):
-    forms = {"lift": lift, "q": q_value, "words": " ".join, "plain": lambda name: name.replace("_", " ")}
+def plain(name: str) -> str:
+    """Return the name of a kind, a property or a verdict in words."""
+    return name.replace("_", " ")
 
+
+def said_wins(sentence: Mapping[str, Any]) -> str:
+    """Say for how many other neurons a sentence wins.
+
+    >>> said_wins({"wins": 582})
+    'also wins for 581 other neurons'
+    """
+    return f"also wins for {sentence['wins'] - 1:,} other neurons"
+
+
+def token_text(token: str) -> str:
+    """Return a token as a reader sees it: in quotation marks, and with a space where the vocabulary marks one."""
+    return f'"{with_spaces(token)}"'
+
+
+_FORMS: dict[str, Callable[[Any], str]] = {"lift": lift, "q": q_value, "words": " ".join, "plain": plain}
+
+
+class _Filled(Formatter):
     def format_field(self, value: Any, form: str) -> str:
-        return self.forms[form](value) if form in self.forms else number(value, form)
+        return _FORMS[form](value) if form in _FORMS else number(value, form)
+
+
+_FILLED = _Filled()
 
 
 def filled(form: str, row: Mapping[str, Any]) -> str:
@@ -103,6 +128,3 @@ def filled(form: str, row: Mapping[str, Any]) -> str:
     '1,200 of 2,000, 60.0 %, -'
     """
     return _FILLED.vformat(form, (), row)
-
-
-_FILLED = _Filled()

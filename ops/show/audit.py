@@ -1,8 +1,9 @@
 """Lay out what an audit found over all neurons."""
 
-from ops.facts.audit_findings import HALVES, NEURONS, PERMUTED, VERDICTS, Facts
+from ops.facts.audit_findings import Facts
 from ops.facts.listing import Listing
-from ops.facts.text import wrap
+from ops.facts.text import plain, wrap
+from ops.facts.verdicts import AUDITED, HALVES, NEURONS, PERMUTED
 from ops.show.listing import lines_of
 
 _NAMES = {NEURONS: "neurons", PERMUTED: "data sets permuted over documents", HALVES: "two halves of each data set"}
@@ -13,6 +14,6 @@ def lay_out_audit(facts: Facts, width: int) -> str:
     lines = [wrap(said, width) for said in facts["sentences"]]
     if facts["explained"]:
         rows = [counts | {"name": _NAMES[name]} for name, counts in facts["verdicts"].items()]
-        verdicts = [(verdict.replace("_", " "), f"{{{verdict}:,}}") for verdict in VERDICTS]
+        verdicts = [(plain(verdict), f"{{{verdict}:,}}") for verdict in AUDITED]
         lines += ["", *lines_of(Listing.of("", [("Verdicts", "{name}"), *verdicts], rows), width)]
     return "\n".join(lines)

@@ -4,16 +4,13 @@ from itertools import zip_longest
 from typing import Any
 
 from ops.errors import counted
-from ops.facts.audited import said_lifts, said_measure
-from ops.facts.explanation import CAUTION, evidence
 from ops.facts.findings import times
-from ops.facts.hub_sentences import said_wins
 from ops.facts.listing import Listing
 from ops.facts.neuron_facts import NeuronFacts
 from ops.facts.neuron_lists import FROM_FEW, is_from_few, literal, literals, measured, mined, nearest, peaks
-from ops.facts.outputs import token_text
 from ops.facts.run_facts import key_of, name_of
-from ops.facts.text import activation, interval, number, short_percent, shorten, wrap
+from ops.facts.text import activation, interval, number, said_wins, short_percent, shorten, token_text, wrap
+from ops.facts.verdicts import CAUTION, evidence, said_lifts, said_measure
 from ops.outputs.names import SIDES
 from ops.penn_names import PHRASES, TAGS
 from ops.penn_names import name_of as name_of_code

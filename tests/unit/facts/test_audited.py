@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from ops.facts.audited import joined, said_lifts, said_measure, said_numbers
+from ops.facts.neuron_facts import where_it_holds
+from ops.facts.verdicts import said_lifts, said_measure, said_numbers
 from tests.unit.facts.made_up_audit import audited, literal
 
 NAMES = ["a", "b", "c", "d"]
@@ -40,11 +41,13 @@ def test_where_it_holds_is_one_line(
     verdict: str, holds: list[str], found: list[str], known: list[str], said: str
 ) -> None:
     row = audited(1, 0, verdict, ported=len(holds), holds_in=holds, found_in=found, datasets=len(known))
-    audit = joined(row, [], own_pairs(known, NAMES))
+    audit = where_it_holds(row, [], own_pairs(known, NAMES))
     assert (audit["said"], audit["known_in"]) == (said, known)
     names = [f"set {i:02}" for i in range(20)]
     row = audited(1, 0, "local", ported=8, holds_in=names[:8])
-    assert joined(row, [], own_pairs(names, names))["said"] == "holds in 8 of 20 data sets", "they are too many to name"
+    assert where_it_holds(row, [], own_pairs(names, names))["said"] == "holds in 8 of 20 data sets", (
+        "they are too many to name"
+    )
 
 
 def test_only_its_own_literals_are_taken_in_their_order() -> None:
@@ -55,7 +58,7 @@ def test_only_its_own_literals_are_taken_in_their_order() -> None:
         literal(1, 0, 1, [9.0, 9.0, 9.0], pole=None, model="range"),
         literal(1, 0, 1, [9.0, 9.0, 9.0], pole="bottom"),
     ]
-    audit = joined(row, rows, own_pairs(["a", "b"], NAMES))
+    audit = where_it_holds(row, rows, own_pairs(["a", "b"], NAMES))
     assert [(p["rank"], p["negated"]) for p in audit["literals"]] == [(1, False), (2, True)]
     assert audit["said"] == "only in books"
     assert said_measure(audit, "transfer", "transfer") == "transfer 0.75 (0.75 to 0.75)"

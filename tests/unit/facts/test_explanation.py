@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from ops.facts.explanation import joined, said_verdict
+from ops.facts.neuron_facts import with_family
+from ops.facts.verdicts import said_verdict
 from tests.unit.facts.made_up_rows import explained, member, term
 
 ROW = explained(5, "top", 0.41, 0.12, 0.05, 0.01, f1_low=0.35, f1_high=0.47, single_f1=0.3, family=7)
@@ -14,7 +15,7 @@ ROW = explained(5, "top", 0.41, 0.12, 0.05, 0.01, f1_low=0.35, f1_high=0.47, sin
 def test_an_explanation_has_its_literals_and_its_family() -> None:
     terms = [term("range", None, "the"), term("winners", "bottom", "other"), term("winners", "top", "see")]
     families = [member(4, "top", 7, is_leader=True), member(5, "bottom", 8, is_leader=True), member(5, "top", 7)]
-    found = joined(ROW, terms, families)
+    found = with_family(ROW, terms, families)
     assert found["text"] == ROW["text"]
     assert [(t["model"], t["pattern"]) for t in found["terms"]] == [("range", "the"), ("winners", "see")]
     assert found["alike"] == {"leader": {"layer": 1, "unit": 4, "pole": "top"}, "members": 2}

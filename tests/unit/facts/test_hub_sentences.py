@@ -1,4 +1,4 @@
-from ops.facts.hub_sentences import is_hub
+from ops.facts.neuron_facts import is_hub
 from ops.sentences.hubs import most_wins
 
 
