@@ -15,12 +15,16 @@ from ops.facts.strongest import KINDS, preferred
 from ops.facts.verdicts import said_where
 from ops.outputs.names import SIDES
 
-# The tables that are read here and by `RunFacts`, as far as a run has them.
-TABLES_READ = (
-    "topk", "neurons", "activations", "sentences", "patterns", "profiles", "means", "scores", "token_activations",
-    "peaks", "explanations", "explanation_terms", "families", "examples", "negative_tokens", "outputs/tokens",
-    "audit/neurons", "audit/patterns", "audit/portability", "compare/neighbours",
+# The tables that are read for a neuron, and those that are read for a pole of it.
+_OF_NEURON = (
+    "neurons", "scores", "explanations", "explanation_terms", "outputs/tokens", "audit/patterns", "compare/neighbours",
 )  # fmt: skip
+_OF_POLE = (
+    "topk", "patterns", "profiles", "means", "peaks", "token_activations", "examples", "negative_tokens",
+    "audit/neurons", "audit/portability",
+)  # fmt: skip
+# All tables that are read here and by `RunFacts`, as far as a run has them.
+TABLES_READ = (*_OF_NEURON, *_OF_POLE, "activations", "sentences", "families")
 BETTER = "better"  # instead of a pole: the better explained one
 NEAREST = 12  # maximum number of similar neurons
 COMPARED = 100  # findings are compared by this many winners
@@ -156,25 +160,11 @@ def read_neurons(run: RunFacts, chosen: Sequence[Pair], winners: int, pole: str 
     """
     neuron, ranked = any_of(chosen), pc.field("rank") <= winners
     here = neuron & (pc.field("pole") == pole) if pole in run.poles else neuron
-    conditions = {
-        "neurons": neuron,
-        "topk": here & ranked,
-        "patterns": here,
-        "profiles": here,
-        "means": here,
-        "scores": neuron,
-        "peaks": here,
-        "token_activations": here & ranked,
-        "explanations": neuron,
-        "explanation_terms": neuron,
-        "examples": here & pc.field("pole").is_valid(),
-        "negative_tokens": here,
-        "outputs/tokens": neuron,
-        "audit/neurons": here,
-        "audit/patterns": neuron,
-        "audit/portability": here & (pc.field("dataset_from") == pc.field("dataset_to")),
-        "compare/neighbours": neuron & (pc.field("rank") <= NEAREST),
-    }
+    conditions = dict.fromkeys(_OF_NEURON, neuron) | dict.fromkeys(_OF_POLE, here)
+    conditions |= dict.fromkeys(("topk", "token_activations"), here & ranked)
+    conditions["examples"] = here & pc.field("pole").is_valid()
+    conditions["audit/portability"] = here & (pc.field("dataset_from") == pc.field("dataset_to"))
+    conditions["compare/neighbours"] = neuron & (pc.field("rank") <= NEAREST)
     columns = {"token_activations": _TOKENS, "negative_tokens": _TOKENS}
     tables = {
         name: grouped(run.read(name, where, columns.get(name)).to_pylist(), ("layer", "unit"))

@@ -105,7 +105,9 @@ def token_text(token: str) -> str:
     return f'"{with_spaces(token)}"'
 
 
-_FORMS: dict[str, Callable[[Any], str]] = {"lift": lift, "q": q_value, "words": " ".join, "plain": plain}
+_FORMS: dict[str, Callable[[Any], str]] = {
+    "activation": activation, "lift": lift, "q": q_value, "words": " ".join, "plain": plain,
+}  # fmt: skip
 
 
 class _Filled(Formatter):
@@ -120,8 +122,8 @@ def filled(form: str, row: Mapping[str, Any]) -> str:
     """Return a format with the values of a row, whose numbers may be null.
 
     Args:
-        form: the format. The form of a value is one of `number`, `lift`, `q`, `words` for a list of words, or
-            `plain` for a name.
+        form: the format. The form of a value is one of `number`, `activation`, `lift`, `q` for a q value,
+            `words` for a list of words, or `plain` for a name.
         row: the row.
 
     >>> filled("{count:,} of {n:,}, {share:.1f %}, {lift:lift}", {"count": 1200, "n": 2000, "share": 0.6, "lift": None})
