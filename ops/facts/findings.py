@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ops.facts.examples import embeds, matched_words, read_pattern
-from ops.facts.strongest import avoided, preferred
+from ops.facts.strongest import strongest
 from ops.facts.text import lift
 from ops.penn import PUNCTUATION_TAGS, walk
 from ops.statistics.association import measures
@@ -46,17 +46,14 @@ def findings(patterns: Rows, profiles: Rows, terms: Sequence[Row] = (), holds: H
         for a class), `docs` (null for a class), `same_as` (other properties with the value for the same sentences) and
         `variants` (the rows that are folded into it, the strongest first).
     """
-    found = _one_list(preferred(patterns, profiles), _winners(patterns, profiles))
-    found = [row for row in found if row["count"] >= LEAST_COUNT]
-    return _fold(found + _word_classes(terms, profiles, _winners(patterns, profiles)), holds)
+    winners = _winners(patterns, profiles)
+    found = [row for row in _one_list(strongest(patterns, profiles, True), winners) if row["count"] >= LEAST_COUNT]
+    return _fold(found + _word_classes(terms, profiles, winners), holds)
 
 
 def avoidances(patterns: Rows, profiles: Rows) -> Rows:
     """Return what winners have less often than the corpus (q below 0.05), folded like `findings`, strongest first."""
-    by_kind: dict[str, Rows] = {}
-    for row in avoided(patterns, profiles):
-        by_kind.setdefault(row["name"] if row["name"] in PLAINEST_FIRST else "value", []).append(row)
-    return _fold(_one_list(by_kind, _winners(patterns, profiles)), None)
+    return _fold(_one_list(strongest(patterns, profiles, False), _winners(patterns, profiles)), None)
 
 
 def said_lift(row: Row) -> str:
@@ -115,8 +112,7 @@ def _one_list(by_kind: dict[str, Rows], winners: int) -> Rows:
     for kind, rows in by_kind.items():
         for row in rows[:_LOOKED_AT]:
             own = _KIND_OF_PROPERTY.get(row["name"], kind) if kind == "value" else kind
-            items = row.get("items") or [row["text"]]
-            found.append({"n": winners, "same_as": [], **row, "kind": own, "items": list(items)})
+            found.append({"n": winners, "same_as": [], "items": [row["text"]], **row, "kind": own})
     return found
 
 

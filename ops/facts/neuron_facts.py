@@ -11,7 +11,7 @@ from ops.facts.findings import LEAST_COUNT, avoidances, findings, winners_with
 from ops.facts.peaks import peak_word
 from ops.facts.run_facts import POLE, Pair, Row, Rows, RunFacts, any_of, better_pole, grouped
 from ops.facts.shared_words import shared_words
-from ops.facts.strongest import KINDS, preferred
+from ops.facts.strongest import KINDS, strongest
 from ops.facts.verdicts import said_where
 from ops.outputs.names import SIDES
 
@@ -253,7 +253,7 @@ def _facts(run: RunFacts, tables: dict[str, Rows], sentences: dict[int, Row], po
             profiles, [row for row in found if row["kind"] == "word_class"], winners, run.winners
         ),
         outputs=outputs,
-        prefers=preferred(patterns, profiles),
+        prefers=strongest(patterns, profiles, True),
         avoids=avoidances(patterns, profiles),
         nearest=sorted(tables["compare/neighbours"], key=lambda row: row["rank"]),
         patterns=patterns,

@@ -7,8 +7,6 @@ from typing import Any
 
 from ops.outputs.names import with_spaces
 
-LEAST = 8  # a cell of text has room for at least this many characters
-
 
 def number(value: float | None, form: str) -> str:
     """Return a number, or a dash for null. With a form that ends in a percent sign, it is a share in percent.
@@ -33,12 +31,6 @@ def short_percent(share: float | None) -> str:
 def interval(low: float | None, high: float | None, form: str) -> str:
     """Return an interval in parentheses after a space, or nothing if an end is null."""
     return "" if low is None or high is None else f" ({low:{form}} to {high:{form}})"
-
-
-def cell(text: str, width: int) -> str:
-    """Return a text cut or filled to this width; a terminal that is too narrow gets `LEAST` characters."""
-    width = max(width, LEAST)
-    return f"{shorten(text, width):<{width}}"
 
 
 def lift(value: float | None) -> str:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import ops.facts
 import ops.show
-from ops.facts.text import cell, interval, number
+from ops.facts.text import interval, number
 
 
 def forms_of_numbers(source: str) -> list[str]:
@@ -17,10 +17,6 @@ def test_null_is_a_dash_and_an_interval_without_ends_is_left_out() -> None:
     assert [number(None, ".2f"), number(1.25, ".2f"), number(1.25, "+.1f")] == ["-", "1.25", "+1.2"]
     assert [number(None, ".0f %"), number(0.125, ".3g %")] == ["-", "12.5 %"]
     assert [interval(None, 1.0, ".1f"), interval(0.5, 1.0, ".1f")] == ["", " (0.5 to 1.0)"]
-
-
-def test_a_cell_is_as_wide_as_asked_for_and_never_too_narrow_to_read() -> None:
-    assert [cell("abc", 9), cell("a" * 20, 9), cell("a" * 20, -3)] == ["abc      ", "aaaaaa...", "aaaaa..."]
 
 
 def test_only_these_functions_format_numbers_that_may_be_null() -> None:
