@@ -288,22 +288,15 @@ def where_it_holds(row: Row, patterns: Rows, pairs: Rows) -> Row:
 
     Args:
         row: the row.
-        patterns: rows of audit/patterns/ for its neuron.
-        pairs: rows of audit/portability/ for its neuron, from a data set to itself.
+        patterns: rows of audit/patterns/ for its neuron and pole.
+        pairs: rows of audit/portability/ for its neuron and pole, from a data set to itself.
 
     Returns:
         The row with `known_in`, the data sets in which it has enough winners; `said`, one line that says where it
         holds; and `literals`, the rows of audit/patterns/ for its winners' model, by rank.
     """
-    known = sorted(
-        pair["dataset_to"]
-        for pair in pairs
-        if pair["pole"] == row["pole"]
-        and pair["average_precision"] is not None
-        and pair["random_precision"] is not None
-    )
-    literals = [p for p in patterns if p["model"] == "winners" and p["pole"] == row["pole"]]
-    literals.sort(key=lambda p: p["rank"])
+    known = sorted(p["dataset_to"] for p in pairs if None not in (p["average_precision"], p["random_precision"]))
+    literals = sorted((p for p in patterns if p["model"] == "winners"), key=lambda p: p["rank"])
     return row | {"known_in": known, "said": said_where(row, known), "literals": literals}
 
 

@@ -6,7 +6,7 @@ from ops.errors import counted
 from ops.facts.findings import times
 from ops.facts.listing import Listing
 from ops.facts.neuron_facts import NeuronFacts
-from ops.facts.text import filled
+from ops.facts.text import filled, plain
 
 Row = dict[str, Any]
 Rows = list[Row]
@@ -49,14 +49,16 @@ def measured(title: str, rows: Rows, winners: int) -> Listing:
     for row in rows:
         count = filled("{count:,}" if row["n"] == winners else "{count:,} of {n:,}", row) + " *" * is_from_few(row)
         ends = "-" if row["baseline_share"] == 0 else filled("{lift_low:lift} to {lift_high:lift}", row)
-        lines.append(row | {"label": _label(row), "counted": count, "times": times(row), "ends": ends})
-    columns = [(title, "{label}"), ("winners", "{counted}"), *_MEASURES, ("95 %", "{ends}")]
+        variants = f" +{counted(len(row['variants']), 'variant')}" if row["variants"] else ""
+        lines.append(row | {"label": label(row) + variants, "had": count, "times": times(row), "ends": ends})
+    columns = [(title, "{label}"), ("winners", "{had}"), *_MEASURES, ("95 %", "{ends}")]
     return Listing.of("", columns, lines, notes)
 
 
-def _label(row: Row) -> str:
-    kind = ", ".join([row["name"], *row["same_as"]]) if row["kind"] == "value" else row["kind"].replace("_", " ")
-    return f"{kind}: {row['text']}" + (f" +{counted(len(row['variants']), 'variant')}" if row["variants"] else "")
+def label(row: Row) -> str:
+    """Return a finding with its kind, or with the properties that have the value."""
+    kind = ", ".join([row["name"], *row["same_as"]]) if row["kind"] == "value" else plain(row["kind"])
+    return f"{kind}: {row['text']}"
 
 
 def is_from_few(row: Row) -> bool:
@@ -82,7 +84,7 @@ def literals(facts: NeuronFacts) -> list[Listing]:
 
 def literal(row: Row) -> str:
     """Return the literal of a row of explanation_terms/ or audit/patterns/ as text."""
-    return f"{row['kind'].replace('_', ' ')}: {'not ' * row['negated']}{row['pattern']}"
+    return f"{plain(row['kind'])}: {'not ' * row['negated']}{row['pattern']}"
 
 
 def peaks(facts: NeuronFacts) -> list[Listing]:

@@ -1,13 +1,12 @@
 """Lay out one neuron as text: its explanation, what sets its winners apart, and the winners (Oba 2021, Table 2)."""
 
-from itertools import zip_longest
 from typing import Any
 
 from ops.errors import counted
 from ops.facts.findings import times
 from ops.facts.listing import Listing
 from ops.facts.neuron_facts import NeuronFacts, first_without_hubs
-from ops.facts.neuron_lists import FROM_FEW, is_from_few, literal, literals, measured, mined, nearest, peaks
+from ops.facts.neuron_lists import FROM_FEW, is_from_few, label, literal, literals, measured, mined, nearest, peaks
 from ops.facts.run_facts import key_of, name_of
 from ops.facts.text import activation, filled, interval, number, said_wins, short_percent, shorten, token_text, wrap
 from ops.facts.verdicts import CAUTION, evidence, said_lifts, said_measure
@@ -125,7 +124,9 @@ def _findings(facts: NeuronFacts, rows: int, everything: bool, width: int) -> li
     if not everything:
         return lines_of(_short(TITLE, _said_first(facts.findings)[:rows], facts.n_winners), width)
     findings = facts.findings[:rows]
-    lines = _with_examples(lines_of(measured(TITLE, findings, facts.n_winners), width), findings, width)
+    lines = lines_of(measured(TITLE, findings, facts.n_winners), width)
+    for place, row in reversed([*enumerate(findings[:EXAMPLES], 2)]):
+        lines[place:place] = _example(row, width)
     return lines + _wrapped(f"  {COLUMNS}", width)
 
 
@@ -215,29 +216,18 @@ def _short(title: str, rows: Rows, winners: int) -> Listing:
 
 
 def _plain(row: Row) -> str:
-    """Return a finding in plain words."""
-    kind, items = row["kind"], row["items"]
-    if kind == "value":
-        return f"{', '.join([row['name'], *row['same_as']])}: {row['text']}"
-    if kind in ("tag", "subtree"):
-        codes = [code for code in dict.fromkeys(items) if code in TAGS | PHRASES]
-        named = ", ".join(f"{code} {name_of_code(code)}" for code in codes)
-        return f"{kind}: {row['text']}" + (f" ({named})" if named else "")
-    return f"{kind.replace('_', ' ')}: {row['text']}"
+    """Return a finding in plain words: the codes of a pattern of tags or a subtree are named."""
+    codes = [code for code in dict.fromkeys(row["items"]) if code in TAGS | PHRASES]
+    named = ", ".join(f"{code} {name_of_code(code)}" for code in codes)
+    return label(row) + (f" ({named})" if named and row["kind"] in ("tag", "subtree") else "")
 
 
-def _with_examples(lines: list[str], rows: Rows, width: int) -> list[str]:
-    """Return the lines of a list of findings with an example below each of the first."""
-    title, *others = lines
-    examples = [_example(row.get("example"), width) for row in rows[:EXAMPLES]]
-    return [title, *(line for pair in zip_longest(others, examples) for line in pair if line)]
-
-
-def _example(example: Row | None, width: int) -> str:
-    if not example:
-        return ""
-    first, *others = example["spans"] or [None]
-    return f"      {marked(example['text'], first, others, width - 6)}"
+def _example(row: Row, width: int) -> list[str]:
+    """Return the line of a finding's example."""
+    if not row.get("example"):
+        return []
+    first, *others = row["example"]["spans"] or [None]
+    return [f"      {marked(row['example']['text'], first, others, width - 6)}"]
 
 
 def _everything(facts: NeuronFacts, rows: int, width: int) -> list[str]:

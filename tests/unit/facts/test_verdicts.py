@@ -59,7 +59,6 @@ def test_only_its_own_literals_are_taken_in_their_order() -> None:
         literal(1, 0, 2, [0.0, None, 2.0], negated=True),
         literal(1, 0, 1, [1.0, -1.0, 0.0]),
         literal(1, 0, 1, [9.0, 9.0, 9.0], pole=None, model="range"),
-        literal(1, 0, 1, [9.0, 9.0, 9.0], pole="bottom"),
     ]
     audit = where_it_holds(row, rows, own_pairs(["a", "b"], NAMES))
     assert [(p["rank"], p["negated"]) for p in audit["literals"]] == [(1, False), (2, True)]
