@@ -3,7 +3,9 @@
 import json
 import shutil
 import sys
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from jobs.run_folder.run import Run
 from jobs.show import read
@@ -31,12 +33,16 @@ INSTEAD = {
 
 
 def show(config: ShowConfig) -> None:
-    """Print the neuron, or what the options request instead.
+    """Print the neuron, or what the options request instead."""
+    print_facts(config, *_read(config))
 
-    JSON is in ASCII unless the terminal's encoding is UTF-8. Text may contain words of the corpus, so unsafe characters
+
+def print_facts(config: ShowConfig, facts: Any, lay_out: Callable[[int], str]) -> None:
+    """Print facts as JSON, or as text for the terminal's width.
+
+    JSON is in ASCII unless the terminal's encoding is UTF-8. Text may have words of the corpus, so unsafe characters
     are spelled out.
     """
-    facts, lay_out = _read(config)
     if config.format == "json":
         print(json.dumps(facts, ensure_ascii=(sys.stdout.encoding or "").lower() != "utf-8"))
     else:
