@@ -112,7 +112,8 @@ def _one_list(by_kind: dict[str, Rows], winners: int) -> Rows:
     for kind, rows in by_kind.items():
         for row in rows[:_LOOKED_AT]:
             own = _KIND_OF_PROPERTY.get(row["name"], kind) if kind == "value" else kind
-            found.append({"n": winners, "same_as": [], "items": [row["text"]], **row, "kind": own})
+            items = row.get("items", [row["text"]])
+            found.append({"n": winners, "same_as": [], **row, "kind": own, "items": items})
     return found
 
 

@@ -22,11 +22,9 @@ def read_best(run: RunFacts) -> list[Row]:
         The leaders of explained families (see `RunFacts.explained`). If none is explained, the neurons and poles whose
         held-out score exceeds their matched set's, with `auc` and `auc_excess`. Without either the list is empty.
     """
-    if run.explained:
-        rows, names = run.explained, ("text", "f1", "beyond", "members")
-    else:
-        rows, names = [row for row in run.scored() if row["auc_excess"] > 0], ("auc", "auc_excess")
-    return [{name: row[name] for name in (*POLE, *names)} for row in rows]
+    rows = run.explained or [row for row in run.scored() if row["auc_excess"] > 0]
+    columns = ("text", "f1", "beyond", "members") if run.explained else ("auc", "auc_excess")
+    return [{name: row[name] for name in (*POLE, *columns)} for row in rows]
 
 
 def with_words(run: RunFacts, rows: list[Row]) -> list[Row]:
