@@ -1,6 +1,8 @@
 """The verdicts of `explain` and `audit` in words, with the numbers that they rest on: of a neuron, and of a run."""
 
 import math
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from ops.facts.text import enumerated, filled, interval, lift, number
@@ -78,6 +80,16 @@ def said_verdict(explanation: Row) -> str:
     alone = "" if single is None else f"; its best literal alone has {number(single, '.3f')}"
     own = number(f1, ".3f") + interval(low, high, ".3f")
     return f"{said}. Held-out F1 {own}{': ' * bool(compared)}{', but '.join(compared)}{alone}"
+
+
+def said_of_explanations(verdicts: Sequence[str]) -> str:
+    """Return how many explanations of a run have each verdict, in one sentence."""
+    counts = Counter(verdicts)
+    return (
+        f"{counts['explained']:,} of {len(verdicts):,} neurons and poles have an explanation that holds on held-out "
+        f"documents; for {counts['nuisance']:,} the control does as well, which knows only length and source, for "
+        f"{counts['none']:,} no rule was found, and {counts['weak']:,} have too few winners there to tell."
+    )
 
 
 def said_where(row: Row, known: list[str]) -> str:
