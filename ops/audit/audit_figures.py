@@ -11,9 +11,10 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
 from ops.arrays import Float64s
-from ops.facts.audit_findings import HALVES, NEURONS, PERMUTED, AuditedRun
+from ops.facts.audit_findings import AuditedRun
 from ops.facts.text import shorten
 from ops.facts.transfers import LEAST_GAIN, Transfers
+from ops.facts.verdicts import HALVES, NEURONS, PERMUTED
 from ops.figures.lines import quantiles, quantiles_of
 from ops.figures.maps import heat_map
 from ops.figures.panels import finish, panels

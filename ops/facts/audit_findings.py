@@ -1,6 +1,7 @@
 """What an audit found over all neurons, in sentences and as a table of verdicts, each next to its controls."""
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,19 +10,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ops.arrays import Int64s
-from ops.facts.text import enumerated, number
-from ops.facts.transfers import COLUMNS, LEAST_GAIN, Transfers, among, keys, sum_transfers
+from ops.facts.transfers import COLUMNS, Transfers, among, keys, sum_transfers
+from ops.facts.verdicts import AUDITED, AUDITED_LITERALS, HALVES, NEURONS, PERMUTED, said_of_run
 from ops.storage.store import Store
 from ops.storage.tables import read_table
 from ops.topk.silent import read_heard
 
 Facts = dict[str, Any]
 
-NEURONS, PERMUTED, HALVES = "neurons", "permuted", "halves"
-VERDICTS = ("global", "local", "dataset_detector", "none")
 NEURON_COLUMNS = ["layer", "unit", "pole", "illusion", "verdict"]
-_WHERE = {HALVES: "between two halves of one data set", PERMUTED: "with data sets permuted over documents"}
-_LITERALS = ["layer", "unit", "pole", "model", "verdict"]
 
 
 @dataclass(frozen=True)
@@ -33,14 +30,14 @@ class AuditedRun:
         audited: how many neurons and poles were audited, explained or not.
         transfers: the sums of the neurons (`neurons`) and of each control that was made.
         neurons: rows of audit/neurons/ and of its controls with `NEURON_COLUMNS`, by the same names.
-        compared: the sums over the explained neurons and poles that have controls. None without controls.
+        compared: the transfer over the explained neurons and poles that have controls. None without controls.
     """
 
     explained: Int64s
     audited: int
     transfers: dict[str, Transfers]
     neurons: dict[str, pa.Table]
-    compared: Transfers | None
+    compared: float | None
 
 
 def audited_run(
@@ -69,19 +66,8 @@ def audited_run(
             transfers[control] = sum_transfers(pairs_controls.filter(pc.equal(pairs_controls["control"], control)))
     compared = None
     if pairs_controls.num_rows:
-        compared = sum_transfers(own_pairs.filter(among(own_pairs, keys(pairs_controls))))
+        compared = sum_transfers(own_pairs.filter(among(own_pairs, keys(pairs_controls)))).overall()
     return AuditedRun(explained, neurons.num_rows, transfers, found, compared)
-
-
-def read_audited(store: Store) -> AuditedRun:
-    """Return the data behind the figures and findings of a finished audit."""
-    return audited_run(
-        read_heard(store, "explanations", columns=["layer", "unit", "pole", "verdict"]),
-        read_heard(store, "audit/neurons", columns=NEURON_COLUMNS),
-        read_table(store, "audit/neurons_controls", columns=["control", *NEURON_COLUMNS]),
-        read_table(store, "audit/portability", columns=COLUMNS),
-        read_table(store, "audit/portability_controls", columns=["control", *COLUMNS]),
-    )
 
 
 def read_audit_findings(store: Store) -> Facts:
@@ -98,133 +84,40 @@ def read_audit_findings(store: Store) -> Facts:
         - `literals`: how many literals of the winners' explanations have each verdict.
         - `sentences`: the findings in words, the most important first.
     """
-    run = read_audited(store)
-    literals = read_table(store, "audit/patterns", pc.field("model") == "winners", _LITERALS)
-    return findings(run, literals.filter(among(literals, run.explained)))
-
-
-def findings(run: AuditedRun, literals: pa.Table) -> Facts:
-    """Return the facts that `read_audit_findings` describes.
-
-    Args:
-        run: what was read from the audit.
-        literals: rows of audit/patterns/ for the winners' models, with `verdict`.
-    """
+    run = audited_run(
+        read_heard(store, "explanations", columns=["layer", "unit", "pole", "verdict"]),
+        read_heard(store, "audit/neurons", columns=NEURON_COLUMNS),
+        read_table(store, "audit/neurons_controls", columns=["control", *NEURON_COLUMNS]),
+        read_table(store, "audit/portability", columns=COLUMNS),
+        read_table(store, "audit/portability_controls", columns=["control", *COLUMNS]),
+    )
+    literals = read_table(store, "audit/patterns", pc.field("model") == "winners", ["layer", "unit", "pole", "verdict"])
     own = run.transfers[NEURONS]
     ratios = own.ratios()
     facts: Facts = {
         "explained": len(run.explained),
         "audited": run.audited,
         "datasets": list(own.names),
-        "verdicts": {name: _counts(rows["verdict"].to_pylist(), VERDICTS) for name, rows in run.neurons.items()},
+        "verdicts": {name: _counts(rows, AUDITED) for name, rows in run.neurons.items()},
         "transfer": {name: sums.overall() for name, sums in run.transfers.items()},
-        "transfer_of_controlled": run.compared.overall() if run.compared else None,
+        "transfer_of_controlled": run.compared,
         "illusion": {name: _median(rows["illusion"]) for name, rows in run.neurons.items()},
         "matrix": [
-            {"dataset_from": one, "dataset_to": other, "transfer": _null(ratios[i, j])}
-            for i, one in enumerate(own.names)
-            for j, other in enumerate(own.names)
+            {"dataset_from": own.names[i], "dataset_to": own.names[j]}
+            | {"transfer": float(ratio) if np.isfinite(ratio) else None}
+            for (i, j), ratio in np.ndenumerate(ratios)
             if i != j
         ],
-        "literals": _counts(literals["verdict"].to_pylist(), ("global", "local", "dataset", "none")),
+        "literals": _counts(literals.filter(among(literals, run.explained)), AUDITED_LITERALS),
     }
-    return facts | {"sentences": _said(facts, own)}
+    return facts | {"sentences": said_of_run(facts, own.gains_nothing())}
 
 
-def _said(facts: Facts, own: Transfers) -> list[str]:
-    explained, datasets = facts["explained"], len(facts["datasets"])
-    if not explained:
-        return [
-            f"None of the {facts['audited']:,} audited neurons and poles is explained, so no explanation can hold in "
-            "other data sets."
-        ]
-    counts = facts["verdicts"]
-    found = counts[NEURONS]
-    holds = f"{found['global']:,} hold{'s' if found['global'] == 1 else ''}"
-    said = [
-        f"Of {explained:,} explained neurons and poles, {holds} in at least three quarters of the {datasets} data "
-        f"sets. The rest: {found['local']:,} local, {found['dataset_detector']:,} that follow the data set, and "
-        f"{found['none']:,} whose winners cannot be distinguished in any data set."
-    ]
-    if PERMUTED in counts:
-        similar, many = counts[PERMUTED]["global"], sum(counts[PERMUTED].values())
-        said.append(
-            f"As a control, data sets were permuted over documents, which makes them similar. {similar:,} of {many:,} "
-            "then hold in at least three quarters, and no larger share can be expected of the neurons themselves."
-        )
-    said += _said_transfer(facts)
-    said += _said_illusion(facts)
-    nothing = own.gains_nothing()
-    if nothing:
-        said.append(
-            f"In {enumerated(nothing, 'and')} the data set's own cards gain less than {LEAST_GAIN} on average, so the "
-            f"transfer into {'it' if len(nothing) == 1 else 'them'} is unknown."
-        )
-    return said + _said_literals(facts["literals"])
-
-
-def _said_transfer(facts: Facts) -> list[str]:
-    transfer = facts["transfer"]
-    if transfer[NEURONS] is None:
-        return [
-            "The data sets' own score cards gain nothing over those of random sets, so there is nothing to transfer."
-        ]
-    said = [
-        f"Transfer is {number(transfer[NEURONS], '.2f')}: score cards of other data sets gain that share of what a "
-        "data set's own cards gain."
-    ]
-    controls = _controls_in_words(transfer)
-    if controls:
-        many = max(sum(counts.values()) for name, counts in facts["verdicts"].items() if name in _WHERE)
-        own = facts["transfer_of_controlled"]
-        among_them = (
-            f"Among the {many:,} with controls it is {number(own, '.2f')}, compared with "
-            if own is not None
-            else "Controls: "
-        )
-        said.append(f"{among_them}{controls}.")
-    return said
-
-
-def _said_illusion(facts: Facts) -> list[str]:
-    own, controls = facts["illusion"][NEURONS], _controls_in_words(facts["illusion"])
-    if own is None:
-        return []
-    compared = f", compared with {controls}" if controls else ""
-    return [
-        f"The median neuron has an illusion of {number(own, '.2f')}{compared}. It is 0 where cards of other data sets "
-        "do as well as the data set's own, and 1 where they do no better than those of random sets."
-    ]
-
-
-def _controls_in_words(numbers: dict[str, float | None]) -> str:
-    """Return the numbers of the controls in words, or "" if none is known."""
-    known = [
-        f"{number(value, '.2f')} {where}" for name, where in _WHERE.items() if (value := numbers.get(name)) is not None
-    ]
-    return enumerated(known, "and") if known else ""
-
-
-def _said_literals(counts: dict[str, int]) -> list[str]:
-    many = sum(counts.values())
-    if not many:
-        return []
-    return [
-        f"Verdicts of the {many:,} literals in their explanations: {counts['global']:,} global, {counts['local']:,} "
-        f"local, {counts['dataset']:,} with a lift above 1 only because data sets differ, and {counts['none']:,} none "
-        "of these."
-    ]
-
-
-def _counts(values: list[str], names: tuple[str, ...]) -> dict[str, int]:
-    found = Counter(values)
-    return {name: found[name] for name in names}
+def _counts(rows: pa.Table, verdicts: Iterable[str]) -> dict[str, int]:
+    found = Counter(rows["verdict"].to_pylist())
+    return {verdict: found[verdict] for verdict in verdicts}
 
 
 def _median(values: pa.ChunkedArray) -> float | None:
     known = values.drop_null()
     return float(np.median(known.to_numpy())) if len(known) else None
-
-
-def _null(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None

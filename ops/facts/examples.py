@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from ops.penn import PUNCTUATION_TAGS, ROOT, Tree, read
+from ops.penn import PUNCTUATION_TAGS, ROOT, Tree, leaves, read, walk
 from ops.sentences.word_spans import Span, word_spans
 
 MARKED = 3  # the words of this many findings are marked
@@ -111,22 +111,16 @@ def _matched_leaves(tree: str | None, pattern: str, collapse: bool) -> list[int]
     if tree is None:
         return None
     root, number = _read_numbered(tree, collapse)
-    wanted = read_pattern(pattern)
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        ends = embeds(node, wanted)
-        if ends is not None:
-            return sorted({number[id(leaf)] for end in ends for leaf in _leaves(end)})
-        stack.extend(reversed(node.children))
-    return None
+    matches = (embeds(node, read_pattern(pattern)) for node in walk(root))
+    ends = next((match for match in matches if match is not None), None)
+    return None if ends is None else sorted({number[id(leaf)] for end in ends for leaf in leaves(end)})
 
 
 @lru_cache(_TREES_KEPT)
 def _read_numbered(tree: str, collapse: bool) -> tuple[Tree, dict[int, int]]:
     """Return a tree, without an S right below its root if that collapses, and the number of each leaf by id."""
     root = read(tree)
-    number = _number_leaves(root)
+    number = {id(leaf): i for i, leaf in enumerate(leaves(root))}
     if collapse and root.label == ROOT:
         root.children = [c for child in root.children for c in (child.children if child.label == "S" else [child])]
     return root, number
@@ -134,17 +128,8 @@ def _read_numbered(tree: str, collapse: bool) -> tuple[Tree, dict[int, int]]:
 
 @lru_cache(_TREES_KEPT)
 def read_pattern(text: str) -> Tree:
-    """Return a subtree pattern, such as `(NP (DT) (NN))`, as a tree."""
-    stack = [Tree("")]
-    for piece in re.findall(r"[()]|[^\s()]+", text):
-        if piece == "(":
-            stack.append(Tree(""))
-        elif piece == ")":
-            done = stack.pop()
-            stack[-1].children.append(done)
-        else:
-            stack[-1].label = piece
-    return stack[0].children[0]
+    """Return a subtree pattern, such as `(NP (DT) (NN))`, as a tree. Its leaves have the word `*`."""
+    return read(re.sub(r"\(([^\s()]+)\)", r"(\1 *)", text))
 
 
 def embeds(node: Tree, wanted: Tree) -> list[Tree] | None:
@@ -162,13 +147,3 @@ def embeds(node: Tree, wanted: Tree) -> list[Tree] | None:
             return None
         ends += found
     return ends
-
-
-def _leaves(node: Tree) -> list[Tree]:
-    if node.word is not None:
-        return [node]
-    return [leaf for child in node.children for leaf in _leaves(child)]
-
-
-def _number_leaves(root: Tree) -> dict[int, int]:
-    return {id(leaf): i for i, leaf in enumerate(_leaves(root))}

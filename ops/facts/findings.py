@@ -1,13 +1,12 @@
 """What sets a neuron's winners apart, as one list of all kinds, with near-copies folded under the plainest one."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from ops.facts.examples import embeds, matched_words, read_pattern
-from ops.facts.strongest import avoided, preferred
+from ops.facts.strongest import strongest
 from ops.facts.text import lift
-from ops.penn import PUNCTUATION_TAGS, Tree
+from ops.penn import PUNCTUATION_TAGS, walk
 from ops.statistics.association import measures
 
 Row = dict[str, Any]
@@ -47,17 +46,14 @@ def findings(patterns: Rows, profiles: Rows, terms: Sequence[Row] = (), holds: H
         for a class), `docs` (null for a class), `same_as` (other properties with the value for the same sentences) and
         `variants` (the rows that are folded into it, the strongest first).
     """
-    found = _one_list(preferred(patterns, profiles), _winners(patterns, profiles))
-    found = [row for row in found if row["count"] >= LEAST_COUNT]
-    return _fold(found + _word_classes(terms, profiles, _winners(patterns, profiles)), holds)
+    winners = _winners(patterns, profiles)
+    found = [row for row in _one_list(strongest(patterns, profiles, True), winners) if row["count"] >= LEAST_COUNT]
+    return _fold(found + _word_classes(terms, profiles, winners), holds)
 
 
 def avoidances(patterns: Rows, profiles: Rows) -> Rows:
     """Return what winners have less often than the corpus (q below 0.05), folded like `findings`, strongest first."""
-    by_kind: dict[str, Rows] = {}
-    for row in avoided(patterns, profiles):
-        by_kind.setdefault(row["name"] if row["name"] in PLAINEST_FIRST else "value", []).append(row)
-    return _fold(_one_list(by_kind, _winners(patterns, profiles)), None)
+    return _fold(_one_list(strongest(patterns, profiles, False), _winners(patterns, profiles)), None)
 
 
 def said_lift(row: Row) -> str:
@@ -71,6 +67,11 @@ def said_lift(row: Row) -> str:
     if row["baseline_share"] == 0 and row["count"]:
         return f"{row['count']:,} of {row['n']:,}, none in the corpus"
     return lift(row["lift"])
+
+
+def times(row: Row) -> str:
+    """Return a finding's lift, or that no other sentence in the corpus has it."""
+    return "no other" if row["baseline_share"] == 0 else lift(row["lift"])
 
 
 def winners_with(row: Row, sentences: Sequence[Row], options: Row) -> frozenset[int]:
@@ -111,8 +112,8 @@ def _one_list(by_kind: dict[str, Rows], winners: int) -> Rows:
     for kind, rows in by_kind.items():
         for row in rows[:_LOOKED_AT]:
             own = _KIND_OF_PROPERTY.get(row["name"], kind) if kind == "value" else kind
-            items = row.get("items") or [row["text"]]
-            found.append({"n": winners, "same_as": [], **row, "kind": own, "items": list(items)})
+            items = row.get("items", [row["text"]])
+            found.append({"n": winners, "same_as": [], **row, "kind": own, "items": items})
     return found
 
 
@@ -120,20 +121,13 @@ def _word_classes(terms: Sequence[Row], profiles: Rows, winners: int) -> Rows:
     """Return the classes of words in the winners' score card as findings, with the same measures as the others."""
     others = max((row["baseline_n"] for row in profiles if row["property"] == "dataset"), default=0)
     found: Rows = []
-    for term in terms:
-        if (term["model"], term["kind"], term["negated"]) != ("winners", "word_class", False) or not (
-            winners and others
-        ):
+    for term in terms if winners and others else ():
+        if (term["model"], term["kind"], term["negated"]) != ("winners", "word_class", False):
             continue
         count, elsewhere = round(term["share"] * winners), round((term["baseline_share"] or 0.0) * others)
         own = measures(count, winners, elsewhere, others)
-        row = {
-            "kind": "word_class",
-            "name": "word_class",
-            "text": term["pattern"].replace(", ", "/"),
-            "items": term["items"],
-        }
-        row |= {"count": count, "n": winners, "q_value": None, "docs": None, "same_as": []}
+        row = dict.fromkeys(("kind", "name"), "word_class") | {"text": term["pattern"].replace(", ", "/")}
+        row |= {"items": term["items"], "count": count, "n": winners, "q_value": None, "docs": None, "same_as": []}
         row |= {name: float(getattr(own, name)[0]) for name in ("share", "baseline_share", "lift", "lift_low", "g2")}
         row["lift_high"] = row["lift"] ** 2 / row["lift_low"]
         if count >= LEAST_COUNT and row["g2"] > 0:
@@ -141,23 +135,21 @@ def _word_classes(terms: Sequence[Row], profiles: Rows, winners: int) -> Rows:
     return found
 
 
-@dataclass
 class _Group:
     """Findings that are shown as one. The strongest leads, and the plainest of its near-copies is shown."""
 
-    leader: Row
-    shown: Row
-    others: Rows = field(default_factory=list)
-
-    def __post_init__(self) -> None:
+    def __init__(self, row: Row) -> None:
+        self.leader, self.shown, self.others = row, row, Rows()
         # Each finding is compared with hundreds of others, so its items are put in lower case only once.
-        self.forms = [(self.leader, _folded(self.leader))]
+        self.forms = [(row, _folded(row))]
 
-    def add(self, row: Row, is_copy: bool) -> None:
-        self.others.append(row)
+    def take(self, group: "_Group", is_copy: bool) -> None:
+        """Add the findings of a group, what it shows first; if that is a plainer near-copy, it is shown."""
+        row = group.shown
+        self.others += [row, *(other for other in (group.leader, *group.others) if other is not row)]
         if is_copy and _plainness(row) < _plainness(self.shown):
             self.shown = row
-            self.forms = [(form, _folded(form)) for form in (self.leader, row)]
+            self.forms = [self.forms[0], (row, _folded(row))]
 
     def row(self) -> Row:
         variants = [row for row in (self.leader, *self.others) if row is not self.shown]
@@ -165,27 +157,21 @@ class _Group:
 
 
 def _fold(rows: Rows, holds: Holds | None) -> Rows:
-    groups = [_Group(row, row) for row in sorted(rows, key=_strength)]
+    groups = [_Group(row) for row in sorted(rows, key=_strength)]
     # A plainer form may be nested with findings that its leader was not nested with, so repeat until none are joined.
     before = len(groups) + 1
     while len(groups) < before:
         before, given, groups = len(groups), groups, []
         for group in given:
-            _join(groups, group)
-    shown = [group.row() for group in (_by_winners(groups, holds) if holds else groups)]
-    return sorted(shown, key=_strength)
-
-
-def _join(groups: list[_Group], group: _Group) -> None:
-    """Add a group to the first group that says the same in a shorter or longer form, or else to the list."""
-    row = group.shown
-    folded = _folded(row)
-    for known in groups:
-        if known.leader["kind"] == row["kind"] and any(_is_nested(row, folded, *form) for form in known.forms):
-            known.add(row, _has_same_count(row, known.leader))
-            known.others += [other for other in (group.leader, *group.others) if other is not row]
-            return
-    groups.append(group)
+            row, folded = group.shown, _folded(group.shown)
+            alike = (known for known in groups if known.leader["kind"] == row["kind"])
+            nested = (known for known in alike if any(_is_nested(row, folded, *form) for form in known.forms))
+            known = next(nested, None)
+            if known is None:
+                groups.append(group)
+            else:
+                known.take(group, _has_same_count(row, known.leader))
+    return sorted((group.row() for group in (_by_winners(groups, holds) if holds else groups)), key=_strength)
 
 
 def _by_winners(groups: list[_Group], holds: Holds) -> list[_Group]:
@@ -196,8 +182,7 @@ def _by_winners(groups: list[_Group], holds: Holds) -> list[_Group]:
         for known, theirs in kept:
             is_copy = _is_copy(group.leader, own, known.leader, theirs)
             if is_copy or _adds_nothing(group.shown, own, known.shown, theirs):
-                known.add(group.shown, is_copy)
-                known.others += [other for other in (group.leader, *group.others) if other is not group.shown]
+                known.take(group, is_copy)
                 break
         else:
             kept.append((group, own))
@@ -236,29 +221,16 @@ def _says_more(row: Row, other: Row) -> bool:
 
 
 def _contains(longer: Row, items: list[str], shorter: Row, fewer: list[str]) -> bool:
-    if not _is_within(fewer, items):
+    """Return whether a finding has another one's items in their order, and a subtree also the other one itself."""
+    rest = iter(items)
+    if not all(item in rest for item in fewer):
         return False
-    return longer["kind"] != "subtree" or _is_tree_within(shorter["text"], longer["text"])
+    wanted = read_pattern(shorter["text"]) if longer["kind"] == "subtree" else None
+    return wanted is None or any(embeds(node, wanted) for node in walk(read_pattern(longer["text"])))
 
 
 def _folded(row: Row) -> list[str]:
     return [item.casefold() for item in row["items"]]
-
-
-def _is_within(items: Sequence[str], longer: Sequence[str]) -> bool:
-    """Return whether items occur in this order in a longer list, possibly with others between them."""
-    rest = iter(longer)
-    return all(item in rest for item in items)
-
-
-def _is_tree_within(shorter: str, longer: str) -> bool:
-    wanted, stack = read_pattern(shorter), [read_pattern(longer)]
-    while stack:
-        node: Tree = stack.pop()
-        if embeds(node, wanted):
-            return True
-        stack.extend(node.children)
-    return False
 
 
 def _has_same_count(row: Row, other: Row) -> bool:

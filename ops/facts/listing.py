@@ -1,9 +1,11 @@
 """Lists of findings over a run, which `show` prints and pages draw."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
-from ops.facts.text import number
+from ops.facts.text import filled
+
+Columns = Sequence[tuple[str, str]]  # titles, and formats of the cells such as `{count:,} of {n:,}` (see `filled`)
 
 
 class Listing(NamedTuple):
@@ -21,6 +23,12 @@ class Listing(NamedTuple):
     rows: Sequence[tuple[str, ...]] = ()
     notes: Sequence[str] = ()
 
+    @classmethod
+    def of(cls, about: str, columns: Columns, rows: Iterable[dict[str, Any]], notes: Sequence[str] = ()) -> Self:
+        """Return rows as a list with these columns."""
+        titles, formats = zip(*columns, strict=True)
+        return cls(about, titles, [tuple(filled(form, row) for form in formats) for row in rows], notes)
+
     @property
     def is_number(self) -> list[bool]:
         """Whether all cells of a column are numbers, for each column."""
@@ -29,8 +37,3 @@ class Listing(NamedTuple):
 
 def _is_number(cell: str) -> bool:
     return cell in ("-", "no other") or cell.lstrip("+-")[:1].isdigit()
-
-
-def numbers(row: dict[str, Any], columns: Iterable[str], form: str) -> tuple[str, ...]:
-    """Return the cells of a row's columns of numbers."""
-    return tuple(number(row[column], form) for column in columns)

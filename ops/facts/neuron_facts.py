@@ -6,23 +6,25 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ops.facts.audited import joined as joined_audit
 from ops.facts.examples import matched_words, spans_of_findings, spans_of_words
-from ops.facts.explanation import joined as joined_explanation
 from ops.facts.findings import LEAST_COUNT, avoidances, findings, winners_with
-from ops.facts.hub_sentences import is_hub
-from ops.facts.outputs import by_side
 from ops.facts.peaks import peak_word
-from ops.facts.run_facts import Pair, Row, Rows, RunFacts, any_of, better_pole, grouped
+from ops.facts.run_facts import POLE, Pair, Row, Rows, RunFacts, any_of, better_pole, grouped
 from ops.facts.shared_words import shared_words
-from ops.facts.strongest import KINDS, preferred
+from ops.facts.strongest import KINDS, strongest
+from ops.facts.verdicts import said_where
+from ops.outputs.names import SIDES
 
-# The tables that are read here and by `RunFacts`, as far as a run has them.
-TABLES_READ = (
-    "topk", "neurons", "activations", "sentences", "patterns", "profiles", "means", "scores", "token_activations",
-    "peaks", "explanations", "explanation_terms", "families", "examples", "negative_tokens", "outputs/tokens",
-    "audit/neurons", "audit/patterns", "audit/portability", "compare/neighbours",
+# The tables that are read for a neuron, and those that are read for a pole of it.
+_OF_NEURON = (
+    "neurons", "scores", "explanations", "explanation_terms", "outputs/tokens", "audit/patterns", "compare/neighbours",
 )  # fmt: skip
+_OF_POLE = (
+    "topk", "patterns", "profiles", "means", "peaks", "token_activations", "examples", "negative_tokens",
+    "audit/neurons", "audit/portability",
+)  # fmt: skip
+# All tables that are read here and by `RunFacts`, as far as a run has them.
+TABLES_READ = (*_OF_NEURON, *_OF_POLE, "activations", "sentences", "families")
 BETTER = "better"  # instead of a pole: the better explained one
 NEAREST = 12  # maximum number of similar neurons
 COMPARED = 100  # findings are compared by this many winners
@@ -41,8 +43,8 @@ class NeuronFacts:
         n_winners: the number of its winners.
         called: what the unit is called, such as `neuron` or `feature`.
         dictionary: the dictionary of a feature; None for a neuron.
-        explanation: see `ops.facts.explanation.joined`; None without one.
-        audit: see `ops.facts.audited.joined`; None without an audit.
+        explanation: see `with_family`; None without one.
+        audit: see `where_it_holds`; None without an audit.
         other_pole: its `pole` and the `text` of its explanation, or None; None if the run kept only one pole.
         neuron: its row of neurons/.
         is_silent: whether its variation is only rounding.
@@ -158,25 +160,11 @@ def read_neurons(run: RunFacts, chosen: Sequence[Pair], winners: int, pole: str 
     """
     neuron, ranked = any_of(chosen), pc.field("rank") <= winners
     here = neuron & (pc.field("pole") == pole) if pole in run.poles else neuron
-    conditions = {
-        "neurons": neuron,
-        "topk": here & ranked,
-        "patterns": here,
-        "profiles": here,
-        "means": here,
-        "scores": neuron,
-        "peaks": here,
-        "token_activations": here & ranked,
-        "explanations": neuron,
-        "explanation_terms": neuron,
-        "examples": here & pc.field("pole").is_valid(),
-        "negative_tokens": here,
-        "outputs/tokens": neuron,
-        "audit/neurons": here,
-        "audit/patterns": neuron,
-        "audit/portability": here & (pc.field("dataset_from") == pc.field("dataset_to")),
-        "compare/neighbours": neuron & (pc.field("rank") <= NEAREST),
-    }
+    conditions = dict.fromkeys(_OF_NEURON, neuron) | dict.fromkeys(_OF_POLE, here)
+    conditions |= dict.fromkeys(("topk", "token_activations"), here & ranked)
+    conditions["examples"] = here & pc.field("pole").is_valid()
+    conditions["audit/portability"] = here & (pc.field("dataset_from") == pc.field("dataset_to"))
+    conditions["compare/neighbours"] = neuron & (pc.field("rank") <= NEAREST)
     columns = {"token_activations": _TOKENS, "negative_tokens": _TOKENS}
     tables = {
         name: grouped(run.read(name, where, columns.get(name)).to_pylist(), ("layer", "unit"))
@@ -227,7 +215,7 @@ def _facts(run: RunFacts, tables: dict[str, Rows], sentences: dict[int, Row], po
     (neuron,), options = tables["neurons"], run.options
     layer, unit = neuron["layer"], neuron["unit"]
     explanation = next(
-        (joined_explanation(row, tables["explanation_terms"], tables["families"]) for row in own["explanations"]), None
+        (with_family(row, tables["explanation_terms"], tables["families"]) for row in own["explanations"]), None
     )
     terms, family = (explanation["terms"], explanation["alike"]["members"]) if explanation else ((), 1)
     winners = _with_tokens(own["topk"], sentences, own["token_activations"])
@@ -238,8 +226,9 @@ def _facts(run: RunFacts, tables: dict[str, Rows], sentences: dict[int, Row], po
     found = findings(patterns, profiles, terms, holds)
     others = [name for name in run.poles if name != pole]
     texts = {row["pole"]: row["text"] for row in tables["explanations"]}
-    audited = (joined_audit(row, own["audit/patterns"], own["audit/portability"]) for row in own["audit/neurons"])
-    outputs = tables["outputs/tokens"]
+    audited = (where_it_holds(row, own["audit/patterns"], own["audit/portability"]) for row in own["audit/neurons"])
+    tokens = sorted(tables["outputs/tokens"], key=lambda row: row["rank"])
+    outputs = {side: [row for row in tokens if row["side"] == side] for side in SIDES} if tokens else None
     return NeuronFacts(
         layer=layer,
         unit=unit,
@@ -263,8 +252,8 @@ def _facts(run: RunFacts, tables: dict[str, Rows], sentences: dict[int, Row], po
         shared_words=shared_words(
             profiles, [row for row in found if row["kind"] == "word_class"], winners, run.winners
         ),
-        outputs=by_side(outputs) if outputs else None,
-        prefers=preferred(patterns, profiles),
+        outputs=outputs,
+        prefers=strongest(patterns, profiles, True),
         avoids=avoidances(patterns, profiles),
         nearest=sorted(tables["compare/neighbours"], key=lambda row: row["rank"]),
         patterns=patterns,
@@ -272,6 +261,58 @@ def _facts(run: RunFacts, tables: dict[str, Rows], sentences: dict[int, Row], po
         holds=holds,
         options=options,
     )  # fmt: skip
+
+
+def with_family(row: Row, terms: Rows, families: Rows) -> Row:
+    """Return a row of explanations/, extended with data from the other tables.
+
+    Args:
+        row: the row.
+        terms: rows of explanation_terms/ of its neuron.
+        families: rows of families/, those of its family among them.
+
+    Returns:
+        The row with `terms`, its rows of explanation_terms/ with those of the neuron's whole range, and `alike`: the
+        `leader` of its family (`layer`, `unit`, `pole`), and `members`, the number of neurons and poles in it.
+    """
+    family = [member for member in families if member["family"] == row["family"]]
+    led = next(member for member in family if member["is_leader"])
+    return row | {
+        "terms": [term for term in terms if term["pole"] in (None, row["pole"])],
+        "alike": {"leader": {name: led[name] for name in POLE}, "members": len(family)},
+    }
+
+
+def where_it_holds(row: Row, patterns: Rows, pairs: Rows) -> Row:
+    """Return a row of audit/neurons/, extended with data from the other tables.
+
+    Args:
+        row: the row.
+        patterns: rows of audit/patterns/ for its neuron and pole.
+        pairs: rows of audit/portability/ for its neuron and pole, from a data set to itself.
+
+    Returns:
+        The row with `known_in`, the data sets in which it has enough winners; `said`, one line that says where it
+        holds; and `literals`, the rows of audit/patterns/ for its winners' model, by rank.
+    """
+    known = sorted(p["dataset_to"] for p in pairs if None not in (p["average_precision"], p["random_precision"]))
+    literals = sorted((p for p in patterns if p["model"] == "winners"), key=lambda p: p["rank"])
+    return row | {"known_in": known, "said": said_where(row, known), "literals": literals}
+
+
+def is_hub(sentence: Row, most: float, family: int = 1) -> bool:
+    """Return whether a winner is a hub for a neuron: it wins nearly everywhere, and is folded to one line.
+
+    Wins in the neuron's own family do not count. One win is subtracted for each member of the family. This is an
+    estimate: `explain`, which knows the winners of each member, may call a sentence just above the limit a hub although
+    it is none here.
+
+    Args:
+        sentence: its row of `sentences/`.
+        most: the limit that `ops.sentences.hubs.most_wins` returns.
+        family: the number of neurons and poles in the neuron's family, including itself.
+    """
+    return bool(sentence["wins"] - family > most)
 
 
 def _with_tokens(rows: Rows, sentences: dict[int, Row], tokens: Rows) -> Rows:

@@ -3,9 +3,10 @@
 from typing import Any
 
 from ops.errors import counted
-from ops.facts.listing import Listing, numbers
+from ops.facts.findings import times
+from ops.facts.listing import Listing
 from ops.facts.neuron_facts import NeuronFacts
-from ops.facts.text import lift, number, q_value
+from ops.facts.text import filled, plain
 
 Row = dict[str, Any]
 Rows = list[Row]
@@ -25,7 +26,10 @@ _PATTERNS = {"word": "Word patterns", "tag": "Part-of-speech patterns", "subtree
 _BY_SHARE = ("tag", "tag_class")
 _MODELS = {"winners": ("Literals of its winners", "winners"), "range": ("Literals of its whole range", "top 10 %")}
 FROM_FEW = "* most of these come from few documents"
-_MEASURES = ("winners", "share", "corpus", "lift", "G2", "q", "docs")
+_MEASURES = [
+    ("share", "{share:.3f}"), ("corpus", "{baseline_share:.4f}"), ("lift", "{times}"), ("G2", "{g2:.1f}"),
+    ("q", "{q_value:q}"), ("docs", "{docs:,}"),
+]  # fmt: skip
 
 
 def measured(title: str, rows: Rows, winners: int) -> Listing:
@@ -43,25 +47,18 @@ def measured(title: str, rows: Rows, winners: int) -> Listing:
         notes.insert(0, "N of M: M winners have the key; shares are among sentences that have it")
     lines = []
     for row in rows:
-        count, *measures = _measures(row, row["count"])
-        had = count if row["n"] == winners else f"{count} of {row['n']:,}"
-        lines.append((_label(row), had + " *" * is_from_few(row), *measures, _interval(row)))
-    return Listing("", (title, *_MEASURES, "95 %"), lines, notes)
+        count = filled("{count:,}" if row["n"] == winners else "{count:,} of {n:,}", row) + " *" * is_from_few(row)
+        ends = "-" if row["baseline_share"] == 0 else filled("{lift_low:lift} to {lift_high:lift}", row)
+        variants = f" +{counted(len(row['variants']), 'variant')}" if row["variants"] else ""
+        lines.append(row | {"label": label(row) + variants, "had": count, "times": times(row), "ends": ends})
+    columns = [(title, "{label}"), ("winners", "{had}"), *_MEASURES, ("95 %", "{ends}")]
+    return Listing.of("", columns, lines, notes)
 
 
-def _label(row: Row) -> str:
-    kind = ", ".join([row["name"], *row["same_as"]]) if row["kind"] == "value" else row["kind"].replace("_", " ")
-    return f"{kind}: {row['text']}" + (f" +{counted(len(row['variants']), 'variant')}" if row["variants"] else "")
-
-
-def _measures(row: Row, count: int) -> tuple[str, ...]:
-    shares = number(row["share"], ".3f"), number(row["baseline_share"], ".4f")
-    strength = number(row["g2"], ".1f"), q_value(row["q_value"]), number(row["docs"], ",")
-    return number(count, ","), *shares, "no other" if row["baseline_share"] == 0 else lift(row["lift"]), *strength
-
-
-def _interval(row: Row) -> str:
-    return "-" if row["baseline_share"] == 0 else f"{lift(row['lift_low'])} to {lift(row['lift_high'])}"
+def label(row: Row) -> str:
+    """Return a finding with its kind, or with the properties that have the value."""
+    kind = ", ".join([row["name"], *row["same_as"]]) if row["kind"] == "value" else plain(row["kind"])
+    return f"{kind}: {row['text']}"
 
 
 def is_from_few(row: Row) -> bool:
@@ -71,44 +68,39 @@ def is_from_few(row: Row) -> bool:
 
 def literals(facts: NeuronFacts) -> list[Listing]:
     """Return lists of the literals of the score card and of the range model, with their weights and shares."""
-    terms = facts.explanation["terms"] if facts.explanation else []
+    terms = [term | {"literal": literal(term)} for term in (facts.explanation["terms"] if facts.explanation else [])]
     return [
-        Listing(
+        Listing.of(
             "",
-            (title, "weight", had_by, "others", "gain"),
             [
-                (literal(term), *numbers(term, ("weight", "share", "baseline_share", "gain"), ".3f"))
-                for term in terms
-                if term["model"] == model
+                (title, "{literal}"), ("weight", "{weight:.3f}"), (having, "{share:.3f}"),
+                ("others", "{baseline_share:.3f}"), ("gain", "{gain:.3f}"),
             ],
+            [term for term in terms if term["model"] == model],
         )
-        for model, (title, had_by) in _MODELS.items()
-    ]
+        for model, (title, having) in _MODELS.items()
+    ]  # fmt: skip
 
 
 def literal(row: Row) -> str:
     """Return the literal of a row of explanation_terms/ or audit/patterns/ as text."""
-    return f"{row['kind'].replace('_', ' ')}: {'not ' * row['negated']}{row['pattern']}"
+    return f"{plain(row['kind'])}: {'not ' * row['negated']}{row['pattern']}"
 
 
 def peaks(facts: NeuronFacts) -> list[Listing]:
     """Return lists of the words and of the tags at which winners peak more often than elsewhere."""
+    measures = [
+        ("winners", "{count:,} of {n:,}"), ("share", "{share:.3f}"), ("of their words", "{baseline_share:.3f}"),
+        ("lift", "{lift:lift}"),
+    ]  # fmt: skip
     titles = {"peak_word": "Word at the peak", "peak_tag": "Tag at the peak"}
-    return [
-        Listing("", (title, "winners", "share", "of their words", "lift"), list(map(_peak, facts.sure_peaks(name))))
-        for name, title in titles.items()
-    ]
-
-
-def _peak(row: Row) -> tuple[str, ...]:
-    shares = numbers(row, ("share", "baseline_share"), ".3f")
-    return row["value"], f"{row['count']:,} of {row['n']:,}", *shares, lift(row["lift"])
+    return [Listing.of("", [(titles[name], "{value}"), *measures], facts.sure_peaks(name)) for name in titles]
 
 
 def nearest(facts: NeuronFacts) -> Listing:
     """Return the list of the units whose activations correlate most with the neuron's."""
-    rows = [(f"{r['layer_b']}:{r['unit_b']}", *numbers(r, ("correlation", "overlap"), ".3f")) for r in facts.nearest]
-    return Listing("", (f"Nearest {facts.called}s", "correlation", "overlap"), rows)
+    columns = [("correlation", "{correlation:.3f}"), ("overlap", "{overlap:.3f}")]
+    return Listing.of("", [(f"Nearest {facts.called}s", "{layer_b}:{unit_b}"), *columns], facts.nearest)
 
 
 def mined(facts: NeuronFacts, rows: int) -> list[Listing]:
@@ -119,16 +111,16 @@ def mined(facts: NeuronFacts, rows: int) -> list[Listing]:
         rows: maximum number of rows in a list.
     """
     lists = [
-        _counted(title, [p for p in facts.patterns if p["kind"] == kind][:rows], "pattern", "support")
+        _counted(title, [p for p in facts.patterns if p["kind"] == kind][:rows], "{pattern}", "{support:,}")
         for kind, title in _PATTERNS.items()
     ]
     for name in sorted({p["property"] for p in facts.profiles}, key=lambda name: (name not in _PROPERTIES, name)):
         own = [p for p in facts.profiles if p["property"] == name and p["count"]]
         own = sorted(own, key=lambda p: -p["share"]) if name in _BY_SHARE else own
-        lists.append(_counted(_PROPERTIES.get(name, name), own[:rows], "value", "count"))
-    means = [(m["property"].replace("_", " "), *numbers(m, ("mean", "baseline_mean"), ".2f")) for m in facts.means]
-    return [*lists, Listing("", ("Means", "winners", "corpus"), means)]
+        lists.append(_counted(_PROPERTIES.get(name, name), own[:rows], "{value}", "{count:,}"))
+    means = [("Means", "{property:plain}"), ("winners", "{mean:.2f}"), ("corpus", "{baseline_mean:.2f}")]
+    return [*lists, Listing.of("", means, facts.means)]
 
 
 def _counted(title: str, rows: Rows, name: str, count: str) -> Listing:
-    return Listing("", (title, *_MEASURES), [(row[name], *_measures(row, row[count])) for row in rows])
+    return Listing.of("", [(title, name), ("winners", count), *_MEASURES], [r | {"times": times(r)} for r in rows])

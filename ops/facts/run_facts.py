@@ -26,7 +26,6 @@ Key = tuple[int, int, str]
 
 POLE = ("layer", "unit", "pole")
 CONTROLS = ("nuisance_f1", "matched_f1", "random_f1")
-EXPLAINED = ("text", "f1", "f1_low", "f1_high")
 MOST_WORDS = 5  # maximum number of words that stand for a neuron in a list
 
 
@@ -120,12 +119,18 @@ class RunFacts:
     def explained(self) -> Rows:
         """The leader of each explained family, those furthest beyond their controls first.
 
-        Each has `EXPLAINED`, `beyond` (see `beyond_controls`) and `members`, the number of neurons and poles in its
-        family. Silent neurons are excluded.
+        Each has `text`, `f1` with its interval, `beyond` (how far F1 is above the best control), and `members`, the
+        number of neurons and poles in its family. Silent neurons are excluded.
         """
-        columns = [*POLE, *EXPLAINED, *CONTROLS]
-        rows = heard(self.read("explanations", pc.field("verdict") == "explained", columns), self.silent)
-        return leaders(rows.to_pylist(), self.read("families").to_pylist())
+        families = self.read("families").to_pylist()
+        size = Counter(member["family"] for member in families)
+        led = {key_of(member): size[member["family"]] for member in families if member["is_leader"]}
+        columns = [*POLE, "text", "f1", "f1_low", "f1_high", *CONTROLS]
+        explained = heard(self.read("explanations", pc.field("verdict") == "explained", columns), self.silent)
+        rows = [row | {"members": led[key_of(row)]} for row in explained.to_pylist() if key_of(row) in led]
+        for row in rows:
+            row["beyond"] = row["f1"] - max((row[name] for name in CONTROLS if row[name] is not None), default=0.0)
+        return sorted(rows, key=lambda row: (-row["beyond"], *key_of(row)))
 
     def scored(self) -> Rows:
         """Return the scores above their matched sets' with the highest excess first."""
@@ -141,27 +146,6 @@ class RunFacts:
         found = self.read("patterns", where & (pc.field("support") >= LEAST_COUNT)).to_pylist()
         by_key = grouped(sorted(found, key=lambda row: row["rank"]), POLE)
         return {key_of(row): [p["pattern"] for p in by_key.get(key_of(row), [])] for row in rows}
-
-
-def beyond_controls(row: Row) -> float:
-    """Return how far the F1 of a row of `explanations/` is above its best control; minus infinity without an F1."""
-    if row["f1"] is None:
-        return float("-inf")
-    return float(row["f1"] - max((row[name] for name in CONTROLS if row[name] is not None), default=0.0))
-
-
-def leaders(explained: Rows, families: Rows) -> Rows:
-    """Return the leader of each explained family with `beyond` and `members`, those furthest beyond first.
-
-    Args:
-        explained: the rows of `explanations/` with this verdict.
-        families: the rows of `families/`.
-    """
-    size = Counter(member["family"] for member in families)
-    led = {key_of(member): size[member["family"]] for member in families if member["is_leader"]}
-    chosen = [row for row in explained if key_of(row) in led]
-    rows = [row | {"beyond": beyond_controls(row), "members": led[key_of(row)]} for row in chosen]
-    return sorted(rows, key=lambda row: (-row["beyond"], *key_of(row)))
 
 
 def better_pole(poles: Sequence[str], explanations: Sequence[Row], scores: Sequence[Row]) -> str:

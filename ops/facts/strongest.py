@@ -14,11 +14,12 @@ _WORD_CLASSES = frozenset({"noun", "verb", "adjective"})
 _APART = frozenset({"tag", "tag_class", "words_per_sentence"})
 
 
-def preferred(patterns: Rows, profiles: Rows) -> dict[str, Rows]:
-    """Return what winners have more often than the baseline (q below 0.05), the strongest first.
+def strongest(patterns: Rows, profiles: Rows, is_preferred: bool) -> dict[str, Rows]:
+    """Return what winners have more often, or less often, than the baseline (q below 0.05), the strongest first.
 
     Args:
         patterns, profiles: one neuron and pole's rows of these tables.
+        is_preferred: whether to return what winners have more often.
 
     Returns:
         Rows by kind: `word`, `tag`, `subtree`, and `value` for the values of all properties. Each row has `name` (kind
@@ -26,25 +27,14 @@ def preferred(patterns: Rows, profiles: Rows) -> dict[str, Rows]:
         properties have one value for the same sentences (a data set and its domain), they share a row, and `same_as`
         names the others.
     """
-    return _by_kind(patterns, profiles, lambda row: row["g2"] > 0)
-
-
-def avoided(patterns: Rows, profiles: Rows) -> Rows:
-    """Return what winners have less often than the baseline (q below 0.05), the strongest of all kinds first."""
-    found = _by_kind(patterns, profiles, lambda row: row["g2"] < 0)
-    return sorted((row for rows in found.values() for row in rows), key=lambda row: row["g2"])
-
-
-def _by_kind(patterns: Rows, profiles: Rows, wanted: Any) -> dict[str, Rows]:
     found: dict[str, Rows] = {kind: [] for kind in (*KINDS, "value")}
     for row in patterns:
-        if _is_sure(row) and wanted(row):
+        if _is_sure(row, is_preferred):
             found[row["kind"]].append(_described(row, row["kind"], row["pattern"], row["support"]))
     words = {row["text"] for row in found["word"]}
     for row in profiles:
-        if row["property"] in _APART or (row["property"] in _WORD_CLASSES and row["value"] in words):
-            continue
-        if _is_sure(row) and wanted(row):
+        is_apart = row["property"] in _APART or (row["property"] in _WORD_CLASSES and row["value"] in words)
+        if not is_apart and _is_sure(row, is_preferred):
             found["value"].append(_described(row, row["property"], row["value"], row["count"]))
     for rows in found.values():
         rows.sort(key=lambda row: (-abs(row["g2"]), -row["count"], row["name"], row["text"]))
@@ -63,8 +53,9 @@ def _joined(rows: Rows) -> Rows:
     return list(kept.values())
 
 
-def _is_sure(row: dict[str, Any]) -> bool:
-    return row["q_value"] is not None and row["q_value"] < MAX_Q and row["lift"] is not None
+def _is_sure(row: dict[str, Any], is_preferred: bool) -> bool:
+    is_known = row["q_value"] is not None and row["q_value"] < MAX_Q and row["lift"] is not None
+    return is_known and bool(row["g2"] > 0 if is_preferred else row["g2"] < 0)
 
 
 def _described(row: dict[str, Any], name: str, text: str, count: int) -> dict[str, Any]:

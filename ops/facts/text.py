@@ -1,23 +1,22 @@
 """Format numbers and strings for columns, wrap text in lines, and write lifts and q values."""
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from string import Formatter
+from typing import Any
 
-LEAST = 8  # a cell of text has room for at least this many characters
+from ops.outputs.names import with_spaces
 
 
-def number(value: float | None, form: str, width: int = 0) -> str:
-    """Return a number, or a dash for null, right-aligned in a column of this width.
+def number(value: float | None, form: str) -> str:
+    """Return a number, or a dash for null. With a form that ends in a percent sign, it is a share in percent.
 
-    >>> number(0.25, ".3f"), number(None, ".3f", 5), number(3, ",d", 5)
-    ('0.250', '    -', '    3')
+    >>> number(0.25, ".3f"), number(None, ".3f"), number(0.125, ".3g %")
+    ('0.250', '-', '12.5 %')
     """
-    return f"{'-' if value is None else format(value, form):>{width}}"
-
-
-def percent(share: float | None, form: str) -> str:
-    """Return a share in percent, or a dash for null."""
-    return "-" if share is None else f"{100 * share:{form}} %"
+    if value is None:
+        return "-"
+    return f"{100 * value:{form[:-2]}} %" if form.endswith("%") else format(value, form)
 
 
 def short_percent(share: float | None) -> str:
@@ -26,18 +25,12 @@ def short_percent(share: float | None) -> str:
     >>> short_percent(0.0831), short_percent(0.567), short_percent(0.0), short_percent(1.0), short_percent(None)
     ('8.3 %', '57 %', '0 %', '100 %', '-')
     """
-    return percent(share, ".2g" if share is not None and 0 < abs(share) < 0.1 else ".0f")
+    return number(share, ".2g %" if share is not None and 0 < abs(share) < 0.1 else ".0f %")
 
 
 def interval(low: float | None, high: float | None, form: str) -> str:
     """Return an interval in parentheses after a space, or nothing if an end is null."""
     return "" if low is None or high is None else f" ({low:{form}} to {high:{form}})"
-
-
-def cell(text: str, width: int) -> str:
-    """Return a text cut or filled to this width; a terminal that is too narrow gets `LEAST` characters."""
-    width = max(width, LEAST)
-    return f"{shorten(text, width):<{width}}"
 
 
 def lift(value: float | None) -> str:
@@ -83,3 +76,49 @@ def enumerated(pieces: Sequence[str], conjunction: str) -> str:
     ('a, b and c', 'a')
     """
     return f"{', '.join(pieces[:-1])} {conjunction} {pieces[-1]}" if len(pieces) > 1 else pieces[0]
+
+
+def plain(name: str) -> str:
+    """Return the name of a kind, a property or a verdict in words."""
+    return name.replace("_", " ")
+
+
+def said_wins(sentence: Mapping[str, Any]) -> str:
+    """Say for how many other neurons a sentence wins.
+
+    >>> said_wins({"wins": 582})
+    'also wins for 581 other neurons'
+    """
+    return f"also wins for {sentence['wins'] - 1:,} other neurons"
+
+
+def token_text(token: str) -> str:
+    """Return a token as a reader sees it: in quotation marks, and with a space where the vocabulary marks one."""
+    return f'"{with_spaces(token)}"'
+
+
+_FORMS: dict[str, Callable[[Any], str]] = {
+    "activation": activation, "lift": lift, "q": q_value, "words": " ".join, "plain": plain,
+}  # fmt: skip
+
+
+class _Filled(Formatter):
+    def format_field(self, value: Any, form: str) -> str:
+        return _FORMS[form](value) if form in _FORMS else number(value, form)
+
+
+_FILLED = _Filled()
+
+
+def filled(form: str, row: Mapping[str, Any]) -> str:
+    """Return a format with the values of a row, whose numbers may be null.
+
+    Args:
+        form: the format. The form of a value is one of `number`, `activation`, `lift`, `q` for a q value,
+            `words` for a list of words, or `plain` for a name.
+        row: the row.
+
+    >>> filled("{count:,} of {n:,}, {share:.1f %}, {lift:lift}", {"count": 1200, "n": 2000, "share": 0.6, "lift": None})
+    '1,200 of 2,000, 60.0 %, -'
+    """
+    return _FILLED.vformat(form, (), row)

@@ -8,10 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ops.arrays import Bools, Float64s, Int64s
-from ops.facts.text import interval, number
 
 COLUMNS = ["layer", "unit", "pole", "dataset_from", "dataset_to", "average_precision", "random_precision"]
-WIDEST = 1.0  # width of an interval of a transfer above which it says nothing
 LEAST_GAIN = 0.01  # mean gain of own cards in average precision; a share of less is noise, so none is computed
 _HALF = ", half "  # between a data set's name and the number of its half
 
@@ -59,19 +57,6 @@ class Transfers:
     def gains_nothing(self) -> list[str]:
         """Return the data sets whose own cards gain too little, so that the transfer into them is unknown."""
         return [name for name, gain in zip(self.names, self.mean_gains(), strict=True) if not gain >= LEAST_GAIN]
-
-
-def in_words(value: float, low: float | None, high: float | None) -> str:
-    """Return a transfer or an illusion with its interval; it cannot be told if the interval is wider than 1.
-
-    Both usually lie between 0 and 1, so a wider interval says nothing.
-
-    >>> in_words(0.41, -2.6, 4.36), in_words(0.41, 0.3, 0.52)
-    ('cannot be told', '0.41 (0.30 to 0.52)')
-    """
-    if low is not None and high is not None and high - low > WIDEST:
-        return "cannot be told"
-    return number(value, ".2f") + interval(low, high, ".2f")
 
 
 def keys(rows: pa.Table) -> Int64s:

@@ -4,8 +4,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ops.facts.audited import said_lifts
 from ops.facts.text import shorten
+from ops.facts.verdicts import said_lifts
 
 Row = dict[str, Any]
 

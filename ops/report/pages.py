@@ -9,11 +9,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from ops.errors import visible
-from ops.facts.audited import said_numbers
-from ops.facts.explanation import CAUTION, said_verdict
-from ops.facts.hub_sentences import said_wins
-from ops.facts.outputs import token_text
-from ops.facts.text import lift
+from ops.facts.text import lift, said_wins, token_text
+from ops.facts.verdicts import CAUTION, headline, said_numbers, said_verdict
 from ops.report.shading import Piece
 
 FOLDER = Path(__file__).parent / "templates"
@@ -46,6 +43,7 @@ def _environment() -> Environment:
         "share": share,
         "lift": lift,
         "said_numbers": said_numbers,
+        "headline": headline,
         "said_verdict": said_verdict,
         "token_text": token_text,
         "said_wins": said_wins,

@@ -3,7 +3,6 @@
 The rest of a side job's page follows from its tables and their schema (`ops.report.side_pages`).
 """
 
-from collections import Counter
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
 from statistics import fmean
@@ -12,6 +11,7 @@ from typing import Any
 import pyarrow.compute as pc
 
 from ops.facts.text import short_percent
+from ops.facts.verdicts import said_of_explanations
 from ops.outputs.control_rows import said_peaked
 from ops.storage.store import Store
 from ops.storage.tables import read_rows, read_table
@@ -23,12 +23,7 @@ Finding = Callable[[Store], str]
 
 def _explain(store: Store) -> str:
     rows = read_heard(store, "explanations", None, ["layer", "unit", "verdict"])
-    counts = Counter(rows["verdict"].to_pylist())
-    return (
-        f"{counts['explained']:,} of {rows.num_rows:,} neurons and poles have an explanation that holds on held-out "
-        f"documents; for {counts['nuisance']:,} the control does as well, which knows only length and source, for "
-        f"{counts['none']:,} no rule was found, and {counts['weak']:,} have too few winners there to tell."
-    )
+    return said_of_explanations(rows["verdict"].to_pylist())
 
 
 def _psi(store: Store) -> str:

@@ -1,8 +1,9 @@
 """Lay out what an audit found over all neurons."""
 
-from ops.facts.audit_findings import HALVES, NEURONS, PERMUTED, VERDICTS, Facts
-from ops.facts.listing import Listing, numbers
-from ops.facts.text import wrap
+from ops.facts.audit_findings import Facts
+from ops.facts.listing import Listing
+from ops.facts.text import plain, wrap
+from ops.facts.verdicts import AUDITED, HALVES, NEURONS, PERMUTED
 from ops.show.listing import lines_of
 
 _NAMES = {NEURONS: "neurons", PERMUTED: "data sets permuted over documents", HALVES: "two halves of each data set"}
@@ -10,7 +11,9 @@ _NAMES = {NEURONS: "neurons", PERMUTED: "data sets permuted over documents", HAL
 
 def lay_out_audit(facts: Facts, width: int) -> str:
     """Return what an audit found as text: the sentences, then a table of verdicts with the controls."""
-    titles = ("Verdicts", *(verdict.replace("_", " ") for verdict in VERDICTS))
-    rows = [(_NAMES[name], *numbers(counts, VERDICTS, ",")) for name, counts in facts["verdicts"].items()]
     lines = [wrap(said, width) for said in facts["sentences"]]
-    return "\n".join([*lines, *(["", *lines_of(Listing("", titles, rows), width)] if facts["explained"] else [])])
+    if facts["explained"]:
+        rows = [counts | {"name": _NAMES[name]} for name, counts in facts["verdicts"].items()]
+        verdicts = [(plain(verdict), f"{{{verdict}:,}}") for verdict in AUDITED]
+        lines += ["", *lines_of(Listing.of("", [("Verdicts", "{name}"), *verdicts], rows), width)]
+    return "\n".join(lines)

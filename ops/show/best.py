@@ -3,15 +3,16 @@
 import re
 from typing import Any
 
-from ops.facts.listing import Listing, numbers
-from ops.facts.run_facts import RunFacts, key_of, name_of
+from ops.facts.listing import Listing
+from ops.facts.run_facts import POLE, RunFacts, key_of
 from ops.show.listing import lines_of
 
 Row = dict[str, Any]
 
 _CRITERION = re.compile(r"Sentences (.*?): [\d.]+ % of its winners.*", re.DOTALL)
-_EXPLAINED = ("layer", "unit", "pole", "text", "f1", "beyond", "members")
-_SCORED = ("layer", "unit", "pole", "auc", "auc_excess")
+# What is listed of an explained neuron, and of a scored one.
+_EXPLAINED = [("F1", "{f1:.3f}"), ("beyond", "{beyond:.3f}"), ("members", "{members:,}"), ("sentences", "{text}")]
+_SCORED = [("score", "{auc:.3f}"), ("excess", "{auc_excess:.3f}"), ("words of its winners", "{text}")]
 
 
 def read_best(run: RunFacts) -> list[Row]:
@@ -21,9 +22,9 @@ def read_best(run: RunFacts) -> list[Row]:
         The leaders of explained families (see `RunFacts.explained`). If none is explained, the neurons and poles whose
         held-out score exceeds their matched set's, with `auc` and `auc_excess`. Without either the list is empty.
     """
-    if run.explained:
-        return [{name: row[name] for name in _EXPLAINED} for row in run.explained]
-    return [{name: row[name] for name in _SCORED} for row in run.scored() if row["auc_excess"] > 0]
+    rows = run.explained or [row for row in run.scored() if row["auc_excess"] > 0]
+    columns = ("text", "f1", "beyond", "members") if run.explained else ("auc", "auc_excess")
+    return [{name: row[name] for name in (*POLE, *columns)} for row in rows]
 
 
 def with_words(run: RunFacts, rows: list[Row]) -> list[Row]:
@@ -44,14 +45,14 @@ def lay_out_best(run: RunFacts, rows: list[Row], total: int, width: int) -> str:
     one, many = run.names.one, run.names.many
     if not rows:
         return f"No {one} stands out: none is explained, and no held-out score exceeds its matched set's"
-    titles: tuple[str, ...] = ("score", "excess", "words of its winners")
-    what = f"{many} whose held-out score exceeds their matched set's"
-    cells = [numbers(row, ("auc", "auc_excess"), ".3f") for row in rows if "auc" in row]
+    what, columns = f"{many} whose held-out score exceeds their matched set's", _SCORED
     if "members" in rows[0]:
-        what, titles = f"explained families of {many}", ("F1", "beyond", "members", "sentences")
-        cells = [(*numbers(row, ("f1", "beyond"), ".3f"), f"{row['members']:,}") for row in rows]
-    lines = [(name_of(row), *own, _short(row["text"])) for row, own in zip(rows, cells, strict=True)]
-    listing = Listing(f"{len(rows):,} of {total:,} {what}, best first", (one, *titles), lines)
+        what, columns = f"explained families of {many}", _EXPLAINED
+    listing = Listing.of(
+        f"{len(rows):,} of {total:,} {what}, best first",
+        [(one, "{layer}:{unit} {pole}"), *columns],
+        [row | {"text": _short(row["text"])} for row in rows],
+    )
     return "\n".join(lines_of(listing, width))
 
 

@@ -4,13 +4,18 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from ops.facts.listing import Listing, numbers
-from ops.facts.text import number
+from ops.facts.listing import Listing
 from ops.storage.store import Store
 from ops.storage.tables import read_rows
 
 Rows = list[dict[str, Any]]
 LEAST = 10  # a token's mean psi is shown if it occurs at least this often
+_CLUSTERS = [
+    ("rank", "{rank}"), ("psi_qkv", "{psi_qkv:.2f}"), ("z", "{z_qkv:.1f}"), ("relative", "{relative_qkv:.2f}"),
+    ("psi_q", "{psi_q:.2f}"), ("psi_k", "{psi_k:.2f}"), ("psi_v", "{psi_v:.2f}"), ("n", "{n:,}"), ("type", "{type}"),
+    ("tokens nearest to the centroid", "{tokens:words}"),
+]  # fmt: skip
+_TOKENS = [("psi_qkv", "{psi_qkv_mean:.2f}"), ("std", "{psi_qkv_std:.2f}"), ("n", "{n:,}"), ("token", "{token}")]
 
 
 def read_head(store: Store, layer: int, head: int, rows: int, has_contextual: bool) -> tuple[Rows, Rows]:
@@ -52,29 +57,8 @@ def head_listings(layer: int, head: int, clusters: Rows, contextual: Rows, rows:
         "z: standard deviations from a random group of equal size. relative: divided by psi of a random direction.",
         "Clusters of one or two tokens lead by chance more easily than large ones, so look for a high z as well.",
     ]
-    titles = (
-        "rank",
-        "psi_qkv",
-        "z",
-        "relative",
-        "psi_q",
-        "psi_k",
-        "psi_v",
-        "n",
-        "type",
-        "tokens nearest to the centroid",
-    )
-    listings = [Listing(about, titles, [_cluster(cluster) for cluster in clusters[:rows]], notes)]
+    listings = [Listing.of(about, _CLUSTERS, clusters[:rows], notes)]
     if contextual:
-        tokens = [
-            (*numbers(t, ("psi_qkv_mean", "psi_qkv_std"), ".2f"), f"{t['n']:,}", t["token"]) for t in contextual[:rows]
-        ]
         about = "Tokens, sorted by their mean psi_qkv over the corpus"
-        listings.append(Listing(about, ("psi_qkv", "std", "n", "token"), tokens))
+        listings.append(Listing.of(about, _TOKENS, contextual[:rows]))
     return listings
-
-
-def _cluster(row: dict[str, Any]) -> tuple[str, ...]:
-    psi, *parts = numbers(row, ("psi_qkv", "relative_qkv", "psi_q", "psi_k", "psi_v"), ".2f")
-    cells = (f"{row['rank']}", psi, number(row["z_qkv"], ".1f"), *parts, f"{row['n']:,}")
-    return *cells, row["type"], " ".join(row["tokens"])

@@ -1,18 +1,15 @@
 """Lay out one neuron as text: its explanation, what sets its winners apart, and the winners (Oba 2021, Table 2)."""
 
-from itertools import zip_longest
 from typing import Any
 
 from ops.errors import counted
-from ops.facts.audited import said_lifts, said_measure
-from ops.facts.explanation import CAUTION, evidence
-from ops.facts.hub_sentences import said_wins
+from ops.facts.findings import times
 from ops.facts.listing import Listing
-from ops.facts.neuron_facts import NeuronFacts
-from ops.facts.neuron_lists import FROM_FEW, is_from_few, literal, literals, measured, mined, nearest, peaks
-from ops.facts.outputs import token_text
+from ops.facts.neuron_facts import NeuronFacts, first_without_hubs
+from ops.facts.neuron_lists import FROM_FEW, is_from_few, label, literal, literals, measured, mined, nearest, peaks
 from ops.facts.run_facts import key_of, name_of
-from ops.facts.text import activation, interval, lift, number, percent, short_percent, shorten, wrap
+from ops.facts.text import activation, filled, interval, number, said_wins, short_percent, shorten, token_text, wrap
+from ops.facts.verdicts import CAUTION, evidence, said_lifts, said_measure
 from ops.outputs.names import SIDES
 from ops.penn_names import PHRASES, TAGS
 from ops.penn_names import name_of as name_of_code
@@ -86,14 +83,12 @@ def _head(facts: NeuronFacts, width: int) -> list[str]:
         said.append(f"Promotes: {promoted}; suppresses: {suppressed}{high}")
     about, dataset = [], facts.dataset
     if dataset is not None and dataset["baseline_share"] != 1:  # a corpus with one data set says nothing
-        corpus = dataset["baseline_share"]
-        share = "" if corpus is None else f" ({percent(corpus, '.0f')} of the corpus)"
-        about.append(f"{percent(dataset['share'], '.0f')} are from {dataset['value']}{share}")
+        corpus = "" if dataset["baseline_share"] is None else " ({baseline_share:.0f %} of the corpus)"
+        about.append(filled(f"{{share:.0f %}} are from {{value}}{corpus}", dataset))
     for mean in facts.means:
         if mean["property"] == "words_per_sentence":
-            corpus = mean["baseline_mean"]
-            shown = "not known" if corpus is None else number(corpus, ".1f")
-            about.append(f"{number(mean['mean'], '.1f')} words a sentence (corpus {shown})")
+            corpus = "not known" if mean["baseline_mean"] is None else "{baseline_mean:.1f}"
+            about.append(filled(f"{{mean:.1f}} words a sentence (corpus {corpus})", mean))
     if about:
         said.append(f"Its winners: {'; '.join(about)}")
     if not facts.is_mined:
@@ -129,7 +124,9 @@ def _findings(facts: NeuronFacts, rows: int, everything: bool, width: int) -> li
     if not everything:
         return lines_of(_short(TITLE, _said_first(facts.findings)[:rows], facts.n_winners), width)
     findings = facts.findings[:rows]
-    lines = _with_examples(lines_of(measured(TITLE, findings, facts.n_winners), width), findings, width)
+    lines = lines_of(measured(TITLE, findings, facts.n_winners), width)
+    for place, row in reversed([*enumerate(findings[:EXAMPLES], 2)]):
+        lines[place:place] = _example(row, width)
     return lines + _wrapped(f"  {COLUMNS}", width)
 
 
@@ -143,26 +140,22 @@ def _winners(facts: NeuronFacts, rows: int, everything: bool, width: int) -> lis
         width: characters per line.
     """
     lines: list[str] = []
-    left, last, hubs = rows, 0, 0
     source = max((len(winner["dataset"]) for winner in facts.winners), default=0)
-    for winner in facts.winners:
-        if not left:
-            break
-        last = winner["rank"]
-        if winner["is_hub"] and not everything:
-            hubs += 1
-            if hubs <= FEW_HUBS:
-                head, wins = line_head(winner), f"  ({said_wins(winner)})"
-                lines.append(head + shorten(winner["text"], max(width - len(head) - len(wins), HUB_TEXT)) + wins)
-            continue
-        left -= 1
-        lines.append(winner_line(winner, source, width))
-        if winner["is_hub"]:
-            lines.append(f"{'':<{len(line_head(winner))}}({said_wins(winner)})")
-    more = hubs - FEW_HUBS
+    shown = facts.winners[:rows] if everything else first_without_hubs(facts.winners, rows)
+    folded = [winner for winner in shown if winner["is_hub"] and not everything]
+    for winner in shown:
+        head, wins = line_head(winner), f"({said_wins(winner)})" if winner["is_hub"] else ""
+        if winner in folded[:FEW_HUBS]:
+            room = max(width - len(head) - len(wins) - 2, HUB_TEXT)
+            lines.append(f"{head}{shorten(winner['text'], room)}  {wins}")
+        elif winner not in folded:
+            lines.append(winner_line(winner, source, width))
+            lines += [f"{'':<{len(head)}}{wins}"] if wins else []
+    more = len(folded) - FEW_HUBS
     if more > 0:
         win = "wins" if more == 1 else "win"
         lines.append(f"(left out: {counted(more, 'more sentence')} that also {win} for many other neurons)")
+    last = shown[-1]["rank"] if shown else 0
     has_marks = any(winner.get("peak") or winner.get("matches") for winner in facts.winners)
     count = f"the first {last:,} of {facts.n_winners:,}" if last < facts.n_winners else f"all {last:,}"
     return [f"Winners, {count}" + (f"  ({LEGEND})" if has_marks else ""), *lines]
@@ -171,8 +164,6 @@ def _winners(facts: NeuronFacts, rows: int, everything: bool, width: int) -> lis
 def _numbers(facts: NeuronFacts, width: int) -> list[str]:
     """Return the last lines: the scores, the activations and the other pole."""
     neuron, pole, score = facts.neuron, facts.pole, facts.score
-    columns = (f"{pole}_threshold", f"{pole}_mean", "min", "max", "mean", "std")
-    values = {column: activation(neuron[column]) for column in columns}
     said = []
     if score is not None:
         said.append(
@@ -180,11 +171,10 @@ def _numbers(facts: NeuronFacts, width: int) -> list[str]:
             f"matched set {_measured_by(score, 'matched_auc', 'matched', '.3f', 'no test documents')}, "
             f"excess {_measured_by(score, 'auc_excess', 'auc_excess', '+.3f', 'fewer than 10 test documents')}"
         )
-    said += [
-        f"Activations of the winners: {values[f'{pole}_threshold']} and beyond, mean {values[f'{pole}_mean']}",
-        f"Activations of all {counted(neuron['n'], 'sentence')}: {values['min']} to {values['max']}, "
-        f"mean {values['mean']}, sd {values['std']}",
-    ]
+    ends = f"{{{pole}_threshold:activation}} and beyond, mean {{{pole}_mean:activation}}"
+    every = "{min:activation} to {max:activation}, mean {mean:activation}, sd {std:activation}"
+    said.append(filled(f"Activations of the winners: {ends}", neuron))
+    said.append(filled(f"Activations of all {counted(neuron['n'], 'sentence')}: {every}", neuron))
     lines = [line for text in said for line in _wrapped(text, width)]
     if facts.other_pole is not None:
         text = f": {facts.other_pole['text']}" if facts.other_pole["text"] else ""
@@ -202,18 +192,12 @@ def _measured_by(score: Row, name: str, ends: str, form: str, why_not: str) -> s
 def _peaks(facts: NeuronFacts, rows: int, width: int) -> list[str]:
     """Return a line of the words, and one of the tags, at which the first winners peak more often than elsewhere."""
     lines: list[str] = []
-    for name, title in (("peak_word", "They peak at"), ("peak_tag", "As parts of speech")):
-        said = [
-            f"{_plain_tag(p['value']) if name == 'peak_tag' else p['value']} ({p['count']:,} of {p['n']:,}; "
-            f"{percent(p['baseline_share'], '.2g')} of their words)"
-            for p in facts.sure_peaks(name)[:rows]
-        ]
+    tags = {tag: one for tag, (one, _) in TAGS.items()}
+    for name, title, names in (("peak_word", "They peak at", {}), ("peak_tag", "As parts of speech", tags)):
+        form = "{value} ({count:,} of {n:,}; {baseline_share:.2g %} of their words)"
+        said = [filled(form, p | {"value": names.get(p["value"], p["value"])}) for p in facts.sure_peaks(name)[:rows]]
         lines += [shorten(f"{title}: {', '.join(said)}", width)] if said else []
     return ["", *lines] if lines else []
-
-
-def _plain_tag(tag: str) -> str:
-    return name_of_code(tag) if tag in TAGS else tag
 
 
 def _said_first(rows: Rows) -> Rows:
@@ -226,35 +210,24 @@ def _short(title: str, rows: Rows, winners: int) -> Listing:
     lines = []
     for row in rows:
         had = f"{row['count']:,} of {row['n']:,}" if row["n"] < winners else short_percent(row["share"])
-        times = "no other" if row["baseline_share"] == 0 and row["count"] else lift(row["lift"])
-        lines.append((_plain(row), had + " *" * is_from_few(row), short_percent(row["baseline_share"]), times))
+        had += " *" * is_from_few(row)
+        lines.append((_plain(row), had, short_percent(row["baseline_share"]), times(row)))
     return Listing("", (title, "winners", "corpus", "lift"), lines, [FROM_FEW] if any(map(is_from_few, rows)) else [])
 
 
 def _plain(row: Row) -> str:
-    """Return a finding in plain words."""
-    kind, items = row["kind"], row["items"]
-    if kind == "value":
-        return f"{', '.join([row['name'], *row['same_as']])}: {row['text']}"
-    if kind in ("tag", "subtree"):
-        codes = [code for code in dict.fromkeys(items) if code in TAGS | PHRASES]
-        named = ", ".join(f"{code} {name_of_code(code)}" for code in codes)
-        return f"{kind}: {row['text']}" + (f" ({named})" if named else "")
-    return f"{kind.replace('_', ' ')}: {row['text']}"
+    """Return a finding in plain words: the codes of a pattern of tags or a subtree are named."""
+    codes = [code for code in dict.fromkeys(row["items"]) if code in TAGS | PHRASES]
+    named = ", ".join(f"{code} {name_of_code(code)}" for code in codes)
+    return label(row) + (f" ({named})" if named and row["kind"] in ("tag", "subtree") else "")
 
 
-def _with_examples(lines: list[str], rows: Rows, width: int) -> list[str]:
-    """Return the lines of a list of findings with an example below each of the first."""
-    title, *others = lines
-    examples = [_example(row.get("example"), width) for row in rows[:EXAMPLES]]
-    return [title, *(line for pair in zip_longest(others, examples) for line in pair if line)]
-
-
-def _example(example: Row | None, width: int) -> str:
-    if not example:
-        return ""
-    first, *others = example["spans"] or [None]
-    return f"      {marked(example['text'], first, others, width - 6)}"
+def _example(row: Row, width: int) -> list[str]:
+    """Return the line of a finding's example."""
+    if not row.get("example"):
+        return []
+    first, *others = row["example"]["spans"] or [None]
+    return [f"      {marked(row['example']['text'], first, others, width - 6)}"]
 
 
 def _everything(facts: NeuronFacts, rows: int, width: int) -> list[str]:

@@ -2,12 +2,13 @@
 
 from typing import Any
 
-from ops.facts.listing import Listing, numbers
+from ops.facts.listing import Listing
 from ops.facts.text import interval, number
 from ops.storage.store import Store
 from ops.storage.tables import read_table
 
-Rows = list[dict[str, Any]]
+Row = dict[str, Any]
+Rows = list[Row]
 # The references that states are compared with, and their titles.
 REFERENCES = {
     "default": "same",
@@ -16,6 +17,14 @@ REFERENCES = {
     "random_pair_centred": "another, centred",
     "gaussian": "gaussian",
 }
+_PERPLEXITY = [
+    ("variant", "{variant}"), ("all tokens", "{corpus:,.4g}"), ("mean of texts", "{mean:,.4g}"),
+    ("mean of 1/p", "{token_mean:,.4g}"), ("texts", "{n:,}"),
+]  # fmt: skip
+_ACCURACY = [
+    ("features", "{features}"), ("mean, %", "{accuracy:.1f}"), ("interval", "{ends}"), ("spread", "{std:.1f}"),
+    ("minus default", "{difference:+.1f}"), ("its interval", "{its_ends}"),
+]  # fmt: skip
 _SHARES = ("accuracy", "low", "high", "std", "difference", "difference_low", "difference_high")  # of positions/labels
 
 
@@ -53,29 +62,22 @@ def position_listings(similarity: Rows, perplexity: Rows, labels: Rows, order: l
     ]
     listings = [Listing(about, ("variant", "layer", *REFERENCES.values(), "tokens"), rows, notes)]
     if perplexity:
-        by_variant = {r["variant"]: r for r in perplexity}
-        rows = [
-            (variant, *numbers(row, ("corpus", "mean", "token_mean"), ",.4g"), f"{row['n']:,}")
-            for variant in order
-            if (row := by_variant.get(variant))
-        ]
-        listings.append(Listing("Perplexity", ("variant", "all tokens", "mean of texts", "mean of 1/p", "texts"), rows))
+        by_variant = {row["variant"]: row for row in perplexity}
+        lines = [by_variant[variant] for variant in order if variant in by_variant]
+        listings.append(Listing.of("Perplexity", _PERPLEXITY, lines))
     if labels:
         about = (
             f"Accuracy of a linear classifier of {labels[0]['label']}: {labels[0]['splits']} splits by document, each "
             f"with about {labels[0]['n']:,} held-out texts (95 % interval)"
         )
-        titles = ("features", "mean, %", "interval", "spread", "minus default", "its interval")
-        rows = [_accuracy(row) for row in sorted(labels, key=lambda row: -row["accuracy"])]
-        listings.append(Listing(about, titles, rows))
+        lines = [_in_percent(row) for row in sorted(labels, key=lambda row: -row["accuracy"])]
+        listings.append(Listing.of(about, _ACCURACY, lines))
     return listings
 
 
-def _accuracy(row: dict[str, Any]) -> tuple[str, ...]:
-    points = {name: None if row[name] is None else row[name] * 100 for name in _SHARES}
-    ends, of_difference = (
-        interval(points[low], points[high], ".1f").strip() or "-"
-        for low, high in (("low", "high"), ("difference_low", "difference_high"))
-    )
-    mean, spread = numbers(points, ("accuracy", "std"), ".1f")
-    return row["features"], mean, ends, spread, number(points["difference"], "+.1f"), of_difference
+def _in_percent(row: Row) -> Row:
+    """Return a row of `positions/labels` with its shares in percent and its intervals as text."""
+    points = row | {name: None if row[name] is None else row[name] * 100 for name in _SHARES}
+    for name, low, high in (("ends", "low", "high"), ("its_ends", "difference_low", "difference_high")):
+        points[name] = interval(points[low], points[high], ".1f").strip() or "-"
+    return points

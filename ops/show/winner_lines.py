@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ops.facts.text import activation, cell, shorten
+from ops.facts.text import activation, shorten
 from ops.sentences.word_spans import Span
 
 Row = dict[str, Any]
@@ -25,7 +25,7 @@ def winner_line(winner: Row, source: int, width: int) -> str:
     room = width - len(head) - source - 2
     peak = winner["peak"]["span"] if winner.get("peak") else None
     text = marked(winner["text"], peak, winner.get("matches") or [], room)
-    return f"{head}{cell(text, room)}  {shorten(winner['dataset'], source)}"
+    return f"{head}{text:<{room}}  {shorten(winner['dataset'], source)}"
 
 
 def line_head(winner: Row) -> str:

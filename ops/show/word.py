@@ -6,12 +6,14 @@ import pyarrow.compute as pc
 
 from ops.errors import InputError, one_line
 from ops.facts.listing import Listing
-from ops.facts.text import number
 from ops.meaning.words import fold, split_words
 from ops.storage.store import Store
 from ops.storage.tables import read_rows
 
 Rows = list[dict[str, Any]]
+
+_CONTEXTS = [("ppmi", "{ppmi:.2f}"), ("count", "{count:,}"), ("context word", "{context}")]
+_NEIGHBOURS = [("cosine", "{cosine:.3f}"), ("inner", "{inner:.3g}"), ("word", "{other}")]
 
 
 def read_word(store: Store, options: dict[str, Any], spaces: list[str], word: str, rows: int) -> dict[str, Any]:
@@ -66,10 +68,9 @@ def word_listings(facts: dict[str, Any], rows: int) -> list[Listing]:
         facts: the facts that `read_word` returns.
         rows: rows per list.
     """
-    contexts = [(number(c["ppmi"], ".2f"), f"{c['count']:,}", c["context"]) for c in facts["contexts"][:rows]]
     about = f"{facts['word']}: {facts['count']:,} occurrences, {facts['n_contexts']:,} context words near it"
-    listings = [Listing(about, ("ppmi", "count", "context word"), contexts or [("-", "-", "none")])]
+    contexts = facts["contexts"][:rows] or [{"ppmi": None, "count": None, "context": "none"}]
+    listings = [Listing.of(about, _CONTEXTS, contexts)]
     for space, near in facts["neighbours"].items():
-        cells = [(number(n["cosine"], ".3f"), number(n["inner"], ".3g"), n["other"]) for n in near[:rows]]
-        listings.append(Listing(f"Nearest in {space}", ("cosine", "inner", "word"), cells))
+        listings.append(Listing.of(f"Nearest in {space}", _NEIGHBOURS, near[:rows]))
     return listings

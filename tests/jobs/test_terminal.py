@@ -54,9 +54,9 @@ def test_the_corpus_s_words_are_printed_in_any_alphabet_and_as_no_control(
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(stream, encoding=encoding, errors="strict"))
 
     def say(config: ShowConfig) -> None:
-        printing._print(config, f"{ESCAPE} \u6771\u4eac \ud800 \xe9", str)
+        printing.print_facts(config, None, lambda width: f"{ESCAPE} \u6771\u4eac \ud800 \xe9")
         as_json = config.model_copy(update={"format": "json"})
-        printing._print(as_json, {"text": f"{ESCAPE} \u6771\u4eac"}, str)
+        printing.print_facts(as_json, {"text": f"{ESCAPE} \u6771\u4eac"}, str)
 
     assert main(ShowConfig, "show", "About.", say, ["--out", "x"]) == 0
     text, line, _ = stream.getvalue().decode(encoding).split("\n")

@@ -1,4 +1,4 @@
-from ops.facts.strongest import avoided, preferred
+from ops.facts.strongest import strongest
 from tests.unit.facts.made_up_rows import pattern, value
 
 
@@ -10,34 +10,35 @@ def test_only_what_is_significant_and_preferred_is_listed() -> None:
         pattern("word", "nothing to compare with", q_value=None, lift=None, g2=0.0),
         pattern("tag", "NN NN"),
     ]
-    found = preferred(rows, [value("topic", "space"), value("topic", "cars", q_value=0.9)])
+    found = strongest(rows, [value("topic", "space"), value("topic", "cars", q_value=0.9)], True)
     assert {kind: [row["text"] for row in own] for kind, own in found.items()} == {
         "word": ["sure"],
         "tag": ["NN NN"],
         "subtree": [],
         "value": ["space"],
     }
-    assert [row["text"] for row in avoided(rows, [])] == ["avoided"]
+    assert [row["text"] for row in strongest(rows, [], False)["word"]] == ["avoided"]
 
 
 def test_the_strongest_comes_first() -> None:
     rows = [pattern("word", "b", g2=5.0), pattern("word", "a", g2=50.0), pattern("tag", "c", g2=-7.0)]
-    assert [row["text"] for row in preferred(rows, [])["word"]] == ["a", "b"]
-    more = [pattern("word", "d", g2=-9.0), value("topic", "e", g2=-8.0)]
-    assert [row["text"] for row in avoided([*rows, more[0]], [more[1]])] == ["d", "e", "c"]
+    assert [row["text"] for row in strongest(rows, [], True)["word"]] == ["a", "b"]
+    more = [*rows, pattern("word", "d", g2=-9.0), pattern("word", "e", g2=-8.0)]
+    assert [row["text"] for row in strongest(more[::-1], [], False)["word"]] == ["d", "e"]
 
 
 def test_values_that_count_tokens_or_are_shown_as_words_are_left_out() -> None:
     profiles = [value("tag", "NN"), value("words_per_sentence", "7"), value("noun", "map"), value("noun", "sea")]
-    found = preferred([pattern("word", "map")], profiles)
+    found = strongest([pattern("word", "map")], profiles, True)
     assert [(row["name"], row["text"]) for row in found["value"]] == [("noun", "sea")]
 
 
 def test_a_value_that_two_properties_have_for_the_same_sentences_is_listed_once() -> None:
     profiles = [value("domain", "books"), value("dataset", "books"), value("topic", "books", count=29)]
-    found = preferred([], profiles)["value"]
+    found = strongest([], profiles, True)["value"]
     assert [(row["name"], row["same_as"], row["count"]) for row in found] == [
         ("dataset", ["domain"], 30),
         ("topic", [], 29),
     ]
-    assert [row["same_as"] for row in avoided([], [value("a", "x", g2=-9.0), value("b", "x", g2=-9.0)])] == [["b"]]
+    avoided = strongest([], [value("a", "x", g2=-9.0), value("b", "x", g2=-9.0)], False)["value"]
+    assert [row["same_as"] for row in avoided] == [["b"]]

@@ -3,9 +3,8 @@ from typing import Any
 
 import pytest
 
-from ops.facts.audited import joined, said_lifts
-from ops.facts.explanation import CAUTION, evidence
-from ops.facts.neuron_facts import first_without_hubs
+from ops.facts.neuron_facts import first_without_hubs, where_it_holds
+from ops.facts.verdicts import CAUTION, evidence, said_lifts
 from ops.show.neuron import lay_out_neuron
 from tests.unit.facts.made_up_audit import audited, literal
 from tests.unit.facts.made_up_rows import explained, neuron_facts, term
@@ -90,7 +89,7 @@ def test_the_first_screen_has_what_sets_winners_apart() -> None:
 def test_where_it_holds_comes_before_the_scores() -> None:
     rows = [literal(3, 17, 1, [0.0, 1.0, None], verdict="global", negated=True)]
     own = [{"pole": "top", "dataset_to": n, "average_precision": 0.5, "random_precision": 0.1} for n in ("news", "b")]
-    audit = joined(audited(3, 17, "local", 0.5, found_in=["b"]), rows, own)
+    audit = where_it_holds(audited(3, 17, "local", 0.5, found_in=["b"]), rows, own)
     lines, whole = shown(audit=audit), shown(audit=audit, everything=True)
     assert lines[1:3] == ["Across data sets: only in b; transfer 0.50 (0.50 to 0.50)", shown()[1]]
     at = whole.index("Lift of its literals within each data set")

@@ -1,13 +1,17 @@
-"""What the audit says about a neuron and pole, from made-up rows."""
+"""Verdicts in words, from made-up rows."""
 
+import re
 from typing import Any
 
 import pytest
 
-from ops.facts.audited import joined, said_lifts, said_measure, said_numbers
+from ops.facts.neuron_facts import where_it_holds
+from ops.facts.verdicts import said_lifts, said_measure, said_numbers, said_verdict
 from tests.unit.facts.made_up_audit import audited, literal
+from tests.unit.facts.made_up_rows import explained
 
 NAMES = ["a", "b", "c", "d"]
+ROW = explained(5, "top", 0.41, 0.12, 0.05, 0.01, f1_low=0.35, f1_high=0.47, single_f1=0.3)
 
 
 def own_pairs(known: list[str], names: list[str]) -> list[dict[str, Any]]:
@@ -40,11 +44,13 @@ def test_where_it_holds_is_one_line(
     verdict: str, holds: list[str], found: list[str], known: list[str], said: str
 ) -> None:
     row = audited(1, 0, verdict, ported=len(holds), holds_in=holds, found_in=found, datasets=len(known))
-    audit = joined(row, [], own_pairs(known, NAMES))
+    audit = where_it_holds(row, [], own_pairs(known, NAMES))
     assert (audit["said"], audit["known_in"]) == (said, known)
     names = [f"set {i:02}" for i in range(20)]
     row = audited(1, 0, "local", ported=8, holds_in=names[:8])
-    assert joined(row, [], own_pairs(names, names))["said"] == "holds in 8 of 20 data sets", "they are too many to name"
+    assert where_it_holds(row, [], own_pairs(names, names))["said"] == "holds in 8 of 20 data sets", (
+        "they are too many to name"
+    )
 
 
 def test_only_its_own_literals_are_taken_in_their_order() -> None:
@@ -53,9 +59,8 @@ def test_only_its_own_literals_are_taken_in_their_order() -> None:
         literal(1, 0, 2, [0.0, None, 2.0], negated=True),
         literal(1, 0, 1, [1.0, -1.0, 0.0]),
         literal(1, 0, 1, [9.0, 9.0, 9.0], pole=None, model="range"),
-        literal(1, 0, 1, [9.0, 9.0, 9.0], pole="bottom"),
     ]
-    audit = joined(row, rows, own_pairs(["a", "b"], NAMES))
+    audit = where_it_holds(row, rows, own_pairs(["a", "b"], NAMES))
     assert [(p["rank"], p["negated"]) for p in audit["literals"]] == [(1, False), (2, True)]
     assert audit["said"] == "only in books"
     assert said_measure(audit, "transfer", "transfer") == "transfer 0.75 (0.75 to 0.75)"
@@ -63,3 +68,22 @@ def test_only_its_own_literals_are_taken_in_their_order() -> None:
     assert said_numbers(audit).endswith("illusion 0.25 (0.25 to 0.25); variance between data sets 0.03")
     assert said_lifts(rows[0]) == "books 1.00 (0.37 to 2.72), news not known, tweets 7.39 (2.72 to 20.1)"
     assert said_lifts(literal(1, 0, 1, [2_000.0, None, 0.0])).startswith("books ")
+
+
+@pytest.mark.parametrize(
+    ("changed", "beaten", "others", "numbers"),
+    [
+        ({"verdict": "nuisance", "nuisance_f1": 0.35, "matched_f1": None}, ["0.010"], ["0.350"], 6),
+        ({"verdict": "none", "literals": 0, "f1_low": 0.0}, [], ["0.010", "0.120", "0.050"], 7),
+        ({"verdict": "weak", "f1_low": None, "single_f1": None, "nuisance_f1": None}, [], ["0.010", "0.050"], 3),
+    ],
+)
+def test_the_verdict_says_which_controls_the_interval_is_above(
+    changed: dict[str, Any], beaten: list[str], others: list[str], numbers: int
+) -> None:
+    said = said_verdict(ROW | changed)
+    before, _, after = said.partition("not surely above")
+    assert before.startswith(changed["verdict"])
+    assert re.findall(r"set \((0\.\d+)\)", before) == beaten
+    assert re.findall(r"\((0\.\d+)\)", after) == others
+    assert len(re.findall(r"0\.\d{3}", said)) == numbers

@@ -1,0 +1,245 @@
+"""The verdicts of `explain` and `audit` in words, with the numbers that they rest on: of a neuron, and of a run."""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from ops.facts.text import enumerated, filled, interval, lift, number
+from ops.facts.transfers import LEAST_GAIN
+
+Row = dict[str, Any]
+
+CAUTION = "Judge by the winners: nothing below was confirmed on held-out documents."
+# What an F1 is held against, by its column, in short and in full.
+_CONTROLS = {
+    "random_f1": ("random", "a random set"),
+    "nuisance_f1": ("length/source", "length and source alone"),
+    "matched_f1": ("matched", "a matched set"),
+}
+_HEADLINES = {
+    "explained": "Holds on held-out documents",
+    "nuisance": "No better than length and source",
+    "weak": "Too few held-out winners to tell",
+    "none": "No better than chance",
+}
+AUDITED = ("global", "local", "dataset_detector", "none")  # the verdicts of audit about neurons and poles
+AUDITED_LITERALS = ("global", "local", "dataset", "none")  # its verdicts about their literals
+NEURONS, PERMUTED, HALVES = "neurons", "permuted", "halves"  # what a number of an audit is about
+_WHERE = {HALVES: "between two halves of one data set", PERMUTED: "with data sets permuted over documents"}
+WIDEST = 1.0  # width of an interval of a transfer above which it says nothing
+FEW_MISSING = 2  # the data sets in which it does not hold are named if there are at most this many
+MOST_NAMED = 6  # otherwise those in which it holds are named, if there are at most this many
+_MOST = 700.0  # a log lift whose exponential is still finite
+
+
+def headline(explanation: Row) -> str:
+    """Return what the verdict of a row of explanations/ means, with its F1 and that of a matched set."""
+    ends = " ({f1_low:.2f}\u2013{f1_high:.2f})" if explanation["f1_low"] is not None else ""
+    matched = ", matched set {matched_f1:.2f}" if explanation["matched_f1"] is not None else ""
+    numbers = f": F1 {{f1:.2f}}{ends}{matched}" if explanation["f1"] is not None else ""
+    return filled(_HEADLINES[explanation["verdict"]] + numbers, explanation)
+
+
+def evidence(explanation: Row) -> str:
+    """Return the verdict of a row of explanations/ with its held-out F1 and that of each control.
+
+    >>> row = {"verdict": "weak", "f1": 0.3, "f1_low": None, "f1_high": None, "random_f1": 0.01, "nuisance_f1": None}
+    >>> evidence({**row, "matched_f1": 0.1})
+    'weak. Held-out F1 0.300 vs random 0.010, matched 0.100'
+    """
+    f1, low, high = (explanation[f"f1{end}"] for end in ("", "_low", "_high"))
+    if f1 is None:
+        return str(explanation["verdict"])
+    controls = [f"{n} {number(explanation[k], '.3f')}" for k, (n, _) in _CONTROLS.items() if explanation[k] is not None]
+    compared = f" vs {', '.join(controls)}" if controls else ""
+    return f"{explanation['verdict']}. Held-out F1 {number(f1, '.3f')}{interval(low, high, '.3f')}{compared}"
+
+
+def said_verdict(explanation: Row) -> str:
+    """Return the verdict of a row of explanations/ with the rule by which it fell, in numbers.
+
+    A control counts as beaten if the lower end of the interval of F1 is above it (`ops.explain.verdict`).
+    """
+    f1, low, high = (explanation[f"f1{end}"] for end in ("", "_low", "_high"))
+    said = str(explanation["verdict"])
+    if said == "weak":
+        said += ": too few held-out winners, or held-out documents with winners"
+    elif not explanation["literals"]:
+        said += ": nothing was found that sets them apart"
+    if f1 is None:
+        return said
+    known = {name: explanation[key] for key, (_, name) in _CONTROLS.items() if explanation[key] is not None}
+    beaten, others = (
+        [f"{name} ({number(f1, '.3f')})" for name, f1 in known.items() if (low is not None and low > f1) is wanted]
+        for wanted in (True, False)
+    )
+    compared = [f"above {enumerated(beaten, 'and')}"] if beaten else []
+    compared += [f"not surely above {enumerated(others, 'or')}"] if others else []
+    single = explanation["single_f1"]
+    alone = "" if single is None else f"; its best literal alone has {number(single, '.3f')}"
+    own = number(f1, ".3f") + interval(low, high, ".3f")
+    return f"{said}. Held-out F1 {own}{': ' * bool(compared)}{', but '.join(compared)}{alone}"
+
+
+def said_of_explanations(verdicts: Sequence[str]) -> str:
+    """Return how many explanations of a run have each verdict, in one sentence."""
+    counts = Counter(verdicts)
+    return (
+        f"{counts['explained']:,} of {len(verdicts):,} neurons and poles have an explanation that holds on held-out "
+        f"documents; for {counts['nuisance']:,} the control does as well, which knows only length and source, for "
+        f"{counts['none']:,} no rule was found, and {counts['weak']:,} have too few winners there to tell."
+    )
+
+
+def said_where(row: Row, known: list[str]) -> str:
+    """Return in words in which data sets the explanation of a neuron and pole holds.
+
+    Args:
+        row: a row of audit/neurons/.
+        known: the data sets in which it has enough winners.
+
+    >>> row = {"verdict": "global", "ported": 2, "holds_in": ["books", "news"], "found_in": ["news"]}
+    >>> said_where(row, ["books", "news", "tweets"])
+    'holds in 2 of 3 data sets (not in tweets)'
+    """
+    holds, found = row["holds_in"], row["found_in"]
+    if row["verdict"] == "dataset_detector":
+        return "follows the data set rather than language"
+    if len(known) < 2:
+        return "has enough winners to tell in only one data set" if known else "has too few winners to tell"
+    if row["verdict"] == "none":
+        return "its winners cannot be distinguished in any data set"
+    if holds:
+        missing = [name for name in known if name not in holds]
+        if not missing:
+            return f"holds in all {len(known)} data sets"
+        named = f" (not in {enumerated(missing, 'or')})" if len(missing) <= FEW_MISSING else _names(holds)
+        return f"holds in {len(holds)} of {len(known)} data sets{named}"
+    if len(found) == 1:
+        return f"only in {found[0]}"
+    return f"found in {len(found)} of {len(known)} data sets{_names(found)}, but carries over to none"
+
+
+def _names(datasets: list[str]) -> str:
+    return f" ({enumerated(datasets, 'and')})" if len(datasets) <= MOST_NAMED else ""
+
+
+def said_numbers(row: Row) -> str:
+    """Return the numbers behind `said_where`, each with its interval, without those that are unknown."""
+    names = {
+        "transfer": "transfer",
+        "illusion": "illusion",
+        "eta_squared": "variance between data sets",
+        "r2_within": "variance explained within data sets",
+    }
+    return "; ".join(said for column, name in names.items() if (said := said_measure(row, column, name)))
+
+
+def said_measure(row: Row, column: str, name: str) -> str:
+    """Return a measure of a row of audit/neurons/ in words; an empty text if it is not known.
+
+    A transfer and an illusion usually are between 0 and 1, so if the interval is wider than 1, they cannot be told.
+
+    >>> said_measure({"transfer": 0.41, "transfer_low": 0.3, "transfer_high": 0.52}, "transfer", "transfer")
+    'transfer 0.41 (0.30 to 0.52)'
+    """
+    value, low, high = (row[f"{column}{end}"] for end in ("", "_low", "_high"))
+    if value is None:
+        return ""
+    if low is not None and high is not None and high - low > WIDEST:
+        return f"{name} cannot be told"
+    return f"{name} {number(value, '.2f')}{interval(low, high, '.2f')}"
+
+
+def said_lifts(literal: Row) -> str:
+    """Return a literal's lift in each data set, in words.
+
+    Args:
+        literal: a row of audit/patterns/.
+    """
+    ends = ("log_lifts", "log_lifts_low", "log_lifts_high")
+    said = []
+    for name, *logs in zip(literal["dataset_names"], *(literal[end] for end in ends), strict=True):
+        own, low, high = (None if value is None else lift(math.exp(min(value, _MOST))) for value in logs)
+        said.append(f"{name} {own or 'not known'}" + (f" ({low} to {high})" if own and low and high else ""))
+    return ", ".join(said)
+
+
+def said_of_run(facts: Row, nothing: list[str]) -> list[str]:
+    """Return what an audit found over all neurons in sentences, the most important first.
+
+    Args:
+        facts: the numbers that `ops.facts.audit_findings.read_audit_findings` describes.
+        nothing: the data sets whose own cards gain too little.
+    """
+    explained, datasets, verdicts = facts["explained"], len(facts["datasets"]), facts["verdicts"]
+    if not explained:
+        return [
+            f"None of the {facts['audited']:,} audited neurons and poles is explained, so no explanation can hold in "
+            "other data sets."
+        ]
+    own = verdicts[NEURONS]
+    holds = f"{own['global']:,} hold{'s' if own['global'] == 1 else ''}"
+    said = [
+        f"Of {explained:,} explained neurons and poles, {holds} in at least three quarters of the {datasets} data "
+        f"sets. The rest: {own['local']:,} local, {own['dataset_detector']:,} that follow the data set, and "
+        f"{own['none']:,} whose winners cannot be distinguished in any data set."
+    ]
+    if PERMUTED in verdicts:
+        similar, many = verdicts[PERMUTED]["global"], sum(verdicts[PERMUTED].values())
+        said.append(
+            f"As a control, data sets were permuted over documents, which makes them similar. {similar:,} of {many:,} "
+            "then hold in at least three quarters, and no larger share can be expected of the neurons themselves."
+        )
+    said += [*_said_transfer(facts), *_said_illusion(facts["illusion"])]
+    if nothing:
+        said.append(
+            f"In {enumerated(nothing, 'and')} the data set's own cards gain less than {LEAST_GAIN} on average, so the "
+            f"transfer into {'it' if len(nothing) == 1 else 'them'} is unknown."
+        )
+    literals = facts["literals"]
+    if any(literals.values()):
+        said.append(
+            f"Verdicts of the {sum(literals.values()):,} literals in their explanations: {literals['global']:,} "
+            f"global, {literals['local']:,} local, {literals['dataset']:,} with a lift above 1 only because data sets "
+            f"differ, and {literals['none']:,} none of these."
+        )
+    return said
+
+
+def _said_transfer(facts: Row) -> list[str]:
+    transfer, controls = facts["transfer"][NEURONS], _controls_in_words(facts["transfer"])
+    if transfer is None:
+        return [
+            "The data sets' own score cards gain nothing over those of random sets, so there is nothing to transfer."
+        ]
+    said = [
+        f"Transfer is {number(transfer, '.2f')}: score cards of other data sets gain that share of what a data set's "
+        "own cards gain."
+    ]
+    if controls:
+        many = max(sum(counts.values()) for name, counts in facts["verdicts"].items() if name in _WHERE)
+        own = facts["transfer_of_controlled"]
+        known = f"Among the {many:,} with controls it is {number(own, '.2f')}, compared with "
+        said.append(f"{'Controls: ' if own is None else known}{controls}.")
+    return said
+
+
+def _said_illusion(illusion: dict[str, float | None]) -> list[str]:
+    if illusion[NEURONS] is None:
+        return []
+    controls = _controls_in_words(illusion)
+    compared = f", compared with {controls}" if controls else ""
+    return [
+        f"The median neuron has an illusion of {number(illusion[NEURONS], '.2f')}{compared}. It is 0 where cards of "
+        "other data sets do as well as the data set's own, and 1 where they do no better than those of random sets."
+    ]
+
+
+def _controls_in_words(numbers: dict[str, float | None]) -> str:
+    """Return the numbers of the controls in words, or "" if none is known."""
+    known = [
+        f"{number(numbers[name], '.2f')} {where}" for name, where in _WHERE.items() if numbers.get(name) is not None
+    ]
+    return enumerated(known, "and") if known else ""
