@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from ops.errors import visible
-from ops.export.licences import without_place
-from ops.model.names import model_title
+from ops.model.names import model_title, without_place
 from ops.schema import TABLES
 from ops.topk.unit_names import UnitNames, unit_names
 

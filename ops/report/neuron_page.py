@@ -6,7 +6,7 @@ import numpy as np
 
 from ops.facts.examples import read_pattern
 from ops.facts.findings import said_lift, winners_with
-from ops.facts.neuron_facts import COMPARED, NeuronFacts
+from ops.facts.neuron_facts import COMPARED, NeuronFacts, first_without_hubs
 from ops.facts.neuron_lists import literals, measured, peaks
 from ops.facts.text import short_percent
 from ops.penn_names import ROOTS, name_root, name_tags, name_tree
@@ -36,14 +36,13 @@ def neuron_context(poles: list[NeuronFacts], samples: Rows) -> Row:
     """
     first = poles[0]
     histogram = draw_histogram(first.neuron)
-    thresholds = {facts.pole: facts.neuron[f"{facts.pole}_threshold"] for facts in poles}
     return {
         "layer": first.layer,
         "unit": first.unit,
         "neuron": first.neuron,
         "histogram": histogram,
         "zero_x": histogram.place(0.0),
-        "threshold_xs": [histogram.place(value) for value in thresholds.values()],
+        "threshold_xs": [histogram.place(first.neuron[f"{facts.pole}_threshold"]) for facts in poles],
         "poles": [_pole(facts) for facts in poles],
         "outputs": first.outputs,
         "nearest": first.nearest,
@@ -61,7 +60,7 @@ def _pole(facts: NeuronFacts) -> Row:
         "words": WORDS_OF[facts.pole],
         "lifts": lift_strips(audited) if audited else None,
         "winners": winners,
-        "first": _first(winners),
+        "first": len(first_without_hubs(winners, FIRST_WINNERS)),
         "datasets": len({winner["dataset"] for winner in winners}),
         "negatives": [_shaded(row, None) | {"lead": 0, "is_hub": False} for row in facts.hard_negatives],
         "scale": _scale(winners),
@@ -86,12 +85,6 @@ def _scale(winners: Rows) -> float:
     """Return the absolute activation that gets the strongest shade; few tokens of these sentences exceed it."""
     values = [abs(p.value) for w in winners for p in w["pieces"] if p.value is not None and not p.text.isspace()]
     return float(np.quantile(values, FULL_SHADE)) if values else 0.0
-
-
-def _first(winners: Rows) -> int:
-    """Return how many winners are shown unfolded, so that `FIRST_WINNERS` of them are not hubs."""
-    places = [place for place, winner in enumerate(winners, 1) if not winner["is_hub"]]
-    return places[FIRST_WINNERS - 1] if len(places) >= FIRST_WINNERS else len(winners)
 
 
 def _shaded(row: Row, span: tuple[int, int] | None) -> Row:

@@ -12,7 +12,8 @@ import yaml
 from ops.errors import InputError
 from ops.export.card import config_name, query, write_card
 from ops.export.description import Description, provenance_of
-from ops.export.licences import TERMS, UNKNOWN, parse_terms, source_terms, without_place
+from ops.export.licences import TERMS, UNKNOWN, parse_terms, source_terms
+from ops.model.names import without_place
 from ops.schema import TABLES, activations_schema
 from ops.sources.presets import PRESETS
 from ops.storage.store import Store
