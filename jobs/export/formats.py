@@ -9,7 +9,7 @@ from ops.errors import InputError
 from ops.export.delphi import Delphi
 from ops.export.description import provenance_of
 from ops.export.folder import Export
-from ops.export.neuronpedia import About, Neuronpedia, check_label, model_identifier
+from ops.export.neuronpedia import Neuronpedia, check_label, model_identifier
 from ops.export.places import hub_name, places_of
 from ops.export.readme import Readme
 from ops.export.winners import WinnersReader
@@ -72,29 +72,10 @@ def neuronpedia(config: ExportConfig, run: Run, reader: WinnersReader, readme: R
     Raises:
         InputError: an identifier is invalid.
     """
-    topk, model, names = run.require("topk"), run.record["model"], readme.units
-    identifier = config.model_id or model_identifier(model["name"])
+    identifier = config.model_id or model_identifier(run.record["model"]["name"])
     for flag, label in (("--model-id", identifier), ("--name", config.name), ("--creator-id", config.creator_id)):
         check_label(flag, label)
-    of_neurons = f"{names.many.capitalize()}, site {topk['identity']['site']}, pool {topk['identity']['pool']}"
-    about = About(
-        identifier=identifier,
-        name=config.name,
-        creator=config.creator_id,
-        created=run.require("tokens")["finished"],
-        run=f"{topk['fingerprint']}/{run.require('tokens')['fingerprint']}",
-        model=model,
-        places=places_of(topk, reader.neurons.layers),
-        title=readme.title,
-        what={layer: names.sources.get(layer, of_neurons) for layer in reader.neurons.layers},
-        notes=readme.notes,
-        datasets=readme.datasets,
-        sentences=topk["counts"]["scored"],
-        tokens=reader.tokens_that_count() if names.one == "feature" else 0,
-    )
-    nearest = run.require("compare/neighbours")["identity"]["nearest"] if run.complete("compare/neighbours") else 0
-    explained, has_outputs = run.complete("explain"), run.complete("outputs")
-    return Neuronpedia(reader, about, explained=explained, has_outputs=has_outputs, nearest=nearest)
+    return Neuronpedia(reader, readme, identifier=identifier, name=config.name, creator=config.creator_id)
 
 
 def delphi(config: ExportConfig, run: Run, reader: WinnersReader, readme: Readme) -> Delphi:

@@ -11,7 +11,6 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -20,7 +19,8 @@ import pyarrow.dataset as ds
 
 from ops.arrays import Float32s, Int32s
 from ops.errors import InputError
-from ops.export.places import source_name
+from ops.export.places import places_of, source_name
+from ops.export.readme import Readme
 from ops.export.winners import NEGATIVES, SIGN, TABLE, Side, WinnersReader
 from ops.model.names import RANDOM, SAMPLE, SAMPLE_NAME, original_name
 from ops.outputs.names import PROMOTED, with_spaces
@@ -63,58 +63,27 @@ def check_label(flag: str, given: str) -> None:
         raise InputError(f"{flag} {given}: expected up to 100 letters, digits, - and _, such as gpt2-small")
 
 
-@dataclass(frozen=True, kw_only=True)
-class About:
-    """The names of an export in Neuronpedia, and its description of the run.
-
-    Attributes:
-        identifier: the model's identifier.
-        name: the beginning of the names of the release and of the sets of sources.
-        creator: the identifier of a user in Neuronpedia's database.
-        created: the time at which the winners were read, as ISO 8601 with a time zone.
-        run: a text that differs between runs, from which identifiers are derived.
-        model: the model's `name`, `layers` and `width` as in run.json.
-        places: for each layer, the site, or the place that its dictionary reads.
-        title: the release's title, one line.
-        what: for each layer, a description of its units, one line.
-        notes: the owners of the texts, and what the export leaves out; one line.
-        datasets: the names of the data sets.
-        sentences: number of scored sentences.
-        tokens: number of tokens that count in all sentences together; 0 if the units are not sparse features.
-    """
-
-    identifier: str
-    name: str
-    creator: str
-    created: str
-    run: str
-    model: Row
-    places: dict[int, str]
-    title: str
-    what: dict[int, str]
-    notes: str
-    datasets: str
-    sentences: int
-    tokens: int
-
-
 class Neuronpedia:
     """The files of an export, and the functions that write them.
 
     Args:
         reader: the reader of the winners.
-        about: the names of the export, and the description of the run.
-        explained: whether the run has explanations/.
-        has_outputs: whether the run has outputs/tokens/.
-        nearest: number of correlated units of a layer that compare/neighbours/ lists; 0 without the table.
+        readme: the description of the run.
+        identifier: the model's identifier in Neuronpedia.
+        name: the beginning of the names of the release and of the sets of sources.
+        creator: the identifier of a user in Neuronpedia's database.
     """
 
-    def __init__(
-        self, reader: WinnersReader, about: About, *, explained: bool = False, has_outputs: bool = False,
-        nearest: int = 0,
-    ) -> None:  # fmt: skip
-        self.reader, self.about = reader, about
-        self._explained, self._has_outputs, self._nearest = explained, has_outputs, nearest
+    def __init__(self, reader: WinnersReader, readme: Readme, *, identifier: str, name: str, creator: str) -> None:
+        self.reader, self.readme, self.identifier, self.name, self.creator = reader, readme, identifier, name, creator
+        tokens, near = (readme.provenance["stages"].get(stage) for stage in ("tokens", "compare/neighbours"))
+        self._created: str = tokens["finished"]
+        self._run = f"{readme.topk['fingerprint']}/{tokens['fingerprint']}"
+        self._places = places_of(readme.topk, reader.neurons.layers)
+        # Number of tokens that count in all sentences together; 0 if the units are not sparse features.
+        self.tokens = reader.tokens_that_count() if readme.units.one == "feature" else 0
+        # Number of correlated units of a layer that compare/neighbours/ lists.
+        self._nearest: int = near["identity"]["nearest"] if near else 0
 
     def writers(self) -> dict[str, Callable[[str], None]]:
         """Return the function that writes each file to a local path, by the file's name below the export's folder."""
@@ -138,39 +107,42 @@ class Neuronpedia:
 
     def folder(self, side: Side) -> str:
         """Return the path, below the export's folder, of the folder for a layer and pole."""
-        return f"{self.about.identifier}/{self._names(side)[0]}"
+        return f"{self.identifier}/{self._names(side)[0]}"
 
     def metadata(self, side: Side) -> dict[str, Row]:
         """Return the single line of each of a source's four metadata files, by the file's name without `.jsonl`."""
-        about = self.about
+        readme, identifier, model = self.readme, self.identifier, self.readme.provenance["model"]
+        kept = readme.topk["identity"]
+        of_neurons = f"{readme.units.many.capitalize()}, site {kept['site']}, pool {kept['pool']}"
         source, group = self._names(side)
-        made = {"creatorId": about.creator, "createdAt": about.created}
-        release = f"{about.name}-{about.identifier}"
+        made = {"creatorId": self.creator, "createdAt": self._created}
+        release = f"{self.name}-{identifier}"
         bottom = "; bottom pole, activations times -1" if side.pole == "bottom" else ""
+        described = readme.units.sources.get(side.layer, of_neurons) + bottom
         return {
             "release": {
-                "name": release, "description": about.title, "descriptionShort": about.title, "visibility": "PUBLIC",
+                "name": release, "description": readme.title, "descriptionShort": readme.title, "visibility": "PUBLIC",
                 "isNewUi": False, "featured": False, "urls": [], "creatorName": OWNER, "creatorNameShort": OWNER,
                 "defaultUmapSourceIds": [], **made,
             },
             "model": {
-                "id": about.identifier, "instruct": False, "displayName": about.identifier,
-                "displayNameShort": about.identifier,
-                "dimension": about.model["width"], "visibility": "PUBLIC", "inferenceEnabled": False,
-                "layers": about.model["layers"], "neuronsPerLayer": side.width, "owner": "",
-                "updatedAt": about.created, **made,
+                "id": identifier, "instruct": False, "displayName": identifier,
+                "displayNameShort": identifier,
+                "dimension": model["width"], "visibility": "PUBLIC", "inferenceEnabled": False,
+                "layers": model["layers"], "neuronsPerLayer": side.width, "owner": "",
+                "updatedAt": self._created, **made,
             },
             "sourceset": {
-                "modelId": about.identifier, "name": group, "hasDashboards": True, "allowInferenceSearch": False,
-                "visibility": "PUBLIC", "description": f"{about.what[side.layer]}{bottom}", "type": "",
+                "modelId": identifier, "name": group, "hasDashboards": True, "allowInferenceSearch": False,
+                "visibility": "PUBLIC", "description": described, "type": "",
                 "creatorName": OWNER, "urls": [], "releaseName": release, "defaultRange": 1, "defaultShowBreaks": True,
                 "showDfa": False, "showCorrelated": False, "showHeadAttribution": False, "showUmap": False, **made,
             },
             "source": {
-                "id": source, "modelId": about.identifier, "setName": group, "hasDashboards": True,
+                "id": source, "modelId": identifier, "setName": group, "hasDashboards": True,
                 "inferenceEnabled": False, "visibility": "PUBLIC", "hasUmap": False, "hasUmapLogSparsity": False,
-                "hasUmapClusters": False, "num_prompts": about.sentences, "dataset": about.datasets,
-                "notes": about.notes, **made,
+                "hasUmapClusters": False, "num_prompts": readme.topk["counts"]["scored"], "dataset": readme.datasets,
+                "notes": readme.notes, **made,
             },
         }  # fmt: skip
 
@@ -179,7 +151,7 @@ class Neuronpedia:
         winners = self.reader.read(side, int(units[0]), int(units[-1]) + 1)
         at, heights, rows = winners.unit[winners.row][winners.counts], winners.heights[winners.counts], list[Row]()
         logits, correlated = self._logits(side, units), self._correlated(side, units)
-        known = self._rows("neurons", side, units) if self.about.tokens else []
+        known = self._rows("neurons", side, units) if self.tokens else []
         active = {row["unit"]: row["tokens_active"] or 0 for row in known}
         for unit in units.tolist():
             own = heights[at == unit]
@@ -187,13 +159,13 @@ class Neuronpedia:
                 {
                     **self._key(side, unit),
                     "sourceSetName": self._names(side)[1],
-                    "creatorId": self.about.creator,
+                    "creatorId": self.creator,
                     "maxActApprox": _number(own.max()) if len(own) else 0.0,
                     "hasVector": False,
                     "vectorLabel": None,
                     "vectorDefaultSteerStrength": None,
                     "hookName": None,
-                    "frac_nonzero": active[unit] / self.about.tokens if self.about.tokens else 0.0,
+                    "frac_nonzero": active[unit] / self.tokens if self.tokens else 0.0,
                     **{name: [] for name in _EMPTY},
                     **logits.get(unit, {}),
                     **correlated.get(unit, {}),
@@ -207,16 +179,11 @@ class Neuronpedia:
         The units of a bottom pole are times -1, so what they promote is what the activation suppresses.
         """
         found: dict[int, Row] = {}
-        if self._has_outputs:
-            where = (ds.field("layer") == side.layer) & ds.field("unit").isin(units.tolist())
-            for row in self.reader.tables.rows("outputs/tokens", where):
-                change = SIGN[side.pole] * row["logit"]
-                end = "pos" if (row["side"] == PROMOTED) == (side.pole == "top") else "neg"
-                fields = found.setdefault(
-                    row["unit"], {"pos_str": [], "pos_values": [], "neg_str": [], "neg_values": []}
-                )
-                fields[f"{end}_str"].append(with_spaces(row["token"]))
-                fields[f"{end}_values"].append(_number(change))
+        for row in self._rows("outputs/tokens", side, units):
+            end = "pos" if (row["side"] == PROMOTED) == (side.pole == "top") else "neg"
+            fields = found.setdefault(row["unit"], {"pos_str": [], "pos_values": [], "neg_str": [], "neg_values": []})
+            fields[f"{end}_str"].append(with_spaces(row["token"]))
+            fields[f"{end}_values"].append(_number(SIGN[side.pole] * row["logit"]))
         return found
 
     def _correlated(self, side: Side, units: Int32s) -> dict[int, Row]:
@@ -226,9 +193,9 @@ class Neuronpedia:
         more than those that it has.
         """
         found: dict[int, Row] = {}
-        name = "correlated_features" if self.about.tokens else "correlated_neurons"
+        name = "correlated_features" if self.tokens else "correlated_neurons"
         near = (ds.field("layer_b") == side.layer) & ds.field("correlation").is_valid()
-        for row in self._rows("compare/neighbours", side, units, near) if self._nearest else []:
+        for row in self._rows("compare/neighbours", side, units, near):
             fields = found.setdefault(row["unit"], {f"{name}_indices": [], f"{name}_pearson": []})
             if len(fields[f"{name}_indices"]) < self._nearest:
                 fields[f"{name}_indices"].append(row["unit_b"])
@@ -269,7 +236,7 @@ class Neuronpedia:
                 {
                     "id": self._identifier(side, unit, which),
                     **self._key(side, unit),
-                    "creatorId": self.about.creator,
+                    "creatorId": self.creator,
                     "tokens": token_texts(texts[int(winners.sent_id[i])], strings[own], spans),
                     "maxValue": _number(values[peak]),
                     "maxValueTokenIndex": peak,
@@ -296,7 +263,7 @@ class Neuronpedia:
             {
                 "id": self._identifier(side, row["unit"], "explanation"),
                 **self._key(side, row["unit"]),
-                "authorId": self.about.creator,
+                "authorId": self.creator,
                 "description": row["text"],
                 "notes": _notes(row),
                 "typeName": None,
@@ -306,23 +273,25 @@ class Neuronpedia:
         ]
 
     def _names(self, side: Side) -> tuple[str, str]:
-        return source_name(self.about.name, self.about.places[side.layer], side.layer, side.pole)
+        return source_name(self.name, self._places[side.layer], side.layer, side.pole)
 
     def _key(self, side: Side, unit: int) -> Row:
         """Return what the lines of a unit have in common."""
         source, _ = self._names(side)
-        return {"modelId": self.about.identifier, "layer": source, "index": str(unit), "createdAt": self.about.created}
+        return {"modelId": self.identifier, "layer": source, "index": str(unit), "createdAt": self._created}
 
     def _identifier(self, side: Side, unit: int, which: object) -> str:
         """Return an identifier of 25 letters and digits for a unit's winner or explanation in this run."""
         source, _ = self._names(side)
-        return "c" + hashlib.sha256(f"{self.about.run}/{source}/{unit}/{which}".encode()).hexdigest()[:24]
+        return "c" + hashlib.sha256(f"{self._run}/{source}/{unit}/{which}".encode()).hexdigest()[:24]
 
     def _write(self, lines: Callable[[Side, Int32s], list[Row]], side: Side, units: Int32s, path: str) -> None:
         write_lines(lines(side, units), path, packed=True)
 
     def _rows(self, table: str, side: Side, units: Int32s, more: ds.Expression | None = None) -> list[Row]:
-        """Return the rows of a table for some units of a side's layer that also satisfy `more`."""
+        """Return the rows of a table for some units of a side's layer that satisfy `more`; none without the table."""
+        if table not in self.readme.provenance["tables"]:
+            return []
         where = (ds.field("layer") == side.layer) & ds.field("unit").isin(units.tolist())
         return self.reader.tables.rows(table, where if more is None else where & more)
 
@@ -330,7 +299,7 @@ class Neuronpedia:
         return (ds.field("pole") == pole) & (ds.field("verdict") != "none")
 
     def _explained_units(self, side: Side) -> list[int]:
-        if not self._explained:
+        if "explanations" not in self.readme.provenance["tables"]:
             return []
         where = (ds.field("layer") == side.layer) & self._explained_at(side.pole)
         found: list[int] = self.reader.tables.read("explanations", where, ["unit"])["unit"].to_pylist()
