@@ -2,6 +2,7 @@
 
 import socket
 from collections.abc import Awaitable, Callable
+from ipaddress import ip_address
 from threading import Lock
 from typing import Any
 
@@ -18,7 +19,7 @@ from jobs.run_folder.run import RunReader
 from jobs.run_folder.run_json import RECORD, check_out
 from jobs.stage.shown import read_facts
 from ops.errors import InputError, one_line
-from ops.report.host_names import host_name, is_loopback
+from ops.report.host_names import host_name
 from ops.report.served_pages import Page, Pages
 from ops.storage.store import Store
 
@@ -31,8 +32,6 @@ HEADERS = {
     "Cache-Control": "no-cache",
 }
 THREADS = 4  # most pages that are made at a time
-
-Answer = tuple[Page | None, int]
 
 
 class OpenRun:
@@ -96,46 +95,41 @@ class Browser:
                 self._run = OpenRun(*self._opening)
             return self._run.pages
 
-    def answer(self, request: Request) -> Answer:
-        """Return the page for a request and its HTTP status; the page is None if it does not exist."""
+    def answer(self, request: Request) -> Page | None:
+        """Return the page for a request; None if it does not exist."""
         path = request.path_params["path"]
         host = host_name(request.headers.get("host", ""))
         if self.names and host not in self.names:
             said = "This server answers only to this machine's own names and those of --allow-host."
             if host:
                 said += f" To reach it as {host}, for example through a proxy, start it with --allow-host {host}."
-            return self.pages.message("Not this name", said), 421
+            return self.pages.message(421, "Not this name", said)
         pages = self.current()
         folder, _, name = path.rpartition("/")
         if path in ("", "index.html"):
-            return pages.overview(), 200
+            return pages.overview()
         if path == "search":
-            page, fits = pages.search(dict(request.query_params))
-            return page, 303 if page.instead else 200 if fits else 400
+            return pages.search(dict(request.query_params))
         if folder == "neurons" and name.endswith(".html"):
-            return pages.neuron(name.removesuffix(".html")), 200
+            return pages.neuron(name.removesuffix(".html"))
         if folder == "side" and name.endswith(".html"):
-            return pages.side(name.removesuffix(".html")), 200
-        return pages.file(path), 200
+            return pages.side(name.removesuffix(".html"))
+        return pages.file(path)
 
-    def guarded(self, request: Request) -> tuple[Page, int]:
-        """Return the result of `answer`, or an error page if the run is being changed or is damaged."""
+    def guarded(self, request: Request) -> Page:
+        """Return the result of `answer`, or a page with the reason why there is none."""
+        missing = "There is no such page. The page of a neuron is neurons/LAYER-UNIT.html."
         try:
-            page, status = self.answer(request)
+            return self.answer(request) or self.pages.message(404, "Not found", missing)
         except (InputError, OSError, pa.ArrowException) as error:
-            return self.pages.message("Cannot be read now", f"{one_line(error)}"), 503
-        if page is None:
-            return self.pages.message(
-                "Not found", "There is no such page. The page of a neuron is neurons/LAYER-UNIT.html."
-            ), 404
-        return page, status
+            return self.pages.message(503, "Cannot be read now", one_line(error))
 
     async def respond(self, request: Request) -> Response:
         """Answer one request; pages are made in a few threads."""
         self._threads = self._threads or CapacityLimiter(THREADS)
-        page, status = await to_thread.run_sync(self.guarded, request, limiter=self._threads)
+        page = await to_thread.run_sync(self.guarded, request, limiter=self._threads)
         headers = HEADERS | ({"Location": page.instead} if page.instead else {})
-        return Response(page.body, status, headers, page.kind)
+        return Response(page.body, page.status, headers, page.kind)
 
 
 def make_server(respond: Callable[[Request], Awaitable[Response]]) -> uvicorn.Server:
@@ -164,7 +158,7 @@ def browse(config: BrowseConfig) -> None:
         raise InputError(f"--host {host} --port {port}: cannot listen there ({one_line(error)})") from error
     # A name or a short form such as 127.1 may mean this machine, so look at the address that it listens on.
     address = str(listening.getsockname()[0])
-    local = is_loopback(address)
+    local = ip_address(address).is_loopback
     if local:
         names = {"127.0.0.1", "localhost", "::1", host.lower(), address}
         browser.names = frozenset(names | set(map(host_name, config.allow_host)))

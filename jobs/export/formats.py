@@ -93,5 +93,7 @@ def delphi(config: ExportConfig, run: Run, reader: WinnersReader, readme: Readme
         "dataset_repo": readme.datasets, "dataset_split": "", "dataset_name": "", "dataset_column": "text",
         "batch_size": 1, "model_name": hub_name(run.record["model"]),
     }  # fmt: skip
-    places = places_of(topk, reader.neurons.layers)
-    return Delphi(reader, tokenizer, places, config.context, described, config.out)
+    return Delphi(
+        reader=reader, tokenizer=tokenizer, place=places_of(topk, reader.neurons.layers), context=config.context,
+        config=described, out=config.out,
+    )  # fmt: skip

@@ -12,6 +12,7 @@ dense neuron most sentences contain such a token.
 
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
@@ -30,10 +31,11 @@ LEAST = 1e-5  # activations up to this value count as inactive, as in delphi
 AT_ONCE = 8_192  # number of sentences that are tokenized together
 
 
+@dataclass(kw_only=True)
 class Delphi:
     """The files of an export, and the functions that write them.
 
-    Args:
+    Attributes:
         reader: the reader of the winners.
         tokenizer: the run's tokenizer.
         place: for each layer, the site, or the place that its dictionary reads.
@@ -42,17 +44,12 @@ class Delphi:
         out: the run's folder, for messages.
     """
 
-    def __init__(
-        self,
-        reader: WinnersReader,
-        tokenizer: Tokenizer,
-        place: dict[int, str],
-        context: int,
-        config: dict[str, Any],
-        out: str,
-    ) -> None:
-        self.reader, self.tokenizer, self.place, self.context = reader, tokenizer, place, context
-        self._config, self._out = config, out
+    reader: WinnersReader
+    tokenizer: Tokenizer
+    place: dict[int, str]
+    context: int
+    config: dict[str, Any]
+    out: str
 
     def writers(self) -> dict[str, Callable[[str], None]]:
         """Return the function that writes each file to a local path, by the file's name below the export's folder."""
@@ -115,7 +112,7 @@ class Delphi:
         same = np.array_equal(lengths[at], np.diff(winners.offsets))
         if not same or (self._numbers(winners.tokens) != tokens.reshape(-1)[flat]).any():
             raise InputError(
-                f"--out {self._out}: token_activations/ has other tokens than the model's tokenizer makes of its "
+                f"--out {self.out}: token_activations/ has other tokens than the model's tokenizer makes of its "
                 "sentences; put the tokenizer of the run back"
             )
         active = winners.counts & (winners.heights > LEAST)
@@ -144,7 +141,7 @@ class Delphi:
     def _write_config(self, files: int, path: str) -> None:
         sizes = {"cache_ctx_len": self.context, "n_tokens": self.rows * self.context, "n_splits": files}
         with open(path, "w", encoding="utf-8") as file:
-            json.dump({**self._config, **sizes}, file, indent=4, ensure_ascii=False)
+            json.dump({**self.config, **sizes}, file, indent=4, ensure_ascii=False)
 
 
 def _small(locations: Int64s) -> Integers:

@@ -12,6 +12,8 @@ import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -40,6 +42,12 @@ _EMPTY = (
     "neg_str", "neg_values", "pos_str", "pos_values", "freq_hist_data_bar_heights", "freq_hist_data_bar_values",
     "logits_hist_data_bar_heights", "logits_hist_data_bar_values", "decoder_weights_dist",
 )  # fmt: skip
+
+_NO_VECTOR = {"hasVector": False, "vectorLabel": None, "vectorDefaultSteerStrength": None, "hookName": None}
+_NO_DETAILS: Row = {
+    "dfaValues": [], "dfaTargetIndex": None, "dfaMaxValue": None, "lossValues": [], "logitContributions": None,
+    "binMin": None, "binMax": None, "binContains": None,
+}  # fmt: skip
 
 
 def model_identifier(name: str) -> str:
@@ -161,10 +169,7 @@ class Neuronpedia:
                     "sourceSetName": self._names(side)[1],
                     "creatorId": self.creator,
                     "maxActApprox": _number(own.max()) if len(own) else 0.0,
-                    "hasVector": False,
-                    "vectorLabel": None,
-                    "vectorDefaultSteerStrength": None,
-                    "hookName": None,
+                    **_NO_VECTOR,
                     "frac_nonzero": active[unit] / self.tokens if self.tokens else 0.0,
                     **{name: [] for name in _EMPTY},
                     **logits.get(unit, {}),
@@ -204,20 +209,18 @@ class Neuronpedia:
 
     def activations(self, side: Side, units: Int32s) -> list[Row]:
         """Return the lines of one batch's winners, rows of the table `Activation`, then those of its hard negatives."""
-        winners = self._activations(side, units, TABLE)
-        # As in Neuronpedia's converter, the strongest activations belong to no interval of a quantile. They are marked
-        # with the unit's highest activation as the upper end.
-        highest = _highest(winners)
-        for row in winners:
-            row |= {"binMin": -1, "binMax": highest[row["index"]], "binContains": -1}
-        if not self.reader.has_negatives:
-            return winners
-        # A separate interval lists the hard negatives below the winners; its share of all activations is not known.
-        negatives = self._activations(side, units, NEGATIVES)
-        highest, lowest = _highest(negatives), _highest(negatives, -1)
-        for row in negatives:
-            row |= {"binMin": -lowest[row["index"]], "binMax": highest[row["index"]], "dataSource": NEGATIVE}
-        return winners + negatives
+        lines = list[Row]()
+        for table in (TABLE, NEGATIVES) if self.reader.has_negatives else (TABLE,):
+            for _, rows in groupby(self._activations(side, units, table), itemgetter("index")):
+                own = list(rows)
+                heights = [row["maxValue"] for row in own]
+                # As in Neuronpedia's converter, the strongest activations belong to no interval of a quantile. A
+                # separate interval lists the hard negatives; its share of all activations is not known.
+                interval: Row = {"binMin": -1, "binContains": -1}
+                if table == NEGATIVES:
+                    interval = {"binMin": min(heights), "dataSource": NEGATIVE}
+                lines += [row | interval | {"binMax": max(heights)} for row in own]
+        return lines
 
     def _activations(self, side: Side, units: Int32s, table: str) -> list[Row]:
         """Return the lines of one batch's winners or hard negatives, without their intervals."""
@@ -242,14 +245,7 @@ class Neuronpedia:
                     "maxValueTokenIndex": peak,
                     "minValue": _number(values.min()),
                     "values": _numbers(values),
-                    "dfaValues": [],
-                    "dfaTargetIndex": None,
-                    "dfaMaxValue": None,
-                    "lossValues": [],
-                    "logitContributions": None,
-                    "binMin": None,
-                    "binMax": None,
-                    "binContains": None,
+                    **_NO_DETAILS,
                     "qualifyingTokenIndex": peak,
                     "dataIndex": str(winners.sent_id[i]),
                     "dataSource": None,
@@ -304,14 +300,6 @@ class Neuronpedia:
         where = (ds.field("layer") == side.layer) & self._explained_at(side.pole)
         found: list[int] = self.reader.tables.read("explanations", where, ["unit"])["unit"].to_pylist()
         return found
-
-
-def _highest(rows: Sequence[Row], sign: int = 1) -> dict[str, float]:
-    """Return, for each unit, the maximum over its lines of `maxValue` times `sign`."""
-    found = dict[str, float]()
-    for row in rows:
-        found[row["index"]] = max(sign * row["maxValue"], found.get(row["index"], -np.inf))
-    return found
 
 
 def token_texts(text: str, tokens: Sequence[str], spans: Iterable[tuple[int, int]]) -> list[str]:

@@ -1,7 +1,6 @@
 """The host names of requests, by which a server of pages refuses requests for other names."""
 
 import re
-from ipaddress import ip_address
 
 _HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^\[\]:]+))(?::[0-9]+)?")
 
@@ -16,15 +15,3 @@ def host_name(header: str) -> str:
     """
     found = _HOST.fullmatch(header.lower())
     return (found[1] or found[2]) if found else ""
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether an address is a loopback address of this machine.
-
-    >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("0.0.0.0"), is_loopback("::1")
-    (True, True, False, True)
-    """
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"

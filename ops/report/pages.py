@@ -9,11 +9,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from ops.errors import visible
+from ops.facts import text
 from ops.facts.audited import said_numbers
 from ops.facts.explanation import CAUTION, said_verdict
 from ops.facts.hub_sentences import said_wins
 from ops.facts.outputs import token_text
-from ops.facts.text import lift
 from ops.report.shading import Piece
 
 FOLDER = Path(__file__).parent / "templates"
@@ -44,7 +44,7 @@ def _environment() -> Environment:
         "seen": visible,
         "number": number,
         "share": share,
-        "lift": lift,
+        "lift": text.lift,
         "said_numbers": said_numbers,
         "said_verdict": said_verdict,
         "token_text": token_text,
@@ -59,7 +59,7 @@ def _environment() -> Environment:
 
 def number(value: float | None, digits: int = 3) -> str:
     """Return a number with `digits` decimal places, or a dash for null."""
-    return "-" if value is None else f"{value:,.{digits}f}"
+    return text.number(value, f",.{digits}f")
 
 
 def share(value: float | None) -> str:
@@ -68,9 +68,7 @@ def share(value: float | None) -> str:
     >>> share(0.125), share(0.0034), share(None)
     ('12.5 %', '0.34 %', '-')
     """
-    if value is None:
-        return "-"
-    return f"{100 * value:.2f} %" if 0 < value < 0.01 else f"{100 * value:.1f} %"
+    return text.percent(value, ".2f" if value is not None and 0 < value < 0.01 else ".1f")
 
 
 def shaded(pieces: Sequence[Piece], scale: float) -> Markup:
@@ -80,9 +78,9 @@ def shaded(pieces: Sequence[Piece], scale: float) -> Markup:
     '<span class="p4 peak" title="1.000">a</span> &lt;'
     """
     parts: list[str] = []
-    for text, value, is_peak in pieces:
+    for piece, value, is_peak in pieces:
         colour = tint(value, scale)
-        said: str = escape(visible(text))
+        said: str = escape(visible(piece))
         if colour or is_peak:
             title = "" if value is None else f' title="{number(value)}"'
             said = f'<span class="{colour}{" peak" * is_peak}"{title}>{said}</span>'

@@ -112,6 +112,7 @@ _ORDERS = dict.fromkeys(_BY_G2, ORDER.replace(",", ", g2 desc nulls last,", 1)) 
 }
 _LIMITS = {"pole": "pole = $pole", "layer": "layer = $layer", "least": "auc >= $least"}
 
+_SILENT = {"layer": pa.int16(), "unit": pa.int32()}
 # The table that a kind of search needs, and the job that makes it.
 _NEEDED = {"peak": ("peaks", "tokens"), "explanation": ("explanations", "explain"), "audit": ("audited", "audit")}
 
@@ -189,9 +190,8 @@ class Searcher:
             self._connection.register(name, table)
         if "scores" not in tables:
             self._connection.register("scores", schema("scores").empty_table())
-        layers, units = [layer for layer, _ in silent], [unit for _, unit in silent]
-        silenced = pa.table({"layer": pa.array(layers, pa.int16()), "unit": pa.array(units, pa.int32())})
-        self._connection.register("silent", silenced)
+        rows = [{"layer": layer, "unit": unit} for layer, unit in silent]
+        self._connection.register("silent", pa.Table.from_pylist(rows, pa.schema(_SILENT)))
         self._connection.execute("set lock_configuration = true")
 
     def find(self, query: Query) -> list[dict[str, Any]]:
@@ -213,14 +213,11 @@ class Searcher:
                 cursor = self._connection.execute(sql, values)
                 names = [column[0] for column in cursor.description or []]
                 return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
-            except duckdb.InterruptException as error:
-                raise InputError(
-                    f"the search took longer than {self.seconds:.0f} s; search for a rarer word or phrase"
-                ) from error
-            except duckdb.OutOfMemoryException as error:
-                raise InputError(
-                    f"the search needs more than {MEMORY} of memory; search for a rarer word or phrase"
-                ) from error
+            except (duckdb.InterruptException, duckdb.OutOfMemoryException) as error:
+                limit = f"needs more than {MEMORY} of memory"
+                if isinstance(error, duckdb.InterruptException):
+                    limit = f"took longer than {self.seconds:.0f} s"
+                raise InputError(f"the search {limit}; search for a rarer word or phrase") from error
             finally:
                 timer.cancel()
 

@@ -19,10 +19,11 @@ _NAMED = re.compile(r"([0-9]{1,4}):([0-9]{1,8})")
 
 
 class Page(NamedTuple):
-    """A response: a text or bytes, its content type, and the page to which to redirect, if any."""
+    """A response: a text or bytes, its content type, its HTTP status, and the page to which it redirects, if any."""
 
     body: str | bytes
     kind: str = "text/html"
+    status: int = 200
     instead: str = ""
 
 
@@ -73,11 +74,11 @@ class Pages:
         with self._room:
             return Page(self.site.side(job))
 
-    def search(self, given: dict[str, str]) -> tuple[Page, bool]:
-        """Return the page of a search, and whether the query was valid and could be answered."""
+    def search(self, given: dict[str, str]) -> Page:
+        """Return the page of a search; its status is 400 if the query is not valid or could not be answered."""
         named = _NAMED.fullmatch(given.get("q", "").strip())
         if named and self.facts.has(int(named[1]), int(named[2])):
-            return Page("", instead=f"neurons/{int(named[1])}-{int(named[2])}.html"), True
+            return Page("", status=303, instead=f"neurons/{int(named[1])}-{int(named[2])}.html")
         asked, rows, wrong = Query(), None, ""
         try:
             query = parse_query(given)
@@ -90,11 +91,11 @@ class Pages:
             "asked": asked, "rows": rows, "wrong": wrong, "kinds": KINDS, "properties": self.properties,
             "scored": bool(self.facts.scores.num_rows), "most_sentences": f"{MOST_SENTENCES:,}",
         }  # fmt: skip
-        return Page(self.site.render("search.html", context, "")), not wrong
+        return Page(self.site.render("search.html", context, ""), status=400 if wrong else 200)
 
-    def message(self, title: str, said: str) -> Page:
-        """Return a page that says why the requested page does not exist."""
-        return Page(self.site.render("message.html", {"title": title, "said": said}, "/"))
+    def message(self, status: int, title: str, said: str) -> Page:
+        """Return a page that says why the requested page is not shown."""
+        return Page(self.site.render("message.html", {"title": title, "said": said}, "/"), status=status)
 
     def file(self, name: str) -> Page | None:
         """Return the style sheet, the script, or a figure that run.json names; None for any other path."""

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from ops.facts.audit_findings import read_audit_findings
 from ops.facts.comparison import comparisons, read_findings
 from ops.facts.listing import Listing
-from ops.report.figure_copies import caption, copy_name
+from ops.report.captions import caption
 from ops.report.side_jobs import SIDE_JOBS, finding
 from ops.schema import TABLES, Column, TableSpec
 from ops.schema.columns import STRINGS
@@ -35,10 +35,14 @@ def side_jobs(run: Row) -> list[str]:
 
 
 def figures(run: Row, job: str) -> list[Row]:
-    """Return a side job's figures: `name`, the path in the run, `file`, that of the copy in a site, and `caption`."""
+    """Return a side job's figures: `name`, the path in the run, `file`, the path in a site, and `caption`."""
     named = [file["name"] for files in run["tables"].values() for file in files]
     return [
-        {"name": name, "file": f"figures/{copy_name(name)}", "caption": caption(name)}
+        {
+            "name": name,
+            "file": f"figures/{name.replace('/figures/', '-', 1).replace('/', '-')}",
+            "caption": caption(name),
+        }
         for name in named
         if name.startswith(f"{job}/") and name.endswith(".svg")
     ]
