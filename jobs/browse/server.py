@@ -34,13 +34,17 @@ HEADERS = {
 THREADS = 4  # most pages that are made at a time
 
 
-class OpenRun:
-    """A run that was opened to serve its pages, with the tables that run.json named at that time.
+class Browser:
+    """Answers requests from the tables that run.json names, and reopens them when they are rebuilt.
 
     Args:
         out: the run's folder.
         winners: the number of winners listed for each pole.
         seconds: the maximum seconds of a search.
+
+    Attributes:
+        pages: the pages of the run as it was last opened.
+        names: the host names that requests may use for this machine; empty for any name.
 
     Raises:
         InputError: tables are missing.
@@ -48,13 +52,20 @@ class OpenRun:
 
     def __init__(self, out: str, winners: int, seconds: float) -> None:
         check_out(out)
-        self._folder = Store(out)
+        self._out, self._winners, self._seconds, self._folder = out, winners, seconds, Store(out)
+        self.names: frozenset[str] = frozenset()
+        self._lock = Lock()
+        self._threads: CapacityLimiter | None = None
+        self._open()
+
+    def _open(self) -> None:
         # A job that finishes while the run is opened makes it stale.
-        self._written = self._last_written()
-        self.reader = reader = RunReader(out, create=False)
+        written = self._last_written()
+        reader = RunReader(self._out, create=False)
         facts = read_facts(reader)
         reader.require("ingest")
-        self.pages = Pages(facts, reader.record, winners, seconds)
+        self.pages = Pages(facts, reader.record, self._winners, self._seconds)
+        self._written = written
 
     def is_stale(self) -> bool:
         """Tell whether the run was changed since it was opened."""
@@ -64,26 +75,6 @@ class OpenRun:
         info = self._folder.filesystem.get_file_info(self._folder.path(RECORD))
         return info.mtime_ns, info.size
 
-
-class Browser:
-    """Answers requests from the run's current tables, and reopens them when they are rebuilt.
-
-    Args:
-        out, winners, seconds: the arguments of `OpenRun`.
-        names: the host names that requests may use for this machine; empty for any name.
-    """
-
-    def __init__(self, out: str, winners: int, seconds: float, names: frozenset[str]) -> None:
-        self._opening = out, winners, seconds
-        self._run, self.names = OpenRun(*self._opening), names
-        self._lock = Lock()
-        self._threads: CapacityLimiter | None = None
-
-    @property
-    def pages(self) -> Pages:
-        """The pages of the run as it was last opened."""
-        return self._run.pages
-
     def current(self) -> Pages:
         """Return the current pages of the run.
 
@@ -91,9 +82,9 @@ class Browser:
             InputError: the run is no longer complete.
         """
         with self._lock:
-            if self._run.is_stale():
-                self._run = OpenRun(*self._opening)
-            return self._run.pages
+            if self.is_stale():
+                self._open()
+            return self.pages
 
     def answer(self, request: Request) -> Page | None:
         """Return the page for a request; None if it does not exist."""
@@ -149,7 +140,7 @@ def browse(config: BrowseConfig) -> None:
     for name in config.allow_host:
         if not host_name(name):
             raise InputError(f"--allow-host {name}: is not a host name; give one such as atlas.example.org")
-    browser = Browser(config.out, config.winners, config.seconds, frozenset())
+    browser = Browser(config.out, config.winners, config.seconds)
     browser.pages.neuron("1-0")  # opens the tables that the first page needs
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET

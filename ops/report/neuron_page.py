@@ -12,7 +12,6 @@ from ops.facts.text import short_percent
 from ops.penn_names import ROOTS, name_root, name_tags, name_tree
 from ops.report.drawings import draw_histogram, draw_tree
 from ops.report.lift_strips import lift_strips
-from ops.report.pages import WORDS_OF
 from ops.report.shading import shade
 from ops.topk.silent import SAID
 
@@ -56,8 +55,6 @@ def _pole(facts: NeuronFacts) -> Row:
     is_collapsed, audited = facts.options["subtree_root"] == "collapse", facts.audit["literals"] if facts.audit else []
     findings = facts.findings[: FINDINGS + MORE_FINDINGS]
     return vars(facts) | {
-        "name": facts.pole,
-        "words": WORDS_OF[facts.pole],
         "lifts": lift_strips(audited) if audited else None,
         "winners": winners,
         "first": len(first_without_hubs(winners, FIRST_WINNERS)),

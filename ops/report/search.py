@@ -79,7 +79,7 @@ _MATCHED = {
     "explanation": f"select layer, unit, pole, text as found, verdict, f1 {_EXPLAINED}",
     "audit": """
   select layer, unit, pole, audited.verdict, transfer, ported, datasets, text as found
-  from audited left join explanations using (layer, unit, pole)
+  from "audit/neurons" as audited left join explanations using (layer, unit, pole)
   where audited.verdict = replace(lower($text), ' ', '_')
 """,
     "score": "select layer, unit, pole from scores where auc is not null",
@@ -114,7 +114,7 @@ _LIMITS = {"pole": "pole = $pole", "layer": "layer = $layer", "least": "auc >= $
 
 _SILENT = {"layer": pa.int16(), "unit": pa.int32()}
 # The table that a kind of search needs, and the job that makes it.
-_NEEDED = {"peak": ("peaks", "tokens"), "explanation": ("explanations", "explain"), "audit": ("audited", "audit")}
+_NEEDED = {"peak": ("peaks", "tokens"), "explanation": ("explanations", "explain"), "audit": ("audit/neurons", "audit")}
 
 
 class Query(NamedTuple):
@@ -173,7 +173,7 @@ class Searcher:
 
     Args:
         tables: `topk`, `sentences`, `patterns` and `profiles`, and if they exist `scores`, `peaks`, `explanations`
-            with `explanation_terms`, and `audited`, which is the table audit/neurons/.
+            with `explanation_terms`, and `audit/neurons`.
         seconds: maximum duration of a search.
         silent: layer and unit of the silent neurons, which are not searched.
     """

@@ -13,8 +13,11 @@ from ops.schema import meta_keys
 
 BEST = 50  # number of neurons that the overview lists
 PAGES_AT_ONCE = 2  # number of pages that are rendered at the same time; rendering a page takes about 100 MB
-SEARCHED = ("topk", "sentences", "patterns", "profiles", "peaks", "explanations", "explanation_terms", "scores")
-_NEURON = re.compile(r"(0|[1-9]\d{0,3})-(\d{1,8})")
+SEARCHED = (
+    "topk", "sentences", "patterns", "profiles", "peaks", "explanations", "explanation_terms", "scores",
+    "audit/neurons",
+)  # fmt: skip
+_NEURON = re.compile(r"(0|[1-9][0-9]{0,3})-(0|[1-9][0-9]{0,7})")
 _NAMED = re.compile(r"([0-9]{1,4}):([0-9]{1,8})")
 
 
@@ -41,8 +44,6 @@ class Pages:
         self.facts = facts
         self.site = Site(facts, run, run["stages"]["mine"]["finished"], winners, served=True)
         tables = {name: facts.tables.dataset(name) for name in SEARCHED if name in facts.table_names}
-        if "audit/neurons" in facts.table_names:
-            tables["audited"] = facts.tables.dataset("audit/neurons")
         self.searcher = Searcher(tables, seconds, facts.silent)
         self.properties = ["dataset", *meta_keys(facts.tables.dataset("sentences").schema)]
         self._room, self._lock = BoundedSemaphore(PAGES_AT_ONCE), Lock()
@@ -58,11 +59,9 @@ class Pages:
     def neuron(self, name: str) -> Page | None:
         """Return the page of neuron `LAYER-UNIT`, or None if no neuron has that name."""
         found = _NEURON.fullmatch(name)
-        if found is None:
+        if not (found and self.facts.has(int(found[1]), int(found[2]))):
             return None
         layer, unit = int(found[1]), int(found[2])
-        if not self.facts.has(layer, unit) or name != f"{layer}-{unit}":
-            return None
         around = [(layer, other) for other in (unit - 1, unit + 1) if self.facts.has(layer, other)]
         with self._room:
             return Page(*self.site.neuron_pages([(layer, unit)], around))
