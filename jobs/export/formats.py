@@ -1,5 +1,8 @@
 """What an export in another program's format holds, whose files are written from the tables of `tokens`."""
 
+from collections.abc import Collection
+from typing import Any
+
 from jobs.export.job import ExportConfig
 from jobs.run_folder.run import Run
 from jobs.run_folder.stages import STAGES
@@ -26,6 +29,17 @@ ALSO = {
 }
 
 
+def checked_provenance(run: Run, stages: Collection[str]) -> dict[str, Any]:
+    """Return the description of the complete ones among these stages, whose tables are as they were written.
+
+    Raises:
+        InputError: a table is not as it was written.
+    """
+    done = [name for name in STAGES if name in stages and run.complete(name)]
+    run.check_files(*done)
+    return provenance_of(run.record, done, [table for name in done for table in STAGES[name].tables])
+
+
 def written(config: ExportConfig, run: Run, terms: list[dict[str, str]]) -> Export:
     """Return what an export holds; nothing is written yet.
 
@@ -39,11 +53,9 @@ def written(config: ExportConfig, run: Run, terms: list[dict[str, str]]) -> Expo
     """
     for name in READ:
         run.require(name)
-    done = [*READ, *(name for name in ALSO[config.format] if run.complete(name))]
-    run.check_files(*done)
+    provenance = checked_provenance(run, (*READ, *ALSO[config.format]))
     neurons = read_neurons(run.store)
     check_units(config.units, neurons, "exported")
-    provenance = provenance_of(run.record, done, [table for name in done for table in STAGES[name].tables])
     topk = run.require("topk")
     chosen = neurons.named(config.units)
     reader = WinnersReader(
@@ -52,7 +64,7 @@ def written(config: ExportConfig, run: Run, terms: list[dict[str, str]]) -> Expo
         chosen,
         added_count=topk["identity"]["special_tokens"] == "include",
         first_counts=not topk["counts"].get("leaves_first", False),
-        has_negatives="tokens/negatives" in done,
+        has_negatives="tokens/negatives" in provenance["stages"],
     )
     if not any(side.n_winners.any() for side in reader.sides):
         many = unit_names(topk).many

@@ -100,7 +100,7 @@ class Neuronpedia:
             folder = self.folder(side)
             for name, row in self.metadata(side).items():
                 found[f"{folder}/{name}.jsonl"] = partial(write_lines, [row])
-            explained = self._explained_units(side)
+            explained = [row["unit"] for row in self._explained(side, side.units)]
             for batch, start in enumerate(range(0, len(side.units), BATCH_UNITS)):
                 part = slice(start, start + BATCH_UNITS)
                 units = side.units[part]
@@ -265,7 +265,7 @@ class Neuronpedia:
                 "typeName": None,
                 "explanationModelName": None,
             }
-            for row in self._rows("explanations", side, units, self._explained_at(side.pole))
+            for row in self._explained(side, units)
         ]
 
     def _names(self, side: Side) -> tuple[str, str]:
@@ -291,15 +291,11 @@ class Neuronpedia:
         where = (ds.field("layer") == side.layer) & ds.field("unit").isin(units.tolist())
         return self.reader.tables.rows(table, where if more is None else where & more)
 
-    def _explained_at(self, pole: str) -> ds.Expression:
-        return (ds.field("pole") == pole) & (ds.field("verdict") != "none")
-
-    def _explained_units(self, side: Side) -> list[int]:
-        if "explanations" not in self.readme.provenance["tables"]:
-            return []
-        where = (ds.field("layer") == side.layer) & self._explained_at(side.pole)
-        found: list[int] = self.reader.tables.read("explanations", where, ["unit"])["unit"].to_pylist()
-        return found
+    def _explained(self, side: Side, units: Int32s) -> list[Row]:
+        """Return the rows of explanations/ for some units of a side for which a rule was found."""
+        return self._rows(
+            "explanations", side, units, (ds.field("pole") == side.pole) & (ds.field("verdict") != "none")
+        )
 
 
 def token_texts(text: str, tokens: Sequence[str], spans: Iterable[tuple[int, int]]) -> list[str]:

@@ -1,7 +1,6 @@
 """Renders pages from templates: all text from the corpus is escaped, and unsafe control characters are spelled out."""
 
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,42 +18,6 @@ from ops.report.shading import Piece
 FOLDER = Path(__file__).parent / "templates"
 WORDS_OF = {"top": "highest", "bottom": "lowest"}
 ASSETS = ("atlas.css", "atlas.js")
-
-
-def render(template: str, context: dict[str, Any]) -> str:
-    """Return a page.
-
-    Args:
-        template: the file name of the template, such as `neuron.html`.
-        context: the variables of the template.
-    """
-    return _environment().get_template(template).render(context)
-
-
-@cache
-def _environment() -> Environment:
-    made = Environment(
-        loader=FileSystemLoader(FOLDER),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    filters = {
-        "seen": visible,
-        "number": number,
-        "share": share,
-        "lift": text.lift,
-        "said_numbers": said_numbers,
-        "said_verdict": said_verdict,
-        "token_text": token_text,
-        "said_wins": said_wins,
-        "shaded": shaded,
-        "words_of": WORDS_OF.__getitem__,
-    }
-    made.filters.update(filters)
-    made.globals["CAUTION"] = CAUTION
-    return made
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -100,3 +63,35 @@ def tint(value: float | None, scale: float) -> str:
         return ""
     step = min(round(9 * abs(value) / scale), 9)
     return f"{'p' if value > 0 else 'n'}{step}" if step else ""
+
+
+_ENVIRONMENT = Environment(
+    loader=FileSystemLoader(FOLDER),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+_ENVIRONMENT.globals["CAUTION"] = CAUTION
+_ENVIRONMENT.filters |= {
+    "seen": visible,
+    "number": number,
+    "share": share,
+    "lift": text.lift,
+    "said_numbers": said_numbers,
+    "said_verdict": said_verdict,
+    "token_text": token_text,
+    "said_wins": said_wins,
+    "shaded": shaded,
+    "words_of": WORDS_OF.__getitem__,
+}
+
+
+def render(template: str, context: dict[str, Any]) -> str:
+    """Return a page.
+
+    Args:
+        template: the file name of the template, such as `neuron.html`.
+        context: the variables of the template.
+    """
+    return _ENVIRONMENT.get_template(template).render(context)

@@ -58,7 +58,9 @@ def side_context(store: Store, run: Row, job: str) -> Row:
         audit = read_audit_findings(store)
         sentences, verdicts = audit["sentences"], audit["verdicts"]
     tables = [name for name in TABLES if name.startswith(f"{job}/") and run["tables"].get(name)]
-    shown = [name for name in tables if name in SELECTED or _is_short(TABLES[name].order)]
+    shown = [
+        name for name in tables if name in SELECTED or (TABLES[name].order and MANY.isdisjoint(TABLES[name].order))
+    ]
     return {
         "side": SIDE_JOBS[job],
         "figures": figures(run, job),
@@ -72,10 +74,6 @@ def side_context(store: Store, run: Row, job: str) -> Row:
             if name not in shown
         ],
     }
-
-
-def _is_short(key: tuple[str, ...]) -> bool:
-    return bool(key) and MANY.isdisjoint(key)
 
 
 def _read(store: Store, name: str) -> Row:
