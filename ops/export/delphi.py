@@ -86,14 +86,8 @@ class Delphi:
         return sentences, lengths, begins, tokens
 
     @cached_property
-    def _ids(self) -> dict[str, int]:
-        """The id of each token, by the token's form in the vocabulary."""
-        return {token: number for number, token in enumerate(self.tokenizer.vocabulary()) if token}
-
-    @property
-    def rows(self) -> int:
-        """The number of rows of tokens in the cache."""
-        return len(self._sentences[3])
+    def _vocabulary(self) -> pa.Array:
+        return pa.array(self.tokenizer.vocabulary(), pa.string())
 
     def latents(self, side: Side, first: int, stop: int) -> tuple[Int64s, Float32s]:
         """Return the activations of a side's units from `first` to `stop` - 1, and their locations.
@@ -110,7 +104,7 @@ class Delphi:
         at = np.searchsorted(sentences, winners.sent_id)
         flat = begins[at][winners.row] + winners.place
         same = np.array_equal(lengths[at], np.diff(winners.offsets))
-        if not same or (self._numbers(winners.tokens) != tokens.reshape(-1)[flat]).any():
+        if not same or not self._vocabulary.take(tokens.reshape(-1)[flat]).equals(winners.tokens):
             raise InputError(
                 f"--out {self.out}: token_activations/ has other tokens than the model's tokenizer makes of its "
                 "sentences; put the tokenizer of the run back"
@@ -122,13 +116,6 @@ class Delphi:
         places = np.stack([flat // self.context, flat % self.context, unit], axis=1)[order]
         return places, heights[order].astype(np.float32)
 
-    def _numbers(self, tokens: pa.Array) -> Int64s:
-        """Return the ids of tokens in the vocabulary, or -1 for a token that it does not contain."""
-        coded = tokens.dictionary_encode()
-        numbers = np.array([self._ids.get(token, -1) for token in coded.dictionary.to_pylist()], np.int64)
-        found: Int64s = numbers[coded.indices.to_numpy()]
-        return found
-
     def _write_latents(self, side: Side, first: int, stop: int, path: str) -> None:
         from safetensors.numpy import save
 
@@ -139,7 +126,7 @@ class Delphi:
             file.write(save(held))
 
     def _write_config(self, files: int, path: str) -> None:
-        sizes = {"cache_ctx_len": self.context, "n_tokens": self.rows * self.context, "n_splits": files}
+        sizes = {"cache_ctx_len": self.context, "n_tokens": self._sentences[3].size, "n_splits": files}
         with open(path, "w", encoding="utf-8") as file:
             json.dump({**self.config, **sizes}, file, indent=4, ensure_ascii=False)
 
