@@ -24,13 +24,13 @@ from ops.errors import InputError
 from ops.export.places import places_of, source_name
 from ops.export.readme import Readme
 from ops.export.winners import NEGATIVES, SIGN, TABLE, Side, WinnersReader
+from ops.facts.text import interval
 from ops.model.names import RANDOM, SAMPLE, SAMPLE_NAME, original_name
 from ops.outputs.names import PROMOTED, with_spaces
 
 Row = dict[str, Any]
 
 BATCH_UNITS = 256  # number of units in a batch file
-CREATOR = "clkht01d40000jv08hvalcvly"  # the user that every new database of Neuronpedia contains
 OWNER = "Neuron Atlas"
 NEGATIVE = "hard negative"  # what Neuronpedia shows as the source of such an activation
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
@@ -42,7 +42,6 @@ _EMPTY = (
     "neg_str", "neg_values", "pos_str", "pos_values", "freq_hist_data_bar_heights", "freq_hist_data_bar_values",
     "logits_hist_data_bar_heights", "logits_hist_data_bar_values", "decoder_weights_dist",
 )  # fmt: skip
-
 _NO_VECTOR = {"hasVector": False, "vectorLabel": None, "vectorDefaultSteerStrength": None, "hookName": None}
 _NO_DETAILS: Row = {
     "dfaValues": [], "dfaTargetIndex": None, "dfaMaxValue": None, "lossValues": [], "logitContributions": None,
@@ -216,10 +215,10 @@ class Neuronpedia:
                 heights = [row["maxValue"] for row in own]
                 # As in Neuronpedia's converter, the strongest activations belong to no interval of a quantile. A
                 # separate interval lists the hard negatives; its share of all activations is not known.
-                interval: Row = {"binMin": -1, "binContains": -1}
+                ends: Row = {"binMin": -1, "binMax": max(heights), "binContains": -1}
                 if table == NEGATIVES:
-                    interval = {"binMin": min(heights), "dataSource": NEGATIVE}
-                lines += [row | interval | {"binMax": max(heights)} for row in own]
+                    ends = {"binMin": min(heights), "binMax": max(heights), "dataSource": NEGATIVE}
+                lines += [row | ends for row in own]
         return lines
 
     def _activations(self, side: Side, units: Int32s, table: str) -> list[Row]:
@@ -329,7 +328,7 @@ def _notes(row: Row) -> str:
     said = f"Neuron Atlas; verdict: {row['verdict']}"
     if row["f1"] is None:
         return said
-    between = f" ({row['f1_low']:.2f} to {row['f1_high']:.2f})" if row["f1_low"] is not None else ""
+    between = interval(row["f1_low"], row["f1_high"], ".2f")
     return f"{said}; F1 {row['f1']:.2f}{between} on {row['n_test']} winners in held-out documents"
 
 

@@ -83,10 +83,10 @@ def model_title(name: str, fingerprint: str, seed: int | None = None) -> str:
 def without_place(value: Any) -> Any:
     """Return a value of run.json with local paths cut to their last name, including those in lists and dicts.
 
-    >>> without_place({"corpus": ["/home/me/a.csv", "pydocs", "s3://bucket/a.csv"], "n": 3})
-    {'corpus': ['a.csv', 'pydocs', 's3://bucket/a.csv'], 'n': 3}
-    >>> without_place("random:/home/me/model")
-    'random:model'
+    >>> without_place({"corpus": ["/home/me/a.csv", "n=~/b", "pydocs", "s3://bucket/a.csv"], "n": 3})
+    {'corpus': ['a.csv', 'n=b', 'pydocs', 's3://bucket/a.csv'], 'n': 3}
+    >>> without_place("random:/home/me/model"), without_place("file:///q/w"), without_place("../up")
+    ('random:model', 'w', 'up')
     """
     if isinstance(value, dict):
         return {key: without_place(held) for key, held in value.items()}

@@ -74,4 +74,4 @@ def _gaps(places: list[int]) -> str:
     >>> _gaps([0, 3, 40])
     '1 3 11'
     """
-    return " ".join(np.base_repr(gap, 36).lower() for gap in np.diff(places, prepend=-1))
+    return " ".join(np.base_repr(gap, 36).lower() for gap in np.diff(places, prepend=-1).tolist())

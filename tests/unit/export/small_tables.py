@@ -18,6 +18,7 @@ from ops.storage.open_tables import OpenTables
 from ops.storage.store import Store
 from ops.storage.tables import write_part
 from ops.topk.neurons import Neurons
+from tests.unit.export.test_card import provenance
 
 TEXTS = (
     "The old cat sat.",
@@ -34,19 +35,9 @@ LOSER = 3  # the sentence that wins nowhere
 PER_SET = 3  # winners of a unit and pole
 NEGATIVE_UNITS = {1: (3,), 3: (7, 256)}  # units with hard negatives, by layer
 NEGATIVES = (LOSER, 0)  # these, by rank; some of the units' winners too are 0, as no reader asks
-STAGE: dict[str, Any] = {"finished": "2026-11-24T01:27:00Z", "fingerprint": "f"}
-TOPK = STAGE | {
-    "identity": {"site": "hidden", "pool": "mean", "k": 100},
-    "counts": {"scored": len(TEXTS), "dictionaries": []},
-}
-README = Readme(
-    form="neuronpedia", terms=[{"dataset": "d", "source": "a.csv", "terms": "CC0"}], licence="", exported=305, of=305,
-    top=20, provenance={
-        "model": {"name": "sample", "layers": 3, "width": 12, "fingerprint": "m"},
-        "stages": {"topk": TOPK, "tokens": STAGE, "compare/neighbours": {"identity": {"nearest": 2}}},
-        "tables": dict.fromkeys(("neurons", "explanations", "outputs/tokens", "compare/neighbours")),
-    },
-)  # fmt: skip
+PROVENANCE = provenance(["neurons", "explanations", "outputs/tokens", "compare/neighbours"])
+PROVENANCE["stages"] |= {"tokens": PROVENANCE["stages"]["topk"], "compare/neighbours": {"identity": {"nearest": 2}}}
+README = Readme(form="neuronpedia", provenance=PROVENANCE, terms=[], licence="", exported=305, of=305, top=20)
 LOGITS = [  # of layer 3, unit 7
     {"side": "promoted", "rank": 1, "token": "Ġrain", "logit": 2.0},
     {"side": "promoted", "rank": 2, "token": "##ing", "logit": 0.5},
@@ -74,8 +65,8 @@ class SmallTables:
         return WinnersReader(OpenTables(self.store), neurons, neurons.named(units), added, first, negatives)
 
     def neuronpedia(self, without: str = "", tokens: int = 0, **reader: Any) -> Neuronpedia:
-        tables = README.provenance["tables"].keys() - {without}
-        readme = replace(README, provenance=README.provenance | {"tables": dict.fromkeys(tables)})
+        tables = PROVENANCE["tables"].keys() - {without}
+        readme = replace(README, provenance=PROVENANCE | {"tables": dict.fromkeys(tables)})
         made = Neuronpedia(self.reader(**reader), readme, identifier="my-model", name="atlas", creator="c0")
         made.tokens = tokens
         return made
