@@ -1,5 +1,6 @@
 """The server of `browse`, which answers a few paths, each with a page, and only reads the run."""
 
+import re
 import socket
 from collections.abc import Awaitable, Callable
 from ipaddress import ip_address
@@ -19,7 +20,6 @@ from jobs.run_folder.run import RunReader
 from jobs.run_folder.run_json import RECORD, check_out
 from jobs.stage.shown import read_facts
 from ops.errors import InputError, one_line
-from ops.report.host_names import host_name
 from ops.report.served_pages import Page, Pages
 from ops.storage.store import Store
 
@@ -31,6 +31,7 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-cache",
 }
+_HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^\[\]:]+))(?::[0-9]+)?")
 THREADS = 4  # most pages that are made at a time
 
 
@@ -121,6 +122,12 @@ class Browser:
         page = await to_thread.run_sync(self.guarded, request, limiter=self._threads)
         headers = HEADERS | ({"Location": page.instead} if page.instead else {})
         return Response(page.body, page.status, headers, page.kind)
+
+
+def host_name(header: str) -> str:
+    """Return the name in a Host header, without its port; an empty text if the header has another form."""
+    found = _HOST.fullmatch(header.lower())
+    return (found[1] or found[2]) if found else ""
 
 
 def make_server(respond: Callable[[Request], Awaitable[Response]]) -> uvicorn.Server:

@@ -64,7 +64,8 @@ class Pages:
         layer, unit = int(found[1]), int(found[2])
         around = [(layer, other) for other in (unit - 1, unit + 1) if self.facts.has(layer, other)]
         with self._room:
-            return Page(*self.site.neuron_pages([(layer, unit)], around))
+            (page,) = self.site.neuron_pages([(layer, unit)], around)
+        return Page(page)
 
     def side(self, job: str) -> Page | None:
         """Return the page of a side job, or None if it has not run."""
