@@ -22,7 +22,7 @@ ASSETS = ("atlas.css", "atlas.js")
 
 def number(value: float | None, digits: int = 3) -> str:
     """Return a number with `digits` decimal places, or a dash for null."""
-    return text.number(value, f",.{digits}f")
+    return "-" if value is None else f"{value:,.{digits}f}"
 
 
 def share(value: float | None) -> str:
