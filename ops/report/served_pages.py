@@ -42,7 +42,7 @@ class Pages:
 
     def __init__(self, facts: RunFacts, run: dict[str, Any], winners: int, seconds: float) -> None:
         self.facts = facts
-        self.site = Site(facts, run, run["stages"]["mine"]["finished"], winners, served=True)
+        self.site = Site(facts, run, written=run["stages"]["mine"]["finished"], winners=winners, served=True)
         tables = {name: facts.tables.dataset(name) for name in SEARCHED if name in facts.table_names}
         self.searcher = Searcher(tables, seconds, facts.silent)
         self.properties = ["dataset", *meta_keys(facts.tables.dataset("sentences").schema)]

@@ -45,7 +45,7 @@ class Site:
         served: whether pages are rendered on request, so that every neuron has one.
     """
 
-    def __init__(self, facts: RunFacts, run: Row, written: str, winners: int, served: bool = False) -> None:
+    def __init__(self, facts: RunFacts, run: Row, *, written: str, winners: int, served: bool = False) -> None:
         self.facts, self.run, self.winners = facts, run, winners
         self.store = facts.tables.store
         self.side_jobs = side_jobs(run)
