@@ -25,7 +25,7 @@ import numpy as np
 import pyarrow as pa
 
 from bench.running import load
-from jobs.browse.server import OpenRun
+from jobs.browse.server import Browser
 from jobs.run_folder.run import Run
 from ops.schema import activations_schema, schema
 from ops.storage.store import Store
@@ -59,7 +59,7 @@ def main() -> int:
         if not (out / "run.json").is_file():
             write_run(str(out), neurons, options.winners, options.sentences, options.seed)
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        pages = OpenRun(str(out), LISTED, 30.0).pages
+        pages = Browser(str(out), LISTED, 30.0).pages
         pages.neuron("1-0")
         rng = np.random.default_rng(options.seed + 1)
         seconds, own, sizes, whole = [], [], [], 0

@@ -1,7 +1,9 @@
 """The server of `browse`, which answers a few paths, each with a page, and only reads the run."""
 
+import re
 import socket
 from collections.abc import Awaitable, Callable
+from ipaddress import ip_address
 from threading import Lock
 from typing import Any
 
@@ -18,7 +20,6 @@ from jobs.run_folder.run import RunReader
 from jobs.run_folder.run_json import RECORD, check_out
 from jobs.stage.shown import read_facts
 from ops.errors import InputError, one_line
-from ops.report.host_names import host_name, is_loopback
 from ops.report.served_pages import Page, Pages
 from ops.storage.store import Store
 
@@ -30,18 +31,21 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-cache",
 }
+_HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^\[\]:]+))(?::[0-9]+)?")
 THREADS = 4  # most pages that are made at a time
 
-Answer = tuple[Page | None, int]
 
-
-class OpenRun:
-    """A run that was opened to serve its pages, with the tables that run.json named at that time.
+class Browser:
+    """Answers requests from the tables that run.json names, and reopens them when they are rebuilt.
 
     Args:
         out: the run's folder.
         winners: the number of winners listed for each pole.
         seconds: the maximum seconds of a search.
+
+    Attributes:
+        pages: the pages of the run as it was last opened.
+        names: the host names that requests may use for this machine; empty for any name.
 
     Raises:
         InputError: tables are missing.
@@ -49,13 +53,20 @@ class OpenRun:
 
     def __init__(self, out: str, winners: int, seconds: float) -> None:
         check_out(out)
-        self._folder = Store(out)
+        self._out, self._winners, self._seconds, self._folder = out, winners, seconds, Store(out)
+        self.names: frozenset[str] = frozenset()
+        self._lock = Lock()
+        self._threads: CapacityLimiter | None = None
+        self._open()
+
+    def _open(self) -> None:
         # A job that finishes while the run is opened makes it stale.
-        self._written = self._last_written()
-        self.reader = reader = RunReader(out, create=False)
+        written = self._last_written()
+        reader = RunReader(self._out, create=False)
         facts = read_facts(reader)
         reader.require("ingest")
-        self.pages = Pages(facts, reader.record, winners, seconds)
+        self.pages = Pages(facts, reader.record, self._winners, self._seconds)
+        self._written = written
 
     def is_stale(self) -> bool:
         """Tell whether the run was changed since it was opened."""
@@ -65,26 +76,6 @@ class OpenRun:
         info = self._folder.filesystem.get_file_info(self._folder.path(RECORD))
         return info.mtime_ns, info.size
 
-
-class Browser:
-    """Answers requests from the run's current tables, and reopens them when they are rebuilt.
-
-    Args:
-        out, winners, seconds: the arguments of `OpenRun`.
-        names: the host names that requests may use for this machine; empty for any name.
-    """
-
-    def __init__(self, out: str, winners: int, seconds: float, names: frozenset[str]) -> None:
-        self._opening = out, winners, seconds
-        self._run, self.names = OpenRun(*self._opening), names
-        self._lock = Lock()
-        self._threads: CapacityLimiter | None = None
-
-    @property
-    def pages(self) -> Pages:
-        """The pages of the run as it was last opened."""
-        return self._run.pages
-
     def current(self) -> Pages:
         """Return the current pages of the run.
 
@@ -92,50 +83,51 @@ class Browser:
             InputError: the run is no longer complete.
         """
         with self._lock:
-            if self._run.is_stale():
-                self._run = OpenRun(*self._opening)
-            return self._run.pages
+            if self.is_stale():
+                self._open()
+            return self.pages
 
-    def answer(self, request: Request) -> Answer:
-        """Return the page for a request and its HTTP status; the page is None if it does not exist."""
+    def answer(self, request: Request) -> Page | None:
+        """Return the page for a request; None if it does not exist."""
         path = request.path_params["path"]
         host = host_name(request.headers.get("host", ""))
         if self.names and host not in self.names:
             said = "This server answers only to this machine's own names and those of --allow-host."
             if host:
                 said += f" To reach it as {host}, for example through a proxy, start it with --allow-host {host}."
-            return self.pages.message("Not this name", said), 421
+            return self.pages.message(421, "Not this name", said)
         pages = self.current()
         folder, _, name = path.rpartition("/")
         if path in ("", "index.html"):
-            return pages.overview(), 200
+            return pages.overview()
         if path == "search":
-            page, fits = pages.search(dict(request.query_params))
-            return page, 303 if page.instead else 200 if fits else 400
+            return pages.search(dict(request.query_params))
         if folder == "neurons" and name.endswith(".html"):
-            return pages.neuron(name.removesuffix(".html")), 200
+            return pages.neuron(name.removesuffix(".html"))
         if folder == "side" and name.endswith(".html"):
-            return pages.side(name.removesuffix(".html")), 200
-        return pages.file(path), 200
+            return pages.side(name.removesuffix(".html"))
+        return pages.file(path)
 
-    def guarded(self, request: Request) -> tuple[Page, int]:
-        """Return the result of `answer`, or an error page if the run is being changed or is damaged."""
+    def guarded(self, request: Request) -> Page:
+        """Return the result of `answer`, or a page with the reason why there is none."""
+        missing = "There is no such page. The page of a neuron is neurons/LAYER-UNIT.html."
         try:
-            page, status = self.answer(request)
+            return self.answer(request) or self.pages.message(404, "Not found", missing)
         except (InputError, OSError, pa.ArrowException) as error:
-            return self.pages.message("Cannot be read now", f"{one_line(error)}"), 503
-        if page is None:
-            return self.pages.message(
-                "Not found", "There is no such page. The page of a neuron is neurons/LAYER-UNIT.html."
-            ), 404
-        return page, status
+            return self.pages.message(503, "Cannot be read now", one_line(error))
 
     async def respond(self, request: Request) -> Response:
         """Answer one request; pages are made in a few threads."""
         self._threads = self._threads or CapacityLimiter(THREADS)
-        page, status = await to_thread.run_sync(self.guarded, request, limiter=self._threads)
+        page = await to_thread.run_sync(self.guarded, request, limiter=self._threads)
         headers = HEADERS | ({"Location": page.instead} if page.instead else {})
-        return Response(page.body, status, headers, page.kind)
+        return Response(page.body, page.status, headers, page.kind)
+
+
+def host_name(header: str) -> str:
+    """Return the name in a Host header, without its port; an empty text if the header has another form."""
+    found = _HOST.fullmatch(header.lower())
+    return (found[1] or found[2]) if found else ""
 
 
 def make_server(respond: Callable[[Request], Awaitable[Response]]) -> uvicorn.Server:
@@ -155,7 +147,7 @@ def browse(config: BrowseConfig) -> None:
     for name in config.allow_host:
         if not host_name(name):
             raise InputError(f"--allow-host {name}: is not a host name; give one such as atlas.example.org")
-    browser = Browser(config.out, config.winners, config.seconds, frozenset())
+    browser = Browser(config.out, config.winners, config.seconds)
     browser.pages.neuron("1-0")  # opens the tables that the first page needs
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -164,7 +156,7 @@ def browse(config: BrowseConfig) -> None:
         raise InputError(f"--host {host} --port {port}: cannot listen there ({one_line(error)})") from error
     # A name or a short form such as 127.1 may mean this machine, so look at the address that it listens on.
     address = str(listening.getsockname()[0])
-    local = is_loopback(address)
+    local = ip_address(address).is_loopback
     if local:
         names = {"127.0.0.1", "localhost", "::1", host.lower(), address}
         browser.names = frozenset(names | set(map(host_name, config.allow_host)))

@@ -1,5 +1,8 @@
 """What an export in another program's format holds, whose files are written from the tables of `tokens`."""
 
+from collections.abc import Collection
+from typing import Any
+
 from jobs.export.job import ExportConfig
 from jobs.run_folder.run import Run
 from jobs.run_folder.stages import STAGES
@@ -9,7 +12,7 @@ from ops.errors import InputError
 from ops.export.delphi import Delphi
 from ops.export.description import provenance_of
 from ops.export.folder import Export
-from ops.export.neuronpedia import About, Neuronpedia, check_label, model_identifier
+from ops.export.neuronpedia import Neuronpedia, check_label, model_identifier
 from ops.export.places import hub_name, places_of
 from ops.export.readme import Readme
 from ops.export.winners import WinnersReader
@@ -26,6 +29,17 @@ ALSO = {
 }
 
 
+def checked_provenance(run: Run, stages: Collection[str]) -> dict[str, Any]:
+    """Return the description of the complete ones among these stages, whose tables are as they were written.
+
+    Raises:
+        InputError: a table is not as it was written.
+    """
+    done = [name for name in STAGES if name in stages and run.complete(name)]
+    run.check_files(*done)
+    return provenance_of(run.record, done, [table for name in done for table in STAGES[name].tables])
+
+
 def written(config: ExportConfig, run: Run, terms: list[dict[str, str]]) -> Export:
     """Return what an export holds; nothing is written yet.
 
@@ -39,11 +53,9 @@ def written(config: ExportConfig, run: Run, terms: list[dict[str, str]]) -> Expo
     """
     for name in READ:
         run.require(name)
-    done = [*READ, *(name for name in ALSO[config.format] if run.complete(name))]
-    run.check_files(*done)
+    provenance = checked_provenance(run, (*READ, *ALSO[config.format]))
     neurons = read_neurons(run.store)
     check_units(config.units, neurons, "exported")
-    provenance = provenance_of(run.record, done, [table for name in done for table in STAGES[name].tables])
     topk = run.require("topk")
     chosen = neurons.named(config.units)
     reader = WinnersReader(
@@ -52,7 +64,7 @@ def written(config: ExportConfig, run: Run, terms: list[dict[str, str]]) -> Expo
         chosen,
         added_count=topk["identity"]["special_tokens"] == "include",
         first_counts=not topk["counts"].get("leaves_first", False),
-        has_negatives="tokens/negatives" in done,
+        has_negatives="tokens/negatives" in provenance["stages"],
     )
     if not any(side.n_winners.any() for side in reader.sides):
         many = unit_names(topk).many
@@ -72,29 +84,10 @@ def neuronpedia(config: ExportConfig, run: Run, reader: WinnersReader, readme: R
     Raises:
         InputError: an identifier is invalid.
     """
-    topk, model, names = run.require("topk"), run.record["model"], readme.units
-    identifier = config.model_id or model_identifier(model["name"])
+    identifier = config.model_id or model_identifier(run.record["model"]["name"])
     for flag, label in (("--model-id", identifier), ("--name", config.name), ("--creator-id", config.creator_id)):
         check_label(flag, label)
-    of_neurons = f"{names.many.capitalize()}, site {topk['identity']['site']}, pool {topk['identity']['pool']}"
-    about = About(
-        identifier=identifier,
-        name=config.name,
-        creator=config.creator_id,
-        created=run.require("tokens")["finished"],
-        run=f"{topk['fingerprint']}/{run.require('tokens')['fingerprint']}",
-        model=model,
-        places=places_of(topk, reader.neurons.layers),
-        title=readme.title,
-        what={layer: names.sources.get(layer, of_neurons) for layer in reader.neurons.layers},
-        notes=readme.notes,
-        datasets=readme.datasets,
-        sentences=topk["counts"]["scored"],
-        tokens=reader.tokens_that_count() if names.one == "feature" else 0,
-    )
-    nearest = run.require("compare/neighbours")["identity"]["nearest"] if run.complete("compare/neighbours") else 0
-    explained, has_outputs = run.complete("explain"), run.complete("outputs")
-    return Neuronpedia(reader, about, explained=explained, has_outputs=has_outputs, nearest=nearest)
+    return Neuronpedia(reader, readme, identifier=identifier, name=config.name, creator=config.creator_id)
 
 
 def delphi(config: ExportConfig, run: Run, reader: WinnersReader, readme: Readme) -> Delphi:
@@ -112,5 +105,7 @@ def delphi(config: ExportConfig, run: Run, reader: WinnersReader, readme: Readme
         "dataset_repo": readme.datasets, "dataset_split": "", "dataset_name": "", "dataset_column": "text",
         "batch_size": 1, "model_name": hub_name(run.record["model"]),
     }  # fmt: skip
-    places = places_of(topk, reader.neurons.layers)
-    return Delphi(reader, tokenizer, places, config.context, described, config.out)
+    return Delphi(
+        reader=reader, tokenizer=tokenizer, place=places_of(topk, reader.neurons.layers), context=config.context,
+        config=described, out=config.out,
+    )  # fmt: skip

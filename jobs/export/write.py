@@ -4,13 +4,13 @@ import sys
 
 from tqdm import tqdm
 
-from jobs.export.formats import written
+from jobs.export.formats import checked_provenance, written
 from jobs.export.job import ExportConfig
 from jobs.run_folder.run import Run
 from jobs.run_folder.stages import STAGES
 from ops.errors import InputError, counted
 from ops.export.card import write_card
-from ops.export.description import Description, provenance_of
+from ops.export.description import Description
 from ops.export.folder import Export, check_earlier, check_folder, copies, write_export
 from ops.export.licences import check_licence, parse_terms, source_terms
 from ops.export.push import check_access, check_name, push
@@ -85,9 +85,7 @@ def dataset_folder(config: ExportConfig, run: Run, terms: list[dict[str, str]]) 
     Raises:
         InputError: tables are not as they were written.
     """
-    done = [name for name in STAGES if run.complete(name) and name != "report"]
-    run.check_files(*done)
-    provenance = provenance_of(run.record, done, [table for name in done for table in STAGES[name].tables])
+    provenance = checked_provenance(run, STAGES.keys() - {"report"})
     files = [file for table in provenance["tables"] for file in run.record["tables"][table]]
     size = sum(file["bytes"] for file in files)
     card = write_card(Description(provenance=provenance, terms=terms, licence=config.license))

@@ -45,10 +45,10 @@ def build(run: Run, config: ReportConfig) -> int:
     facts = read_facts(run)
     run.require("ingest")
     run.check_files(*(name for name in STAGES if name.partition("/")[0] in SIDE_JOBS and run.complete(name)))
-    site = Site(facts, run.record)
+    site = Site(facts, run.record, written=utc_now(), winners=config.winners)
     chosen = site.choose(config.best, [facts.check("--neurons", neuron) for neuron in named])
     store = _begun(run, {"best": config.best, "neurons": list(config.neurons), "winners": config.winners})
-    for name, page in site.pages(config.best, chosen, config.winners, utc_now()):
+    for name, page in site.pages(config.best, chosen):
         _write(store, f"report/{name}", page)
     if run.lock is not None:
         run.finish("report", {"neurons": len(chosen)}, time.monotonic() - began)

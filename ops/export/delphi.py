@@ -12,6 +12,7 @@ dense neuron most sentences contain such a token.
 
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
@@ -30,10 +31,11 @@ LEAST = 1e-5  # activations up to this value count as inactive, as in delphi
 AT_ONCE = 8_192  # number of sentences that are tokenized together
 
 
+@dataclass(kw_only=True)
 class Delphi:
     """The files of an export, and the functions that write them.
 
-    Args:
+    Attributes:
         reader: the reader of the winners.
         tokenizer: the run's tokenizer.
         place: for each layer, the site, or the place that its dictionary reads.
@@ -42,17 +44,12 @@ class Delphi:
         out: the run's folder, for messages.
     """
 
-    def __init__(
-        self,
-        reader: WinnersReader,
-        tokenizer: Tokenizer,
-        place: dict[int, str],
-        context: int,
-        config: dict[str, Any],
-        out: str,
-    ) -> None:
-        self.reader, self.tokenizer, self.place, self.context = reader, tokenizer, place, context
-        self._config, self._out = config, out
+    reader: WinnersReader
+    tokenizer: Tokenizer
+    place: dict[int, str]
+    context: int
+    config: dict[str, Any]
+    out: str
 
     def writers(self) -> dict[str, Callable[[str], None]]:
         """Return the function that writes each file to a local path, by the file's name below the export's folder."""
@@ -89,14 +86,8 @@ class Delphi:
         return sentences, lengths, begins, tokens
 
     @cached_property
-    def _ids(self) -> dict[str, int]:
-        """The id of each token, by the token's form in the vocabulary."""
-        return {token: number for number, token in enumerate(self.tokenizer.vocabulary()) if token}
-
-    @property
-    def rows(self) -> int:
-        """The number of rows of tokens in the cache."""
-        return len(self._sentences[3])
+    def _vocabulary(self) -> pa.Array:
+        return pa.array(self.tokenizer.vocabulary(), pa.string())
 
     def latents(self, side: Side, first: int, stop: int) -> tuple[Int64s, Float32s]:
         """Return the activations of a side's units from `first` to `stop` - 1, and their locations.
@@ -113,9 +104,9 @@ class Delphi:
         at = np.searchsorted(sentences, winners.sent_id)
         flat = begins[at][winners.row] + winners.place
         same = np.array_equal(lengths[at], np.diff(winners.offsets))
-        if not same or (self._numbers(winners.tokens) != tokens.reshape(-1)[flat]).any():
+        if not same or not self._vocabulary.take(tokens.reshape(-1)[flat]).equals(winners.tokens):
             raise InputError(
-                f"--out {self._out}: token_activations/ has other tokens than the model's tokenizer makes of its "
+                f"--out {self.out}: token_activations/ has other tokens than the model's tokenizer makes of its "
                 "sentences; put the tokenizer of the run back"
             )
         active = winners.counts & (winners.heights > LEAST)
@@ -124,13 +115,6 @@ class Delphi:
         order = np.lexsort((flat, unit))
         places = np.stack([flat // self.context, flat % self.context, unit], axis=1)[order]
         return places, heights[order].astype(np.float32)
-
-    def _numbers(self, tokens: pa.Array) -> Int64s:
-        """Return the ids of tokens in the vocabulary, or -1 for a token that it does not contain."""
-        coded = tokens.dictionary_encode()
-        numbers = np.array([self._ids.get(token, -1) for token in coded.dictionary.to_pylist()], np.int64)
-        found: Int64s = numbers[coded.indices.to_numpy()]
-        return found
 
     def _write_latents(self, side: Side, first: int, stop: int, path: str) -> None:
         from safetensors.numpy import save
@@ -142,9 +126,9 @@ class Delphi:
             file.write(save(held))
 
     def _write_config(self, files: int, path: str) -> None:
-        sizes = {"cache_ctx_len": self.context, "n_tokens": self.rows * self.context, "n_splits": files}
+        sizes = {"cache_ctx_len": self.context, "n_tokens": self._sentences[3].size, "n_splits": files}
         with open(path, "w", encoding="utf-8") as file:
-            json.dump({**self._config, **sizes}, file, indent=4, ensure_ascii=False)
+            json.dump({**self.config, **sizes}, file, indent=4, ensure_ascii=False)
 
 
 def _small(locations: Int64s) -> Integers:

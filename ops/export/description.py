@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from ops.errors import visible
-from ops.export.licences import without_place
-from ops.model.names import model_title
+from ops.model.names import model_title, without_place
 from ops.schema import TABLES
 from ops.topk.unit_names import UnitNames, unit_names
 
 Row = dict[str, Any]
+_MARKDOWN = str.maketrans({mark: f"\\{mark}" for mark in "\\|`*_[]"} | {"<": "&lt;", ">": "&gt;"})
 
 
 def provenance_of(run: Row, stages: Iterable[str], tables: Iterable[str]) -> Row:
@@ -117,7 +117,4 @@ class Description:
 
 def plain(text: str) -> str:
     """Return a text escaped so that a Markdown table shows it unchanged."""
-    escaped = visible(text).replace("\\", "\\\\")
-    for mark in "|`*_[]<>":
-        escaped = escaped.replace(mark, f"\\{mark}" if mark not in "<>" else {"<": "&lt;", ">": "&gt;"}[mark])
-    return escaped
+    return visible(text).translate(_MARKDOWN)

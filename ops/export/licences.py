@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from ops.errors import InputError
-from ops.model.names import RANDOM
+from ops.model.names import without_place
 from ops.sources.presets import PRESETS
 
 UNKNOWN = "not known here: ask its publisher before you pass it on"
@@ -71,24 +71,3 @@ def parse_terms(given: tuple[str, ...]) -> dict[str, str]:
             raise InputError(f"--source-license {one}: expected NAME=LICENCE, such as reviews=CC-BY-4.0")
         found[name.strip()] = " ".join(terms.split())
     return found
-
-
-def without_place(value: Any) -> Any:
-    """Return a value of run.json with local paths cut to their last name, including those in lists and dicts.
-
-    >>> without_place({"corpus": ["/home/me/a.csv", "pydocs", "s3://bucket/a.csv"], "n": 3})
-    {'corpus': ['a.csv', 'pydocs', 's3://bucket/a.csv'], 'n': 3}
-    >>> without_place("random:/home/me/model")
-    'random:model'
-    """
-    if isinstance(value, dict):
-        return {key: without_place(held) for key, held in value.items()}
-    if isinstance(value, list):
-        return [without_place(held) for held in value]
-    if isinstance(value, str):
-        name, equals, path = value.rpartition("=")
-        random = RANDOM if path.startswith(RANDOM) else ""
-        path = path.removeprefix(RANDOM)
-        if path.startswith(("/", "~", "file:", "./", "../")):
-            return f"{name}{equals}{random}{path.rstrip('/').rpartition('/')[2]}"
-    return value

@@ -11,8 +11,9 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -20,15 +21,16 @@ import pyarrow.dataset as ds
 
 from ops.arrays import Float32s, Int32s
 from ops.errors import InputError
-from ops.export.places import source_name
+from ops.export.places import places_of, source_name
+from ops.export.readme import Readme
 from ops.export.winners import NEGATIVES, SIGN, TABLE, Side, WinnersReader
+from ops.facts.text import interval
 from ops.model.names import RANDOM, SAMPLE, SAMPLE_NAME, original_name
 from ops.outputs.names import PROMOTED, with_spaces
 
 Row = dict[str, Any]
 
 BATCH_UNITS = 256  # number of units in a batch file
-CREATOR = "clkht01d40000jv08hvalcvly"  # the user that every new database of Neuronpedia contains
 OWNER = "Neuron Atlas"
 NEGATIVE = "hard negative"  # what Neuronpedia shows as the source of such an activation
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
@@ -40,6 +42,11 @@ _EMPTY = (
     "neg_str", "neg_values", "pos_str", "pos_values", "freq_hist_data_bar_heights", "freq_hist_data_bar_values",
     "logits_hist_data_bar_heights", "logits_hist_data_bar_values", "decoder_weights_dist",
 )  # fmt: skip
+_NO_VECTOR = {"hasVector": False, "vectorLabel": None, "vectorDefaultSteerStrength": None, "hookName": None}
+_NO_DETAILS: Row = {
+    "dfaValues": [], "dfaTargetIndex": None, "dfaMaxValue": None, "lossValues": [], "logitContributions": None,
+    "binMin": None, "binMax": None, "binContains": None,
+}  # fmt: skip
 
 
 def model_identifier(name: str) -> str:
@@ -63,58 +70,27 @@ def check_label(flag: str, given: str) -> None:
         raise InputError(f"{flag} {given}: expected up to 100 letters, digits, - and _, such as gpt2-small")
 
 
-@dataclass(frozen=True, kw_only=True)
-class About:
-    """The names of an export in Neuronpedia, and its description of the run.
-
-    Attributes:
-        identifier: the model's identifier.
-        name: the beginning of the names of the release and of the sets of sources.
-        creator: the identifier of a user in Neuronpedia's database.
-        created: the time at which the winners were read, as ISO 8601 with a time zone.
-        run: a text that differs between runs, from which identifiers are derived.
-        model: the model's `name`, `layers` and `width` as in run.json.
-        places: for each layer, the site, or the place that its dictionary reads.
-        title: the release's title, one line.
-        what: for each layer, a description of its units, one line.
-        notes: the owners of the texts, and what the export leaves out; one line.
-        datasets: the names of the data sets.
-        sentences: number of scored sentences.
-        tokens: number of tokens that count in all sentences together; 0 if the units are not sparse features.
-    """
-
-    identifier: str
-    name: str
-    creator: str
-    created: str
-    run: str
-    model: Row
-    places: dict[int, str]
-    title: str
-    what: dict[int, str]
-    notes: str
-    datasets: str
-    sentences: int
-    tokens: int
-
-
 class Neuronpedia:
     """The files of an export, and the functions that write them.
 
     Args:
         reader: the reader of the winners.
-        about: the names of the export, and the description of the run.
-        explained: whether the run has explanations/.
-        has_outputs: whether the run has outputs/tokens/.
-        nearest: number of correlated units of a layer that compare/neighbours/ lists; 0 without the table.
+        readme: the description of the run.
+        identifier: the model's identifier in Neuronpedia.
+        name: the beginning of the names of the release and of the sets of sources.
+        creator: the identifier of a user in Neuronpedia's database.
     """
 
-    def __init__(
-        self, reader: WinnersReader, about: About, *, explained: bool = False, has_outputs: bool = False,
-        nearest: int = 0,
-    ) -> None:  # fmt: skip
-        self.reader, self.about = reader, about
-        self._explained, self._has_outputs, self._nearest = explained, has_outputs, nearest
+    def __init__(self, reader: WinnersReader, readme: Readme, *, identifier: str, name: str, creator: str) -> None:
+        self.reader, self.readme, self.identifier, self.name, self.creator = reader, readme, identifier, name, creator
+        tokens, near = (readme.provenance["stages"].get(stage) for stage in ("tokens", "compare/neighbours"))
+        self._created: str = tokens["finished"]
+        self._run = f"{readme.topk['fingerprint']}/{tokens['fingerprint']}"
+        self._places = places_of(readme.topk, reader.neurons.layers)
+        # Number of tokens that count in all sentences together; 0 if the units are not sparse features.
+        self.tokens = reader.tokens_that_count() if readme.units.one == "feature" else 0
+        # Number of correlated units of a layer that compare/neighbours/ lists.
+        self._nearest: int = near["identity"]["nearest"] if near else 0
 
     def writers(self) -> dict[str, Callable[[str], None]]:
         """Return the function that writes each file to a local path, by the file's name below the export's folder."""
@@ -123,7 +99,7 @@ class Neuronpedia:
             folder = self.folder(side)
             for name, row in self.metadata(side).items():
                 found[f"{folder}/{name}.jsonl"] = partial(write_lines, [row])
-            explained = self._explained_units(side)
+            explained = [row["unit"] for row in self._explained(side, side.units)]
             for batch, start in enumerate(range(0, len(side.units), BATCH_UNITS)):
                 part = slice(start, start + BATCH_UNITS)
                 units = side.units[part]
@@ -138,39 +114,42 @@ class Neuronpedia:
 
     def folder(self, side: Side) -> str:
         """Return the path, below the export's folder, of the folder for a layer and pole."""
-        return f"{self.about.identifier}/{self._names(side)[0]}"
+        return f"{self.identifier}/{self._names(side)[0]}"
 
     def metadata(self, side: Side) -> dict[str, Row]:
         """Return the single line of each of a source's four metadata files, by the file's name without `.jsonl`."""
-        about = self.about
+        readme, identifier, model = self.readme, self.identifier, self.readme.provenance["model"]
+        kept = readme.topk["identity"]
+        of_neurons = f"{readme.units.many.capitalize()}, site {kept['site']}, pool {kept['pool']}"
         source, group = self._names(side)
-        made = {"creatorId": about.creator, "createdAt": about.created}
-        release = f"{about.name}-{about.identifier}"
+        made = {"creatorId": self.creator, "createdAt": self._created}
+        release = f"{self.name}-{identifier}"
         bottom = "; bottom pole, activations times -1" if side.pole == "bottom" else ""
+        described = readme.units.sources.get(side.layer, of_neurons) + bottom
         return {
             "release": {
-                "name": release, "description": about.title, "descriptionShort": about.title, "visibility": "PUBLIC",
+                "name": release, "description": readme.title, "descriptionShort": readme.title, "visibility": "PUBLIC",
                 "isNewUi": False, "featured": False, "urls": [], "creatorName": OWNER, "creatorNameShort": OWNER,
                 "defaultUmapSourceIds": [], **made,
             },
             "model": {
-                "id": about.identifier, "instruct": False, "displayName": about.identifier,
-                "displayNameShort": about.identifier,
-                "dimension": about.model["width"], "visibility": "PUBLIC", "inferenceEnabled": False,
-                "layers": about.model["layers"], "neuronsPerLayer": side.width, "owner": "",
-                "updatedAt": about.created, **made,
+                "id": identifier, "instruct": False, "displayName": identifier,
+                "displayNameShort": identifier,
+                "dimension": model["width"], "visibility": "PUBLIC", "inferenceEnabled": False,
+                "layers": model["layers"], "neuronsPerLayer": side.width, "owner": "",
+                "updatedAt": self._created, **made,
             },
             "sourceset": {
-                "modelId": about.identifier, "name": group, "hasDashboards": True, "allowInferenceSearch": False,
-                "visibility": "PUBLIC", "description": f"{about.what[side.layer]}{bottom}", "type": "",
+                "modelId": identifier, "name": group, "hasDashboards": True, "allowInferenceSearch": False,
+                "visibility": "PUBLIC", "description": described, "type": "",
                 "creatorName": OWNER, "urls": [], "releaseName": release, "defaultRange": 1, "defaultShowBreaks": True,
                 "showDfa": False, "showCorrelated": False, "showHeadAttribution": False, "showUmap": False, **made,
             },
             "source": {
-                "id": source, "modelId": about.identifier, "setName": group, "hasDashboards": True,
+                "id": source, "modelId": identifier, "setName": group, "hasDashboards": True,
                 "inferenceEnabled": False, "visibility": "PUBLIC", "hasUmap": False, "hasUmapLogSparsity": False,
-                "hasUmapClusters": False, "num_prompts": about.sentences, "dataset": about.datasets,
-                "notes": about.notes, **made,
+                "hasUmapClusters": False, "num_prompts": readme.topk["counts"]["scored"], "dataset": readme.datasets,
+                "notes": readme.notes, **made,
             },
         }  # fmt: skip
 
@@ -179,7 +158,7 @@ class Neuronpedia:
         winners = self.reader.read(side, int(units[0]), int(units[-1]) + 1)
         at, heights, rows = winners.unit[winners.row][winners.counts], winners.heights[winners.counts], list[Row]()
         logits, correlated = self._logits(side, units), self._correlated(side, units)
-        known = self._rows("neurons", side, units) if self.about.tokens else []
+        known = self._rows("neurons", side, units) if self.tokens else []
         active = {row["unit"]: row["tokens_active"] or 0 for row in known}
         for unit in units.tolist():
             own = heights[at == unit]
@@ -187,13 +166,10 @@ class Neuronpedia:
                 {
                     **self._key(side, unit),
                     "sourceSetName": self._names(side)[1],
-                    "creatorId": self.about.creator,
+                    "creatorId": self.creator,
                     "maxActApprox": _number(own.max()) if len(own) else 0.0,
-                    "hasVector": False,
-                    "vectorLabel": None,
-                    "vectorDefaultSteerStrength": None,
-                    "hookName": None,
-                    "frac_nonzero": active[unit] / self.about.tokens if self.about.tokens else 0.0,
+                    **_NO_VECTOR,
+                    "frac_nonzero": active[unit] / self.tokens if self.tokens else 0.0,
                     **{name: [] for name in _EMPTY},
                     **logits.get(unit, {}),
                     **correlated.get(unit, {}),
@@ -207,16 +183,11 @@ class Neuronpedia:
         The units of a bottom pole are times -1, so what they promote is what the activation suppresses.
         """
         found: dict[int, Row] = {}
-        if self._has_outputs:
-            where = (ds.field("layer") == side.layer) & ds.field("unit").isin(units.tolist())
-            for row in self.reader.tables.rows("outputs/tokens", where):
-                change = SIGN[side.pole] * row["logit"]
-                end = "pos" if (row["side"] == PROMOTED) == (side.pole == "top") else "neg"
-                fields = found.setdefault(
-                    row["unit"], {"pos_str": [], "pos_values": [], "neg_str": [], "neg_values": []}
-                )
-                fields[f"{end}_str"].append(with_spaces(row["token"]))
-                fields[f"{end}_values"].append(_number(change))
+        for row in self._rows("outputs/tokens", side, units):
+            end = "pos" if (row["side"] == PROMOTED) == (side.pole == "top") else "neg"
+            fields = found.setdefault(row["unit"], {"pos_str": [], "pos_values": [], "neg_str": [], "neg_values": []})
+            fields[f"{end}_str"].append(with_spaces(row["token"]))
+            fields[f"{end}_values"].append(_number(SIGN[side.pole] * row["logit"]))
         return found
 
     def _correlated(self, side: Side, units: Int32s) -> dict[int, Row]:
@@ -226,9 +197,9 @@ class Neuronpedia:
         more than those that it has.
         """
         found: dict[int, Row] = {}
-        name = "correlated_features" if self.about.tokens else "correlated_neurons"
+        name = "correlated_features" if self.tokens else "correlated_neurons"
         near = (ds.field("layer_b") == side.layer) & ds.field("correlation").is_valid()
-        for row in self._rows("compare/neighbours", side, units, near) if self._nearest else []:
+        for row in self._rows("compare/neighbours", side, units, near):
             fields = found.setdefault(row["unit"], {f"{name}_indices": [], f"{name}_pearson": []})
             if len(fields[f"{name}_indices"]) < self._nearest:
                 fields[f"{name}_indices"].append(row["unit_b"])
@@ -237,20 +208,18 @@ class Neuronpedia:
 
     def activations(self, side: Side, units: Int32s) -> list[Row]:
         """Return the lines of one batch's winners, rows of the table `Activation`, then those of its hard negatives."""
-        winners = self._activations(side, units, TABLE)
-        # As in Neuronpedia's converter, the strongest activations belong to no interval of a quantile. They are marked
-        # with the unit's highest activation as the upper end.
-        highest = _highest(winners)
-        for row in winners:
-            row |= {"binMin": -1, "binMax": highest[row["index"]], "binContains": -1}
-        if not self.reader.has_negatives:
-            return winners
-        # A separate interval lists the hard negatives below the winners; its share of all activations is not known.
-        negatives = self._activations(side, units, NEGATIVES)
-        highest, lowest = _highest(negatives), _highest(negatives, -1)
-        for row in negatives:
-            row |= {"binMin": -lowest[row["index"]], "binMax": highest[row["index"]], "dataSource": NEGATIVE}
-        return winners + negatives
+        lines = list[Row]()
+        for table in (TABLE, NEGATIVES) if self.reader.has_negatives else (TABLE,):
+            for _, rows in groupby(self._activations(side, units, table), itemgetter("index")):
+                own = list(rows)
+                heights = [row["maxValue"] for row in own]
+                # As in Neuronpedia's converter, the strongest activations belong to no interval of a quantile. A
+                # separate interval lists the hard negatives; its share of all activations is not known.
+                ends: Row = {"binMin": -1, "binMax": max(heights), "binContains": -1}
+                if table == NEGATIVES:
+                    ends = {"binMin": min(heights), "binMax": max(heights), "dataSource": NEGATIVE}
+                lines += [row | ends for row in own]
+        return lines
 
     def _activations(self, side: Side, units: Int32s, table: str) -> list[Row]:
         """Return the lines of one batch's winners or hard negatives, without their intervals."""
@@ -269,20 +238,13 @@ class Neuronpedia:
                 {
                     "id": self._identifier(side, unit, which),
                     **self._key(side, unit),
-                    "creatorId": self.about.creator,
+                    "creatorId": self.creator,
                     "tokens": token_texts(texts[int(winners.sent_id[i])], strings[own], spans),
                     "maxValue": _number(values[peak]),
                     "maxValueTokenIndex": peak,
                     "minValue": _number(values.min()),
                     "values": _numbers(values),
-                    "dfaValues": [],
-                    "dfaTargetIndex": None,
-                    "dfaMaxValue": None,
-                    "lossValues": [],
-                    "logitContributions": None,
-                    "binMin": None,
-                    "binMax": None,
-                    "binContains": None,
+                    **_NO_DETAILS,
                     "qualifyingTokenIndex": peak,
                     "dataIndex": str(winners.sent_id[i]),
                     "dataSource": None,
@@ -296,53 +258,43 @@ class Neuronpedia:
             {
                 "id": self._identifier(side, row["unit"], "explanation"),
                 **self._key(side, row["unit"]),
-                "authorId": self.about.creator,
+                "authorId": self.creator,
                 "description": row["text"],
                 "notes": _notes(row),
                 "typeName": None,
                 "explanationModelName": None,
             }
-            for row in self._rows("explanations", side, units, self._explained_at(side.pole))
+            for row in self._explained(side, units)
         ]
 
     def _names(self, side: Side) -> tuple[str, str]:
-        return source_name(self.about.name, self.about.places[side.layer], side.layer, side.pole)
+        return source_name(self.name, self._places[side.layer], side.layer, side.pole)
 
     def _key(self, side: Side, unit: int) -> Row:
         """Return what the lines of a unit have in common."""
         source, _ = self._names(side)
-        return {"modelId": self.about.identifier, "layer": source, "index": str(unit), "createdAt": self.about.created}
+        return {"modelId": self.identifier, "layer": source, "index": str(unit), "createdAt": self._created}
 
     def _identifier(self, side: Side, unit: int, which: object) -> str:
         """Return an identifier of 25 letters and digits for a unit's winner or explanation in this run."""
         source, _ = self._names(side)
-        return "c" + hashlib.sha256(f"{self.about.run}/{source}/{unit}/{which}".encode()).hexdigest()[:24]
+        return "c" + hashlib.sha256(f"{self._run}/{source}/{unit}/{which}".encode()).hexdigest()[:24]
 
     def _write(self, lines: Callable[[Side, Int32s], list[Row]], side: Side, units: Int32s, path: str) -> None:
         write_lines(lines(side, units), path, packed=True)
 
     def _rows(self, table: str, side: Side, units: Int32s, more: ds.Expression | None = None) -> list[Row]:
-        """Return the rows of a table for some units of a side's layer that also satisfy `more`."""
+        """Return the rows of a table for some units of a side's layer that satisfy `more`; none without the table."""
+        if table not in self.readme.provenance["tables"]:
+            return []
         where = (ds.field("layer") == side.layer) & ds.field("unit").isin(units.tolist())
         return self.reader.tables.rows(table, where if more is None else where & more)
 
-    def _explained_at(self, pole: str) -> ds.Expression:
-        return (ds.field("pole") == pole) & (ds.field("verdict") != "none")
-
-    def _explained_units(self, side: Side) -> list[int]:
-        if not self._explained:
-            return []
-        where = (ds.field("layer") == side.layer) & self._explained_at(side.pole)
-        found: list[int] = self.reader.tables.read("explanations", where, ["unit"])["unit"].to_pylist()
-        return found
-
-
-def _highest(rows: Sequence[Row], sign: int = 1) -> dict[str, float]:
-    """Return, for each unit, the maximum over its lines of `maxValue` times `sign`."""
-    found = dict[str, float]()
-    for row in rows:
-        found[row["index"]] = max(sign * row["maxValue"], found.get(row["index"], -np.inf))
-    return found
+    def _explained(self, side: Side, units: Int32s) -> list[Row]:
+        """Return the rows of explanations/ for some units of a side for which a rule was found."""
+        return self._rows(
+            "explanations", side, units, (ds.field("pole") == side.pole) & (ds.field("verdict") != "none")
+        )
 
 
 def token_texts(text: str, tokens: Sequence[str], spans: Iterable[tuple[int, int]]) -> list[str]:
@@ -376,7 +328,7 @@ def _notes(row: Row) -> str:
     said = f"Neuron Atlas; verdict: {row['verdict']}"
     if row["f1"] is None:
         return said
-    between = f" ({row['f1_low']:.2f} to {row['f1_high']:.2f})" if row["f1_low"] is not None else ""
+    between = interval(row["f1_low"], row["f1_high"], ".2f")
     return f"{said}; F1 {row['f1']:.2f}{between} on {row['n_test']} winners in held-out documents"
 
 

@@ -117,9 +117,8 @@ class WinnersReader:
         if not self._first_counts:
             counts[offsets[:-1]] = False
         heights = pc.list_flatten(rows["activations"]).to_numpy() * np.float32(SIGN[side.pole])
-        tokens = pc.list_flatten(rows["tokens"])
+        tokens = pc.list_flatten(rows["tokens"]).combine_chunks()
         unit, rank, sent_id = (rows[name].to_numpy() for name in ("unit", "rank", "sent_id"))
-        tokens = tokens.combine_chunks() if isinstance(tokens, pa.ChunkedArray) else tokens
         return Winners(unit, rank, sent_id, offsets, tokens, starts, ends, heights, counts)
 
     def tokens_that_count(self) -> int:

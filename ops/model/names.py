@@ -1,10 +1,11 @@
-"""The meaning of a `--model` name, and a model's name on figures and pages.
+"""The meaning of a `--model` name, and the names of models and sources on figures and pages.
 
 This module imports little, because pages load no model.
 """
 
 import os
 from pathlib import Path
+from typing import Any
 
 from ops.errors import InputError
 
@@ -77,3 +78,24 @@ def model_title(name: str, fingerprint: str, seed: int | None = None) -> str:
         return name
     parts = Path(os.path.abspath(Path(name).expanduser())).parts
     return "/".join(parts[-3:]) if parts[-2:] == FINE_TUNED else parts[-1]
+
+
+def without_place(value: Any) -> Any:
+    """Return a value of run.json with local paths cut to their last name, including those in lists and dicts.
+
+    >>> without_place({"corpus": ["/home/me/a.csv", "n=~/b", "pydocs", "s3://bucket/a.csv"], "n": 3})
+    {'corpus': ['a.csv', 'n=b', 'pydocs', 's3://bucket/a.csv'], 'n': 3}
+    >>> without_place("random:/home/me/model"), without_place("file:///q/w"), without_place("../up")
+    ('random:model', 'w', 'up')
+    """
+    if isinstance(value, dict):
+        return {key: without_place(held) for key, held in value.items()}
+    if isinstance(value, list):
+        return [without_place(held) for held in value]
+    if isinstance(value, str):
+        name, equals, path = value.rpartition("=")
+        random = RANDOM if path.startswith(RANDOM) else ""
+        path = path.removeprefix(RANDOM)
+        if path.startswith(("/", "~", "file:", "./", "../")):
+            return f"{name}{equals}{random}{path.rstrip('/').rpartition('/')[2]}"
+    return value

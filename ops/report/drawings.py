@@ -11,18 +11,10 @@ BARS = 64
 _LEVEL, _LETTER, _GAP = 34, 7.5, 10
 
 
-class Bar(NamedTuple):
-    """A bar: its left end and width, and its height, each as a share of the drawing."""
-
-    x: float
-    width: float
-    height: float
-
-
 class Histogram(NamedTuple):
-    """Bars over a range of activations, with heights proportional to the density of sentences; the highest is 1."""
+    """Bars of equal width over a range of activations; heights are counts of sentences, and the highest is 1."""
 
-    bars: list[Bar]
+    heights: list[float]
     low: float
     high: float
 
@@ -40,7 +32,7 @@ def draw_histogram(neuron: dict[str, Any]) -> Histogram:
     """
     low, high = float(neuron["min"]), float(neuron["max"])
     if not high > low:
-        return Histogram([Bar(0.0, 1.0, 1.0)], low, high)
+        return Histogram([1.0], low, high)
     inner = np.clip(np.asarray(neuron["histogram_edges"], np.float64), low, high)
     ends = np.concatenate([[low], inner, [high]])
     below = np.concatenate([[0], np.cumsum(neuron["histogram_counts"])])
@@ -48,8 +40,7 @@ def draw_histogram(neuron: dict[str, Any]) -> Histogram:
     # Bins outside the range have no width. If several ends are equal, the last of them includes all smaller values.
     last = np.append(np.diff(ends) > 0, True)
     counts = np.diff(np.interp(edges, ends[last], below[last]))
-    heights = counts / counts.max()
-    return Histogram([Bar(i / BARS, 1 / BARS, float(h)) for i, h in enumerate(heights)], low, high)
+    return Histogram((counts / counts.max()).tolist(), low, high)
 
 
 class Node(NamedTuple):

@@ -33,22 +33,13 @@ class Mark(NamedTuple):
     is_above: bool
 
 
-class Strip(NamedTuple):
-    """The strip of one literal: its kind, text, negation, verdict and marks, its height, and a description in words."""
-
-    kind: str
-    pattern: str
-    negated: bool
-    verdict: str
-    marks: list[Mark]
-    height: int
-    said: str
-
-
 class Strips(NamedTuple):
-    """The strips of a neuron and pole, with one axis: its left end, the position of lift 1, and ticks with labels."""
+    """The strips of a neuron and pole, with one axis: its left end, the position of lift 1, and ticks with labels.
 
-    strips: list[Strip]
+    A strip is a literal's row with its `marks`, its `height`, and `said`, a description in words.
+    """
+
+    strips: list[Row]
     left: int
     one: float
     ticks: list[tuple[float, str]]
@@ -82,7 +73,7 @@ def lift_strips(literals: Sequence[Row]) -> Strips:
     )
 
 
-def _strip(row: Row, place: Callable[[float], float]) -> Strip:
+def _strip(row: Row, place: Callable[[float], float]) -> Row:
     marks = []
     columns = (row[name] for name in ("dataset_names", "log_lifts", "log_lifts_low", "log_lifts_high"))
     for number, (name, value, low, high) in enumerate(zip(*columns, strict=True)):
@@ -92,5 +83,4 @@ def _strip(row: Row, place: Callable[[float], float]) -> Strip:
             continue
         low, high = (value if end is None else end for end in (low, high))
         marks.append(Mark(shorten(name, LETTERS), name, y, place(value), place(low), place(high), low > 0))
-    height = LINE * len(marks) + FOOT
-    return Strip(row["kind"], row["pattern"], row["negated"], row["verdict"], marks, height, said_lifts(row))
+    return row | {"marks": marks, "height": LINE * len(marks) + FOOT, "said": said_lifts(row)}

@@ -12,7 +12,6 @@ from ops.facts.text import short_percent
 from ops.penn_names import ROOTS, name_root, name_tags, name_tree
 from ops.report.drawings import draw_histogram, draw_tree
 from ops.report.lift_strips import lift_strips
-from ops.report.pages import WORDS_OF
 from ops.report.shading import shade
 from ops.topk.silent import SAID
 
@@ -36,14 +35,13 @@ def neuron_context(poles: list[NeuronFacts], samples: Rows) -> Row:
     """
     first = poles[0]
     histogram = draw_histogram(first.neuron)
-    thresholds = {facts.pole: facts.neuron[f"{facts.pole}_threshold"] for facts in poles}
     return {
         "layer": first.layer,
         "unit": first.unit,
         "neuron": first.neuron,
         "histogram": histogram,
         "zero_x": histogram.place(0.0),
-        "threshold_xs": [histogram.place(value) for value in thresholds.values()],
+        "threshold_xs": [histogram.place(first.neuron[f"{facts.pole}_threshold"]) for facts in poles],
         "poles": [_pole(facts) for facts in poles],
         "outputs": first.outputs,
         "nearest": first.nearest,
@@ -57,8 +55,6 @@ def _pole(facts: NeuronFacts) -> Row:
     is_collapsed, audited = facts.options["subtree_root"] == "collapse", facts.audit["literals"] if facts.audit else []
     findings = facts.findings[: FINDINGS + MORE_FINDINGS]
     return vars(facts) | {
-        "name": facts.pole,
-        "words": WORDS_OF[facts.pole],
         "lifts": lift_strips(audited) if audited else None,
         "winners": winners,
         "first": len(first_without_hubs(winners, FIRST_WINNERS)),

@@ -1,17 +1,19 @@
 """The content of the overview: a value for every neuron, by layer and unit, and the most interesting neurons."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
 
 Row = dict[str, Any]
+# For each property of the map, its title, and for numbers the table, column and decimal places.
 NUMBERS = {
-    "auc": "held-out score",
-    "margin": "held-out score above the matched set's",
-    "words": "words a sentence",
-    "skew": "skewness of the activations",
-    "ported": "data sets in which it holds",
+    "auc": ("held-out score", "scores", "auc", 3),
+    "margin": ("held-out score above the matched set's", "scores", "auc_excess", 3),
+    "words": ("words a sentence", "means", "mean", 1),
+    "skew": ("skewness of the activations", "neurons", "skew", 2),
+    "ported": ("data sets in which it holds", "audit", "ported", 0),
 }
 NAMES = {
     "dataset": "strongest data set",
@@ -39,52 +41,28 @@ def map_data(tables: dict[str, pa.Table], widths: tuple[int, ...], poles: Sequen
         indices of these names.
     """
     first = [sum(widths[:i]) for i in range(len(widths))]
+    rows = {name: table.to_pylist() for name, table in tables.items()}
 
-    def spread(rows: list[Row], column: str, digits: int = 3) -> dict[str, list[float | None]]:
-        found: dict[str, list[float | None]] = {pole: [None] * sum(widths) for pole in poles}
-        for row in rows:
-            value = row[column]
+    def spread(own: list[Row], values: list[Any]) -> dict[str, list[Any]]:
+        found: dict[str, list[Any]] = {pole: [None] * sum(widths) for pole in poles}
+        for row, value in zip(own, values, strict=True):
             for pole in [row["pole"]] if "pole" in row else poles:
-                if pole in found and value is not None:
-                    place = first[row["layer"] - layer] + row["unit"]
-                    found[pole][place] = round(value, digits) if isinstance(value, float) else value
+                if pole in found:
+                    found[pole][first[row["layer"] - layer] + row["unit"]] = value
         return found
 
-    scores = tables["scores"].to_pylist()
-    audited = tables["audit"].to_pylist()
-    numbers = {
-        "auc": spread(scores, "auc"),
-        "margin": spread(scores, "auc_excess"),
-        "words": spread([r | {"words": r["mean"]} for r in tables["means"].to_pylist()], "words", 1),
-        "skew": spread(tables["neurons"].to_pylist(), "skew", 2),
-        "ported": spread(audited, "ported"),
-    }
-    properties: dict[str, Row] = {n: {"title": NUMBERS[n], "values": v} for n, v in numbers.items()}
-    profiles = tables["profiles"].to_pylist()
-    own = {name: [r for r in profiles if r["property"] == name] for name in ("dataset", "tag")}
-    own["word"] = tables["peaks"].to_pylist()
-    own["audit"] = [r | {"value": r["verdict"].replace("_", " ")} for r in audited]
-    for name, rows in own.items():
-        names = sorted({r["value"] for r in rows})
-        counts = dict.fromkeys(names, 0)
-        for r in rows:
-            counts[r["value"]] += 1
-        names.sort(key=lambda n: (-counts[n], n))
-        place = {n: i for i, n in enumerate(names)}
-        coded = [{**r, "code": place[r["value"]]} for r in rows]
-        properties[name] = {"title": NAMES[name], "names": names, "values": spread(coded, "code")}
+    properties: dict[str, Row] = {}
+    for name, (title, table, column, digits) in NUMBERS.items():
+        numbers = [None if row[column] is None else round(row[column], digits) for row in rows[table]]
+        properties[name] = {"title": title, "values": spread(rows[table], numbers)}
+    named = {name: [row for row in rows["profiles"] if row["property"] == name] for name in ("dataset", "tag")}
+    named["word"] = rows["peaks"]
+    named["audit"] = [row | {"value": row["verdict"].replace("_", " ")} for row in rows["audit"]]
+    for name, own in named.items():
+        counts = Counter(row["value"] for row in own)
+        names = sorted(counts, key=lambda value: (-counts[value], value))
+        codes = {value: code for code, value in enumerate(names)}
+        values = spread(own, [codes[row["value"]] for row in own])
+        properties[name] = {"title": NAMES[name], "names": names, "values": values}
     kept = {n: p for n, p in properties.items() if any(v is not None for own in p["values"].values() for v in own)}
     return {"widths": list(widths), "poles": list(poles), "properties": kept, "colours": MOST_NAMES, "layer": layer}
-
-
-def without_folders(source: str) -> str:
-    """Return a source's name for a page, without the folders of the machine that read it.
-
-    >>> without_folders("pydocs"), without_folders("hf:org/name:en"), without_folders("reviews=/home/me/r.csv")
-    ('pydocs', 'hf:org/name:en', 'reviews=r.csv')
-    >>> without_folders("/home/me/a/*.txt"), without_folders("../texts/a.jsonl"), without_folders("s3://bucket/a.csv")
-    ('*.txt', 'a.jsonl', 's3://bucket/a.csv')
-    """
-    name, equals, path = source.rpartition("=")
-    is_local = path.startswith(("/", "~", "."))
-    return f"{name}{equals}{path.rstrip('/').rpartition('/')[2]}" if is_local else source

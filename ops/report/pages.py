@@ -1,7 +1,6 @@
 """Renders pages from templates: all text from the corpus is escaped, and unsafe control characters are spelled out."""
 
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -9,50 +8,14 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from ops.errors import visible
-from ops.facts.text import lift, said_wins, token_text
+from ops.facts import text
+from ops.facts.text import said_wins, token_text
 from ops.facts.verdicts import CAUTION, headline, said_numbers, said_verdict
 from ops.report.shading import Piece
 
 FOLDER = Path(__file__).parent / "templates"
 WORDS_OF = {"top": "highest", "bottom": "lowest"}
 ASSETS = ("atlas.css", "atlas.js")
-
-
-def render(template: str, context: dict[str, Any]) -> str:
-    """Return a page.
-
-    Args:
-        template: the file name of the template, such as `neuron.html`.
-        context: the variables of the template.
-    """
-    return _environment().get_template(template).render(context)
-
-
-@cache
-def _environment() -> Environment:
-    made = Environment(
-        loader=FileSystemLoader(FOLDER),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    filters = {
-        "seen": visible,
-        "number": number,
-        "share": share,
-        "lift": lift,
-        "said_numbers": said_numbers,
-        "headline": headline,
-        "said_verdict": said_verdict,
-        "token_text": token_text,
-        "said_wins": said_wins,
-        "shaded": shaded,
-        "words_of": WORDS_OF.__getitem__,
-    }
-    made.filters.update(filters)
-    made.globals["CAUTION"] = CAUTION
-    return made
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -66,9 +29,7 @@ def share(value: float | None) -> str:
     >>> share(0.125), share(0.0034), share(None)
     ('12.5 %', '0.34 %', '-')
     """
-    if value is None:
-        return "-"
-    return f"{100 * value:.2f} %" if 0 < value < 0.01 else f"{100 * value:.1f} %"
+    return text.number(value, ".2f %" if value is not None and 0 < value < 0.01 else ".1f %")
 
 
 def shaded(pieces: Sequence[Piece], scale: float) -> Markup:
@@ -78,9 +39,9 @@ def shaded(pieces: Sequence[Piece], scale: float) -> Markup:
     '<span class="p4 peak" title="1.000">a</span> &lt;'
     """
     parts: list[str] = []
-    for text, value, is_peak in pieces:
+    for piece, value, is_peak in pieces:
         colour = tint(value, scale)
-        said: str = escape(visible(text))
+        said: str = escape(visible(piece))
         if colour or is_peak:
             title = "" if value is None else f' title="{number(value)}"'
             said = f'<span class="{colour}{" peak" * is_peak}"{title}>{said}</span>'
@@ -100,3 +61,36 @@ def tint(value: float | None, scale: float) -> str:
         return ""
     step = min(round(9 * abs(value) / scale), 9)
     return f"{'p' if value > 0 else 'n'}{step}" if step else ""
+
+
+_ENVIRONMENT = Environment(
+    loader=FileSystemLoader(FOLDER),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+_ENVIRONMENT.globals["CAUTION"] = CAUTION
+_ENVIRONMENT.filters |= {
+    "seen": visible,
+    "number": number,
+    "share": share,
+    "lift": text.lift,
+    "said_numbers": said_numbers,
+    "headline": headline,
+    "said_verdict": said_verdict,
+    "token_text": token_text,
+    "said_wins": said_wins,
+    "shaded": shaded,
+    "words_of": WORDS_OF.__getitem__,
+}
+
+
+def render(template: str, context: dict[str, Any]) -> str:
+    """Return a page.
+
+    Args:
+        template: the file name of the template, such as `neuron.html`.
+        context: the variables of the template.
+    """
+    return _ENVIRONMENT.get_template(template).render(context)

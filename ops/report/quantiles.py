@@ -22,10 +22,10 @@ def quantile_samples(sent_ids: Int64s, values: Float32s) -> list[dict[str, Any]]
     if not len(sent_ids):
         return []
     order = np.argsort(values, kind="stable")
-    places = (np.array(QUANTILES) * (len(order) - 1)).round().astype(int)
-    found = []
-    for place in dict.fromkeys(places.tolist()):
-        quantile = QUANTILES[places.tolist().index(place)]
-        row = order[place]
-        found.append({"sent_id": int(sent_ids[row]), "quantile": quantile, "activation": float(values[row])})
-    return found[::-1]
+    places = (np.array(QUANTILES) * (len(order) - 1)).round().astype(int).tolist()
+    # Of the quantiles at the same sentence, the lowest is kept.
+    lowest = dict(zip(reversed(places), reversed(QUANTILES), strict=True))
+    return [
+        {"sent_id": int(sent_ids[order[place]]), "quantile": quantile, "activation": float(values[order[place]])}
+        for place, quantile in lowest.items()
+    ]

@@ -1,7 +1,7 @@
 """Search over a run's tables: the kinds of queries, and the SQL that answers them with every value bound."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass
+from functools import partial
 from threading import Lock, Timer
 from typing import Any, NamedTuple
 
@@ -33,107 +33,88 @@ MEMORY = "1GB"
 
 # The order of the search field, in a static site too.
 ORDER = "auc_excess desc nulls last, layer, unit, pole"
-# One row for each neuron and pole, with its strongest match; rows that most exceed their matched sets come first.
-_NEURONS = """
-with matched as ({matched}), strongest as (
-  select * from matched
+_SEARCH = f"""
+select matched.*, auc, auc_excess, count(*) over () as total
+from ({{matched}}) as matched left join scores using (layer, unit, pole)
+where {{limits}} order by {{order}} limit {MOST}
+"""
+# One row for each neuron and pole, with its strongest match.
+_STRONGEST = """
+  select * from ({matched})
   qualify row_number() over (partition by layer, unit, pole order by g2 desc nulls first, kind, found) = 1
-)
-select strongest.*, auc, auc_excess, count(*) over () as total
-from strongest left join scores using (layer, unit, pole)
-where {limits} order by {order} limit {most}
-"""
-_MATCHED = """
-  select layer, unit, pole, {kind} as kind, {found} as found, {count} as count, share, baseline_share, lift, g2
-  from {table} where g2 > 0 and {count} >= {least_count} and {where}
-"""
-_SCORES = """
-select layer, unit, pole, auc, auc_excess, count(*) over () as total from scores where auc is not null and {limits}
-order by {order} limit {most}
-"""
-# Searches an explanation's text and the items of its literals, because a class has more words than its name.
-_NAMED = """
-  select distinct layer, unit, pole from explanation_terms
-  where model = 'winners' and list_contains(list_transform(items, lambda item: lower(item)), lower($text))
-"""
-_SAID = "(contains(lower(text), lower($text)) or (layer, unit, pole) in (select (layer, unit, pole) from named))"
-_EXPLAINED = f"""
-with named as ({_NAMED})
-select layer, unit, pole, found, verdict, f1, auc, auc_excess, count(*) over () as total
-from (select layer, unit, pole, text as found, verdict, f1 from explanations where {_SAID})
-left join scores using (layer, unit, pole)
-where {{limits}} order by auc_excess desc nulls last, f1 desc nulls last, layer, unit, pole limit {{most}}
-"""
-_ANY_EXPLAINED = f"""
-  select layer, unit, pole, 'explanation' as kind, text as found, null::bigint as count, null::float as share,
-  null::float as baseline_share, null::float as lift, null::float as g2
-  from (with named as ({_NAMED}) select * from explanations where {_SAID})
-"""
-# Searches the verdict of an audit, whose name may be written with a space or an underscore.
-_AUDITED = """
-select layer, unit, pole, verdict, transfer, ported, datasets, explained.text as found, auc, auc_excess,
-  count(*) over () as total
-from audited left join (select layer, unit, pole, text from explanations) as explained using (layer, unit, pole)
-left join scores using (layer, unit, pole)
-where verdict = replace(lower($text), ' ', '_') and {limits}
-order by {order} limit {most}
-"""
-_WINNERS = """
-with matched as (
-  select sent_id, text, dataset from sentences where is_winner and contains(lower(text), lower($text))
-  order by sent_id limit {most_sentences}
-)
-select topk.layer, topk.unit, topk.pole, rank, activation, text as found, dataset, count(*) over () as total
-from topk join matched using (sent_id) left join scores using (layer, unit, pole)
-where {limits} order by rank, layer, unit, pole limit {most}
 """
 # A pattern's words are separated by spaces, so spaces around both texts make sure that only complete words match.
 _WORDS = "contains(' ' || lower(pattern) || ' ', ' ' || lower($text) || ' ')"
 _LABELS = "contains(' ' || lower(translate(pattern, '()', '')) || ' ', ' ' || lower($text) || ' ')"
+_IN_TREE = "contains(lower(pattern), lower($text))"
+_IS_VALUE = "lower(value) = lower($text)"
+# Searches an explanation's text and the items of its literals, because a class has more words than its name.
+_EXPLAINED = """
+  from explanations where contains(lower(text), lower($text)) or (layer, unit, pole) in (
+    select (layer, unit, pole) from explanation_terms
+    where model = 'winners' and list_contains(list_transform(items, lambda item: lower(item)), lower($text)))
+"""
 
 
-@dataclass(frozen=True)
-class _Where:
-    """The place that a kind of search reads: the table, its columns of text and of winner counts, and the condition."""
-
-    table: str
-    found: str
-    count: str
-    where: str
-    kind: str = "''"
-
-    def matched(self) -> str:
-        return _MATCHED.format(**asdict(self), least_count=LEAST_COUNT)
+def _rows(table: str, found: str, count: str, where: str, kind: str = "''") -> str:
+    """Return the SQL of what enough winners have, and more often than the corpus."""
+    return f"""
+  select layer, unit, pole, {kind} as kind, {found} as found, {count} as count, share, baseline_share, lift, g2
+  from {table} where g2 > 0 and {count} >= {LEAST_COUNT} and {where}
+"""
 
 
-_VALUE = "property || ': ' || value"
-_WHERE = {
-    "word": _Where("patterns", "pattern", "support", f"kind = 'word' and {_WORDS}"),
-    "tag": _Where("patterns", "pattern", "support", f"kind = 'tag' and {_WORDS}"),
-    "subtree": _Where("patterns", "pattern", "support", "kind = 'subtree' and contains(lower(pattern), lower($text))"),
-    "pattern": _Where("patterns", "pattern", "support", "lower(pattern) = lower($text)"),
-    "value": _Where(
-        "profiles", _VALUE, "count", "lower(value) = lower($text) and ($property = '' or property = $property)"
+_patterns, _peaks = partial(_rows, "patterns", "pattern", "support"), partial(_rows, "peaks", "value", "count")
+_profiles = partial(_rows, "profiles")
+# The SQL of the matches of each kind of search. An audit's verdict may be written with a space or an underscore.
+_MATCHED = {
+    "word": _patterns(f"kind = 'word' and {_WORDS}"),
+    "tag": _patterns(f"kind = 'tag' and {_WORDS}"),
+    "subtree": _patterns(f"kind = 'subtree' and {_IN_TREE}"),
+    "pattern": _patterns("lower(pattern) = lower($text)"),
+    "value": _profiles(
+        "property || ': ' || value", "count", f"{_IS_VALUE} and ($property = '' or property = $property)"
     ),
-    "peak": _Where("peaks", "value", "count", "lower(value) = lower($text)"),
+    "peak": _peaks(_IS_VALUE),
+    "explanation": f"select layer, unit, pole, text as found, verdict, f1 {_EXPLAINED}",
+    "audit": """
+  select layer, unit, pole, audited.verdict, transfer, ported, datasets, text as found
+  from "audit/neurons" as audited left join explanations using (layer, unit, pole)
+  where audited.verdict = replace(lower($text), ' ', '_')
+""",
+    "score": "select layer, unit, pole from scores where auc is not null",
+    "text": f"""
+  select layer, unit, pole, rank, activation, text as found, dataset from topk join (
+    select sent_id, text, dataset from sentences where is_winner and contains(lower(text), lower($text))
+    order by sent_id limit {MOST_SENTENCES}) using (sent_id)
+""",
 }
+# The matches of a search for anything, by the table that they need.
 _ANY = (
-    _Where("patterns", "pattern", "support", f"kind <> 'subtree' and {_WORDS}", "kind"),
-    _Where(
-        "patterns",
-        "pattern",
-        "support",
-        f"kind = 'subtree' and ({_LABELS} or (starts_with($text, '(') and contains(lower(pattern), lower($text))))",
-        "kind",
+    ("patterns", _patterns(f"kind <> 'subtree' and {_WORDS}", "kind")),
+    ("patterns", _patterns(f"kind = 'subtree' and ({_LABELS} or (starts_with($text, '(') and {_IN_TREE}))", "kind")),
+    ("profiles", _profiles("value", "count", "property = 'punctuation' and value = $text", "'mark'")),
+    ("profiles", _profiles("value", "count", f"property <> 'punctuation' and {_IS_VALUE}", "property")),
+    ("peaks", _peaks(_IS_VALUE, "'peak'")),
+    (
+        "explanations",
+        f"""
+  select layer, unit, pole, 'explanation' as kind, text as found, null::bigint as count, null::float as share,
+  null::float as baseline_share, null::float as lift, null::float as g2 {_EXPLAINED}
+""",
     ),
-    _Where("profiles", "value", "count", "property = 'punctuation' and value = $text", "'mark'"),
-    _Where("profiles", "value", "count", "property <> 'punctuation' and lower(value) = lower($text)", "property"),
-    _Where("peaks", "value", "count", "lower(value) = lower($text)", "'peak'"),
 )
+_BY_G2 = ("word", "tag", "subtree", "pattern", "value", "peak")
+# The order of the kinds of search that do not have that of the search field.
+_ORDERS = dict.fromkeys(_BY_G2, ORDER.replace(",", ", g2 desc nulls last,", 1)) | {
+    "explanation": ORDER.replace(",", ", f1 desc nulls last,", 1),
+    "text": "rank, layer, unit, pole",
+}
+_LIMITS = {"pole": "pole = $pole", "layer": "layer = $layer", "least": "auc >= $least"}
 
-
+_SILENT = {"layer": pa.int16(), "unit": pa.int32()}
 # The table that a kind of search needs, and the job that makes it.
-_NEEDED = {"peak": ("peaks", "tokens"), "explanation": ("explanations", "explain"), "audit": ("audited", "audit")}
+_NEEDED = {"peak": ("peaks", "tokens"), "explanation": ("explanations", "explain"), "audit": ("audit/neurons", "audit")}
 
 
 class Query(NamedTuple):
@@ -192,7 +173,7 @@ class Searcher:
 
     Args:
         tables: `topk`, `sentences`, `patterns` and `profiles`, and if they exist `scores`, `peaks`, `explanations`
-            with `explanation_terms`, and `audited`, which is the table audit/neurons/.
+            with `explanation_terms`, and `audit/neurons`.
         seconds: maximum duration of a search.
         silent: layer and unit of the silent neurons, which are not searched.
     """
@@ -209,9 +190,8 @@ class Searcher:
             self._connection.register(name, table)
         if "scores" not in tables:
             self._connection.register("scores", schema("scores").empty_table())
-        layers, units = [layer for layer, _ in silent], [unit for _, unit in silent]
-        silenced = pa.table({"layer": pa.array(layers, pa.int16()), "unit": pa.array(units, pa.int32())})
-        self._connection.register("silent", silenced)
+        rows = [{"layer": layer, "unit": unit} for layer, unit in silent]
+        self._connection.register("silent", pa.Table.from_pylist(rows, pa.schema(_SILENT)))
         self._connection.execute("set lock_configuration = true")
 
     def find(self, query: Query) -> list[dict[str, Any]]:
@@ -233,45 +213,25 @@ class Searcher:
                 cursor = self._connection.execute(sql, values)
                 names = [column[0] for column in cursor.description or []]
                 return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
-            except duckdb.InterruptException as error:
-                raise InputError(
-                    f"the search took longer than {self.seconds:.0f} s; search for a rarer word or phrase"
-                ) from error
-            except duckdb.OutOfMemoryException as error:
-                raise InputError(
-                    f"the search needs more than {MEMORY} of memory; search for a rarer word or phrase"
-                ) from error
+            except (duckdb.InterruptException, duckdb.OutOfMemoryException) as error:
+                limit = f"needs more than {MEMORY} of memory"
+                if isinstance(error, duckdb.InterruptException):
+                    limit = f"took longer than {self.seconds:.0f} s"
+                raise InputError(f"the search {limit}; search for a rarer word or phrase") from error
             finally:
                 timer.cancel()
 
 
 def statement(query: Query, tables: Collection[str]) -> tuple[str, dict[str, Any]]:
     """Return the SQL of a query over these tables, which contains only fixed text, and the values to bind to it."""
-    limits, values = ["(layer, unit) not in (select (layer, unit) from silent)"], dict[str, Any]()
-    for name, value, condition in (
-        ("pole", query.pole or None, "pole = $pole"),
-        ("layer", query.layer, "layer = $layer"),
-        ("least", query.least, "auc >= $least"),
-    ):
-        if value is not None:
-            limits.append(condition)
-            values[name] = value
-    joined = " and ".join(limits)
-    if query.what == "score":
-        return _SCORES.format(limits=joined, order=ORDER, most=MOST), values
-    values["text"] = query.text
-    if query.what == "text":
-        return _WINNERS.format(limits=joined, most=MOST, most_sentences=MOST_SENTENCES), values
-    if query.what == "audit":
-        return _AUDITED.format(limits=joined, order=ORDER, most=MOST), values
-    if query.what == "explanation":
-        return _EXPLAINED.format(limits=joined, most=MOST), values
+    given = query._asdict()
+    limits = ["(layer, unit) not in (select (layer, unit) from silent)"]
+    limits += [condition for name, condition in _LIMITS.items() if given[name] not in ("", None)]
     if query.what == "any":
-        parts = [where.matched() for where in _ANY if where.table in tables]
-        parts += [_ANY_EXPLAINED] if "explanations" in tables else []
-        matched = " union all ".join(parts)
-        return _NEURONS.format(matched=matched, limits=joined, order=ORDER, most=MOST), values
-    if query.what == "value":
-        values["property"] = query.property
-    order = ORDER.replace("layer,", "g2 desc nulls last, layer,")
-    return _NEURONS.format(matched=_WHERE[query.what].matched(), limits=joined, order=order, most=MOST), values
+        matched = " union all ".join(sql for table, sql in _ANY if table in tables)
+    else:
+        matched = _MATCHED[query.what]
+    if query.what in ("any", *_BY_G2):
+        matched = _STRONGEST.format(matched=matched)
+    sql = _SEARCH.format(matched=matched, limits=" and ".join(limits), order=_ORDERS.get(query.what, ORDER))
+    return sql, {name: value for name, value in given.items() if f"${name}" in sql}

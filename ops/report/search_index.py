@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterable
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 Row = dict[str, Any]
@@ -15,7 +16,6 @@ VERDICT = "verdict:"  # before an audit's verdict, since a verdict is also an or
 STRONGEST = 4  # number of indexed patterns of each kind, and of marks, for each neuron and pole
 # The part of an explanation that says how much of the activation is explained, for which nobody searches.
 _HOW_MUCH = re.compile(r" (?:Explains|Over its whole range) [^*]*$")
-_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
 def search_index(
@@ -74,16 +74,4 @@ def _gaps(places: list[int]) -> str:
     >>> _gaps([0, 3, 40])
     '1 3 11'
     """
-    before, gaps = -1, []
-    for at in places:
-        gaps.append(_base_36(at - before))
-        before = at
-    return " ".join(gaps)
-
-
-def _base_36(number: int) -> str:
-    digits = ""
-    while number:
-        number, digit = divmod(number, 36)
-        digits = _DIGITS[digit] + digits
-    return digits
+    return " ".join(np.base_repr(gap, 36).lower() for gap in np.diff(places, prepend=-1).tolist())

@@ -7,25 +7,26 @@ from typing import Any, NamedTuple
 
 from ops.errors import InputError
 from ops.facts.run_facts import RunFacts
-from ops.report.figure_copies import copy_name
-from ops.report.pages import ASSETS, FOLDER, render
-from ops.report.search import KINDS, MOST, MOST_SENTENCES, Query, Searcher, parse_query
-from ops.report.side_pages import figure_files, side_context, side_jobs
-from ops.report.site import Site, neighbours
+from ops.report.search import KINDS, MOST_SENTENCES, Query, Searcher, parse_query
+from ops.report.site import Site
 from ops.schema import meta_keys
 
 BEST = 50  # number of neurons that the overview lists
 PAGES_AT_ONCE = 2  # number of pages that are rendered at the same time; rendering a page takes about 100 MB
-SEARCHED = ("topk", "sentences", "patterns", "profiles", "peaks", "explanations", "explanation_terms", "scores")
-_NEURON = re.compile(r"(0|[1-9]\d{0,3})-(\d{1,8})")
+SEARCHED = (
+    "topk", "sentences", "patterns", "profiles", "peaks", "explanations", "explanation_terms", "scores",
+    "audit/neurons",
+)  # fmt: skip
+_NEURON = re.compile(r"(0|[1-9][0-9]{0,3})-(0|[1-9][0-9]{0,7})")
 _NAMED = re.compile(r"([0-9]{1,4}):([0-9]{1,8})")
 
 
 class Page(NamedTuple):
-    """A response: a text or bytes, its content type, and the page to which to redirect, if any."""
+    """A response: a text or bytes, its content type, its HTTP status, and the page to which it redirects, if any."""
 
     body: str | bytes
     kind: str = "text/html"
+    status: int = 200
     instead: str = ""
 
 
@@ -40,15 +41,11 @@ class Pages:
     """
 
     def __init__(self, facts: RunFacts, run: dict[str, Any], winners: int, seconds: float) -> None:
-        self.facts, self.run, self.winners = facts, run, winners
-        self.site = Site(facts, run)
+        self.facts = facts
+        self.site = Site(facts, run, written=run["stages"]["mine"]["finished"], winners=winners, served=True)
         tables = {name: facts.tables.dataset(name) for name in SEARCHED if name in facts.table_names}
-        if "audit/neurons" in facts.table_names:
-            tables["audited"] = facts.tables.dataset("audit/neurons")
         self.searcher = Searcher(tables, seconds, facts.silent)
-        self.figures = {f"figures/{copy_name(name)}": name for names in figure_files(run).values() for name in names}
         self.properties = ["dataset", *meta_keys(facts.tables.dataset("sentences").schema)]
-        self.shared = self.site.shared(run["stages"]["mine"]["finished"], served=True)
         self._room, self._lock = BoundedSemaphore(PAGES_AT_ONCE), Lock()
         self._overview = ""
 
@@ -56,38 +53,32 @@ class Pages:
         """Return the overview, which is rendered only once."""
         with self._lock:
             if not self._overview:
-                context = self.site.overview(BEST, self.site.choose(BEST, ()))
-                context["map"] |= {"every": True, "pages": []}
-                self._overview = render("overview.html", {**self.shared, **context, "all_pages": True, "root": ""})
+                self._overview = self.site.overview(BEST, self.site.choose(BEST, ()))
             return Page(self._overview)
 
     def neuron(self, name: str) -> Page | None:
         """Return the page of neuron `LAYER-UNIT`, or None if no neuron has that name."""
         found = _NEURON.fullmatch(name)
-        if found is None:
+        if not (found and self.facts.has(int(found[1]), int(found[2]))):
             return None
         layer, unit = int(found[1]), int(found[2])
-        if not self.facts.has(layer, unit) or name != f"{layer}-{unit}":
-            return None
         around = [(layer, other) for other in (unit - 1, unit + 1) if self.facts.has(layer, other)]
         with self._room:
-            (context,) = self.site.neurons([(layer, unit)], self.winners)
-            shared = {**self.shared, "pages": (), "root": "../", "neighbours": neighbours((layer, unit), around)}
-            return Page(render("neuron.html", {**shared, **context}))
+            (page,) = self.site.neuron_pages([(layer, unit)], around)
+        return Page(page)
 
     def side(self, job: str) -> Page | None:
         """Return the page of a side job, or None if it has not run."""
-        if job not in side_jobs(self.run):
+        if job not in self.site.side_jobs:
             return None
         with self._room:
-            context = side_context(self.facts.tables.store, self.run, job)
-            return Page(render("side.html", {**self.shared, **context, "root": "../"}))
+            return Page(self.site.side(job))
 
-    def search(self, given: dict[str, str]) -> tuple[Page, bool]:
-        """Return the page of a search, and whether the query was valid and could be answered."""
+    def search(self, given: dict[str, str]) -> Page:
+        """Return the page of a search; its status is 400 if the query is not valid or could not be answered."""
         named = _NAMED.fullmatch(given.get("q", "").strip())
         if named and self.facts.has(int(named[1]), int(named[2])):
-            return Page("", instead=f"neurons/{int(named[1])}-{int(named[2])}.html"), True
+            return Page("", status=303, instead=f"neurons/{int(named[1])}-{int(named[2])}.html")
         asked, rows, wrong = Query(), None, ""
         try:
             query = parse_query(given)
@@ -98,20 +89,16 @@ class Pages:
             wrong = str(error)
         context: dict[str, Any] = {
             "asked": asked, "rows": rows, "wrong": wrong, "kinds": KINDS, "properties": self.properties,
-            "scored": bool(self.facts.scores.num_rows), "most": MOST, "most_sentences": f"{MOST_SENTENCES:,}",
-            "root": "",
+            "scored": bool(self.facts.scores.num_rows), "most_sentences": f"{MOST_SENTENCES:,}",
         }  # fmt: skip
-        return Page(render("search.html", {**self.shared, **context})), not wrong
+        return Page(self.site.render("search.html", context, ""), status=400 if wrong else 200)
 
-    def message(self, title: str, said: str) -> Page:
-        """Return a page that says why the requested page does not exist."""
-        return Page(render("message.html", {**self.shared, "title": title, "said": said, "root": "/"}))
+    def message(self, status: int, title: str, said: str) -> Page:
+        """Return a page that says why the requested page is not shown."""
+        return Page(self.site.render("message.html", {"title": title, "said": said}, "/"), status=status)
 
     def file(self, name: str) -> Page | None:
         """Return the style sheet, the script, or a figure that run.json names; None for any other path."""
-        kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
-        if name in ASSETS:
-            return Page((FOLDER / name).read_bytes(), kind)
-        if name in self.figures:
-            return Page(self.site.figure(self.figures[name]), kind)
-        return None
+        if name not in self.site.files:
+            return None
+        return Page(self.site.file(name), mimetypes.guess_type(name)[0] or "application/octet-stream")

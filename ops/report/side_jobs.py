@@ -90,7 +90,7 @@ def _next_sentences(store: Store) -> str:
 
 
 def _translations(store: Store) -> str:
-    rows = read_table(store, "meaning/translations", None).to_pylist()
+    rows = read_table(store, "meaning/translations").to_pylist()
     if not rows:
         return ""
     best = max(rows, key=lambda row: row["reciprocal_rank"])
@@ -101,11 +101,11 @@ def _translations(store: Store) -> str:
 
 
 def _outputs(store: Store) -> str:
-    return (*said_peaked(read_table(store, "outputs/controls", None).to_pylist()), "")[0]
+    return next(iter(said_peaked(read_table(store, "outputs/controls").to_pylist())), "")
 
 
 def _finetune(store: Store) -> str:
-    last = max(read_table(store, "finetune/epochs", None).to_pylist(), key=lambda row: row["epoch"])
+    last = max(read_table(store, "finetune/epochs").to_pylist(), key=lambda row: row["epoch"])
     return (
         f"After {last['epoch']} epochs the classifier is right on {short_percent(last['test_accuracy'])} of "
         f"{last['n']:,} documents that it was not trained on; always the most frequent label: "

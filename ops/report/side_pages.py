@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from ops.facts.audit_findings import read_audit_findings
 from ops.facts.comparison import comparisons, read_findings
 from ops.facts.listing import Listing
-from ops.report.figure_copies import caption, copy_name
+from ops.report.captions import caption
 from ops.report.side_jobs import SIDE_JOBS, finding
 from ops.schema import TABLES, Column, TableSpec
 from ops.schema.columns import STRINGS
@@ -34,23 +34,18 @@ def side_jobs(run: Row) -> list[str]:
     return [job for job in SIDE_JOBS if job in complete]
 
 
-def figure_files(run: Row) -> dict[str, list[str]]:
-    """Return the paths in the run of the SVG and PNG files of each side job that has figures."""
-    named = [f["name"] for files in run["tables"].values() for f in files]
-    found = {
-        job: [n for n in named if n.startswith(f"{job}/") and n.endswith((".svg", ".png"))] for job in side_jobs(run)
-    }
-    return {job: names for job, names in found.items() if names}
-
-
-def drawings(run: Row, job: str) -> list[str]:
-    """Return the paths of a side job's SVG figures."""
-    return [name for name in figure_files(run).get(job, []) if name.endswith(".svg")]
-
-
-def figures_of(names: list[str]) -> list[Row]:
-    """Return figures for a page: `file`, the path of the copy in a site, and `caption`."""
-    return [{"file": f"figures/{copy_name(name)}", "caption": caption(name)} for name in names]
+def figures(run: Row, job: str) -> list[Row]:
+    """Return a side job's figures: `name`, the path in the run, `file`, the path in a site, and `caption`."""
+    named = [file["name"] for files in run["tables"].values() for file in files]
+    return [
+        {
+            "name": name,
+            "file": f"figures/{name.replace('/figures/', '-', 1).replace('/', '-')}",
+            "caption": caption(name),
+        }
+        for name in named
+        if name.startswith(f"{job}/") and name.endswith(".svg")
+    ]
 
 
 def side_context(store: Store, run: Row, job: str) -> Row:
@@ -63,10 +58,12 @@ def side_context(store: Store, run: Row, job: str) -> Row:
         audit = read_audit_findings(store)
         sentences, verdicts = audit["sentences"], audit["verdicts"]
     tables = [name for name in TABLES if name.startswith(f"{job}/") and run["tables"].get(name)]
-    shown = [name for name in tables if name in SELECTED or _is_short(TABLES[name].order)]
+    shown = [
+        name for name in tables if name in SELECTED or (TABLES[name].order and MANY.isdisjoint(TABLES[name].order))
+    ]
     return {
         "side": SIDE_JOBS[job],
-        "figures": figures_of(drawings(run, job)),
+        "figures": figures(run, job),
         "findings": findings,
         "verdicts": verdicts,
         "sentences": [said for said in sentences if said],
@@ -77,10 +74,6 @@ def side_context(store: Store, run: Row, job: str) -> Row:
             if name not in shown
         ],
     }
-
-
-def _is_short(key: tuple[str, ...]) -> bool:
-    return bool(key) and MANY.isdisjoint(key)
 
 
 def _read(store: Store, name: str) -> Row:

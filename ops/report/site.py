@@ -12,15 +12,14 @@ from ops.facts.findings import LEAST_COUNT
 from ops.facts.neuron_facts import read_neurons, read_sentences
 from ops.facts.run_facts import POLE, Pair, RunFacts, any_of, grouped, key_of
 from ops.facts.strongest import KINDS, MAX_Q
-from ops.model.names import model_title
-from ops.report.figure_copies import copy_name
+from ops.model.names import model_title, without_place
 from ops.report.neuron_page import neuron_context
-from ops.report.overview import map_data, without_folders
+from ops.report.overview import map_data
 from ops.report.pages import ASSETS, FOLDER, render
 from ops.report.quantiles import quantile_samples
 from ops.report.search_index import STRONGEST, VERDICT, search_index
 from ops.report.side_jobs import SIDE_JOBS
-from ops.report.side_pages import drawings, figures_of, side_context, side_jobs
+from ops.report.side_pages import figures, side_context, side_jobs
 from ops.schema import layer_columns
 from ops.topk.activation_sample import LayerSample, sample_of_layer
 from ops.topk.silent import heard
@@ -36,17 +35,35 @@ LAYERS_KEPT = 2  # number of layers whose activation sample is cached; a layer o
 
 
 class Site:
-    """The data from which the pages of a run are rendered.
+    """The pages of a run, rendered from its current tables.
 
     Args:
         facts: what is known about the run; its stage ingest must be complete too.
         run: the content of run.json.
+        written: when the pages or their tables were written.
+        winners: number of winners that a neuron's page lists for each pole.
+        served: whether pages are rendered on request, so that every neuron has one.
     """
 
-    def __init__(self, facts: RunFacts, run: Row) -> None:
-        self.facts, self.run = facts, run
+    def __init__(self, facts: RunFacts, run: Row, *, written: str, winners: int, served: bool = False) -> None:
+        self.facts, self.run, self.winners = facts, run, winners
         self.store = facts.tables.store
+        self.side_jobs = side_jobs(run)
+        self._figures = {figure["file"]: figure["name"] for job in self.side_jobs for figure in figures(run, job)}
+        self.files = [*ASSETS, *self._figures]
         self._sample = lru_cache(LAYERS_KEPT)(self._sample_of)
+        model = run["model"]
+        self._shared: Row = {
+            "model": {**model, "title": model_title(model["name"], model["fingerprint"], model.get("seed"))},
+            "names": facts.names,
+            "written": written,
+            "fingerprint": facts.stages["topk"]["fingerprint"],
+            "served": served,
+        }
+
+    def render(self, template: str, context: Row, root: str) -> str:
+        """Return a page; `root` is the path from the page to the overview's folder."""
+        return render(template, {**self._shared, **context, "root": root})
 
     def choose(self, best: int, named: Sequence[Pair]) -> list[Pair]:
         """Return the neurons that get pages: the named neurons and the `best` best ones.
@@ -61,12 +78,12 @@ class Site:
             ranked += [(r["layer"], r["unit"]) for r in sorted(rows, key=lambda r: -abs(r["skew"] or 0.0))[:best]]
         return list(dict.fromkeys([*named, *list(dict.fromkeys(ranked))[:best]]))
 
-    def overview(self, best: int, chosen: list[Pair]) -> Row:
-        """Return the variables for the overview's template, without those that all pages share.
+    def overview(self, best: int, chosen: list[Pair]) -> str:
+        """Return the overview.
 
         Args:
             best: the number of neurons that the list of scores has.
-            chosen: the neurons that have pages.
+            chosen: the neurons whose pages it lists.
         """
         facts, first, named = self.facts, pc.field("rank") == 1, pc.field("property")
         tables = {
@@ -83,28 +100,26 @@ class Site:
         found = {name: heard(rows, facts.silent) for name, rows in tables.items()}
         across = {key_of(row): row["verdict"].replace("_", " ") for row in found["audit"].to_pylist()}
         drawn = map_data(found, facts.units.widths, facts.poles, facts.units.first)
-        return {
-            "map": {**drawn, "pages": [f"{layer}-{unit}" for layer, unit in chosen], "every": False},
-            "all_pages": False,
+        served = self._shared["served"]
+        context = {
+            "map": {**drawn, "pages": [] if served else [f"{a}-{b}" for a, b in chosen], "every": served},
             "explained": [row | {"across": across.get(key_of(row))} for row in facts.explained[:EXPLAINED]],
             "audited": bool(across),
             "families": len(facts.explained),
             "best": self._described(facts.scored()[:best]),
             "pages": chosen,
             "sides": [
-                {"job": job, "title": SIDE_JOBS[job].title, "figures": figures_of(drawings(self.run, job)[:MOST_DRAWN])}
-                for job in side_jobs(self.run)
+                {"job": job, "title": SIDE_JOBS[job].title, "figures": figures(self.run, job)[:MOST_DRAWN]}
+                for job in self.side_jobs
             ],
             "n_neurons": len(facts.units),
             "sentences": topk["counts"]["scored"],
             "k": f"{topk['identity']['k']:,}",
             "options": topk["identity"],
-            "sources": [
-                source | {"source": without_folders(source["source"])}
-                for source in facts.stages["ingest"]["counts"]["sources"]
-            ],
+            "sources": without_place(facts.stages["ingest"]["counts"]["sources"]),
             "stages": {name: entry for name, entry in facts.stages.items() if name != "report"},
         }
+        return self.render("overview.html", context, "")
 
     def _described(self, scores: list[Row]) -> list[Row]:
         """Return rows of scores, with the first words, peaks and data sets of each."""
@@ -125,14 +140,34 @@ class Site:
             for row in scores
         ]
 
-    def neurons(self, chosen: Sequence[Pair], winners: int) -> list[Row]:
+    def neurons(self, chosen: Sequence[Pair]) -> list[Row]:
         """Return the template's variables for each of these neurons."""
         samples = self._samples(chosen)
         sentences = read_sentences(self.facts, {row["sent_id"] for rows in samples.values() for row in rows})
         return [
             neuron_context(poles, [row | sentences[row["sent_id"]] for row in samples[pair]])
-            for pair, poles in zip(chosen, read_neurons(self.facts, chosen, winners), strict=True)
+            for pair, poles in zip(chosen, read_neurons(self.facts, chosen, self.winners), strict=True)
         ]
+
+    def neuron_pages(self, chosen: Sequence[Pair], among: Sequence[Pair]) -> Iterator[str]:
+        """Yield the pages of some neurons, each with links to its neighbours among the neurons that have pages."""
+        for first in range(0, len(chosen), NEURONS_PER_READ):
+            for page in self.neurons(chosen[first : first + NEURONS_PER_READ]):
+                around = {"neighbours": neighbours((page["layer"], page["unit"]), among), "pages": among}
+                yield self.render("neuron.html", page | around, "../")
+
+    def side(self, job: str) -> str:
+        """Return the page of a side job."""
+        return self.render("side.html", side_context(self.store, self.run, job), "../")
+
+    def file(self, name: str) -> bytes:
+        """Return one of `files`: the style sheet, the script, or a copy of a figure of the run."""
+        if name in ASSETS:
+            return (FOLDER / name).read_bytes()
+        path = self.store.path(self._figures[name])
+        with self.store.filesystem.open_input_stream(path, compression=None) as stream:
+            content: bytes = stream.read()
+        return content
 
     def _samples(self, chosen: Sequence[Pair]) -> dict[Pair, list[Row]]:
         """Return sentences at several quantiles for each neuron; a layer's activations are read once."""
@@ -147,30 +182,6 @@ class Site:
         columns = ["sent_id", *layer_columns(layer, self.facts.tables.dataset("activations").schema.names)]
         table = self.facts.read("activations", None, columns).combine_chunks()
         return table["sent_id"].to_numpy(), sample_of_layer(table, layer, self.facts.units.width(layer))
-
-    def shared(self, written: str, served: bool) -> Row:
-        """Return the variables that all pages share.
-
-        Args:
-            written: when the pages or their tables were written.
-            served: whether every neuron has a page.
-        """
-        model: Row = self.run["model"]
-        title = model_title(model["name"], model["fingerprint"], model.get("seed"))
-        fingerprint = self.facts.stages["topk"]["fingerprint"]
-        return {
-            "model": {**model, "title": title},
-            "names": self.facts.names,
-            "written": written,
-            "fingerprint": fingerprint,
-            "served": served,
-        }
-
-    def figure(self, name: str) -> bytes:
-        """Return a figure of the run."""
-        with self.store.filesystem.open_input_stream(self.store.path(name), compression=None) as stream:
-            content: bytes = stream.read()
-        return content
 
     def search_index(self, chosen: list[Pair]) -> str:
         """Return the script with the index for the search field of a static site."""
@@ -192,30 +203,21 @@ class Site:
         found = self.facts.read(table, where & sure & (pc.field(count) >= LEAST_COUNT), [*POLE, term])
         return found.rename_columns([*POLE, "term"])
 
-    def pages(self, best: int, chosen: list[Pair], winners: int, written: str) -> Iterator[tuple[str, str | bytes]]:
+    def pages(self, best: int, chosen: list[Pair]) -> Iterator[tuple[str, str | bytes]]:
         """Yield the files of a static site, each as its name and its content.
 
         Args:
             best: the number of neurons that the overview's list of scores has.
             chosen: the neurons that get pages, in order.
-            winners: number of winners that a neuron's page lists for each pole.
-            written: when the site is written.
         """
-        shared = self.shared(written, served=False)
-        yield "index.html", render("overview.html", {**shared, **self.overview(best, chosen), "root": ""})
-        for name in ASSETS:
-            yield name, (FOLDER / name).read_text(encoding="utf-8")
+        yield "index.html", self.overview(best, chosen)
         yield "search.js", self.search_index(chosen)
-        shared |= {"root": "../", "pages": chosen}
-        for first in range(0, len(chosen), NEURONS_PER_READ):
-            for page in self.neurons(chosen[first : first + NEURONS_PER_READ], winners):
-                layer, unit = page["layer"], page["unit"]
-                context = {**shared, **page, "neighbours": neighbours((layer, unit), chosen)}
-                yield f"neurons/{layer}-{unit}.html", render("neuron.html", context)
-        for job in side_jobs(self.run):
-            yield f"side/{job}.html", render("side.html", {**shared, **side_context(self.store, self.run, job)})
-            for name in drawings(self.run, job):
-                yield f"figures/{copy_name(name)}", self.figure(name)
+        for (layer, unit), page in zip(chosen, self.neuron_pages(chosen, chosen), strict=True):
+            yield f"neurons/{layer}-{unit}.html", page
+        for job in self.side_jobs:
+            yield f"side/{job}.html", self.side(job)
+        for name in self.files:
+            yield name, self.file(name)
 
 
 def neighbours(pair: Pair, among: Sequence[Pair]) -> Row:

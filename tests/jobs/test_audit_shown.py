@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from jobs.browse.server import OpenRun
+from jobs.browse.server import Browser
 from jobs.report import job as report
 from jobs.report.job import ReportConfig
 from jobs.run_folder.run import Run
@@ -129,11 +129,11 @@ def test_pages_map_and_searches_have_the_verdicts(audit: tuple[Path, Path, Rows]
     assert sorted(index["terms"]["data sets"]) == ["verdict:dataset_detector", "verdict:global", "verdict:local"]
     detectors = [r for r in rows if r["verdict"] == "dataset_detector"]
     assert len(index["terms"]["data sets"]["verdict:dataset_detector"].split()) == len(detectors)
-    pages = OpenRun(str(out), 5, 20).pages
-    found, is_answered = pages.search({"what": "audit", "q": "Dataset Detector"})
-    assert is_answered
+    pages = Browser(str(out), 5, 20).pages
+    found = pages.search({"what": "audit", "q": "Dataset Detector"})
+    assert found.status == 200
     check_html(str(found.body))
     assert f"{len(detectors):,} found" in str(found.body) or f"of {len(detectors):,}" in str(found.body)
     assert "no results of atlas audit" in str(
-        OpenRun(str(plain), 5, 20).pages.search({"what": "audit", "q": "global"})[0].body
+        Browser(str(plain), 5, 20).pages.search({"what": "audit", "q": "global"}).body
     )

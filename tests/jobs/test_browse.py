@@ -17,7 +17,7 @@ import pytest
 
 import bench.browse
 from jobs.browse.job import JOB, BrowseConfig
-from jobs.browse.server import OpenRun
+from jobs.browse.server import Browser
 from jobs.run_folder.run import Run, RunReader
 from ops.errors import InputError
 from tests.conftest import ROOT
@@ -121,7 +121,7 @@ def test_a_browser_shows_overview_neuron_and_search_without_a_word_on_the_consol
 
 def test_a_run_that_is_made_anew_is_served_as_it_is(out: Path, tmp_path: Path) -> None:
     shutil.copytree(out, tmp_path / "run")
-    opened = OpenRun(str(tmp_path / "run"), 5, 10)
+    opened = Browser(str(tmp_path / "run"), 5, 10)
     assert not opened.is_stale()
     anew = Run(str(tmp_path / "run"))
     anew.begin("mine", {"another": "mine"}, {"no_scores": True}, redo=True)
@@ -144,9 +144,9 @@ def test_a_run_that_changes_while_it_is_opened_is_opened_again(
 
     with monkeypatch.context() as patch:
         patch.setattr(RunReader, "__init__", read_and_finish)
-        opened = OpenRun(str(tmp_path / "run"), 5, 10)
+        opened = Browser(str(tmp_path / "run"), 5, 10)
     assert opened.is_stale()
-    assert not OpenRun(str(tmp_path / "run"), 5, 10).is_stale()
+    assert not Browser(str(tmp_path / "run"), 5, 10).is_stale()
 
 
 def test_wrong_calls_are_one_line(out: Path, tmp_path: Path) -> None:

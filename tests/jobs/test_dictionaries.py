@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from safetensors.numpy import save_file
 
-from jobs.browse.server import OpenRun
+from jobs.browse.server import Browser
 from jobs.compare import job as compare
 from jobs.export import job as export
 from jobs.report import job as report
@@ -160,7 +160,7 @@ def test_pages_and_an_export_name_the_dictionary(features: tuple[Path, Path, Pat
     overview = (features[0] / "report" / "index.html").read_text()
     assert f"{FEATURES} features over" in overview
     assert f"Layer {LAYER}: {source}" in overview
-    served = OpenRun(str(features[0]), 10, 30.0).pages
+    served = Browser(str(features[0]), 10, 30.0).pages
     assert f"Layer {LAYER}: {source}" in str(served.overview().body)
     page = served.neuron(f"{LAYER}-3")
     assert page is not None

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from jobs.browse.server import OpenRun
+from jobs.browse.server import Browser
 from jobs.report import job as report
 from jobs.report.job import ReportConfig
 from jobs.run_folder.run import Run
@@ -149,14 +149,14 @@ def test_pages_begin_with_explanations(explained: tuple[Path, list[dict[str, Any
 def test_a_search_finds_explanations(
     explained: tuple[Path, list[dict[str, Any]]], small_run: tuple[Path, Path]
 ) -> None:
-    pages = OpenRun(str(explained[0]), 5, 10).pages
-    page, is_answered = pages.search({"what": "explanation", "q": "WORD2x7top"})
-    assert is_answered
+    pages = Browser(str(explained[0]), 5, 10).pages
+    page = pages.search({"what": "explanation", "q": "WORD2x7top"})
+    assert page.status == 200
     assert re.findall(r">(\d+:\d+)</a>", str(page.body)) == ["2:7"]
     check_html(str(page.body))
-    found = pages.search({"what": "explanation", "q": "topic1"})[0].body
+    found = pages.search({"what": "explanation", "q": "topic1"}).body
     assert set(re.findall(r">(\d+):\d+</a>", str(found))) == {"1"}
     assert "Sentences with *word2x7" in str(pages.neuron("2-7").body)  # type: ignore[union-attr]
-    page, is_answered = OpenRun(str(small_run[0]), 5, 10).pages.search({"what": "explanation", "q": "x"})
-    assert not is_answered
+    page = Browser(str(small_run[0]), 5, 10).pages.search({"what": "explanation", "q": "x"})
+    assert page.status == 400
     assert "no results of atlas explain" in str(page.body)

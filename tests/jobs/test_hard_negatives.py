@@ -138,8 +138,8 @@ def test_pages_and_show_list_them_with_the_tokens_that_the_run_has(copy: Path) -
         run = Run(str(copy))
         known = read_facts(run)
         facts = neuron_facts(known, (layer, unit), pole, 3)
-        (page,) = Site(known, run.record).neurons([(layer, unit)], 5)
-        (of_pole,) = [one for one in page["poles"] if one["name"] == pole]
+        (page,) = Site(known, run.record, written="", winners=5).neurons([(layer, unit)])
+        (of_pole,) = [one for one in page["poles"] if one["pole"] == pole]
         listed = [(row["rank"], row["sent_id"]) for row in of_pole["negatives"]]
         assert listed == [(row["rank"], row["sent_id"]) for row in facts.hard_negatives]
         return list(of_pole["negatives"])

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from jobs.browse.server import OpenRun
+from jobs.browse.server import Browser
 from jobs.report import job as report
 from jobs.report.job import ReportConfig
 from tests.unit.report.browser import NEEDS
@@ -257,12 +257,12 @@ def wait_for_tree(tab: Tab, name: str) -> list[dict[str, Any]]:
 
 
 def test_the_server_s_field_leads_to_the_neuron_and_finds_anything(out: Path) -> None:
-    pages = OpenRun(str(out), 5, 10).pages
-    page, is_answered = pages.search({"q": " 2:7 "})
-    assert (page.instead, is_answered) == ("neurons/2-7.html", True)
-    assert pages.search({"q": "9:9"})[0].instead == ""
+    pages = Browser(str(out), 5, 10).pages
+    page = pages.search({"q": " 2:7 "})
+    assert (page.instead, page.status) == ("neurons/2-7.html", 303)
+    assert pages.search({"q": "9:9"}).instead == ""
     pattern = rows(out, "patterns", kind="word", rank=1)[0]
-    found = str(pages.search({"q": pattern["pattern"].upper()})[0].body)
+    found = str(pages.search({"q": pattern["pattern"].upper()}).body)
     check_html(found)
     assert f">{pattern['layer']}:{pattern['unit']}</a>" in found
     assert re.search(r"<h2>(\d+ of )?[\d,]+( found)?</h2>", found)

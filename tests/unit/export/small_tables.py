@@ -1,14 +1,15 @@
 """The finished tables of a small made-up run, as exports in other formats read them."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from ops.export.neuronpedia import About, Neuronpedia
+from ops.export.neuronpedia import Neuronpedia
+from ops.export.readme import Readme
 from ops.export.winners import WinnersReader
 from ops.model.load import read_facts
 from ops.model.tokenizer import Tokenizer
@@ -17,6 +18,7 @@ from ops.storage.open_tables import OpenTables
 from ops.storage.store import Store
 from ops.storage.tables import write_part
 from ops.topk.neurons import Neurons
+from tests.unit.export.test_card import provenance
 
 TEXTS = (
     "The old cat sat.",
@@ -33,12 +35,9 @@ LOSER = 3  # the sentence that wins nowhere
 PER_SET = 3  # winners of a unit and pole
 NEGATIVE_UNITS = {1: (3,), 3: (7, 256)}  # units with hard negatives, by layer
 NEGATIVES = (LOSER, 0)  # these, by rank; some of the units' winners too are 0, as no reader asks
-ABOUT = About(
-    identifier="my-model", name="atlas", creator="c0", created="2026-11-24T01:27:00Z", run="run",
-    model={"name": "sample", "layers": 3, "width": 12}, places={1: "hidden", 3: "hidden"}, title="Neurons of m over d",
-    what=dict.fromkeys((1, 3), "Neurons, site hidden"), notes="all neurons: 305; texts of d: CC0", datasets="d",
-    sentences=len(TEXTS), tokens=0,
-)  # fmt: skip
+PROVENANCE = provenance(["neurons", "explanations", "outputs/tokens", "compare/neighbours"])
+PROVENANCE["stages"] |= {"tokens": PROVENANCE["stages"]["topk"], "compare/neighbours": {"identity": {"nearest": 2}}}
+README = Readme(form="neuronpedia", provenance=PROVENANCE, terms=[], licence="", exported=305, of=305, top=20)
 LOGITS = [  # of layer 3, unit 7
     {"side": "promoted", "rank": 1, "token": "Ġrain", "logit": 2.0},
     {"side": "promoted", "rank": 2, "token": "##ing", "logit": 0.5},
@@ -65,8 +64,12 @@ class SmallTables:
         neurons = Neurons.of_layers(WIDTHS)
         return WinnersReader(OpenTables(self.store), neurons, neurons.named(units), added, first, negatives)
 
-    def neuronpedia(self, explained: bool = True, about: About = ABOUT, **reader: Any) -> Neuronpedia:
-        return Neuronpedia(self.reader(**reader), about, explained=explained, has_outputs=True, nearest=2)
+    def neuronpedia(self, without: str = "", tokens: int = 0, **reader: Any) -> Neuronpedia:
+        tables = PROVENANCE["tables"].keys() - {without}
+        readme = replace(README, provenance=PROVENANCE | {"tables": dict.fromkeys(tables)})
+        made = Neuronpedia(self.reader(**reader), readme, identifier="my-model", name="atlas", creator="c0")
+        made.tokens = tokens
+        return made
 
 
 def make_tables(folder: Path, make_model: Callable[..., Path], small_bert: Any) -> SmallTables:

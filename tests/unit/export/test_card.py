@@ -12,7 +12,7 @@ import yaml
 from ops.errors import InputError
 from ops.export.card import config_name, query, write_card
 from ops.export.description import Description, provenance_of
-from ops.export.licences import TERMS, UNKNOWN, parse_terms, source_terms, without_place
+from ops.export.licences import TERMS, UNKNOWN, parse_terms, source_terms
 from ops.schema import TABLES, activations_schema
 from ops.sources.presets import PRESETS
 from ops.storage.store import Store
@@ -24,7 +24,8 @@ IDENTITY |= {"k": 100, "poles": "both"}
 
 
 def provenance(tables: list[str]) -> dict[str, Any]:
-    stage = {"finished": "2026-11-01T00:00:00Z", "fingerprint": "f" * 64, "identity": IDENTITY, "counts": {}}
+    stage = {"finished": "2026-11-01T00:00:00Z", "fingerprint": "f" * 64, "identity": IDENTITY}
+    stage |= {"counts": {"scored": 7}}
     model = {"name": "a|b<c>", "type": "bert", "layers": 2, "width": 3, "fingerprint": "d" * 64}
     return {"model": model, "stages": {"topk": stage}, "tables": dict.fromkeys(tables, HELD)}
 
@@ -90,11 +91,6 @@ def test_terms_are_read_from_the_command_line() -> None:
     for wrong in ("a", "=x", "a="):
         with pytest.raises(InputError, match="--source-license"):
             parse_terms((wrong,))
-
-
-def test_no_path_of_the_machine_is_left() -> None:
-    found = without_place({"a": ["/x/y.csv", "n=~/z", {"b": "file:///q/w"}, "../up"], "c": "s3://b/k", "d": 0.5})
-    assert found == {"a": ["y.csv", "n=z", {"b": "w"}, "up"], "c": "s3://b/k", "d": 0.5}
 
 
 def test_the_provenance_has_tables_with_rows_and_no_place() -> None:

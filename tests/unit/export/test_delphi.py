@@ -24,7 +24,10 @@ MODULES = {
 
 
 def made(tables: SmallTables, context: int = 32, **reader: Any) -> Delphi:
-    return Delphi(tables.reader(**reader), tables.tokenizer, PLACE, context, {"model_name": "m"}, "runs/x")
+    return Delphi(
+        reader=tables.reader(**reader), tokenizer=tables.tokenizer, place=PLACE, context=context,
+        config={"model_name": "m"}, out="runs/x",
+    )  # fmt: skip
 
 
 def written(found: Delphi, folder: Path) -> dict[str, Path]:

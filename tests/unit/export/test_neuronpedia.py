@@ -2,7 +2,6 @@
 
 import gzip
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from tests.unit.export.neuronpedia_schema import (
     SOURCE_SET,
     complaints,
 )
-from tests.unit.export.small_tables import ABOUT, TEXTS, WIDTHS, SmallTables
+from tests.unit.export.small_tables import TEXTS, WIDTHS, SmallTables
 
 METADATA = {"release": RELEASE, "model": MODEL, "sourceset": SOURCE_SET, "source": SOURCE}
 BATCHES = {"features": NEURON, "activations": ACTIVATION, "explanations": EXPLANATION}
@@ -60,7 +59,7 @@ def test_a_source_has_the_files_that_are_imported_and_none_of_them_is_empty(
         for batch in range(2 if layer == 3 else 1)
     }
     assert found.keys() == metadata | batches
-    without = written(tables.neuronpedia(explained=False), tmp_path)
+    without = written(tables.neuronpedia(without="explanations"), tmp_path)
     assert found.keys() - without.keys() == {name for name in batches if "/explanations/" in name}
 
 
@@ -157,7 +156,7 @@ def test_features_are_all_units_with_their_highest_activation(tables: SmallTable
 
 
 def test_the_share_of_tokens_at_which_a_feature_is_active(tables: SmallTables) -> None:
-    made = tables.neuronpedia(about=replace(ABOUT, tokens=10_000))
+    made = tables.neuronpedia(tokens=10_000)
     side = tables.reader().sides[0]
     lines = made.features(side, side.units)
     assert [line["frac_nonzero"] for line in lines] == [7 * unit / 10_000 for unit in side.units.tolist()]
@@ -168,7 +167,7 @@ def test_logits_and_correlated_units_are_those_of_the_unit_times_minus_one_at_th
     tables: SmallTables, tokens: int, kind: str
 ) -> None:
     """Of correlated units only those of the same layer, and no more than the table lists without a gap."""
-    made = tables.neuronpedia(about=replace(ABOUT, tokens=tokens))
+    made = tables.neuronpedia(tokens=tokens)
     names = (
         "pos_str",
         "pos_values",
@@ -184,7 +183,7 @@ def test_logits_and_correlated_units_are_those_of_the_unit_times_minus_one_at_th
             rises, falls = [[" sea"], [1.25]], [[" rain", "##ing"], [-2.0, -0.5]]
         assert lines.pop("7") == [*rises, *falls, [5, 6], [0.75, 0.5]]
         assert all(line == [[]] * 6 for line in lines.values())
-    assert Neuronpedia(tables.reader(), ABOUT).features(side, side.units)[7]["pos_str"] == []
+    assert tables.neuronpedia(without="outputs/tokens").features(side, side.units)[7]["pos_str"] == []
 
 
 @pytest.mark.parametrize(("added", "first", "less"), [(True, True, 0), (False, True, 2), (False, False, 2)])

@@ -15,7 +15,7 @@ def test_a_histogram_s_bars_are_the_sentences_by_width() -> None:
     found = draw_histogram(neuron)
     own, _ = np.histogram(values, BARS, (values.min(), values.max()))
     inside = np.abs(np.linspace(found.low, found.high, BARS) + 0.05) < 1.7
-    heights = np.array([bar.height for bar in found.bars])
+    heights = np.array(found.heights)
     np.testing.assert_allclose((heights / heights.sum())[inside], (own / own.sum())[inside], atol=0.004)
     assert heights.max() == 1
     assert found.place(found.low) == 0
@@ -26,7 +26,7 @@ def test_a_histogram_s_bars_are_the_sentences_by_width() -> None:
 
 def test_a_constant_neuron_has_one_bar() -> None:
     neuron = {"min": 0.5, "max": 0.5, "histogram_edges": [0.4, 0.6], "histogram_counts": [0, 7, 0]}
-    assert [bar.height for bar in draw_histogram(neuron).bars] == [1.0]
+    assert draw_histogram(neuron).heights == [1.0]
 
 
 @pytest.mark.parametrize("pattern", ["(S (NP (DT) (NN)) (VP (VB)))", "(NP (A) (B) (C) (D))", "(A (B (C (D (E)))))"])

@@ -121,7 +121,7 @@ def test_hard_negatives_are_folded_below_the_winners_of_their_pole_in_the_winner
     assert "peak" not in folded
     strongest = max(int(shade) for shade in re.findall(r'class="[np](\d)"', folded))
     assert 1 <= strongest < 9, "paler than winners, as all values are a quarter of theirs"
-    (pole,) = [pole for pole in poles(tables, sentences) if pole["name"] == "top"]
+    (pole,) = [pole for pole in poles(tables, sentences) if pole["pole"] == "top"]
     first = "".join(piece.text for piece in pole["negatives"][0]["pieces"])
     assert first == sentences[len(TEXTS) - 1]["text"], "rank 1 is the last winner's sentence"
 

@@ -78,7 +78,7 @@ AUDITED = [
 
 def searcher(without: tuple[str, ...] = (), silent: tuple[tuple[int, int], ...] = ()) -> Searcher:
     tables = {"patterns": PATTERNS, "sentences": SENTENCES, "topk": TOPK, "profiles": PROFILES, "scores": SCORES}
-    tables |= {"explanations": EXPLAINED, "explanation_terms": TERMS, "audited": AUDITED}
+    tables |= {"explanations": EXPLAINED, "explanation_terms": TERMS, "audit/neurons": AUDITED}
     kept = {name: ds.dataset(pa.Table.from_pylist(rows)) for name, rows in tables.items() if name not in without}
     return Searcher(kept, 20, silent)
 

@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from ops.report.side_pages import drawings, figure_files, side_context, side_jobs
+from ops.report.side_pages import figures, side_context, side_jobs
 from ops.schema import TABLES
 from tests.unit.facts.made_up_audit import audited, literal, pairs
 from tests.unit.facts.made_up_rows import write_tables
@@ -11,9 +11,8 @@ def test_side_jobs_are_those_with_a_complete_stage_and_their_figures_those_recor
     stages = {name: {"complete": name != "psi"} for name in ("mixing", "compare/groups", "psi", "topk")}
     run = {"stages": stages, "tables": {"mixing/figures": [{"name": name} for name in names]}}
     assert side_jobs(run) == ["mixing", "compare"]
-    assert figure_files(run) == {"mixing": ["mixing/figures/a.svg", "mixing/figures/a.png"]}
-    assert drawings(run, "mixing") == ["mixing/figures/a.svg"]
-    assert drawings(run, "compare") == []
+    assert [figure["name"] for figure in figures(run, "mixing")] == ["mixing/figures/a.svg"]
+    assert figures(run, "compare") == []
 
 
 def test_the_page_of_an_audit_opens_with_its_findings_and_has_the_verdicts(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The names of figures' copies for pages, which are flat, and their captions."""
+"""The captions of figures."""
 
 from pathlib import Path
 
@@ -42,16 +42,6 @@ _CAPTIONS = {
     "code_plane": "Short codes of sentences in the plane",
     "confusion_accuracy": "How often the right one of confused words is chosen",
 }
-
-
-def copy_name(name: str) -> str:
-    """Return the name of a figure's copy below `figures/`.
-
-    >>> copy_name("compare/figures/groups/map.svg")
-    'compare-groups-map.svg'
-    """
-    job, _, rest = name.partition("/")
-    return f"{job}-{rest.removeprefix('figures/')}".replace("/", "-")
 
 
 def caption(name: str) -> str:
