@@ -91,7 +91,7 @@ STAGES: dict[str, StageFacts] = dict(
         _side("compare/neighbours", "neighbours nearest figures/neighbours", "topk"),
         _side("compare/matches", "matches universal figures/matches", "topk"),
         _side("compare/runs", "runs figures/runs", "topk mine"),
-        _side("compare/shift", "shift shift_layers shift_neurons figures/shift", "topk"),
+        _side("compare/shift", "shift shift_layers shift_neurons figures/shift", "ingest topk", method=2),
         _side("compare/ablation", "ablation figures/ablation", "topk annotate mine", method=2),
         _stage("report", "report report/neurons report/side report/figures", "topk annotate mine"),
     )
