@@ -148,7 +148,8 @@ def translated_rows(
         return []
     states: Float32s = results["state"]
     good = np.asarray(np.isfinite(states).all((1, 2)))
-    return translation_rows(states[good], *(_only(values, good) for values in (keys, languages, documents)), seed)
+    keys, languages, documents = (_only(values, good) for values in (keys, languages, documents))
+    return translation_rows(states[good], keys, languages, documents, seed)
 
 
 def _only(values: list[str], wanted: Bools) -> list[str]:
