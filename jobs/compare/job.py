@@ -78,7 +78,7 @@ class CompareConfig(PlacementConfig, ArithmeticConfig, UnitsConfig):
     text_limit: int = Field(
         10_000, ge=1, description="Read at most this many sentences per text set, a uniform sample of distinct ones"
     )
-    resamples: int = Field(1_000, ge=1, description="Bootstrap resamples for the intervals of runs and shift")
+    resamples: int = Field(1_000, ge=1, description="Bootstrap resamples for the intervals of runs")
     ablate: int = Field(0, ge=0, description="Set to their mean this many neurons per property, those with most of it")
     ablate_most: int = Field(100, ge=1, description="Ablate at most this many neurons in all")
     ablate_random: int = Field(

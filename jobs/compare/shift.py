@@ -19,7 +19,7 @@ from jobs.stage.placement import choose_placement, run_scoring
 from jobs.stage.runner import Stage
 from jobs.stage.scored import Scored
 from jobs.stage.step import Made, Step, Steps
-from ops import sampling, schema
+from ops import schema
 from ops.arrays import Arrays, Float64s
 from ops.compare.activation_vectors import common_rows
 from ops.compare.figures import shift_figure
@@ -31,7 +31,7 @@ from ops.figures.files import save_figures
 from ops.model.load import ModelFacts, read_facts
 from ops.model.names import FINE_TUNED
 from ops.model.tokenizer import Tokenizer
-from ops.shards import spans
+from ops.shards import Shards, spans
 from ops.sources.pieces import source_fingerprint
 from ops.sources.source_format import Source
 from ops.storage.arrays import read_arrays, write_arrays
@@ -130,7 +130,7 @@ def shift(config: CompareConfig, run: Run, compared: Compared) -> None:
         "against": compared.against.fingerprint,
         "text_set": [f"{name}:{s.kind}:{source_fingerprint(s)}" for name, s in compared.text_sets.items()],
         "text_column": config.text_column, "split": config.split, "text_limit": config.text_limit,
-        "resamples": config.resamples, "dtype": config.dtype, **placement.identity,
+        "dtype": config.dtype, **placement.identity,
     }  # fmt: skip
     if compared.pair is not None:
         depends_on["against_run"] = compared.pair.other.require("topk")["fingerprint"]
@@ -174,19 +174,19 @@ def shift_steps(config: CompareConfig, args: ModelArgs, stage: Stage, compared: 
             unit="blocks of sentences", work=("sentences", sum(sizes)),
         )
     ]  # fmt: skip
-    rows, moved = merge(args, names, blocks, config.resamples)
+    rows, moved = merge(args, names, blocks)
     of_runs: dict[str, Arrays] = {}
     if compared.other is not None:
         yield [
             Step(
                 name="compare: two runs", items=[{}], outputs=lambda _: [RUNS], worker=compare_samples,
-                args={"store": store, "other": compared.other, "neurons": neurons}, unit="pairs of runs",
+                args={"store": store, "other": compared.other, "shards": stage.run.shards(), "neurons": neurons},
+                unit="pairs of runs",
             )
         ]  # fmt: skip
         of_runs = read_arrays(read_partial(store, RUNS))
         if not names:
-            rng = np.random.default_rng([config.seed, sampling.BOOTSTRAP])
-            rows = shift_rows(SAMPLE, with_whole(*of_runs["distances"]), config.resamples, rng)
+            rows = shift_rows(SAMPLE, with_whole(*of_runs["distances"]), of_runs["documents"])
             moved = of_runs["shift"]
     layer, unit = neurons.layer_and_unit(np.arange(len(neurons)))
     columns = {name: of_runs.get(name, np.full(len(neurons), np.nan)) for name in ("jaccard", "rank_correlation")}
@@ -228,14 +228,12 @@ class Distancer:
         return {block_file(item["block"]): write_arrays(shift=moved, distances=distances)}
 
 
-def compare_samples(item: Item, store: Store, other: Store, neurons: Neurons) -> Made:
+def compare_samples(item: Item, store: Store, other: Store, shards: Shards, neurons: Neurons) -> Made:
     """Compare two runs: the sample's distances by layer, and each neuron's shift, Jaccard index and correlation."""
-    return {RUNS: write_arrays(**compare_runs(store, other, neurons))}
+    return {RUNS: write_arrays(**compare_runs(store, other, shards, neurons))}
 
 
-def merge(
-    args: ModelArgs, names: list[str], blocks: list[Item], resamples: int
-) -> tuple[list[dict[str, object]], Float64s]:
+def merge(args: ModelArgs, names: list[str], blocks: list[Item]) -> tuple[list[dict[str, object]], Float64s]:
     """Return the rows of compare/shift_layers and each neuron's mean shift, merged from all blocks in their order."""
     rows: list[dict[str, object]] = []
     total, count = np.zeros(len(args.neurons)), 0
@@ -243,10 +241,12 @@ def merge(
         files = [block_file(item["block"]) for item in blocks if item["text_set"] == number]
         parts = [read_arrays(table) for table in read_partials(args.store, files)]
         total = sum((part["shift"] for part in parts), total)
-        distances = np.concatenate([part["distances"] for part in parts], 1)
-        if not distances.shape[1]:
+        distances = with_whole(*np.concatenate([part["distances"] for part in parts], 1))
+        is_finite = np.isfinite(distances).all((1, 2))
+        if not is_finite.any():
             raise InputError(f"--text-set {name}: no sentence of it has finite activations in both models")
-        count += distances.shape[1]
-        rng = np.random.default_rng([args.seed, sampling.BOOTSTRAP, number])
-        rows += shift_rows(name, with_whole(*distances), resamples, rng)
+        count += int(is_finite.sum())
+        doc_ids = read_partial(args.store, text_set_file(number))["doc_id"].to_pylist()
+        _, documents = np.unique(np.array(doc_ids, object), return_inverse=True)
+        rows += shift_rows(name, distances[is_finite], documents[is_finite])
     return rows, total / max(count, 1)

@@ -140,9 +140,11 @@ def sentence_steps(args: SentenceArgs, is_named: bool, at_most: int, tokenizer: 
     rows, not_finite = pair_rows(read[PAIR], pairs["document"].to_pylist(), args.seed)
     if pairs.num_rows and not_finite == pairs.num_rows:
         raise InputError("--model: gave no finite state for any sentence; try --dtype float32, or another model")
-    words = masked_word_rows(read[MASKED], [texts[0] for texts in drawn if texts], tokenizer, facts.vocabulary)
-    keys, languages = (translations[column].to_pylist() for column in ("document", "language"))
-    near = translated_rows(read[TRANSLATION], keys, languages, args.seed)
+    document_of = dict(zip(chosen["sent_id"].to_pylist(), chosen["document"].to_pylist(), strict=True))
+    alone = [texts[0] for texts in drawn if texts]
+    words = masked_word_rows(read[MASKED], document_of, alone, tokenizer, facts.vocabulary)
+    keys, languages, documents = (translations[column].to_pylist() for column in ("key", "language", "document"))
+    near = translated_rows(read[TRANSLATION], keys, languages, documents, args.seed)
     for name, table_rows in ((SENTENCES, rows), (MASKED_WORDS, words), (TRANSLATIONS, near)):
         # A table for which the model or the corpus has no data is not written.
         if table_rows:

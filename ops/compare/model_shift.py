@@ -5,10 +5,8 @@ import pyarrow as pa
 
 from ops import schema
 from ops.arrays import Float64s, Floats, Int64s
-from ops.shards import spans
+from ops.statistics.by_document import means_by_document
 from ops.statistics.interval import Interval
-
-_AT_ONCE = 50  # number of resamples processed at once
 
 
 def layer_distances(a: list[Floats], b: list[Floats]) -> tuple[Float64s, Float64s]:
@@ -28,34 +26,18 @@ def with_whole(manhattan: Float64s, squares: Float64s) -> Float64s:
     return np.stack([sums[0], np.sqrt(sums[1])], 1)
 
 
-def bootstrap_intervals(values: Float64s, resamples: int, rng: np.random.Generator) -> tuple[Float64s, Float64s]:
-    """Return the 95 % percentile interval of the mean over the first axis (Efron 1979).
-
-    Args:
-        values: the values of each sentence, `[sentences, ...]`.
-        resamples: number of resamples. Each draws the number of sentences, with replacement.
-        rng: the random generator that makes the draws.
-    """
-    count = len(values)
-    flat = values.reshape(count, -1)
-    means = np.empty((resamples, flat.shape[1]))
-    for start, stop in spans(resamples, _AT_ONCE):
-        drawn = rng.integers(0, count, (stop - start, count))
-        times = np.stack([np.bincount(row, minlength=count) for row in drawn])
-        means[start:stop] = times @ flat / count
-    low, high = np.quantile(means, (0.025, 0.975), axis=0)
-    return low.reshape(values.shape[1:]), high.reshape(values.shape[1:])
-
-
-def shift_rows(text_set: str, distances: Float64s, resamples: int, rng: np.random.Generator) -> list[dict[str, object]]:
+def shift_rows(text_set: str, distances: Float64s, documents: Int64s) -> list[dict[str, object]]:
     """Return a text set's rows of `compare/shift_layers`, starting with all layers together (layer 0).
+
+    The intervals are those of `means_by_document`, cut at 0.
 
     Args:
         text_set: the name of the text set.
         distances: the result of `with_whole`.
-        resamples, rng: number of resamples and random generator of the intervals.
+        documents: the document of each sentence, `[sentences]`.
     """
-    ends = np.stack([distances.mean(0), *bootstrap_intervals(distances, resamples, rng)], -1)
+    of_means = means_by_document(distances.reshape(len(distances), -1), documents)
+    ends = np.maximum(of_means, 0).T.reshape(*distances.shape[1:], 3)
     rows: list[dict[str, object]] = []
     for layer in range(distances.shape[2]):
         manhattan, euclidean = (Interval(*ends[i, layer]) for i in (0, 1))

@@ -5,14 +5,17 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from ops.arrays import Float64s, Int64s
-from ops.compare.activation_vectors import common_rows, layer_activations
+from ops.arrays import Arrays, Float64s, Int64s
+from ops.compare.activation_vectors import common_rows, layer_activations, sampled_sentences
 from ops.compare.model_shift import jaccards, layer_distances, rank_correlations
+from ops.corpus.read_shard import read_rows
 from ops.model.activations import ScoreOptions, Scorer
 from ops.model.batches import batch_lengths, length_batches
 from ops.model.check_states import equal_lengths
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
+from ops.sentences.codes import document_codes
+from ops.shards import Shards
 from ops.storage.store import Store
 from ops.topk.neurons import Neurons, neuron_and_pole, parts, set_number
 from ops.topk.winner_groups import winner_groups
@@ -40,14 +43,14 @@ class TwoModels:
         self.lengths = batch_lengths(scoring.device, any(leaks))
 
     def distances(self, texts: Sequence[str], n_tokens: Int64s) -> tuple[Float64s, Float64s]:
-        """Return the distances between the models, skipping sentences that are not finite in either model.
+        """Return the distances between the models; sentences that are not finite in one of them are skipped.
 
         Args:
             texts, n_tokens: the sentences, and their token counts, by which they are batched.
 
         Returns:
             Each neuron's sum of absolute differences, `[neurons]`; and the sentences' Manhattan and squared Euclidean
-            distances, `[2, sentences, layers]`.
+            distances, `[2, sentences, layers]`, which are NaN if the sentence is skipped.
         """
         distances = np.full((2, len(texts), len(self.neurons.widths)), np.nan)
         total = np.zeros(len(self.neurons))
@@ -62,15 +65,15 @@ class TwoModels:
             distances[:, rows[finite]] = layer_distances(first, second)
             whole = [np.concatenate(side, 1).astype(np.float64) for side in (first, second)]
             total += np.abs(whole[0] - whole[1]).sum(0)
-        return total, distances[:, ~np.isnan(distances).any((0, 2))]
+        return total, distances
 
 
-def compare_runs(store: Store, other: Store, neurons: Neurons) -> dict[str, Float64s]:
+def compare_runs(store: Store, other: Store, shards: Shards, neurons: Neurons) -> dict[str, Arrays]:
     """Compare the winners and the activation samples of two runs of one corpus, neuron by neuron.
 
     Returns:
-        Each neuron's `shift`, `jaccard` index and `rank_correlation`, NaN if undefined; and the `distances` of the
-        sentences that are in both samples, `[2, sentences, layers]`.
+        Each neuron's `shift`, `jaccard` index and `rank_correlation`, NaN if undefined; and the `distances`,
+        `[2, sentences, layers]`, and `documents` of the sentences that are in both samples.
     """
     rows = common_rows(store, other)
     shift, ranks, distances = np.zeros(len(neurons)), np.full(len(neurons), np.nan), []
@@ -80,8 +83,12 @@ def compare_runs(store: Store, other: Store, neurons: Neurons) -> dict[str, Floa
             units = slice(*neurons.span(layer))
             shift[units], ranks[units] = np.abs(a.astype(np.float64) - b).mean(0), rank_correlations(a, b)
         distances.append(np.concatenate(layer_distances([a], [b]), 1).T)
-    jaccard = winner_jaccards(store, other, neurons)
-    return {"shift": shift, "jaccard": jaccard, "rank_correlation": ranks, "distances": np.stack(distances, 2)}
+    tables = read_rows(store, shards, sampled_sentences(store)[rows[0]], ["dataset", "doc_id"])
+    documents = [document_codes(table["dataset"], table["doc_id"]).to_numpy() for table in tables]
+    return {
+        "shift": shift, "jaccard": winner_jaccards(store, other, neurons), "rank_correlation": ranks,
+        "distances": np.stack(distances, 2), "documents": np.concatenate([np.zeros(0, np.int64), *documents]),
+    }  # fmt: skip
 
 
 def winner_jaccards(store: Store, other: Store, neurons: Neurons) -> Float64s:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from ops.corpus.sentences import Block, SentenceFilter
+from ops.corpus.sentences import SENTENCES, Block, SentenceFilter
 from ops.corpus.split_sentences import SentenceSplitter
 from ops.errors import InputError
 from ops.model.tokenizer import Tokenizer
@@ -14,7 +14,8 @@ from ops.sources.pieces import check_source, pieces, read_piece
 from ops.sources.source_format import Source
 from ops.sources.spec import parse_source
 
-_KEPT = pa.schema([("text", pa.string()), ("n_tokens", pa.int32()), ("row", pa.int64()), ("priority", pa.uint64())])
+_COLUMNS = ["text", "doc_id", "n_tokens"]
+_KEPT = pa.schema([*map(SENTENCES.field, _COLUMNS), ("row", pa.int64()), ("priority", pa.uint64())])
 
 
 def parse_text_sets(specs: Sequence[str], text_column: str) -> dict[str, Source]:
@@ -55,7 +56,7 @@ def read_text_set(source: str, text_column: str, tokenizer: Tokenizer, splits: b
 
 
 def sample_sentences(blocks: Iterator[Block], most: int, seed: int) -> pa.Table:
-    """Return the `text` and `n_tokens` of at most `most` distinct sentences, in the order of the source.
+    """Return the `text`, `doc_id` and `n_tokens` of at most `most` distinct sentences, in the order of the source.
 
     A sentence's priority depends only on the seed and on its hash, so copies have the same priority, and only the
     sample is in memory. The final sample does not depend on how the source was cut into blocks.
@@ -69,10 +70,10 @@ def sample_sentences(blocks: Iterator[Block], most: int, seed: int) -> pa.Table:
     for block in blocks:
         row = read + np.arange(block.sentences.num_rows)
         priority = priorities(np.ascontiguousarray(block.hashes[:, 0]), seed, TEXT_SETS)
-        columns = [block.sentences["text"], block.sentences["n_tokens"], row, priority]
+        columns = [*block.sentences.select(_COLUMNS).columns, row, priority]
         both = pa.concat_tables([kept, pa.table(columns, schema=_KEPT)])
         # Of copies, the first one is kept.
         _, first = np.unique(both["priority"].to_numpy(), return_index=True)
         kept = both.take(first[:most])
         read += len(row)
-    return kept.sort_by("row").select(["text", "n_tokens"])
+    return kept.sort_by("row").select(_COLUMNS)

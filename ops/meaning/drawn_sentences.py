@@ -17,7 +17,7 @@ _OVERSAMPLED = 4  # a shard contributes at most this many times its share of the
 _DRAWN = pa.schema(
     [
         ("kind", pa.string()), ("order", pa.uint64()), ("sent_id", pa.int64()), ("document", pa.string()),
-        ("language", pa.string()), ("texts", pa.list_(pa.string())),
+        ("texts", pa.list_(pa.string())), ("language", pa.string()), ("key", pa.string()),
     ]
 )  # fmt: skip
 
@@ -52,9 +52,9 @@ def draw_from_shard(table: pa.Table, wanted: Wanted) -> pa.Table:
         wanted: the description of the draw.
 
     Returns:
-        The columns `kind`, `order` (rows with the lowest values over all shards are chosen), `sent_id`, `document` (for
-        a translation, the key that its translations share), `language` and `texts`. A pair's texts are the sentence,
-        the next sentence, and a distant sentence of its document, which is null if there is none.
+        The columns `kind`, `order` (rows with the lowest values over all shards are chosen), `sent_id`, `document`,
+        `texts` and, for a translation, `language` and the `key` that its translations share. A pair's texts are the
+        sentence, the next sentence, and a distant sentence of its document, which is null if there is none.
     """
     ids, places = table["sent_id"].to_numpy(), table["sent_in_doc"].to_numpy()
     texts = table["text"].to_pylist()
@@ -66,18 +66,20 @@ def draw_from_shard(table: pa.Table, wanted: Wanted) -> pa.Table:
     quota = -(-_OVERSAMPLED * wanted.pairs * len(ids) // wanted.sentences)
     for one, after, same, order in zip(*(column[:quota].tolist() for column in pairs), strict=True):
         triple = [texts[one], texts[after], texts[same] if same >= 0 else None]
-        rows.append(_row(PAIR, order, ids[one], documents[one], None, triple))
+        rows.append(_row(PAIR, order, ids[one], documents[one], triple))
     drawn = sampling.draw(wanted.sentences, wanted.masked, wanted.seed, sampling.MASKED_SENTENCES)
     # A shard's ids are consecutive.
     for number in drawn[np.searchsorted(drawn, ids[0]) : np.searchsorted(drawn, ids[-1], "right")].tolist():
         row = number - int(ids[0])
-        rows.append(_row(MASKED, row, number, documents[row], None, [texts[row]]))
+        rows.append(_row(MASKED, row, number, documents[row], [texts[row]]))
     if wanted.language:
-        rows += _translations(table, texts, wanted.language, wanted)
+        rows += _translations(table, texts, documents, wanted.language, wanted)
     return schema.table(_DRAWN, rows)
 
 
-def _translations(table: pa.Table, texts: list[str], language: str, wanted: Wanted) -> Iterator[dict[str, Any]]:
+def _translations(
+    table: pa.Table, texts: list[str], documents: list[str], language: str, wanted: Wanted
+) -> Iterator[dict[str, Any]]:
     """Yield the sentences whose keys come first in a seeded order, so that all shards choose the same keys."""
     meta = table["meta"].to_pylist()
     if wanted.translation:
@@ -91,16 +93,12 @@ def _translations(table: pa.Table, texts: list[str], language: str, wanted: Want
     first = set(np.unique(order)[: wanted.translations].tolist())
     for i, place in zip(own, order.tolist(), strict=True):
         if place in first:
-            yield _row(TRANSLATION, place, table["sent_id"][i].as_py(), keys[i], meta[i][language], [texts[i]])
+            row = _row(TRANSLATION, place, table["sent_id"][i].as_py(), documents[i], [texts[i]])
+            yield row | {"language": meta[i][language], "key": keys[i]}
 
 
-def _row(
-    kind: str, order: int, sent_id: int, document: str, language: str | None, texts: list[str | None]
-) -> dict[str, Any]:
-    return {
-        "kind": kind, "order": order, "sent_id": int(sent_id), "document": document, "language": language,
-        "texts": texts,
-    }  # fmt: skip
+def _row(kind: str, order: int, sent_id: int, document: str, texts: list[str | None]) -> dict[str, Any]:
+    return {"kind": kind, "order": order, "sent_id": int(sent_id), "document": document, "texts": texts}
 
 
 def choose_sentences(shards: Iterable[pa.Table], wanted: Wanted) -> pa.Table:

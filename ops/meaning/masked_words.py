@@ -8,7 +8,7 @@ from ops.arrays import Float32s, Int64s
 from ops.meaning.sentence_states import Masked
 from ops.model.mask_tokens import mask_tokens
 from ops.model.tokenizer import Tokens
-from ops.statistics.wilson import wilson
+from ops.statistics.by_document import share_by_document
 
 # The lowest frequency of each band, in occurrences per million tokens, and the band's name.
 BANDS = ((0, "under 10"), (10, "10 to 100"), (100, "100 to 1,000"), (1_000, "1,000 to 10,000"), (10_000, "over 10,000"))
@@ -45,7 +45,9 @@ def band_of(count: Int64s, total: int) -> Int64s:
     return np.searchsorted(edges, count / max(total, 1) * 1e6, side="right")
 
 
-def masked_rows(ranks: Int64s, probability: Float32s, tags: list[str], bands: Int64s) -> list[dict[str, Any]]:
+def masked_rows(
+    ranks: Int64s, probability: Float32s, tags: list[str], bands: Int64s, documents: Int64s
+) -> list[dict[str, Any]]:
     """Return the rows of `meaning/masked_words`: for all masked tokens, for each tag and for each frequency band.
 
     Args:
@@ -53,6 +55,7 @@ def masked_rows(ranks: Int64s, probability: Float32s, tags: list[str], bands: In
         probability: the probability of the true token, `[places]`.
         tags: the tag of the word that the token belongs to, `[places]`.
         bands: the index in `BANDS` of the token's frequency, `[places]`.
+        documents: the number of the sentence's document, `[places]`.
     """
     if not len(ranks):
         return []
@@ -63,11 +66,11 @@ def masked_rows(ranks: Int64s, probability: Float32s, tags: list[str], bands: In
         for value in sorted(set(values.tolist())):
             is_value = values == value
             own_ranks, n = ranks[is_value], int(is_value.sum())
-            first = int((own_ranks == 1).sum())
+            first = share_by_document(own_ranks == 1, documents[is_value])
             rows.append(
                 {
                     "property": group, "value": value, "n": n, "rank_median": float(np.median(own_ranks)),
-                    "reciprocal_rank": float((1 / own_ranks).mean()), **wilson(first / n, n).columns("first"),
+                    "reciprocal_rank": float((1 / own_ranks).mean()), **first.columns("first"),
                     "within_10": float((own_ranks <= 10).mean()),
                     "probability": float(probability[is_value].astype(np.float64).mean()),
                 }

@@ -66,7 +66,7 @@ def read_masked(
         tag: returns the tag of each token of sentences.
 
     Returns:
-        The arrays `token`, `rank`, `probability` and `tag`, with one value for each masked token.
+        The arrays `sent_id`, `token`, `rank`, `probability` and `tag`, with one value for each masked token.
     """
     tokenizer = reader.tokenizer
     placed = tokenizer.encode_with_spans(texts)
@@ -82,6 +82,7 @@ def read_masked(
     ranks, probability = reader.masked_ranks(head, sentences)
     tags = tag(texts, placed)
     return {
+        "sent_id": np.array([sent_ids[i] for i, m in masked for _ in m.places], np.int64),
         "token": np.array([token for m in sentences for token in m.truth], np.int64),
         "rank": ranks,
         "probability": probability,
@@ -109,11 +110,14 @@ def pair_rows(results: Results, documents: list[str], seed: int) -> tuple[list[d
     return next_rows(kept, _only(documents, good), seed), int((~good).sum())
 
 
-def masked_word_rows(results: Results, texts: list[str], tokenizer: Tokenizer, vocabulary: int) -> list[dict[str, Any]]:
+def masked_word_rows(
+    results: Results, documents: dict[int, str], texts: list[str], tokenizer: Tokenizer, vocabulary: int
+) -> list[dict[str, Any]]:
     """Return the rows of `meaning/masked_words`; there are none if no token was masked.
 
     Args:
         results: the results of `read_masked` for all sentences.
+        documents: the document of each sentence, by its id.
         texts: the sentences whose tokens are counted for the frequency bands.
         tokenizer: the model's tokenizer.
         vocabulary: number of tokens of the vocabulary.
@@ -125,22 +129,27 @@ def masked_word_rows(results: Results, texts: list[str], tokenizer: Tokenizer, v
         for tokens in tokenizer.encode(texts[first : first + _TOGETHER]):
             np.add.at(count, own_ids(tokens), 1)
     bands = band_of(count[results["token"]], int(count.sum()))
-    return masked_rows(results["rank"], results["probability"], results["tag"].tolist(), bands)
+    of_places = np.array([documents[sent_id] for sent_id in results["sent_id"].tolist()], object)
+    _, numbers = np.unique(of_places, return_inverse=True)
+    return masked_rows(results["rank"], results["probability"], results["tag"].tolist(), bands, numbers)
 
 
-def translated_rows(results: Results, keys: list[str], languages: list[str], seed: int) -> list[dict[str, Any]]:
+def translated_rows(
+    results: Results, keys: list[str], languages: list[str], documents: list[str], seed: int
+) -> list[dict[str, Any]]:
     """Return the rows of `meaning/translations`, without the sentences that have a state that is not finite.
 
     Args:
         results: the results of `read_states` for all translations.
-        keys, languages: the key and the language of each sentence.
+        keys, languages, documents: the key, the language and the document of each sentence.
         seed: the seed of the shuffled control.
     """
     if not results:
         return []
     states: Float32s = results["state"]
     good = np.asarray(np.isfinite(states).all((1, 2)))
-    return translation_rows(states[good], _only(keys, good), _only(languages, good), seed)
+    keys, languages, documents = (_only(values, good) for values in (keys, languages, documents))
+    return translation_rows(states[good], keys, languages, documents, seed)
 
 
 def _only(values: list[str], wanted: Bools) -> list[str]:

@@ -52,24 +52,32 @@ def reciprocal_ranks(states: Float32s, others: Float32s) -> Float64s:
     return 1 / ranks
 
 
-def translation_rows(states: Float32s, keys: list[str], languages: list[str], seed: int) -> list[dict[str, Any]]:
+def translation_rows(
+    states: Float32s, keys: list[str], languages: list[str], documents: list[str], seed: int
+) -> list[dict[str, Any]]:
     """Return the rows of `meaning/translations`.
+
+    The intervals are by document of the language that has fewer documents. In simulations with 10 to 60 documents of
+    unequal size, which differ in how well they are translated, 91 to 99 % of them contained the truth.
 
     Args:
         states: the states of the sentences, `[rows, layers, width]`.
         keys, languages: as `partners` takes them.
+        documents: the document of each sentence, `[rows]`.
         seed: the seed of the shuffled control, which uses the last layer with partners in random order.
     """
     rows: list[dict[str, Any]] = []
     last = states.shape[1] - 1
+    _, number = np.unique(np.array(documents, object), return_inverse=True)
     for (one, other), translations in partners(keys, languages).items():
         first, second = translations.T
         n, by_chance = len(first), 1 / np.arange(1, len(first) + 1)
+        clusters = min(number[first], number[second], key=lambda own: len(np.unique(own)))
         row = {"language": one, "other": other, "n": n, "chance": float(by_chance.mean())}
         spaces = [(f"layer:{layer + 1}", layer, second) for layer in range(last + 1)]
         spaces.append((SHUFFLED, last, np.random.default_rng([seed, TRANSLATIONS]).permutation(second)))
         for space, layer, partner in spaces:
             near = reciprocal_ranks(states[first, layer], states[partner, layer])
-            measured = share_by_document(near, np.arange(n), float(by_chance.var()))
+            measured = share_by_document(near, clusters, float(by_chance.var()))
             rows.append({"space": space, **row, **measured.columns("reciprocal_rank", "")})
     return sorted(rows, key=lambda row: (row["space"], row["language"], row["other"]))

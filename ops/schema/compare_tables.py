@@ -20,7 +20,9 @@ _DISTANCES = (
     Column("euclidean", FLOAT32, "mean Euclidean distance between the two models' vectors of a sentence"),
 )
 _INTERVALS = tuple(
-    end for distance in ("manhattan", "euclidean") for end in interval(distance, ", from a bootstrap", FLOAT32, False)
+    end
+    for distance in ("manhattan", "euclidean")
+    for end in interval(distance, ", by document; null if all sentences are from one", FLOAT32)
 )
 
 _Q = "false discovery rate over all properties and pairs of layers in the table (Benjamini and Hochberg)"

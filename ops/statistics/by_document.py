@@ -1,21 +1,54 @@
-"""Shares and areas under the ROC curve with intervals that count each document as one observation."""
+"""Means, shares and areas under the ROC curve with intervals that count each document as one observation.
+
+Let e_d be the sum of what the sentences of document d add to the deviation of a statistic, and s_d the document's share
+of the sentences. The variance of the statistic is
+
+    V = sum over documents of e_d^2 / (1 - s_d)
+
+For D documents of equal size this is D / (D - 1) times the sum of squares. Student's t has 1 / (sum of s_d^2) - 1
+degrees of freedom (at least 1), which is then D - 1.
+"""
 
 import math
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import csr_array
+from scipy.special import expit, logit
+from scipy.stats import t
 
-from ops.arrays import Float64s, Integers
+from ops.arrays import Float64s, Int64s
+from ops.shards import spans
 from ops.statistics.interval import Interval
 from ops.statistics.wilson import wilson
 
+_UNITS_AT_ONCE = 16  # the arrays of a few units stay in the processor's cache
+
+
+def means_by_document(values: ArrayLike, documents: ArrayLike) -> Float64s:
+    """Return means with their 95 % intervals by document: mean, low and high, `[3, means]`.
+
+    With fewer than two documents the intervals are NaN. In simulations with 5 to 200 documents of unequal size, 93 to
+    97 % of the intervals contained the truth, and 89 to 96 % if values were log-normal with a standard deviation of 1.
+
+    Args:
+        values: the values, `[n, means]`, at least one row.
+        documents: the document of each row, `[n]` int.
+    """
+    given, (number,) = np.asarray(values, np.float64), _numbered(documents)
+    mean, share = given.mean(0), _shares(number, number.max() + 1)
+    if len(share) < 2:
+        return np.stack([mean, *np.full((2, *mean.shape), math.nan)])
+    half = _quantile(_freedom(share)) * np.sqrt(_variance(_sums((given - mean) / len(given), number, share), share))
+    return np.stack([mean, mean - half, mean + half])
+
 
 def share_by_document(values: ArrayLike, documents: ArrayLike, least: float = 0.0) -> Interval:
-    """Return the mean of values from 0 to 1 with its 95 % interval, which stays within 0 and 1.
+    """Return the mean of values from 0 to 1 with its 95 % interval by document, which stays within 0 and 1.
 
-    The variance is computed from the sum of the deviations in each document. The interval is Wilson's (1927), for the
-    number of observations at which a share would have that variance. If all values are equal, the number of documents
-    is used instead. With fewer than two documents the interval is NaN.
+    The interval is Wilson's (1927) with Student's quantile, for the number of observations at which a share would have
+    this variance. If all values are equal, it is Wilson's for the number of documents. With fewer than two documents it
+    is NaN. In simulations with 5 to 200 documents of unequal size, 93 to 99 % of the intervals contained the truth.
 
     Args:
         values: the values, `[n]`, at least one.
@@ -24,70 +57,140 @@ def share_by_document(values: ArrayLike, documents: ArrayLike, least: float = 0.
             large, because a sample may contain none of them.
 
     >>> [round(x, 3) for x in share_by_document([0, 1, 1, 0], [0, 1, 2, 3])]
-    [0.5, 0.125, 0.875]
+    [0.5, 0.061, 0.939]
     """
-    given, number = np.asarray(values, np.float64), np.asarray(documents)
-    mean = float(given.mean())
-    variance = _variance((given - mean) / len(given), number)
-    if math.isnan(variance):
+    given, (number,) = np.asarray(values, np.float64)[:, None], _numbered(documents)
+    mean, share = float(given.mean()), _shares(number, number.max() + 1)
+    if len(share) < 2:
         return Interval(mean, math.nan, math.nan)
-    variance = max(variance, least / len(given))
+    (measured,) = _variance(_sums((given - mean) / len(given), number, share), share)
+    variance = max(float(measured), least / len(given))
     if variance == 0 or mean in (0.0, 1.0):
-        return wilson(mean, len(np.unique(number)))
-    return wilson(mean, mean * (1 - mean) / variance)
+        return wilson(mean, len(share))
+    return wilson(mean, mean * (1 - mean) / variance, float(_quantile(_freedom(share))))
 
 
 def area_by_document(
     higher: ArrayLike, lower: ArrayLike, documents: ArrayLike, lower_documents: ArrayLike | None = None
 ) -> Interval:
-    """Return how often a value of one class `[n]` is above one of the other `[m]`, ties counting half.
-
-    This is the area under the ROC curve. Its variance is that of DeLong et al. 1988 for clustered data (Obuchowski
-    1997). The interval is Wilson's (1927), for the number of observations at which a share would have that variance, so
-    it stays within 0 and 1. For an area of 0 or 1, the number of documents of the class with fewer documents is used
-    instead. With fewer than two documents the interval is NaN.
-
-    Args:
-        higher, lower: the values of the two classes, at least one of each.
-        documents: the document of each value of `higher`, `[n]` int.
-        lower_documents: the document of each value of `lower`, `[m]` int; None if they are those of `higher`.
-
-    Raises:
-        ValueError: a value is NaN.
+    """Return what `areas_by_document` returns for the values of one unit, `[n]` and `[m]`.
 
     >>> area_by_document([3, 2, 2], [1, 2, 2], [0, 1, 2]).value
     0.7777777777777777
     """
-    above, below = np.asarray(higher, np.float64), np.asarray(lower, np.float64)
-    if np.isnan(above).any() or np.isnan(below).any():
-        raise ValueError("area_by_document: a value is NaN")
-    first = np.asarray(documents)
-    second = first if lower_documents is None else np.asarray(lower_documents)
-    beaten = _how_many_below(above, below) / len(below)
-    beating = 1 - _how_many_below(below, above) / len(above)
-    auc = float(beaten.mean())
-    parts = np.concatenate([(beaten - auc) / len(above), (beating - auc) / len(below)])
-    both = np.concatenate([first, second])
-    variance = _variance(parts, both)
-    if math.isnan(variance):
-        return Interval(auc, math.nan, math.nan)
-    if auc in (0.0, 1.0):
-        return wilson(auc, min(len(np.unique(first)), len(np.unique(second))))
-    if variance == 0:
-        return Interval(auc, auc, auc)
-    return wilson(auc, auc * (1 - auc) / variance)
+    above, below = (np.asarray(values, np.float64)[:, None] for values in (higher, lower))
+    return Interval(*areas_by_document(above, below, documents, lower_documents)[:, 0].tolist())
 
 
-def _variance(parts: Float64s, documents: Integers) -> float:
-    """Return the variance of a sum with dependent parts within a document; NaN for fewer than two documents."""
-    _, place = np.unique(documents, return_inverse=True)
-    sums = np.bincount(place, parts)
-    if len(sums) < 2:
-        return math.nan
-    return float((sums**2).sum() * len(sums) / (len(sums) - 1))
+def areas_by_document(
+    higher: ArrayLike, lower: ArrayLike, documents: ArrayLike, lower_documents: ArrayLike | None = None
+) -> Float64s:
+    """Return how often a value of one set is above one of the other set, with 95 % intervals by document.
+
+    This is the area under the ROC curve; ties count half. A sentence adds the share of the other set on its right side
+    minus the area, divided by the size of its own set, to the deviation (DeLong et al. 1988, for clusters Obuchowski
+    1997). A document's sum e_d covers its sentences of both sets, and s_d is the larger of its two shares. The interval
+    is Student's on the logit scale, with Satterthwaite's degrees of freedom. For an area of 0 or 1 it is Wilson's
+    (1927) for the documents of the set that has fewer. It is NaN if a set has fewer than two documents.
+
+    In simulations with 5 to 200 documents of unequal size in a set, or in both, 92 to 98 % of the intervals contained
+    an area of 0.5 or 0.76, and 89 to 97 % one of 0.92.
+
+    Args:
+        higher, lower: the values of the two sets, `[n, units]` and `[m, units]`, at least one row of each.
+        documents: the document of each row of `higher`, `[n]` int.
+        lower_documents: the document of each row of `lower`, `[m]` int; None if they are those of `higher`.
+
+    Returns:
+        The areas, and the lower and upper ends of their intervals, `[3, units]`.
+
+    Raises:
+        ValueError: a value is NaN.
+    """
+    sets = [np.asarray(values) for values in (higher, lower)]
+    if any(np.isnan(values).any() for values in sets):
+        raise ValueError("areas_by_document: a value is NaN")
+    numbers = _numbered(documents, documents if lower_documents is None else lower_documents)
+    blocks = [[values[:, slice(*span)] for values in sets] for span in spans(sets[0].shape[1], _UNITS_AT_ONCE)]
+    return np.hstack([_areas(*block, *numbers) for block in blocks])
 
 
-def _how_many_below(values: Float64s, others: Float64s) -> Float64s:
-    """Return the number of other values below each value, with ties counting half, `[values]` float64."""
-    ascending = np.sort(others)
-    return (np.searchsorted(ascending, values) + np.searchsorted(ascending, values, side="right")) / 2
+def _areas(higher: Float64s, lower: Float64s, numbers: Int64s, lower_numbers: Int64s) -> Float64s:
+    beaten, beating = _on_the_right_side(higher, lower)
+    area = beaten.mean(0)
+    documents = max(numbers.max(), lower_numbers.max()) + 1
+    shares = [_shares(number, documents) for number in (numbers, lower_numbers)]
+    least = min(int(np.count_nonzero(share)) for share in shares)
+    if least < 2:
+        return np.stack([area, *np.full((2, len(area)), math.nan)])
+    sums = [
+        _sums((won - area) / len(won), number, share)
+        for won, number, share in zip((beaten, beating), (numbers, lower_numbers), shares, strict=True)
+    ]
+    by_set = [_variance(own, share) for own, share in zip(sums, shares, strict=True)]
+    expected = sum(own**2 / _freedom(share) for own, share in zip(by_set, shares, strict=True))
+    freedom = np.divide(sum(by_set) ** 2, expected, out=np.ones(len(area)), where=expected > 0)
+    error = np.sqrt(_variance(sums[0] + sums[1], np.maximum(*shares)))
+    inside = (area > 0) & (area < 1)
+    middle = np.where(inside, area, 0.5)
+    half = _quantile(freedom) * error / (middle * (1 - middle))
+    ends = np.where(error > 0, expit(logit(middle) + np.stack([-half, half])), middle)
+    for unit in np.flatnonzero(~inside):
+        ends[:, unit] = wilson(float(area[unit]), least)[1:]
+    return np.stack([area, *ends])
+
+
+def _on_the_right_side(higher: Float64s, lower: Float64s) -> tuple[Float64s, Float64s]:
+    """Return the share of the other set below each value of `higher`, and above each of `lower`; ties count half."""
+    values, n, m = np.concatenate([higher, lower]).T, len(higher), len(lower)
+    # One argsort gives all counts: 2,304 units of 10,000 sentences take 1.4 s, and 4.4 s with three rankings by scipy.
+    order = np.argsort(values, axis=1)
+    ascending = np.take_along_axis(values, order, 1)
+    is_new = np.ones(values.shape, bool)
+    is_new[:, 1:] = ascending[:, 1:] != ascending[:, :-1]
+    starts = np.flatnonzero(is_new)
+    stops = np.append(starts[1:], values.size)
+    highers = np.append(0, np.cumsum(order < n))
+    row = np.arange(len(values))[:, None]
+
+    def below(counts: Float64s, of_a_unit: int) -> Float64s:
+        return np.repeat(counts, stops - starts).reshape(values.shape) - of_a_unit * row
+
+    highers_below = below((highers[starts] + highers[stops]) / 2, n)
+    lowers_below = below((starts + stops) / 2, n + m) - highers_below
+    shares = np.empty(values.shape)
+    np.put_along_axis(shares, order, np.where(order < n, lowers_below / m, 1 - highers_below / n), 1)
+    return shares.T[:n], shares.T[n:]
+
+
+def _numbered(*documents: ArrayLike) -> list[Int64s]:
+    """Return arrays of documents with the documents numbered from 0."""
+    arrays = [np.asarray(own) for own in documents]
+    _, number = np.unique(np.concatenate(arrays), return_inverse=True)
+    return np.split(number, np.cumsum([len(own) for own in arrays])[:-1])
+
+
+def _shares(numbers: Int64s, documents: int) -> Float64s:
+    """Return each document's share of the sentences, `[documents]`."""
+    return np.asarray(np.bincount(numbers, minlength=documents) / len(numbers))
+
+
+def _sums(parts: Float64s, numbers: Int64s, share: Float64s) -> Float64s:
+    """Return the sum of the rows of `parts` of each document, `[documents, statistics]`."""
+    rows = np.arange(len(numbers))
+    return np.asarray(csr_array((np.ones(len(rows)), (numbers, rows)), shape=(len(share), len(rows))) @ parts)
+
+
+def _variance(sums: Float64s, share: Float64s) -> Float64s:
+    """Return the variance V of each statistic, `[statistics]`."""
+    return np.asarray((sums**2 / (1 - share)[:, None]).sum(0))
+
+
+def _freedom(share: Float64s) -> float:
+    """Return the degrees of freedom of a set, whose documents have these shares."""
+    return max(1 / float((share**2).sum()) - 1, 1.0)
+
+
+def _quantile(freedom: ArrayLike) -> Float64s:
+    """Return the 97.5 % quantile of Student's t."""
+    return np.asarray(t.ppf(0.975, freedom))

@@ -19,6 +19,7 @@ from jobs.show import job as show
 from jobs.show.job import ShowConfig
 from ops.errors import InputError
 from ops.schema import TABLES
+from ops.statistics.by_document import means_by_document
 from tests.jobs.finished_runs.compare import compare_config as config
 
 PARTS = ("dimensions", "neighbours", "groups", "diversity", "matches", "runs", "shift", "ablation")
@@ -153,6 +154,12 @@ def test_against_a_run_that_has_a_fine_tuned_model_alone(
         expected.append(float((pooled[0] - pooled[1]).abs().sum()))
     assert rows["test"]["manhattan"] == pytest.approx(np.mean(expected), rel=1e-4)
     assert rows["test"]["manhattan"] > 0.01
+    documents = [row["doc_id"] for row in read(tuned, "finetune/test")]
+    assert len(set(documents)) < len(documents)
+    low, high = means_by_document(np.array(expected)[:, None], documents)[1:, 0]
+    of_layers = read(tmp_path / "run", "compare/shift_layers")
+    (row,) = (row for row in of_layers if (row["text_set"], row["layer"]) == ("test", 0))
+    assert (row["manhattan_low"], row["manhattan_high"]) == pytest.approx((max(low, 0), high), rel=1e-3)
     assert Run(str(tmp_path / "run")).require("compare/shift")["against"]["name"].endswith("finetune/finetune/model")
 
 

@@ -58,7 +58,7 @@ def translations_run(
     """Run part `sentences` of the job meaning on sentences with fake translations; return the run directory."""
     out = tmp_path_factory.mktemp("translations") / "run"
     rows = [
-        {"text": f"{text} {language}", "language": language, "doc_id": "book", "same": "x", "key": str(place)}
+        {"text": f"{text} {language}", "language": language, "doc_id": place // 4, "same": "x", "key": str(place)}
         for language in ("en", "xx")
         for place, text in enumerate(texts[:40])
     ]

@@ -1,10 +1,11 @@
+import math
+
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
-from scipy.stats import bootstrap, spearmanr
+from scipy.stats import spearmanr, t
 
 from ops.compare.model_shift import (
-    bootstrap_intervals,
     jaccards,
     layer_distances,
     rank_correlations,
@@ -28,16 +29,10 @@ def test_distances_are_scipy_s_of_all_neurons_and_of_each_layer() -> None:
             np.testing.assert_allclose(found[:, i, place], expected, rtol=1e-6)
 
 
-def test_intervals_are_scipy_s() -> None:
-    values = RNG.exponential(size=400)
-    low, high = bootstrap_intervals(values[:, None], 4_000, RNG)
-    expected = bootstrap((values,), np.mean, n_resamples=4_000, method="percentile", rng=1).confidence_interval
-    assert (low[0], high[0]) == pytest.approx(tuple(expected), abs=0.01)
-
-
 def test_rows_have_all_layers_first_and_means_within_their_intervals() -> None:
     distances = with_whole(*layer_distances(A, B))
-    rows = [row for name in ("tweets", "news") for row in shift_rows(name, distances, 200, np.random.default_rng(0))]
+    documents = np.arange(40) // 4
+    rows = [row for name in ("tweets", "news") for row in shift_rows(name, distances, documents)]
     tables = shift_tables(rows)
     assert tables["compare/shift"]["text_set"].to_pylist() == ["news", "tweets"]
     assert tables["compare/shift"]["manhattan"][0].as_py() == pytest.approx(distances[:, 0, 0].mean(), rel=1e-6)
@@ -45,7 +40,11 @@ def test_rows_have_all_layers_first_and_means_within_their_intervals() -> None:
     assert [row["layer"] for row in found] == [0, 1, 2, 0, 1, 2]
     for row in found:
         for name in ("manhattan", "euclidean"):
-            assert row[f"{name}_low"] < row[name] < row[f"{name}_high"]
+            assert 0 <= row[f"{name}_low"] < row[name] < row[f"{name}_high"]
+    by_document = distances.reshape(10, 4, -1).mean(1)[:, 2]  # documents of one size: the t interval of their means
+    expected = t.interval(0.95, 9, by_document.mean(), by_document.std(ddof=1) / math.sqrt(10))
+    assert (found[2]["manhattan_low"], found[2]["manhattan_high"]) == pytest.approx(expected, rel=1e-6)
+    assert shift_rows("one", distances, np.zeros(40))[0]["manhattan_low"] is None
 
 
 def test_rank_correlations_are_scipy_s() -> None:

@@ -18,7 +18,8 @@ TEXTS = [f"sentence {i}" for i in range(300)]
 def blocks(texts: list[str], size: int) -> Iterator[Any]:
     for start in range(0, len(texts), size):
         own = texts[start : start + size]
-        sentences = pa.table({"text": own, "n_tokens": pa.array([len(t) for t in own], pa.int32())})
+        lengths = pa.array([len(t) for t in own], pa.int32())
+        sentences = pa.table({"text": own, "doc_id": [f"of {t}" for t in own], "n_tokens": lengths})
         none = np.zeros((0, 2), np.uint64)
         yield Block(sentences, pa.table({"text": ["x"]}), hashes(own), none, np.zeros(0, np.int64))
 
@@ -27,6 +28,7 @@ def test_all_distinct_sentences_are_kept_where_there_are_few() -> None:
     table = sample_sentences(blocks([*TEXTS, *TEXTS[:50]], 64), 1_000, 0)
     assert table["text"].to_pylist() == TEXTS
     assert table["n_tokens"].to_pylist() == [len(t) for t in TEXTS]
+    assert table["doc_id"].to_pylist() == [f"of {t}" for t in TEXTS]
 
 
 def test_a_sample_depends_on_the_texts_and_the_seed_alone() -> None:

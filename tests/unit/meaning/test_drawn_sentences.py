@@ -72,7 +72,8 @@ def test_all_shards_choose_translations_of_the_same_keys() -> None:
         assert len(rows) == 2 * wanted.translations
         languages: dict[object, list[object]] = {}
         for row in rows:
-            languages.setdefault(row["document"], []).append(row["language"])
+            languages.setdefault(row["key"], []).append(row["language"])
+            assert row["document"] == f"{row['language']}\x1fd{int(row['texts'][0][1:]) % (SIZE // 2) // DOCUMENT}"
         assert list(languages.values()) == [["en", "xx"]] * wanted.translations
         assert rows == of_kind(chosen(240, wanted), TRANSLATION)
     assert of_kind(chosen(60, Wanted(20, 30, 7, None, None, SIZE, 0)), TRANSLATION) == []

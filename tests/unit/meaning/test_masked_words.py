@@ -3,6 +3,7 @@ import pytest
 
 from ops.meaning.masked_words import ALL, BANDS, band_of, mask, masked_rows
 from ops.model.tokenizer import Tokens
+from ops.statistics.by_document import share_by_document
 
 MASK = 103
 
@@ -32,7 +33,8 @@ def test_rows_add_up_by_tag_and_by_band() -> None:
     rng = np.random.default_rng(0)
     ranks, probability = rng.integers(1, 40, 300), rng.random(300).astype(np.float32)
     tags, bands = rng.choice(["NN", "DT", "VB"], 300).tolist(), rng.integers(0, 3, 300)
-    rows = masked_rows(ranks, probability, tags, bands)
+    documents = rng.integers(0, 40, 300)
+    rows = masked_rows(ranks, probability, tags, bands, documents)
     assert rows == sorted(rows, key=lambda r: (r["property"], r["value"]))
     whole = next(r for r in rows if r["property"] == ALL)
     assert whole["rank_median"] == np.median(ranks)
@@ -44,5 +46,9 @@ def test_rows_add_up_by_tag_and_by_band() -> None:
             assert sum(r["n"] * r[column] for r in own) / 300 == pytest.approx(whole[column], abs=1e-6)
     assert all(r["first_low"] <= r["first"] <= r["first_high"] for r in rows)
     nouns = np.array(tags) == "NN"
-    assert next(r for r in rows if r["value"] == "NN")["first"] == (ranks[nouns] == 1).mean()
-    assert masked_rows(ranks[:0], probability[:0], [], bands[:0]) == []
+    row = next(r for r in rows if r["value"] == "NN")
+    expected = share_by_document(ranks[nouns] == 1, documents[nouns])
+    assert (row["first"], row["first_low"], row["first_high"]) == expected
+    (alone, *_) = masked_rows(ranks, probability, tags, bands, np.zeros(300, np.int64))
+    assert (alone["value"], alone["first_low"]) == (ALL, None), "one document does not show how documents differ"
+    assert masked_rows(ranks[:0], probability[:0], [], bands[:0], documents[:0]) == []

@@ -88,12 +88,14 @@ def test_masked_places_have_a_rank_and_the_tag_of_their_word(facts: ModelFacts, 
         assert not tokens[row].added[place]
         assert 1 <= found_there["rank"] <= facts.vocabulary
         assert 0 < found_there["probability"] < 1
-    rows = masked_word_rows(found, TEXTS, tokenizer, facts.vocabulary)
+    assert set(found["sent_id"].tolist()) == {4, 5, 6, 7}
+    documents = {4: "a", 5: "b", 6: "b", 7: "c"}
+    rows = masked_word_rows(found, documents, TEXTS, tokenizer, facts.vocabulary)
     assert {row["property"] for row in rows} == {"all", "tag", "frequency"}
     assert next(row["n"] for row in rows if row["property"] == "all") == len(found["rank"])
     none = {name: values[:0] for name, values in found.items()}
     for nothing in ({}, none):
-        assert masked_word_rows(nothing, TEXTS, tokenizer, facts.vocabulary) == []
+        assert masked_word_rows(nothing, documents, TEXTS, tokenizer, facts.vocabulary) == []
 
 
 def test_pairs_with_a_state_that_is_not_finite_are_counted_and_left_out() -> None:
@@ -118,9 +120,9 @@ def test_translations_are_found_by_their_states(reader: SentenceReader) -> None:
     texts = [f"number {n} is here" for n in range(10)]
     found = read_states(reader, [*texts, *texts])
     keys, languages = [str(i % 10) for i in range(20)], ["en"] * 10 + ["xx"] * 10
-    rows = translated_rows(found, keys, languages, 0)
+    rows = translated_rows(found, keys, languages, keys, 0)
     assert {row["reciprocal_rank"] for row in rows if row["space"] != "shuffled"} == {1.0}
     found["state"][3, 0] = np.nan
     # One of the ten is lost, and nine are too few.
-    assert translated_rows(found, keys, languages, 0) == []
-    assert translated_rows({}, [], [], 0) == []
+    assert translated_rows(found, keys, languages, keys, 0) == []
+    assert translated_rows({}, [], [], [], 0) == []

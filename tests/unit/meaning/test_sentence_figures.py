@@ -15,11 +15,12 @@ SCORES = {
 }
 FOLLOWING = next_rows(SCORES, [f"d{i // 2}" for i in range(N)], 0)
 MASKED = masked_rows(
-    RNG.integers(1, 30, 900), RNG.random(900), RNG.choice(["NN", "IN", "-LRB-"], 900).tolist(), RNG.integers(0, 5, 900)
-)
+    RNG.integers(1, 30, 900), RNG.random(900), RNG.choice(["NN", "IN", "-LRB-"], 900).tolist(),
+    RNG.integers(0, 5, 900), RNG.integers(0, 90, 900),
+)  # fmt: skip
 STATES = RNG.normal(size=(2 * N, 4)).astype(np.float32)
 TRANSLATED = translation_rows(
-    np.repeat(STATES[:, None], 3, 1), [f"k{i % N}" for i in range(2 * N)], ["en"] * N + ["de"] * N, 0
+    np.repeat(STATES[:, None], 3, 1), [f"k{i % N}" for i in range(2 * N)], ["en"] * N + ["de"] * N, ["d"] * 2 * N, 0
 )
 HASHED = [
     {

@@ -34,9 +34,12 @@ def test_planted_translations_are_found_by_the_layer_that_has_them_and_shuffled_
 
     noise = RNG.normal(size=(2 * n, 2, 16)) * np.array([100, 0.2])[:, None]
     states = (np.vstack([meant, meant])[:, None] + noise).astype(np.float32)
-    rows = {(r["space"], r["language"]): r for r in translation_rows(states, keys, languages, 0)}
+    documents = [f"{language}{i % n // 5}" for i, language in enumerate(languages)]
+    rows = {(r["space"], r["language"]): r for r in translation_rows(states, keys, languages, documents, 0)}
     assert rows["layer:2", "en"]["reciprocal_rank"] > 0.95
     chance = sum(1 / r for r in range(1, n + 1)) / n
     for own in (rows["layer:1", "en"], rows["shuffled", "en"], rows["shuffled", "de"]):
         assert own["chance"] == pytest.approx(chance)
         assert own["low"] < chance < own["high"]
+    books = ["en"] * n + [f"de{i // 5}" for i in range(n)]
+    assert {r["low"] for r in translation_rows(states, keys, languages, books, 0)} == {None}, "all from one document"
