@@ -130,9 +130,9 @@ def test_sentences_are_exactly_those_that_are_named(finished: Path, texts: list[
     winners = Counter(pq.read_table(finished / "topk")["sent_id"].to_pylist())
     assert [i for i, w in enumerate(table["is_winner"]) if w] == sorted(winners)
     assert table["wins"] == [winners[i] for i in table["sent_id"]]
-    halves = set(zip(table["doc_id"], table["held_out"], strict=True))
-    assert len(halves) == len(set(table["doc_id"])), "a document is in both halves"
-    assert 0.3 < np.mean([held_out for _, held_out in halves]) < 0.7
+    folds = set(zip(table["doc_id"], table["fold"], strict=True))
+    assert len(folds) == len(set(table["doc_id"])), "a document is in two folds"
+    assert {fold for _, fold in folds} == set(range(10))
     assert all(len(w) == len(t) for w, t in zip(table["words"], table["tags"], strict=True))
     assert all(tree.startswith("(ROOT ") for tree in table["tree"])
 
