@@ -13,11 +13,11 @@ start of the workers included. 9,216 neurons take 0.1 core-hours with 100 winner
 while it wrote the tables; it now processes 16 such neurons at a time.
 """
 
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
-from jobs.options.configs import StageConfig, UnitsConfig
+from jobs.options.configs import StageConfig, UnitsConfig, listed
 from jobs.stage.main import Job
 
 
@@ -62,6 +62,11 @@ class MineConfig(UnitsConfig):
     )
     productivity: float = Field(
         1.05, ge=0, description="Require this lift over each pattern that is one item shorter; 0: keep all patterns"
+    )
+    nuisance: Annotated[tuple[str, ...], BeforeValidator(listed)] = Field(
+        (),
+        description="Treat this metadata key as a source, as data set and length are, and not as a finding, in scores "
+        "and explanations; repeatable",
     )
     no_scores: bool = Field(False, description="Skip the held-out scores, which take more than half of the time")
     null_sets: int = Field(

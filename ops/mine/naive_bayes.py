@@ -120,10 +120,13 @@ def strongest_patterns(
 def strongest_values(
     profiler: Profiler, baseline: Baseline, sets: SentenceSets, least: int, top: int = TOP
 ) -> Iterator[Features]:
-    """Yield the features that are values of properties, by property. Their weights are added up in their order."""
+    """Yield the features that are values of properties, except nuisance, by property.
+
+    The weights of a property's values are added up in the order of the values.
+    """
     selection = profiler.select(sets.rows)
     for own, counts in zip(profiler.properties, baseline.values, strict=True):
-        if not own.is_feature:
+        if not own.is_feature or own.is_nuisance:
             continue
         findings = value_findings(own, selection, sets, counts, max(least, 1))
         findings = findings.take((place_in_group(findings.set_of) < top) & (findings.g2 > 0))

@@ -38,7 +38,7 @@ class RangeTables:
     """
 
     def __init__(self, mining: Mining, union: pa.Table, totals: pa.Table) -> None:
-        self.mining, self.profiler = mining, Profiler(mining.text)
+        self.mining, self.profiler = mining, Profiler(mining.text, mining.options["nuisance"])
         self.baseline, self.training = read_baselines(union, mining.kinds, self.profiler, totals)
         tested = np.flatnonzero(mining.sentences.baseline & ~mining.trains)
         store = mining.sentences

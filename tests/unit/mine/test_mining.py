@@ -25,7 +25,7 @@ OPTIONS: dict[str, Any] = {
     "engine": "compiled", "word_case": "keep", "punctuation": "drop", "word_min_support": 0.1, "word_max_length": 2,
     "word_max_gap": 1, "tag_min_support": 0.1, "tag_max_length": 2, "tag_max_gap": -1, "subtree_min_support": 0.1,
     "subtree_max_nodes": 3, "subtree_root": "keep", "min_count": 2, "productivity": 1.0, "max_patterns": 0,
-    "no_scores": False, "units": [],
+    "no_scores": False, "units": [], "nuisance": [],
 }  # fmt: skip
 Drawn = dict[tuple[int, int], list[int]]
 
