@@ -65,8 +65,7 @@ class MineConfig(UnitsConfig):
     )
     nuisance: Annotated[tuple[str, ...], BeforeValidator(listed)] = Field(
         (),
-        description="Treat this metadata key as a source, as data set and length are, and not as a finding, in scores "
-        "and explanations; repeatable",
+        description="Take this metadata key for a source, like data set and length, not a finding; repeatable",
     )
     no_scores: bool = Field(False, description="Skip the held-out scores, which take more than half of the time")
     null_sets: int = Field(
