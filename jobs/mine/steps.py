@@ -205,7 +205,7 @@ def joined(
 
 
 class RangeMiner:
-    """Mines the winners of ranges of neurons, and the training halves of their sets."""
+    """Mines the winners of ranges of neurons, and both halves of the sets that are scored."""
 
     def __init__(self, args: MineArgs) -> None:
         self.args, self.mining = args, args.open()
@@ -217,7 +217,7 @@ class RangeMiner:
 
 
 class BaselineCounter:
-    """Counts candidates and properties over blocks of baseline sentences, with training and test documents apart."""
+    """Counts candidates and properties over blocks of baseline sentences, for each half of the documents."""
 
     def __init__(self, args: MineArgs) -> None:
         self.mining = args.open(draws=False)

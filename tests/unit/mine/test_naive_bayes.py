@@ -52,7 +52,7 @@ def built(
     union = unite([candidates])
     totals = add_up([BlockCounter(union, kinds, profiler).count((np.arange(400), np.zeros(0, np.int64)))])
     baseline = read_baselines(union, kinds, profiler, totals)[0]
-    return NaiveBayes.learn(candidates, kinds, baseline, learnt, profiler, 3, top), text
+    return NaiveBayes.learn(candidates, kinds, baseline, learnt, profiler, 3, top=top), text
 
 
 def evidence(found: NaiveBayes, rows: np.ndarray) -> np.ndarray:
