@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from bench.score_calibration import range_tables
 from ops.mine.baseline_counts import BlockCounter, add_up, read_baselines
 from ops.mine.candidates import least_supports, mine_candidates, of_kind, read_candidates, unite
 from ops.mine.held_out_sets import SETS
@@ -77,9 +78,7 @@ def tables_of(mining: Mining, store: Store, first: int, stop: int) -> dict[str, 
     """All tables of a range of the neurons that are mined, as if these were all."""
     number, winners = mining.winners(store, first, stop)
     candidates = mining.candidates(number, winners)
-    union = unite([candidates])
-    counted = BlockCounter(union, mining.kinds, Profiler(mining.text)).count(mining.baseline_rows(0, SENTENCES))
-    found = RangeTables(mining, union, add_up([counted])).of(candidates, number, winners)
+    found = range_tables(mining, candidates).of(candidates, number, winners)
     return {name: pa.concat_tables(groups) for name, groups in found}
 
 
@@ -104,9 +103,7 @@ def test_a_range_without_a_winner_has_empty_tables(tmp_path: Path, monkeypatch: 
     mining = open_mining(tmp_path, monkeypatch)
     number, winners = mining.winners(store, 0, 30)
     candidates = mining.candidates(number, winners)
-    union = unite([candidates])
-    counted = BlockCounter(union, mining.kinds, Profiler(mining.text)).count(mining.baseline_rows(0, SENTENCES))
-    tables = dict(RangeTables(mining, union, add_up([counted])).of(candidates, number, winners))
+    tables = dict(range_tables(mining, candidates).of(candidates, number, winners))
     assert tables.keys() == {"patterns", "profiles", "means", "scores"}
     assert [list(groups) for groups in tables.values()] == [[]] * 4
 

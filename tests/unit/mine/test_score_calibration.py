@@ -6,12 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench.score_calibration import ScoreRow, score_rows
-from ops.mine.baseline_counts import BlockCounter, add_up
-from ops.mine.candidates import unite
+from bench.score_calibration import ScoreRow, range_tables, score_rows
 from ops.mine.mining import Mining
-from ops.mine.properties import Profiler
-from ops.mine.range_tables import RangeTables
 from ops.patterns.sequences import Sequences
 from ops.topk.neurons import Neurons
 from tests.unit.mine.test_mining import OPTIONS
@@ -59,15 +55,11 @@ def test_random_sets_gain_nothing_in_either_half(tmp_path: Path, monkeypatch: py
     drawn = [np.sort(rng.choice(len(mining.half), SIZE, replace=False)).tolist() for _ in number]
     winners = Sequences.from_lists(drawn)
     candidates = mining.candidates(number, winners)
-    union, every = unite([candidates]), mining.baseline_rows(0, len(mining.half))
-    totals = add_up([BlockCounter(union, mining.kinds, Profiler(mining.text)).count(every)])
-    tables = RangeTables(mining, union, totals)
     assert mining.held_out is not None
     sets = mining.held_out.draw(number, winners)
     for half in (0, 1):
-        areas = tables.half_scores(candidates, number, sets, half).areas
+        areas = range_tables(mining, candidates).half_scores(candidates, number, sets, half).areas
         excess = np.array([own.auc - matched.auc for own, matched in zip(areas[::3], areas[1::3], strict=True)])
-        assert len(excess) == 120
         assert excess.std() > 0.02
         assert abs(excess.mean()) < 4 * excess.std() / np.sqrt(120)
 
