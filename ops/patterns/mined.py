@@ -26,7 +26,7 @@ COUNTS = np.dtype(
 # While sentences are counted, the counts of each code are a row of integers: `COUNTS`, the stamps of the sentence and
 # of the document in which it occurred last, and its count in that document.
 SUPPORT, MARKED, HALF, HALF_MARKED, DOCUMENTS, SQUARES, PRODUCTS, SEEN, DOCUMENT, WITHIN = range(10)
-KEPT, COLUMNS = len(COUNTS), 10
+KEPT, COLUMNS = 7, 10
 
 # The marks of a sentence, which are added: it is counted separately, and its document is in the first half.
 MARK, FIRST_HALF = 1, 2
@@ -133,7 +133,7 @@ def least_in_parts(min_support: Int64s) -> Int64s:
 def is_frequent(counts: Int64s, code: int, least: Int64s) -> bool:
     """Return whether a code reaches one of the minimum supports `least [3]` of `least_in_parts`."""
     support, half = counts[code, SUPPORT], counts[code, HALF]
-    return support >= least[0] or half >= least[1] or support - half >= least[2]
+    return bool(support >= least[0] or half >= least[1] or support - half >= least[2])
 
 
 @compiled
