@@ -7,10 +7,10 @@ Writes patterns/, profiles/, means/ and scores/. With --null-sets it also writes
 have a finding, and how many would by chance. Needs topk/ (jobs.topk) and sentences/ (jobs.annotate).
 
 What to expect (two cores shared with other work, November 2026): 2,304 neurons with 100 winners each take 91 s, the
-start of the workers included. 9,216 neurons take 0.1 core-hours with 100 winners, 1.1 with 1,000 and 8 with 10,000
-(`python -m bench mine`). Except with 10,000 winners, more than half of this time is for the held-out scores, which
---no-scores skips. A worker that processed 64 neurons with 10,000 winners each used 0.9 GB while it mined and 1.2 GB
-while it wrote the tables; it now processes 16 such neurons at a time.
+start of the workers included. 9,216 neurons take 0.1 core-hours with 100 winners, 0.9 with 1,000 and 4 with 10,000
+(`python -m bench mine`, Intel Xeon). More than half of this time is for the held-out scores, which --no-scores skips.
+A worker that processed 64 neurons with 10,000 winners each used 0.9 GB while it mined and 1.2 GB while it wrote the
+tables; it now processes 16 such neurons at a time.
 """
 
 from typing import Annotated, ClassVar, Literal
