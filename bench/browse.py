@@ -184,7 +184,7 @@ def _write_sentences(
             "words": pa.ListArray.from_arrays(ends, _spread(vocabulary.tolist(), chosen)),
             "tags": pa.ListArray.from_arrays(ends, _spread(["NN"], np.zeros(n * WORDS, int))),
             "tree": [tree] * n, "is_baseline": np.ones(n, bool), "is_winner": np.ones(n, bool),
-            "held_out": np.zeros(n, bool), "wins": np.ones(n, np.int32),
+            "fold": np.zeros(n, np.int8), "wins": np.ones(n, np.int32),
         }  # fmt: skip
         write_part(store, "sentences", part, schema("sentences"), [pa.table(columns)], own)
 

@@ -137,7 +137,7 @@ def sentences(rng: np.random.Generator, shard: int, names: pa.Array) -> pa.Table
         "tree": [trees[n] for n in lengths.tolist()],
         "is_baseline": ids % 2 == 0,
         "is_winner": ids >= 0,
-        "held_out": ids // 4 % 2 == 0,
+        "fold": ids // 4 % 10,
         "wins": np.ones(SHARD, np.int32),
     }
     layout = schema("sentences", ["topic"])

@@ -137,7 +137,7 @@ def measure(out: str, k: int, seed: int, baseline: int) -> dict[str, Any]:
     counting_s = count_s * baseline / counted * all_neurons / max(now, 1)
     parts = {
         "patterns": winners_s,
-        "training_halves": patterns_s - winners_s,
+        "halves": patterns_s - winners_s,
         "tables": tables_s,
         "scores": whole_s - tables_s,
     }

@@ -33,5 +33,5 @@ def mine_trees(forest: Forest, least: int, max_nodes: int) -> tuple[Subtrees, In
 def _mined(mine_sets: Callable[..., Mined], sentences: Sized, least: int, *limits: int | None) -> Mined:
     """Mine all sentences as one set, without marks and documents."""
     n = len(sentences)
-    nowhere, one = np.zeros(n, bool), np.zeros(n, np.int32)
+    nowhere, one = np.zeros(n, np.uint8), np.zeros(n, np.int32)
     return mine_sets(sentences, Sequences.of_all(n), np.array([least]), *limits, nowhere, one)

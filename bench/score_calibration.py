@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 
 from ops.arrays import Float64s, Int64s
 from ops.mine.baseline_counts import BlockCounter, add_up
@@ -77,17 +78,21 @@ def score_rows(mining: Mining, size: int, uniform: int, each_length: int, length
 def null_scores(mining: Mining, sets: list[Int64s]) -> Iterator[Float64s]:
     """Yield `auc`, `matched_auc`, `auc_excess` and its interval for sets treated as winners, `[some sets, 5]`."""
     names = ("auc", "matched_auc", "auc_excess", "auc_excess_low", "auc_excess_high")
-    profiler = Profiler(mining.text)
     for first, stop in spans(len(sets), SETS_AT_ONCE):
         number = np.arange(first, stop)
         winners = Sequences.from_lists([rows.tolist() for rows in sets[first:stop]])
         candidates = mining.candidates(number, winners)
-        union, parts = unite([candidates]), mining.baseline_rows(0, len(mining.sentences.sent_id))
-        tables = RangeTables(mining, union, add_up([BlockCounter(union, mining.kinds, profiler).count(parts)]))
+        tables = range_tables(mining, candidates)
         if mining.held_out is None:
             raise ValueError("null_scores: the options leave the scores out")
         scores = tables.scores(candidates, number, mining.held_out.draw(number, winners))
         yield np.stack([scores[name].to_numpy() for name in names], 1)
+
+
+def range_tables(mining: Mining, candidates: pa.Table) -> RangeTables:
+    """Return what compares candidates with the baseline, as if there were no others."""
+    union, halves = unite([candidates]), mining.baseline_rows(0, len(mining.half))
+    return RangeTables(mining, union, add_up([BlockCounter(union, mining.kinds, Profiler(mining.text)).count(halves)]))
 
 
 def _row(null: str, scores: Float64s) -> ScoreRow:

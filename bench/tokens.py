@@ -120,7 +120,7 @@ def write_run(store: Store, texts: list[str], values: Any, neurons: Neurons, top
         "sent_id": np.arange(n), "text": texts, "dataset": ["d"] * n, "doc_id": ["d"] * n,
         "words": [a.words for a in annotations], "tags": [a.tags for a in annotations],
         "tree": [a.tree for a in annotations],
-        "is_baseline": [True] * n, "is_winner": [True] * n, "held_out": [False] * n, "wins": [1] * n,
+        "is_baseline": [True] * n, "is_winner": [True] * n, "fold": [0] * n, "wins": [1] * n,
     }  # fmt: skip
     write_part(store, "sentences", 0, schema("sentences"), [pa.table(columns)], PRINT)
     layer, unit = neurons.layer_and_unit(np.arange(len(neurons)))

@@ -17,7 +17,7 @@ with term as (
 ), winner as (
   select sent_id from 'runs/small/topk/*.parquet' join chosen using (layer, unit, pole)
 ), sentence as (  -- words in lower case with their tags, and punctuation marks separately
-  select sent_id, dataset, held_out, sent_id in (from winner) as won, len(words) as length,
+  select sent_id, dataset, fold >= 5 as held_out, sent_id in (from winner) as won, len(words) as length,
     list_zip(list_transform(words, lambda word: lower(word)), tags) as pairs,
     list_filter(pairs, lambda pair: pair[2] in (',', ':', '.', '``', '''''', '-LRB-', '-RRB-', 'HYPH', 'NFP')) as marked,
     list_filter(pairs, lambda pair: not list_contains(marked, pair)) as kept,

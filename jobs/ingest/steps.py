@@ -13,7 +13,8 @@ from jobs.ingest.read import open_pieces, read_step
 from jobs.ingest.write import corpus_tables_step, lengths
 from jobs.options.configs import CorpusConfig, part_of
 from jobs.run_folder.run import Run
-from jobs.stage.checks import check_column, check_source_column, check_sources
+from jobs.stage.checks import check_sources
+from jobs.stage.columns import check_column, check_source_column
 from jobs.stage.dry_run import DryRun
 from jobs.stage.runner import Stage, begin_stage
 from jobs.stage.step import Steps

@@ -7,17 +7,17 @@ Writes patterns/, profiles/, means/ and scores/. With --null-sets it also writes
 have a finding, and how many would by chance. Needs topk/ (jobs.topk) and sentences/ (jobs.annotate).
 
 What to expect (two cores shared with other work, November 2026): 2,304 neurons with 100 winners each take 91 s, the
-start of the workers included. 9,216 neurons take 0.1 core-hours with 100 winners, 1.1 with 1,000 and 8 with 10,000
-(`python -m bench mine`). Except with 10,000 winners, more than half of this time is for the held-out scores, which
---no-scores skips. A worker that processed 64 neurons with 10,000 winners each used 0.9 GB while it mined and 1.2 GB
-while it wrote the tables; it now processes 16 such neurons at a time.
+start of the workers included. 9,216 neurons take 0.1 core-hours with 100 winners, 0.9 with 1,000 and 4 with 10,000
+(`python -m bench mine`, Intel Xeon). More than half of this time is for the held-out scores, which --no-scores skips.
+A worker that processed 64 neurons with 10,000 winners each used 0.9 GB while it mined and 1.2 GB while it wrote the
+tables; it now processes 16 such neurons at a time.
 """
 
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
-from jobs.options.configs import StageConfig, UnitsConfig
+from jobs.options.configs import StageConfig, UnitsConfig, listed
 from jobs.stage.main import Job
 
 
@@ -62,6 +62,10 @@ class MineConfig(UnitsConfig):
     )
     productivity: float = Field(
         1.05, ge=0, description="Require this lift over each pattern that is one item shorter; 0: keep all patterns"
+    )
+    nuisance: Annotated[tuple[str, ...], BeforeValidator(listed)] = Field(
+        (),
+        description="Take this metadata key for a source, like data set and length, not a finding; repeatable",
     )
     no_scores: bool = Field(False, description="Skip the held-out scores, which take more than half of the time")
     null_sets: int = Field(

@@ -11,6 +11,7 @@ from jobs.engine.item import Item
 from jobs.mine.job import MINE_OPTIONS, MineConfig
 from jobs.run_folder.run import Run
 from jobs.run_folder.stages import CODES
+from jobs.stage.columns import check_column
 from jobs.stage.copies import drop_copies
 from jobs.stage.outputs import Output, partial_file, read_partial, read_partials, whole_table
 from jobs.stage.ranges import neuron_ranges, range_name, range_part, sentence_blocks
@@ -45,7 +46,10 @@ def mine(config: MineConfig, run: Run) -> None:
     if config.engine == "prefixspan":
         config = config.model_copy(update={"word_max_gap": -1, "tag_max_gap": -1})
     run.require_current("annotate")
-    config = config.model_copy(update={"units": chosen_units(config, run, "mined")})
+    for key in config.nuisance:
+        check_column(run, "--nuisance", key)
+    nuisance = tuple(sorted(set(config.nuisance)))
+    config = config.model_copy(update={"nuisance": nuisance, "units": chosen_units(config, run, "mined")})
     resolved = config.model_dump(mode="json")
     depends_on = {name: value for name, value in resolved.items() if name in (*MINE_OPTIONS, "seed")}
     stage = begin_stage("mine", config, run, depends_on, counted=("patterns", "patterns"))
@@ -201,7 +205,7 @@ def joined(
 
 
 class RangeMiner:
-    """Mines the winners of ranges of neurons, and the training halves of their sets."""
+    """Mines the winners of ranges of neurons, and both halves of the sets that are scored."""
 
     def __init__(self, args: MineArgs) -> None:
         self.args, self.mining = args, args.open()
@@ -213,7 +217,7 @@ class RangeMiner:
 
 
 class BaselineCounter:
-    """Counts candidates and properties over blocks of baseline sentences, with training and test documents apart."""
+    """Counts candidates and properties over blocks of baseline sentences, for each half of the documents."""
 
     def __init__(self, args: MineArgs) -> None:
         self.mining = args.open(draws=False)

@@ -12,6 +12,7 @@ from jobs.options.configs import part_of
 from jobs.run.job import RunConfig
 from jobs.run_folder.run import Run
 from jobs.show.printing import what_next
+from jobs.stage.columns import check_source_column
 from jobs.stage.units import check_units
 from jobs.tokens.job import TokensConfig
 from jobs.tokens.steps import read_negatives, read_winners
@@ -23,6 +24,8 @@ from ops.sentences.pipeline import load_pipeline
 def run_all(config: RunConfig, run: Run) -> None:
     """Do the missing work of every stage, and print how to inspect the result."""
     check_engine(config)
+    for key in config.nuisance:
+        check_source_column(config, "--nuisance", key)
     prepared = prepare(config, run)
     check_units(config.units, prepared.neurons, "mined")
     load_pipeline(config.pipeline)

@@ -17,9 +17,9 @@ from ops.patterns.sequence_trie import SequenceTrie
 from ops.patterns.sequences import Sequences
 from ops.reducers.integer_sums import Sums
 
-# The baseline's training and test documents are counted separately. Patterns are compared with both parts, but held-out
-# scores only with the training part.
-PARTS = ("training", "test")
+# The two halves of the baseline's documents are counted separately. Patterns are compared with both together, and what
+# is learned for held-out scores only with the half from which it is learned.
+PARTS = ("first", "second")
 
 
 @dataclass(frozen=True)
@@ -138,8 +138,8 @@ def add_up(tables: Iterable[pa.Table]) -> pa.Table:
 
 def read_baselines(
     union: pa.Table, kinds: Iterable[str], profiler: Profiler, totals: pa.Table
-) -> tuple[Baseline, Baseline]:
-    """Return the counts over the complete baseline, and those over its training part.
+) -> tuple[Baseline, list[Baseline]]:
+    """Return the counts over the complete baseline, and those over each of its `PARTS`.
 
     Args:
         union, kinds, profiler: the arguments of the `BlockCounter` that counted.
@@ -147,7 +147,7 @@ def read_baselines(
     """
     patterns = _by_kind(union, kinds)
     lines, index = _lines(patterns, profiler), {kind: SequenceTrie.build(some) for kind, some in patterns.items()}
-    training, test = (totals[part].to_numpy() for part in PARTS)
+    parts = [totals[part].to_numpy() for part in PARTS]
 
     def baseline(total: Int64s) -> Baseline:
         counts = {name: total[span] for name, span in lines.items()}
@@ -159,4 +159,4 @@ def read_baselines(
         sums = {name: Sums(*counts[f"sums:{name}"].tolist()) for name in profiler.numbers}
         return Baseline(int(total[0]), index, {kind: counts[f"pattern:{kind}"] for kind in index}, values, sums)
 
-    return baseline(training + test), baseline(training)
+    return baseline(np.sum(parts, 0)), [baseline(part) for part in parts]

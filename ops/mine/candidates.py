@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
+from typing import Self
 
 import numpy as np
 import pyarrow as pa
@@ -12,8 +13,8 @@ import pyarrow.compute as pc
 from ops import schema
 from ops.arrays import Int64s
 from ops.mine.pattern_kinds import PatternKind
-from ops.mine.sentence_sets import SentenceSets
-from ops.patterns.mined import COUNTS, Mined, Records
+from ops.mine.sentence_sets import SentenceSets, sums_of_sets
+from ops.patterns.mined import COUNTS, NEVER, Mined, Records
 from ops.patterns.sequences import Sequences
 
 # The rows of sets that were mined together are sorted by kind and then by set. The counts are those of
@@ -50,21 +51,35 @@ def least_supports(share: float, sizes: Int64s, min_count: int) -> Int64s:
     return np.array([least_support(share, size, min_count) for size in sizes.tolist()], np.int64)
 
 
-def mine_candidates(sets: SentenceSets, kinds: Iterable[PatternKind], min_count: int) -> pa.Table:
+def mine_candidates(
+    sets: SentenceSets,
+    kinds: Iterable[PatternKind],
+    min_count: int,
+    whole: Int64s | None = None,
+    halves: bool = False,
+) -> pa.Table:
     """Mine the frequent patterns of sets of sentences, and return a row of `SCHEMA` for each set and pattern.
 
-    A pattern is frequent in a set if at least `least_support` sentences of the set have it.
+    A pattern is frequent in a set, or in the sentences of one half of the documents, if at least `least_support` of
+    these sentences have it.
 
     Args:
         sets: the sets.
         kinds: the kinds of patterns to mine, with their minimum shares.
-        min_count: minimum number of sentences of a set that must have a pattern, whatever their share.
+        min_count: minimum number of sentences that must have a pattern, whatever their share.
+        whole: the numbers of the sets whose patterns need only be frequent in the complete set; None: all.
+        halves: whether to return the patterns that are frequent in a half of a set.
     """
     tables = [SCHEMA.empty_table()]
     for kind in kinds:
         for some in sets.chunks(_MOST_MEMBERS):
-            mined = kind.mine(some, least_supports(kind.min_support, some.sizes, min_count))
-            tables.append(_table(kind.name, some.number, mined))
+            first = sums_of_sets(some.in_first_half, some.members)
+            of_whole = True if whole is None else np.isin(some.number, whole)
+            parts = (some.sizes, of_whole), (first, halves), (some.sizes - first, halves)
+            least = [
+                np.where(wanted, least_supports(kind.min_support, sizes, min_count), NEVER) for sizes, wanted in parts
+            ]
+            tables.append(_table(kind.name, some.number, kind.mine(some, np.stack(least, 1))))
     return pa.concat_tables(tables).unify_dictionaries()
 
 
@@ -89,6 +104,20 @@ class Candidates:
     sets: Sequences
     counts: Records
 
+    def frequent(self, least: Int64s, half: int | None = None) -> Self:
+        """Return the patterns that at least `least [sets]` sentences of each set have, with their counts.
+
+        If `half` is 0 or 1, only the sentences of the first or of the second half of the documents are counted; the
+        counts of documents remain those of the complete sets.
+        """
+        support, first = self.counts["support"], self.counts["half"]
+        keep = (support if half is None else first if half == 0 else support - first) >= least[self.set_of]
+        counts = self.counts[keep]
+        for name, of_first in (("support", "half"), ("marked", "half_marked")):
+            if half is not None:
+                counts[name] = counts[of_first] if half == 0 else counts[name] - counts[of_first]
+        return type(self)(self.patterns, self.sets.where(keep), counts)
+
     @property
     def set_of(self) -> Int64s:
         """The index of the set to which each of the `[n]` entries belongs, ascending."""
@@ -96,10 +125,12 @@ class Candidates:
 
 
 def of_kind(table: pa.Table, kind: str, number: Int64s) -> pa.Table:
-    """Return the rows of one kind and some sets; these sets were mined together, so their rows are consecutive."""
+    """Return the rows of one kind and some sets, which were mined together."""
     chosen = pc.and_(pc.equal(table["kind"], kind), pc.is_in(table["set"], pa.array(number, pa.int32())))
     rows = np.flatnonzero(chosen.to_numpy())
-    return table.slice(rows[0], len(rows)) if len(rows) else table.slice(0, 0)
+    if len(rows) and rows[-1] - rows[0] + 1 == len(rows):
+        return table.slice(rows[0], len(rows))
+    return table.take(rows)
 
 
 def read_candidates(rows: pa.Table, number: Int64s) -> Candidates:

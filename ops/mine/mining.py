@@ -13,15 +13,12 @@ from ops.mine.null_sets import NULL_SETS, null_sets
 from ops.mine.pattern_kinds import pattern_kinds
 from ops.mine.sentence_sets import SentenceSets
 from ops.patterns.sequences import Sequences
+from ops.sentences.folds import HALF
 from ops.sentences.mining_view import MiningView
 from ops.sentences.store import SentenceStore
 from ops.sentences.winner_sets import WinnerSets, read_winner_sets
 from ops.storage.store import Store
 from ops.topk.neurons import POLES, Neurons, set_number
-
-# The sets that are mined for each neuron and pole: its winners and, for the held-out scores, the training halves of the
-# sets in `SETS`.
-MINED = ("winners", *SETS)
 
 
 class Mining:
@@ -39,7 +36,8 @@ class Mining:
         mined: the numbers of the neurons to mine, ascending: those that the options name, by default all.
         text: the sentences' words, tags and trees, in the form that the options request.
         kinds: the kinds of patterns to mine, by their names in `patterns/`.
-        trains: whether each sentence belongs to a training document of the held-out scores, `[rows]`.
+        half: the half of the documents to which each sentence belongs, 0 or 1, `[rows]` int8. Held-out scores are
+            learned from one half and tested on the other.
         held_out: draws the sets that are scored. It is None if no scores are requested or `draws` is false.
     """
 
@@ -52,7 +50,7 @@ class Mining:
             sentences, options["word_case"], options["subtree_root"] == "collapse", options["punctuation"]
         )
         self.kinds = pattern_kinds(self.text, options)
-        self.trains = ~np.asarray(sentences.held_out)
+        self.half = np.asarray(sentences.fold // HALF)
         self.held_out = HeldOutSets(sentences, seed) if draws and not options["no_scores"] else None
 
     def winners(self, store: Store, first: int, stop: int) -> WinnerSets:
@@ -85,42 +83,39 @@ class Mining:
         """Return the winners of neurons and poles as sets to mine.
 
         Args:
-            number: the `set_number` of each neuron and pole. A set's own number is this number times `len(MINED)`.
+            number: the `set_number` of each neuron and pole. A set's own number is this number times `len(SETS)`.
             winners: the rows of the winners of each neuron and pole.
         """
-        return SentenceSets.gather(len(MINED) * number, winners, self.sentences)
+        return SentenceSets.gather(len(SETS) * number, winners, self.sentences)
 
-    def training_sets(self, number: Int64s, drawn: Sequences) -> SentenceSets:
-        """Return the training halves of the sets that `HeldOutSets.draw` drew for neurons and poles, as sets to mine.
+    def drawn_sets(self, number: Int64s, drawn: Sequences) -> SentenceSets:
+        """Return the sets that `HeldOutSets.draw` drew for neurons and poles, or some sentences of each of them.
 
         Args:
             number: the `set_number` of each neuron and pole.
-            drawn: the result of `HeldOutSets.draw`.
+            drawn: the rows of each of `SETS` for each neuron and pole.
         """
-        numbers = (len(MINED) * number[:, None] + np.arange(1, len(MINED))).ravel()
-        return SentenceSets.gather(numbers, drawn.where(self.trains[drawn.items]), self.sentences)
+        numbers = (len(SETS) * number[:, None] + np.arange(len(SETS))).ravel()
+        return SentenceSets.gather(numbers, drawn, self.sentences)
 
     def candidates(self, number: Int64s, winners: Sequences) -> pa.Table:
-        """Return the patterns of all sets in `MINED` for these neurons and poles, by `ops.mine.candidates.SCHEMA`.
+        """Return the patterns of these neurons and poles' sets, by `ops.mine.candidates.SCHEMA`.
 
-        For random sets, and if `held_out` is None, only the winners themselves are mined.
+        They are those of the winners and of each half of each of `SETS`. For random sets, and if `held_out` is None,
+        only the winners themselves are mined.
         """
-        sets = [self.winner_sets(number, winners)]
-        if self.held_out is not None and not self.are_random(number):
-            sets.append(self.training_sets(number, self.held_out.draw(number, winners)))
-        floor = self.options["min_count"]
-        found = [mine_candidates(some, self.kinds.values(), floor) for some in sets]
-        return pa.concat_tables(found).unify_dictionaries()
+        kinds, floor = self.kinds.values(), self.options["min_count"]
+        if self.held_out is None or self.are_random(number):
+            return mine_candidates(self.winner_sets(number, winners), kinds, floor)
+        sets = self.drawn_sets(number, self.held_out.draw(number, winners))
+        return mine_candidates(sets, kinds, floor, len(SETS) * number, halves=True)
 
     def are_random(self, number: Int64s) -> bool:
         """Return whether sets with these numbers are random sets, as opposed to sets of neurons."""
         return bool(len(number)) and int(number[0]) >= set_number(len(self.neurons), 0)
 
     def baseline_rows(self, first: int, stop: int) -> tuple[Int64s, Int64s]:
-        """Return the baseline's rows from `first` up to but excluding `stop`.
-
-        The rows of training documents are returned first, and those of test documents second.
-        """
+        """Return the baseline's rows from `first` up to but excluding `stop`, of each half of the documents."""
         rows = first + np.flatnonzero(self.sentences.baseline[first:stop])
-        trains = self.trains[rows]
-        return rows[trains], rows[~trains]
+        second = self.half[rows] == 1
+        return rows[~second], rows[second]

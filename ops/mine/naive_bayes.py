@@ -56,6 +56,7 @@ class NaiveBayes:
         sets: SentenceSets,
         profiler: Profiler,
         least: int,
+        half: int | None = None,
         top: int = TOP,
     ) -> Self:
         """Choose the strongest patterns of each kind and values of each property: those with the highest positive g2.
@@ -63,13 +64,14 @@ class NaiveBayes:
         Args:
             candidates: the sets' mined patterns, rows of `ops.mine.candidates`.
             kinds: the kinds of patterns that were mined.
-            baseline: counts over the baseline's training part.
+            baseline: counts over the baseline from which the sets are learned.
             sets: the sets' training sentences.
             profiler: counts the properties.
-            least: minimum number of sentences of a set with a value.
+            least: minimum number of sentences of a set with a pattern or value.
+            half: the half of the documents, 0 or 1, to which `baseline` and `sets` are limited; None if they are not.
             top: maximum number of patterns of a kind, and of values of a property, for each set.
         """
-        patterns = [strongest_patterns(candidates, kind, baseline, sets, top) for kind in kinds.values()]
+        patterns = [strongest_patterns(candidates, kind, baseline, sets, least, half, top) for kind in kinds.values()]
         return cls([*patterns, *strongest_values(profiler, baseline, sets, least, top)])
 
     def evidence(self, first: int, rows: Int64s, wanted: Sequences) -> Float64s:
@@ -95,11 +97,17 @@ class NaiveBayes:
 
 
 def strongest_patterns(
-    candidates: pa.Table, kind: PatternKind, baseline: Baseline, sets: SentenceSets, top: int = TOP
+    candidates: pa.Table,
+    kind: PatternKind,
+    baseline: Baseline,
+    sets: SentenceSets,
+    least: int,
+    half: int | None = None,
+    top: int = TOP,
 ) -> Features:
     """Return the features that are patterns of one kind. Their weights are added up in the order of their ranks."""
     owners, patterns, lifts = [np.zeros(0, np.int64)], [Sequences.from_lists([])], [np.zeros(0)]
-    for chosen, findings in pattern_findings(candidates, kind, baseline, sets):
+    for chosen, findings in pattern_findings(candidates, kind, baseline, sets, least, half):
         preferred = np.flatnonzero(findings.g2 > 0)
         order = preferred[
             np.lexsort([-column[preferred] for column in (findings.support, findings.g2, -findings.set_of)])
@@ -120,10 +128,13 @@ def strongest_patterns(
 def strongest_values(
     profiler: Profiler, baseline: Baseline, sets: SentenceSets, least: int, top: int = TOP
 ) -> Iterator[Features]:
-    """Yield the features that are values of properties, by property. Their weights are added up in their order."""
+    """Yield the features that are values of properties, except nuisance, by property.
+
+    The weights of a property's values are added up in the order of the values.
+    """
     selection = profiler.select(sets.rows)
     for own, counts in zip(profiler.properties, baseline.values, strict=True):
-        if not own.is_feature:
+        if not own.is_feature or own.is_nuisance:
             continue
         findings = value_findings(own, selection, sets, counts, max(least, 1))
         findings = findings.take((place_in_group(findings.set_of) < top) & (findings.g2 > 0))

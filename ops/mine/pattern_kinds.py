@@ -47,11 +47,11 @@ class SequenceKind:
         return self.view.words(rows) if self.name == "word" else self.view.tags(rows)
 
     def mine(self, sets: SentenceSets, least: Int64s) -> Mined:
-        """Return the patterns that at least `least [sets]` sentences of each set contain."""
+        """Return the frequent patterns of each set; `least` is the `min_support` of `mine_sequences.mine_sets`."""
         given = self._sequences(sets.rows), sets.members, least, self.max_length
         if self.engine == "prefixspan":
-            return prefixspan_package.mine_sets(*given, sets.in_baseline, sets.documents)
-        return mine_sequences.mine_sets(*given, self.max_gap, sets.in_baseline, sets.documents)
+            return prefixspan_package.mine_sets(*given, sets.marks, sets.documents)
+        return mine_sequences.mine_sets(*given, self.max_gap, sets.marks, sets.documents)
 
     def finder(self, patterns: Sequences) -> Callable[[Int64s], Occurrences]:
         """Return a function that returns which sentences, given as rows, contain which of these patterns."""
@@ -96,7 +96,7 @@ class SubtreeKind:
     def mine(self, sets: SentenceSets, least: Int64s) -> Mined:
         """Mine the sets."""
         forest, limits = self.view.forest(sets.rows), (self.max_nodes, self._n_labels)
-        return mine_subtrees.mine_sets(forest, sets.members, least, *limits, sets.in_baseline, sets.documents)
+        return mine_subtrees.mine_sets(forest, sets.members, least, *limits, sets.marks, sets.documents)
 
     def finder(self, patterns: Sequences) -> Callable[[Int64s], Occurrences]:
         """Return what finds these patterns."""

@@ -45,7 +45,7 @@ def pattern_rows(
     documents = sets.document_sizes()
     for kind in sorted(kinds, key=lambda kind: kind.name):
         least = least_supports(kind.min_support, sets.sizes, min_count)
-        for chosen, findings in pattern_findings(candidates, kind, baseline, sets, most_candidates):
+        for chosen, findings in pattern_findings(candidates, kind, baseline, sets, min_count, None, most_candidates):
             findings = findings._replace(design_effect=effects(findings, chosen.counts, *documents))
             q = rates(findings, least[findings.set_of])
             if productivity:
@@ -64,18 +64,25 @@ def pattern_findings(
     kind: PatternKind,
     baseline: Baseline,
     sets: SentenceSets,
+    min_count: int,
+    half: int | None = None,
     most_candidates: int = MOST_CANDIDATES,
 ) -> Iterator[tuple[Candidates, Findings]]:
-    """Yield the candidates of one kind, for a few sets at a time, and each one's finding, without its design effect.
+    """Yield the frequent candidates of one kind, for a few sets at a time, and each one's finding.
+
+    The findings have no design effects.
 
     Args:
-        candidates, kind, baseline, sets: see `pattern_rows`.
+        candidates, kind, baseline, sets, min_count: see `pattern_rows`.
+        half: 0 or 1 if `sets` and `baseline` are those of one half of the documents, None if they are complete.
         most_candidates: maximum number of candidates in memory at once; a set with more is returned by itself.
     """
     rows, outside = of_kind(candidates, kind.name, sets.number), baseline.sentences - sets.inside
+    least = least_supports(kind.min_support, sets.sizes, min_count)
     starts = np.searchsorted(rows["set"].to_numpy(), np.append(sets.number, np.iinfo(np.int32).max))
     for first, stop in spans_within(starts, most_candidates):
-        chosen = read_candidates(rows.slice(starts[first], starts[stop] - starts[first]), sets.number[first:stop])
+        mined = read_candidates(rows.slice(starts[first], starts[stop] - starts[first]), sets.number[first:stop])
+        chosen = mined.frequent(least[first:stop], half)
         set_of, item = first + chosen.set_of, chosen.sets.items
         support = baseline.support(kind.name, chosen.patterns)[item]
         yield chosen, Findings.compare(set_of, item, chosen.counts, sets.sizes[set_of], support, outside[set_of])

@@ -1,6 +1,6 @@
 """The properties of sentences in a neuron's profile, defined in one place and counted over any rows."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 
@@ -79,6 +79,7 @@ class Property:
         is_feature: whether the values describe a sentence as a unit, so that they can be features of a set. Each value
             then occurs at most once in a sentence.
         rare_left_out: whether rare values are omitted from a profile.
+        is_nuisance: whether the values say where a sentence comes from or how long it is, and not what it is about.
     """
 
     name: str
@@ -87,10 +88,16 @@ class Property:
     every_sentence: bool = False
     is_feature: bool = True
     rare_left_out: bool = False
+    is_nuisance: bool = False
 
 
 def one_value(
-    name: str, values: Sequence[str], codes: Callable[[Selection], Integers], rare_left_out: bool
+    name: str,
+    values: Sequence[str],
+    codes: Callable[[Selection], Integers],
+    *,
+    rare_left_out: bool = False,
+    is_nuisance: bool = False,
 ) -> Property:
     """Return a property with at most one value for each sentence; code -1 means none."""
 
@@ -99,7 +106,7 @@ def one_value(
         has = code >= 0
         return Sequences(code[has], np.concatenate(([0], np.cumsum(has, dtype=np.int64))))
 
-    return Property(name, values, sequences, rare_left_out=rare_left_out)
+    return Property(name, values, sequences, rare_left_out=rare_left_out, is_nuisance=is_nuisance)
 
 
 def values_within(name: str, values: Sequence[str], codes: Callable[[Selection], Sequences]) -> Property:
@@ -123,14 +130,15 @@ class Profiler:
 
     Args:
         view: the sentences, as mining sees them.
+        nuisance: the metadata keys that are nuisance, as data set and length always are. All others are labels.
 
     Attributes:
         properties: all properties, in the order of every count.
         numbers: the numeric properties whose means are computed, by name.
     """
 
-    def __init__(self, view: MiningView) -> None:
-        self.view = view
+    def __init__(self, view: MiningView, nuisance: Container[str] = ()) -> None:
+        self.view, self._nuisance = view, nuisance
         classes = [TAG_CLASSES.index(tag_class(tag)) for tag in view.tag_names]
         self._class_of = np.array([*classes, -1], np.int32)
         self.properties = list(self._properties())
@@ -143,8 +151,12 @@ class Profiler:
         """Yield all properties. One more entry here adds a property to profiles, baseline counts and held-out areas."""
         store = self.view.store
         of_sentences = [
-            one_value("dataset", store.names["dataset"], partial(Selection.take, column=store.dataset), False),
-            one_value("words_per_sentence", [str(n) for n in range(store.longest + 1)], lambda s: s.lengths, False),
+            one_value(
+                "dataset", store.names["dataset"], partial(Selection.take, column=store.dataset), is_nuisance=True
+            ),
+            one_value(
+                "words_per_sentence", [str(n) for n in range(store.longest + 1)], lambda s: s.lengths, is_nuisance=True
+            ),
         ]
         of_tags = [
             Property("tag", self.view.tag_names, lambda s: s.tags, is_feature=False),
@@ -163,7 +175,8 @@ class Profiler:
         taken = {known.name for known in (*of_sentences, *of_tags, marks)}
         for key, (values, codes) in store.meta.items():
             name = f"meta:{key}" if key in taken else key
-            yield one_value(name, values, partial(Selection.take, column=codes), True)
+            column, is_nuisance = partial(Selection.take, column=codes), key in self._nuisance
+            yield one_value(name, values, column, rare_left_out=True, is_nuisance=is_nuisance)
 
     def select(self, rows: Int64s) -> Selection:
         """Return a selection of the sentences, over which properties can be counted."""

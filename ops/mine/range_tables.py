@@ -1,6 +1,7 @@
 """The rows of a range of neurons in every table of `mine`: mined patterns compared with the baseline."""
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -21,12 +22,19 @@ from ops.mine.sentence_sets import row_groups
 from ops.patterns.sequences import Sequences
 from ops.sampling import draw
 from ops.schema import group_rows, schema, table
-from ops.statistics.like_area import Resamples, intervals
+from ops.statistics.like_area import LikeArea, Resamples, intervals, pooled
 from ops.topk.neurons import POLES, neuron_and_pole
 
 # The columns of the area of each of `SETS` and of the excess, and the names of the ends of their intervals.
 COLUMNS = (("auc", None), ("matched_auc", "matched"), ("random_auc", "random"), ("auc_excess", None))
-MAX_OTHERS = 5_000
+MAX_OTHERS = 2_500  # of each half of the documents
+
+
+class HalfScores(NamedTuple):
+    """The scores of one half of the sets: the area of each set, and the winners and others of each neuron and pole."""
+
+    areas: list[LikeArea]
+    sizes: Int64s
 
 
 class RangeTables:
@@ -38,12 +46,9 @@ class RangeTables:
     """
 
     def __init__(self, mining: Mining, union: pa.Table, totals: pa.Table) -> None:
-        self.mining, self.profiler = mining, Profiler(mining.text)
-        self.baseline, self.training = read_baselines(union, mining.kinds, self.profiler, totals)
-        tested = np.flatnonzero(mining.sentences.baseline & ~mining.trains)
-        store = mining.sentences
-        others = tested[draw(len(tested), MAX_OTHERS, mining.seed, OTHERS)]
-        self.others = Matcher(others, np.asarray(store.dataset), store.lengths, store.longest)
+        self.mining, self.profiler = mining, Profiler(mining.text, mining.options["nuisance"])
+        self.baseline, self.halves = read_baselines(union, mining.kinds, self.profiler, totals)
+        self.others = [self._others(half) for half in range(len(self.halves))]
         self.resamples = Resamples(mining.seed, RESAMPLES)
 
     def of(self, candidates: pa.Table, number: Int64s, winners: Sequences) -> Iterator[tuple[str, Iterator[pa.Table]]]:
@@ -67,23 +72,38 @@ class RangeTables:
             yield "scores", self._groups("scores", number, self.scores(candidates, number, drawn))
 
     def scores(self, candidates: pa.Table, number: Int64s, drawn: Sequences) -> pa.Table:
-        """Score the sets drawn for each neuron and pole on the test documents; return all columns but the neuron's."""
-        mining = self.mining
-        sets, floor = mining.training_sets(number, drawn), mining.options["min_count"]
-        classifier = NaiveBayes.learn(candidates, mining.kinds, self.training, sets, self.profiler, floor)
-        held_out = drawn.where(~mining.trains[drawn.items])
-        others = self.others.similar(held_out)
-        areas = score_sets(classifier, held_out, others, mining.sentences.doc)
-        with threadpool_limits(1):  # several threads round differently
-            each = [
-                intervals(areas[first : first + len(SETS)], self.resamples) for first in range(0, len(areas), len(SETS))
-            ]
-        sizes = zip(held_out.lengths[:: len(SETS)], others.rows.lengths[:: len(SETS)], strict=True)
+        """Score the sets drawn for each neuron and pole; return all columns but the neuron's.
+
+        Each half of a set is scored by what was learned from its other half, and the scores of both are pooled.
+        """
+        halves = [self.half_scores(candidates, number, drawn, half) for half in range(len(self.halves))]
+        areas = [pooled(both) for both in zip(*(half.areas for half in halves), strict=True)]
+        sizes = np.sum([half.sizes for half in halves], 0).tolist()
         rows = [dict(zip(("n_winners", "n_baseline"), size, strict=True)) for size in sizes]
-        for row, (of_sets, excess) in zip(rows, each, strict=True):
-            for names, interval in zip(COLUMNS, (*of_sets, excess), strict=True):
-                row |= interval.columns(*names)
+        with threadpool_limits(1):  # several threads round differently
+            for i, row in enumerate(rows):
+                of_sets, excess = intervals(areas[i * len(SETS) : (i + 1) * len(SETS)], self.resamples)
+                for names, interval in zip(COLUMNS, (*of_sets, excess), strict=True):
+                    row |= interval.columns(*names)
         return table(without_neuron("scores"), rows)
+
+    def half_scores(self, candidates: pa.Table, number: Int64s, drawn: Sequences, half: int) -> HalfScores:
+        """Score one half of the sets by the patterns and values of the other half."""
+        mining, floor, learned = self.mining, self.mining.options["min_count"], 1 - half
+        sets = mining.drawn_sets(number, drawn.where(mining.half[drawn.items] == learned))
+        training = self.halves[learned]
+        classifier = NaiveBayes.learn(candidates, mining.kinds, training, sets, self.profiler, floor, learned)
+        tested = drawn.where(mining.half[drawn.items] == half)
+        others = self.others[half].similar(tested)
+        sizes = np.stack([tested.lengths[:: len(SETS)], others.rows.lengths[:: len(SETS)]], 1)
+        return HalfScores(score_sets(classifier, tested, others, mining.sentences.doc), sizes)
+
+    def _others(self, half: int) -> Matcher:
+        """Return what finds baseline sentences of one half of the documents to compare winners with."""
+        store = self.mining.sentences
+        rows = np.flatnonzero(store.baseline & (self.mining.half == half))
+        drawn = rows[draw(len(rows), MAX_OTHERS, self.mining.seed, OTHERS, half)]
+        return Matcher(drawn, np.asarray(store.dataset), store.lengths, store.longest)
 
     def _groups(self, name: str, number: Int64s, rows: pa.Table) -> Iterator[pa.Table]:
         """Return a table's rows in row groups, with the columns of the neuron and pole with this number in each row."""

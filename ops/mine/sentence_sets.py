@@ -8,8 +8,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ops.arrays import Bools, Int32s, Int64s
+from ops.arrays import Bools, Int32s, Int64s, UInt8s
+from ops.patterns.mined import FIRST_HALF, MARK
 from ops.patterns.sequences import Sequences
+from ops.sentences.folds import HALF
 from ops.sentences.store import SentenceStore
 
 
@@ -22,6 +24,7 @@ class SentenceSets:
         rows: the rows in the store of the sentences of all sets, distinct and ascending, `[sentences]`.
         members: each set's sentences, as indices into `rows`, ascending.
         in_baseline: whether each sentence is in the baseline, `[sentences]`.
+        in_first_half: whether each sentence's document is in the first half of the documents, `[sentences]`.
         documents: the code of each sentence's document, `[sentences]`.
     """
 
@@ -29,6 +32,7 @@ class SentenceSets:
     rows: Int64s
     members: Sequences
     in_baseline: Bools
+    in_first_half: Bools
     documents: Int32s
 
     @classmethod
@@ -36,8 +40,14 @@ class SentenceSets:
         """Return sets that are given as rows of the store, ascending in each."""
         rows, places = np.unique(sets.items, return_inverse=True)
         members = Sequences(places.astype(np.int32), sets.offsets)
-        marks = np.asarray(store.baseline[rows], bool), np.asarray(store.doc[rows], np.int32)
-        return cls(number, rows.astype(np.int64), members, *marks)
+        return cls(
+            number,
+            rows.astype(np.int64),
+            members,
+            np.asarray(store.baseline[rows], bool),
+            np.asarray(store.fold[rows] < HALF),
+            np.asarray(store.doc[rows], np.int32),
+        )
 
     def __len__(self) -> int:
         return len(self.number)
@@ -46,6 +56,11 @@ class SentenceSets:
     def sizes(self) -> Int64s:
         """The number of sentences of each set, `[sets]`."""
         return self.members.lengths
+
+    @property
+    def marks(self) -> UInt8s:
+        """The marks with which each sentence is counted, `[sentences]`: that of the baseline, and of the first half."""
+        return (MARK * self.in_baseline + FIRST_HALF * self.in_first_half).astype(np.uint8)
 
     @property
     def inside(self) -> Int64s:
@@ -67,7 +82,8 @@ class SentenceSets:
         members = self.members.take(which)
         used, places = np.unique(members.items, return_inverse=True)
         members = Sequences(places.astype(np.int32), members.offsets)
-        return type(self)(self.number[which], self.rows[used], members, self.in_baseline[used], self.documents[used])
+        of_each = self.in_baseline[used], self.in_first_half[used], self.documents[used]
+        return type(self)(self.number[which], self.rows[used], members, *of_each)
 
     def chunks(self, most: int) -> Iterator[Self]:
         """Yield the sets in groups, in their order, with at most `most` members; a larger set is its own group."""

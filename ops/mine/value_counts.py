@@ -7,7 +7,7 @@ import numpy as np
 from ops.arrays import Bools, Int32s, Int64s
 from ops.compiled import compiled
 from ops.mine.sentence_sets import sums_of_sets
-from ops.patterns.mined import COUNTS, SUPPORT, Records, as_counts, by_document, count_once, longer
+from ops.patterns.mined import COLUMNS, COUNTS, KEPT, SUPPORT, Records, as_counts, by_document, count_once, longer
 from ops.patterns.occurrences import Occurrences
 from ops.patterns.sequences import Sequences
 
@@ -18,7 +18,8 @@ class ValueCounts:
 
     Attributes:
         set_of: the index of each entry's set, ascending, `[entries]`.
-        value, counts: the value, and its `ops.patterns.mined.COUNTS` in the set, `[entries]`.
+        value, counts: the value, and its `ops.patterns.mined.COUNTS` in the set, `[entries]`. Those of a half are
+            not counted.
         n, marked_n: the totals out of which values are counted, `[sets]`.
         n_documents, n_squares: the number of documents of these totals, and the sum of their squares, `[sets]`.
     """
@@ -46,7 +47,7 @@ def count_in_sets(
         every_sentence: whether the total is the number of sentences, and not the number of all their values.
     """
     # numpy's zeros cost nothing until touched, which matters if millions of words are known but few occur.
-    of_value = np.zeros((n_values, 8), np.int64)
+    of_value = np.zeros((n_values, COLUMNS), np.int64)
     members = by_document(sets, documents)
     of_each = np.ones(len(values), np.int64) if every_sentence else values.lengths
     entries, columns, sizes = _count_in_sets(
@@ -107,13 +108,13 @@ def _count_in_sets(
     of_each: Int64s,
     of_value: Int64s,
 ) -> tuple[Int64s, Int64s, Int64s]:
-    """Return each set's first entry, each entry's value and counts `[entries, 6]`, and the sets' documents `[sets, 2]`.
+    """Return each set's first entry, each entry's value and counts `[entries, 8]`, and the sets' documents `[sets, 2]`.
 
-    The members of a document must be adjacent. `of_value [n_values, 8]` is scratch space that must be zero, and is zero
-    again afterwards.
+    The members of a document must be adjacent. `of_value [n_values, 10]` is scratch space that must be zero, and is
+    zero again afterwards.
     """
     entries, sizes = np.zeros(starts.size, np.int64), np.zeros((starts.size - 1, 2), np.int64)
-    columns = np.empty((1024, 6), np.int64)
+    columns = np.empty((1024, 1 + KEPT), np.int64)
     n = 0
     for number in range(starts.size - 1):
         document, size, stop = -1, 0, starts[number]
@@ -137,7 +138,7 @@ def _count_in_sets(
                 count_once(of_value, item, mark, document + 1, size)
         for index in range(entries[number], n):
             counts = of_value[columns[index, 0]]
-            for which in range(5):
+            for which in range(KEPT):
                 columns[index, which + 1] = counts[which]
             counts[:] = 0
         entries[number + 1] = n

@@ -2,9 +2,22 @@
 
 import numpy as np
 
-from ops.arrays import Bools, Int32s, Int64s
+from ops.arrays import Int32s, Int64s, UInt8s
 from ops.compiled import compiled
-from ops.patterns.mined import SEEN, SUPPORT, Mined, by_document, count_if, count_once, document_sizes, longer
+from ops.patterns.mined import (
+    COLUMNS,
+    KEPT,
+    SEEN,
+    SUPPORT,
+    Mined,
+    by_document,
+    count_if,
+    count_once,
+    document_sizes,
+    is_frequent,
+    least_in_parts,
+    longer,
+)
 from ops.patterns.sequences import Sequences
 
 
@@ -14,7 +27,7 @@ def mine_sets(
     min_support: Int64s,
     max_length: int,
     max_gap: int | None,
-    marked: Bools,
+    marks: UInt8s,
     documents: Int32s,
 ) -> Mined:
     """Return every frequent subsequence of the sentences of each set.
@@ -26,16 +39,17 @@ def mine_sets(
     Args:
         sequences: the sentences of all sets.
         sets: the members of each set, as indices into `sequences`.
-        min_support: the minimum support in each set, `[sets]`.
+        min_support: the minimum support in each set, `[sets]`, or also in its halves (see `least_in_parts`).
         max_length: maximum number of items of a pattern.
         max_gap: the maximum number of items between two neighbouring items of a pattern. 0 means contiguous patterns;
             None or -1 means no limit.
-        marked: the sentences that are also counted separately, `[sentences]`.
+        marks: the marks of each sentence, a sum of `MARK` and `FIRST_HALF`, `[sentences]`.
         documents: the code of each sentence's document, `[sentences]`.
 
     Raises ValueError if a minimum or maximum is below 1.
     """
-    if min_support.min(initial=1) < 1 or max_length < 1:
+    minimums = least_in_parts(min_support)
+    if minimums.min(initial=1) < 1 or max_length < 1:
         raise ValueError("sequences: the minimum support and the maximum length must be at least 1")
     gap = -1 if max_gap is None or max_gap < 0 else max_gap
     n_codes = int(sequences.items.max(initial=-1)) + 1
@@ -43,11 +57,13 @@ def mine_sets(
     code_of, support = np.zeros(n_codes, np.int32), np.zeros(n_codes, np.int32)
     members = by_document(sets, documents)
     parents, items, counts = [], [], []
-    for first, stop, least in zip(sets.offsets[:-1], sets.offsets[1:], min_support, strict=True):
+    for first, stop, least in zip(sets.offsets[:-1], sets.offsets[1:], minimums, strict=True):
         rows = members[first:stop]
-        codes, starts, alphabet = _relabelled(sequences.items, sequences.offsets, rows, least, gap, code_of, support)
+        codes, starts, alphabet = _relabelled(
+            sequences.items, sequences.offsets, rows, least.min(), gap, code_of, support
+        )
         parent, code, count = _mine(
-            codes, starts, marked[rows], documents[rows], document_sizes(documents[rows]), alphabet.size, least,
+            codes, starts, marks[rows], documents[rows], document_sizes(documents[rows]), alphabet.size, least,
             max_length, gap,
         )  # fmt: skip
         parents.append(parent)
@@ -106,11 +122,11 @@ def _relabelled(
 def _mine(
     codes: Int32s,
     offsets: Int64s,
-    marked: Bools,
+    marks: UInt8s,
     documents: Int32s,
     document_size: Int64s,
     n_items: int,
-    min_support: int,
+    least: Int64s,
     max_length: int,
     max_gap: int,
 ) -> tuple[Int64s, Int64s, Int64s]:
@@ -130,11 +146,11 @@ def _mine(
                 if latest[codes[place]] >= offsets[sentence]:
                     previous[place] = latest[codes[place]]
                 latest[codes[place]] = place
-    counts = np.zeros((n_items, 8), np.int64)
+    counts = np.zeros((n_items, COLUMNS), np.int64)
     size, next_free = np.zeros(n_items, np.int64), np.zeros(n_items, np.int64)
     touched, hit = np.empty(n_items + 1, np.int32), np.empty(n_codes + 1, np.int32)
     places = np.empty(2 * n_codes + 1, np.int32)
-    parent, item_of, counts_of = np.empty(1024, np.int64), np.empty(1024, np.int64), np.empty((1024, 5), np.int64)
+    parent, item_of, counts_of = np.empty(1024, np.int64), np.empty(1024, np.int64), np.empty((1024, KEPT), np.int64)
     found, stamp, document_stamp = 0, 0, 0
     pending = [(-1, 1, 0, n_sentences)]
     while pending:
@@ -151,7 +167,7 @@ def _mine(
             if sentence != current:
                 current = sentence
                 stamp += 1
-                mark = int(marked[sentence])
+                mark = int(marks[sentence])
                 if documents[sentence] != document:
                     document, sentences = documents[sentence], document_size[sentence]
                     document_stamp += 1
@@ -191,9 +207,9 @@ def _mine(
             parent, item_of = longer(parent, found + n_touched), longer(item_of, found + n_touched)
             counts_of = longer(counts_of, found + n_touched)
         for code in np.sort(touched[:n_touched]):
-            if counts[code, SUPPORT] >= min_support:
+            if is_frequent(counts, code, least):
                 parent[found], item_of[found] = pattern, code
-                for which in range(5):
+                for which in range(KEPT):
                     counts_of[found, which] = counts[code, which]
                 if not deepest:
                     next_free[code] = top
@@ -202,7 +218,7 @@ def _mine(
                 found += 1
             else:
                 next_free[code] = -1
-            for which in range(5):
+            for which in range(KEPT):
                 counts[code, which] = 0
             size[code] = 0
         for index in range(hits):

@@ -2,10 +2,22 @@
 
 import numpy as np
 
-from ops.arrays import Bools, Int32s, Int64s
+from ops.arrays import Int32s, Int64s, UInt8s
 from ops.compiled import compiled
 from ops.patterns.forest import Forest
-from ops.patterns.mined import SEEN, SUPPORT, Mined, by_document, count_once, document_sizes, longer
+from ops.patterns.mined import (
+    COLUMNS,
+    KEPT,
+    SEEN,
+    SUPPORT,
+    Mined,
+    by_document,
+    count_once,
+    document_sizes,
+    is_frequent,
+    least_in_parts,
+    longer,
+)
 from ops.patterns.sequences import Sequences
 from ops.patterns.tree_links import link, pair_support
 
@@ -16,7 +28,7 @@ def mine_sets(
     min_support: Int64s,
     max_nodes: int,
     n_labels: int,
-    marked: Bools,
+    marks: UInt8s,
     documents: Int32s,
 ) -> Mined:
     """Return every frequent subtree of the trees of each set, as `Subtrees.extensions(n_labels)`.
@@ -28,26 +40,27 @@ def mine_sets(
     Args:
         forest: the trees of all sets.
         sets: the members of each set, as indices into `forest`.
-        min_support: the minimum support in each set, `[sets]`.
+        min_support: the minimum support in each set, `[sets]`, or also in its halves (see `least_in_parts`).
         max_nodes: maximum number of nodes of a subtree; it has at least two. One above the size of the largest tree
             changes nothing and costs no memory.
         n_labels: number of labels; the code of every label is below it.
-        marked: the trees that are also counted separately, `[trees]`.
+        marks: the marks of each tree, a sum of `MARK` and `FIRST_HALF`, `[trees]`.
         documents: the code of each tree's document, `[trees]`.
 
     Raises ValueError if a minimum is below 1 or the maximum below 2.
     """
-    if min_support.min(initial=1) < 1 or max_nodes < 2:
+    minimums = least_in_parts(min_support)
+    if minimums.min(initial=1) < 1 or max_nodes < 2:
         raise ValueError("subtrees: the minimum support must be at least 1, the maximum of nodes at least 2")
     members = by_document(sets, documents)
     parents, codes, counts = [], [], []
-    for first, stop, least in zip(sets.offsets[:-1], sets.offsets[1:], min_support, strict=True):
+    for first, stop, least in zip(sets.offsets[:-1], sets.offsets[1:], minimums, strict=True):
         rows = members[first:stop]
         trees = Forest(*_gathered(forest.label, forest.size, forest.offsets, rows))
-        links, tree_of = link(trees, pair_support(trees, n_labels) >= least)
+        links, tree_of = link(trees, pair_support(trees, n_labels) >= least.min())
         most = min(max_nodes, int(np.diff(trees.offsets).max(initial=2)))
         parent, code, count = _mine(
-            links, tree_of, trees.offsets, marked[rows], documents[rows], document_sizes(documents[rows]), n_labels,
+            links, tree_of, trees.offsets, marks[rows], documents[rows], document_sizes(documents[rows]), n_labels,
             least, most,
         )  # fmt: skip
         parents.append(parent)
@@ -75,11 +88,11 @@ def _mine(
     links: Int32s,
     tree_of: Int32s,
     offsets: Int64s,
-    marked: Bools,
+    marks: UInt8s,
     documents: Int32s,
     document_size: Int64s,
     n_labels: int,
-    min_support: int,
+    least: Int64s,
     max_nodes: int,
 ) -> tuple[Int64s, Int64s, Int64s]:
     """Grow patterns by one node at a time.
@@ -94,7 +107,7 @@ def _mine(
     both a parent and a grandparent of matches if a label recurs.
     """
     n_codes = n_labels * max_nodes
-    counts = np.zeros((n_codes, 8), np.int64)
+    counts = np.zeros((n_codes, COLUMNS), np.int64)
     count, next_free = np.zeros(n_codes, np.int64), np.zeros(n_codes, np.int64)
     touched = np.empty(n_codes, np.int64)
     longest = 0
@@ -104,7 +117,7 @@ def _mine(
     # No pattern has more matches to visit than this, so no array needs to grow inside the loops.
     most = tree_of.size * max_nodes
     hit, hit_code, places = np.empty(most, np.int32), np.empty(most, np.int32), np.empty(1024, np.int32)
-    above, code_of, counts_of = np.empty(1024, np.int64), np.empty(1024, np.int64), np.empty((1024, 5), np.int64)
+    above, code_of, counts_of = np.empty(1024, np.int64), np.empty(1024, np.int64), np.empty((1024, KEPT), np.int64)
     found, stamp, document_stamp = 0, 0, 0
     pending = [(-1, 0, 0, 0, tree_of.size)]
     while pending:
@@ -117,7 +130,7 @@ def _mine(
                 tree = tree_of[node]
                 tree_begin, tree_end = offsets[tree], offsets[tree + 1]
                 stamp += 1
-                mark = int(marked[tree])
+                mark = int(marks[tree])
                 if documents[tree] != document:
                     document, trees = documents[tree], document_size[tree]
                     document_stamp += 1
@@ -147,9 +160,9 @@ def _mine(
             above, code_of = longer(above, found + n_touched), longer(code_of, found + n_touched)
             counts_of = longer(counts_of, found + n_touched)
         for code in np.sort(touched[:n_touched]):
-            if counts[code, SUPPORT] >= min_support:
+            if is_frequent(counts, code, least):
                 above[found], code_of[found] = pattern, code
-                for which in range(5):
+                for which in range(KEPT):
                     counts_of[found, which] = counts[code, which]
                 if not deepest:
                     below = 0 if pattern < 0 else depth + 1 - code // n_labels
@@ -159,7 +172,7 @@ def _mine(
                 found += 1
             else:
                 next_free[code] = -1
-            for which in range(5):
+            for which in range(KEPT):
                 counts[code, which] = 0
             count[code] = 0
         for index in range(hits):

@@ -15,20 +15,30 @@ from ops.patterns.sequences import Sequences
 #
 # - support, marked, documents: the number of the set's sentences that have it, of marked sentences among these, and of
 #   their documents.
+# - half, half_marked: the number of these sentences, and of marked ones among them, in the first half of the documents.
 # - squares: the sum over these documents of the squared number of sentences that have it.
 # - products: the sum over these documents of the number of sentences that have it times the number of all the set's
 #   sentences in the document.
-COUNTS = np.dtype([(name, np.int64) for name in ("support", "marked", "documents", "squares", "products")])
+COUNTS = np.dtype(
+    [(name, np.int64) for name in ("support", "marked", "half", "half_marked", "documents", "squares", "products")]
+)
 
 # While sentences are counted, the counts of each code are a row of integers: `COUNTS`, the stamps of the sentence and
 # of the document in which it occurred last, and its count in that document.
-SUPPORT, MARKED, DOCUMENTS, SQUARES, PRODUCTS, SEEN, DOCUMENT, WITHIN = range(8)
+SUPPORT, MARKED, HALF, HALF_MARKED, DOCUMENTS, SQUARES, PRODUCTS, SEEN, DOCUMENT, WITHIN = range(10)
+KEPT, COLUMNS = 7, 10
+
+# The marks of a sentence, which are added: it is counted separately, and its document is in the first half.
+MARK, FIRST_HALF = 1, 2
+
+NEVER = np.iinfo(np.int64).max  # a minimum support that no pattern reaches
+
 
 Records = npt.NDArray[np.void]
 
 
 def as_counts(columns: Int64s) -> Records:
-    """Return counts `[n, 5]`, in the order of `COUNTS`, as records."""
+    """Return counts `[n, 7]`, in the order of `COUNTS`, as records."""
     return np.ascontiguousarray(columns).view(COUNTS)[:, 0]
 
 
@@ -55,13 +65,13 @@ class Mined:
         Args:
             parent: the index in the set of the pattern that each pattern extends, -1 for none, `[n]`.
             item: the item that each pattern adds, `[n]`.
-            counts: each pattern's counts, in the order of `COUNTS`, `[n, 5]`.
+            counts: each pattern's counts, in the order of `COUNTS`, `[n, 7]`.
         """
         offsets = np.cumsum([0, *map(len, parent)], dtype=np.int64)
         shifted = [np.where(own < 0, own, own + start) for own, start in zip(parent, offsets[:-1], strict=True)]
         none = np.zeros(0, np.int64)
         patterns = Sequences.from_parents(np.concatenate([none, *shifted]), np.concatenate([none, *item]))
-        return cls(patterns, as_counts(np.concatenate([np.zeros((0, 5), np.int64), *counts])), offsets)
+        return cls(patterns, as_counts(np.concatenate([np.zeros((0, KEPT), np.int64), *counts])), offsets)
 
     def where(self, keep: Bools) -> Self:
         """Return the patterns that `keep [n_patterns]` marks."""
@@ -71,16 +81,18 @@ class Mined:
 
 @compiled
 def count_once(counts: Int64s, code: int, mark: int, document: int, size: int) -> None:
-    """Count a code once in its row of `counts [codes, 8]`.
+    """Count a code once in its row of `counts [codes, COLUMNS]`.
 
     Args:
         counts, code: all counts, and the code.
-        mark: 1 if the sentence is marked, otherwise 0.
+        mark: the marks of the sentence.
         document: a stamp of the document, which differs from that of the document before.
         size: how much the document contains in all.
     """
     counts[code, SUPPORT] += 1
-    counts[code, MARKED] += mark
+    counts[code, MARKED] += mark & 1
+    counts[code, HALF] += mark >> 1
+    counts[code, HALF_MARKED] += mark >> 1 & mark
     if counts[code, DOCUMENT] != document:
         counts[code, DOCUMENT] = document
         counts[code, DOCUMENTS] += 1
@@ -95,6 +107,8 @@ def count_if(new: int, counts: Int64s, code: int, mark: int, document: int, size
     """Do what `count_once` does if `new` is 1, and nothing if it is 0, without a branch that cannot be predicted."""
     counts[code, SUPPORT] += new
     counts[code, MARKED] += new & mark
+    counts[code, HALF] += new & mark >> 1
+    counts[code, HALF_MARKED] += new & mark >> 1 & mark
     other = int(counts[code, DOCUMENT] != document)
     counts[code, DOCUMENT] = document
     counts[code, WITHIN] *= 1 - other
@@ -102,6 +116,24 @@ def count_if(new: int, counts: Int64s, code: int, mark: int, document: int, size
     counts[code, SQUARES] += new * (2 * counts[code, WITHIN] + 1)
     counts[code, PRODUCTS] += new * size
     counts[code, WITHIN] += new
+
+
+def least_in_parts(min_support: Int64s) -> Int64s:
+    """Return the minimum supports in each set, in its first half and in its second, `[sets, 3]`.
+
+    A pattern is frequent if it reaches one of them. Minimums `[sets]` are those of the complete sets alone.
+    """
+    if min_support.ndim == 2:
+        return min_support
+    never = np.full(len(min_support), NEVER)
+    return np.stack([min_support, never, never], 1)
+
+
+@compiled
+def is_frequent(counts: Int64s, code: int, least: Int64s) -> bool:
+    """Return whether a code reaches one of the minimum supports `least [3]` of `least_in_parts`."""
+    support, half = counts[code, SUPPORT], counts[code, HALF]
+    return bool(support >= least[0] or half >= least[1] or support - half >= least[2])
 
 
 @compiled

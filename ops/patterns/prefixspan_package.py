@@ -5,9 +5,9 @@ from itertools import pairwise
 import numpy as np
 from prefixspan import PrefixSpan  # type: ignore[import-untyped]
 
-from ops.arrays import Bools, Int32s, Int64s
+from ops.arrays import Int32s, Int64s, UInt8s
 from ops.patterns import count_sequences
-from ops.patterns.mined import Mined, as_counts
+from ops.patterns.mined import KEPT, MARK, Mined, as_counts, least_in_parts
 from ops.patterns.sequences import Sequences
 
 
@@ -29,22 +29,27 @@ def mine(sequences: Sequences, min_support_count: int, max_length: int) -> list[
 
 
 def mine_sets(
-    sequences: Sequences, sets: Sequences, min_support: Int64s, max_length: int, marked: Bools, documents: Int32s
+    sequences: Sequences, sets: Sequences, min_support: Int64s, max_length: int, marks: UInt8s, documents: Int32s
 ) -> Mined:
     """Return what `mine` finds in each set of sentences; the arguments are those of `mine_sequences.mine_sets`."""
     patterns, counts, offsets = [], [], [0]
-    for rows, least in zip(sets.to_lists(), min_support.tolist(), strict=True):
+    for rows, least in zip(sets.to_lists(), least_in_parts(min_support).tolist(), strict=True):
         members = sequences.take(rows)
-        frequent = [pattern for pattern, _ in mine(members, least, max_length)]
-        patterns += frequent
-        where = count_sequences.occurrences(members, Sequences.from_lists(frequent))
+        found = [pattern for pattern, _ in mine(members, min(least), max_length)]
+        where = count_sequences.occurrences(members, Sequences.from_lists(found))
         codes = np.unique(documents[rows], return_inverse=True)[1]
-        in_document, marks = np.bincount(codes), marked[rows]
-        for first, stop in pairwise(where.offsets):
+        in_document, own = np.bincount(codes), np.asarray(marks[rows], np.int64)
+        for pattern, (first, stop) in zip(found, pairwise(where.offsets), strict=True):
             sentences = where.sentences[first:stop]
+            marked, half = own[sentences] & MARK, own[sentences] >> 1
+            if len(sentences) < least[0] and half.sum() < least[1] and (1 - half).sum() < least[2]:
+                continue
             each, with_it = np.unique(codes[sentences], return_counts=True)
             squares, products = (with_it**2).sum(), (with_it * in_document[each]).sum()
-            counts.append([len(sentences), marks[sentences].sum(), len(each), squares, products])
+            counts.append(
+                [len(sentences), marked.sum(), half.sum(), (half & marked).sum(), len(each), squares, products]
+            )
+            patterns.append(pattern)
         offsets.append(len(patterns))
-    columns = np.array(counts, np.int64).reshape(-1, 5)
+    columns = np.array(counts, np.int64).reshape(-1, KEPT)
     return Mined(Sequences.from_lists(patterns), as_counts(columns), np.array(offsets))

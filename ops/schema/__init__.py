@@ -27,7 +27,7 @@ __all__ = [
     "table",
 ]
 
-SCHEMA_VERSION = "4"
+SCHEMA_VERSION = "5"
 _UNITS, _VALUES = "_units", "_values"  # end the names of a layer's columns in activations/ if it is sparse
 _WIDTH = b"atlas.width"
 # Typical lengths of texts and lists, for estimates; those of sentences and trees are of packaged docstrings.

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-INT16, INT32, INT64 = pa.int16(), pa.int32(), pa.int64()
+INT8, INT16, INT32, INT64 = pa.int8(), pa.int16(), pa.int32(), pa.int64()
 FLOAT32, FLOAT64 = pa.float32(), pa.float64()
 STRING, BOOL = pa.string(), pa.bool_()
 STRINGS = pa.list_(pa.string())

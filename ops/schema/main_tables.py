@@ -6,6 +6,7 @@ from ops.schema.columns import (
     BOOL,
     FLOAT32,
     FLOAT64,
+    INT8,
     INT32,
     INT64,
     META,
@@ -124,7 +125,7 @@ TABLES: dict[str, TableSpec] = {
             Column("tree", STRING, "phrase structure as a Penn bracketed string", True),
             Column("is_baseline", BOOL, "whether it is in the uniform baseline sample"),
             Column("is_winner", BOOL, "whether it is a winner of some neuron in `topk/`"),
-            Column("held_out", BOOL, "whether its document is in the test half, which is used only for scores"),
+            Column("fold", INT8, "fold of its document, 0 to 9; scores learned from some folds are tested on others"),
             Column("wins", INT32, "neurons and poles for which it is a winner in `topk/`"),
         ),
         ("sent_id",),
@@ -198,13 +199,13 @@ TABLES: dict[str, TableSpec] = {
             Column(
                 "auc",
                 FLOAT64,
-                "area under the ROC curve on the test documents, compared with sentences that have the winners' "
-                "lengths and data sets; null if there are none",
+                "area under the ROC curve on each half of the documents, learned from the other half, compared with "
+                "sentences that have the winners' lengths and data sets; null if there are none",
                 True,
             ),
             *interval("auc"),
-            Column("n_winners", INT64, "winners in test documents"),
-            Column("n_baseline", INT64, "baseline sentences in test documents that they were compared with"),
+            Column("n_winners", INT64, "winners, of both halves"),
+            Column("n_baseline", INT64, "baseline sentences that they were compared with, of both halves"),
             Column("matched_auc", FLOAT64, "the same for a set matched to the winners in length and data set", True),
             *interval("matched"),
             Column("random_auc", FLOAT64, "the same for a random set of as many baseline sentences", True),
@@ -212,7 +213,7 @@ TABLES: dict[str, TableSpec] = {
             Column(
                 "auc_excess",
                 FLOAT64,
-                "auc - matched_auc; null where the test winners of either set come from fewer than 10 documents",
+                "auc - matched_auc; null where the winners of either set come from fewer than 10 documents",
                 True,
             ),
             *interval("auc_excess"),

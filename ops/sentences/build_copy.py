@@ -11,7 +11,6 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ops.arrays import Arrays, Bools, Int32s, Int64s
-from ops.errors import InputError
 from ops.sentences.codes import LISTS, meta_kinds
 from ops.sentences.flat_files import FlatWriter, map_flat
 from ops.sentences.names import Names
@@ -19,7 +18,7 @@ from ops.storage.side_by_side import side_by_side
 from ops.storage.store import Store
 
 FACTS, HASHES = "facts.json", "document.hash"
-FLAGS = ("is_baseline", "is_winner", "held_out")  # boolean columns
+FLAGS = ("is_baseline", "is_winner")  # boolean columns
 SHARDS_PER_REQUEST = 16  # number of shards whose row groups are read together
 LOWER = "lower"  # the words in lower case, an additional list next to the numbered kinds of names
 NAME_TYPES: tuple[type[np.generic], ...] = (np.int64, np.uint8)
@@ -47,15 +46,10 @@ def build_copy(
         shards: number of shards that are read in parallel.
         block: number of sentences whose documents are numbered at a time.
         names: number of words that are processed at a time.
-
-    Raises:
-        InputError: the codes were written by an earlier version.
     """
     vocabulary, places = (f"{codes}/{name}.parquet" for name in ("vocabulary", "vocabulary-places"))
     every = store.table_files(codes)
     files = [name for name in every if name not in (vocabulary, places)]
-    if (vocabulary in every and places not in every) or not _has_halves(store, files):
-        raise InputError(f"{codes}/: was written by an earlier version; repeat atlas annotate with --redo")
     with store.parquet(places) as file, FlatWriter(folder) as writer:
         kinds: list[str] = file.schema_arrow.names
         _copy_names(store, vocabulary, kinds, writer)
@@ -66,14 +60,6 @@ def build_copy(
     documents = _number_documents(folder, block)
     _describe_words(folder, kinds.index("word"), names)
     (folder / FACTS).write_text(json.dumps({"kinds": kinds, "documents": documents}), encoding="utf-8")
-
-
-def _has_halves(store: Store, files: list[str]) -> bool:
-    """Return whether the shards, if there are any, record which documents are in the test half."""
-    if not files:
-        return True
-    with store.parquet(files[0]) as file:
-        return "held_out" in file.schema_arrow.names
 
 
 def names_files(number: int | str) -> tuple[str, str]:
@@ -108,7 +94,7 @@ def _begin(writer: FlatWriter, keys: int) -> None:
     none = np.zeros(0, np.int32)
     for column in LISTS:
         writer.add_lengths(f"{column}.ends", none)
-    for name in (*LISTS, "sizes", "sent_id", *FLAGS, "wins", HASHES, "dataset"):
+    for name in (*LISTS, "sizes", "sent_id", *FLAGS, "fold", "wins", HASHES, "dataset"):
         writer.add(name, none)
     for key in range(keys):
         writer.add(f"meta_{key}", none)
@@ -144,7 +130,8 @@ def _add(table: pa.Table, places: dict[str, Int32s], writer: FlatWriter) -> None
     writer.add("sent_id", _flat(table["sent_id"]))
     for column in FLAGS:
         writer.add(column, _flat(table[column]).astype(bool))
-    writer.add("wins", _flat(table["wins"]))
+    for column in ("fold", "wins"):
+        writer.add(column, _flat(table[column]))
     writer.add(HASHES, _flat(table["document"]))
     writer.add("dataset", places["dataset"][_flat(table["dataset"])])
     for number, kind in enumerate(meta_kinds(places).values()):

@@ -13,14 +13,14 @@ import pyarrow.compute as pc
 from ops.arrays import Bools, Integers
 from ops.penn import read_labels_and_sizes
 from ops.schema import meta_keys, schema
-from ops.sentences.halves import held_out
+from ops.sentences.folds import folds
 
 if TYPE_CHECKING:
     # Mining reads codes too, and its workers start two seconds sooner without spaCy.
     from ops.sentences.pipeline import Annotation
 
 _INT32S = pa.list_(pa.int32())
-_PLAIN = ("sent_id", "is_baseline", "is_winner", "held_out", "wins")
+_PLAIN = ("sent_id", "is_baseline", "is_winner", "fold", "wins")
 _META = "meta:"
 # The separator of a dataset's name and a doc_id: equal doc_ids of two datasets are two documents.
 _OF = "\x1f"
@@ -36,7 +36,7 @@ class Coded(NamedTuple):
     """Some sentences as codes; a code is the index of a name in the sorted list of these sentences' names of its kind.
 
     Attributes:
-        codes: one row for each sentence, with the columns `sent_id`, `is_baseline`, `is_winner`, `held_out`, `wins`,
+        codes: one row for each sentence, with the columns `sent_id`, `is_baseline`, `is_winner`, `fold`, `wins`,
             `document` (int64, see `document_codes`), `dataset` (int32), the lists of int32 `words`, `tags`, `labels`
             and `sizes` (sizes of the subtrees, in preorder), and `meta:KEY` for each metadata key (int32, null if the
             sentence lacks the key).
@@ -67,7 +67,7 @@ def sentence_table(
         annotations: the annotation of each sentence.
         baseline: which sentences are in the baseline, `[sentences]`.
         wins: number of neurons and poles of which each sentence is a winner, `[sentences]`.
-        seed: the seed that divides the documents into halves.
+        seed: the seed that divides the documents into folds.
     """
     found = schema("sentences", meta_keys(corpus.schema))
     documents = document_codes(corpus["dataset"], corpus["doc_id"])
@@ -78,7 +78,7 @@ def sentence_table(
         "tree": pa.array([a.tree for a in annotations], pa.string()),
         "is_baseline": pa.array(baseline, pa.bool_()),
         "is_winner": pa.array(np.asarray(wins) > 0, pa.bool_()),
-        "held_out": pa.array(held_out(documents.to_numpy(), seed)),
+        "fold": pa.array(folds(documents.to_numpy(), seed)),
         "wins": pa.array(wins, pa.int32()),
     }
     return pa.table({name: columns[name] for name in found.names}).cast(found)

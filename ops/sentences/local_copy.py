@@ -16,7 +16,7 @@ from ops.sentences.build_copy import build_copy
 from ops.sentences.store import SentenceStore
 from ops.storage.store import Store
 
-_LAYOUT = "halves"  # name of the layout of the copy's files; another layout needs another name
+_LAYOUT = "folds"  # name of the layout of the copy's files; another layout needs another name
 
 
 def open_sentences(store: Store, codes: str, fingerprint: str) -> SentenceStore:

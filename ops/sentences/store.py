@@ -6,12 +6,13 @@ from pathlib import Path
 
 import numpy as np
 
-from ops.arrays import Arrays, Int32s, Int64s
+from ops.arrays import Arrays, Bools, Int8s, Int32s, Int64s
 from ops.patterns.forest import Forest
 from ops.patterns.sequences import Sequences
 from ops.sentences.build_copy import FACTS, FLAGS, LOWER, NAME_TYPES, names_files
 from ops.sentences.codes import LISTS, NAME_KINDS, meta_kinds
 from ops.sentences.flat_files import map_flat
+from ops.sentences.folds import HALF
 from ops.sentences.names import Names
 from ops.shards import spans
 
@@ -23,8 +24,8 @@ class SentenceStore:
 
     Attributes:
         sent_id: `[sentences]` int64, ascending.
-        baseline, winner, held_out: whether each sentence is in the baseline, is a winner, and belongs to a document of
-            the test half, `[sentences]` bool each.
+        baseline, winner: whether each sentence is in the baseline, and is a winner, `[sentences]` bool each.
+        fold: the fold of each sentence's document, `[sentences]` int8 from 0 to 9.
         wins: number of neurons and poles of which each sentence is a winner, `[sentences]` int32.
         doc, dataset: the codes of each sentence's document and dataset, `[sentences]` int32. Documents are numbered
             from 0 in the order of their hashes.
@@ -42,7 +43,8 @@ class SentenceStore:
         facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
         self.documents: int = facts["documents"]
         self.sent_id: Int64s = self._map("sent_id", np.int64)
-        self.baseline, self.winner, self.held_out = (self._map(name, np.bool_) for name in FLAGS)
+        self.baseline, self.winner = (self._map(name, np.bool_) for name in FLAGS)
+        self.fold: Int8s = self._map("fold", np.int8)
         self.wins: Int32s = self._map("wins", np.int32)
         self.doc, self.dataset = self._map("document", np.int32), self._map("dataset", np.int32)
         place = {kind: number for number, kind in enumerate(facts["kinds"])}
@@ -94,6 +96,11 @@ class SentenceStore:
         ends = self._lists["words"][1]
         blocks = (np.diff(ends[first : stop + 1]) for first, stop in spans(len(ends) - 1, _BLOCK))
         return max((int(block.max()) for block in blocks), default=0)
+
+    @property
+    def held_out(self) -> Bools:
+        """Whether each sentence belongs to a document of folds 5 to 9, `[sentences]` bool."""
+        return np.asarray(self.fold >= HALF)
 
     @property
     def has(self) -> dict[str, bool]:

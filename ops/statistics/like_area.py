@@ -103,6 +103,18 @@ def like_area(
     )
 
 
+def pooled(parts: Sequence[LikeArea]) -> LikeArea:
+    """Return the mean area of sets that share no document, weighted by their compared winners."""
+    known = [part for part in parts if len(part.documents)]
+    if not known:
+        return parts[0]
+    auc = np.average([part.auc for part in known], weights=[part.winners.sum() for part in known])
+    documents = np.concatenate([part.documents for part in known])
+    gain, winners = np.concatenate([[part.gain, part.winners] for part in known], 1)
+    order = np.argsort(documents)
+    return LikeArea(float(auc), documents[order], gain[order], winners[order])
+
+
 def intervals(areas: Sequence[LikeArea], resamples: Resamples) -> tuple[list[Interval], Interval]:
     """Return the areas, and the first area minus the second, each with its 95 % interval by document.
 

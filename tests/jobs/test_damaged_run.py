@@ -11,7 +11,7 @@ import pytest
 from jobs.run_folder.run import Run, RunReader
 from jobs.run_folder.run_json import RECORD
 from jobs.show.job import ShowConfig
-from jobs.stage.checks import check_column
+from jobs.stage.columns import check_column
 from jobs.stage.main import main
 from ops.errors import InputError
 from ops.storage import lock

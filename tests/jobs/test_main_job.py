@@ -13,7 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
+from jobs.mine import job as mine_job
+from jobs.mine.job import MineConfig
 from jobs.run import job as run_job
+from ops.errors import InputError
 from ops.model.load import read_facts
 from ops.penn import PUNCTUATION_TAGS
 from tests.jobs.finished_runs.main import K, config
@@ -130,9 +133,9 @@ def test_sentences_are_exactly_those_that_are_named(finished: Path, texts: list[
     winners = Counter(pq.read_table(finished / "topk")["sent_id"].to_pylist())
     assert [i for i, w in enumerate(table["is_winner"]) if w] == sorted(winners)
     assert table["wins"] == [winners[i] for i in table["sent_id"]]
-    halves = set(zip(table["doc_id"], table["held_out"], strict=True))
-    assert len(halves) == len(set(table["doc_id"])), "a document is in both halves"
-    assert 0.3 < np.mean([held_out for _, held_out in halves]) < 0.7
+    folds = set(zip(table["doc_id"], table["fold"], strict=True))
+    assert len(folds) == len(set(table["doc_id"])), "a document is in two folds"
+    assert {fold for _, fold in folds} == set(range(10))
     assert all(len(w) == len(t) for w, t in zip(table["words"], table["tags"], strict=True))
     assert all(tree.startswith("(ROOT ") for tree in table["tree"])
 
@@ -231,6 +234,15 @@ def test_running_again_does_nothing(finished: Path, source: Path) -> None:
     before = {p: p.stat().st_mtime_ns for p in finished.rglob("*.parquet")}
     run_job.JOB.run(config(finished, source, no_scores=True))
     assert {p: p.stat().st_mtime_ns for p in finished.rglob("*.parquet")} == before
+
+
+def test_a_nuisance_key_that_the_corpus_lacks_is_refused(finished: Path, source: Path) -> None:
+    before = (finished / "run.json").read_bytes()
+    with pytest.raises(InputError, match=r"--nuisance author: the corpus has no such column.*; it has .*topic"):
+        run_job.JOB.run(config(finished, source, no_scores=True, nuisance="author"))
+    with pytest.raises(InputError, match=r"--nuisance author: the corpus has no such column.*; it has n, topic"):
+        mine_job.JOB.run(MineConfig.model_validate({"out": str(finished), "nuisance": ["topic", "author"]}))
+    assert (finished / "run.json").read_bytes() == before
 
 
 def test_chance_says_how_many_neurons_show_something_and_how_many_random_sets(small_run: tuple[Path, Path]) -> None:

@@ -16,7 +16,7 @@ from ops.sentences.store import SentenceStore
 from ops.sentences.vocabulary import vocabulary, write_places, write_vocabulary
 from ops.storage.store import Store
 
-SEED = 0  # of the halves of the documents
+SEED = 0  # of the folds of the documents
 # Of `random_sentences` that have everything, in their order.
 PROPERTIES = (
     "dataset",

@@ -65,7 +65,7 @@ def sentences() -> list[Row]:
         tags = [TAG_OF[word] for word in words]
         tree = f"(ROOT (NP {' '.join(f'({tag} {word})' for word, tag in zip(words, tags, strict=True))}))"
         row = {"sent_id": i, "text": " ".join(words), "dataset": rng.choice(("books", "news")), "doc_id": f"d{i // 4}"}
-        row |= {"words": words, "tags": tags, "tree": tree, "held_out": (i // 4) % 3 == 0, "wins": 1}
+        row |= {"words": words, "tags": tags, "tree": tree, "fold": (9, 1, 3)[i // 4 % 3], "wins": 1}
         rows.append({**row, "is_baseline": i % 10 > 0})
     return rows
 

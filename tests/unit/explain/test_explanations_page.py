@@ -32,7 +32,7 @@ def measured(weights: list[tuple[str, list[str], float]]) -> dict[str, Any]:
     winning = set(winners(weights))
     rows = [row for row in sentences() if row["is_baseline"] or row["sent_id"] in winning]
     wins = np.array([row["sent_id"] in winning for row in rows])
-    held_out = np.array([row["held_out"] for row in rows])
+    held_out = np.array([row["fold"] >= 5 for row in rows])
     scores = np.array([score(weights, row) for row in rows])
     stands_for = np.where(wins, 1.0, (SCORED - len(winning)) / np.count_nonzero(~wins))
     levels = np.unique(scores[~held_out])[::-1]

@@ -44,10 +44,10 @@ def same(found: Baseline, profiler: Profiler, rows: np.ndarray) -> None:
         np.testing.assert_array_equal(ours.count, known)
 
 
-def test_what_is_laid_out_is_read_back_whole_and_for_the_training_part(profiler: Profiler) -> None:
-    training, test = np.arange(0, 30, 3), np.setdiff1d(np.arange(30), np.arange(0, 30, 3))
-    totals = add_up([BlockCounter(UNION, KINDS, profiler).count((training, test))])
-    both, first = read_baselines(UNION, KINDS, profiler, totals)
+def test_what_is_laid_out_is_read_back_whole_and_for_each_half(profiler: Profiler) -> None:
+    halves = np.arange(0, 30, 3), np.setdiff1d(np.arange(30), np.arange(0, 30, 3))
+    totals = add_up([BlockCounter(UNION, KINDS, profiler).count(halves)])
+    both, (first, second) = read_baselines(UNION, KINDS, profiler, totals)
     assert both.counts["word"].tolist() == [120, 90, 0]
     assert first.counts["word"].tolist() == [40, 30, 0]
     assert first.counts["tag"].tolist() == [30, 0]
@@ -56,7 +56,8 @@ def test_what_is_laid_out_is_read_back_whole_and_for_the_training_part(profiler:
     assert (both.support("word", asked).tolist(), first.support("word", asked).tolist()) == ([0, 120], [0, 40])
     assert both.support("subtree", Sequences.from_lists([])).tolist() == []
     same(both, profiler, np.arange(30))
-    same(first, profiler, training)
+    for found, rows in zip((first, second), halves, strict=True):
+        same(found, profiler, rows)
 
 
 def test_blocks_add_up_to_the_whole(profiler: Profiler) -> None:
@@ -68,7 +69,7 @@ def test_blocks_add_up_to_the_whole(profiler: Profiler) -> None:
         counts = sum(table[part].to_numpy() for part in PARTS)
         assert (np.diff(table["line"].to_numpy()) > 0).all()
         assert (counts[:-1] > 0).all()
-    both, first = read_baselines(UNION, KINDS, profiler, add_up(iter(counted)))
+    both, (first, _) = read_baselines(UNION, KINDS, profiler, add_up(iter(counted)))
     assert both.counts["word"].tolist() == [120, 90, 0]
     same(both, profiler, np.arange(30))
     same(first, profiler, np.array([*range(7), 11]))

@@ -1,5 +1,6 @@
 """Winners of ranges of neurons, what is mined of them, and the tables that this makes."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,24 +9,30 @@ import pyarrow as pa
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from ops.mine.baseline_counts import BlockCounter, add_up
-from ops.mine.candidates import unite
-from ops.mine.mining import MINED, Mining
+from bench.score_calibration import range_tables
+from ops.mine.baseline_counts import BlockCounter, add_up, read_baselines
+from ops.mine.candidates import least_supports, mine_candidates, of_kind, read_candidates, unite
+from ops.mine.held_out_sets import SETS
+from ops.mine.mining import Mining
+from ops.mine.naive_bayes import NaiveBayes
 from ops.mine.properties import Profiler
 from ops.mine.range_tables import RangeTables
+from ops.mine.sentence_sets import SentenceSets
+from ops.patterns.mined import COUNTS
+from ops.patterns.sequences import Sequences
 from ops.schema import schema
 from ops.statistics.like_area import Resamples, intervals
 from ops.storage.store import Store
 from ops.storage.tables import write_part
 from ops.topk.neurons import POLES, Neurons, parts, set_number
-from tests.unit.small_corpus import open_corpus, random_sentences
+from tests.unit.small_corpus import Sentence, open_corpus, random_sentences
 
 NEURONS, K, SENTENCES = Neurons((200, 100)), 12, 60
 OPTIONS: dict[str, Any] = {
     "engine": "compiled", "word_case": "keep", "punctuation": "drop", "word_min_support": 0.1, "word_max_length": 2,
     "word_max_gap": 1, "tag_min_support": 0.1, "tag_max_length": 2, "tag_max_gap": -1, "subtree_min_support": 0.1,
     "subtree_max_nodes": 3, "subtree_root": "keep", "min_count": 2, "productivity": 1.0, "max_patterns": 0,
-    "no_scores": False, "units": [],
+    "no_scores": False, "units": [], "nuisance": [],
 }  # fmt: skip
 Drawn = dict[tuple[int, int], list[int]]
 
@@ -71,9 +78,7 @@ def tables_of(mining: Mining, store: Store, first: int, stop: int) -> dict[str, 
     """All tables of a range of the neurons that are mined, as if these were all."""
     number, winners = mining.winners(store, first, stop)
     candidates = mining.candidates(number, winners)
-    union = unite([candidates])
-    counted = BlockCounter(union, mining.kinds, Profiler(mining.text)).count(mining.baseline_rows(0, SENTENCES))
-    found = RangeTables(mining, union, add_up([counted])).of(candidates, number, winners)
+    found = range_tables(mining, candidates).of(candidates, number, winners)
     return {name: pa.concat_tables(groups) for name, groups in found}
 
 
@@ -98,9 +103,7 @@ def test_a_range_without_a_winner_has_empty_tables(tmp_path: Path, monkeypatch: 
     mining = open_mining(tmp_path, monkeypatch)
     number, winners = mining.winners(store, 0, 30)
     candidates = mining.candidates(number, winners)
-    union = unite([candidates])
-    counted = BlockCounter(union, mining.kinds, Profiler(mining.text)).count(mining.baseline_rows(0, SENTENCES))
-    tables = dict(RangeTables(mining, union, add_up([counted])).of(candidates, number, winners))
+    tables = dict(range_tables(mining, candidates).of(candidates, number, winners))
     assert tables.keys() == {"patterns", "profiles", "means", "scores"}
     assert [list(groups) for groups in tables.values()] == [[]] * 4
 
@@ -119,6 +122,96 @@ def test_intervals_are_multiplied_by_one_thread(tmp_path: Path, monkeypatch: pyt
     assert threads == {1}
 
 
+def test_each_part_of_a_set_has_the_patterns_that_it_has_when_it_is_mined_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, drawn: Drawn
+) -> None:
+    """One pass serves the winners and both halves of each set, and a half learns nothing from the other."""
+    mining = open_mining(tmp_path, monkeypatch, min_count=1, word_min_support=0.3, tag_min_support=0.4)
+    number, winners = mining.winners(Store(str(tmp_path)), 0, 20)
+    candidates, sets = mining.candidates(number, winners), mining.winner_sets(number, winners)
+    assert mining.held_out is not None
+    drawn_sets = mining.held_out.draw(number, winners)
+    parts: list[tuple[SentenceSets, int | None]] = [(sets, None)]
+    for half in (0, 1):
+        of_half = mining.drawn_sets(number, drawn_sets.where(mining.half[drawn_sets.items] == half))
+        assert set(mining.sentences.fold[of_half.rows] >= 5) == {half == 1}
+        parts.append((of_half, half))
+    for kind in mining.kinds.values():
+        found = []
+        for some, half in parts:
+            alone = mine_candidates(some, [kind], 1)
+            least = least_supports(kind.min_support, some.sizes, 1)
+            ours, theirs = (
+                read_candidates(of_kind(table, kind.name, some.number), some.number).frequent(least, of)
+                for table, of in ((candidates, half), (alone, None))
+            )
+            patterns = [own.patterns.take(own.sets.items).to_lists() for own in (ours, theirs)]
+            assert patterns[0] == patterns[1]
+            assert ours.sets.offsets.tolist() == theirs.sets.offsets.tolist()
+            names = ["support", "marked"] if half is not None else list(COUNTS.names or ())
+            for name in names:
+                assert ours.counts[name].tolist() == theirs.counts[name].tolist()
+            found.append(patterns[0])
+        assert found[1] != found[2]
+
+
+def test_scores_are_learned_from_one_half_of_the_documents_and_tested_on_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, drawn: Drawn
+) -> None:
+    """The areas are computed again from the evidence of separate halves, pair by pair."""
+    mining, store = open_mining(tmp_path, monkeypatch), Store(str(tmp_path))
+    scores = tables_of(mining, store, 0, 8)["scores"].to_pylist()
+    number, winners = mining.winners(store, 0, 8)
+    assert mining.held_out is not None
+    sets, kinds, floor = mining.held_out.draw(number, winners), mining.kinds, OPTIONS["min_count"]
+    profiler, baseline = Profiler(mining.text), np.flatnonzero(mining.sentences.baseline)
+    length, dataset = mining.sentences.lengths(np.arange(SENTENCES)), mining.sentences.dataset
+    sums = np.zeros((len(sets), 4))  # area times winners, winners compared, winners, others
+    for half in (0, 1):
+        learned = mining.drawn_sets(number, sets.where(mining.half[sets.items] != half))
+        candidates = mine_candidates(learned, kinds.values(), floor)
+        union = unite([candidates])
+        counted = BlockCounter(union, kinds, profiler).count([baseline[mining.half[baseline] != half], baseline[:0]])
+        known = read_baselines(union, kinds, profiler, add_up([counted]))[0]
+        classifier = NaiveBayes.learn(candidates, kinds, known, learned, profiler, floor)
+        rows = np.arange(SENTENCES)
+        every = Sequences.from_lists([rows.tolist()] * len(sets))
+        evidence = classifier.evidence(0, rows, every).reshape(len(sets), SENTENCES)
+        for place, own in enumerate(sets.to_lists()):
+            tested, weight, compared = [row for row in own if mining.half[row] == half], np.zeros(SENTENCES), []
+            for row in tested:
+                others = [r for r in baseline if mining.half[r] == half and dataset[r] == dataset[row] and r not in own]
+                for width in (1, 2, 4, 8, 16, 1 << 30):
+                    if like := [r for r in others if length[r] // width == length[row] // width]:
+                        weight[like] += 1 / len(like)
+                        compared.append(row)
+                        break
+            pairs = evidence[place, compared][:, None] - evidence[place]
+            area = ((pairs > 0) + 0.5 * (pairs == 0)) @ weight
+            sums[place] += area.sum() / len(compared), len(compared), len(tested), np.count_nonzero(weight)
+    areas = sums[:, 0] / sums[:, 1]
+    names = ("auc", "matched_auc", "random_auc")
+    assert np.array([[row[name] for name in names] for row in scores]) == pytest.approx(areas.reshape(-1, 3), abs=1e-6)
+    counts = [(row["n_winners"], row["n_baseline"]) for row in scores]
+    assert counts == [tuple(own) for own in sums[::3, 2:].astype(int).tolist()]
+    assert {n for n, _ in counts} == {K}
+
+
+def test_labels_are_evidence_unless_they_are_nuisance(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, drawn: Drawn
+) -> None:
+    def scores(folder: str, sentences: list[Sentence], nuisance: list[str]) -> list[dict[str, Any]]:
+        corpus = open_corpus(tmp_path / folder, monkeypatch, sentences)
+        mining = Mining(corpus, NEURONS, OPTIONS | {"nuisance": nuisance}, 5)
+        return tables_of(mining, Store(str(tmp_path)), 0, 8)["scores"].to_pylist()
+
+    labelled = random_sentences(3, SENTENCES)
+    without = scores("without", [replace(sentence, meta={}) for sentence in labelled], [])
+    keys = sorted({key for sentence in labelled for key in sentence.meta})
+    assert scores("nuisance", labelled, keys) == without
+    assert scores("labels", labelled, keys[1:]) != without
+
+
 @pytest.mark.parametrize("no_scores", [False, True])
 def test_all_sets_are_mined_and_every_row_has_its_neuron(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, drawn: Drawn, no_scores: bool
@@ -127,8 +220,8 @@ def test_all_sets_are_mined_and_every_row_has_its_neuron(
     number, winners = mining.winners(Store(str(tmp_path)), 198, 202)
     candidates = mining.candidates(number, winners)
     of_set = candidates["set"].to_numpy()
-    assert set(of_set // len(MINED)) == set(number.tolist())
-    assert set(of_set % len(MINED)) == (set(range(1)) if no_scores else set(range(len(MINED))))
+    assert set(of_set // len(SETS)) == set(number.tolist())
+    assert set(of_set % len(SETS)) == (set(range(1)) if no_scores else set(range(len(SETS))))
 
     union = unite([candidates])
     counter = BlockCounter(union, mining.kinds, Profiler(mining.text))
@@ -161,4 +254,4 @@ def test_beyond_the_last_neuron_are_random_sets_like_its_winners(
     assert len({tuple(own) for own in sets.to_lists()}) == len(sets) == 6
     # They are mined as winners, and nothing is held out of them.
     candidates = mining.candidates(number, sets)
-    assert set(candidates["set"].to_pylist()) <= set((len(MINED) * number).tolist())
+    assert set(candidates["set"].to_pylist()) <= set((len(SETS) * number).tolist())

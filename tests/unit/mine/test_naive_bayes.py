@@ -52,7 +52,7 @@ def built(
     union = unite([candidates])
     totals = add_up([BlockCounter(union, kinds, profiler).count((np.arange(400), np.zeros(0, np.int64)))])
     baseline = read_baselines(union, kinds, profiler, totals)[0]
-    return NaiveBayes.learn(candidates, kinds, baseline, learnt, profiler, 3, top), text
+    return NaiveBayes.learn(candidates, kinds, baseline, learnt, profiler, 3, top=top), text
 
 
 def evidence(found: NaiveBayes, rows: np.ndarray) -> np.ndarray:
@@ -113,13 +113,12 @@ def test_the_evidence_is_the_sum_of_the_weights_of_what_the_sentence_has(
             sentence = corpus[rows[own]]
             total = sum(w for p, w in words.items() if contains(sentence.words, p))
             profiler = Profiler(text)
-            of_values = [p for p in profiler.properties if p.is_feature]
+            of_values = [p for p in profiler.properties if p.is_feature and not p.is_nuisance]
             # One feature for each kind comes before those of the properties.
             for property_, features in zip(of_values, found.features[2:], strict=True):
                 first, stop = features.sets.offsets[number : number + 2]
                 weights = dict(zip(features.sets.items[first:stop].tolist(), features.weights[first:stop], strict=True))
-                topic = {sentence.meta["topic"]} if property_.name == "topic" else {"docs", str(len(sentence.words))}
-                held = set(sentence.words) if property_.name in ("noun", "punctuation") else topic
+                held = {sentence.meta["topic"]} if property_.name == "topic" else set(sentence.words)
                 total += sum(w for value, w in weights.items() if property_.values[value] in held)
             assert scores[place] == pytest.approx(total)
             place += 1

@@ -75,12 +75,16 @@ def test_every_property_is_counted_as_by_hand(tmp_path: Path, monkeypatch: pytes
 
 
 def test_without_tags_there_are_no_tag_properties(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    profiler = Profiler(MiningView(open_corpus(tmp_path, monkeypatch, [Sentence(["a", "b"], meta={"k": "v"})])))
+    view = MiningView(open_corpus(tmp_path, monkeypatch, [Sentence(["a", "b"], meta={"k": "v"})]))
+    profiler = Profiler(view)
     assert [p.name for p in profiler.properties] == ["dataset", "words_per_sentence", "punctuation", "k"]
     counts = profiler.count(np.array([0]))
     found = [(c.value.tolist(), c.counts["support"].tolist()) for c in counts]
     assert found == [([0], [1]), ([2], [1]), ([], []), ([0], [1])]
     assert all(own.is_feature for own in profiler.properties)
+    for nuisance, keys in (((), []), (("k", "dataset"), ["k"])):
+        found = [own.name for own in Profiler(view, nuisance).properties if own.is_nuisance]
+        assert found == ["dataset", "words_per_sentence", *keys]
     assert list(profiler.sums(np.array([0]))) == ["words_per_sentence"]
     assert [c.n.item() for c in profiler.count(np.zeros(0, np.int64))] == [0, 0, 0, 0]
 

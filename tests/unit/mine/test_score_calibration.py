@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench.score_calibration import ScoreRow, score_rows
+from bench.score_calibration import ScoreRow, range_tables, score_rows
 from ops.mine.mining import Mining
+from ops.patterns.sequences import Sequences
 from ops.topk.neurons import Neurons
 from tests.unit.mine.test_mining import OPTIONS
 from tests.unit.small_corpus import Sentence, open_corpus
@@ -46,6 +47,21 @@ def test_no_length_gains_or_loses_and_the_intervals_hold_0(tmp_path: Path, monke
         assert row.excess_low < row.excess < row.excess_high
     assert 0.86 < rows[0].covered <= 1
     assert rows[0].covered_low < rows[0].covered < rows[0].covered_high
+
+
+def test_random_sets_gain_nothing_in_either_half(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mining = Mining(open_corpus(tmp_path, monkeypatch, sentences(1)), Neurons((120,)), OPTIONS, 3)
+    number, rng = np.arange(120), np.random.default_rng(5)
+    drawn = [np.sort(rng.choice(len(mining.half), SIZE, replace=False)).tolist() for _ in number]
+    winners = Sequences.from_lists(drawn)
+    candidates = mining.candidates(number, winners)
+    assert mining.held_out is not None
+    sets = mining.held_out.draw(number, winners)
+    for half in (0, 1):
+        areas = range_tables(mining, candidates).half_scores(candidates, number, sets, half).areas
+        excess = np.array([own.auc - matched.auc for own, matched in zip(areas[::3], areas[1::3], strict=True)])
+        assert excess.std() > 0.02
+        assert abs(excess.mean()) < 4 * excess.std() / np.sqrt(120)
 
 
 def test_scores_that_are_left_out_are_no_measurement(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

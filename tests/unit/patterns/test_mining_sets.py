@@ -12,7 +12,7 @@ from bench.mined import mine, mine_trees
 from bench.trees import read_forest
 from ops.patterns import count_sequences, count_subtrees, mine_sequences, mine_subtrees, prefixspan_package
 from ops.patterns.forest import Forest
-from ops.patterns.mined import Mined, by_document
+from ops.patterns.mined import FIRST_HALF, MARK, NEVER, Mined, by_document
 from ops.patterns.occurrences import Occurrences
 from ops.patterns.sequences import Sequences
 from ops.patterns.subtree_patterns import Subtrees
@@ -30,21 +30,27 @@ TREES = [
 def draw_sets(data: st.DataObject, sentences: int) -> tuple[Sequences, np.ndarray, np.ndarray, np.ndarray]:
     members = st.lists(st.integers(0, sentences - 1), unique=True).map(sorted)
     sets = Sequences.from_lists(data.draw(st.lists(members, max_size=4)))
-    least = np.array(data.draw(st.lists(st.integers(1, 3), min_size=len(sets), max_size=len(sets))), np.int64)
-    marked = np.array(data.draw(st.lists(st.booleans(), min_size=sentences, max_size=sentences)), bool)
+    supports = st.tuples(*[st.sampled_from([1, 2, 3, NEVER])] * 3)
+    least = data.draw(st.lists(supports, min_size=len(sets), max_size=len(sets)))
+    marks = np.array(data.draw(st.lists(st.integers(0, 3), min_size=sentences, max_size=sentences)), np.uint8)
     codes = st.lists(st.integers(0, 3), min_size=sentences, max_size=sentences)
-    return sets, least, marked, np.array(data.draw(codes), np.int32)
+    return sets, np.array(least, np.int64).reshape(-1, 3), marks, np.array(data.draw(codes), np.int32)
 
 
-def counted(where: Occurrences, marked: np.ndarray, documents: np.ndarray) -> list[tuple[int, ...]]:
-    """Support, marked sentences, documents, squares and products of each pattern, by hand."""
-    sizes, rows = Counter(documents.tolist()), []
-    for first, stop in pairwise(where.offsets.tolist()):
+def frequent(
+    where: Occurrences, marks: np.ndarray, documents: np.ndarray, least: np.ndarray
+) -> tuple[list[int], list[tuple[int, ...]]]:
+    """Return which patterns are frequent in a set or in a half of it, and their counts by hand."""
+    sizes, places, rows = Counter(documents.tolist()), [], []
+    for place, (first, stop) in enumerate(pairwise(where.offsets.tolist())):
         own = where.sentences[first:stop]
-        of = Counter(documents[own].tolist())
+        of, half = Counter(documents[own].tolist()), [int(mark) for mark in marks[own] if mark & FIRST_HALF]
+        marked = (sum(mark & MARK for mark in some) for some in (marks[own].tolist(), half))
         squares, products = sum(n * n for n in of.values()), sum(n * sizes[code] for code, n in of.items())
-        rows.append((len(own), int(marked[own].sum()), len(of), squares, products))
-    return rows
+        if len(own) >= least[0] or len(half) >= least[1] or len(own) - len(half) >= least[2]:
+            places.append(place)
+            rows.append((len(own), next(marked), len(half), next(marked), len(of), squares, products))
+    return places, rows
 
 
 def of_set(found: Mined, number: int) -> tuple[list[list[int]], list[tuple[int, ...]]]:
@@ -55,16 +61,16 @@ def of_set(found: Mined, number: int) -> tuple[list[list[int]], list[tuple[int, 
 @given(SENTENCES, st.integers(1, 4), st.integers(-1, 3), st.data())
 def test_sequences(sentences, max_length, max_gap, data):
     every = Sequences.from_lists(sentences)
-    sets, least, marked, documents = draw_sets(data, len(sentences))
-    found = mine_sequences.mine_sets(every, sets, least, max_length, max_gap, marked, documents)
+    sets, least, marks, documents = draw_sets(data, len(sentences))
+    found = mine_sequences.mine_sets(every, sets, least, max_length, max_gap, marks, documents)
     for number, members in enumerate(sets.to_lists()):
         own = every.take(np.array(members, np.int64))
-        patterns, counts = of_set(found, number)
-        assert patterns == mine(own, int(least[number]), max_length, max_gap)[0].to_lists()
-        where = count_sequences.occurrences(own, Sequences.from_lists(patterns), max_gap)
-        assert counts == counted(where, marked[members], documents[members])
+        alone = mine(own, int(least[number].min()), max_length, max_gap)[0]
+        where = count_sequences.occurrences(own, alone, max_gap)
+        places, counts = frequent(where, marks[members], documents[members], least[number])
+        assert of_set(found, number) == ([alone.to_lists()[place] for place in places], counts)
     if max_gap < 0:
-        package = prefixspan_package.mine_sets(every, sets, least, max_length, marked, documents)
+        package = prefixspan_package.mine_sets(every, sets, least, max_length, marks, documents)
         for number in range(len(sets)):
             ours, theirs = (sorted(zip(*of_set(f, number), strict=True)) for f in (found, package))
             assert ours == theirs
@@ -73,18 +79,27 @@ def test_sequences(sentences, max_length, max_gap, data):
 @given(st.lists(st.sampled_from(TREES), min_size=1, max_size=8), st.sampled_from([2, 3, 4, 5, 10**14]), st.data())
 def test_subtrees(texts, max_nodes, data):
     forest, labels = read_forest(texts)
-    sets, least, marked, documents = draw_sets(data, len(texts))
+    sets, least, marks, documents = draw_sets(data, len(texts))
     n_labels = len(labels) + 1
-    found = mine_subtrees.mine_sets(forest, sets, least, max_nodes, n_labels, marked, documents)
+    found = mine_subtrees.mine_sets(forest, sets, least, max_nodes, n_labels, marks, documents)
     for number, members in enumerate(sets.to_lists()):
         rows = np.array(members, np.int64)
         labels, sizes = (Sequences(values, forest.offsets).take(rows) for values in (forest.label, forest.size))
         own = Forest(labels.items, sizes.items, labels.offsets)
-        patterns, counts = of_set(found, number)
+        alone = mine_trees(own, int(least[number].min()), max_nodes)[0]
+        where = count_subtrees.occurrences(own, alone)
+        places, counts = frequent(where, marks[members], documents[members], least[number])
+        patterns, found_counts = of_set(found, number)
         subtrees = Subtrees.from_extensions(Sequences.from_lists(patterns), n_labels)
-        alone = mine_trees(own, int(least[number]), max_nodes)[0]
-        assert subtrees.to_lists() == alone.to_lists()
-        assert counts == counted(count_subtrees.occurrences(own, subtrees), marked[members], documents[members])
+        assert subtrees.to_lists() == [alone.to_lists()[place] for place in places]
+        assert found_counts == counts
+
+
+def test_minimums_of_complete_sets_alone_leave_the_halves_out() -> None:
+    sets, marks, documents = Sequences.of_all(4), np.array([2, 2, 0, 0], np.uint8), np.zeros(4, np.int32)
+    every = Sequences.from_lists([[0], [0], [1], [1, 0]])
+    found = mine_sequences.mine_sets(every, sets, np.array([3]), 1, 0, marks, documents)
+    assert of_set(found, 0) == ([[0]], [(3, 0, 2, 0, 1, 9, 12)])
 
 
 def test_members_are_ordered_by_document_in_each_set() -> None:
@@ -93,7 +108,7 @@ def test_members_are_ordered_by_document_in_each_set() -> None:
 
 
 def test_a_support_below_one_is_refused() -> None:
-    sets, least, no = Sequences.of_all(1), np.zeros(1, np.int64), (np.zeros(1, bool), np.zeros(1, np.int32))
+    sets, least, no = Sequences.of_all(1), np.zeros(1, np.int64), (np.zeros(1, np.uint8), np.zeros(1, np.int32))
     with pytest.raises(ValueError, match="at least 1"):
         mine_sequences.mine_sets(Sequences.from_lists([[0]]), sets, least, 2, 0, *no)
     with pytest.raises(ValueError, match="at least 1"):

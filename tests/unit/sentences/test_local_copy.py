@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 
 from ops.errors import InputError
@@ -70,12 +69,12 @@ def test_the_local_copy_is_built_once_and_dropped(tmp_path: Path, monkeypatch: p
     monkeypatch.setenv("ATLAS_CACHE", str(tmp_path / "deep" / "cache"))
     store = write_store(tmp_path / "run", [[Sentence(["a"])]])
     open_sentences(store, "codes", "a" * 64)
-    assert copies(tmp_path / "deep" / "cache") == [f"{'a' * 32}-{SCHEMA_VERSION}-halves"]
+    assert copies(tmp_path / "deep" / "cache") == [f"{'a' * 32}-{SCHEMA_VERSION}-folds"]
     store.delete("codes")
     assert list(open_sentences(store, "codes", "a" * 64).names["word"]) == ["a"]
     with pytest.raises(FileNotFoundError):
         open_sentences(store, "codes", "b" * 64)
-    assert copies(tmp_path / "deep" / "cache") == [f"{'a' * 32}-{SCHEMA_VERSION}-halves"]
+    assert copies(tmp_path / "deep" / "cache") == [f"{'a' * 32}-{SCHEMA_VERSION}-folds"]
     for fingerprint in "aab":
         drop_sentences(fingerprint * 64)
     assert copies(tmp_path / "deep" / "cache") == []
@@ -97,7 +96,7 @@ def test_of_many_processes_that_ask_at_once_one_makes_the_copy(tmp_path: Path) -
     together = [begin("lives") for _ in range(3)]
     said = [process.communicate()[0].split() for process in together]
     assert sorted(said) == [["60"], ["60"], ["built", "60"]]
-    assert copies(tmp_path / "cache") == [f"{'a' * 32}-{SCHEMA_VERSION}-halves"]
+    assert copies(tmp_path / "cache") == [f"{'a' * 32}-{SCHEMA_VERSION}-folds"]
 
 
 def test_the_copy_s_memory_is_that_of_its_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,17 +109,3 @@ def test_the_copy_s_memory_is_that_of_its_blocks(tmp_path: Path, monkeypatch: py
     assert files == {p.name: p.read_bytes() for p in (tmp_path / "small").iterdir()}
     assert whole.documents == len({s.document for shard in shards for s in shard})
     assert np.array_equal(np.unique(whole.doc), np.arange(whole.documents))
-
-
-@pytest.mark.parametrize("without", ["places", "halves"])
-def test_codes_of_an_earlier_version_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, without: str) -> None:
-    monkeypatch.setenv("ATLAS_CACHE", str(tmp_path / "cache"))
-    store = write_store(tmp_path / "run", [[Sentence(["a"])]])
-    if without == "places":
-        store.delete("codes/vocabulary-places.parquet")
-    else:
-        shard = pq.read_table(tmp_path / "run" / "codes" / "shard-00000.parquet").drop_columns(["held_out", "wins"])
-        store.commit("codes/shard-00000.parquet", lambda path: pq.write_table(shard, path))
-    with pytest.raises(InputError, match=r"written by an earlier version; .* --redo"):
-        open_sentences(store, "codes", "a" * 64)
-    assert copies(tmp_path / "cache") == []

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ops.penn import read_labels_and_sizes
-from ops.sampling import HELD_OUT
+from ops.sampling import DOCUMENT_FOLDS
 from ops.sentences.store import SentenceStore
 from tests.unit.small_corpus import SEED, Sentence, open_corpus
 
@@ -28,14 +28,14 @@ def sentences(draw: st.DrawFn) -> Sentence:
     )  # fmt: skip
 
 
-def in_test_half(sentence: Sentence) -> bool:
-    """By the definition: the first bit of the document's hash, mixed with the seed's own number."""
+def fold_of(sentence: Sentence) -> int:
+    """By the definition: ten times the document's hash, mixed with the seed's own number, as a share of 2**64."""
     code = int.from_bytes(blake2b(sentence.document.encode(), digest_size=8).digest(), "little")
-    salt = int(np.random.default_rng([SEED, HELD_OUT]).integers(0, 2**64, dtype=np.uint64))
+    salt = int(np.random.default_rng([SEED, DOCUMENT_FOLDS]).integers(0, 2**64, dtype=np.uint64))
     x = code ^ salt
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         x = (x ^ x >> shift) * factor % 2**64
-    return bool((x ^ x >> 31) >> 63)
+    return (x ^ x >> 31) * 10 >> 64
 
 
 def check(store: SentenceStore, expected: list[Sentence]) -> None:
@@ -44,7 +44,7 @@ def check(store: SentenceStore, expected: list[Sentence]) -> None:
     assert store.baseline.tolist() == [s.baseline for s in expected]
     assert store.winner.tolist() == [s.winner for s in expected]
     assert store.wins.tolist() == [s.wins for s in expected]
-    assert store.held_out.tolist() == [in_test_half(s) for s in expected]
+    assert store.fold.tolist() == [fold_of(s) for s in expected]
     named = sorted(zip(store.doc.tolist(), (s.document for s in expected), strict=True))
     assert [len({name for _, name in own}) for _, own in groupby(named, lambda pair: pair[0])] == [1] * store.documents
     assert store.documents == len({s.document for s in expected})

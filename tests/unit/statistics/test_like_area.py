@@ -8,7 +8,7 @@ from sklearn.metrics import roc_auc_score
 
 from ops.statistics.by_document import area_by_document
 from ops.statistics.interval import Interval
-from ops.statistics.like_area import LEAST_DOCUMENTS, RESAMPLES, LikeArea, Resamples, intervals, like_area
+from ops.statistics.like_area import LEAST_DOCUMENTS, RESAMPLES, LikeArea, Resamples, intervals, like_area, pooled
 
 VALUES = st.lists(st.integers(-3, 3), min_size=1, max_size=20)
 
@@ -45,6 +45,23 @@ def test_the_area_counts_pairs_by_the_weight_of_the_other(winners: list[int], ot
     assert found.gain.sum() / found.winners.sum() == pytest.approx(found.auc)
     counted = np.bincount(documents[compared], minlength=5)[found.documents]
     assert found.winners.tolist() == counted.tolist()
+
+
+@given(st.lists(st.tuples(VALUES, VALUES), min_size=2, max_size=2), st.integers(0, 2**16))
+def test_halves_are_pooled_by_their_winners(halves: list[tuple[list[int], list[int]]], seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    parts = []
+    for half, (winners, others) in enumerate(halves):
+        documents, other_documents = (half + 2 * rng.integers(0, 4, len(some)) for some in (winners, others))
+        parts.append(whole(np.array(winners, float), np.array(others, float), documents, other_documents))
+    found, sizes = pooled(parts), [len(w) for w, _ in halves]
+    assert found.auc == pytest.approx(np.average([part.auc for part in parts], weights=sizes))
+    assert found.gain.sum() / found.winners.sum() == pytest.approx(found.auc)
+    assert found.documents.tolist() == sorted([*parts[0].documents, *parts[1].documents])
+    assert found.winners.sum() == sum(sizes)
+    empty = whole(np.zeros(0), np.zeros(0), np.zeros(0, int), np.zeros(0, int))
+    assert pooled([empty, parts[0]]).auc == pytest.approx(parts[0].auc)
+    assert math.isnan(pooled([empty, empty]).auc)
 
 
 def test_where_all_are_alike_the_intervals_are_those_of_clustered_pairs() -> None:

@@ -30,7 +30,7 @@ def test_pieces_become_the_tables_of_a_range(tmp_path: Path, make_model: Callabl
     columns = {
         "sent_id": range(n), "text": TEXTS, "dataset": ["d"] * n, "doc_id": ["d"] * n,
         "words": [text.split() for text in TEXTS], "tags": [None] * n, "tree": [None] * n,
-        "is_baseline": [True] * n, "is_winner": [True] * n, "held_out": [False] * n, "wins": [1] * n,
+        "is_baseline": [True] * n, "is_winner": [True] * n, "fold": [0] * n, "wins": [1] * n,
     }  # fmt: skip
     write_part(store, "sentences", 0, schema("sentences"), [pa.table(columns).cast(schema("sentences"))], "f")
     rows = [(i, number, 1 + i, 0.0) for i in WINNING for number in (0, 5, 40, 47)]
