@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
+from zlib import crc32
 
 import numpy as np
 
@@ -37,17 +38,22 @@ class HeldOutSets:
         sets: list[Integers] = []
         for own_number, first, stop in zip(number.tolist(), winners.offsets[:-1], winners.offsets[1:], strict=True):
             own = winners.items[first:stop]
-            sets += [own, self.matched(own, own_number), self.random(len(own), own_number)]
+            sets += [own, self.matched(own), self.random(len(own), own_number)]
         rows = np.concatenate([np.zeros(0, np.int32), *sets]).astype(np.int32)
         return Sequences(rows, np.cumsum([0, *map(len, sets)], dtype=np.int64))
 
-    def matched(self, winners: Integers, number: int) -> Int64s:
+    def matched(self, winners: Integers) -> Int64s:
         """Return the rows of the set that is matched to the winners of a neuron and pole, ascending."""
-        return self._matcher.draw(winners, self._seed, number)
+        return self._matcher.draw(winners, self._seed, drawn_for(winners))
 
     def random(self, size: int, number: int) -> Int64s:
         """Return the rows of a neuron and pole's random set, ascending."""
         return self._baseline[draw(len(self._baseline), size, self._seed, RANDOM, number)]
+
+
+def drawn_for(winners: Integers) -> int:
+    """Return the number of a set's draws, which depends on its winners alone, so that equal sets get equal draws."""
+    return crc32(np.sort(winners).astype(np.int64).tobytes())
 
 
 @dataclass(frozen=True)
@@ -99,7 +105,7 @@ class Matcher:
         Args:
             winners: the winners' rows, distinct, `[winners]`.
             seed: the seed of all draws.
-            number: the set number of the neuron and pole, each of which has its own draw.
+            number: the number of the draw.
 
         Returns:
             The rows drawn, ascending, at most `[winners]`.

@@ -12,6 +12,7 @@ from ops.statistics.interval import UNDEFINED, Interval
 from ops.statistics.wilson import Z, wilson
 
 RESAMPLES = 250
+CORRELATION = 0.5  # assumed between the areas of the two halves of a set
 LEAST_DOCUMENTS = 10  # minimum number of the winners' documents for the interval of a difference
 _COLUMNS = 1_024  # number of documents whose weights are drawn at once
 
@@ -104,13 +105,19 @@ def like_area(
 
 
 def pooled(parts: Sequence[LikeArea]) -> LikeArea:
-    """Return the mean area of sets that share no document, weighted by their compared winners."""
+    """Return the mean area of the halves of a set, each scored by what the other half taught, weighted by winners.
+
+    What the halves have in common by chance raises both areas: those of random sets correlate by 0.25 on 12,000
+    sentences, and by more on fewer, so that intervals for independent halves held the truth in 87 to 93 % of cases.
+    Each document's gain is therefore moved away from the area as far as a correlation of 0.5 makes it vary.
+    """
     known = [part for part in parts if len(part.documents)]
     if not known:
         return parts[0]
     auc = np.average([part.auc for part in known], weights=[part.winners.sum() for part in known])
     documents = np.concatenate([part.documents for part in known])
     gain, winners = np.concatenate([[part.gain, part.winners] for part in known], 1)
+    gain = auc * winners + (gain - auc * winners) * math.sqrt(1 + CORRELATION)
     order = np.argsort(documents)
     return LikeArea(float(auc), documents[order], gain[order], winners[order])
 

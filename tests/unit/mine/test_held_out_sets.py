@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.mine.held_out_sets import RANDOM, HeldOutSets, Matcher
+from ops.mine.held_out_sets import RANDOM, HeldOutSets, Matcher, drawn_for
 from ops.patterns.sequences import Sequences
 from ops.sampling import draw
 from tests.unit.small_corpus import open_corpus, random_sentences
@@ -71,7 +71,7 @@ def test_each_winners_set_comes_with_a_matched_and_a_random_one(
     winners = Sequences.from_lists([[0, 3, 9], [5, 6]])
     found = HeldOutSets(store, 4).draw(np.array([8, 11]), winners).to_lists()
     for number, own, drawn in ((8, [0, 3, 9], found[:3]), (11, [5, 6], found[3:])):
-        matched = matcher.draw(np.array(own), 4, number)
+        matched = matcher.draw(np.array(own), 4, drawn_for(np.array(own)))
         random = baseline[draw(len(baseline), len(own), 4, RANDOM, number)]
         assert drawn == [own, matched.tolist(), random.tolist()]
 
