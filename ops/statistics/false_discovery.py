@@ -2,9 +2,9 @@
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import log_ndtr  # type: ignore[import-untyped]
+from scipy.special import log_ndtr, stdtr  # type: ignore[import-untyped]
 
-from ops.arrays import Float64s, Int64s
+from ops.arrays import Bools, Float64s, Int64s
 from ops.compiled import compiled
 from ops.statistics.association import place_in_group, signed_g2
 
@@ -62,6 +62,18 @@ def q_values(p: ArrayLike, groups: ArrayLike | None = None) -> Float64s:
     result = np.empty_like(values)
     result[order] = _stepped_up(values[order], np.concatenate(([0], np.cumsum(sizes))))
     return result
+
+
+def significantly_above(values: Float64s, errors: Float64s, freedom: Float64s, rate: float = 0.05) -> Bools:
+    """Return which values are above 0 by Student's t, at a false discovery rate over all of them, `[n]`.
+
+    Args:
+        values: the values, `[n]`.
+        errors: their standard errors, above 0, `[n]`.
+        freedom: the degrees of freedom of the errors, `[n]`.
+        rate: the false discovery rate.
+    """
+    return np.asarray((q_values(2 * stdtr(freedom, -np.abs(values / errors))) <= rate) & (values > 0))
 
 
 def description_rates(q: ArrayLike, families: ArrayLike, groups: ArrayLike | None = None) -> Float64s:

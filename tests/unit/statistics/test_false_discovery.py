@@ -5,7 +5,13 @@ from hypothesis import strategies as st
 from scipy.stats import chi2, false_discovery_control
 
 from ops.statistics.association import signed_g2
-from ops.statistics.false_discovery import description_rates, p_values, q_values, selected_p_values
+from ops.statistics.false_discovery import (
+    description_rates,
+    p_values,
+    q_values,
+    selected_p_values,
+    significantly_above,
+)
 
 P = st.floats(0, 1)
 
@@ -102,3 +108,14 @@ def test_of_descriptions_without_a_true_finding_few_have_any():
         whole += bool((description_rates(q, families) < 0.05).any())
     assert whole / draws <= 0.05 + 2.6 * np.sqrt(0.05 * 0.95 / draws)
     assert apart / draws > 0.2
+
+
+def test_findings_of_nothing_are_rare() -> None:
+    rng = np.random.default_rng(1)
+    large, none = np.full(6, 1e6), np.ones(6)
+    any_found = [significantly_above(rng.standard_normal(6), none, large).any() for _ in range(4_000)]
+    # Half of the 5 % that differ from 0 are above it.
+    assert np.mean(any_found) == pytest.approx(0.025, abs=0.01)
+    assert not significantly_above(np.array([0.0, -1.0]), none[:2], large[:2]).any()
+    assert significantly_above(np.array([3.0]), none[:1], large[:1]).all()
+    assert not significantly_above(np.array([3.0]), none[:1], np.ones(1)).any()  # one degree of freedom

@@ -1,0 +1,75 @@
+"""Ratios of sums over documents, and their differences, with intervals that count each document as one observation."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import stdtrit
+
+from ops.arrays import Float64s, Int64s
+from ops.statistics.interval import Interval
+
+LEAST_DOCUMENTS = 10  # for an interval
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A ratio of two sums over documents, linearised: the effect of each document on it is added up.
+
+    Attributes:
+        value: the ratio; NaN if the lower sum is 0.
+        documents: the codes of the documents that contribute to the lower sum, ascending, `[D]`.
+        effects: the first-order effect of each of them on the ratio, `[D]`; their sum is 0 but for `more` (see `of`).
+        freedom: degrees of freedom: the number of equally large documents that would vary as much, minus 1.
+    """
+
+    value: float
+    documents: Int64s
+    effects: Float64s
+    freedom: float
+
+    @classmethod
+    def of(cls, documents: Int64s, above: Float64s, below: Float64s, more: float = 0.0) -> "Ratio":
+        """Return the ratio of the sum of `above` to the sum of `below` and `more`.
+
+        Args:
+            documents: the codes of documents, distinct and ascending, `[D]`.
+            above, below: what each document adds to the two sums, `[D]`; a document without `below` has no `above`.
+            more: what is added to the lower sum beyond all documents.
+        """
+        total = float(below.sum()) + more
+        if not total > 0:
+            return cls(math.nan, documents[:0], below[:0], 0.0)
+        kept, value = below > 0, float(above.sum()) / total
+        squares = float((below**2).sum())
+        freedom = float(below.sum()) ** 2 / squares - 1 if squares else 0.0
+        return cls(value, documents[kept], ((above - value * below) / total)[kept], max(freedom, 1.0))
+
+    def interval(self) -> Interval:
+        """Return the ratio with its 95 % interval within 0 and 1; without ends if there are fewer than 10 documents."""
+        value, low, high = self.minus(0.0)
+        return Interval(value, max(low, 0.0), min(high, 1.0))
+
+    def minus(self, other: "Ratio | float") -> Interval:
+        """Return the difference to another ratio, which may share documents, or to a number, with its 95 % interval."""
+        of_other, freedom = (other, 0.0) if isinstance(other, float) else (other.value, other.freedom)
+        value, (error, documents) = self.value - of_other, self.error(other)
+        if math.isnan(value) or documents < LEAST_DOCUMENTS:
+            return Interval(value, math.nan, math.nan)
+        half = stdtrit(min(self.freedom, freedom or self.freedom), 0.975) * error
+        return Interval(value, value - half, value + half)
+
+    def error(self, other: "Ratio | float") -> tuple[float, int]:
+        """Return the standard error of the difference to another ratio or a number, and how many documents it is from.
+
+        With fewer than two documents the error is NaN.
+        """
+        effects, documents = self.effects, len(self.documents)
+        if isinstance(other, Ratio):
+            names, place = np.unique(np.concatenate((self.documents, other.documents)), return_inverse=True)
+            documents = len(names)
+            both = np.concatenate((effects, -other.effects))
+            effects = np.asarray(np.bincount(place, both, documents), np.float64)
+        if documents < 2:
+            return math.nan, documents
+        return math.sqrt(documents / (documents - 1) * float((effects**2).sum())), documents
