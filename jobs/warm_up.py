@@ -84,19 +84,19 @@ def pool_features() -> None:
 def explain_what_is_plain() -> None:
     """Explain winners by one literal that all of them have, as a random model's winners may share none."""
     import numpy as np
+    from scipy.sparse import csr_array
 
-    from ops.explain.held_out_scores import evaluate, resampling
-    from ops.explain.score_card import Labelled, learn
-    from ops.explain.some_occurrences import one_after_the_other
-    from ops.patterns.occurrences import Occurrences
+    from ops.explain.set_explainer import Known, Pool, SetExplainer
+    from ops.explain.test_scores import resampling
 
-    winners, sentences = 80, 800
-    has = Occurrences(np.arange(winners, dtype=np.int32), np.array([0, winners], np.int64))
-    found = one_after_the_other(has, Occurrences(np.zeros(0, np.int32), np.zeros(2, np.int64)), winners)
-    place = np.arange(sentences)
-    labelled = Labelled(place < winners, np.ones(sentences), place, place % 2 == 0)
-    card = learn(found, labelled, np.zeros(1, np.bool_), np.zeros(1, np.int64), np.zeros(1))
-    evaluate(card, found, labelled, resampling(sentences, 0))
+    sentences, winners = 800, np.arange(80)
+    has = csr_array((np.ones(80, np.int8), winners, np.array([0, 80])), (1, sentences))
+    pool = Pool(np.zeros(1, np.bool_), np.zeros(1, np.int64), np.full(1, -1), lambda rows, which: has[:, rows])
+    documents = np.arange(sentences)
+    sets = SetExplainer(Known(documents, has), pool, documents, (documents % 10).astype(np.int8), sentences, 6)
+    found = sets.fold(winners)
+    found.asked.ranked(found.size, resampling(sentences, 0))
+    found.published()
 
 
 def write_texts(folder: Path) -> None:

@@ -24,7 +24,7 @@ class ExplainConfig(UnitsConfig):
         8,
         ge=1,
         le=32,
-        description="Use at most this many literals in a neuron's range model, nuisance literals not counted",
+        description="Use at most this many literals in a neuron's activation model, nuisance literals not counted",
     )
     card_literals: int = Field(
         6,

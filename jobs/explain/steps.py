@@ -1,7 +1,6 @@
 """The stage `explain`: a pool of literals, the sentences with each literal, neuron families and neuron models."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,32 +10,25 @@ from jobs.engine.item import Item
 from jobs.explain.job import EXPLAIN_OPTIONS, ExplainConfig
 from jobs.mine.job import MINE_OPTIONS
 from jobs.run_folder.run import Run
-from jobs.run_folder.stages import CODES
 from jobs.stage.copies import drop_copies
-from jobs.stage.outputs import Noted, Output, notes_of, partial_file, read_partial, read_partials, whole_table
+from jobs.stage.outputs import Output, partial_file, read_partial, read_partials, whole_table
 from jobs.stage.ranges import neuron_ranges, range_part, sentence_blocks, table_ranges
 from jobs.stage.runner import Stage, begin_stage
-from jobs.stage.scored import Scored, StageArgs
+from jobs.stage.scored import Scored
+from jobs.stage.sentence_literals import LiteralArgs, LiteralFinder, literals_file, read_literals
 from jobs.stage.step import Made, Step, Steps
 from jobs.stage.units import chosen_units
-from ops.compare.activation_vectors import neuron_vectors, sampled_sentences
+from ops.compare.activation_vectors import neuron_vectors
+from ops.explain.control_rows import all_controls
 from ops.explain.controlled_units import CARDED, Controls
-from ops.explain.explained_neurons import (
-    ExplainedNeurons,
-    all_controls,
-    known_rows,
-    with_families,
-)
-from ops.explain.families import Pairs, vector_pairs
+from ops.explain.explain import NeuronExplainer
+from ops.explain.families import Pairs, vector_pairs, with_families
 from ops.explain.hubs import Hubs
-from ops.explain.literals import Literals
 from ops.explain.pool import PATTERN_COLUMNS, PROFILE_COLUMNS, count_listed
 from ops.explain.run_pool import hubs_table, make_pool, read_hubs
-from ops.mine.mining import Mining
 from ops.model.facts import ModelFacts
-from ops.patterns.occurrences import Occurrences
+from ops.schema.verdicts import VERDICTS
 from ops.sentences.hubs import most_wins
-from ops.sentences.local_copy import open_sentences
 from ops.sentences.winner_sets import winner_rows
 from ops.storage.arrays import read_arrays, write_arrays
 from ops.storage.store import Store
@@ -49,7 +41,8 @@ SENTENCES_PER_BLOCK = 10_000  # number of sentences in which one item finds lite
 # workers.
 FEW_NEURONS, FEW_WINNERS = 4_000, 1_000_000
 WINNERS_AS_A_SET = 440  # winners that take as long as what a neuron and pole takes whatever its winners
-TERMS_EACH, EXAMPLES_EACH = 8, 25  # rows of a neuron and pole, for --dry-run
+TERMS_EACH, FOLD_TERMS_EACH, EXAMPLES_EACH = 8, 30, 25  # rows of a neuron and pole, for --dry-run
+RANGED = ("examples", "explanation_terms", "explanation_folds")  # tables that are written range by range
 
 POOL = partial_file("explain", "pool")
 HUBS = partial_file("explain", "hubs")
@@ -78,21 +71,18 @@ def explain(config: ExplainConfig, run: Run) -> None:
     sets = scored.sets
     rows = {
         "explanations": sets, "explanation_terms": sets * TERMS_EACH, "families": len(scored.neurons),
-        "examples": sets * EXAMPLES_EACH,
+        "explanation_folds": sets * FOLD_TERMS_EACH, "examples": sets * EXAMPLES_EACH,
     }  # fmt: skip
     stage.complete(explain_steps(config, facts, stage, scored), rows, {"explanations": sets})
     drop_copies(stage)
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExplainArgs(StageArgs):
+class ExplainArgs(LiteralArgs):
     """The arguments of every worker.
 
     Attributes:
-        sentences: the fingerprint of the annotate stage, which identifies a machine's copy of the sentences.
-        units: the neurons to explain; empty for all.
         scored: the number of scored sentences of the corpus, N.
-        mine: the options with which patterns were mined.
         facts: the model, for its token table.
         k, poles: the number of winners per neuron and pole, and the number of poles.
         literals, card_literals, controls: the options of these names.
@@ -101,10 +91,7 @@ class ExplainArgs(StageArgs):
         carded: the number of units per layer, and of axes, whose score cards are controls.
     """
 
-    sentences: str
-    units: tuple[str, ...]
     scored: int
-    mine: dict[str, Any]
     facts: ModelFacts
     k: int
     poles: int
@@ -114,11 +101,6 @@ class ExplainArgs(StageArgs):
     rotates: bool = True
     carded: int = CARDED
 
-    def mining(self, draws: bool = False) -> Mining:
-        """Return the annotated sentences in the form used for patterns, with words in lower case."""
-        sentences = open_sentences(self.store, CODES, self.sentences)
-        return Mining(sentences, self.neurons, {**self.mine, "word_case": "lower"}, self.seed, draws)
-
 
 def explain_steps(config: ExplainConfig, facts: ModelFacts, stage: Stage, scored: Scored) -> Steps:
     """Yield the steps, draw the controls and return the counts."""
@@ -126,7 +108,7 @@ def explain_steps(config: ExplainConfig, facts: ModelFacts, stage: Stage, scored
     args = ExplainArgs(
         store=stage.store, neurons=scored.neurons, seed=config.seed, sentences=annotate["fingerprint"],
         units=config.units, scored=scored.sentences,
-        mine={name: mine[name] for name in MINE_OPTIONS} | {"no_scores": False}, facts=facts, k=scored.k,
+        mine={name: mine[name] for name in MINE_OPTIONS}, facts=facts, k=scored.k,
         poles=scored.poles, literals=config.literals, card_literals=config.card_literals,
         controls=not config.no_controls, rotates=not scored.of_features,
     )  # fmt: skip
@@ -136,11 +118,11 @@ def explain_steps(config: ExplainConfig, facts: ModelFacts, stage: Stage, scored
             "cannot differ from the rest; scores are null"
         )
     if not scored.sampled:
-        stage.say("no activation sample (--activation-sample 0), so range models are skipped")
+        stage.say("no activation sample (--activation-sample 0), so activation models are skipped")
     yield steps_of(args, scored.sampled, annotate["counts"]["sentences"])
     with stage.store.parquet(EXPLANATIONS.path) as file:
         verdicts = file.read(columns=["verdict"])["verdict"].to_pylist()
-    counts = {name: verdicts.count(name) for name in ("explained", "nuisance", "none", "weak")}
+    counts = {name: verdicts.count(name) for name in VERDICTS}
     figures: list[str] = []
     if scored.sampled and args.controls:
         # The plots are drawn here, so that no worker has to import Matplotlib.
@@ -178,15 +160,15 @@ def steps_of(args: ExplainArgs, sampled: int, sentences: int) -> list[Step]:
             args=given | {"listed": listed},
         ),
         Step(
-            name="explain: literals", items=blocks, outputs=lambda item: [literals_file(item)], worker=LiteralFinder,
-            args=given, unit="blocks of sentences",
+            name="explain: literals", items=blocks, outputs=lambda item: [literals_file("explain", item)],
+            worker=LiteralFinder, args=given | {"job": "explain", "pool": read_pool}, unit="blocks of sentences",
         ),
         Step(
             name="explain: families", items=pairs, outputs=lambda item: [pairs_file(item)], worker=PairFinder,
             args=given, unit=ranged, here=few, workers=1 if few else None,
         ),
         Step(
-            name="explain: neurons", items=ranges, outputs=range_outputs, worker=RangeExplainer,
+            name="explain: neurons", items=ranges, outputs=range_outputs, worker=RangeWorker,
             args=given | {"blocks": blocks, "pairs": pairs}, unit=ranged,
             amount=chosen * args.poles * (1 + args.k / WINNERS_AS_A_SET),
         ),
@@ -202,9 +184,9 @@ def listed_file(item: Item) -> Output:
     return partial_file("explain", "listed", item["range"])
 
 
-def literals_file(item: Item) -> Output:
-    """Return the file of the literals in a block of sentences."""
-    return partial_file("explain", "literals", item["block"])
+def read_pool(store: Store) -> pa.Table:
+    """Return the pool of literals."""
+    return read_partial(store, POOL)
 
 
 def pairs_file(item: Item) -> Output:
@@ -224,7 +206,7 @@ def explained_file(item: Item) -> Output:
 
 def range_outputs(item: Item) -> list[Output]:
     """Return all files that are written for a range of neurons."""
-    tables = [range_part(table, item) for table in ("examples", "explanation_terms")]
+    tables = [range_part(table, item) for table in RANGED]
     return [*tables, values_file(item), explained_file(item)]
 
 
@@ -254,21 +236,6 @@ def make_pools(item: Item, args: ExplainArgs, listed: list[Item]) -> Made:
     return {HUBS: hubs_table(hubs), POOL: make_pool(counts, mining, args.facts, args.seed)}
 
 
-class LiteralFinder:
-    """Finds the literals in blocks of the sentences with which all neurons are compared."""
-
-    def __init__(self, args: ExplainArgs) -> None:
-        mining = args.mining()
-        self.literals = Literals(read_partial(args.store, POOL), mining.text, mining.kinds)
-        self.known = known_rows(mining.sentences, sampled_sentences(args.store))
-
-    def __call__(self, item: Item) -> Made:
-        """Find the literals of one block."""
-        rows = self.known[slice(*np.searchsorted(self.known, [item["first"], item["stop"]]))]
-        literals = write_arrays(**vars(self.literals.find(rows)))
-        return {literals_file(item): Noted(literals, {"sentences": len(rows)})}
-
-
 class PairFinder:
     """Finds the neurons whose activations correlate with the activations of the neurons of a range."""
 
@@ -282,18 +249,15 @@ class PairFinder:
         return {pairs_file(item): write_arrays(**vars(pairs))}
 
 
-class RangeExplainer:
+class RangeWorker:
     """Explains ranges of neurons."""
 
     def __init__(self, args: ExplainArgs, blocks: list[Item], pairs: list[Item]) -> None:
         self.chosen, store = args.neurons.named(args.units), args.store
         measured = self.chosen[~read_silent(store, args.neurons)[self.chosen]]
-        literals = (
-            (Occurrences(**read_arrays(table)), notes_of(table)["sentences"])
-            for table in read_partials(store, [literals_file(item) for item in blocks])
-        )
-        self.neurons = ExplainedNeurons(
-            store, args.mining(draws=True), read_partial(store, POOL), literals, read_hubs(read_partial(store, HUBS)),
+        literals = read_literals(store, "explain", blocks)
+        self.neurons = NeuronExplainer(
+            store, args.mining(), read_pool(store), literals, read_hubs(read_partial(store, HUBS)),
             read_pairs(store, pairs), args.scored, args.seed, args.literals, args.card_literals,
             Controls.drawn(args.controls, args.neurons, measured, args.carded, args.seed), args.rotates,
         )  # fmt: skip
@@ -302,7 +266,7 @@ class RangeExplainer:
         """Explain one range."""
         with threadpool_limits(1):
             tables = self.neurons.explain(self.chosen[item["first"] : item["stop"]])
-        made: Made = {range_part(table, item): tables[table] for table in ("examples", "explanation_terms")}
+        made: Made = {range_part(table, item): tables[table] for table in RANGED}
         return {**made, values_file(item): tables["values"], explained_file(item): tables["explanations"]}
 
 
@@ -311,5 +275,5 @@ def make_tables(item: Item, args: ExplainArgs, ranges: list[Item], pairs: list[I
     values = pa.concat_tables(read_partials(args.store, [values_file(each) for each in ranges]))
     rows = pa.concat_tables(read_partials(args.store, [explained_file(each) for each in ranges]))
     rows, members = with_families(rows, args.neurons, read_pairs(args.store, pairs))
-    literals = read_partial(args.store, POOL)
+    literals = read_pool(args.store)
     return {CONTROLS: all_controls(values), FAMILIES: members, LITERALS: literals, EXPLANATIONS: rows}

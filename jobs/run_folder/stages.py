@@ -51,7 +51,8 @@ STAGES: dict[str, StageFacts] = dict(
         _stage("tokens", "token_activations peaks", "topk annotate", method=2),
         _stage(
             "explain",
-            "explanations explanation_terms families examples explain/controls explain/literals explain/figures",
+            "explanations explanation_terms explanation_folds families examples explain/controls explain/literals "
+            "explain/figures",
             "topk annotate mine",
             method=4,
         ),

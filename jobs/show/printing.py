@@ -75,7 +75,7 @@ def _neuron(config: ShowConfig, run: Run) -> read.Facts:
         best = read_best(known)
         if not best:
             raise InputError(
-                f"--neuron {BEST}: no neuron of this run is explained or scores above its "
+                f"--neuron {BEST}: no neuron of this run has a rule or scores above its "
                 "matched set; name one as LAYER:UNIT"
             )
         neuron, pole = (best[0]["layer"], best[0]["unit"]), pole or best[0]["pole"]

@@ -11,8 +11,8 @@ _BASES = {"neurons": "neurons", "rotated": "axes of a random rotation", "shuffle
 
 
 def control_figures(controls: pa.Table) -> dict[str, Figure]:
-    """Return the figure of the quantiles of the R2 beyond nuisance, or none if no range model has a score."""
-    rows = controls.filter(pc.and_(pc.equal(controls["model"], "range"), pc.equal(controls["measure"], R2_BEYOND)))
+    """Return the figure of the quantiles of the R2 beyond nuisance, or none if no activation model has a score."""
+    rows = controls.filter(pc.and_(pc.equal(controls["model"], "activation"), pc.equal(controls["measure"], R2_BEYOND)))
     if not rows.num_rows:
         return {}
     figure = quantiles(

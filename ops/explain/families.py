@@ -4,10 +4,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 
+from ops import schema
 from ops.arrays import Bools, Float32s, Float64s, Floats, Int32s, Int64s
 from ops.compare.activation_vectors import unit_vectors
-from ops.topk.neurons import POLES
+from ops.topk.neurons import POLES, Neurons, neuron_and_pole
 
 LEAST_CORRELATION = 0.6
 _UNITS = 512  # number of units compared at once
@@ -124,3 +126,13 @@ def families(neuron: Int64s, pole: Int64s, f1: Floats, pairs: Pairs) -> Families
 def _leaders(order: Int64s, family: Int32s) -> Iterator[int]:
     """Yield each row that is in no family when its turn comes."""
     return (row for row in order.tolist() if family[row] < 0)
+
+
+def with_families(rows: pa.Table, neurons: Neurons, pairs: Pairs) -> tuple[pa.Table, pa.Table]:
+    """Return the rows of `explanations` with their families, and the rows of `families`."""
+    number, pole = neuron_and_pole(neurons.set_numbers(rows))
+    f1 = rows["f1"].to_numpy(zero_copy_only=False).astype(np.float64)
+    found = families(number, pole, f1, pairs)
+    columns = {name: rows[name] for name in rows.column_names} | {"family": pa.array(found.family)}
+    members = {**columns, "correlation": pa.array(found.correlation), "is_leader": pa.array(found.is_leader)}
+    return schema.table("explanations", columns), schema.table("families", members)

@@ -2,38 +2,9 @@
 
 import numpy as np
 
-from ops.arrays import Bools, Float32s, Float64s, Int32s, Int64s
-from ops.explain.cells import Cells
-from ops.explain.known_literals import beside
-from ops.explain.score_card import ScoreCard
-from ops.explain.set_explainer import Own
-from ops.explain.some_occurrences import of_literals, of_sentences
-from ops.patterns.occurrences import Occurrences
+from ops.arrays import Bools, Float32s, Float64s, Int64s
 
 MOST = 5  # maximum number of hard negatives of a neuron and pole
-
-
-def sample_scores(card: ScoreCard, pool: Occurrences, own: Own, places: Int32s, sentences: int) -> Float64s:
-    """Return the score of a card for each sentence of the activation sample, `[sentences]`.
-
-    Args:
-        card: the score card. Its literals are indices into the pool; indices past the pool's end refer to `own`.
-        pool: the sentences of the sample that have each literal of the pool.
-        own: the literals of this neuron and pole alone, with the known sentences that have each.
-        places: the index of each known sentence in the sample, -1 for a sentence outside it, int32 `[known]`.
-        sentences: the number of sentences of the sample.
-    """
-    size = len(pool.offsets) - 1
-    of_pool = card.literals < size
-    found = of_literals(pool, card.literals[of_pool])
-    number = np.full(size + len(own.nuisance), -1, np.int64)
-    number[card.literals[of_pool]] = np.arange(np.count_nonzero(of_pool))
-    if not of_pool.all():
-        further = card.literals[~of_pool]
-        number[further] = np.arange(len(further)) + np.count_nonzero(of_pool)
-        found = beside(found, of_sentences(of_literals(own.known, further - size), places))
-    cells = Cells.by(found, number[card.literals], sentences)
-    return card.scores(cells.has)[cells.of]
 
 
 def hard_negatives(

@@ -32,7 +32,7 @@ class Term:
     """A literal of a score card.
 
     Attributes:
-        kind: one of `ops.explain.kinds.KINDS`.
+        kind: one of `ops.explain.literal.KINDS`.
         pattern: the literal as readable text; for a class of words, its most typical words.
         items: the literal's parts. For a value these are the property and the value, for a length the maximum number of
             words.
@@ -40,6 +40,7 @@ class Term:
         weight: log-odds of having it, below 0 if it is negated.
         share: share of the winners for which it holds as stated.
         baseline_share: the same share of the other sentences; None if there are none.
+        nuisance: whether it says where a sentence comes from or how long it is.
     """
 
     kind: str
@@ -49,6 +50,7 @@ class Term:
     weight: float
     share: float
     baseline_share: float | None
+    nuisance: bool = False
 
 
 @dataclass(frozen=True)
@@ -128,6 +130,8 @@ def _with(body: str, is_negated: bool) -> Said:
 
 
 def _say_value(term: Term, most: int) -> Said:
+    if len(term.items) == 1:
+        return _with(f"a value of {_quoted(term.items[0], most)}", term.negated)
     name, value = term.items
     quoted = _quoted(value, most)
     if name == "dataset":

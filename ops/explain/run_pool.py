@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 
 from ops.explain.hubs import Hubs
-from ops.explain.nuisance import length_literals, value_literals
 from ops.explain.pool import united
+from ops.explain.sentence_literals import length_literals, value_literals
 from ops.mine.mining import Mining
 from ops.mine.properties import Profiler
 from ops.model.facts import ModelFacts
@@ -25,12 +25,16 @@ def make_pool(listed: Iterable[pa.Table], mining: Mining, facts: ModelFacts, see
         seed: the seed of that clustering.
     """
     # Only the worker that makes the pool imports what classes need: the model, and scikit-learn.
-    from ops.explain.topics import corpus_words, token_vectors, topic_literals
+    from ops.explain.word_classes import corpus_words, token_vectors, topic_literals
 
     baseline = np.flatnonzero(mining.sentences.baseline)
     words = corpus_words(mining.text, baseline)
     topics = topic_literals(words, token_vectors(words.spellings, facts), seed)
-    further = [topics, length_literals(mining.sentences), value_literals(Profiler(mining.text))]
+    further = [
+        topics,
+        length_literals(mining.sentences),
+        value_literals(Profiler(mining.text, mining.options["nuisance"])),
+    ]
     return pa.concat_tables([united(listed), *further])
 
 

@@ -1,57 +1,50 @@
-"""The score card of one neuron and pole: which literals distinguish its winners from the rest of the corpus."""
+"""The score cards of a set of winners: which literals distinguish them from the rest of the corpus, fold by fold."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse import csr_array, vstack
 
-from ops.arrays import Bools, Float64s, Int64s, UInt8s
-from ops.explain.card_choice import Having
-from ops.explain.held_out_scores import CardScores, evaluate, held_out_f1
-from ops.explain.known_literals import KnownLiterals, beside
+from ops.arrays import Bools, Float64s, Int8s, Int32s, Int64s
+from ops.explain.bits import are_in, bits_of, picked
+from ops.explain.card import Card
+from ops.explain.incidence import count_by_fold, occurrences
 from ops.explain.literal_costs import costs, costs_of_more
-from ops.explain.score_card import NO_LITERALS, Labelled, ScoreCard, Training
-from ops.explain.screening import screen, sums_by_literal
-from ops.explain.some_occurrences import of_literals, of_sentences, one_after_the_other
-from ops.patterns.occurrences import Occurrences
+from ops.explain.test_scores import Asked, Calls
+from ops.explain.training import FOLDS, Candidates, Lesson, Sentences, shortlist
 
-SHORTLIST = 200  # number of literals, the best by themselves, from which a card is chosen
-SCREENED = 1_000  # number of training winners on which these literals are found
-# Documents with the same number modulo this share their bootstrap draws, so that memory does not grow.
-DRAWN_DOCUMENTS = 1 << 16
+SCREENED = 1_000  # number of winners on which literals are listed
 
 
 @dataclass(frozen=True)
 class Known:
-    """The sentences whose literals are known: the baseline, and others that all neurons are compared with.
+    """The sentences with which all sets of winners are compared: a sample of the corpus, or all of it.
 
     Attributes:
         rows: the sentences' rows in the store, ascending, `[n]`.
-        weighs: whether a sentence represents the corpus if it is not a winner, `[n]`.
-        document, held_out: the code of each sentence's document, and whether that is in the test half, `[n]`.
-        matrix: which of the pool's literals each sentence has.
+        matrix: which sentences have each of the pool's literals, `[L, n]`.
     """
 
     rows: Int64s
-    weighs: Bools
-    document: Int64s
-    held_out: Bools
-    matrix: KnownLiterals
+    matrix: csr_array
 
 
 @dataclass(frozen=True)
-class Others:
-    """Sentences beyond the known ones.
+class Pool:
+    """What cards need to know about the literals of the pool.
 
     Attributes:
-        find: a function that returns which of the given rows have each of the given literals of the pool. If the
-            literals are None, it covers all of them.
-        document, held_out: the code of the document of every row of the store, and whether that is in the test half.
+        nuisance, plainness: whether each literal is nuisance, and its plainness, `[L]`.
+        known: for each literal, the literal that says for which sentences it is known; -1 for all sentences, `[L]`.
+        find: a function that returns which of the given rows have each of the given literals. If the literals are
+            None, it covers all of them.
     """
 
-    find: Callable[[Int64s, Int64s | None], Occurrences]
-    document: Int64s
-    held_out: Bools
+    nuisance: Bools
+    plainness: Int64s
+    known: Int64s
+    find: Callable[[Int64s, Int64s | None], csr_array]
 
 
 @dataclass(frozen=True)
@@ -60,220 +53,197 @@ class Own:
 
     Attributes:
         nuisance, plainness: whether each literal is nuisance, and its plainness, `[m]`.
-        known: which of the known sentences have each literal.
-        of_rows: a function that returns which of the given rows have each literal. These rows must not be among the
-            known sentences.
+        matrix: which of the known sentences have each literal, `[m, n]`.
+        find: a function that returns which of the given rows, none of them known, have each literal.
     """
 
     nuisance: Bools
     plainness: Int64s
-    known: Occurrences
-    of_rows: Callable[[Int64s], Occurrences]
+    matrix: csr_array
+    find: Callable[[Int64s], csr_array]
 
 
-NONE = Own(
-    np.zeros(0, np.bool_),
-    np.zeros(0, np.int64),
-    NO_LITERALS,
-    lambda _: NO_LITERALS,
-)
+class Folded:
+    """The cards of a set of winners, one for each fold of the documents and each size.
 
-
-@dataclass(frozen=True)
-class Explained:
-    """The explanation of a set of winners.
+    Args:
+        lesson: the sentences and the candidates.
+        which: the literal that each candidate is; those past the pool's end are the set's own, `[M]`.
+        rows: the rows of the lesson's winners in the store, in its order.
+        most: maximum number of literals on a card, not counting nuisance.
 
     Attributes:
-        card: the score card. Its literals are indices into the pool; indices past the pool's end refer to `Own`.
-        scores: the card's scores on the test half, and its shares.
-        nuisance_f1: F1 of the card of nuisance literals alone, on the test half.
-        has: for each literal of the card, the rows of winners that have it as stated, ascending, if requested.
+        size: number of literals that are not nuisance at which the cards are cut: the smallest number whose F1 is
+            within one standard error of the best one's (Breiman and others 1984).
+        asked: the sentences, each scored by the cards of its own fold.
+        calls: what the cards of this size call winners, each in its own fold.
+        of_nuisance: the same for the cards of nuisance literals alone.
+        cards: the cards of this size; a fold whose choice ended earlier has its whole card.
     """
 
-    card: ScoreCard
-    scores: CardScores
-    nuisance_f1: float
-    has: list[Int64s] = field(default_factory=list)
+    def __init__(self, lesson: Lesson, which: Int64s, rows: Int64s, most: int) -> None:
+        self.lesson, self.which, self.rows = lesson, which, rows
+        paths = [lesson.learn(fold, most=most) for fold in range(FOLDS)]
+        sizes = max((len(path.ends) for path in paths if path is not None), default=1)
+        of_size = [[Card.of(path, size) for path in paths] for size in range(sizes)]
+        self.asked = Asked.of(lesson, of_size)
+        called = self.asked.calls()
+        self.size = _smallest_good(called)
+        self.calls, self.of_nuisance, self.cards = called[self.size], called[0], of_size[self.size]
+
+    @property
+    def documents(self) -> int:
+        """Number of documents with winners."""
+        return int(np.count_nonzero(self.calls.winners))
+
+    @property
+    def folds(self) -> int:
+        """Number of folds with winners."""
+        return len(np.unique(self.asked.fold[self.asked.winner]))
+
+    def chosen_by(self, candidate: int) -> Bools:
+        """Return the folds whose card has a candidate or a near-copy of it, `[folds]`."""
+        near = self.lesson.near[candidate]
+        return np.array([near[card.literals].any() for card in self.cards])
+
+    def published(self) -> Card:
+        """Return the card that is learned from all folds, from the literals that at least half of the folds chose."""
+        votes = sum((self.lesson.near[card.literals].any(0).astype(np.int64) for card in self.cards), 0)
+        allowed = self.lesson.candidates.nuisance | (2 * np.asarray(votes) >= FOLDS)
+        return Card.of(self.lesson.learn(-1, allowed, self.size), self.size)
+
+    def f1_of(self, card: Card) -> float:
+        """Return the F1 of one card on all sentences, from which it was learned too."""
+        return Asked.of(self.lesson, [[card] * FOLDS]).calls()[0].f1.value
+
+    def holding(self, candidate: int, negated: bool) -> Int64s:
+        """Return the rows of the winners that have a candidate, or for which it is known that they lack it."""
+        own = self.lesson.candidates
+        has = are_in(own.of_winners[candidate])
+        if negated:
+            known = own.known[candidate]
+            has = ~has if known < 0 else ~has & are_in(own.of_winners[known])
+        return self.rows[has[self.lesson.winners.layout.place]]
+
+
+def _smallest_good(called: list[Calls]) -> int:
+    """Return the smallest size whose F1 is at most one standard error of the difference below the highest F1."""
+    f1 = [one.f1 for one in called]
+    best = int(np.argmax([-1.0 if np.isnan(one.value) else one.value for one in f1]))
+    for size in range(best):
+        if f1[best].value - f1[size].value <= f1[best].error(f1[size])[0]:
+            return size
+    return best
 
 
 class SetExplainer:
-    """Learns score cards on the training documents, and scores them on the others.
+    """Learns score cards, each on nine folds of the documents, and tests them on the tenth.
 
     Args:
         known: the sentences that all sets are compared with.
-        others: finds literals in other sentences.
-        nuisance, plainness: whether each of the pool's literals is nuisance, and its plainness, `[L]`.
+        pool: the literals.
+        document, fold: the code and the fold of the document of every row of the store.
         sentences: number of scored corpus sentences, N.
-        resamples: how often each bootstrap sample contains each document, `[DRAWN_DOCUMENTS or fewer, samples]`; None
-            for no intervals.
         most: maximum number of literals on a card, not counting nuisance.
     """
 
-    def __init__(
-        self,
-        known: Known,
-        others: Others,
-        nuisance: Bools,
-        plainness: Int64s,
-        sentences: int,
-        resamples: UInt8s | None,
-        most: int,
-    ) -> None:
-        self.others, self.nuisance, self.plainness = others, nuisance, plainness
-        self.sentences, self.resamples, self.most = sentences, resamples, most
-        self._weighs = np.where(known.weighs, np.cumsum(known.weighs) - 1, -1).astype(np.int32)
-        self.known = known if known.weighs.all() else _those_that_weigh(known)
-        training = ~self.known.held_out
-        self._number = np.where(training, np.cumsum(training) - 1, -1).astype(np.int32)
-        self._training = self.known.matrix.of(training)
-        self._support = self._training.found.support()
-        self._cost = costs(self._support, nuisance)
-        self._nuisance = np.flatnonzero(nuisance)
-        self._document = self.known.document % DRAWN_DOCUMENTS
-        self._trains = np.flatnonzero(training)
-        self._training_document = self._document[training]
+    def __init__(self, known: Known, pool: Pool, document: Int64s, fold: Int8s, sentences: int, most: int) -> None:
+        self.known, self.pool, self.sentences, self.most = known, pool, sentences, most
+        self._document, self._fold = document, fold
+        self._others = Sentences.of(document[known.rows], fold[known.rows])
+        self._by_sentence = known.matrix.T.tocsr()
+        found, place = occurrences(known.matrix), self._others.layout.place
+        self._placed, self._offsets = place[found.sentences].astype(np.int32), found.offsets
+        self._totals = self._counted(np.arange(len(known.rows)))
+        self._sizes = np.bincount(fold[known.rows], minlength=FOLDS)
+        support = self._totals.sum(0)
+        without = [*(support - of_fold for of_fold in self._totals), support]
+        self._cost = np.stack([costs(some, pool.nuisance) for some in without])
 
-    def explain(self, winners: Int64s, own: Own = NONE, intervals: bool = True, terms: bool = True) -> Explained:
-        """Explain a set of winners.
+    def fold(self, winners: Int64s, own: Own | None = None) -> Folded:
+        """Learn the cards of a set of winners, and test them.
 
         Args:
             winners: the winners' rows in the store, ascending and distinct.
             own: literals that are only tested on this set.
-            intervals: whether to compute intervals of the scores; otherwise they are NaN.
-            terms: whether to compute what is lost without each literal, which winners have it, and the score of the
-                best single literal; otherwise these are NaN and empty.
         """
-        known = self.known
-        places, is_known = places_among(known.rows, winners)
+        places, is_known = places_among(self.known.rows, winners)
+        # The winners among the known sentences come first.
         further = winners[~is_known]
-        # Training winners come first.
-        further = further[np.argsort(self.others.held_out[further], kind="stable")]
-        labelled = self._labelled(places, further)
-        which, with_winners = self._shortlist(places, further, labelled)
-        nuisance = np.concatenate((self.nuisance[which], own.nuisance))
-        plainness = np.concatenate((self.plainness[which], own.plainness))
-        of_own = own.known if known.rows.size == self._weighs.size else of_sentences(own.known, self._weighs)
-        beyond = beside(self.others.find(further, which), own.of_rows(further)) if len(further) else None
-        training = self._training_half(labelled, which, with_winners, of_own, beyond, nuisance, plainness)
-        cost = np.concatenate((self._cost[which], costs_of_more(own.nuisance, self.nuisance)))
-        plain, card = training.learn(cost, self.most)
-        asked = np.append(card.literals, card.single) if terms and card.single >= 0 else card.literals
-        found = self._with_any(asked, which, of_own, beyond)
-        # The card's literals are renumbered by their index among the requested ones. A literal that is also the best
-        # single one keeps its first index.
-        number = np.full(len(nuisance), -1, np.int64)
-        number[asked[::-1]] = np.arange(len(asked))[::-1]
-        scored = card.renumbered(number)
-        scores = evaluate(scored, found, labelled, self.resamples if intervals else None, terms)
-        alone = scores.f1
-        if len(plain.literals) < len(card.literals):
-            alone = held_out_f1(plain.renumbered(number), found, labelled)
-        has = self._winners_with(scored, found, labelled, further) if terms else []
-        places_of = np.concatenate((which, len(self.nuisance) + np.arange(len(own.nuisance))))
-        return Explained(card.renumbered(places_of), scores, alone, has)
+        rows = np.concatenate((winners[is_known], further))
+        of_winners = Sentences.of(self._document[rows], self._fold[rows])
+        others = self._others.without(self._others.layout.place[places])
+        each = (self.sentences - len(rows)) / max(len(self.known.rows) - len(places), 1)
+        which, listed = np.zeros(0, np.int64), np.zeros((FOLDS + 1, 0), np.bool_)
+        if 0 < 2 * len(winners) <= self.sentences:
+            which, listed = self._shortlist(places, further, each, own)
+        candidates = self._candidates(which, listed, places, further, own, of_winners)
+        return Folded(Lesson(of_winners, others, each, candidates), which, rows, self.most)
 
-    def _with_any(self, asked: Int64s, which: Int64s, own: Occurrences, beyond: Occurrences | None) -> Occurrences:
-        """Return which sentences of both halves, with the further ones last, have each of a few of the literals.
-
-        Args:
-            asked: indices of these few literals in the concatenation of `which` and the set's own literals.
-            which: literals of the pool.
-            own: the known sentences with each of the set's own literals.
-            beyond: the further sentences with each of all these literals.
-        """
-        if not len(asked):
-            return NO_LITERALS
-        of_pool = asked < len(which)
-        found = of_literals(self.known.matrix.found, which[asked[of_pool]])
-        if not of_pool.all():
-            place = np.argsort(np.argsort(~of_pool, kind="stable"))
-            found = of_literals(beside(found, of_literals(own, asked[~of_pool] - len(which))), place)
-        if beyond is None:
-            return found
-        return one_after_the_other(found, of_literals(beyond, asked), len(self.known.rows))
-
-    def _labelled(self, places: Int64s, further: Int64s) -> Labelled:
-        """Return the known sentences and further winners, labelled."""
-        known, others = self.known, self.others
-        n, total = len(known.rows), len(places) + len(further)
-        winner = np.zeros(n + len(further), np.bool_)
-        winner[places] = winner[n:] = True
-        weight = np.where(winner, 1.0, (self.sentences - total) / max(n - len(places), 1))
-        document, held_out = self._document, known.held_out
-        if len(further):
-            document = np.concatenate((document, others.document[further] % DRAWN_DOCUMENTS))
-            held_out = np.concatenate((held_out, others.held_out[further]))
-        return Labelled(winner, weight, document, held_out)
-
-    def _training_half(
-        self, labelled: Labelled, which: Int64s, with_winners: Int64s, own: Occurrences, beyond: Occurrences | None,
-        nuisance: Bools, plainness: Int64s,
-    ) -> Training:  # fmt: skip
-        """Return the training half of a set, and which of its sentences have the requested literals.
-
-        Args:
-            labelled: the sentences.
-            which: literals of the pool.
-            with_winners: number of known winners of the training half that have each of these literals.
-            own: the known sentences with each of the set's own literals.
-            beyond: the further winners with each of all these literals.
-            nuisance, plainness: whether each of all these literals is nuisance, and its plainness.
-        """
-        winner, document = labelled.winner[self._trains].astype(np.uint8), self._training_document
-        support, trained = self._support[which], None
-        if len(own.offsets) > 1:
-            own = of_sentences(own, self._number)
-            support = np.concatenate((support, own.support()))
-            with_winners = np.concatenate((with_winners, sums_by_literal(own, winner).astype(np.int64)))
-        if beyond is not None:
-            known = len(self.known.rows)
-            held_out = labelled.held_out[known:]
-            winner = np.append(winner, np.ones(np.count_nonzero(~held_out), np.uint8))
-            document = np.append(document, labelled.document[known:][~held_out])
-            number = np.where(held_out, -1, np.arange(len(held_out))).astype(np.int32)
-            trained = of_sentences(beyond, number)
-            support, with_winners = support + trained.support(), with_winners + trained.support()
-
-        having = Having.of(self._training.found, which, own, trained, self._training.sentences)
-        return Training(
-            having, with_winners, support, winner, document, labelled.baseline_weight, nuisance, plainness,
-            labelled.too_many,
+    def _shortlist(self, places: Int64s, further: Int64s, each: float, own: Own | None) -> tuple[Int64s, Bools]:
+        """Return what `shortlist` returns; literals past the pool's end are the set's own."""
+        pool, fold = self.pool, self._fold
+        # Only a sample of many winners is listed, so the other sentences count proportionally less.
+        step = -(-(len(places) + len(further)) // SCREENED)
+        listed, more = places[::step], further[::step]
+        inside = self._counted(places)
+        winners, others = inside if step == 1 else self._counted(listed), self._totals - inside
+        sizes = np.stack(
+            (np.bincount(fold[np.concatenate((self.known.rows[listed], more))], minlength=FOLDS),
+             self._sizes - np.bincount(fold[self.known.rows[places]], minlength=FOLDS)), 1
         )  # fmt: skip
+        if len(more):
+            winners = winners + _counted_rows(pool.find(more, None), fold[more])
+        nuisance, known, cost = pool.nuisance, pool.known, self._cost
+        if own is not None:
+            of_own = own.matrix.T.tocsr()
+            of_known = [
+                count_by_fold(of_own, some, fold[self.known.rows[some]], FOLDS)
+                for some in (listed, places, np.arange(len(self.known.rows)))
+            ]
+            own_winners = of_known[0] + (_counted_rows(own.find(more), fold[more]) if len(more) else 0)
+            winners, others = np.hstack((winners, own_winners)), np.hstack((others, of_known[2] - of_known[1]))
+            nuisance, known, cost = self._with_own(own)
+        share = (len(listed) + len(more)) / (len(places) + len(further))
+        return shortlist(winners, others, sizes, each * share, known, nuisance, cost)
 
-    def _shortlist(self, places: Int64s, further: Int64s, labelled: Labelled) -> tuple[Int64s, Int64s]:
-        """Return a card's candidate literals: all nuisance literals, then the best others, by training documents only.
+    def _with_own(self, own: Own) -> tuple[Bools, Int64s, Float64s]:
+        """Return whether literals are nuisance, where they are known, and their costs: of the pool, then the own."""
+        pool, extra = self.pool, costs_of_more(own.nuisance, self.pool.nuisance)
+        none, of_all = np.full(len(extra), -1), np.hstack((self._cost, np.tile(extra, (len(self._cost), 1))))
+        return np.append(pool.nuisance, own.nuisance), np.append(pool.known, none), of_all
 
-        Also return how many of the known training winners have each of these literals.
-        """
-        inside: Int64s = self._number[places].astype(np.int64)
-        inside = inside[inside >= 0]
-        beyond = further[~labelled.held_out[len(self.known.rows) :]]
-        total = len(inside) + len(beyond)
-        step = -(-total // SCREENED) if total else 1
-        some, others = inside[::step], beyond[::step]
-        of_all = self._training.support(inside)
-        with_winners = of_all.copy() if step == 1 else self._training.support(some)
-        if len(others):
-            with_winners += self.others.find(others, None).support()
-        # Only a sample of the winners was screened, so the other sentences count proportionally less.
-        share = (len(some) + len(others)) / max(total, 1)
-        scale = labelled.baseline_weight * share
-        with_rest: Float64s = (self._support - of_all) * np.float64(scale)
-        with_winners[self._nuisance], with_rest[self._nuisance] = 0, 0.0
-        rest = (self._training.sentences - len(inside)) * scale
-        best = screen(with_winners, len(some) + len(others), with_rest, rest, SHORTLIST, scale)
-        which = np.concatenate((self._nuisance, best))
-        return which, of_all[which]
+    def _candidates(
+        self, which: Int64s, listed: Bools, places: Int64s, further: Int64s, own: Own | None, winners: Sentences
+    ) -> Candidates:
+        """Return literals with the winners and the other sentences that have them."""
+        pool, layout, size = self.pool, self._others.layout, len(self.pool.nuisance)
+        of_pool, of_own = which[which < size], which[which >= size] - size
+        bits = bits_of(self._placed, self._offsets, of_pool, layout.words)
+        nuisance, known, cost, plain = pool.nuisance, pool.known, self._cost, pool.plainness
+        if own is not None:
+            nuisance, known, cost = self._with_own(own)
+            plain = np.append(plain, own.plainness)
+            found = occurrences(own.matrix)
+            bits = np.concatenate((bits, bits_of(layout.place[found.sentences], found.offsets, of_own, layout.words)))
+        inside = len(places)
+        of_winners = picked(bits, layout.place[places], winners.layout.place[:inside], winners.layout.words)
+        if len(further):
+            parts = [pool.find(further, of_pool)] + ([own.find(further)[of_own]] if own is not None else [])
+            beyond = occurrences(vstack(parts, "csr"))
+            to = winners.layout.place[inside:]
+            of_winners |= bits_of(to[beyond.sentences], beyond.offsets, np.arange(len(which)), winners.layout.words)
+        place = np.where(known[which] < 0, -1, np.searchsorted(which, known[which]))
+        return Candidates(of_winners, bits, place, nuisance[which], plain[which], cost[:, which], listed)
 
-    def _winners_with(self, card: ScoreCard, found: Occurrences, labelled: Labelled, further: Int64s) -> list[Int64s]:
-        """Return for each literal of a card the rows of winners that have it as stated, ascending."""
-        winners, has = np.flatnonzero(labelled.winner), []
-        rows = np.concatenate((self.known.rows[winners[: len(winners) - len(further)]], further))
-        for literal, weight in zip(card.literals, card.weights, strict=True):
-            holds = np.full(len(labelled.winner), weight <= 0)
-            holds[found.sentences[found.offsets[literal] : found.offsets[literal + 1]]] = weight > 0
-            has.append(np.sort(rows[holds[winners]]))
-        return has
+    def _counted(self, places: Int64s) -> Int32s:
+        """Return how many of some known sentences of each fold have each literal, `[folds, L]`."""
+        return count_by_fold(self._by_sentence, places, self._fold[self.known.rows[places]], FOLDS)
+
+
+def _counted_rows(found: csr_array, fold: Int8s) -> Int32s:
+    """Return how many of the sentences of each fold have each literal, `[folds, L]`, given `found [L, sentences]`."""
+    return count_by_fold(found.T.tocsr(), np.arange(len(fold)), fold, FOLDS)
 
 
 def places_among(rows: Int64s, some: Int64s) -> tuple[Int64s, Bools]:
@@ -286,9 +256,3 @@ def places_among(rows: Int64s, some: Int64s) -> tuple[Int64s, Bools]:
     is_there = place < len(rows)
     is_there[is_there] = rows[place[is_there]] == some[is_there]
     return place[is_there], is_there
-
-
-def _those_that_weigh(known: Known) -> Known:
-    """Return only the sentences that represent the corpus, renumbered; other winners become further sentences."""
-    keep = known.weighs
-    return Known(known.rows[keep], keep[keep], known.document[keep], known.held_out[keep], known.matrix.of(keep))

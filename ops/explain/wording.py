@@ -1,21 +1,21 @@
 """The sentence that explains a neuron: written by templates from its literals and their shares."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import floor, isnan
 from typing import Protocol
 
 from ops.errors import counted
-from ops.explain.combined_literals import Bound, Combination, evidence_needed, list_conditions
-from ops.explain.kinds import NUISANCE
+from ops.explain.combination import Bound, Combination, list_conditions
 from ops.explain.literal_words import PatternRules, Term, say
-
-__all__ = ["MOST_CHARACTERS", "PatternRules", "Term", "evidence_needed", "explanation_text", "percent"]
+from ops.explain.verdict import LEAST_AREA, LEAST_F1
+from ops.schema.verdicts import NONE, RULE, SOURCE, TENDENCY, UNCONFIRMED, WEAK
 
 MOST_CHARACTERS = 240
-NOTHING = "No rule found that separates its winners from other sentences in held-out documents."
-TOO_FEW = "Too few winners in test documents to tell."
-NO_MORE = "Nothing beyond length and source"
+TOO_FEW = "Too few winners, or documents with winners, to tell."
+NOTHING = f"No rule with an F1 of {LEAST_F1}, and no held-out score of {LEAST_AREA}."
+TENDS = "Its winners differ from sentences of the same length and data set, but no rule for this was confirmed."
+NO_MORE = "nothing beyond them was confirmed"
 
 LEAST_SAID = 0.005  # share of the variance; a smaller share is not mentioned
 SHORTEST = 6  # number of characters that remain of a word that is cut
@@ -26,34 +26,34 @@ _MINED = PatternRules()  # the defaults of mine
 def explanation_text(
     verdict: str,
     terms: Sequence[Term],
-    share: float | None,
-    baseline_share: float | None,
-    r2: float | None,
-    r2_nuisance: float | None,
     *,
+    winners: int,
+    recall: float,
+    called: float,
+    r2: Mapping[str, float | None],
     needed: float | None = None,
     rules: PatternRules = _MINED,
 ) -> str:
     """Return an explanation in one or two sentences, at most 240 characters.
 
     Args:
-        verdict: `explained`, `nuisance`, `none` or `weak`.
-        terms: the literals of the score card, in the card's order.
-        share: share of the winners that the score card calls winners.
-        baseline_share: the same share of the other sentences; None or NaN if there are none.
-        r2, r2_nuisance: R2 of the range model, and of the nuisance literals alone; None if there is no model.
+        verdict: one of `ops.schema.verdicts.VERDICTS`.
+        terms: the literals of the published card, in the card's order.
+        winners: number of winners.
+        recall, called: share of the winners, and of the other sentences, that the cards of the folds call winners.
+        r2: `r2` and `r2_nuisance`: R2 of the activation model, and of nuisance literals alone; empty without a model.
         needed: the result of `evidence_needed`. If given, the text says how the literals combine.
         rules: the rules by which the patterns were mined.
     """
-    range_text = _range_text(r2, r2_nuisance, is_explained=verdict == "explained" and bool(terms))
-    if verdict == "none" or not terms:
-        return {"weak": TOO_FEW, "nuisance": f"{NO_MORE}."}.get(verdict, NOTHING) + range_text
-    if verdict == "nuisance":
-        return _fit(_NuisanceText([term for term in terms if term.kind in NUISANCE], rules), range_text)
-    bounds = [Bound(int(term.items[0]), term.negated) if term.kind == "length" else None for term in terms]
-    rule = Combination.of([abs(term.weight) for term in terms], needed, bounds)
-    start = "Too few test winners to tell. Untested: s" if verdict == "weak" else "S"
-    return _fit(_CalledText(start, terms, rule, _shares(share, baseline_share), rules), range_text)
+    range_text = _range_text(r2.get("r2"), r2.get("r2_nuisance"), is_rule=verdict == RULE)
+    if verdict == RULE:
+        bounds = [Bound(int(term.items[0]), term.negated) if term.kind == "length" else None for term in terms]
+        rule = Combination.of([abs(term.weight) for term in terms], needed, bounds)
+        return _fit(_CalledText(terms, rule, _shares(recall, called), rules), range_text)
+    if verdict == SOURCE:
+        return _fit(_SourceText([term for term in terms if term.nuisance], rules), range_text)
+    unconfirmed = f"Nothing was confirmed with its {counted(winners, 'winner')}."
+    return {WEAK: TOO_FEW, NONE: NOTHING, TENDENCY: TENDS, UNCONFIRMED: unconfirmed}[verdict] + range_text
 
 
 def percent(share: float) -> str:
@@ -98,7 +98,6 @@ def _fit(text: _Text, end: str) -> str:
 class _CalledText:
     """A text that says which sentences a score card calls winners, and of which share of all sentences this is true."""
 
-    start: str
     terms: Sequence[Term]
     rule: Combination
     shares: str
@@ -113,14 +112,14 @@ class _CalledText:
         """See `_Text`."""
         said = [say(term, self.rules, most) for term in self.terms]
         dropped = max(step - bool(self.rule.idle), 0)
-        text = f"{self.start}entences {self.rule.text(said, dropped)}{self.shares}"
+        text = f"Sentences {self.rule.text(said, dropped)}{self.shares}"
         if step or not self.rule.idle:
             return text
         return f"{text} More so {list_conditions([said[i] for i in self.rule.idle], 'or')}."
 
 
 @dataclass(frozen=True)
-class _NuisanceText:
+class _SourceText:
     """A text that lists the nuisance literals, each with its own shares."""
 
     nuisance: Sequence[Term]
@@ -140,7 +139,8 @@ class _NuisanceText:
             shares = _shares(term.share, term.baseline_share, is_named=not pieces)
             pieces.append(f"{said.lead} {said.body} ({shares[2:-1]})")
         pieces += [counted(step, "more condition")] if step else []
-        return f"{NO_MORE} sets its winners apart: sentences {'; '.join(pieces)}." if pieces else f"{NO_MORE}."
+        which = f": sentences {'; '.join(pieces)}" if pieces else ""
+        return f"Length and source predict its winners{which}; {NO_MORE}."
 
 
 def _shares(share: float | None, baseline_share: float | None, is_named: bool = True) -> str:
@@ -151,13 +151,13 @@ def _shares(share: float | None, baseline_share: float | None, is_named: bool = 
     return f": {percent(share)}{of_winners}{others}."
 
 
-def _range_text(r2: float | None, r2_nuisance: float | None, is_explained: bool) -> str:
-    """Describe the range model: how much it explains, and how much of that goes beyond nuisance."""
+def _range_text(r2: float | None, r2_nuisance: float | None, is_rule: bool) -> str:
+    """Describe the activation model: how much it explains, and how much of that goes beyond nuisance."""
     if r2 is None or isnan(r2):
         return ""
     if r2 < LEAST_SAID:
-        return " Explains none of its activation." if is_explained else ""
-    said = "Explains {} of its activation" if is_explained else "Over its whole range {} is explained"
+        return " Explains none of its activation." if is_rule else ""
+    said = "Explains {} of its activation" if is_rule else "Over its whole range {} is explained"
     text = f" {said.format(percent(r2))}"
     if r2_nuisance is None or isnan(r2_nuisance):
         return f"{text}."

@@ -329,7 +329,7 @@ def _notes(row: Row) -> str:
     if row["f1"] is None:
         return said
     between = interval(row["f1_low"], row["f1_high"], ".2f")
-    return f"{said}; F1 {row['f1']:.2f}{between} on {row['n_test']} winners in held-out documents"
+    return f"{said}; F1 {row['f1']:.2f}{between} on {row['n']} winners in held-out documents"
 
 
 def _numbers(values: Float32s) -> list[float]:

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from ops.arrays import Int64s
 from ops.facts.transfers import COLUMNS, Transfers, among, keys, sum_transfers
 from ops.facts.verdicts import AUDITED, AUDITED_LITERALS, HALVES, NEURONS, PERMUTED, said_of_run
+from ops.schema.verdicts import RULE
 from ops.storage.store import Store
 from ops.storage.tables import read_table
 from ops.topk.silent import read_heard
@@ -51,7 +52,7 @@ def audited_run(
         pairs, pairs_controls: rows of audit/portability/ and its controls with `COLUMNS`. The controls also have
             `control`.
     """
-    explained = keys(explanations.filter(pc.equal(explanations["verdict"], "explained")))
+    explained = keys(explanations.filter(pc.equal(explanations["verdict"], RULE)))
     explained = np.intersect1d(explained, keys(neurons))
     neurons_controls, pairs_controls = (
         table.filter(among(table, explained)) for table in (neurons_controls, pairs_controls)

@@ -24,7 +24,7 @@ _PROPERTIES = {
 }
 _PATTERNS = {"word": "Word patterns", "tag": "Part-of-speech patterns", "subtree": "Subtrees"}
 _BY_SHARE = ("tag", "tag_class")
-_MODELS = {"winners": ("Literals of its winners", "winners"), "range": ("Literals of its whole range", "top 10 %")}
+_MODELS = {"winners": ("Literals of its winners", "winners"), "activation": ("Literals of its whole range", "top 10 %")}
 FROM_FEW = "* most of these come from few documents"
 _MEASURES = [
     ("share", "{share:.3f}"), ("corpus", "{baseline_share:.4f}"), ("lift", "{times}"), ("G2", "{g2:.1f}"),
@@ -67,7 +67,7 @@ def is_from_few(row: Row) -> bool:
 
 
 def literals(facts: NeuronFacts) -> list[Listing]:
-    """Return lists of the literals of the score card and of the range model, with their weights and shares."""
+    """Return lists of the literals of the score card and of the activation model, with their weights and shares."""
     terms = [term | {"literal": literal(term)} for term in (facts.explanation["terms"] if facts.explanation else [])]
     return [
         Listing.of(

@@ -1,4 +1,4 @@
-"""What is known about a run before any of its neurons is read: its options, units, scores and explained families."""
+"""What is known about a run before any of its neurons is read: its options, units, scores and rules."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from ops.errors import InputError
 from ops.facts.findings import LEAST_COUNT
+from ops.schema.verdicts import RULE
 from ops.sentences.hubs import most_wins
 from ops.storage.open_tables import OpenTables
 from ops.storage.store import Store
@@ -25,7 +26,6 @@ Pair = tuple[int, int]
 Key = tuple[int, int, str]
 
 POLE = ("layer", "unit", "pole")
-CONTROLS = ("nuisance_f1", "matched_f1", "random_f1")
 MOST_WORDS = 5  # maximum number of words that stand for a neuron in a list
 
 
@@ -116,21 +116,19 @@ class RunFacts:
         return heard(self.read("scores"), self.silent)
 
     @cached_property
-    def explained(self) -> Rows:
-        """The leader of each explained family, those furthest beyond their controls first.
+    def rules(self) -> Rows:
+        """The leader of each family that has a rule, those surely furthest beyond their controls first.
 
-        Each has `text`, `f1` with its interval, `beyond` (how far F1 is above the best control), and `members`, the
-        number of neurons and poles in its family. Silent neurons are excluded.
+        Each has `text`, `f1` with its interval, `margin_low` (how far F1 is at least above the best control), and
+        `members`, the number of neurons and poles in its family. Silent neurons are excluded.
         """
         families = self.read("families").to_pylist()
         size = Counter(member["family"] for member in families)
         led = {key_of(member): size[member["family"]] for member in families if member["is_leader"]}
-        columns = [*POLE, "text", "f1", "f1_low", "f1_high", *CONTROLS]
-        explained = heard(self.read("explanations", pc.field("verdict") == "explained", columns), self.silent)
-        rows = [row | {"members": led[key_of(row)]} for row in explained.to_pylist() if key_of(row) in led]
-        for row in rows:
-            row["beyond"] = row["f1"] - max((row[name] for name in CONTROLS if row[name] is not None), default=0.0)
-        return sorted(rows, key=lambda row: (-row["beyond"], *key_of(row)))
+        columns = [*POLE, "text", "f1", "f1_low", "f1_high", "margin_low"]
+        found = heard(self.read("explanations", pc.field("verdict") == RULE, columns), self.silent).to_pylist()
+        rows = [row | {"members": led[key_of(row)]} for row in found if key_of(row) in led]
+        return sorted(rows, key=lambda row: (-row["margin_low"], *key_of(row)))
 
     def scored(self) -> Rows:
         """Return the scores above their matched sets' with the highest excess first."""
@@ -149,7 +147,7 @@ class RunFacts:
 
 
 def better_pole(poles: Sequence[str], explanations: Sequence[Row], scores: Sequence[Row]) -> str:
-    """Return the better explained pole of a neuron: an explained pole first, then by F1, excess and score.
+    """Return the better explained pole of a neuron: one with a rule first, then by F1, excess and score.
 
     Args:
         poles: the poles that the run kept, at least one.
@@ -161,8 +159,13 @@ def better_pole(poles: Sequence[str], explanations: Sequence[Row], scores: Seque
         explanation, score = by_pole.get(pole, {}), scored.get(pole, {})
         excess = score.get("auc_excess")
         above = float("-inf") if excess is None else excess
-        is_explained = explanation.get("verdict") == "explained"
-        return is_explained, explanation.get("f1") or 0.0, above, score.get("auc") or 0.0, pole == "top"
+        return (
+            explanation.get("verdict") == RULE,
+            explanation.get("f1") or 0.0,
+            above,
+            score.get("auc") or 0.0,
+            pole == "top",
+        )
 
     return max(poles, key=worth)
 

@@ -2,26 +2,28 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
 from typing import Any
 
 from ops.facts.text import enumerated, filled, interval, lift, number
 from ops.facts.transfers import LEAST_GAIN
+from ops.schema.verdicts import NONE, RULE, SOURCE, TENDENCY, UNCONFIRMED, WEAK
 
 Row = dict[str, Any]
 
-CAUTION = "Judge by the winners: nothing below was confirmed on held-out documents."
+CAUTION = "Judge by the winners: no rule was confirmed on held-out documents."
 # What an F1 is held against, by its column, in short and in full.
 _CONTROLS = {
-    "random_f1": ("random", "a random set"),
+    "chance_f1": ("chance", "calling every sentence a winner"),
     "nuisance_f1": ("length/source", "length and source alone"),
     "matched_f1": ("matched", "a matched set"),
 }
 _HEADLINES = {
-    "explained": "Holds on held-out documents",
-    "nuisance": "No better than length and source",
-    "weak": "Too few held-out winners to tell",
-    "none": "No better than chance",
+    RULE: "A rule that holds on held-out documents",
+    TENDENCY: "Differs from sentences like its winners; no rule confirmed",
+    SOURCE: "Length and source predict it; nothing beyond them confirmed",
+    UNCONFIRMED: "Nothing confirmed",
+    NONE: "No rule and no tendency",
+    WEAK: "Too few winners to tell",
 }
 AUDITED = ("global", "local", "dataset_detector", "none")  # the verdicts of audit about neurons and poles
 AUDITED_LITERALS = ("global", "local", "dataset", "none")  # its verdicts about their literals
@@ -44,9 +46,9 @@ def headline(explanation: Row) -> str:
 def evidence(explanation: Row) -> str:
     """Return the verdict of a row of explanations/ with its held-out F1 and that of each control.
 
-    >>> row = {"verdict": "weak", "f1": 0.3, "f1_low": None, "f1_high": None, "random_f1": 0.01, "nuisance_f1": None}
+    >>> row = {"verdict": "weak", "f1": 0.3, "f1_low": None, "f1_high": None, "chance_f1": 0.01, "nuisance_f1": None}
     >>> evidence({**row, "matched_f1": 0.1})
-    'weak. Held-out F1 0.300 vs random 0.010, matched 0.100'
+    'weak. Held-out F1 0.300 vs chance 0.010, matched 0.100'
     """
     f1, low, high = (explanation[f"f1{end}"] for end in ("", "_low", "_high"))
     if f1 is None:
@@ -57,38 +59,39 @@ def evidence(explanation: Row) -> str:
 
 
 def said_verdict(explanation: Row) -> str:
-    """Return the verdict of a row of explanations/ with the rule by which it fell, in numbers.
-
-    A control counts as beaten if the lower end of the interval of F1 is above it (`ops.explain.verdict`).
-    """
+    """Return the verdict of a row of explanations/ with the numbers by which it fell (`ops.explain.verdict`)."""
     f1, low, high = (explanation[f"f1{end}"] for end in ("", "_low", "_high"))
-    said = str(explanation["verdict"])
-    if said == "weak":
-        said += ": too few held-out winners, or held-out documents with winners"
-    elif not explanation["literals"]:
-        said += ": nothing was found that sets them apart"
+    said = f"{explanation['verdict']}: {_lower(_HEADLINES[explanation['verdict']])}"
     if f1 is None:
         return said
-    known = {name: explanation[key] for key, (_, name) in _CONTROLS.items() if explanation[key] is not None}
-    beaten, others = (
-        [f"{name} ({number(f1, '.3f')})" for name, f1 in known.items() if (low is not None and low > f1) is wanted]
-        for wanted in (True, False)
+    controls = [
+        f"{name} ({number(explanation[key], '.3f')})"
+        for key, (_, name) in _CONTROLS.items()
+        if explanation[key] is not None
+    ]
+    margin, single = explanation["margin"], explanation["single_f1"]
+    between = interval(explanation["margin_low"], explanation["margin_high"], ".3f")
+    above = (
+        ""
+        if margin is None
+        else f": {number(margin, '.3f')}{between} above the highest of {enumerated(controls, 'and')}"
     )
-    compared = [f"above {enumerated(beaten, 'and')}"] if beaten else []
-    compared += [f"not surely above {enumerated(others, 'or')}"] if others else []
-    single = explanation["single_f1"]
     alone = "" if single is None else f"; its best literal alone has {number(single, '.3f')}"
-    own = number(f1, ".3f") + interval(low, high, ".3f")
-    return f"{said}. Held-out F1 {own}{': ' * bool(compared)}{', but '.join(compared)}{alone}"
+    return f"{said}. Held-out F1 {number(f1, '.3f')}{interval(low, high, '.3f')}{above}{alone}"
 
 
-def said_of_explanations(verdicts: Sequence[str]) -> str:
-    """Return how many explanations of a run have each verdict, in one sentence."""
+def _lower(text: str) -> str:
+    return text[0].lower() + text[1:]
+
+
+def said_of_explanations(verdicts: list[str]) -> str:
+    """Return the verdicts of a run's neurons and poles in a sentence."""
     counts = Counter(verdicts)
     return (
-        f"{counts['explained']:,} of {len(verdicts):,} neurons and poles have an explanation that holds on held-out "
-        f"documents; for {counts['nuisance']:,} the control does as well, which knows only length and source, for "
-        f"{counts['none']:,} no rule was found, and {counts['weak']:,} have too few winners there to tell."
+        f"{counts[RULE]:,} of {len(verdicts):,} neurons and poles have a rule that beats its controls on unseen "
+        f"documents; {counts[TENDENCY]:,} more differ from sentences like their winners, and length and source alone "
+        f"predict {counts[SOURCE]:,}. Of the others, {counts[NONE]:,} surely have no rule worth the name, for "
+        f"{counts[UNCONFIRMED]:,} nothing was confirmed, and {counts[WEAK]:,} have too few winners to tell."
     )
 
 
@@ -176,13 +179,12 @@ def said_of_run(facts: Row, nothing: list[str]) -> list[str]:
     explained, datasets, verdicts = facts["explained"], len(facts["datasets"]), facts["verdicts"]
     if not explained:
         return [
-            f"None of the {facts['audited']:,} audited neurons and poles is explained, so no explanation can hold in "
-            "other data sets."
+            f"None of the {facts['audited']:,} audited neurons and poles has a rule that could hold in other data sets."
         ]
     own = verdicts[NEURONS]
     holds = f"{own['global']:,} hold{'s' if own['global'] == 1 else ''}"
     said = [
-        f"Of {explained:,} explained neurons and poles, {holds} in at least three quarters of the {datasets} data "
+        f"Of {explained:,} neurons and poles with a rule, {holds} in at least three quarters of the {datasets} data "
         f"sets. The rest: {own['local']:,} local, {own['dataset_detector']:,} that follow the data set, and "
         f"{own['none']:,} whose winners cannot be distinguished in any data set."
     ]

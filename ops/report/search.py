@@ -76,7 +76,7 @@ _MATCHED = {
         "property || ': ' || value", "count", f"{_IS_VALUE} and ($property = '' or property = $property)"
     ),
     "peak": _peaks(_IS_VALUE),
-    "explanation": f"select layer, unit, pole, text as found, verdict, f1 {_EXPLAINED}",
+    "explanation": f"select layer, unit, pole, text as found, verdict, f1, margin_low {_EXPLAINED}",
     "audit": """
   select layer, unit, pole, audited.verdict, transfer, ported, datasets, text as found
   from "audit/neurons" as audited left join explanations using (layer, unit, pole)
@@ -107,7 +107,7 @@ _ANY = (
 _BY_G2 = ("word", "tag", "subtree", "pattern", "value", "peak")
 # The order of the kinds of search that do not have that of the search field.
 _ORDERS = dict.fromkeys(_BY_G2, ORDER.replace(",", ", g2 desc nulls last,", 1)) | {
-    "explanation": ORDER.replace(",", ", f1 desc nulls last,", 1),
+    "explanation": ORDER.replace(",", ", margin_low desc nulls last,", 1),
     "text": "rank, layer, unit, pole",
 }
 _LIMITS = {"pole": "pole = $pole", "layer": "layer = $layer", "least": "auc >= $least"}

@@ -29,7 +29,7 @@ Sample = tuple[Int64s, LayerSample]
 
 MOST_SAID = 4  # maximum number of words for a neuron in a row of the overview
 MOST_DRAWN = 2  # maximum number of a side job's figures on the overview
-EXPLAINED = 50  # maximum number of families on the overview
+RULES = 50  # maximum number of families on the overview
 NEURONS_PER_READ = 64  # number of neurons whose rows are read together
 LAYERS_KEPT = 2  # number of layers whose activation sample is cached; a layer of 768 units takes about 30 MB
 
@@ -68,11 +68,11 @@ class Site:
     def choose(self, best: int, named: Sequence[Pair]) -> list[Pair]:
         """Return the neurons that get pages: the named neurons and the `best` best ones.
 
-        The best neurons are the leaders of explained families, followed by the neurons of the highest excess scores or,
-        if the run has no scores, by the most skewed neurons.
+        The best neurons are the leaders of families with a rule, followed by the neurons of the highest excess scores
+        or, if the run has no scores, by the most skewed neurons.
         """
         facts = self.facts
-        ranked = [(row["layer"], row["unit"]) for row in (*facts.explained, *facts.scored()[:best])]
+        ranked = [(row["layer"], row["unit"]) for row in (*facts.rules, *facts.scored()[:best])]
         if not facts.scores.num_rows:
             rows = heard(facts.read("neurons", None, ["layer", "unit", "skew"]), facts.silent).to_pylist()
             ranked += [(r["layer"], r["unit"]) for r in sorted(rows, key=lambda r: -abs(r["skew"] or 0.0))[:best]]
@@ -103,9 +103,9 @@ class Site:
         served = self._shared["served"]
         context = {
             "map": {**drawn, "pages": [] if served else [f"{a}-{b}" for a, b in chosen], "every": served},
-            "explained": [row | {"across": across.get(key_of(row))} for row in facts.explained[:EXPLAINED]],
+            "rules": [row | {"across": across.get(key_of(row))} for row in facts.rules[:RULES]],
             "audited": bool(across),
-            "families": len(facts.explained),
+            "families": len(facts.rules),
             "best": self._described(facts.scored()[:best]),
             "pages": chosen,
             "sides": [

@@ -10,8 +10,13 @@ from ops.show.listing import lines_of
 Row = dict[str, Any]
 
 _CRITERION = re.compile(r"Sentences (.*?): [\d.]+ % of its winners.*", re.DOTALL)
-# What is listed of an explained neuron, and of a scored one.
-_EXPLAINED = [("F1", "{f1:.3f}"), ("beyond", "{beyond:.3f}"), ("members", "{members:,}"), ("sentences", "{text}")]
+# What is listed of a neuron with a rule, and of a scored one.
+_RULES = [
+    ("F1", "{f1:.3f}"),
+    ("at least beyond", "{margin_low:.3f}"),
+    ("members", "{members:,}"),
+    ("sentences", "{text}"),
+]
 _SCORED = [("score", "{auc:.3f}"), ("excess", "{auc_excess:.3f}"), ("words of its winners", "{text}")]
 
 
@@ -19,11 +24,11 @@ def read_best(run: RunFacts) -> list[Row]:
     """Return the neurons that a run explains best, best first.
 
     Returns:
-        The leaders of explained families (see `RunFacts.explained`). If none is explained, the neurons and poles whose
+        The leaders of families with a rule (see `RunFacts.rules`). If there are none, the neurons and poles whose
         held-out score exceeds their matched set's, with `auc` and `auc_excess`. Without either the list is empty.
     """
-    rows = run.explained or [row for row in run.scored() if row["auc_excess"] > 0]
-    columns = ("text", "f1", "beyond", "members") if run.explained else ("auc", "auc_excess")
+    rows = run.rules or [row for row in run.scored() if row["auc_excess"] > 0]
+    columns = ("text", "f1", "margin_low", "members") if run.rules else ("auc", "auc_excess")
     return [{name: row[name] for name in (*POLE, *columns)} for row in rows]
 
 
@@ -44,12 +49,12 @@ def lay_out_best(run: RunFacts, rows: list[Row], total: int, width: int) -> str:
     """
     one, many = run.names.one, run.names.many
     if not rows:
-        return f"No {one} stands out: none is explained, and no held-out score exceeds its matched set's"
+        return f"No {one} stands out: none has a rule, and no held-out score exceeds its matched set's"
     what, columns = f"{many} whose held-out score exceeds their matched set's", _SCORED
     if "members" in rows[0]:
-        what, columns = f"explained families of {many}", _EXPLAINED
+        what, columns = f"families of {many} with a rule", _RULES
     listing = Listing.of(
-        f"{len(rows):,} of {total:,} {what}, best first",
+        f"{len(rows):,} of {total:,} {what}, best first; the first of many are flattered by this choice",
         [(one, "{layer}:{unit} {pole}"), *columns],
         [row | {"text": _short(row["text"])} for row in rows],
     )

@@ -13,6 +13,7 @@ from ops.facts.verdicts import CAUTION, evidence, said_lifts, said_measure
 from ops.outputs.names import SIDES
 from ops.penn_names import PHRASES, TAGS
 from ops.penn_names import name_of as name_of_code
+from ops.schema.verdicts import RULE
 from ops.show.listing import lines_of
 from ops.show.winner_lines import LEGEND, line_head, marked, winner_line
 from ops.topk.silent import SAID
@@ -99,9 +100,9 @@ def _head(facts: NeuronFacts, width: int) -> list[str]:
 
 
 def _explanation(explanation: Row) -> list[str]:
-    """Return the sentence, its evidence, a warning unless the verdict is `explained`, and its family."""
+    """Return the sentence, its evidence, a warning unless the verdict is `rule`, and its family."""
     said = [explanation["text"], f"Verdict: {evidence(explanation)}"]
-    if explanation["verdict"] != "explained":
+    if explanation["verdict"] != RULE:
         said.append(CAUTION)
     leader, members = explanation["alike"]["leader"], explanation["alike"]["members"]
     if members > 1:

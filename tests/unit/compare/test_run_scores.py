@@ -89,17 +89,17 @@ def row(unit: int, pole: str, f1: float | None, r2: float, verdict: str) -> dict
 
 def test_what_is_read_of_a_run(tmp_path: Path) -> None:
     rows = [
-        row(0, "bottom", 0.5, 0.75, "explained"),
+        row(0, "bottom", 0.5, 0.75, "rule"),
         row(0, "top", None, 0.75, "none"),
         row(1, "bottom", 1.0, 0.5, "none"),
-        row(1, "top", 0.75, 0.5, "nuisance"),
-        row(2, "top", 0.125, 0.125, "explained"),
+        row(1, "top", 0.75, 0.5, "source"),
+        row(2, "top", 0.125, 0.125, "rule"),
     ]
     found = read_values(store_of(tmp_path, rows, silent=(2,)), "explanations", ("bottom", "top"), (1, 2))
     assert found["f1"].value.tolist() == [0.5, 1.0, 0.75]
     assert found["f1_beyond_nuisance"].value.tolist() == [0.25, 0.75, 0.5]
     assert found["r2_beyond"].value.tolist() == [0.25, 0.0], "once a neuron"
-    assert found["verdict explained"].value.tolist() == [1, 0, 0, 0]
+    assert found["verdict rule"].value.tolist() == [1, 0, 0, 0]
     assert len(set(found["f1"].neuron.tolist())) == 2
     tops = read_values(Store(str(tmp_path)), "explanations", ("top",), (1,))
     assert tops["f1"].value.tolist() == [0.75]
@@ -109,11 +109,11 @@ def test_what_is_read_of_a_run(tmp_path: Path) -> None:
 def test_a_verdict_that_one_run_never_gave_has_a_share_of_zero(tmp_path: Path) -> None:
     own, control = (
         store_of(tmp_path / verdict, [row(unit, "top", 0.1 * unit, 0.5, verdict) for unit in range(units)])
-        for verdict, units in (("explained", 3), ("none", 4))
+        for verdict, units in (("rule", 3), ("none", 4))
     )
     mine, theirs = read_both((own, control), "explanations", ("top",), (1,))
     rows = compared_rows("explanations", mine, theirs, (1,), 10, SEED).to_pylist()
     found = {r["measure"]: (r["mean"], r["control_mean"], r["share_above"]) for r in rows if r["layer"] is None}
-    assert found["verdict explained"] == (1, 0, None)
+    assert found["verdict rule"] == (1, 0, None)
     assert found["verdict none"] == (0, 1, None)
-    assert {name for name in found if name.startswith("verdict")} == {"verdict explained", "verdict none"}
+    assert {name for name in found if name.startswith("verdict")} == {"verdict rule", "verdict none"}

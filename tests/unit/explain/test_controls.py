@@ -1,21 +1,21 @@
 import numpy as np
 import pyarrow as pa
 
+from ops.explain.activation_model import ActivationModels
 from ops.explain.control_figure import control_figures
-from ops.explain.control_rows import BASES, R2_BEYOND, control_rows, range_measures
-from ops.explain.range_model import RangeModels
+from ops.explain.control_rows import BASES, R2_BEYOND, activation_measures, control_rows
 from tests.unit.figure_letters import check_inside, check_print
 
 RNG = np.random.default_rng(0)
 
 
-def models(r2: list[float], r2_nuisance: list[float]) -> RangeModels:
+def models(r2: list[float], r2_nuisance: list[float]) -> ActivationModels:
     units = len(r2)
     ends = np.full(units, np.nan)
     count = np.arange(units, dtype=np.int32)
     none = np.full((units, 2), np.nan)
     literals = np.full((units, 2), -1, np.int32)
-    return RangeModels(literals, none, none, count, np.array(r2), ends, ends, np.array(r2_nuisance))
+    return ActivationModels(literals, none, none, count, np.array(r2), ends, ends, np.array(r2_nuisance))
 
 
 def test_rows_have_the_mean_and_quantiles_of_what_is_known() -> None:
@@ -29,11 +29,11 @@ def test_rows_have_the_mean_and_quantiles_of_what_is_known() -> None:
     np.testing.assert_allclose(first["q50"], second["q50"] + 1)
 
 
-def test_range_models_are_measured_beyond_nuisance() -> None:
-    found = range_measures(models([0.5, 0.25, np.nan], [0.25, 0.5, np.nan]))
+def test_activation_models_are_measured_beyond_nuisance() -> None:
+    found = activation_measures(models([0.5, 0.25, np.nan], [0.25, 0.5, np.nan]))
     np.testing.assert_allclose(found[R2_BEYOND], [0.25, -0.25, np.nan])
     np.testing.assert_allclose(found["literals"], [0, 1, np.nan])
-    rows = control_rows(1, "neurons", "range", found).to_pylist()
+    rows = control_rows(1, "neurons", "activation", found).to_pylist()
     assert [(row["measure"], row["n"], row["mean"]) for row in rows] == [
         ("literals", 2, 0.5),
         ("r2", 2, 0.375),
@@ -41,7 +41,7 @@ def test_range_models_are_measured_beyond_nuisance() -> None:
         ("r2_nuisance", 2, 0.375),
     ]
     # A dictionary's features have no rotated axes.
-    assert len(control_rows(1, "rotated", "range", {"r2": np.full(3, np.nan), "f1": np.zeros(0)})) == 0
+    assert len(control_rows(1, "rotated", "activation", {"r2": np.full(3, np.nan), "f1": np.zeros(0)})) == 0
 
 
 def table(layers: int, bases: tuple[str, ...] = BASES) -> pa.Table:
@@ -49,17 +49,19 @@ def table(layers: int, bases: tuple[str, ...] = BASES) -> pa.Table:
         control_rows(layer, basis, model, {R2_BEYOND: RNG.normal(0.1 * layer, 0.02, 50), "r2": np.ones(50)})
         for layer in range(1, layers + 1)
         for basis in bases
-        for model in ("range", "winners")
+        for model in ("activation", "winners")
     )
 
 
-def test_the_figure_shows_each_basis_and_there_is_none_without_a_range_model() -> None:
+def test_the_figure_shows_each_basis_and_there_is_none_without_an_activation_model() -> None:
     for controls in (table(1), table(2, ("neurons", "shuffled")), table(48)):
         figure = control_figures(controls)["controls"]
         check_print(figure)
         check_inside(figure)
     rows = [
-        r for r in controls.to_pylist() if (r["basis"], r["model"], r["measure"]) == ("rotated", "range", R2_BEYOND)
+        r
+        for r in controls.to_pylist()
+        if (r["basis"], r["model"], r["measure"]) == ("rotated", "activation", R2_BEYOND)
     ]
     line = figure.axes[0].lines[BASES.index("rotated")]
     assert line.get_label() == "axes of a random rotation"

@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 
 from ops.explain.examples import examples
 
@@ -33,13 +32,3 @@ def test_a_draw_depends_on_the_seed_and_not_on_the_other_units() -> None:
     rows, alone = examples(VALUES, IDS, seed=1), examples(VALUES[:, 3:4], IDS, seed=1)
     np.testing.assert_array_equal(rows.sent_id[rows.unit == 3], alone.sent_id)
     assert (examples(VALUES, IDS, seed=2).sent_id != rows.sent_id).any()
-
-
-@pytest.mark.parametrize(("n", "expected"), [(0, 0), (1, 1), (9, 9), (37, 37), (49, 49), (51, 50)])
-def test_small_samples(n: int, expected: int) -> None:
-    rows = examples(VALUES[:n], IDS[:n], seed=0)
-    assert len(rows.sent_id) == UNITS * expected
-    assert len(set(rows.sent_id.tolist())) <= n
-    for tenth in range(9):
-        low, high = (rows.activation[(rows.unit == 0) & (rows.quantile == q)] for q in (tenth, tenth + 1))
-        assert low.max(initial=-np.inf) <= high.min(initial=np.inf)

@@ -4,14 +4,10 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.explain.hard_negatives import hard_negatives, sample_scores
-from ops.explain.score_card import ScoreCard
-from ops.explain.set_explainer import Own
-from tests.unit.labelled_sentences import occurrences
+from ops.explain.hard_negatives import hard_negatives
 
 # Few values, so that scores and activations are often equal.
 sentence = st.tuples(
@@ -51,23 +47,3 @@ def test_the_median_of_two_float32_neighbours_is_between_them() -> None:
     nobody = np.zeros(2, bool)
     assert hard_negatives(np.ones(2), 0.0, activations, nobody, "top").tolist() == [0]
     assert hard_negatives(np.ones(2), 0.0, activations, nobody, "bottom").tolist() == [1]
-
-
-def card(*literals: int) -> ScoreCard:
-    weights = np.array([1.0, -2.0, 4.0, 8.0])[: len(literals)]
-    return ScoreCard(
-        np.array(literals, np.int64), weights, 0.5, 1.0, [np.zeros(0, np.int64)] * len(literals), -1, False
-    )
-
-
-@pytest.mark.parametrize("literals", [(1,), (0, 2), (4, 1), (3,), (2, 4, 3, 0)])
-def test_scores_follow_from_literals_of_the_pool_and_of_the_neuron_alone(literals: tuple[int, ...]) -> None:
-    """Three literals of the pool over a sample of four sentences, and two more over the six known ones."""
-    pool = np.array([[1, 0, 0, 1], [0, 1, 1, 0], [0, 0, 0, 1]], bool)
-    places = np.array([-1, 0, 1, -1, 2, 3], np.int32)
-    alone = np.array([[1, 1, 0, 1, 0, 1], [1, 0, 1, 0, 1, 0]], bool)
-    own = Own(np.zeros(2, bool), np.zeros(2, np.int64), occurrences(alone.T), lambda _: occurrences(alone[:, :0].T))
-    every = np.concatenate((pool, alone[:, places >= 0]))
-    asked = card(*literals)
-    wanted = [0.5 + sum(w for w, i in zip(asked.weights, literals, strict=True) if every[i, at]) for at in range(4)]
-    assert sample_scores(asked, occurrences(pool.T), own, places, 4).tolist() == wanted

@@ -7,9 +7,8 @@ import pyarrow as pa
 import pytest
 
 from ops import penn
-from ops.explain import literals as module
-from ops.explain.kinds import KINDS
-from ops.explain.literals import PLAINEST_FIRST, Literals, plainness
+from ops.explain import find as module
+from ops.explain.find import Literals
 from ops.explain.pool import SCHEMA, literal_rows
 from ops.mine.pattern_kinds import pattern_kinds
 from ops.patterns.occurrences import Occurrences
@@ -30,7 +29,7 @@ PATTERNS = {
     "subtree": ["(NP (DT) (NN))", "(ROOT (S (NP)))", "(ROOT (NP))", "(S (NP) (VP))", "(NP (NP (NN)))", "(NP (QQ))"],
     "mark": ["?", ".", "!"],
     "word_class": ["cat, dog", "runs, sees", "zebra, lion", "old, zebra"],
-    "value": ["dataset: docs", "author: ann", "author: eve", "colour: red"],
+    "value": ["dataset: docs", "author: ann", "author: eve", "colour: red", "author", "colour"],
     "length": ["1", "4", "7"],
 }
 
@@ -113,7 +112,8 @@ def holds(kind: str, items: list[str], pattern: str, s: Sentence, keeps_marks: b
     if kind == "word_class":
         return any(not mark and word in items for word, mark in zip(lower, is_mark, strict=True))
     if kind == "value":
-        return ({"dataset": s.dataset} | s.meta).get(items[0]) == items[1]
+        values = {"dataset": s.dataset} | s.meta
+        return items[0] in values if len(items) == 1 else values.get(items[0]) == items[1]
     return len(s.words) <= int(items[0])
 
 
@@ -129,9 +129,11 @@ def make_pool(kinds: list[str]) -> pa.Table:
     return pa.concat_tables([SCHEMA.empty_table(), *tables])
 
 
-def make(store: SentenceStore, pool: pa.Table, punctuation: str = "drop", collapses: bool = False) -> Literals:
+def make(
+    store: SentenceStore, pool: pa.Table, punctuation: str = "drop", collapses: bool = False, nuisance: str = ""
+) -> Literals:
     view = MiningView(store, "lower", collapses, punctuation)
-    return Literals(pool, view, pattern_kinds(view, OPTIONS))
+    return Literals(pool, view, pattern_kinds(view, OPTIONS), [nuisance])
 
 
 def as_lists(found: Occurrences) -> list[list[int]]:
@@ -155,7 +157,7 @@ def test_every_literal_is_answered_as_in_plain_python(
         rules = punctuation == "keep", collapses
         return [[i for i, row in enumerate(rows) if holds(*literals[place], sentences[row], *rules)] for place in which]
 
-    literals = [(KINDS[asked.kind[i]], asked.items[i], asked.pattern[i]) for i in range(len(asked))]
+    literals = [(own.kind, list(own.items), own.pattern) for own in asked.every]
     expected = answers(list(range(len(asked))))
     found = asked.find(rows)
     assert as_lists(found) == expected
@@ -173,7 +175,8 @@ def test_without_tags_and_trees_their_literals_have_no_sentence_and_nobody_asked
 ) -> None:
     store = open_corpus(tmp_path, monkeypatch, [Sentence(["the", "dog", "?"]), Sentence(["cat"])])
     asked = make(store, make_pool(["tag", "subtree", "word", "mark"]))
-    found = dict(zip(asked.pattern, as_lists(asked.find(np.arange(2))), strict=True))
+    patterns = [own.pattern for own in asked.every]
+    found = dict(zip(patterns, as_lists(asked.find(np.arange(2))), strict=True))
     assert {pattern: rows for pattern, rows in found.items() if rows} == {"dog": [0], "the dog": [0], "?": [0]}
     none = np.zeros(0, np.int64)
     assert as_lists(asked.find(none)) == [[]] * len(asked)
@@ -183,30 +186,20 @@ def test_without_tags_and_trees_their_literals_have_no_sentence_and_nobody_asked
 
 def test_what_a_literal_is_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = make(open_corpus(tmp_path, monkeypatch, draw(0, 20)), make_pool(["value", "word", "length", "word_class"]))
-    assert {KINDS[k] for k in asked.kind[asked.nuisance]} == {"value", "length"}
-    assert {KINDS[k] for k in asked.kind[~asked.nuisance]} == {"word", "word_class"}
-    shown = [asked.pattern[i] for i in np.argsort(asked.plainness)]
+    nuisance = {own.pattern for own, is_nuisance in zip(asked.every, asked.nuisance, strict=True) if is_nuisance}
+    assert nuisance == {"1", "4", "7", "dataset: docs", "author", "colour"}
+    shown = [asked.every[i].pattern for i in np.argsort(asked.plainness)]
     assert shown[:3] == ["?", "dog", "zebra"]
-    assert shown[-3:] == ["1", "4", "7"]
+    assert shown[-5:] == ["author", "colour", "1", "4", "7"]
+    # A value is known where the sentence has the key; a data set, and what is no value, is known everywhere.
+    known = {
+        own.pattern: asked.every[base].pattern for own, base in zip(asked.every, asked.known, strict=True) if base >= 0
+    }
+    assert known == {"author: ann": "author", "author: eve": "author", "colour: red": "colour"}
 
 
-def test_plainness_goes_by_kind_then_size_then_text_then_place() -> None:
-    given = [
-        ("word_class", ["x"] * 400, "x, x, x"),
-        ("tag", ["NN"], "NN"),
-        ("word", ["of", "a"], "of a"),
-        ("word", ["internationally"], "internationally"),
-        ("word", ["cat"], "cat"),
-        ("word", ["dog"], "dog"),
-        ("hub", [], "hub"),
-    ]
-    kinds, items, patterns = map(list, zip(*given, strict=True))
-    found = plainness(kinds, items, patterns)  # type: ignore[arg-type]
-    order = sorted(
-        range(len(given)),
-        key=lambda i: (PLAINEST_FIRST.index(given[i][0]), min(len(given[i][1]), 255), len(given[i][2]), i),
-    )
-    assert np.argsort(found).tolist() == order
-    assert sorted(PLAINEST_FIRST) == sorted(KINDS)
-    own = plainness(["word"], [["cow"]], ["cow"], len(given))
-    assert found[5] < own[0] < found[3]
+def test_a_key_that_the_user_calls_nuisance_is_no_label(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, pool = open_corpus(tmp_path, monkeypatch, draw(0, 20)), make_pool(["value"])
+    for key, expected in (("", {"author", "colour"}), ("author", {"author", "colour", "author: ann", "author: eve"})):
+        found = make(store, pool, nuisance=key)
+        assert {found.every[i].pattern for i in np.flatnonzero(found.nuisance)} == expected | {"dataset: docs"}

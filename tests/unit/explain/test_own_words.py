@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.mined import mine
-from ops.explain.own_words import OwnWords, WordIndex
+from ops.explain.own_literals import OwnWords, WordIndex
 from ops.mine.pattern_kinds import SequenceKind
 from ops.patterns import count_sequences
 from ops.patterns.sequences import Sequences
@@ -99,7 +99,7 @@ def test_the_best_are_those_of_a_count_of_every_pattern(
         if kept and pattern not in known:
             rows[pattern] = (-g2, -int(a), len(pattern))
 
-    monkeypatch.setattr("ops.explain.own_words.RARE_COUNT", rare)
+    monkeypatch.setattr("ops.explain.own_literals.RARE_COUNT", rare)
     own = OwnWords(kind, baseline, pool, 2, factor, seed=0, top=top)
     found = own.mine(rng.permutation(winners), counted, 5)
     assert len(found) > 0
@@ -133,4 +133,5 @@ def test_nothing_to_mine_and_nothing_to_compare_with(tmp_path: Path, monkeypatch
     own = OwnWords(kind, np.arange(60), nothing, 2, 1.05, 0)
     for patterns in (Sequences.from_lists([[3, 1], [2], [3, 0, 3]]), nothing):
         texts, items = kind.texts_and_items(patterns)
-        assert own.texts_and_items(patterns) == (texts.to_pylist(), items.to_pylist())
+        named = [(literal.kind, literal.pattern, literal.items) for literal in own.literals(patterns)]
+        assert named == [("word", *row) for row in zip(texts.to_pylist(), items.to_pylist(), strict=True)]

@@ -4,7 +4,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ops.explain.kinds import KINDS
+from ops.explain.literal import KINDS
 from ops.explain.pool import SCHEMA, count_listed, united
 from ops.schema import schema
 

@@ -1,6 +1,7 @@
 """What is written of an explanation: its literals, the rule by which they combine, and its shares."""
 
 import re
+from dataclasses import replace
 from itertools import product
 from random import Random
 
@@ -8,8 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.explain.combined_literals import Bound, Combination
-from ops.explain.wording import MOST_CHARACTERS, PatternRules, Term, evidence_needed, explanation_text, percent
+from ops.explain.combination import Bound, Combination, evidence_needed
+from ops.explain.literal_words import PatternRules, Term
+from ops.explain.wording import MOST_CHARACTERS, explanation_text, percent
+from ops.schema.verdicts import VERDICTS
+
+
+def text_of(
+    verdict: str, terms: list[Term], r2: float | None = None, r2_nuisance: float | None = None, **more: object
+) -> str:
+    """Return the explanation of 40 winners, of which cards call a half, and a tenth of other sentences."""
+    given = {"winners": 40, "recall": 0.5, "called": 0.1, "r2": {"r2": r2, "r2_nuisance": r2_nuisance}}
+    return explanation_text(verdict, terms, **(given | more))  # type: ignore[arg-type]
 
 
 def random_bounds(rng: Random, size: int) -> list[Bound | None]:
@@ -55,11 +66,11 @@ def test_a_text_has_its_shares_and_fits() -> None:
                  "subtree": [f"(NP{' (NP (DT) (NN))' * rng.randint(0, 12)})"]}  # fmt: skip
         terms = [term(kind, items[kind], rng.choice((-1.0, 1.0, 2.0))) for kind in kinds]
         share, r2, needed = rng.random(), rng.choice((None, rng.uniform(-1, 1))), rng.uniform(0, 1.05) * len(terms)
-        for verdict in ("explained", "weak", "nuisance"):
-            text = explanation_text(verdict, terms, share, 0.25, r2, 0.1, needed=needed)
+        for verdict in VERDICTS:
+            text = text_of(verdict, terms, r2, 0.1, recall=share, called=0.25, needed=needed)
             assert len(text) <= MOST_CHARACTERS
             shares = f": {percent(share)} of its winners, 25 % of other sentences."
-            assert (shares in text) == (verdict != "nuisance")
+            assert (shares in text) == (verdict == "rule")
 
 
 def is_percentage(said: str, share: float) -> bool:
@@ -97,11 +108,12 @@ def term(kind: str, items: list[str], weight: float = 1.0, share: float = 0.5, o
         ([Term("word_class", "exam, school", ["exam", "school", "work"], False, 1.0, 0.5, 0.1)], 1.0,
          "with a word like *exam/school*"),
         ([term("hub", ["hub"])], 1.0, "that many neurons share"),
+        ([term("value", ["author"], -1.0), term("word", ["a"])], 2.0, "with *a* and without a value of *author*"),
     ],
 )  # fmt: skip
 def test_how_literals_combine_is_said(given_terms: list[Term], needed: float | None, expected: str) -> None:
-    text = explanation_text("explained", given_terms, 0.25, None, None, None, needed=needed)
-    assert text.split(": 25 %")[0] == f"Sentences {expected}"
+    text = text_of("rule", given_terms, needed=needed)
+    assert text.split(": 50 %")[0] == f"Sentences {expected}"
 
 
 def test_a_literal_that_never_matters_is_said_apart_and_a_collapsed_root_has_what_its_clause_has() -> None:
@@ -109,22 +121,23 @@ def test_a_literal_that_never_matters_is_said_apart_and_a_collapsed_root_has_wha
         ([term("word", ["a"], 3.0), term("word", ["b"])], 2.0, "with *b*"),
         ([term("length", ["10"], -1.0), term("length", ["20"], -1.0)], 1.0, "of more than 20 words"),
     ):
-        text = explanation_text("explained", given_terms, 0.5, 0.1, None, None, needed=needed)
+        text = text_of("rule", given_terms, needed=needed)
         assert text.endswith(f" More so {idle}.")
     rules = PatternRules.of({"word_max_gap": 0, "subtree_root": "collapse"})
     assert rules == PatternRules(word_gap=False, is_collapsed=True)
-    text = explanation_text("explained", [term("subtree", ["(ROOT", "(NP))"])], 0.5, 0.1, None, None, rules=rules)
+    text = text_of("rule", [term("subtree", ["(ROOT", "(NP))"])], rules=rules)
     assert text.startswith("Sentences that have a noun phrase at the top (ROOT (NP)): 50 %")
 
 
-def test_nuisance_is_said_literal_by_literal_each_with_its_shares() -> None:
+def test_sources_are_said_literal_by_literal_each_with_its_shares() -> None:
     given_terms = [term("length", ["8"]), term("word", ["see"]), term("value", ["dataset", "imdb"], -1.0, 0.25, 0.75)]
-    assert explanation_text("nuisance", given_terms, 0.5, 0.1, None, None) == (
-        "Nothing beyond length and source sets its winners apart: sentences of at most 8 words (50 % of its winners, "
-        "10 % of other sentences); not from the data set *imdb* (25 %, 75 %)."
-    )
-    many = [term("value", ["author", f"somebody {i}"]) for i in range(9)]
-    assert re.search(r"; \d more conditions\.$", explanation_text("nuisance", many, 0.5, 0.1, None, None))
+    given_terms = [replace(own, nuisance=own.kind != "word") for own in given_terms]
+    said = text_of("source", given_terms)
+    assert "sentences of at most 8 words (50 % of its winners, 10 % of other sentences); " in said
+    assert "; not from the data set *imdb* (25 %, 75 %); " in said
+    assert "see" not in said
+    many = [replace(term("value", ["author", f"somebody {i}"]), nuisance=True) for i in range(9)]
+    assert re.search(r"; \d more conditions; ", text_of("source", many))
 
 
 @pytest.mark.parametrize(
@@ -140,19 +153,21 @@ def test_nuisance_is_said_literal_by_literal_each_with_its_shares() -> None:
     ],
 )
 def test_the_range_is_said(r2: float | None, r2_nuisance: float | None, expected: str) -> None:
-    text = explanation_text("explained", [term("word", ["a"])], 0.5, 0.1, r2, r2_nuisance)
+    text = text_of("rule", [term("word", ["a"])], r2, r2_nuisance)
     assert text == f"Sentences with *a*: 50 % of its winners, 10 % of other sentences.{expected}"
-    for verdict in ("none", "weak"):
-        said = explanation_text(verdict, [], None, None, r2, r2_nuisance).partition(".")[2]
+    for verdict in ("weak", "unconfirmed"):
+        said = text_of(verdict, [], r2, r2_nuisance).partition(".")[2]
         wanted = re.sub("Explains (.*?) of its activation", r"Over its whole range \1 is explained", expected)
         assert said == ("" if "none is explained" in wanted else wanted)
 
 
-def test_where_nothing_was_found_no_literal_is_said() -> None:
-    none = explanation_text("none", [term("word", ["a"])], 0.5, 0.1, None, None)
-    weak, nuisance = (explanation_text(verdict, [], None, None, None, None) for verdict in ("weak", "nuisance"))
-    assert [text.split()[0] for text in (none, weak, nuisance)] == ["No", "Too", "Nothing"]
-    assert not re.search(r"[*%]", none + weak + nuisance)
+def test_where_no_rule_was_found_no_literal_is_said() -> None:
+    texts = {
+        verdict: text_of(verdict, [term("word", ["a"])]) for verdict in VERDICTS if verdict not in ("rule", "source")
+    }
+    assert len({*texts.values()}) == len(texts)
+    assert not re.search(r"[*%]", "".join(texts.values()))
+    assert "40 winners" in texts["unconfirmed"]
 
 
 @given(st.floats(0, 1))

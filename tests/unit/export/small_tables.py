@@ -94,10 +94,11 @@ def make_tables(folder: Path, make_model: Callable[..., Path], small_bert: Any) 
                 winning = rng.permutation([i for i in range(len(TEXTS)) if i != LOSER])[:PER_SET]
                 for rank, sentence in enumerate(winning.tolist(), 1):
                     rows.append({**named, "rank": rank, **read(sentence)})
-                verdict = ("explained", "none", "nuisance")[unit % 3]
+                verdict = ("rule", "none", "source")[unit % 3]
                 measured = {"f1": 0.5, "f1_low": 0.25, "f1_high": 0.75} if unit % 2 else {}
                 said = f"Sentences that {layer}:{unit} {pole} likes."
-                explanations.append({**named, "text": said, "verdict": verdict, "n_test": 9, "literals": 1, **measured})
+                own = {"text": said, "verdict": verdict, "n": 18, "chance_f1": 0.01, "folds": 5, "literals": 1}
+                explanations.append({**named, **own, **measured})
     corpus = [{"sent_id": i, "text": text, "n_tokens": len(placed[i].strings)} for i, text in enumerate(TEXTS)]
     sentences = [{"sent_id": i, "text": text} for i, text in enumerate(TEXTS)]
     negatives = [

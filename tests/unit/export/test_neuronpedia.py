@@ -202,7 +202,7 @@ def test_explanations_are_those_for_which_a_rule_was_found(tables: SmallTables, 
     for row in wanted:
         said = notes[row["text"]]
         assert said.startswith(f"Neuron Atlas; verdict: {row['verdict']}")
-        assert said.endswith("; F1 0.50 (0.25 to 0.75) on 9 winners in held-out documents") == ("f1" in row)
+        assert said.endswith("; F1 0.50 (0.25 to 0.75) on 18 winners in held-out documents") == ("f1" in row)
 
 
 def test_chosen_units_alone_and_no_file_without_lines(tables: SmallTables, tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def literal(layer: int, unit: int, rank: int, lifts: list[float | None], **more:
     """Return a row of audit/patterns/ for the winners' model, whose intervals extend by 1 to both sides."""
     row: Row = {"layer": layer, "unit": unit, "pole": "top", "model": "winners", "rank": rank, "kind": "word"}
     row |= {"pattern": f"word {rank}", "negated": False, "dataset_names": ["books", "news", "tweets"], "n": 9}
-    row |= {"log_lifts": lifts, "winners": [3, 3, 3], "significant": 1, "verdict": "local"}
+    row |= {"log_lifts": lifts, "winners": [3, 3, 3], "significant": 1, "verdict": "local", "folds": 10}
     row |= {"log_lifts_low": [None if v is None else v - 1 for v in lifts]}
     row |= {"log_lifts_high": [None if v is None else v + 1 for v in lifts]}
     return row | more

@@ -32,7 +32,7 @@ def rows_of(neurons: int = NEURONS, explained: int = 6, controlled: int = 4) -> 
     ]
     permuted = pairs(NAMES, controlled, 4, 0.0)
     told = [
-        {"layer": layers[u], "unit": u, "pole": "top", "verdict": "explained" if u < explained else "nuisance"}
+        {"layer": layers[u], "unit": u, "pole": "top", "verdict": "rule" if u < explained else "source"}
         for u in range(neurons)
     ]
     kinds = ["global", "local", "local", "dataset", "none", "none", "global", "global"]
@@ -47,7 +47,10 @@ def rows_of(neurons: int = NEURONS, explained: int = 6, controlled: int = 4) -> 
             for control, own in (("halves", halves(NAMES, controlled, 5)), ("permuted", permuted))
             for row in own
         ],
-        "audit/patterns": [*literals, literal(1, 0, 1, [9.0, 9.0, 9.0], pole=None, model="range", verdict="global")],
+        "audit/patterns": [
+            *literals,
+            literal(1, 0, 1, [9.0, 9.0, 9.0], pole=None, model="activation", verdict="global"),
+        ],
     }
 
 

@@ -48,7 +48,7 @@ def test_one_or_two_winners_are_no_finding_and_topics_are_those_of_the_winners_s
     patterns = [pattern("word", f"w{count}", count, 0) for count in (1, 2, 3)]
     found = findings(patterns, [value("punctuation", "!", 2, 0)], [topic(2, baseline_share=0.0)])
     assert texts(found) == [("word", "w3")]
-    others = [topic(25, negated=True), topic(25, model="range"), topic(25, kind="word")]
+    others = [topic(25, negated=True), topic(25, model="activation"), topic(25, kind="word")]
     found = findings([], [value("dataset", "faq", 20)], [*others, topic(25, pole="top")])
     assert texts(found) == [("word_class", "exam/school/work"), ("value", "faq")]
 

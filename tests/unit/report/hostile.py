@@ -19,10 +19,10 @@ DATASET = '"><script>alert(2)</script>'
 EXPLAINED = {
     "text": "Sentences with *</bdi><script>alert(3)</script>*: 64 % of its winners.",
     "literals": 1,
-    "verdict": "explained",
+    "verdict": "rule",
 }
 EXPLAINED |= {"f1": 0.5, "f1_low": None, "f1_high": None, "single_f1": 0.25, "nuisance_f1": None, "matched_f1": 0.125}
-EXPLAINED |= {"random_f1": 0.0625, "family": 3}  # type: ignore[dict-item]
+EXPLAINED |= {"chance_f1": 0.0625, "margin": 0.375, "margin_low": None, "margin_high": None, "family": 3}  # type: ignore[dict-item]
 TERM = {"kind": "word", "pattern": "</td><b>", "negated": True, "weight": -1.5, "share": 0.5, "baseline_share": None}
 TERM |= {"gain": None}
 AUDITED = {"verdict": "local", "transfer": 0.25, "transfer_low": None, "transfer_high": None}

@@ -43,7 +43,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for members in (1, 12)
     ]
     overview = {
-        "map": drawn, "audited": True, "best": [], "explained": explained, "families": 3,
+        "map": drawn, "audited": True, "best": [], "rules": explained, "families": 3,
         "pages": [(2, 1)], "sides": [], "n_neurons": 6,
         "sentences": 4, "k": "4", "stages": {}, "sources": [{"source": DATASET, "dataset": DATASET, "kept": 4}],
         "options": {"site": "hidden", "pool": "mean", "special_tokens": "include", "dtype": "float32"},

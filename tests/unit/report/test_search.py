@@ -55,17 +55,18 @@ SCORES = [
 ]
 
 EXPLAINED = [
-    {"layer": layer, "unit": unit, "pole": "top", "text": text, "verdict": verdict, "f1": f1, "auc": 0.5}
+    {"layer": layer, "unit": unit, "pole": "top", "text": text, "verdict": verdict, "f1": f1, "margin_low": f1}
+    | {"auc": 0.5}
     for layer, unit, text, verdict, f1 in [
-        (1, 0, "Sentences with *Don't be*: 64 % of its winners.", "explained", 0.25),
-        (1, 1, "Sentences with a word like *exam/school/work*: 50 % of its winners.", "explained", 0.5),
+        (1, 0, "Sentences with *Don't be*: 64 % of its winners.", "rule", 0.25),
+        (1, 1, "Sentences with a word like *exam/school/work*: 50 % of its winners.", "rule", 0.5),
         (2, 0, "Nothing found that these features can express.", "none", None),
         (2, 1, "Too few winners in test documents to tell. Untested: sentences with *don't*: 9 %.", "weak", 0.75),
     ]
 ]
 TERMS = [
     {"layer": 1, "unit": 1, "pole": "top", "model": "winners", "items": ["exam", "school", "work", "Lesson"]},
-    {"layer": 2, "unit": 0, "pole": None, "model": "range", "items": ["lesson"]},
+    {"layer": 2, "unit": 0, "pole": None, "model": "activation", "items": ["lesson"]},
 ]
 
 AUDITED = [

@@ -16,7 +16,7 @@ GIVEN: dict[str, dict[str, list[dict[str, Any]]]] = {
         "neurons": [{"layer": 1, "unit": i, "std": 0.0 if i == 5 else 1.0, "min": -3.0, "max": 3.0} for i in range(6)],
         "explanations": [
             {"layer": 1, "unit": i, "verdict": v}
-            for i, v in enumerate(("explained", "explained", "nuisance", "none", "weak", "explained"))
+            for i, v in enumerate(("rule", "rule", "source", "none", "weak", "rule"))
         ],
     },
     "mixing": {
@@ -80,7 +80,7 @@ TRANSLATIONS = [
     {"space": f"layer:{n}", "language": "en", "other": "de", "reciprocal_rank": n / 4, "chance": 0.1} for n in (1, 3, 2)
 ]
 NUMBERS = {
-    "explain": ["2", "5", "1", "1", "1"],
+    "explain": ["2", "5", "0", "1", "1", "0", "1"],
     "mixing": ["15", "20", "80"],
     "positions": ["0.75", "0.25"],
     "outputs": ["15.0", "400", "5", "0.75", "0.25"],

@@ -17,7 +17,7 @@ def test_side_jobs_are_those_with_a_complete_stage_and_their_figures_those_recor
 
 def test_the_page_of_an_audit_opens_with_its_findings_and_has_the_verdicts(tmp_path: Path) -> None:
     rows = {
-        "explanations": [{"layer": 1, "unit": 0, "pole": "top", "verdict": "explained"}],
+        "explanations": [{"layer": 1, "unit": 0, "pole": "top", "verdict": "rule"}],
         "audit/neurons": [audited(1, 0, "global"), audited(2, 1, "local"), audited(3, 2, "dataset_detector")],
         "audit/neurons_controls": [],
         "audit/portability": pairs(["books", "news"], 3, 0),
@@ -31,7 +31,7 @@ def test_the_page_of_an_audit_opens_with_its_findings_and_has_the_verdicts(tmp_p
     names = {name: [{"name": f"{name}/part-00000.parquet", "rows": len(own)}] for name, own in rows.items()}
     run = {"stages": {"audit": {"complete": True}}, "tables": names}
     found = side_context(store, run, "audit")
-    assert found["sentences"][0].startswith("Of 1 explained neurons")
+    assert found["sentences"][0].startswith("Of 1 neurons and poles with a rule")
     assert list(found["verdicts"]["neurons"].values()) == [1, 0, 0, 0]
     tables = {table["name"]: table for table in found["tables"]}
     verdict = [column.name for column in tables["audit/neurons"]["columns"]].index("verdict")

@@ -1,4 +1,4 @@
-"""Literals of length, data set and metadata, which may drive a neuron without being language."""
+"""Literals about a sentence as a whole: its length, its data set and its metadata."""
 
 import numpy as np
 import pyarrow as pa
@@ -39,7 +39,8 @@ def length_literals(store: SentenceStore) -> pa.Table:
 def value_literals(profiler: Profiler, least_share: float = LEAST_SHARE, most: int = MOST_VALUES) -> pa.Table:
     """Return the frequent data sets and metadata values, most frequent first, as rows of the pool's `SCHEMA`.
 
-    The items of a value are its property, as `profiles/` names it, and the value itself.
+    The items of a value are its property, as `profiles/` names it, and the value itself. They are followed by the keys
+    of metadata that some sentences lack, whose only item is the key: a sentence without a key says nothing about it.
 
     Args:
         profiler: counts the properties.
@@ -51,8 +52,11 @@ def value_literals(profiler: Profiler, least_share: float = LEAST_SHARE, most: i
     rows = _baseline(store)
     selection, documents = profiler.select(rows), store.doc[rows]
     found: list[tuple[int, str, str]] = []
+    keys: list[str] = []
     for name, own in value_properties(profiler).items():
         codes = own.codes(selection)
+        if 0 < np.count_nonzero(codes.lengths) < len(rows):
+            keys.append(name)
         sentence = np.repeat(np.arange(len(rows)), codes.lengths)
         values, counts = np.unique(codes.items, return_counts=True)
         frequent = (counts >= least_share * len(rows)) & (counts < len(rows))
@@ -61,9 +65,9 @@ def value_literals(profiler: Profiler, least_share: float = LEAST_SHARE, most: i
             if of_value.min() < of_value.max():
                 found.append((-count, name, own.values[value]))
     kept = sorted(found)[:most]
-    return literal_rows(
-        "value", [f"{name}: {value}" for _, name, value in kept], [[name, value] for _, name, value in kept]
-    )
+    keys = [key for key in keys if any(name == key for _, name, _ in kept)]
+    texts = [f"{name}: {value}" for _, name, value in kept] + [f"has {key}" for key in keys]
+    return literal_rows("value", texts, [[name, value] for _, name, value in kept] + [[key] for key in keys])
 
 
 def _baseline(store: SentenceStore) -> Int64s:

@@ -6,6 +6,7 @@ import numpy as np
 
 from ops.arrays import Bools, Int32s, Int64s
 from ops.compiled import compiled
+from ops.explain.literal import Literal
 from ops.mine.candidates import least_support
 from ops.mine.pattern_kinds import SequenceKind
 from ops.mine.sentence_sets import SentenceSets
@@ -63,7 +64,9 @@ class WordIndex:
 
 
 class OwnWords:
-    """Finds word patterns that a neuron's own training winners have and the pool lacks.
+    """Finds word patterns that a neuron's own winners have and the pool lacks.
+
+    The list is made from all winners; which of its patterns a card has is chosen by the training folds alone.
 
     A pattern needs a word that is rare in the baseline, because patterns of frequent words alone are not specific to
     one neuron. As in `patterns/`, a pattern of several words must have more lift than its rarest word by itself.
@@ -93,23 +96,20 @@ class OwnWords:
         self._pool = SequenceTrie.build(pool)
         self._name = lru_cache(_NAMES)(kind.view.word_names.__getitem__)
 
-    def texts_and_items(self, patterns: Sequences) -> tuple[list[str], list[list[str]]]:
-        """Return each pattern as readable text, and its items.
-
-        For few patterns this is faster than the method of the kind itself.
-        """
+    def literals(self, patterns: Sequences) -> list[Literal]:
+        """Return patterns as literals; for few patterns this is faster than the method of the kind itself."""
         items = [[self._name(code) for code in codes] for codes in patterns.to_lists()]
-        return [" ".join(own) for own in items], items
+        return [Literal("word", " ".join(own), own) for own in items]
 
     def mine(self, winners: Int64s, counted: Bools, number: int) -> Sequences:
-        """Return the patterns with the highest G2 above 0 on training sentences, best first, as codes.
+        """Return the patterns with the highest G2 above 0, best first, as codes.
 
         Ties go to the pattern with more support, then to the shorter one.
 
         Args:
-            winners: rows of the neuron-pole's training winners, distinct. At most `most_winners` are mined.
-            counted: the training sentences of the baseline that are not winners, `[baseline]`.
-            number: the number of the set; the sample depends on it and on the seed.
+            winners: rows of the neuron-pole's winners, distinct. At most `most_winners` are mined.
+            counted: the sentences of the baseline that are not winners, `[baseline]`.
+            number: the number of the draw; the sample depends on it and on the seed.
         """
         own = np.asarray(winners)
         if len(own) > self._most:

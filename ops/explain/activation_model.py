@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from ops import sampling
 from ops.arrays import Bools, Float32s, Float64s, Int32s, Int64s
-from ops.compiled import compiled
-from ops.explain.literal_matrix import LiteralMatrix
+from ops.explain.incidence import count_by_fold
 from ops.explain.orthonormal_basis import LEAST_LEFT, orthonormal_basis
-from ops.patterns.occurrences import Occurrences
 from ops.statistics.resampling import Resampling, percentile_interval
 
 COPY = 0.9  # Jaccard similarity from which two literals count as near-copies
@@ -29,7 +28,7 @@ _ROUNDING = 1e-12  # share of the squares below which float32 values count as co
 
 
 @dataclass(frozen=True)
-class RangeModels:
+class ActivationModels:
     """The model of each unit, and its scores on the test half of the documents.
 
     Attributes:
@@ -58,21 +57,21 @@ class RangeModels:
         return self.r2 - self.r2_nuisance
 
 
-def fit_range(
+def fit_activations(
     activations: Float32s,
-    found: Occurrences,
+    matrix: csr_array,
     nuisance: Bools,
     held_out: Bools,
     document: Int64s,
     most: int,
     seed: int,
     resamples: int = 200,
-) -> RangeModels:
-    """Return the models of units; `RangeFitter` does the same for consecutive blocks of units.
+) -> ActivationModels:
+    """Return the models of units; `ActivationFitter` does the same for consecutive blocks of units.
 
     Args:
         activations: the units' activations in the sentences, `[n, units]` float32.
-        found: which of the n sentences have each literal.
+        matrix: which of the n sentences have each literal, `[literals, n]`.
         nuisance: which literals are nuisance, `[literals]`.
         held_out: which sentences are in the test half, `[n]`.
         document: a code of each sentence's document, `[n]`.
@@ -80,7 +79,7 @@ def fit_range(
         seed: the seed of the draw of held-back documents and of the bootstrap.
         resamples: number of bootstrap samples.
     """
-    return RangeFitter(found, nuisance, held_out, document, seed, resamples).fit(activations, most)
+    return ActivationFitter(matrix, nuisance, held_out, document, seed, resamples).fit(activations, most)
 
 
 def held_back_sentences(document: Int64s, held_out: Bools, seed: int) -> Bools:
@@ -108,11 +107,11 @@ class _Column:
     rivals: Int64s
 
 
-class RangeFitter:
+class ActivationFitter:
     """Fits the models of consecutive blocks of units to the same sentences and literals.
 
     Args:
-        found, nuisance, held_out, document, seed, resamples: see `fit_range`.
+        matrix, nuisance, held_out, document, seed, resamples: see `fit_activations`.
         plainness: the plainness of each literal, `[literals]`; the lowest is the plainest. A chosen literal is replaced
             by the plainest of its near-copies. If None, no literal is replaced.
 
@@ -124,7 +123,7 @@ class RangeFitter:
 
     def __init__(
         self,
-        found: Occurrences,
+        matrix: csr_array,
         nuisance: Bools,
         held_out: Bools,
         document: Int64s,
@@ -133,8 +132,8 @@ class RangeFitter:
         plainness: Int64s | None = None,
     ) -> None:
         n, literals = len(held_out), len(nuisance)
-        if len(document) != n or len(found.offsets) != literals + 1:
-            raise ValueError("range model: `found` and `nuisance`, `held_out` and `document` must be of one length")
+        if len(document) != n or matrix.shape != (literals, n):
+            raise ValueError(f"activation model: a matrix of {matrix.shape}, but {literals} literals and {n} sentences")
         held_back = held_back_sentences(document, held_out, seed)
         fit, back = np.flatnonzero(~held_out & ~held_back), np.flatnonzero(~held_out & held_back)
         test = np.flatnonzero(held_out)
@@ -142,8 +141,10 @@ class RangeFitter:
         self._order = np.concatenate([fit, back, test])
         self._fit, self.n_train, self.n_test = len(fit), len(fit) + len(back), len(test)
         self._plainness = plainness
-        self._matrix = LiteralMatrix(found, self._order)
-        self._support = self._matrix.support(self.n_train)
+        self._matrix = matrix[:, self._order].astype(np.float64)
+        self._fitted = self._matrix[:, : self._fit]
+        self._by_sentence = self._matrix[:, : self.n_train].T.tocsr()
+        self._support = self._together(np.arange(self.n_train))
         self._language = ~nuisance
         self.candidates = np.zeros(literals, bool)
         if self._fit:
@@ -162,23 +163,22 @@ class RangeFitter:
 
     def _prepare(self, nuisance: Bools, document: Int64s) -> None:
         """Build the nuisance bases, and find the language literals that models may have."""
-        support = self._matrix.support(self._fit)
+        support = self._fitted.sum(1)
         common = (support >= LEAST_SENTENCES) & (self._fit - support >= LEAST_SENTENCES)
-        own = [self._matrix.column(literal) for literal in np.flatnonzero(nuisance & common).tolist()]
-        columns = np.stack(own, 1) if own else np.zeros((len(self._order), 0))
+        columns = self._matrix[nuisance & common].toarray().T
         self._basis = orthonormal_basis(columns, self._fit)
         self._training_basis = orthonormal_basis(columns, self.n_train)
-        parts = self._matrix.sums(self._basis[: self._fit]).T
+        parts = (self._fitted @ self._basis[: self._fit]).T
         squares = support - (parts**2).sum(0)
         variance = support * (1 - support / self._fit)
         _, codes = np.unique(document[: self._fit], return_inverse=True)
         # A literal from only one or two documents says more about these documents than about language.
-        common &= self._matrix.documents(codes) >= min(LEAST_DOCUMENTS, codes.max(initial=0) + 1)
+        of_document = csr_array((np.ones(self._fit), (np.arange(self._fit), codes)))
+        common &= np.diff((self._fitted @ of_document).indptr) >= min(LEAST_DOCUMENTS, codes.max(initial=0) + 1)
         least = LEAST_LEFT * variance
         self.candidates = self._language & common & (squares > least)
         for literal in np.flatnonzero(nuisance).tolist():
-            together = self._matrix.together(literal, 0, self.n_train)
-            self.candidates[_copies(self._support, self._support[literal], together)] = False
+            self.candidates[self._copies(literal)] = False
         # From here on, only candidates are considered, and they are identified by their index among the candidates.
         self._places = np.flatnonzero(self.candidates)
         self._number = np.cumsum(self.candidates) - 1
@@ -186,19 +186,31 @@ class RangeFitter:
         self._squares, self._least = squares[self._places], least[self._places]
 
     def _make_column(self, literal: int) -> _Column:
-        fit = self._matrix.together(literal, 0, self._fit)
-        training = fit + self._matrix.together(literal, self._fit, self.n_train)
-        part = self._parts[:, self._number[literal]]
-        values = (self._matrix.column(literal) - self._basis @ part)[: self.n_train]
-        copies = _copies(self._support, self._support[literal], training)
+        part, column = self._parts[:, self._number[literal]], self._matrix[[literal]].toarray()[0]
+        fit = self._together(np.flatnonzero(column[: self._fit]))
+        values = column[: self.n_train] - self._basis[: self.n_train] @ part
+        copies = self._copies(literal)
         copies = copies[self._language[copies]]
         rivals = self._number[copies[self.candidates[copies]]]
         return _Column((fit[self._places] - part @ self._parts).astype(np.float32), values, copies, rivals)
 
     def _make_left_over(self, literal: int) -> Float64s:
         """Return a literal minus its nuisance part, which is fitted on the complete training half, `[n]`."""
-        values = self._matrix.column(literal)
-        return values - self._training_basis @ (self._training_basis[: self.n_train].T @ values[: self.n_train])
+        values = self._matrix[[literal]].toarray()[0]
+        start = self._training_basis[: self.n_train].T @ values[: self.n_train]
+        return np.asarray(values - self._training_basis @ start)
+
+    def _together(self, sentences: Int64s) -> Int64s:
+        """Count the training sentences among these that have each literal, `[literals]`."""
+        one_fold = np.zeros(len(sentences), np.int8)
+        return np.asarray(count_by_fold(self._by_sentence, sentences, one_fold, 1)[0], np.int64)
+
+    def _copies(self, literal: int) -> Int64s:
+        """Return the near-copies of a literal on the training sentences, including itself unless it has none."""
+        sentences = self._matrix[[literal]].indices
+        together = self._together(sentences[sentences < self.n_train])
+        union = self._support[literal] + self._support - together
+        return np.flatnonzero((together > 0) & (together >= COPY * union))
 
     def near_copies(self, literal: int) -> Int64s:
         """Return the other language literals that are near-copies of a candidate.
@@ -208,7 +220,7 @@ class RangeFitter:
         copies = self._column(int(literal)).copies
         return np.asarray(copies[copies != literal])
 
-    def fit(self, activations: Float32s, most: int, only_r2: bool = False) -> RangeModels:
+    def fit(self, activations: Float32s, most: int, only_r2: bool = False) -> ActivationModels:
         """Return the models of a block of units.
 
         Args:
@@ -218,22 +230,22 @@ class RangeFitter:
         """
         n, units = activations.shape
         if n != len(self._order):
-            raise ValueError(f"range model: activations of {n} sentences, literals of {len(self._order)}")
+            raise ValueError(f"activation model: activations of {n} sentences, literals of {len(self._order)}")
         literals = np.full((units, most), -1, np.int32)
         weights, gains = np.full((2, units, most), np.nan)
         r2, low, high, r2_nuisance = np.full((4, units), np.nan)
-        models = RangeModels(literals, weights, gains, np.zeros(units, np.int32), r2, low, high, r2_nuisance)
+        models = ActivationModels(literals, weights, gains, np.zeros(units, np.int32), r2, low, high, r2_nuisance)
         if self._fit:
             for first in range(0, units, _UNITS):
                 self._fit_block(activations[:, first : first + _UNITS], models, first, most, only_r2)
         return models
 
-    def _fit_block(self, activations: Float32s, models: RangeModels, first: int, most: int, only_r2: bool) -> None:
+    def _fit_block(self, activations: Float32s, models: ActivationModels, first: int, most: int, only_r2: bool) -> None:
         values = np.asarray(activations, np.float64)[self._order]
         training = values[: self.n_train]
         start = self._basis[: self._fit].T @ training[: self._fit]
         left = training - self._basis[: self.n_train] @ start
-        products = self._matrix.sums(left[: self._fit], self._places).T.copy()
+        products = (self._fitted @ left[: self._fit])[self._places].T.copy()
         varies = (left[: self._fit] ** 2).sum(0) > _ROUNDING * (training[: self._fit] ** 2).sum(0)
         for unit in np.flatnonzero(varies):
             chosen = self._choose(products[unit], np.ascontiguousarray(left[:, unit]), most)
@@ -275,11 +287,13 @@ class RangeFitter:
                 break
             error = held_back @ held_back
             chosen.append(int(self._places[best]))
-            _advance(products, squares, column.products, axis_products, shares, step, length, weight)
+            axis_products[step] = (column.products - shares @ axis_products[:step]) / length
+            products -= weight * axis_products[step]
+            squares -= axis_products[step] ** 2
             allowed[column.rivals] = False
         return chosen
 
-    def _score(self, values: Float64s, left: Float64s, models: RangeModels, first: int, only_r2: bool) -> None:
+    def _score(self, values: Float64s, left: Float64s, models: ActivationModels, first: int, only_r2: bool) -> None:
         """Refit the models of a block on the training half, and fill in their scores on the test half.
 
         Args:
@@ -338,58 +352,9 @@ def _solve(squares: Float64s, products: Float64s) -> Float64s:
     return np.asarray(np.linalg.lstsq(squares, products, rcond=1e-10)[0])
 
 
-@compiled
-def _copies(support: Int64s, own: int, together: Int64s) -> Int64s:
-    """Return the near-copies of a literal with `own` sentences, from all literals' support and shared sentences."""
-    found, copies = 0, np.empty(support.size, np.int64)
-    for literal in range(support.size):
-        union = own + support[literal] - together[literal]
-        if union > 0 and together[literal] >= COPY * union:
-            copies[found] = literal
-            found += 1
-    return copies[:found].copy()
-
-
-@compiled
 def _best(products: Float64s, squares: Float64s, least: Float64s, allowed: Bools) -> int:
     """Return the literal that lowers the squared error most, the first of ties; -1 if none lowers it."""
-    best, most = -1, 0.0
-    for literal in range(products.size):
-        if allowed[literal] and squares[literal] > least[literal]:
-            gain = products[literal] ** 2 / squares[literal]
-            if gain > most:
-                best, most = literal, gain
-    return best
-
-
-@compiled
-def _advance(
-    products: Float64s,
-    squares: Float64s,
-    column: Float32s,
-    axis_products: Float64s,
-    shares: Float64s,
-    step: int,
-    length: float,
-    weight: float,
-) -> None:
-    """Project the axis of one more literal out of all others, and update their products and squares.
-
-    Args:
-        products, squares: products of each literal's residual with the activation's residual and with itself.
-        column: products of the literal, without its nuisance part, with all literals.
-        axis_products: products of the earlier axes with all literals, `[steps, literals]`; row `step` is written.
-        shares: the literal's components along the earlier axes, `[step]`.
-        step, length, weight: the index of the step, the length of the literal's residual after the earlier axes, and
-            the activation's component along the new axis.
-    """
-    own = axis_products[step]
-    own[:] = column
-    for earlier in range(step):
-        share, row = shares[earlier], axis_products[earlier]
-        for literal in range(own.size):
-            own[literal] -= share * row[literal]
-    for literal in range(own.size):
-        own[literal] /= length
-        products[literal] -= weight * own[literal]
-        squares[literal] -= own[literal] ** 2
+    usable = allowed & (squares > least)
+    gain = np.where(usable, products**2 / np.where(usable, squares, 1.0), 0.0)
+    best = int(gain.argmax()) if len(gain) else -1
+    return best if len(gain) and gain[best] > 0 else -1

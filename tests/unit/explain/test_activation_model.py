@@ -3,16 +3,16 @@ from collections.abc import Iterable
 import numpy as np
 import pytest
 
-from ops.explain.range_model import (
+from ops.explain.activation_model import (
     COPY,
     LEAST_DOCUMENTS,
     LEAST_SENTENCES,
-    RangeFitter,
-    RangeModels,
-    fit_range,
+    ActivationFitter,
+    ActivationModels,
+    fit_activations,
     held_back_sentences,
 )
-from tests.unit.labelled_sentences import occurrences
+from tests.unit.explain.score_cards_by_hand import matrix
 
 SEED = 3
 
@@ -36,13 +36,12 @@ class Corpus:
     def noise(self, units: int = 1) -> np.ndarray:
         return self.rng.normal(size=(self.n, units))
 
-    def fitter(self, **given: np.ndarray) -> RangeFitter:
-        found = occurrences(self.matrix.T)
-        return RangeFitter(found, self.nuisance, self.held_out, self.document, SEED, **given)
+    def fitter(self, **given: np.ndarray) -> ActivationFitter:
+        return ActivationFitter(matrix(self.matrix.T), self.nuisance, self.held_out, self.document, SEED, **given)
 
-    def fit(self, values: np.ndarray, most: int = 8, **given: int) -> RangeModels:
-        found, activations = occurrences(self.matrix.T), np.asarray(values, np.float32)
-        return fit_range(activations, found, self.nuisance, self.held_out, self.document, most, SEED, **given)
+    def fit(self, values: np.ndarray, most: int = 8, **given: int) -> ActivationModels:
+        found, activations = matrix(self.matrix.T), np.asarray(values, np.float32)
+        return fit_activations(activations, found, self.nuisance, self.held_out, self.document, most, SEED, **given)
 
 
 def jaccard(a: np.ndarray, b: np.ndarray) -> float:
@@ -178,19 +177,6 @@ def test_a_unit_has_the_same_model_in_any_block() -> None:
             np.testing.assert_allclose(getattr(part, name), getattr(whole, name)[first:stop], rtol=1e-9, atol=1e-12)
 
 
-def test_r2_is_the_same_without_gains_and_intervals() -> None:
-    corpus = Corpus(4)
-    values = np.asarray(corpus.matrix[[9, 20]].T * 2.0 + corpus.noise(2), np.float32)
-    fitter = corpus.fitter()
-    whole, less = fitter.fit(values, 8), fitter.fit(values, 8, only_r2=True)
-    assert (whole.count > 0).all()
-    assert np.isfinite(whole.r2_low).all()
-    for name in ("literals", "weights", "count", "r2", "r2_nuisance"):
-        np.testing.assert_array_equal(getattr(less, name), getattr(whole, name))
-    for name in ("gains", "r2_low", "r2_high"):
-        assert np.isnan(getattr(less, name)).all()
-
-
 def test_the_interval_is_that_of_documents_drawn_with_replacement() -> None:
     corpus = Corpus(6, n=2_000, per_document=20)
     values = 2.0 * corpus.matrix[20][:, None] + corpus.rng.normal(size=(100, 1))[corpus.document] + corpus.noise()
@@ -217,54 +203,12 @@ def test_constant_units_have_no_model() -> None:
     assert models.r2[2] < 0
 
 
-def test_few_test_documents_have_scores_without_an_interval() -> None:
-    corpus = Corpus(9, n=400, per_document=25)
-    models = corpus.fit(3.0 * corpus.matrix[20][:, None] + corpus.noise())
-    assert models.r2[0] > 0.3
-    assert np.isnan([models.r2_low[0], models.r2_high[0]]).all()
-
-
-@pytest.mark.parametrize("held_out", [True, False])
-@pytest.mark.parametrize("per_document", [4, 400])
-def test_one_half_only_has_no_scores(held_out: bool, per_document: int) -> None:
-    corpus = Corpus(10, per_document=per_document)
-    corpus.held_out[:] = held_out
-    models = corpus.fit(3.0 * corpus.matrix[20][:, None] + corpus.noise())
-    assert np.isnan([models.r2[0], models.r2_low[0], models.r2_high[0], models.r2_nuisance[0]]).all()
-    assert np.isnan(models.gains).all()
-    # Without a second training document nothing can be held back, and nothing is chosen.
-    assert (models.count[0] > 0) == (not held_out and per_document == 4)
-
-
 @pytest.mark.parametrize(("n", "literals"), [(0, 0), (0, 5), (1, 5), (400, 0)])
 def test_nothing_to_fit(n: int, literals: int) -> None:
     corpus = Corpus(12)
-    matrix, nuisance = corpus.matrix[:literals, :n], corpus.nuisance[:literals]
+    has, nuisance = corpus.matrix[:literals, :n], corpus.nuisance[:literals]
     values = corpus.noise(3)[:n].astype(np.float32)
-    models = fit_range(values, occurrences(matrix.T), nuisance, corpus.held_out[:n], corpus.document[:n], 8, SEED)
+    models = fit_activations(values, matrix(has.T), nuisance, corpus.held_out[:n], corpus.document[:n], 8, SEED)
     assert models.count.tolist() == [0, 0, 0]
     assert models.literals.shape == (3, 8)
     assert np.isnan(models.r2).all() == (n < 400)
-
-
-def test_sizes_must_agree() -> None:
-    corpus = Corpus(13)
-    with pytest.raises(ValueError, match="3 sentences, literals of 400"):
-        corpus.fit(np.zeros((3, 2)))
-    corpus.nuisance = corpus.nuisance[:-1]
-    with pytest.raises(ValueError, match="one length"):
-        corpus.fit(corpus.noise())
-    short = Corpus(13)
-    short.held_out, short.document = short.held_out[:200], short.document[:200]
-    with pytest.raises(ValueError, match="in sentence 399 of 200"):
-        short.fitter()
-
-
-def test_a_quarter_of_the_training_documents_is_held_back() -> None:
-    corpus = Corpus(14)
-    held_back = held_back_sentences(corpus.document, corpus.held_out, SEED)
-    assert not (held_back & corpus.held_out).any()
-    back, rest = (set(corpus.document[~corpus.held_out & side]) for side in (held_back, ~held_back))
-    assert (len(back), len(rest)) == (12, 38)
-    assert not back & rest
-    assert (held_back != held_back_sentences(corpus.document, corpus.held_out, SEED + 1)).any()

@@ -1,17 +1,18 @@
 """The literals of a run: yes/no questions about sentences, and which sentences answer yes."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from scipy.sparse import hstack
 
 from ops.arrays import Bools, Int8s, Int32s, Int64s
-from ops.explain.kinds import KINDS, NUISANCE
-from ops.explain.known_literals import one_after_another
-from ops.explain.nuisance import value_properties
+from ops.explain.incidence import incidence, occurrences
+from ops.explain.literal import KINDS, Literal, plainness
+from ops.explain.sentence_literals import value_properties
 from ops.mine.pattern_kinds import PatternKind
-from ops.mine.properties import Profiler, Selection
+from ops.mine.properties import Profiler, Property, Selection
 from ops.mine.value_counts import distinct_values, occurrences_of
 from ops.patterns.occurrences import Occurrences
 from ops.patterns.sequences import Sequences
@@ -19,30 +20,18 @@ from ops.patterns.subtree_patterns import Subtrees
 from ops.sentences.mining_view import MiningView
 from ops.sentences.names import Names
 
-# Of two equivalent literals, the one whose kind comes first in this list is shown.
-PLAINEST_FIRST = ("word", "mark", "word_class", "tag", "subtree", "value", "length", "hub")
-
 _ROWS = 1 << 13  # sentences processed at once
 
 # A function that returns, for each of some literals, which of the given sentences have it.
 _Find = Callable[[Selection], Occurrences]
 
 
-def plainness(kinds: Sequence[str], items: Sequence[list[str]], patterns: Sequence[str], first: int = 0) -> Int64s:
-    """Return how plain literals are, `[n]`: a smaller number is plainer, and all numbers differ.
-
-    Literals are ranked by kind (`PLAINEST_FIRST`), then by the number of items, the length of the text, and the index.
-
-    Args:
-        kinds, items, patterns: the kind, the items and the text of each literal.
-        first: the index of the first literal; a neuron's own literals are numbered after the pool's.
-
-    >>> plainness(["tag", "word", "word"], [["NN"], ["of", "a"], ["cat"]], ["NN", "of a", "cat"]).argsort().tolist()
-    [2, 1, 0]
-    """
-    kind = np.array([PLAINEST_FIRST.index(name) for name in kinds], np.int64)
-    size, length = (np.array([min(len(own), 255) for own in given], np.int64) for given in (items, patterns))
-    return (kind << 56 | size << 48 | length << 40) + first + np.arange(len(kind))
+def is_nuisance(literal: Literal, properties: Mapping[str, Property]) -> bool:
+    """Return whether a literal of the pool is nuisance, given the `value_properties`."""
+    if literal.kind != "value":
+        return literal.kind == "length"
+    own = properties.get(literal.items[0])
+    return len(literal.items) == 1 or (own is not None and own.is_nuisance)
 
 
 class Literals:
@@ -53,32 +42,45 @@ class Literals:
         view: the sentences, with words in lower case.
         kinds: the kinds of pattern (word, tag, subtree) for which the sentences are annotated, with the run's rules for
             gaps.
+        nuisance: the metadata keys that are nuisance.
 
     Attributes:
+        every: the literals.
         kind: each literal's index in `KINDS`, int8.
-        pattern, items: each literal's text and items; the items of a class are its words.
-        nuisance: whether each literal is about something other than language, bool.
-        plainness: the plainness of each literal, as the function `plainness` returns it.
+        nuisance: whether each literal says where a sentence comes from or how long it is, bool: its length, its data
+            set, nuisance metadata, and which keys of metadata it has.
+        known: for each literal about metadata, the literal that says which sentences have its key; -1 for all others.
+        plainness: the plainness of each literal, as `ops.explain.literal.plainness` returns it.
     """
 
-    def __init__(self, pool: pa.Table, view: MiningView, kinds: Mapping[str, PatternKind]) -> None:
+    def __init__(
+        self, pool: pa.Table, view: MiningView, kinds: Mapping[str, PatternKind], nuisance: Container[str] = ()
+    ) -> None:
         names: list[str] = pool["kind"].to_pylist()
         self.kind: Int8s = np.array([KINDS.index(name) for name in names], np.int8)
-        self.pattern: list[str] = pool["pattern"].to_pylist()
-        self.items: list[list[str]] = pool["items"].to_pylist()
-        self.nuisance: Bools = np.array([name in NUISANCE for name in names], bool)
-        self.plainness = plainness(names, self.items, self.pattern)
-        self._profiler = Profiler(view)
+        columns = (pool["pattern"].to_pylist(), pool["items"].to_pylist())
+        self.every = [Literal(*row) for row in zip(names, *columns, strict=True)]
+        self._profiler = Profiler(view, nuisance)
+        keys = {own.items[0]: i for i, own in enumerate(self.every) if own.kind == "value" and len(own.items) == 1}
+        properties = value_properties(self._profiler)
+        self.nuisance: Bools = np.array([is_nuisance(own, properties) for own in self.every], bool)
+        self.known: Int64s = np.array(
+            [
+                keys.get(own.items[0], -1) if own.kind == "value" and len(own.items) > 1 else -1 for own in self.every
+            ], np.int64
+        )  # fmt: skip
+        self.plainness = plainness(self.every)
         self._asked: dict[str, _Asked] = {}
         self._place = np.zeros(len(names), np.int64)  # index among the literals of its kind
         for kind in dict.fromkeys(names):
             own = np.flatnonzero(self.kind == KINDS.index(kind))
             self._place[own] = np.arange(len(own))
-            self._asked[kind] = self._ask(kind, [self.items[i] for i in own], [self.pattern[i] for i in own], kinds)
+            some = [self.every[i] for i in own]
+            self._asked[kind] = self._ask(kind, [list(x.items) for x in some], [x.pattern for x in some], kinds)
         self._every = self._finders(np.arange(len(self)))
 
     def __len__(self) -> int:
-        return len(self.pattern)
+        return len(self.every)
 
     def find(self, rows: Int64s, which: Int64s | None = None) -> Occurrences:
         """Return which of these sentences have each literal.
@@ -92,11 +94,11 @@ class Literals:
         finders = self._every if which is None else self._finders(which)
         n = len(self) if which is None else len(which)
         parts = [
-            _side_by_side([(own, find(selection)) for own, find in finders], n)
+            incidence(_side_by_side([(own, find(selection)) for own, find in finders], n), len(selection.rows))
             for first in range(0, max(len(rows), 1), _ROWS)
             for selection in [self._profiler.select(rows[first : first + _ROWS])]
         ]
-        return one_after_another((part, _ROWS) for part in parts)
+        return occurrences(parts[0] if len(parts) == 1 else hstack(parts, "csr"))
 
     def patterns(self, kind: str) -> Sequences:
         """Return the literals of kind `word`, `tag` or `subtree` whose names the view has, as its codes."""
@@ -179,16 +181,17 @@ class _Words:
 
 
 class _Values:
-    """Values of data set and metadata. The items of each literal are a property and its value."""
+    """Values of data set and metadata, and which sentences have a key: a property and its value, or only a key."""
 
     def __init__(self, items: list[list[str]], profiler: Profiler) -> None:
         self._properties = value_properties(profiler)
-        self._property = np.array([name for name, _ in items], object)
+        self._property = np.array([own[0] for own in items], object)
         self._value = np.full(len(items), -1, np.int64)
+        self._is_key = np.array([len(own) == 1 for own in items])
         for name, own in self._properties.items():
-            here = np.flatnonzero(self._property == name)
+            here = np.flatnonzero((self._property == name) & ~self._is_key)
             self._value[here] = _codes([[items[i][1]] for i in here], own.values).items
-        self.known = self._value >= 0
+        self.known = (self._value >= 0) | (self._is_key & np.isin(self._property, list(self._properties)))
 
     def finder(self, which: Int64s) -> _Find:
         groups = {name: np.flatnonzero(self._property[which] == name) for name in dict.fromkeys(self._property[which])}
@@ -196,9 +199,14 @@ class _Values:
         def find(selection: Selection) -> Occurrences:
             parts = []
             for name, own in groups.items():
-                of = self._properties[name]
-                found = occurrences_of(of.codes(selection), self._value[which[own]], len(of.values))
-                parts.append((own, found))
+                of, is_key = self._properties[name], self._is_key[which[own]]
+                codes = of.codes(selection)
+                found = occurrences_of(codes, self._value[which[own[~is_key]]], len(of.values))
+                parts.append((own[~is_key], found))
+                having = np.flatnonzero(codes.lengths).astype(np.int32)
+                parts += [
+                    (own[[place]], Occurrences(having, np.array([0, len(having)]))) for place in np.flatnonzero(is_key)
+                ]
             return _side_by_side(parts, len(which))
 
         return find

@@ -1,0 +1,62 @@
+"""A score card: a few literals with weights, and the score from which a sentence is called a winner."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from ops.arrays import Bools, Float64s, Int64s, UInt64s
+from ops.explain.bits import Layout, scores_by_fold
+from ops.explain.choose import DECIMALS, Path
+
+
+@dataclass(frozen=True)
+class Card:
+    """A few literals with weights. A sentence's score is the intercept plus the weights of the literals it has.
+
+    Attributes:
+        literals: indices of the literals in the order of choice, nuisance first, `[m]`.
+        weights: log-odds, `[m]`, rounded to 6 decimals; a negative weight counts against a winner.
+        intercept: log-odds of a sentence with none of the literals, rounded to 6 decimals.
+        threshold: a sentence with a score of at least this is called a winner; infinite if there are no literals.
+    """
+
+    literals: Int64s
+    weights: Float64s
+    intercept: float
+    threshold: float
+
+    @classmethod
+    def of(cls, path: Path | None, size: int) -> Self:
+        """Return the card of a size, or the largest that there is; None gives a card without literals."""
+        if path is None:
+            return cls(np.zeros(0, np.int64), np.zeros(0), 0.0, np.inf)
+        own = min(size, len(path.ends) - 1)
+        literals = path.literals[: path.ends[own]]
+        beta = path.beta[own]
+        return cls(literals, beta[1 : 1 + len(literals)], float(beta[0]), float(path.threshold[own]))
+
+    def scores(self, has: Bools) -> Float64s:
+        """Return the scores of sentences that have these of the card's literals, `has [k, m]`, rounded."""
+        return np.round(self.intercept + has @ self.weights, DECIMALS)
+
+    def renumbered(self, number: Int64s) -> Self:
+        """Return the card with its literals renumbered by `number`, `[M]`."""
+        return type(self)(number[self.literals], self.weights, self.intercept, self.threshold)
+
+
+def fold_scores(cards: Sequence[Card], bits: UInt64s, layout: Layout) -> Float64s:
+    """Return the score of the sentence of each bit by the card of its own fold, `[64 * words]`, rounded.
+
+    Args:
+        cards: the card of each fold.
+        bits: the sentences that have each literal, `[M, words]`.
+        layout: where the bits of the sentences are.
+    """
+    most = max(len(card.literals) for card in cards)
+    literals, beta = np.full((len(cards), most), -1), np.zeros((len(cards), 1 + most))
+    for fold, card in enumerate(cards):
+        literals[fold, : len(card.literals)] = card.literals
+        beta[fold, : 1 + len(card.literals)] = card.intercept, *card.weights
+    return np.round(scores_by_fold(bits, layout.starts, literals, beta), DECIMALS)

@@ -1,0 +1,117 @@
+"""The rows of `explanation_terms/` and `explanation_folds/`: the literals of published and of folds' cards."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ops import schema
+from ops.arrays import Bools, Float64s, Int64s
+from ops.explain.card import Card
+from ops.explain.literal import Literal
+from ops.explain.set_explainer import Folded
+from ops.explain.test_scores import Asked
+
+EXAMPLES = 3  # example sentences for each literal
+Row = dict[str, Any]
+
+
+class CardRows:
+    """Collects the rows of both tables.
+
+    Args:
+        sent_id: the sentence id of every row of the store.
+    """
+
+    def __init__(self, sent_id: Int64s) -> None:
+        self._sent_id = sent_id
+        self._terms: list[Row] = []
+        self._folds: list[Row] = []
+
+    def tables(self) -> dict[str, pa.Table]:
+        """Return the rows of both tables."""
+        return {
+            "explanation_terms": schema.table("explanation_terms", self._terms),
+            "explanation_folds": schema.table("explanation_folds", self._folds),
+        }
+
+    def add_terms(self, key: Row, terms: Sequence[Row]) -> None:
+        """Add the literals of an activation model, whose columns but for the neuron's are given."""
+        self._terms += [key | term for term in terms]
+
+    def add_card(
+        self, key: Row, found: Folded, card: Card, literals: Sequence[Literal], winners: Int64s
+    ) -> list[Row]:  # fmt: skip
+        """Add the literals of a published card and of the cards of its folds, and return the rows of the former.
+
+        Args:
+            key: the columns of the neuron and pole.
+            found: the cards of the folds.
+            card: the published card, in terms of candidates.
+            literals: the candidates.
+            winners: the rows of the winners, sorted by rank.
+        """
+        for fold, own in enumerate(found.cards):
+            for rank, (place, weight) in enumerate(zip(own.literals.tolist(), own.weights.tolist(), strict=True), 1):
+                row = named(literals[place]) | {"negated": weight < 0, "weight": weight}
+                ends = {"intercept": own.intercept, "threshold": own.threshold}
+                self._folds.append({**key, "fold": fold, "rank": rank, **row, **ends})
+        terms = []
+        gains = lost_precision(found, card)
+        for rank, (place, weight) in enumerate(zip(card.literals.tolist(), card.weights.tolist(), strict=True), 1):
+            chosen, negated = found.chosen_by(place), weight < 0
+            holding = np.isin(winners, found.holding(place, negated))
+            copies = np.flatnonzero(found.lesson.near[place]).tolist()
+            terms.append(
+                {
+                    **key, "model": "winners", "rank": rank, **named(literals[place]), "negated": negated,
+                    "weight": weight, **shares(found, place, negated, chosen), "gain": gains[rank - 1],
+                    "stability": int(chosen.sum()), "also": [literals[i].pattern for i in copies if i != place],
+                    "sent_ids": self._sent_id[winners[holding][:EXAMPLES]].tolist(),
+                }
+            )  # fmt: skip
+        self._terms += terms
+        return terms
+
+
+def named(literal: Literal) -> Row:
+    """Return the columns that name a literal."""
+    return {"kind": literal.kind, "pattern": literal.pattern, "items": list(literal.items)}
+
+
+def shares(found: Folded, candidate: int, negated: bool, chosen: Bools) -> Row:
+    """Return the shares of winners and of other sentences for which a candidate holds as stated.
+
+    They are counted in the test folds of the cards that chose it, or in all folds if none did, among the sentences for
+    which it is known.
+    """
+    own = chosen if chosen.any() else np.ones_like(chosen)
+    of_winners, of_others, sizes = found.lesson.by_fold
+    known = found.lesson.candidates.known[candidate]
+    every = sizes if known < 0 else np.stack((of_winners[:, known], of_others[:, known]), 1)
+    having = np.array([of_winners[own, candidate].sum(), of_others[own, candidate].sum()], np.float64)
+    total = every[own].sum(0)
+    having = total - having if negated else having
+    share, other = (float(a / n) if n else np.nan for a, n in zip(having, total, strict=True))
+    return {"share": share, "baseline_share": other}
+
+
+def lost_precision(found: Folded, card: Card) -> Float64s:
+    """Return the average precision that the cards of the folds lose without each literal of a card, `[m]`.
+
+    The literal and its near-copies get no weight; the other weights stay.
+    """
+    if not len(card.literals):
+        return np.zeros(0)
+    without = [
+        [
+            replace(own, weights=np.where(found.lesson.near[literal][own.literals], 0.0, own.weights))
+            for own in found.cards
+        ]
+        for literal in card.literals
+    ]
+    asked = Asked.of(found.lesson, [found.cards, *without])
+    values = np.array([asked.ranked(size).average_precision.value for size in range(1 + len(without))])
+    return np.asarray(values[0] - values[1:])

@@ -1,0 +1,208 @@
+"""The sentences and the short list of literals from which the card of each fold is learned."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from ops.arrays import Bools, Float64s, Int8s, Int32s, Int64s, UInt64s
+from ops.compiled import compiled
+from ops.explain.bits import Layout, one_set, shared
+from ops.explain.choose import LEAST_WINNERS, Path, Training, divergence, gain_of, grow
+
+FOLDS = 10
+SHORTLIST = 40  # number of literals that are not nuisance, the best by themselves, from which a card is chosen
+NUISANCE_SHORTLIST = 20
+# Nats that a listed literal may cost more than it gains by itself, because next to other literals it may gain more.
+NEARLY = 2.0
+MOST_NUISANCE = 3  # maximum number of nuisance literals on a card
+NEAR = 0.9  # Jaccard similarity from which two literals are near-copies
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """M literals from which cards are chosen.
+
+    Attributes:
+        of_winners, of_others: which winners, and which other sentences, have each of them, as bits.
+        known, nuisance, plainness: see `ops.explain.choose.Training`.
+        cost: the gain that each has to exceed without each fold, and with all folds, `[folds + 1, M]`.
+        listed: which of them the card of each fold, and the published card, may have, `[folds + 1, M]`.
+    """
+
+    of_winners: UInt64s
+    of_others: UInt64s
+    known: Int64s
+    nuisance: Bools
+    plainness: Int64s
+    cost: Float64s
+    listed: Bools
+
+
+@dataclass(frozen=True)
+class Sentences:
+    """Sentences in a layout.
+
+    Attributes:
+        layout: where the bit of each sentence is.
+        used: the sentences that count, as bits, `[words]`.
+        document, fold: the code of the document and the fold of the sentence of each bit, `[64 * words]`.
+    """
+
+    layout: Layout
+    used: UInt64s
+    document: Int64s
+    fold: Int8s
+
+    @classmethod
+    def of(cls, document: Int64s, fold: Int8s) -> "Sentences":
+        """Lay out sentences with these documents and folds, `[n]` each."""
+        layout = Layout.of(fold, FOLDS)
+        used = one_set(layout.place, layout.words)
+        return cls(layout, used, layout.values(document, -1), layout.values(fold))
+
+    def without(self, places: Int64s) -> "Sentences":
+        """Return the same sentences, of which those with these bits do not count."""
+        return replace(self, used=self.used & ~one_set(places, self.layout.words))
+
+    def training(self, fold: int) -> UInt64s:
+        """Return the sentences that count, as bits, without those of a fold; all of them if it is -1."""
+        kept = self.used.copy()
+        if fold >= 0:
+            kept[self.layout.fold(fold)] = 0
+        return kept
+
+
+class Lesson:
+    """Winners and other sentences, from which the card of each fold is learned on the nine others.
+
+    Args:
+        winners, others: the winners, and the other sentences.
+        each: number of corpus sentences that one of the others represents.
+        candidates: the literals.
+
+    Attributes:
+        near: which candidates are near-copies of each other on all documents: a Jaccard similarity of at least 0.9,
+            `[M, M]`. What the card of a fold takes for a copy depends on the other folds alone.
+    """
+
+    def __init__(self, winners: Sentences, others: Sentences, each: float, candidates: Candidates) -> None:
+        self.winners, self.others, self.each, self.candidates = winners, others, each, candidates
+        self._document = np.unique(winners.document, return_inverse=True)[1]
+        of_folds = [np.ascontiguousarray(candidates.of_others[:, others.layout.fold(fold)]) for fold in range(FOLDS)]
+        both = [shared(of_fold, of_fold) for of_fold in of_folds]
+        self._both = np.stack([*both, np.sum(both, 0)])
+        self.near = self._near(-1)
+
+    def _near(self, without: int) -> Bools:
+        """Return which candidates are near-copies of each other without a fold, or on all documents, `[M, M]`."""
+        both = self._both[-1] - self._both[without] if without >= 0 else self._both[-1]
+        own = np.diag(both)
+        near = both >= NEAR * np.maximum(own[:, None] + own[None, :] - both, 1)
+        near[np.diag_indices(len(own))] = True
+        return np.asarray(near)
+
+    def learn(self, without: int, allowed: Bools | None = None, most: int = 6) -> Path | None:
+        """Return the cards of all sizes, learned from all folds but one, or from all if `without` is -1.
+
+        None if there is nothing to tell apart: no winners, or nothing but winners.
+
+        Args:
+            without: the fold that is left out.
+            allowed: which candidates may be chosen, `[M]`; by default all.
+            most: maximum number of literals that are not nuisance.
+        """
+        own, winners, others = self.candidates, self.winners.training(without), self.others.training(without)
+        if not winners.any() or not others.any():
+            return None
+        some = np.flatnonzero(own.listed[without])
+        known = np.where(own.known[some] < 0, -1, np.searchsorted(some, own.known[some]))
+        given = Training(
+            winners, others, own.of_winners[some], own.of_others[some], self.each, known, own.nuisance[some],
+            self._near(without)[np.ix_(some, some)], own.plainness[some], own.cost[without, some],
+            self._document,
+        )  # fmt: skip
+        every = np.ones(len(some), np.bool_) if allowed is None else allowed[some]
+        path = grow(given, every, MOST_NUISANCE, most)
+        return path._replace(literals=some[path.literals])
+
+    @cached_property
+    def by_fold(self) -> tuple[Int64s, Int64s, Int64s]:
+        """How many winners and others have each candidate, `[folds, M]` each, and the number of both, `[folds, 2]`."""
+        own, parts = self.candidates, (self.winners, self.others)
+        having = [
+            some.layout.of_folds(of & some.used)
+            for some, of in zip(parts, (own.of_winners, own.of_others), strict=True)
+        ]
+        sizes = [some.layout.of_folds(some.used[None])[:, 0] for some in parts]
+        return having[0], having[1], np.stack(sizes, 1)
+
+
+def shortlist(
+    winners: Int32s, others: Int32s, sizes: Int64s, each: float, known: Int64s, nuisance: Bools, cost: Float64s
+) -> tuple[Int64s, Bools]:
+    """Return the literals with the highest gain without one of the folds, `[M]`, and which of them each card may have.
+
+    The card of a fold may have those that are best without it, by themselves, and whose gain nearly exceeds their cost.
+    The published card may have all, as the last row of `[folds + 1, M]` says. A value comes with its key.
+
+    Args:
+        winners, others: number of winners and of other sentences of each fold that have each literal, `[folds, L]`.
+        sizes: number of winners and of other sentences in each fold, `[folds, 2]`.
+        each: number of corpus sentences that one other sentence represents.
+        known: for each literal, the literal that says for which sentences it is known; -1 for all sentences, `[L]`.
+        nuisance: which literals are nuisance, `[L]`.
+        cost: the gain that each literal has to exceed without each fold, in nats, `[folds, L]` or more rows.
+    """
+    worth = _worth(winners, others, sizes.astype(np.float64), each, known, nuisance, cost)
+    listed = np.zeros((len(worth) + 1, worth.shape[1]), np.bool_)
+    for fold, values in enumerate(worth):
+        paying = np.flatnonzero(values > -NEARLY)
+        paying = paying[np.argsort(-values[paying], kind="stable")]
+        for kind, most in ((True, NUISANCE_SHORTLIST), (False, SHORTLIST)):
+            best = paying[nuisance[paying] == kind][:most]
+            needed = known[best]
+            listed[fold, best] = listed[fold, needed[needed >= 0]] = True
+    listed[-1] = listed.any(0)
+    which = np.flatnonzero(listed[-1])
+    return which, listed[:, which]
+
+
+@compiled
+def _worth(
+    winners: Int32s, others: Int32s, sizes: Float64s, each: float, known: Int64s, nuisance: Bools, cost: Float64s
+) -> Float64s:
+    """Return the gain of each literal by itself without each fold, minus its cost, `[folds, L]`.
+
+    What is certainly below -NEARLY is -inf.
+    """
+    folds, literals = winners.shape
+    worth = np.full((folds, literals), -np.inf)
+    every = (sizes[:, 0].sum(), sizes[:, 1].sum())
+    rest = every[0] - sizes[:, 0]
+    rate = (rest / np.maximum(rest + each * (every[1] - sizes[:, 1]), 1.0)).max()
+    for literal in range(literals):
+        a, o = winners[:, literal].sum(), others[:, literal].sum()
+        base = known[literal]
+        if base < 0 and max(a, rate * (a + each * o)) < LEAST_WINNERS and not nuisance[literal]:
+            continue
+        all_winners, all_others = every
+        if base >= 0:
+            all_winners, all_others = winners[:, base].sum() + 0.0, others[:, base].sum() + 0.0
+        for fold in range(folds):
+            left_out = (sizes[fold, 0], sizes[fold, 1])
+            if base >= 0:
+                left_out = (winners[fold, base] + 0.0, others[fold, base] + 0.0)
+            w = all_winners - left_out[0]
+            total = w + each * (all_others - left_out[1])
+            if w <= 0 or total <= w:
+                continue
+            hits = a - winners[fold, literal]
+            size = hits + each * (o - others[fold, literal])
+            if max(hits, size * w / total) < LEAST_WINNERS and not nuisance[literal]:
+                continue
+            # The gain is at most the divergence of the winners and that of the others, which is about rate times it.
+            if (1 + 2 * w / total) * divergence(hits, size / total, w) + 1 > cost[fold, literal] - NEARLY:
+                gain = gain_of(hits, size * w / total, size, w, w, total, each / 2)
+                worth[fold, literal] = gain - cost[fold, literal]
+    return worth

@@ -1,0 +1,52 @@
+"""Sets of sentences as bits, next to sets as Booleans."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ops.explain.bits import Layout, are_in, bits_of, one_set, picked, scores_by_fold, shared
+from ops.explain.incidence import count_by_fold, occurrences
+from tests.unit.explain.score_cards_by_hand import matrix
+
+FOLDS = 4
+
+
+@given(st.integers(0, 300), st.integers(1, 6), st.integers(0, 2**16))
+def test_bits_are_those_of_booleans(n: int, literals: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    has = rng.random((n, literals)) < rng.choice([0.01, 0.5, 0.99], literals)
+    fold = rng.choice([0, 1, 3], n).astype(np.int8)  # one fold is empty
+    layout = Layout.of(fold, FOLDS)
+    found = occurrences(matrix(has))
+    which = rng.permutation(literals)
+    bits = bits_of(layout.place[found.sentences], found.offsets, which, layout.words)
+    for own, literal in zip(bits, which, strict=True):
+        assert are_in(own)[layout.place].tolist() == has[:, literal].tolist()
+        assert are_in(own).sum() == has[:, literal].sum()
+    chosen = has[:, which].astype(int)
+    assert shared(bits, bits).tolist() == (chosen.T @ chosen).tolist()
+    assert layout.of_folds(bits).tolist() == [chosen[fold == one].sum(0).tolist() for one in range(FOLDS)]
+    for one in range(FOLDS):
+        inside = np.zeros(layout.words, bool)
+        inside[layout.fold(one)] = True
+        assert inside[layout.place >> 6].tolist() == (fold == one).tolist()
+    some = rng.permutation(n)[: n // 2]
+    moved = picked(bits, layout.place[some], np.arange(len(some)), 1 + len(some) // 64)
+    assert [are_in(own)[: len(some)].tolist() for own in moved] == chosen[some].T.astype(bool).tolist()
+    assert are_in(one_set(layout.place[some], layout.words))[layout.place].nonzero()[0].tolist() == sorted(some)
+    cards = np.array([rng.permutation([*range(literals), -1, -1])[:2] for _ in range(FOLDS)])
+    beta = rng.normal(size=(FOLDS, 3))
+    expected = [
+        beta[f, 0] + sum(w * row[i] for i, w in zip(cards[f], beta[f, 1:], strict=True) if i >= 0)
+        for f, row in zip(fold, chosen, strict=True)
+    ]
+    np.testing.assert_allclose(scores_by_fold(bits, layout.starts, cards, beta)[layout.place], expected)
+
+
+@given(st.integers(1, 40), st.integers(1, 6), st.integers(0, 2**16))
+def test_counts_of_folds_are_those_of_a_dense_matrix(n: int, literals: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    has, some = rng.random((n, literals)) < 0.4, rng.permutation(n)[: n // 2]
+    fold = rng.integers(0, FOLDS, len(some)).astype(np.int8)
+    counts = count_by_fold(matrix(has).T.tocsr(), some, fold, FOLDS)
+    assert counts.tolist() == [has[some[fold == one]].sum(0).tolist() for one in range(FOLDS)]
