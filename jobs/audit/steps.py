@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from scipy.sparse import hstack
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from jobs.audit.job import AUDIT_OPTIONS, AuditConfig
@@ -15,33 +16,28 @@ from jobs.engine.item import Item
 from jobs.mine.job import MINE_OPTIONS
 from jobs.run_folder.again import command
 from jobs.run_folder.run import Run, RunReader
-from jobs.run_folder.stages import CODES
 from jobs.stage.copies import drop_copies
-from jobs.stage.outputs import Noted, Output, notes_of, partial_file, read_partials
+from jobs.stage.outputs import Output, notes_of, read_partials
 from jobs.stage.ranges import range_part, sentence_blocks
 from jobs.stage.runner import Stage, begin_stage
-from jobs.stage.scored import Scored, StageArgs
+from jobs.stage.scored import Scored
+from jobs.stage.sentence_literals import LiteralArgs, LiteralFinder, literals_file, read_literals
 from jobs.stage.step import Made, Step, Steps
 from jobs.stage.units import chosen_units
-from ops.audit.audited_literals import ExplanationTerms, audited_literals
+from ops.audit.audited_literals import ExplanationLiterals, audited_literals
 from ops.audit.audited_neurons import TABLES, AuditedNeurons
-from ops.audit.dataset_winners import LEAST_WINNERS
-from ops.audit.divisions import Division
+from ops.audit.divisions import LEAST_WINNERS, Division
 from ops.audit.verdict import VERDICTS
 from ops.compare.activation_vectors import layer_activations, sampled_sentences
 from ops.errors import InputError, counted
 from ops.explain.controlled_units import Controls
-from ops.explain.explained_neurons import known_rows
-from ops.explain.known_literals import KnownLiterals, one_after_another
-from ops.explain.literals import Literals
+from ops.explain.explain import known_rows
+from ops.explain.find import Literals
+from ops.explain.incidence import incidence
 from ops.facts.audit_findings import NEURON_COLUMNS, audited_run
 from ops.facts.transfers import COLUMNS as PAIR_COLUMNS
-from ops.mine.mining import Mining
 from ops.model.names import model_title
-from ops.patterns.occurrences import Occurrences
-from ops.sentences.local_copy import open_sentences
 from ops.shards import spans
-from ops.storage.arrays import read_arrays, write_arrays
 from ops.topk.datasets import LEAST_SENTENCES, MOST_DATASETS, Datasets
 from ops.topk.silent import read_heard, read_silent
 
@@ -139,31 +135,20 @@ def _large_enough(sources: Any) -> Datasets:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditArgs(StageArgs):
+class AuditArgs(LiteralArgs):
     """The arguments of every worker.
 
     Attributes:
-        sentences: the fingerprint of the annotate stage, which identifies a machine's copy of the sentences.
-        units: the neurons to audit; empty for all.
         datasets: the data sets that are compared.
-        mine: the options with which patterns were mined.
         winners: the maximum number of winners per data set.
         card_literals: the maximum number of literals in a card, not counting nuisance literals.
         controls: whether controls are computed.
     """
 
-    sentences: str
-    units: tuple[str, ...]
     datasets: AuditedDatasets
-    mine: dict[str, Any]
     winners: int
     card_literals: int
     controls: bool
-
-    def mining(self) -> Mining:
-        """Return the annotated sentences in the form used for patterns, with words in lower case."""
-        sentences = open_sentences(self.store, CODES, self.sentences)
-        return Mining(sentences, self.neurons, {**self.mine, "word_case": "lower"}, self.seed, False)
 
 
 def audit_steps(config: AuditConfig, datasets: AuditedDatasets, stage: Stage, scored: Scored) -> Steps:
@@ -171,14 +156,14 @@ def audit_steps(config: AuditConfig, datasets: AuditedDatasets, stage: Stage, sc
     annotate, mine = stage.run.require("annotate"), stage.run.require("mine")["config"]
     args = AuditArgs(
         store=stage.store, neurons=scored.neurons, seed=config.seed, sentences=annotate["fingerprint"],
-        units=config.units, datasets=datasets, mine={name: mine[name] for name in MINE_OPTIONS} | {"no_scores": True},
+        units=config.units, datasets=datasets, mine={name: mine[name] for name in MINE_OPTIONS},
         winners=config.winners, card_literals=stage.run.require("explain")["config"]["card_literals"],
         controls=not config.no_controls,
     )  # fmt: skip
     steps = steps_of(args, annotate["counts"]["sentences"], scored.poles)
     yield steps
     blocks, ranges = (step.items for step in steps)
-    (first,) = read_partials(stage.store, [literals_file(blocks[0])])
+    (first,) = read_partials(stage.store, [literals_file("audit", blocks[0])])
     if notes_of(first)["alone"]:
         print("audit: each document has only one sentence, so intervals are by sentence", file=sys.stderr)
     neurons = _read(stage, "neurons", ranges, NEURON_COLUMNS)
@@ -203,8 +188,9 @@ def steps_of(args: AuditArgs, sentences: int, poles: int) -> list[Step]:
     ranges = [{"range": i, "first": f, "stop": s} for i, (f, s) in enumerate(spans(chosen, NEURONS_PER_RANGE))]
     return [
         Step(
-            name="audit: literals", items=blocks, outputs=lambda item: [literals_file(item)], worker=LiteralFinder,
-            args={"args": args}, unit="blocks of sentences",
+            name="audit: literals", items=blocks, outputs=lambda item: [literals_file("audit", item)],
+            worker=LiteralFinder, args={"args": args, "job": "audit", "pool": audited_literals},
+            unit="blocks of sentences",
         ),
         Step(
             name="audit: neurons", items=ranges, outputs=range_outputs, worker=RangeAuditor,
@@ -237,30 +223,9 @@ def _read(stage: Stage, table: str, ranges: Sequence[Item], columns: list[str]) 
     return pa.concat_tables(read_partials(stage.store, parts, columns))
 
 
-def literals_file(item: Item) -> Output:
-    """Return the file of the literals in a block of sentences."""
-    return partial_file("audit", "literals", item["block"])
-
-
 def range_outputs(item: Item) -> list[Output]:
     """Return the table parts that are written for a range of neurons."""
     return [range_part(f"audit/{table}{end}", item) for table in TABLES for end in ("_controls", "")]
-
-
-class LiteralFinder:
-    """Finds the literals in blocks of the sentences with which all neurons are compared."""
-
-    def __init__(self, args: AuditArgs) -> None:
-        self.mining = args.mining()
-        self.literals = Literals(audited_literals(args.store), self.mining.text, self.mining.kinds)
-        self.known = known_rows(self.mining.sentences, sampled_sentences(args.store))
-
-    def __call__(self, item: Item) -> Made:
-        """Find the literals of one block."""
-        rows = self.known[slice(*np.searchsorted(self.known, [item["first"], item["stop"]]))]
-        sentences = self.mining.sentences
-        notes = {"sentences": len(rows), "alone": sentences.documents == len(sentences.sent_id)}
-        return {literals_file(item): Noted(write_arrays(**vars(self.literals.find(rows))), notes)}
 
 
 class RangeAuditor:
@@ -271,18 +236,15 @@ class RangeAuditor:
         mining, pool = args.mining(), audited_literals(store)
         sentences, sampled = mining.sentences, sampled_sentences(store)
         rows = known_rows(sentences, sampled)
-        literals = (
-            (Occurrences(**read_arrays(table)), notes_of(table)["sentences"])
-            for table in read_partials(store, [literals_file(item) for item in blocks])
-        )
+        literals = Literals(pool, mining.text, mining.kinds, args.mine["nuisance"])
+        matrix = hstack([incidence(*own) for own in read_literals(store, "audit", blocks)], "csr")
         division = Division.by_dataset(
             np.asarray(sentences.dataset), list(sentences.names["dataset"]), args.datasets.names, args.datasets.sizes
         )
         measured = self.chosen[~read_silent(store, args.neurons)[self.chosen]]
         self.neurons = AuditedNeurons(
-            store, mining, Literals(pool, mining.text, mining.kinds), rows,
-            KnownLiterals(one_after_another(literals), len(rows)), division,
-            ExplanationTerms.read(store, args.neurons, pool).of, sentences.rows(sampled),
+            store, mining, literals, rows, matrix, division, ExplanationLiterals(store, args.neurons, pool),
+            sentences.rows(sampled),
             lru_cache(1)(partial(layer_activations, store)), args.datasets.table, args.winners, args.card_literals,
             Controls.drawn(args.controls, args.neurons, measured, CONTROLLED, args.seed).carded, args.seed,
         )  # fmt: skip

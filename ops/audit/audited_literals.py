@@ -1,75 +1,117 @@
-"""The literals that an audit tests: all literals that explanations may contain, and those that they do contain."""
+"""The literals that an audit tests: those of the cards of the folds, and those of the activation models."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ops import schema
-from ops.arrays import Int64s
-from ops.audit.audited_neurons import Terms
+from ops.arrays import Bools, Int64s
+from ops.sentences.folds import FOLDS, HALF
 from ops.storage.store import Store
 from ops.storage.tables import read_table
-from ops.topk.neurons import POLES, Neurons, set_number
+from ops.topk.neurons import POLES, Neurons
 
 _HUB = "hub"  # these sentences are specific to one neuron, so they cannot be a property of another data set's sentences
-_NAMES = ("kind", "pattern", "items")
-_COLUMNS = ("layer", "unit", "pole", "model", "rank", *_NAMES, "negated", "weight", "share", "baseline_share")
+_NAMES = ["kind", "pattern", "items"]
+_COLUMNS = ["layer", "unit", "pole", "rank", *_NAMES, "negated", "weight"]
+Row = dict[str, Any]
+_Key = tuple[str, str, tuple[str, ...]]
 
 
 def audited_literals(store: Store) -> pa.Table:
-    """Return `explain/literals/` followed by the other literals of `explanation_terms/`, except hubs."""
+    """Return `explain/literals/` followed by the other literals of `explanation_folds/`, except hubs."""
     pool = read_table(store, "explain/literals")
-    known = set(_keys(pool))
-    further = sorted(set(_keys(read_table(store, "explanation_terms", columns=list(_NAMES)))) - known)
-    own = [key for key in further if key[0] != _HUB]
+    further = set(_keys(read_table(store, "explanation_folds", columns=_NAMES))) - set(_keys(pool))
+    own = sorted(key for key in further if key[0] != _HUB)
     rows = [{"kind": kind, "pattern": pattern, "items": list(items), "listed": 0} for kind, pattern, items in own]
     return pa.concat_tables([pool, schema.table("explain/literals", rows)])
 
 
-def _keys(table: pa.Table) -> list[tuple[str, str, tuple[str, ...]]]:
-    kinds, patterns, items = (table[name].to_pylist() for name in _NAMES)
-    return [(k, p, tuple(i)) for k, p, i in zip(kinds, patterns, items, strict=True)]
+def _keys(rows: pa.Table) -> list[_Key]:
+    kinds, patterns, items = (rows[name].to_pylist() for name in _NAMES)
+    return [(kind, pattern, tuple(own)) for kind, pattern, own in zip(kinds, patterns, items, strict=True)]
 
 
 @dataclass(frozen=True)
-class ExplanationTerms:
-    """The rows of `explanation_terms/`, sorted by neuron number, without hubs.
+class Tested:
+    """A literal of an explanation.
 
     Attributes:
-        rows: the rows. `literal` is each literal's index in the pool, and `lift` its lift with all data sets pooled.
-        number: the number of each row's neuron, ascending, `[rows]`.
+        literal: its index in the pool.
+        folds: the folds whose cards have it; it is tested on their sentences. For the activation model, the test half.
+        lift: its lift with all data sets pooled; NaN if it is not on the published card.
+        row: its other columns, such as `model`, `rank`, `negated` and `weight`.
     """
 
-    rows: Sequence[dict[str, Any]]
-    number: Int64s
+    literal: int
+    folds: Bools
+    lift: float
+    row: Row
 
-    @classmethod
-    def read(cls, store: Store, neurons: Neurons, pool: pa.Table) -> "ExplanationTerms":
-        """Read the terms; `pool` is the result of `audited_literals`."""
-        place = {key: number for number, key in enumerate(_keys(pool))}
-        rows = []
-        for row in read_table(store, "explanation_terms", columns=list(_COLUMNS)).to_pylist():
-            literal = place.get((row["kind"], row["pattern"], tuple(row["items"])))
-            if literal is not None:
-                base = row["baseline_share"]
-                lift = row["share"] / base if base else (float("inf") if row["share"] else float("nan"))
-                rows.append(row | {"literal": literal, "lift": lift})
-        layer, unit = (np.array([row[name] for row in rows], np.int64) for name in ("layer", "unit"))
-        number = neurons.number(layer, unit) if len(rows) else np.zeros(0, np.int64)
-        order = np.argsort(number, kind="stable")
-        return cls([rows[i] for i in order.tolist()], number[order])
 
-    def of(self, numbers: Int64s) -> Terms:
-        """Return the terms of some neurons. Those of the range model are tested on the winners of the pole `top`."""
-        of_set: dict[int, list[dict[str, Any]]] = {}
-        of_neuron: dict[int, list[dict[str, Any]]] = {}
-        for number in numbers.tolist():
-            for row in self.rows[slice(*np.searchsorted(self.number, [number, number + 1]).tolist())]:
-                pole = row["pole"] or "top"
-                of_set.setdefault(int(set_number(number, POLES.index(pole))), []).append(row)
-                if row["model"] == "range":
-                    of_neuron.setdefault(number, []).append(row)
-        return Terms(of_set, of_neuron)
+class ExplanationLiterals:
+    """The literals of explanations, without hubs.
+
+    Args:
+        store: the run's folder.
+        neurons: the run's neurons.
+        pool: the result of `audited_literals`.
+    """
+
+    def __init__(self, store: Store, neurons: Neurons, pool: pa.Table) -> None:
+        self._place = {key: number for number, key in enumerate(_keys(pool))}
+        self._folds = _by_set(store, neurons, "explanation_folds", [*_COLUMNS, "fold"])
+        self._terms = _by_set(store, neurons, "explanation_terms", [*_COLUMNS, "model", "share", "baseline_share"])
+
+    def of(self, numbers: Int64s) -> dict[int, list[Tested]]:
+        """Return the literals of some neurons by set number: of cards, in the order of their folds, and then of models.
+
+        A neuron's activation model is tested on the winners of its pole `top`.
+        """
+        folds, terms = (
+            rows.filter(np.isin(rows["set"].to_numpy() // len(POLES), numbers)).to_pylist()
+            for rows in (self._folds, self._terms)
+        )
+        chosen: dict[Any, list[Row]] = {}
+        for row in folds:
+            chosen.setdefault((row["set"], _key(row), row["negated"]), []).append(row)
+        lifts = {(row["set"], _key(row), row["negated"]): _lift(row) for row in terms if row["model"] == "winners"}
+        order = sorted(
+            chosen.items(), key=lambda one: (one[0][0], -len(one[1]), sum(r["rank"] for r in one[1]), one[0])
+        )
+        found: dict[int, list[Tested]] = {}
+        for key, rows in order:
+            own = found.setdefault(key[0], [])
+            row = rows[0] | {"model": "winners", "rank": len(own) + 1}
+            own += self._tested(row, np.isin(np.arange(FOLDS), [row["fold"] for row in rows]), lifts.get(key, np.nan))
+        for row in terms:
+            if row["model"] == "activation":
+                found.setdefault(row["set"], []).extend(self._tested(row, np.arange(FOLDS) >= HALF, _lift(row)))
+        return found
+
+    def _tested(self, row: Row, folds: Bools, lift: float) -> Iterator[Tested]:
+        place = self._place.get(_key(row))
+        if place is not None:
+            yield Tested(place, folds, lift, row)
+
+
+def _by_set(store: Store, neurons: Neurons, table: str, columns: list[str]) -> pa.Table:
+    """Return columns of a table and the column `set`, a set number; the set of an activation model is that of `top`."""
+    rows = read_table(store, table, columns=columns)
+    filled = rows.set_column(columns.index("pole"), "pole", pc.fill_null(rows["pole"], "top"))
+    return rows.append_column("set", pa.array(neurons.set_numbers(filled)))
+
+
+def _key(row: Row) -> _Key:
+    return row["kind"], row["pattern"], tuple(row["items"])
+
+
+def _lift(row: Row) -> float:
+    share, base = row["share"], row["baseline_share"]
+    if share is None or base is None:
+        return np.nan
+    return float(share / base) if base else np.inf if share else np.nan

@@ -10,8 +10,6 @@ from ops.sentences.winner_sets import WinnerSets, read_winner_sets
 from ops.storage.store import Store
 from ops.topk.neurons import Neurons
 
-LEAST_WINNERS = 20  # minimum for a neuron and pole in a data set, if winners are those of the complete corpus
-
 
 def read_dataset_winners(
     store: Store, neurons: Neurons, sentences: SentenceStore, numbers: Int64s, table: str, part: Int32s, most: int
@@ -23,7 +21,7 @@ def read_dataset_winners(
         neurons: the run's neurons.
         sentences: the annotated sentences.
         numbers: the numbers of the neurons to read, ascending.
-        table: `topk_by_dataset`, or `topk`, whose winners count only in data sets with at least `LEAST_WINNERS`.
+        table: `topk_by_dataset` or `topk`.
         part: the part of each row of the store, -1 for rows to skip.
         most: maximum number of winners in a data set. If there are more, those with the first ranks are kept.
     """
@@ -36,8 +34,7 @@ def read_dataset_winners(
     starts = np.flatnonzero(np.diff(key[order], prepend=-1))
     size = np.diff(np.append(starts, len(order)))
     position = np.arange(len(order)) - np.repeat(starts, size)
-    least = LEAST_WINNERS if table == "topk" else 1
     kept = np.zeros(len(key), np.bool_)
-    kept[order[(position < most) & (np.repeat(size, size) >= least)]] = True
+    kept[order[position < most]] = True
     chosen = WinnerSets(winners.number, winners.rows.where(kept)).by_row()
     yield from ((number, rows) for number, rows in chosen.each() if len(rows))

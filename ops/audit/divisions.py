@@ -11,6 +11,8 @@ from ops.arrays import Float64s, Int32s, Int64s, Integers
 
 DATASETS, PERMUTED, HALVES = "datasets", "permuted", "halves"
 NO_PART = -1
+# The fewest winners of a neuron and pole in a data set, and documents of these winners. A half may have half of them.
+LEAST_WINNERS, LEAST_DOCUMENTS = 20, 10
 
 
 @dataclass(frozen=True)
@@ -41,10 +43,8 @@ class Division:
             audited: the names of the data sets that are audited.
             sizes: number of the corpus's sentences in each of these.
         """
-        part = np.full(len(names) + 1, NO_PART, np.int32)
         place = {name: number for number, name in enumerate(audited)}
-        for code, name in enumerate(names):
-            part[code] = place.get(name, NO_PART)
+        part = np.array([*(place.get(name, NO_PART) for name in names), NO_PART], np.int32)
         group = np.zeros(len(audited), np.int32)
         return cls(DATASETS, tuple(audited), group, part[dataset], np.asarray(sizes, np.float64))
 
@@ -67,9 +67,7 @@ class Division:
         of_document = np.full(int(document.max(initial=-1)) + 1, NO_PART, np.int32)
         of_document[documents] = rng.permutation(part)
         of_row = np.where(inside, of_document[document], NO_PART).astype(np.int32)
-        share = _counted(of_row[baseline], len(self.parts))
-        sizes = self.sizes.sum() * share / max(share.sum(), 1)
-        return replace(self, name=PERMUTED, of_row=of_row, sizes=sizes)
+        return self._divided(PERMUTED, self.parts, self.group, of_row, baseline, np.array([self.sizes.sum()]))
 
     def halves(self, document: Int64s, baseline: Int64s, seed: int) -> Self:
         """Split the documents of each part into two halves, which form a group. For the arguments see `permuted`."""
@@ -77,15 +75,18 @@ class Division:
         half = rng.integers(0, 2, int(document.max(initial=-1)) + 1).astype(np.int32)
         inside = self.of_row != NO_PART
         of_row = np.where(inside, 2 * self.of_row + half[document], NO_PART).astype(np.int32)
-        share = _counted(of_row[baseline], 2 * len(self.parts)).reshape(-1, 2)
-        sizes = self.sizes[:, None] * share / np.maximum(share.sum(1, keepdims=True), 1)
         parts = tuple(f"{name}, half {number}" for name in self.parts for number in (1, 2))
         group = np.repeat(np.arange(len(self.parts), dtype=np.int32), 2)
-        return replace(self, name=HALVES, parts=parts, group=group, of_row=of_row, sizes=sizes.ravel())
+        return self._divided(HALVES, parts, group, of_row, baseline, self.sizes)
+
+    def _divided(
+        self, name: str, parts: tuple[str, ...], group: Int32s, of_row: Int32s, baseline: Int64s, totals: Float64s
+    ) -> Self:
+        """Return a division whose groups have these sizes; the baseline tells how they are divided among the parts."""
+        inside = of_row[baseline][of_row[baseline] != NO_PART]
+        count = np.bincount(inside, minlength=len(parts)).astype(np.float64)
+        sizes = totals[group] * count / np.maximum(np.bincount(group, count), 1)[group]
+        return replace(self, name=name, parts=parts, group=group, of_row=of_row, sizes=sizes)
 
     def __len__(self) -> int:
         return len(self.parts)
-
-
-def _counted(parts: Int32s, number: int) -> Float64s:
-    return np.bincount(parts[parts != NO_PART], minlength=number).astype(np.float64)

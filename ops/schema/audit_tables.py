@@ -6,6 +6,7 @@ from ops.schema.columns import (
     BOOL,
     FLOAT32,
     FLOAT64,
+    INT8,
     INT16,
     INT32,
     INT64,
@@ -25,39 +26,53 @@ CONTROL = Column(
 _PORTABILITY = (
     *NEURON,
     POLE,
-    Column("dataset_from", STRING, "data set whose training documents the score card was learned on"),
-    Column("dataset_to", STRING, "data set whose test documents the score card is tested on"),
+    Column(
+        "dataset_from",
+        STRING,
+        "data set whose sentences the score cards were learned on, each on nine folds of the documents",
+    ),
+    Column("dataset_to", STRING, "data set on whose sentences each card is tested, in the tenth fold"),
     *measured("average_precision", "average precision if one sentence in a hundred is a winner"),
-    *measured("random_precision", "the same for the card of a random set of `dataset_from`, matched in length"),
+    *measured("random_precision", "the same for the cards of a random set of `dataset_from`, matched in length"),
     *measured(
         "transfer",
-        "gain over the random set's card, divided by the gain of the card of `dataset_to`; null if both data sets "
-        "are the same or the interval of the divisor contains 0",
+        "gain over the random set's cards, divided by the gain of the cards of `dataset_to`; null if both data sets "
+        "are the same or the divisor is not significantly above 0",
     ),
-    Column("n", INT64, "winners in the test documents of `dataset_to`"),
-    Column("documents", INT64, "test documents of these winners"),
+    Column("n", INT64, "winners in `dataset_to`"),
+    Column("documents", INT64, "documents of these winners"),
 )
 _PATTERNS = (
     *NEURON,
-    Column("pole", STRING, "`top` or `bottom`; null for a literal of the range model, which is tested on `top`", True),
-    Column("model", STRING, "`range` or `winners`, as in `explanation_terms/`"),
-    Column("rank", INT32, "rank in `explanation_terms/`"),
+    Column(
+        "pole", STRING, "`top` or `bottom`; null for a literal of the activation model, which is tested on `top`", True
+    ),
+    Column("model", STRING, "`activation` or `winners`, as in `explanation_terms/`"),
+    Column(
+        "rank",
+        INT32,
+        "order by the number of folds whose cards have it, counted from 1; activation model: rank in "
+        "`explanation_terms/`",
+    ),
     Column("kind", STRING, "kind of the literal"),
     Column("pattern", STRING, "the literal, readable"),
     Column("negated", BOOL, "whether sentences must lack the literal"),
+    Column("folds", INT8, "folds whose cards have it; it is tested on their sentences"),
     Column("dataset_names", STRINGS, "names of the data sets, in the order of the next four lists"),
     Column(
-        "log_lifts", _FLOATS, "natural log of the lift within each data set; null where no sentence has the literal"
+        "log_lifts",
+        _FLOATS,
+        "natural log of the lift within each data set; null where no sentence has the literal, or with few winners",
     ),
     Column("log_lifts_low", _FLOATS, "lower ends of their 95 % intervals"),
     Column("log_lifts_high", _FLOATS, "upper ends of their 95 % intervals"),
-    Column("winners", pa.list_(INT64), "winners in the test documents of each data set"),
-    Column("n", INT64, "winners in the test documents of all data sets"),
+    Column("winners", pa.list_(INT64), "winners in these folds of each data set"),
+    Column("n", INT64, "winners in these folds of all data sets"),
     Column("significant", INT16, "data sets with a lift above 1, at a false discovery rate of 5 % over the data sets"),
     Column("cochran_q", FLOAT64, "Cochran's Q of the log lifts; null with fewer than two", True),
     Column("cochran_p", FLOAT64, "its p-value: small where data sets differ", True),
     Column("i_squared", FLOAT64, "share of Q beyond what chance would give", True),
-    Column("lift", FLOAT32, "lift with all data sets pooled, from `explanation_terms/`", True),
+    Column("lift", FLOAT32, "lift with all data sets pooled, from `explanation_terms/`; null if it is not there", True),
     *measured("mantel_haenszel", "lift over all data sets, each compared only with itself"),
     Column("verdict", STRING, "`global`, `local`, `dataset` or `none`"),
 )
@@ -70,14 +85,14 @@ _NEURONS = (
     ),
     *measured("illusion", "1 - `transfer`"),
     *measured("eta_squared", "share of the activation's variance that is between data sets"),
-    *measured("r2_within", "share of the variance within data sets that the range model's literals explain"),
+    *measured("r2_within", "share of the variance within data sets that the activation model's literals explain"),
     Column(
         "ported", INT16, "data sets where the other data sets' cards hold: `transfer` at least 0.5, interval above 0"
     ),
     Column("holds_in", STRINGS, "names of these data sets"),
-    Column("found_in", STRINGS, "data sets whose own card beats that of its random set"),
+    Column("found_in", STRINGS, "data sets whose own cards beat those of its random set"),
     Column("datasets", INT16, "data sets in which the neuron and pole has enough winners"),
-    Column("n", INT64, "winners in the test documents of all data sets"),
+    Column("n", INT64, "winners in all data sets"),
     Column("verdict", STRING, "`dataset_detector`, `global`, `local` or `none`"),
 )
 _KEY = ("layer", "unit", "pole")

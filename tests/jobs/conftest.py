@@ -39,7 +39,7 @@ __all__ = [
     "translations_run",
 ]
 
-EXPLAINED = {"explanations", "explanation_terms", "families", "examples", "negative_tokens"}
+EXPLAINED = {"explanations", "explanation_terms", "explanation_folds", "families", "examples", "negative_tokens"}
 
 
 @pytest.fixture(scope="session", autouse=True)

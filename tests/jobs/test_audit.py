@@ -14,6 +14,7 @@ from jobs.audit import job as audit
 from jobs.audit.job import AuditConfig
 from jobs.audit.steps import audited_datasets
 from ops.errors import InputError
+from tests.jobs.finished_runs.audit import audit_planted
 from tests.jobs.test_explain import do_item_by_item
 
 TABLES = ("portability", "patterns", "neurons")
@@ -65,8 +66,18 @@ def test_a_unit_that_follows_the_data_set_is_its_detector(planted: Path) -> None
     row = neuron(planted, THE_DATASET)
     assert row["verdict"] == "dataset_detector"
     assert row["eta_squared"] == pytest.approx(1, abs=0.01)
-    card = rows(planted, "patterns", where(THE_DATASET, "model = 'winners'"))
-    assert {(term["pattern"], term["verdict"]) for term in card} == {("dataset: third", "dataset")}
+    first, *others = rows(planted, "patterns", where(THE_DATASET, "model = 'winners'"))
+    assert (first["pattern"], first["verdict"], first["folds"]) == ("dataset: third", "dataset", 10)
+    assert all(term["negated"] and term["mantel_haenszel"] < 2 for term in others)
+
+
+@pytest.mark.slow
+def test_a_mark_of_a_data_set_pooled_by_mean_is_its_detector(tmp_path: Path) -> None:
+    """Within the data set short sentences win, because the mark is a larger part of them."""
+    run = audit_planted(tmp_path, "mean")
+    assert neuron(run, THE_DATASET)["verdict"] == "dataset_detector"
+    terms = rows(run, "patterns", where(THE_DATASET, "model = 'winners' and mantel_haenszel_low > 1"))
+    assert {term["kind"] for term in terms} == {"length"}
 
 
 def test_noise_is_nothing(planted: Path) -> None:

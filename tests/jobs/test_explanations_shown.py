@@ -17,6 +17,7 @@ from jobs.run_folder.run import Run
 from jobs.show import job as show
 from jobs.show.job import ShowConfig
 from jobs.show.printing import what_next
+from ops.facts.verdicts import CAUTION
 from ops.schema import schema
 from ops.storage.tables import write_part
 from ops.topk.neurons import read_neurons
@@ -45,11 +46,12 @@ def write_explanations(out: Path) -> list[dict[str, Any]]:
                 "also": [],
                 "sent_ids": [0],
             }
-            terms.append({**here, **own, "pole": None, "model": "range", "pattern": "the", "items": ["the"]})
+            terms.append({**here, **own, "pole": None, "model": "activation", "pattern": "the", "items": ["the"]})
             for pole in ("bottom", "top"):
                 key, word = {**here, "pole": pole}, f"word{layer}x{unit}{pole}"
                 row = key | {"text": f"Sentences with *{word}* or *{HOSTILE}*: 64 % of its winners.", "literals": 1}
-                row |= {"n_train": 20, "n_test": 20, "verdict": rng.choice(("explained", "none")), "family": unit % 5}
+                row |= {"n": 40, "folds": 5, "chance_f1": 0.01, "verdict": rng.choice(("rule", "none"))}
+                row |= {"family": unit % 5, "margin_low": rng.random()}
                 rows.append(row | {"f1": rng.random(), "f1_low": 0.1, "f1_high": 0.9})
                 terms.append({**key, **own, "model": "winners", "pattern": word, "items": [word, f"topic{layer}"]})
     best = {family: max((r for r in rows if r["family"] == family), key=lambda r: r["f1"]) for family in range(5)}
@@ -84,7 +86,7 @@ def test_show_prints_the_explanation_first(
     printed = []
     for folder in (out, small_run[0]):
         show.JOB.run(ShowConfig(out=str(folder), neuron="2:7", pole="bottom"))
-        printed.append(capsys.readouterr().out.splitlines())
+        printed.append([line for line in capsys.readouterr().out.splitlines() if line != CAUTION])
     assert printed[0][1] == row["text"]
     assert printed[0][2].startswith(f"Verdict: {row['verdict']}. Held-out F1 {row['f1']:.3f} (0.100 to 0.900)")
     assert re.match(r"One of \d+ that go together, ", printed[0][3])
@@ -103,7 +105,7 @@ def test_show_lists_the_best_and_takes_the_better_pole_of_a_neuron(
     show.JOB.run(ShowConfig(out=str(out), format="json"))
     listed = json.loads(capsys.readouterr().out)
     leaders = {f: max((r for r in rows if r["family"] == f), key=lambda r: r["f1"]) for f in range(5)}
-    expected = sorted((r for r in leaders.values() if r["verdict"] == "explained"), key=lambda r: -r["f1"])
+    expected = sorted((r for r in leaders.values() if r["verdict"] == "rule"), key=lambda r: -r["margin_low"])
     assert [row["text"] for row in listed] == [row["text"] for row in expected]
     assert all(
         row["members"] == sum(r["family"] == r_["family"] for r in rows)
@@ -116,7 +118,7 @@ def test_show_lists_the_best_and_takes_the_better_pole_of_a_neuron(
     show.JOB.run(ShowConfig(out=str(out), neuron="2:7", format="json"))
     facts = json.loads(capsys.readouterr().out)
     own = [r for r in rows if (r["layer"], r["unit"]) == (2, 7)]
-    assert facts["pole"] == max(own, key=lambda r: (r["verdict"] == "explained", r["f1"]))["pole"]
+    assert facts["pole"] == max(own, key=lambda r: (r["verdict"] == "rule", r["f1"]))["pole"]
     assert best["text"] in what_next(str(out))
     assert f"--out {out} --neuron {best['layer']}:{best['unit']} " in what_next(str(out))
     show.JOB.run(ShowConfig(out=str(small_run[0]), rows=3))
@@ -132,16 +134,16 @@ def test_pages_begin_with_explanations(explained: tuple[Path, list[dict[str, Any
     overview = (out / "report" / "index.html").read_text()
     check_html(overview)
     leaders = {f: max((r for r in rows if r["family"] == f), key=lambda r: r["f1"]) for f in range(5)}
-    expected = sorted((r for r in leaders.values() if r["verdict"] == "explained"), key=lambda r: -r["f1"])
+    expected = sorted((r for r in leaders.values() if r["verdict"] == "rule"), key=lambda r: -r["margin_low"])
     listed = re.findall(r"Sentences with \*(word\w+)\*", overview)
     assert listed == [f"word{r['layer']}x{r['unit']}{r['pole']}" for r in expected]
     assert expected
-    assert overview.index('id="map"') < overview.index('id="explained"')
+    assert overview.index('id="map"') < overview.index('id="rules"')
     assert HOSTILE not in overview
     page = (out / "report" / "neurons" / "2-7.html").read_text()
     check_html(page)
     own = {r["pole"]: r for r in rows if (r["layer"], r["unit"]) == (2, 7)}
-    poles = sorted(own, key=lambda pole: (own[pole]["verdict"] != "explained", -own[pole]["f1"]))
+    poles = sorted(own, key=lambda pole: (own[pole]["verdict"] != "rule", -own[pole]["f1"]))
     assert re.findall(r"Sentences with \*(word\w+)\*", page) == [f"word2x7{pole}" for pole in poles]
     assert page.index("Sentences with") < page.index('class="winners"') < page.index("Distribution")
 

@@ -61,7 +61,7 @@ def test_layers_are_compared_without_silent_units(silent_run: Path) -> None:
 
 
 def test_means_and_shares_are_over_the_other_units(silent_run: Path) -> None:
-    controls = read(silent_run, "explain/controls").query("model == 'range' and measure == 'r2'")
+    controls = read(silent_run, "explain/controls").query("model == 'activation' and measure == 'r2'")
     n = {(row.basis, row.layer): row.n for row in controls.itertuples()}
     expected = {("neurons", 1): 11, ("neurons", 2): 12, ("shuffled", 1): 11, ("rotated", 1): 12}
     assert {key: n[key] for key in expected} == expected
