@@ -30,7 +30,7 @@ from ops.storage.tables import read_rows
 
 POLE = "top"
 MEASURES = {
-    "explained": "share of units\nexplained",
+    "rule": "share of units\nwith a rule",
     "r2_beyond": "median R2 beyond\nlength and source",
     "f1": "mean held-out F1",
 }
@@ -42,7 +42,7 @@ class Basis:
 
     name: str
     units: int
-    explained: Interval
+    rule: Interval
     r2_beyond: Interval
     f1: Interval
 
@@ -73,7 +73,7 @@ def read(name: str, run: str, layer: int, seed: int) -> Basis:
     if not rows:
         raise SystemExit(f"error: bench bases: {run} has no explanations of layer {layer}")
     numbers = {key: np.array([row[key] for row in rows], np.float64) for key in ("r2", "r2_nuisance", "f1")}
-    columns = {"explained": np.array([row["verdict"] == "explained" for row in rows], np.float64)}
+    columns = {"rule": np.array([row["verdict"] == "rule" for row in rows], np.float64)}
     return measure(name, columns | {"r2_beyond": numbers["r2"] - numbers["r2_nuisance"], "f1": numbers["f1"]}, seed)
 
 
@@ -88,9 +88,12 @@ def compared(run: str) -> dict[str, object]:
 
 def layout(found: list[Basis]) -> str:
     """Return the table as Markdown."""
-    lines = ["| units | how many | explained | median R2 beyond length and source | mean F1 |", "|---|---|---|---|---|"]
+    lines = [
+        "| units | how many | rule | median R2 beyond length and source | mean F1 |",
+        "|---|---|---|---|---|",
+    ]
     for own in found:
-        share = "{:.1%} ({:.1%} to {:.1%})".format(*own.explained)
+        share = "{:.1%} ({:.1%} to {:.1%})".format(*own.rule)
         numbers = ["{:.3f} ({:.3f} to {:.3f})".format(*values) for values in (own.r2_beyond, own.f1)]
         lines.append(f"| {own.name} | {own.units:,} | {share} | {' | '.join(numbers)} |")
     return "\n".join(lines)

@@ -46,7 +46,7 @@ class Planted:
     unit: int
     literals: tuple[str, ...] = ()
     negated: str = ""
-    verdicts: tuple[str, ...] = ("explained",)
+    verdicts: tuple[str, ...] = ("rule",)
 
 
 PLANTED = (
@@ -56,8 +56,8 @@ PLANTED = (
     Planted("a question mark", 3, (_MARK,)),
     Planted("a participle of a closed list", 4, _PARTICIPLES),
     Planted("a word, but only without another", 5, (_PRESENT,), _ABSENT),
-    Planted("length", 6, verdicts=("nuisance",)),
-    *(Planted("noise", unit, verdicts=("none", "weak")) for unit in range(7, UNITS)),
+    Planted("length", 6, verdicts=("source",)),
+    *(Planted("noise", unit, verdicts=("none", "weak", "unconfirmed")) for unit in range(7, UNITS)),
 )
 
 

@@ -3,7 +3,7 @@
 Used by `python -m bench calibration`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -72,14 +72,24 @@ def score_rows(mining: Mining, size: int, uniform: int, each_length: int, length
         first, last = np.sort(mining.sentences.lengths(part))[[0, -1]]
         drawn = [np.sort(rng.choice(part, size, replace=False)) for _ in range(each_length)]
         by_null.setdefault(f"{first} to {last} words", []).extend(drawn)
-    return [_row(null, np.concatenate(list(null_scores(mining, sets)))) for null, sets in by_null.items() if sets]
+    return [
+        _row(null, np.concatenate(list(null_scores(mining, sets, np.arange(len(sets))))))
+        for null, sets in by_null.items()
+        if sets
+    ]
 
 
-def null_scores(mining: Mining, sets: list[Int64s]) -> Iterator[Float64s]:
-    """Yield `auc`, `matched_auc`, `auc_excess` and its interval for sets treated as winners, `[some sets, 5]`."""
-    names = ("auc", "matched_auc", "auc_excess", "auc_excess_low", "auc_excess_high")
+def null_scores(mining: Mining, sets: Sequence[Int64s], numbers: Int64s) -> Iterator[Float64s]:
+    """Yield `auc`, `matched_auc`, and `auc_excess` and `auc` with their ends, for sets treated as winners, `[sets, 7]`.
+
+    Args:
+        mining: the annotated sentences, with options that include scores.
+        sets: the rows of each set, ascending.
+        numbers: the set number of each set, ascending.
+    """
+    names = ("auc", "matched_auc", "auc_excess", "auc_excess_low", "auc_excess_high", "auc_low", "auc_high")
     for first, stop in spans(len(sets), SETS_AT_ONCE):
-        number = np.arange(first, stop)
+        number = numbers[first:stop]
         winners = Sequences.from_lists([rows.tolist() for rows in sets[first:stop]])
         candidates = mining.candidates(number, winners)
         tables = range_tables(mining, candidates)
@@ -96,7 +106,7 @@ def range_tables(mining: Mining, candidates: pa.Table) -> RangeTables:
 
 
 def _row(null: str, scores: Float64s) -> ScoreRow:
-    auc, matched, excess, low, high = scores[~np.isnan(scores[:, 2])].T
+    auc, matched, excess, low, high = scores[~np.isnan(scores[:, 2]), :5].T
     count = len(excess)
     mean, error = float(excess.mean()), float(excess.std(ddof=1)) / np.sqrt(count)
     ends = mean - _Z99 * error, mean + _Z99 * error

@@ -1,0 +1,192 @@
+"""Counts the verdicts of sets of winners that have nothing in common, and of planted sets whose F1 is known.
+
+Used by `python -m bench calibration`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bench.explained_sets import ExplainedSets, MinedRun
+from ops.arrays import Int32s, Int64s, Integers
+from ops.errors import InputError
+from ops.explain.verdict import Evidence
+from ops.mine.held_out_sets import Matcher
+from ops.mine.null_sets import uniform_set
+from ops.schema.verdicts import RULE, TENDENCY, VERDICTS
+from ops.statistics.wilson import wilson
+
+UNIFORM, MATCHED, DOCUMENTS, MATCHED_DOCUMENTS = WAYS = (
+    "uniform", "matched", "whole documents", "matched whole documents"
+)  # fmt: skip
+# The most that chance may give, for each way: a rule, and a rule or a tendency.
+MOST_RULES = {UNIFORM: 0.002, MATCHED: 0.002, DOCUMENTS: 0.01, MATCHED_DOCUMENTS: 0.01}
+MOST_FINDINGS = 0.05
+PLANTED_F1 = (0.08, 0.15, 0.3)
+Z99 = 2.5758293035489004
+_NULL, _PLANTED, _REAL = 1, 2, 6  # of the draws
+
+
+@dataclass(frozen=True)
+class Null:
+    """The verdicts of the sets that were drawn in one way.
+
+    Attributes:
+        sets: number of sets.
+        verdicts: number of sets with each verdict.
+        highest_f1: the highest F1 of the folds' cards.
+        rules, findings: number of sets with a rule, and with a rule or a tendency.
+        rules_low, findings_low: the lower ends of the 99 % intervals of their shares.
+        most_rules, most_findings: the shares that are allowed; a limit is broken if the interval lies above it.
+    """
+
+    sets: int
+    verdicts: dict[str, int]
+    highest_f1: float
+    rules: int
+    rules_low: float
+    most_rules: float
+    findings: int
+    findings_low: float
+    most_findings: float
+
+    @property
+    def is_beyond(self) -> bool:
+        """Whether a limit is broken."""
+        return self.rules_low > self.most_rules or self.findings_low > self.most_findings
+
+
+def null_verdicts(run: MinedRun, sets: dict[str, int], seed: int, scores: bool = True) -> dict[str, Null]:
+    """Return the verdicts of random sets as large as a neuron's set of winners, for each way of `WAYS`.
+
+    Args:
+        run: the run.
+        sets: number of sets of each way, at least 1.
+        seed: the seed of the draws.
+        scores: whether sets have held-out scores; without, no set can be a tendency.
+    """
+    explainer = run.explainer(run.baseline, run.scored.sentences)
+    real = run.winners(max(sets.values(), default=0), np.random.default_rng([seed, _REAL])).rows.to_arrays()
+    drawing = NullSets(run, real, seed)
+    return {
+        way: counted(way, evidence_of(run, explainer, drawing.draw(way, count), scores)) for way, count in sets.items()
+    }
+
+
+class NullSets:
+    """Draws random sets of sentences of the baseline.
+
+    Args:
+        run: the run.
+        real: the rows of sets of real winners; each in turn is what a random set is matched to.
+        seed: the seed of the draws.
+    """
+
+    def __init__(self, run: MinedRun, real: Sequence[Integers], seed: int) -> None:
+        self._run, self._real, self._seed = run, real, seed
+        documents = np.asarray(run.sentences.doc)[run.baseline]
+        order = np.argsort(documents, kind="stable")
+        self._documents = np.split(run.baseline[order], np.flatnonzero(np.diff(documents[order])) + 1)
+        sentences = run.sentences
+        self._matcher = Matcher(run.baseline, np.asarray(sentences.dataset), sentences.lengths, sentences.longest)
+
+    def draw(self, way: str, count: int) -> list[Int64s]:
+        """Return `count` sets that are drawn in one of `WAYS`, each with ascending rows.
+
+        - `uniform`: sentences are drawn uniformly.
+        - `matched`: sentences are drawn that match real winners in data set and length.
+        - `whole documents`: documents are drawn until they have enough sentences; only the last one is cut.
+        - `matched whole documents`: the same in each data set, until it has as many sentences as among real winners.
+        """
+        random = np.random.default_rng([self._seed, _NULL, WAYS.index(way)])
+        rows, k = self._run.baseline, self._run.scored.k
+        if way == UNIFORM:
+            return [rows[uniform_set(len(rows), k, random)] for _ in range(count)]
+        if way == DOCUMENTS:
+            return [
+                self._whole(np.zeros(len(self._run.sentences.doc), np.int32), np.array([k]), random)
+                for _ in range(count)
+            ]
+        winners = [self._real[number % len(self._real)] for number in range(count)]
+        if way == MATCHED:
+            return [self._matcher.draw(own, self._seed, number) for number, own in enumerate(winners)]
+        dataset = np.asarray(self._run.sentences.dataset)
+        return [self._whole(dataset, np.bincount(dataset[own]), random) for own in winners]
+
+    def _whole(self, group: Int32s, wanted: Int64s, random: np.random.Generator) -> Int64s:
+        """Draw whole documents until each group of sentences has as many as are wanted, and cut the last ones."""
+        missing = wanted.copy()
+        rows: list[Int64s] = []
+        for document in random.permutation(len(self._documents)).tolist():
+            own = self._documents[document]
+            code = group[own[0]]
+            if code < len(missing) and missing[code]:
+                rows.append(own[: missing[code]])
+                missing[code] -= len(rows[-1])
+            if not missing.any():
+                break
+        return np.sort(np.concatenate(rows))
+
+
+def planted_verdicts(run: MinedRun, sets: int, seed: int, scores: bool = True) -> dict[str, dict[str, int]]:
+    """Return how many planted sets have each verdict, for each F1.
+
+    The winners of a planted set are sentences with a word, and others drawn uniformly from the sentences without it. As
+    many have the word as give the rule "with this word" the wanted F1. Words are drawn from those of the pool that
+    between half as many and twice as many baseline sentences as there are winners have.
+
+    Args:
+        run: the run. Its baseline should be all of its sentences: F1 is that of the baseline.
+        sets: number of sets for each F1.
+        seed: the seed of the draws.
+        scores: see `null_verdicts`.
+    """
+    explainer = run.explainer(run.baseline, run.scored.sentences)
+    found: dict[str, dict[str, int]] = {}
+    for level in PLANTED_F1:
+        drawn = planted_sets(run, level, sets, np.random.default_rng([seed, _PLANTED, round(1_000 * level)]))
+        found[f"F1 of {level:g}"] = verdict_counts(evidence_of(run, explainer, drawn, scores))
+    return found
+
+
+def planted_sets(run: MinedRun, level: float, count: int, random: np.random.Generator) -> list[Int64s]:
+    """Return sets of winners for each of which the rule "with this word" has an F1 of `level`, but for rounding."""
+    k, rows = min(run.scored.k, len(run.baseline) // 2), run.baseline
+    is_word = np.array([kind == "word" for kind in run.pool["kind"].to_pylist()])
+    matrix = run.matrix[np.flatnonzero(is_word)][:, np.searchsorted(run.known, rows)]
+    size = np.diff(matrix.indptr)
+    # The rule cannot reach the F1 if even a set of nothing but sentences with the word is too small.
+    words = np.flatnonzero((size >= k / 2) & (size <= 2 * k) & (2 * np.minimum(size, k) >= level * (size + k)))
+    if not len(words):
+        raise InputError(f"{run.store.uri}: no word of the pool is in about K = {k:,} sentences; use --planted 0")
+    sets = []
+    for word in random.choice(words, count).tolist():
+        having = matrix.indices[matrix.indptr[word] : matrix.indptr[word + 1]].astype(np.int64)
+        hits = round(level * (len(having) + k) / 2)
+        lacking = np.setdiff1d(np.arange(len(rows)), having)
+        parts = random.choice(having, hits, replace=False), random.choice(lacking, k - hits, replace=False)
+        sets.append(rows[np.sort(np.concatenate(parts))])
+    return sets
+
+
+def evidence_of(run: MinedRun, explainer: ExplainedSets, sets: Sequence[Int64s], scores: bool) -> list[Evidence]:
+    """Return what the verdicts of sets that are no neuron's compare."""
+    return [one.evidence for one in explainer.assess(sets, run.other_numbers(len(sets)), scores)]
+
+
+def verdict_counts(evidence: Sequence[Evidence]) -> dict[str, int]:
+    """Return how many sets have each verdict."""
+    verdicts = [one.verdict() for one in evidence]
+    return {name: verdicts.count(name) for name in VERDICTS}
+
+
+def counted(way: str, evidence: Sequence[Evidence]) -> Null:
+    """Return the verdicts of the sets of a way."""
+    sets, verdicts = len(evidence), verdict_counts(evidence)
+    rules, findings = verdicts[RULE], verdicts[RULE] + verdicts[TENDENCY]
+    return Null(
+        sets, verdicts, float(np.nanmax([one.f1.value for one in evidence])),
+        rules, wilson(rules / sets, sets, Z99).low, MOST_RULES[way],
+        findings, wilson(findings / sets, sets, Z99).low, MOST_FINDINGS,
+    )  # fmt: skip
