@@ -1,4 +1,4 @@
-"""Recompute the scores of a score card: print what explanations/ says, and the same numbers from the literals."""
+"""Recompute the scores of ten score cards: print what explanations/ says, and the same numbers from the literals."""
 
 import json
 import sys
@@ -6,7 +6,6 @@ from pathlib import Path
 
 import duckdb
 import numpy as np
-from sklearn.metrics import average_precision_score as average_precision
 
 from ops.facts.examples import matched_words
 from ops.penn import PUNCTUATION_TAGS
@@ -20,12 +19,12 @@ def query(sql):
 
 
 options = json.loads(Path(run, "run.json").read_text())["stages"]["mine"]["config"] | {"word_case": "lower"}
-literals = f"(from '{run}/explanation_terms/*.parquet' where model = 'winners')"
-with_hubs = f"(from {literals} where kind = 'hub')"
+cards = f"'{run}/explanation_folds/*.parquet'"
+with_hubs = f"(from {cards} where kind = 'hub')"
 (row,) = query(f"""from '{run}/explanations/*.parquet' anti join {with_hubs} using (layer, unit, pole)
     where f1 is not null order by f1 desc, layer, unit, pole limit 1""")
 own = f"layer = {row['layer']} and unit = {row['unit']}"
-terms = query(f"from {literals} where {own} and pole = '{row['pole']}'")
+terms = query(f"from {cards} where {own} and pole = '{row['pole']}'")
 winners = {w["sent_id"] for w in query(f"from '{run}/topk/*.parquet' where {own} and pole = '{row['pole']}'")}
 rows = [s for s in query(f"from '{run}/sentences/*.parquet'") if s["is_baseline"] or s["sent_id"] in winners]
 
@@ -38,25 +37,25 @@ def has(literal, sentence):
     if kind == "length":
         return len(sentence["words"]) <= int(items[0])
     if kind == "value":
-        return (sentence if items[0] == "dataset" else sentence["meta"])[items[0]] == items[1]
+        value = (sentence if items[0] == "dataset" else sentence["meta"])[items[0]]
+        return value is not None if len(items) == 1 else value == items[1]
     marked = [tag in PUNCTUATION_TAGS for tag in sentence["tags"]]
     words = [word.lower() for word in sentence["words"]]
     return any(w in items and m == (kind == "mark") for w, m in zip(words, marked, strict=True))
 
 
+def is_called(sentence):
+    """Return whether the card of a sentence's fold calls it a winner; a card without literals calls nothing."""
+    card = [literal for literal in terms if literal["fold"] == sentence["fold"]]
+    if not card:
+        return False
+    score = card[0]["intercept"] + sum(literal["weight"] * has(literal, sentence) for literal in card)
+    return round(score, 6) >= card[0]["threshold"]
+
+
 wins = np.array([s["sent_id"] in winners for s in rows])
-test = np.array([s["fold"] >= 5 for s in rows])
-stands_for = (query(f"from '{run}/neurons/*.parquet' where {own}")[0]["n"] - wins.sum()) / (~wins).sum()
-weight = np.where(wins, 1.0, stands_for)
-score = np.round([sum(literal["weight"] * has(literal, s) for literal in terms) for s in rows], 6)
-
-
-def measures(half, threshold):
-    """Return precision, recall and F1 of a threshold on some of the sentences."""
-    found, called = (weight[half & (score >= threshold) & some].sum() for some in (wins, True))
-    return found / called, found / wins[half].sum(), 2 * found / (wins[half].sum() + called)
-
-
-best = max(np.unique(score[~test]), key=lambda threshold: (round(measures(~test, threshold)[2], 12), threshold))
-again = average_precision(wins[test], score[test], sample_weight=weight[test]), *measures(test, best)
-print([row[name] for name in ("average_precision", "precision", "recall", "f1")], tuple(map(float, again)))
+called = np.array([is_called(s) for s in rows])
+each = (query(f"from '{run}/neurons/*.parquet' where {own}")[0]["n"] - wins.sum()) / (~wins).sum()
+hits, false_calls = (called & wins).sum(), (called & ~wins).sum() * each + (each / 2 if each > 1 else 0)
+again = hits / (hits + false_calls), hits / wins.sum(), 2 * hits / (hits + false_calls + wins.sum())
+print([row[name] for name in ("precision", "recall", "f1")], tuple(map(float, again)))
