@@ -284,10 +284,12 @@ def first_that_pays(given: Training, card: Fitted, allowed: Bools) -> int:
         if not allowed[best] or worth[best] <= 0:
             break
         same = np.flatnonzero(allowed & given.near[best])
-        allowed[same] = False
-        if not given.nuisance[best] and (given.near[best] & given.nuisance).any():
-            continue
         literal = same[np.argmin(given.plainness[same])]
+        # A copy of a copy need not be a copy.
+        copies = given.near[best] | given.near[literal]
+        allowed[np.flatnonzero(copies)] = False
+        if (not given.nuisance[best] and (copies & given.nuisance).any()) or worth[literal] <= 0:
+            continue
         if at_hand[literal] > given.cost[literal] * _design_effect(given, card, counts, literal):
             return int(literal)
     return -1

@@ -204,11 +204,11 @@ class CardsByHand:
             best = max(sorted(free), key=lambda i: worth[i], default=None)
             if best is None or worth[best] <= 0:
                 return None
-            same = {i for i in free if self.near[best, i]}
-            free -= same
-            if not NUISANCE[best] and any(self.near[best, i] and NUISANCE[i] for i in self.candidates):
+            plain = min((i for i in free if self.near[best, i]), key=lambda i: self.plainness[i])
+            copies = {i for i in self.candidates if self.near[best, i] or self.near[plain, i]}
+            free -= copies
+            if (not NUISANCE[best] and any(NUISANCE[i] for i in copies)) or worth[plain] <= 0:
                 continue
-            plain = min(same, key=lambda i: self.plainness[i])
             if self._gain(card, some, plain, 1.0) > self.cost[plain] * self._design_effect(card, some, plain):
                 return plain
         return None
