@@ -195,7 +195,8 @@ class NeuronExplainer:
         text = explanation_text(
             verdict,
             [Term(**{n: t[n] for n in said}, nuisance=own) for t, own in zip(terms, nuisance.tolist(), strict=True)],
-            winners=len(winners), recall=calls.recall.value, called=float((calls.called - calls.hits).sum()) / others,
+            winners=len(winners), recall=calls.recall.value,
+            called=float((calls.called - calls.hits).sum()) / max(others, 1),
             r2=r2, needed=evidence_needed(card.weights.tolist(), card.intercept, card.threshold), rules=self.rules,
         )  # fmt: skip
         intervals = {"precision": calls.precision, "recall": calls.recall, "f1": calls.f1}

@@ -224,9 +224,15 @@ def best_single_f1(lesson: Lesson) -> float:
     winners, others = sizes[:, :1], sizes[:, 1:]
     if not winners.any() or not hits.shape[1]:
         return math.nan
-    hits = np.concatenate((hits, winners - hits), 1)
-    called = hits + lesson.each * np.concatenate((of_others, others - of_others), 1)
+    # The absence of a value is known only where its key is.
+    known = lesson.candidates.known
+    where = [np.where(known < 0, every, of[:, known]) for every, of in ((winners, hits), (others, of_others))]
+    called = hits + lesson.each * of_others
+    called = np.concatenate((called, where[0] - hits + lesson.each * (where[1] - of_others)), 1)
+    hits = np.concatenate((hits, where[0] - hits), 1)
     learned, calls_learned = hits.sum(0) - hits, called.sum(0) - called
-    best = np.argmax(2 * learned / np.maximum(calls_learned + (winners.sum() - winners), 1e-300), 1)
-    own = np.arange(FOLDS), best
+    f1 = 2 * learned / np.maximum(calls_learned + (winners.sum() - winners), 1e-300)
+    f1 = np.where(np.tile(lesson.candidates.listed[:FOLDS], 2), f1, -1.0)
+    calling = np.flatnonzero(f1.max(1) >= 0)  # a fold without candidates calls nothing
+    own = calling, np.argmax(f1[calling], 1)
     return float(2 * hits[own].sum() / (called[own].sum() + winners.sum() + more_false_calls(lesson.each)))

@@ -52,7 +52,7 @@ class Ratio:
 
     def minus(self, other: "Ratio | float") -> Interval:
         """Return the difference to another ratio, which may share documents, or to a number, with its 95 % interval."""
-        of_other, freedom = (other, 0.0) if isinstance(other, float) else (other.value, other.freedom)
+        of_other, freedom = (other.value, other.freedom) if isinstance(other, Ratio) else (other, 0.0)
         value, (error, documents) = self.value - of_other, self.error(other)
         if math.isnan(value) or documents < LEAST_DOCUMENTS:
             return Interval(value, math.nan, math.nan)

@@ -10,6 +10,7 @@ from ops.explain.card import Card
 from ops.explain.card_rows import shares
 from ops.explain.test_scores import best_single_f1
 from tests.unit.explain.score_cards_by_hand import (
+    BASE,
     FOLDS,
     KEY,
     NUISANCE,
@@ -65,8 +66,9 @@ def single_by_hand(own: CardsByHand) -> float:
     called = np.zeros(len(own.has), bool)
     for fold in range(FOLDS):
         some, best = own.training(fold), -1.0
-        for negated, literal in product((False, True), own.every_listed):
+        for negated, literal in product((False, True), sorted(own.listed(fold))):
             calls = own.has[:, literal] ^ negated
+            calls = calls & own.has[:, BASE[literal]] if BASE[literal] >= 0 else calls
             hits = (calls & own.winner & some).sum()
             f1 = 2 * hits / (own.winner[some].sum() + own.weight[calls & some].sum())
             if f1 > best + 1e-12:
