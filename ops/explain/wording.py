@@ -14,7 +14,7 @@ from ops.schema.verdicts import NONE, RULE, SOURCE, TENDENCY, UNCONFIRMED, WEAK
 MOST_CHARACTERS = 240
 TOO_FEW = "Too few winners, or documents with winners, to tell."
 NOTHING = f"No rule with an F1 of {LEAST_F1}, and no held-out score of {LEAST_AREA}."
-TENDS = "Its winners differ from sentences of the same length and data set, but no rule for this was confirmed."
+TENDS = "No rule was confirmed, but its winners differ from sentences of their lengths and data sets."
 NO_MORE = "nothing beyond them was confirmed"
 
 LEAST_SAID = 0.005  # share of the variance; a smaller share is not mentioned

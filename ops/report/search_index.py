@@ -46,14 +46,17 @@ def search_index(
     for row in explanations:
         if _key(row) in place:
             texts[place[_key(row)]] = _HOW_MUCH.sub("", row["text"])
+    # Most texts are those of verdicts without a rule, so each is written once.
+    number = {text: at for at, text in enumerate(dict.fromkeys(texts))}
     index = {
         "layer": [key[0] for key in keys], "unit": [key[1] for key in keys], "pole": [key[2] for key in keys],
-        "text": texts,
+        "texts": list(number), "text": [number[text] for text in texts],
         "excess": [round(margins[key], 3) if key in margins else None for key in keys],
         "terms": {kind: _postings(rows, place) for kind, rows in terms.items()},
         "pages": [f"{layer}-{unit}" for layer, unit in pages],
     }  # fmt: skip
-    return f"atlasIndex = {json.dumps(index, separators=(',', ':'))};\n"
+    script = f"atlasIndex = {json.dumps(index, separators=(',', ':'))};\n"
+    return script + "atlasIndex.text = atlasIndex.text.map((at) => atlasIndex.texts[at]);\n"
 
 
 def _key(row: Row) -> Key:

@@ -125,7 +125,8 @@ def test_pages_map_and_searches_have_the_verdicts(audit: tuple[Path, Path, Rows]
         assert "cross data sets" not in text
         assert "lifts" not in text
     assert not (plain / "report" / "side" / "audit.html").exists()
-    index = json.loads((out / "report" / "search.js").read_text().removeprefix("atlasIndex = ").removesuffix(";\n"))
+    script = (out / "report" / "search.js").read_text().splitlines()[0]
+    index = json.loads(script.removeprefix("atlasIndex = ").removesuffix(";"))
     assert sorted(index["terms"]["data sets"]) == ["verdict:dataset_detector", "verdict:global", "verdict:local"]
     detectors = [r for r in rows if r["verdict"] == "dataset_detector"]
     assert len(index["terms"]["data sets"]["verdict:dataset_detector"].split()) == len(detectors)

@@ -22,7 +22,7 @@ def test_the_terms_of_each_neuron_can_be_read_back() -> None:
     scores = [{"layer": 1, "unit": 0, "pole": "bottom", "auc_excess": 0.12345}, {**rows[0], "auc_excess": None}]
     script = search_index(scores, told, {"word": pa.Table.from_pylist(rows)}, keys, [(2, 5)])
     assert script.startswith("atlasIndex = {")
-    index = json.loads(script.removeprefix("atlasIndex = ").removesuffix(";\n"))
+    index = json.loads(script.splitlines()[0].removeprefix("atlasIndex = ").removesuffix(";"))
     found = {
         (index["layer"][at - 1], index["unit"][at - 1], index["pole"][at - 1], term)
         for term, gaps in index["terms"]["word"].items()
@@ -31,8 +31,9 @@ def test_the_terms_of_each_neuron_can_be_read_back() -> None:
     assert found == {tuple(row.values()) for row in rows}
     order = list(zip(index["layer"], index["unit"], index["pole"], strict=True))
     at = order.index((2, 5, "top"))
-    assert index["text"][at] == "With *a*: 9 %."
-    assert sum(map(bool, index["text"])) == 1
+    texts = [index["texts"][own] for own in index["text"]]
+    assert texts[at] == "With *a*: 9 %."
+    assert sum(map(bool, texts)) == 1
     assert index["excess"][0] == 0.123
     assert index["pages"] == ["2-5"]
     # Neurons that are left out are not found.
@@ -44,7 +45,8 @@ def test_the_highest_excess_comes_first_as_in_browse() -> None:
     keys = [(1, unit, "top") for unit in range(5)]
     margins = [0.1, None, 0.20001, 0.20004, 0.1]
     scores = [{"layer": 1, "unit": unit, "pole": "top", "auc_excess": margin} for unit, margin in enumerate(margins)]
-    index = json.loads(search_index(scores, [], {}, keys, []).removeprefix("atlasIndex = ").removesuffix(";\n"))
+    script = search_index(scores, [], {}, keys, []).splitlines()[0]
+    index = json.loads(script.removeprefix("atlasIndex = ").removesuffix(";"))
     assert index["unit"] == [3, 2, 0, 4, 1]
     table = pa.table({"layer": [1] * 5, "unit": range(5), "pole": ["top"] * 5, "auc_excess": margins})
     con = duckdb.connect()
