@@ -15,8 +15,8 @@ from ops.compare.activation_vectors import layer_activations
 from ops.errors import InputError
 from ops.explain.rotation import rotated
 from ops.explain.sample_explainer import top_places
-from ops.explain.training import FOLDS
 from ops.schema.verdicts import RULE
+from ops.sentences.folds import FOLDS
 from ops.sentences.winner_sets import WinnerSets
 from ops.topk.neurons import POLES, neuron_and_pole
 

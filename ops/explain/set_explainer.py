@@ -12,7 +12,8 @@ from ops.explain.card import Card
 from ops.explain.incidence import count_by_fold, occurrences
 from ops.explain.literal_costs import costs, costs_of_more
 from ops.explain.test_scores import Asked, Calls
-from ops.explain.training import FOLDS, Candidates, Lesson, Sentences, shortlist
+from ops.explain.training import Candidates, Lesson, Sentences, shortlist
+from ops.sentences.folds import FOLDS
 
 SCREENED = 1_000  # number of winners on which literals are listed
 

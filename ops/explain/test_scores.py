@@ -10,8 +10,9 @@ from ops.arrays import Bools, Float64s, Floats, Int8s, Int32s, Int64s, UInt8s
 from ops.compiled import compiled
 from ops.explain.bits import are_in
 from ops.explain.card import Card, fold_scores
-from ops.explain.training import FOLDS, Lesson
+from ops.explain.training import Lesson
 from ops.sampling import CARD_RESAMPLES
+from ops.sentences.folds import FOLDS
 from ops.statistics.average_precision import mean_precision
 from ops.statistics.interval import Interval
 from ops.statistics.ratio import LEAST_DOCUMENTS, Ratio

@@ -9,8 +9,8 @@ from ops.arrays import Bools, Float64s, Int8s, Int32s, Int64s, UInt64s
 from ops.compiled import compiled
 from ops.explain.bits import Layout, one_set, shared
 from ops.explain.choose import LEAST_WINNERS, Path, Training, divergence, gain_of, grow
+from ops.sentences.folds import FOLDS
 
-FOLDS = 10
 SHORTLIST = 40  # number of literals that are not nuisance, the best by themselves, from which a card is chosen
 NUISANCE_SHORTLIST = 20
 # Nats that a listed literal may cost more than it gains by itself, because next to other literals it may gain more.
