@@ -4,11 +4,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import stdtrit  # type: ignore[import-untyped]
 
 from ops.arrays import Bools, Float64s, Int32s, Int64s
 from ops.statistics.false_discovery import significantly_above
 from ops.statistics.interval import UNDEFINED, Interval
+from ops.statistics.student_t import t_quantile
 
 HOLDS = 0.5  # minimum transfer into a data set at which the other data sets' cards hold there
 
@@ -60,7 +60,7 @@ class Precisions:
         """Return an average precision: of the winners' cards (0) or of the random set's (1)."""
         value = float(self.values[which, start, to])
         error = max(self.errors[which, start, to], self.least_error[to])
-        half = float(stdtrit(self.freedom[to], 0.975) * error)
+        half = float(t_quantile(self.freedom[to]) * error)
         return UNDEFINED if math.isnan(value) else Interval(value, max(value - half, 0.0), min(value + half, 1.0))
 
     def transfer(self, pairs: Bools) -> Interval:
@@ -82,7 +82,7 @@ class Precisions:
             of_below += times[to] ** 2 * products[to, to]
             of_both += times[to] * chosen @ products[:, to]
         least = float(((times * self.least_error) ** 2)[times > 0].sum())
-        square = float(stdtrit(self.freedom[times > 0].sum(), 0.975)) ** 2
+        square = float(t_quantile(self.freedom[times > 0].sum())) ** 2
         return _fieller(above, below, square * max(of_above, least), square * max(of_below, least), square * of_both)
 
     def into(self) -> list[Interval]:

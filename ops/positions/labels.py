@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from scipy.sparse import csr_matrix
-from scipy.stats import t
 
 from ops.arrays import Arrays, Bools, Float64s, Int64s
 from ops.errors import InputError, counted
@@ -17,6 +16,7 @@ from ops.positions.partial_file import Features
 from ops.positions.variants import DEFAULT
 from ops.sampling import DOCUMENTS
 from ops.statistics.interval import UNDEFINED, Interval
+from ops.statistics.student_t import t_quantile
 
 TOKENS, MAJORITY = "tokens", "majority"
 MOST_CLASSES = 100
@@ -175,5 +175,5 @@ def interval(values: Float64s) -> Interval:
     """
     mean, variance = float(values.mean()), float(values.var(ddof=1))
     factor = 1 / len(values) + _TEST_SHARE / (1 - _TEST_SHARE)
-    reach = float(t.ppf(0.975, len(values) - 1)) * math.sqrt(variance * factor)
+    reach = float(t_quantile(len(values) - 1)) * math.sqrt(variance * factor)
     return Interval(mean, mean - reach, mean + reach)

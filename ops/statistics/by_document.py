@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 from scipy.special import expit, logit
-from scipy.stats import t
 
 from ops.arrays import Float64s, Int64s
 from ops.shards import spans
 from ops.statistics.interval import Interval
+from ops.statistics.student_t import t_quantile
 from ops.statistics.wilson import wilson
 
 _UNITS_AT_ONCE = 16  # the arrays of a few units stay in the processor's cache
@@ -39,7 +39,7 @@ def means_by_document(values: ArrayLike, documents: ArrayLike) -> Float64s:
     mean, share = given.mean(0), _shares(number, number.max() + 1)
     if len(share) < 2:
         return np.stack([mean, *np.full((2, *mean.shape), math.nan)])
-    half = _quantile(_freedom(share)) * np.sqrt(_variance(_sums((given - mean) / len(given), number, share), share))
+    half = t_quantile(_freedom(share)) * np.sqrt(_variance(_sums((given - mean) / len(given), number, share), share))
     return np.stack([mean, mean - half, mean + half])
 
 
@@ -67,7 +67,7 @@ def share_by_document(values: ArrayLike, documents: ArrayLike, least: float = 0.
     variance = max(float(measured), least / len(given))
     if variance == 0 or mean in (0.0, 1.0):
         return wilson(mean, len(share))
-    return wilson(mean, mean * (1 - mean) / variance, float(_quantile(_freedom(share))))
+    return wilson(mean, mean * (1 - mean) / variance, float(t_quantile(_freedom(share))))
 
 
 def area_by_document(
@@ -133,7 +133,7 @@ def _areas(higher: Float64s, lower: Float64s, numbers: Int64s, lower_numbers: In
     error = np.sqrt(_variance(sums[0] + sums[1], np.maximum(*shares)))
     inside = (area > 0) & (area < 1)
     middle = np.where(inside, area, 0.5)
-    half = _quantile(freedom) * error / (middle * (1 - middle))
+    half = t_quantile(freedom) * error / (middle * (1 - middle))
     ends = np.where(error > 0, expit(logit(middle) + np.stack([-half, half])), middle)
     for unit in np.flatnonzero(~inside):
         ends[:, unit] = wilson(float(area[unit]), least)[1:]
@@ -189,8 +189,3 @@ def _variance(sums: Float64s, share: Float64s) -> Float64s:
 def _freedom(share: Float64s) -> float:
     """Return the degrees of freedom of a set, whose documents have these shares."""
     return max(1 / float((share**2).sum()) - 1, 1.0)
-
-
-def _quantile(freedom: ArrayLike) -> Float64s:
-    """Return the 97.5 % quantile of Student's t."""
-    return np.asarray(t.ppf(0.975, freedom))

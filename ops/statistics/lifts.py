@@ -4,12 +4,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import stdtrit  # type: ignore[import-untyped]
 from scipy.stats import chi2  # type: ignore[import-untyped]
 
 from ops.arrays import Bools, Float64s, Int32s
 from ops.statistics.false_discovery import significantly_above
 from ops.statistics.interval import UNDEFINED, Interval
+from ops.statistics.student_t import t_quantile
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def lifts(counted: Counted) -> Lifts:
     significant = np.zeros(len(a), np.bool_)
     if asked.any():
         significant[asked] = significantly_above(value[asked], error[asked], freedom[asked])
-    half = np.where(asked, stdtrit(freedom, 0.975), np.nan) * error
+    half = np.where(asked, t_quantile(freedom), np.nan) * error
     return Lifts(value, value - half, value + half, significant, *_heterogeneity(value[asked], error[asked]), pooled)
 
 
@@ -130,6 +130,6 @@ def _mantel_haenszel(
     total = n1 + n2
     a, c = a + n1 / total, c + n2 / total
     by_counts = float((((a + c) * n1 * n2 / total - a * c) / total).sum()) / product
-    half = float(stdtrit(freedom, 0.975)) * math.sqrt(max(variance, by_counts, 0.0))
+    half = float(t_quantile(freedom)) * math.sqrt(max(variance, by_counts, 0.0))
     value = math.log(ratio)
     return Interval(ratio, math.exp(value - half), math.exp(value + half))

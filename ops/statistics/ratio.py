@@ -4,10 +4,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import stdtrit
 
 from ops.arrays import Float64s, Int64s
 from ops.statistics.interval import Interval
+from ops.statistics.student_t import t_quantile
 
 LEAST_DOCUMENTS = 10  # for an interval
 
@@ -56,7 +56,7 @@ class Ratio:
         value, (error, documents) = self.value - of_other, self.error(other)
         if math.isnan(value) or documents < LEAST_DOCUMENTS:
             return Interval(value, math.nan, math.nan)
-        half = stdtrit(min(self.freedom, freedom or self.freedom), 0.975) * error
+        half = float(t_quantile(min(self.freedom, freedom or self.freedom))) * error
         return Interval(value, value - half, value + half)
 
     def error(self, other: "Ratio | float") -> tuple[float, int]:
