@@ -64,6 +64,34 @@ class Own:
     find: Callable[[Int64s], csr_array]
 
 
+@dataclass(frozen=True)
+class Offered:
+    """The literals that the cards of one set may have: the pool's, then the set's own, M in all.
+
+    Attributes:
+        own: the set's own literals; None if it has none.
+        nuisance, plainness, known: see `Pool`, `[M]`.
+        cost: the gain that each has to exceed without each fold, and with all folds, `[folds + 1, M]`.
+    """
+
+    own: Own | None
+    nuisance: Bools
+    plainness: Int64s
+    known: Int64s
+    cost: Float64s
+
+    @classmethod
+    def of(cls, pool: Pool, cost: Float64s, own: Own | None) -> "Offered":
+        """Return the pool's literals with their cost, `[folds + 1, L]`, and those of a set after them."""
+        if own is None:
+            return cls(None, pool.nuisance, pool.plainness, pool.known, cost)
+        more = np.tile(costs_of_more(own.nuisance, pool.nuisance), (len(cost), 1))
+        return cls(
+            own, np.append(pool.nuisance, own.nuisance), np.append(pool.plainness, own.plainness),
+            np.append(pool.known, np.full(len(own.nuisance), -1)), np.hstack((cost, more)),
+        )  # fmt: skip
+
+
 class Folded:
     """The cards of a set of winners, one for each fold of the documents and each size.
 
@@ -175,15 +203,16 @@ class SetExplainer:
         of_winners = Sentences.of(self._document[rows], self._fold[rows])
         others = self._others.without(self._others.layout.place[places])
         each = (self.sentences - len(rows)) / max(len(self.known.rows) - len(places), 1)
+        offered = Offered.of(self.pool, self._cost, own)
         which, listed = np.zeros(0, np.int64), np.zeros((FOLDS + 1, 0), np.bool_)
         if 0 < 2 * len(winners) <= self.sentences:
-            which, listed = self._shortlist(places, further, each, own)
-        candidates = self._candidates(which, listed, places, further, own, of_winners)
+            which, listed = self._shortlist(places, further, each, offered)
+        candidates = self._candidates(which, listed, places, further, offered, of_winners)
         return Folded(Lesson(of_winners, others, each, candidates), which, rows, self.most)
 
-    def _shortlist(self, places: Int64s, further: Int64s, each: float, own: Own | None) -> tuple[Int64s, Bools]:
+    def _shortlist(self, places: Int64s, further: Int64s, each: float, offered: Offered) -> tuple[Int64s, Bools]:
         """Return what `shortlist` returns; literals past the pool's end are the set's own."""
-        pool, fold = self.pool, self._fold
+        pool, fold, own = self.pool, self._fold, offered.own
         # Only a sample of many winners is listed, so the other sentences count proportionally less.
         step = -(-(len(places) + len(further)) // SCREENED)
         listed, more = places[::step], further[::step]
@@ -195,7 +224,6 @@ class SetExplainer:
         )  # fmt: skip
         if len(more):
             winners = winners + _counted_rows(pool.find(more, None), fold[more])
-        nuisance, known, cost = pool.nuisance, pool.known, self._cost
         if own is not None:
             of_own = own.matrix.T.tocsr()
             of_known = [
@@ -204,27 +232,17 @@ class SetExplainer:
             ]
             own_winners = of_known[0] + (_counted_rows(own.find(more), fold[more]) if len(more) else 0)
             winners, others = np.hstack((winners, own_winners)), np.hstack((others, of_known[2] - of_known[1]))
-            nuisance, known, cost = self._with_own(own)
         share = (len(listed) + len(more)) / (len(places) + len(further))
-        return shortlist(winners, others, sizes, each * share, known, nuisance, cost)
-
-    def _with_own(self, own: Own) -> tuple[Bools, Int64s, Float64s]:
-        """Return whether literals are nuisance, where they are known, and their costs: of the pool, then the own."""
-        pool, extra = self.pool, costs_of_more(own.nuisance, self.pool.nuisance)
-        none, of_all = np.full(len(extra), -1), np.hstack((self._cost, np.tile(extra, (len(self._cost), 1))))
-        return np.append(pool.nuisance, own.nuisance), np.append(pool.known, none), of_all
+        return shortlist(winners, others, sizes, each * share, offered.known, offered.nuisance, offered.cost)
 
     def _candidates(
-        self, which: Int64s, listed: Bools, places: Int64s, further: Int64s, own: Own | None, winners: Sentences
+        self, which: Int64s, listed: Bools, places: Int64s, further: Int64s, offered: Offered, winners: Sentences
     ) -> Candidates:
         """Return literals with the winners and the other sentences that have them."""
-        pool, layout, size = self.pool, self._others.layout, len(self.pool.nuisance)
+        pool, own, layout, size = self.pool, offered.own, self._others.layout, len(self.pool.nuisance)
         of_pool, of_own = which[which < size], which[which >= size] - size
         bits = bits_of(self._placed, self._offsets, of_pool, layout.words)
-        nuisance, known, cost, plain = pool.nuisance, pool.known, self._cost, pool.plainness
         if own is not None:
-            nuisance, known, cost = self._with_own(own)
-            plain = np.append(plain, own.plainness)
             found = occurrences(own.matrix)
             bits = np.concatenate((bits, bits_of(layout.place[found.sentences], found.offsets, of_own, layout.words)))
         inside = len(places)
@@ -234,8 +252,11 @@ class SetExplainer:
             beyond = occurrences(vstack(parts, "csr"))
             to = winners.layout.place[inside:]
             of_winners |= bits_of(to[beyond.sentences], beyond.offsets, np.arange(len(which)), winners.layout.words)
-        place = np.where(known[which] < 0, -1, np.searchsorted(which, known[which]))
-        return Candidates(of_winners, bits, place, nuisance[which], plain[which], cost[:, which], listed)
+        known = offered.known[which]
+        place = np.where(known < 0, -1, np.searchsorted(which, known))
+        return Candidates(
+            of_winners, bits, place, offered.nuisance[which], offered.plainness[which], offered.cost[:, which], listed
+        )
 
     def _counted(self, places: Int64s) -> Int32s:
         """Return how many of some known sentences of each fold have each literal, `[folds, L]`."""
