@@ -112,6 +112,6 @@ def lost_precision(found: Folded, card: Card) -> Float64s:
         ]
         for literal in card.literals
     ]
-    asked = Asked.of(found.lesson, [found.cards, *without])
-    values = np.array([asked.ranked(size).average_precision.value for size in range(1 + len(without))])
-    return np.asarray(values[0] - values[1:])
+    asked = Asked.of(found.lesson, without)
+    left = np.array([asked.ranked(size).average_precision.value for size in range(len(without))])
+    return np.asarray(found.asked.ranked(found.size).average_precision.value - left)

@@ -98,8 +98,8 @@ class NeuronExplainer:
         self.store, self.mining, self.hubs, self.pairs, self.scored = store, mining, hubs, pairs, scored
         sentences, options = mining.sentences, mining.options
         self.literals = found = Literals(pool, mining.text, mining.kinds, options["nuisance"])
-        sampled, is_baseline = sentences.rows(sampled_sentences(store)), np.asarray(sentences.baseline)
-        rows = known_rows(sentences, sampled_sentences(store))
+        drawn, is_baseline = sampled_sentences(store), np.asarray(sentences.baseline)
+        sampled, rows = sentences.rows(drawn), known_rows(sentences, drawn)
         matrix = hstack([incidence(*own) for own in blocks], "csr")
         document, fold = np.asarray(sentences.doc).astype(np.int64), np.asarray(sentences.fold)
         of_pool = Pool(found.nuisance, found.plainness, found.known, self._find)
@@ -124,8 +124,10 @@ class NeuronExplainer:
             self.words = OwnWords(word, self.baseline, *given)
 
     def explain(self, numbers: Int64s) -> dict[str, pa.Table]:
-        """Return the rows of some neurons, ascending, in `explanations` (without families), `explanation_terms`,
-        `explanation_folds` and `examples`, and `values`, which the controls summarise.
+        """Return the rows of some neurons, ascending, by table.
+
+        The tables are `explanations` without families, `explanation_terms`, `explanation_folds`, `examples`, and
+        `values`, which the controls summarise.
         """
         modelled, values = self.sample.models(numbers) if self.sample else ({}, [])
         rows: list[Row] = []
@@ -213,7 +215,7 @@ class NeuronExplainer:
             "auc": ranked.auc,
             "single_f1": best_single_f1(found.lesson),
             "nuisance_f1": evidence.nuisance.value,
-            "matched_f1": None if matched is None else matched.calls.f1.value,
+            "matched_f1": None if evidence.matched is None else evidence.matched.value,
             "chance_f1": evidence.chance,
             **evidence.margin().columns("margin"),
             "folds": beaten_folds(found, matched, evidence.chance),

@@ -21,12 +21,9 @@ from ops.statistics.resampling import percentile_interval
 RESAMPLES = 200
 
 
-def resampling(documents: int, seed: int, resamples: int = RESAMPLES, purpose: int = CARD_RESAMPLES) -> UInt8s:
-    """Draw how often each bootstrap sample contains each document, `[documents, resamples]`: Poisson with a mean of 1.
-
-    `purpose` is the constant of `ops.sampling` that identifies the draw.
-    """
-    return np.random.default_rng([seed, purpose]).poisson(1.0, (documents, resamples)).astype(np.uint8)
+def resampling(documents: int, seed: int, resamples: int = RESAMPLES) -> UInt8s:
+    """Draw how often each bootstrap sample has each document, `[documents, resamples]`: Poisson with a mean of 1."""
+    return np.random.default_rng([seed, CARD_RESAMPLES]).poisson(1.0, (documents, resamples)).astype(np.uint8)
 
 
 @dataclass(frozen=True)
@@ -125,9 +122,10 @@ class Asked:
             return np.asarray(np.bincount(place, values, len(documents)), np.float64)
 
         winner = self.winner[asked].astype(np.float64)
+        winners = by_document(winner)
         weight, more = np.where(winner > 0, 1.0, self.each), more_false_calls(self.each)
         return [
-            Calls(documents, by_document(own * winner), by_document(own * weight), by_document(winner), more)
+            Calls(documents, by_document(own * winner), by_document(own * weight), winners, more)
             for own in self.called[:, asked]
         ]
 

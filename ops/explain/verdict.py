@@ -1,6 +1,7 @@
 """How much is known about a neuron and pole, as a one-word verdict."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from ops.schema.verdicts import NONE, RULE, SOURCE, TENDENCY, UNCONFIRMED, WEAK
 from ops.statistics.interval import UNDEFINED, Interval
@@ -37,21 +38,22 @@ class Evidence:
     finds: bool
     area: Interval | None
 
+    @cached_property
     def differences(self) -> list[Interval]:
-        """Return how far F1 is above chance, above nuisance and above the matched set."""
+        """How far F1 is above chance, above nuisance and above the matched set."""
         controls: list[Ratio | float] = [self.chance, self.nuisance]
         controls += [] if self.matched is None else [self.matched]
         return [self.f1.minus(control) for control in controls]
 
     def margin(self) -> Interval:
         """Return the smallest of these differences."""
-        return min(self.differences(), key=lambda one: one.value, default=UNDEFINED)
+        return min(self.differences, key=lambda one: one.value, default=UNDEFINED)
 
     def is_rule(self) -> bool:
         """Return whether the cards beat each control by its interval, and by enough to matter."""
         matched = [] if self.matched is None else [self.matched.value]
         best, f1 = max([self.chance, self.nuisance.value, *matched]), self.f1.value
-        above = all(one.low > 0 for one in self.differences())
+        above = all(one.low > 0 for one in self.differences)
         return self.finds and above and f1 >= LEAST_F1 and (f1 >= TIMES * best or f1 >= best + MORE)
 
     def verdict(self) -> str:
