@@ -6,6 +6,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from ops.facts.text import plain
+
 Row = dict[str, Any]
 # For each property of the map, its title, and for numbers the table, column and decimal places.
 NUMBERS = {
@@ -57,7 +59,7 @@ def map_data(tables: dict[str, pa.Table], widths: tuple[int, ...], poles: Sequen
         properties[name] = {"title": title, "values": spread(rows[table], numbers)}
     named = {name: [row for row in rows["profiles"] if row["property"] == name] for name in ("dataset", "tag")}
     named["word"] = rows["peaks"]
-    named["audit"] = [row | {"value": row["verdict"].replace("_", " ")} for row in rows["audit"]]
+    named["audit"] = [row | {"value": plain(row["verdict"])} for row in rows["audit"]]
     for name, own in named.items():
         counts = Counter(row["value"] for row in own)
         names = sorted(counts, key=lambda value: (-counts[value], value))

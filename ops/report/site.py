@@ -12,6 +12,7 @@ from ops.facts.findings import LEAST_COUNT
 from ops.facts.neuron_facts import read_neurons, read_sentences
 from ops.facts.run_facts import POLE, Pair, RunFacts, any_of, grouped, key_of
 from ops.facts.strongest import KINDS, MAX_Q
+from ops.facts.text import plain
 from ops.model.names import model_title, without_place
 from ops.report.neuron_page import neuron_context
 from ops.report.overview import map_data
@@ -98,7 +99,7 @@ class Site:
         }
         topk = facts.stages["topk"]
         found = {name: heard(rows, facts.silent) for name, rows in tables.items()}
-        across = {key_of(row): row["verdict"].replace("_", " ") for row in found["audit"].to_pylist()}
+        across = {key_of(row): plain(row["verdict"]) for row in found["audit"].to_pylist()}
         drawn = map_data(found, facts.units.widths, facts.poles, facts.units.first)
         served = self._shared["served"]
         context = {
