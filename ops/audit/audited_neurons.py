@@ -7,7 +7,7 @@ import pyarrow as pa
 from scipy.sparse import csr_array
 
 from ops import schema
-from ops.arrays import Bools, Float32s, Float64s, Int64s
+from ops.arrays import Float32s, Float64s, Int64s
 from ops.audit.audit_rows import Row, neuron_row, pattern_row, portability_rows
 from ops.audit.audited_division import AuditedDivision, DatasetWinners, RangeWinners
 from ops.audit.audited_literals import ExplanationLiterals, Tested
@@ -16,6 +16,7 @@ from ops.audit.divisions import DATASETS, HALVES, Division
 from ops.audit.verdict import LEAST_LIFT
 from ops.audit.within import WithinParts
 from ops.explain.find import Literals
+from ops.explain.incidence import having
 from ops.mine.mining import Mining
 from ops.statistics.lifts import Counted, Lifts, lifts
 from ops.storage.store import Store
@@ -127,7 +128,7 @@ class AuditedNeurons:
                 for term in tested.get(int(set_number(number, POLES.index("top"))), []):
                     if term.row["model"] == "activation":
                         modelled.add(number)
-                        predicted[self._matrix[[term.literal]].indices, place] += term.row["weight"]
+                        predicted[having(self._matrix, term.literal), place] += term.row["weight"]
             for name, (sample, test_half) in self._within.items():
                 eta, r2 = sample.eta_squared(every), test_half.r2_within(every, predicted)
                 for number, own_eta, own_r2 in zip(own, eta, r2, strict=True):
@@ -151,17 +152,10 @@ def literal_lifts(
             (audited.matrix, audited.document, literal.folds[audited.fold] & winners.others),
         ):
             if known[literal.literal] >= 0:
-                asked = asked & _having(matrix, known[literal.literal])
-            holds = _having(matrix, literal.literal) != literal.row["negated"]
+                asked = asked & having(matrix, known[literal.literal])
+            holds = having(matrix, literal.literal) != literal.row["negated"]
             for own in (asked & holds, asked):
                 counts.append(np.bincount(document, own, len(audited.part_of)).astype(np.float64))
         hits, n, others, rest = counts
         found.append(lifts(Counted(hits, n, others, rest, audited.part_of, winners.usable)))
     return found
-
-
-def _having(matrix: csr_array, literal: int) -> Bools:
-    """Return which sentences have a literal, `[n]`."""
-    has = np.zeros(matrix.shape[1], np.bool_)
-    has[matrix[[literal]].indices] = True
-    return has

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.sparse import csr_array
 
-from ops.arrays import Int8s, Int32s, Int64s
+from ops.arrays import Bools, Int8s, Int32s, Int64s
 from ops.compiled import compiled
 from ops.patterns.occurrences import Occurrences
 
@@ -17,6 +17,13 @@ def incidence(found: Occurrences, sentences: int) -> csr_array:
 def occurrences(matrix: csr_array) -> Occurrences:
     """Return the sentences that have each literal."""
     return Occurrences(matrix.indices.astype(np.int32, copy=False), matrix.indptr.astype(np.int64, copy=False))
+
+
+def having(matrix: csr_array, literal: int) -> Bools:
+    """Return which sentences have a literal, `[sentences]`."""
+    has = np.zeros(matrix.shape[1], np.bool_)
+    has[matrix.indices[matrix.indptr[literal] : matrix.indptr[literal + 1]]] = True
+    return has
 
 
 def count_by_fold(by_sentence: csr_array, sentences: Int64s, fold: Int8s, folds: int) -> Int32s:

@@ -19,6 +19,7 @@ from ops.explain.controlled_units import Controls
 from ops.explain.examples import examples
 from ops.explain.find import Literals
 from ops.explain.hard_negatives import hard_negatives
+from ops.explain.incidence import having
 from ops.explain.rotation import rotated, shuffled
 from ops.explain.set_explainer import Own, SetExplainer, places_among
 from ops.explain.verdict import Evidence, by_chance
@@ -132,7 +133,7 @@ class SampleExplainer:
         has = np.zeros((len(self.rows), len(card.literals)), np.bool_)
         is_pool = card.literals < size
         for place in np.flatnonzero(is_pool).tolist():
-            has[self._matrix[[card.literals[place]]].indices, place] = True
+            has[:, place] = having(self._matrix, card.literals[place])
         if not is_pool.all():
             which, (places, is_known) = card.literals[~is_pool] - size, self._in_baseline
             has[np.ix_(is_known, ~is_pool)] = own.matrix[which][:, places].toarray().T > 0
@@ -158,12 +159,14 @@ class SampleExplainer:
             "r2": models.r2[unit], "r2_low": models.r2_low[unit], "r2_high": models.r2_high[unit],
             "r2_nuisance": models.r2_nuisance[unit], "r2_shuffled": chance.r2[unit],
         }  # fmt: skip
+        if not models.count[unit]:
+            return Modelled(activations, r2)
         top = top_places(activations, max(len(activations) // 10, 1))
         first = _first_of(activations, top)
         terms: list[Row] = []
         for place in range(int(models.count[unit])):
             literal, weight = int(models.literals[unit, place]), float(models.weights[unit, place])
-            has = self._matrix[[literal]].toarray()[0] > 0
+            has = having(self._matrix, literal)
             holds = has if weight > 0 else ~has
             copies = self._fitter.near_copies(literal).tolist()
             terms.append(
