@@ -52,15 +52,18 @@ class WordIndex:
         Counting stops as soon as a pattern's count exceeds its `most [patterns]`. The returned count is then only known
         to be above `most`.
         """
-        own = self._words.items, self._words.offsets, self._sentences, self._starts
-        return _count(patterns.items, patterns.offsets, *own, self._gap, counted, most)
+        return self._search(patterns, counted, most, np.zeros(0, np.int32))
 
     def find(self, patterns: Sequences) -> Occurrences:
         """Return which sentences have each pattern."""
+        at_most = self.rarest(patterns)[1]
+        found = np.empty(int(at_most.sum()), np.int32)
+        counts = self._search(patterns, np.ones(len(self._words), np.bool_), at_most, found)
+        return Occurrences(found[: counts.sum()].copy(), np.concatenate(([0], np.cumsum(counts))))
+
+    def _search(self, patterns: Sequences, counted: Bools, most: Int64s, found: Int32s) -> Int64s:
         own = self._words.items, self._words.offsets, self._sentences, self._starts
-        return Occurrences(
-            *_find(patterns.items, patterns.offsets, *own, self._gap, int(self.rarest(patterns)[1].sum()))
-        )
+        return _search_sentences(patterns.items, patterns.offsets, *own, self._gap, counted, most, found)
 
 
 class OwnWords:
@@ -215,7 +218,7 @@ def _rarest_words(items: Int32s, offsets: Int64s, starts: Int64s) -> Int64s:
 
 
 @compiled
-def _count(
+def _search_sentences(
     items: Int32s,
     offsets: Int64s,
     words: Int32s,
@@ -225,8 +228,10 @@ def _count(
     gap: int,
     counted: Bools,
     most: Int64s,
+    found: Int32s,
 ) -> Int64s:
-    counts = np.zeros(offsets.size - 1, np.int64)
+    """Count the sentences that have each pattern, and write them to `found`, by pattern, while it has room."""
+    counts, free = np.zeros(offsets.size - 1, np.int64), 0
     last = np.empty(max(np.max(np.diff(offsets)), 1) if offsets.size > 1 else 1, np.int64)
     for number in range(offsets.size - 1):
         pattern = items[offsets[number] : offsets[number + 1]]
@@ -237,32 +242,9 @@ def _count(
                 continue
             if pattern.size == 1 or _has(pattern, words[ends[sentence] : ends[sentence + 1]], gap, last):
                 counts[number] += 1
+                if free < found.size:
+                    found[free] = sentence
+                    free += 1
                 if counts[number] > most[number]:
                     break
     return counts
-
-
-@compiled
-def _find(
-    items: Int32s,
-    offsets: Int64s,
-    words: Int32s,
-    ends: Int64s,
-    sentences: Int32s,
-    starts: Int64s,
-    gap: int,
-    room: int,
-) -> tuple[Int32s, Int64s]:
-    found, free = np.empty(room, np.int32), 0
-    bounds = np.zeros(offsets.size, np.int64)
-    last = np.empty(max(np.max(np.diff(offsets)), 1) if offsets.size > 1 else 1, np.int64)
-    for number in range(offsets.size - 1):
-        pattern = items[offsets[number] : offsets[number + 1]]
-        rarest = _rarest(pattern, starts)
-        for place in range(starts[rarest], starts[rarest + 1]):
-            sentence = sentences[place]
-            if pattern.size == 1 or _has(pattern, words[ends[sentence] : ends[sentence + 1]], gap, last):
-                found[free] = sentence
-                free += 1
-        bounds[number + 1] = free
-    return found[:free].copy(), bounds
