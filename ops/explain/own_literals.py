@@ -15,7 +15,7 @@ from ops.patterns import count_sequences
 from ops.patterns.occurrences import Occurrences
 from ops.patterns.sequence_trie import SequenceTrie
 from ops.patterns.sequences import Sequences
-from ops.sampling import OWN_WINNERS
+from ops.sampling import OWN_WINNERS, draw
 from ops.statistics.association import signed_g2
 
 MOST_WINNERS, TOP = 1_000, 30
@@ -70,10 +70,8 @@ class OwnWords:
             counted: the sentences of the baseline that are not winners, `[baseline]`.
             number: the number of the draw; the sample depends on it and on the seed.
         """
-        own = np.asarray(winners)
-        if len(own) > self._most:
-            own = np.random.default_rng([self._seed, OWN_WINNERS, number]).choice(own, self._most, replace=False)
-        members = Sequences(np.sort(own).astype(np.int32), np.array([0, len(own)], np.int64))
+        own = np.sort(winners[draw(len(winners), self._most, self._seed, OWN_WINNERS, number)])
+        members = Sequences(own.astype(np.int32), np.array([0, len(own)]))
         sets = SentenceSets.gather(np.array([number]), members, self.kind.view.store)
         least = least_support(self.kind.min_support, len(own), self._min_count)
         mined = self.kind.mine(sets, np.array([least], np.int64))
