@@ -10,7 +10,7 @@ from ops.explain.literal import Literal
 from ops.mine.candidates import least_support
 from ops.mine.pattern_kinds import SequenceKind
 from ops.mine.sentence_sets import SentenceSets
-from ops.mine.value_counts import distinct_values
+from ops.mine.value_counts import distinct_values, occurrences_of
 from ops.patterns import count_sequences
 from ops.patterns.occurrences import Occurrences
 from ops.patterns.sequence_trie import SequenceTrie
@@ -41,6 +41,9 @@ class OwnWords:
         seed: the seed of the draw of winners, which is made if there are more than `most_winners`.
         most_winners: maximum number of winners to mine.
         top: maximum number of patterns to return.
+
+    Attributes:
+        having: which of the baseline's sentences have each word, `[words, baseline]`.
     """
 
     def __init__(
@@ -50,7 +53,8 @@ class OwnWords:
         self.kind, self._min_count, self._productivity, self._seed = kind, min_count, productivity, seed
         self._most, self._top = most_winners, top
         self._words, names = kind.view.words(baseline), len(kind.view.word_names)
-        self._sentences = np.bincount(distinct_values(self._words, names).items, minlength=names)
+        once = occurrences_of(distinct_values(self._words, names), np.arange(names), names)
+        self.having = incidence(once, len(baseline))
         self._rare = max(RARE_COUNT, int(RARE_SHARE * len(baseline)))
         self._pool = SequenceTrie.build(pool)
         self._name = lru_cache(_NAMES)(kind.view.word_names.__getitem__)
@@ -96,7 +100,8 @@ class OwnWords:
 
     def _rarest(self, patterns: Sequences) -> tuple[Int64s, Int64s]:
         """Return the rarest word of each pattern, the first one if several tie, and how many sentences have it."""
-        having = self._sentences[patterns.items]
+        ends = self.having.indptr
+        having = ends[patterns.items + 1] - ends[patterns.items]
         order = np.lexsort((np.arange(len(having)), having, np.repeat(np.arange(len(patterns)), patterns.lengths)))
         first = order[patterns.offsets[:-1]]
         return patterns.items[first].astype(np.int64), having[first]
