@@ -50,11 +50,6 @@ class ActivationModels:
     r2_high: Float64s
     r2_nuisance: Float64s
 
-    @property
-    def r2_beyond(self) -> Float64s:
-        """Return the R2 that language adds to nuisance, `[units]`."""
-        return self.r2 - self.r2_nuisance
-
 
 def held_back_sentences(document: Int64s, held_out: Bools, seed: int) -> Bools:
     """Return which sentences are in the quarter of the training documents that stops the choice of literals, `[n]`."""

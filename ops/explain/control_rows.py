@@ -48,6 +48,6 @@ def activation_measures(models: ActivationModels) -> dict[str, Floats]:
     return {
         "r2": models.r2,
         "r2_nuisance": models.r2_nuisance,
-        R2_BEYOND: models.r2_beyond,
+        R2_BEYOND: models.r2 - models.r2_nuisance,
         "literals": np.where(np.isnan(models.r2), np.nan, models.count),
     }

@@ -179,11 +179,11 @@ def _levels(scores: Float64s, fold: Int8s) -> tuple[Int64s, int]:
     values = encoded.dictionary.to_numpy()
     rank = np.empty(len(values), np.int64)
     rank[np.argsort(-values)] = np.arange(len(values))
-    place = rank[encoded.indices.to_numpy()]
+    place = fold.astype(np.int64) * len(values) + rank[encoded.indices.to_numpy()]
     occurs = np.zeros((FOLDS, len(values)), np.int64)
-    occurs[fold, place] = 1
+    occurs.ravel()[place] = 1
     up_to = occurs.cumsum(1)
-    return up_to[fold, place] - 1, int(up_to.max(initial=0))
+    return up_to.ravel()[place] - 1, int(up_to.max(initial=0))
 
 
 @compiled
