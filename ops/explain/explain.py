@@ -238,9 +238,9 @@ class NeuronExplainer:
         if self.words is not None:
             others = np.ones(len(self.baseline), np.bool_)
             others[places_among(self.baseline, winners)[0]] = False
-            patterns = self.words.mine(winners, others, drawn_for(winners))
+            patterns, found = self.words.mine(winners, others, drawn_for(winners))
             literals += self.words.literals(patterns)
-            matrices.append(incidence(self.words.index.find(patterns), len(self.baseline)))
+            matrices.append(incidence(found, len(self.baseline)))
             find_words = self.words.kind.finder(patterns)
             finders.append(lambda rows: incidence(find_words(rows), len(rows)))
         nuisance = np.array([literal.kind == _HUB.kind for literal in literals])
