@@ -23,9 +23,12 @@ from ops.explain.incidence import incidence, one_row
 from ops.explain.literal import Literal, plainness
 from ops.explain.literal_words import PatternRules, Term
 from ops.explain.own_literals import OwnWords
+from ops.explain.run_pool import WordFacts
 from ops.explain.sample_explainer import SampleExplainer
 from ops.explain.set_explainer import Folded, Known, Own, Pool, SetExplainer, places_among
 from ops.explain.test_scores import best_single_f1, resampling
+from ops.explain.typical import Typical
+from ops.explain.typical_items import ItemCounter
 from ops.explain.verdict import Evidence, by_chance
 from ops.explain.wording import explanation_text
 from ops.mine.held_out_sets import HeldOutSets, drawn_for
@@ -83,6 +86,7 @@ class NeuronExplainer:
         blocks: for each of the consecutive blocks of `known_rows`, which of its sentences have each literal, and its
             number of sentences.
         hubs: the sentences that win for nearly every neuron.
+        words: what is known about the words.
         pairs: the pairs of neurons whose activations correlate.
         scored: number of scored sentences of the corpus, N.
         seed: the seed of all draws.
@@ -93,7 +97,8 @@ class NeuronExplainer:
 
     def __init__(
         self, store: Store, mining: Mining, pool: pa.Table, blocks: Iterable[tuple[Occurrences, int]], hubs: Hubs,
-        pairs: Pairs, scored: int, seed: int, literals: int, card_literals: int, controls: Controls, rotates: bool,
+        words: WordFacts, pairs: Pairs, scored: int, seed: int, literals: int, card_literals: int, controls: Controls,
+        rotates: bool,
     ) -> None:  # fmt: skip
         self.store, self.mining, self.hubs, self.pairs, self.scored = store, mining, hubs, pairs, scored
         sentences, options = mining.sentences, mining.options
@@ -122,6 +127,10 @@ class NeuronExplainer:
         if isinstance(word, SequenceKind):
             given = (found.patterns("word"), options["min_count"], options["productivity"], seed)
             self.words = OwnWords(word, self.baseline, *given)
+        self.typical = Typical(
+            ItemCounter(mining.text, found, self.baseline, known.matrix), found.every,
+            None if self.words is None else self.words.index, words.like, words.frequent, document, fold,
+        )  # fmt: skip
 
     def explain(self, numbers: Int64s) -> dict[str, pa.Table]:
         """Return the rows of some neurons, ascending, by table.
@@ -144,7 +153,10 @@ class NeuronExplainer:
             assessed, fitted = self.assess(number, winners, self.areas.get(number)), modelled.get(neuron)
             folded, card = assessed.folded, assessed.card
             terms = cards.add_card(key, folded, card, assessed.literals, winners)
-            rows.append(key | self._columns(winners, assessed, terms, fitted.r2 if fitted else {}))
+            typical = self.typical.rows(*self.sets.listed(np.sort(winners)), len(winners))
+            rows.append(
+                key | {"typical": typical} | self._columns(winners, assessed, terms, fitted.r2 if fitted else {})
+            )
             if self.sample is not None and len(card.literals):
                 others = np.concatenate(won[neuron])
                 renumbered = card.renumbered(folded.which)

@@ -21,6 +21,14 @@ from ops.schema.columns import (
     quantiles,
 )
 
+TYPICAL = pa.list_(
+    pa.struct(
+        [
+            ("kind", STRING), ("pattern", STRING), ("words", STRINGS), ("winners", INT32), ("expected", FLOAT32),
+            ("q", FLOAT32), ("docs", INT32),
+        ]
+    )
+)  # fmt: skip
 _FEW = "; null with fewer than 10 documents"
 _KIND = Column("kind", STRING, "`word`, `tag`, `subtree`, `mark`, `value`, `length`, `word_class` or `hub`")
 _NAMED = (
@@ -38,6 +46,12 @@ TABLES: dict[str, TableSpec] = {
             *NEURON,
             POLE,
             Column("text", STRING, "the explanation, at most 240 characters"),
+            Column(
+                "typical",
+                TYPICAL,
+                "what is more frequent among the winners than sentences of the same data sets and lengths give, "
+                "strongest first; empty if nothing is",
+            ),
             Column("literals", INT16, "number of literals of the published card; 0 if it has none"),
             *measured(
                 "average_precision", "mean average precision of the folds, at the corpus's rate of winners", _FEW
