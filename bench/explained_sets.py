@@ -174,6 +174,11 @@ class ExplainedSets:
             with threadpool_limits(1):
                 yield self._explainer.assess(*one)
 
+    def typical(self, sets: Sequence[Int64s]) -> list[int]:
+        """Return the number of entries of *Typically* of each set of winners, given the ascending rows of each."""
+        with threadpool_limits(1):
+            return [len(self._explainer.typical_of(rows)) for rows in sets]
+
     def _mining(self, **changes: Any) -> Mining:
         run = self._run
         return Mining(self._sentences, run.neurons, run.mine | changes, self._seed, draws=not changes["no_scores"])

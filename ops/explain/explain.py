@@ -194,6 +194,10 @@ class NeuronExplainer:
         literals = [names[place - size] if place >= size else every[place] for place in found.which.tolist()]
         return Assessed(found, card, own, literals, matched, evidence)
 
+    def typical_of(self, winners: Int64s) -> list[Row]:
+        """Return the column `typical` of a set of winners, given their rows, ascending."""
+        return self.typical.rows(*self.sets.listed(winners), len(winners))
+
     def _key(self, number: int) -> Row:
         neuron, pole = divmod(int(number), len(POLES))
         layer, unit = (int(x[0]) for x in self.mining.neurons.layer_and_unit(np.array([neuron])))

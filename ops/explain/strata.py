@@ -89,9 +89,8 @@ class Strata:
         """Return the expected number of winners with each item, `[items]`, given the arguments of `count`."""
         of_each = self.winners / self.sizes
         lists = self.containing
-        of_cell = np.bincount(
-            np.repeat(np.arange(len(lists)), lists.lengths), of_each[lists.items], minlength=len(lists)
-        )
+        cells = np.repeat(np.arange(len(lists)), lists.lengths)
+        of_cell = np.bincount(cells, of_each[lists.items], minlength=len(lists)).astype(np.float64)
         return _expected(self._given(counts, items, having), of_cell)
 
     def count(self, counts: "CellCounts", items: Int64s, having: Sequences) -> Float64s:

@@ -177,7 +177,7 @@ class ItemCounter:
         """Return how many baseline sentences of each cell have each literal; none where it is not asked for."""
         found, cell_of, cells = occurrences(matrix), self._cells.of(self._baseline), self._cells.size
         step = max(_COUNTS // max(cells, 1), 1)
-        parts = []
+        parts = [(np.zeros(0, np.int64),) * 3]
         for start in range(0, self._size, step):
             stop = min(start + step, self._size)
             first, last = found.offsets[[start, stop]].tolist()
@@ -186,11 +186,10 @@ class ItemCounter:
             number = own[kept] * cells + cell_of[found.sentences[first:last][kept]]
             counts = np.bincount(number, minlength=(stop - start) * cells)
             used = np.flatnonzero(counts)
-            parts.append(CellCounts.of(*np.divmod(used, cells), counts[used], stop - start))
-        every = CellCounts.of(*np.zeros((3, 0), np.int64), 0)
-        for part in parts:
-            every = every.then(part)
-        return every
+            item, cell = np.divmod(used, cells)
+            parts.append((start + item, cell, counts[used]))
+        item, cell, count = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return CellCounts.of(item, cell, count, self._size)
 
 
 def documents_of(having: Sequences, document: Int64s) -> Int64s:
