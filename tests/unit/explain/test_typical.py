@@ -27,7 +27,7 @@ from tests.unit.explain.test_literals import OPTIONS, holds
 from tests.unit.small_corpus import Sentence, open_corpus
 
 TAGS = ("DT", "NN", "VB", "JJ")
-CLASSES = {"w1, w2": ["w1", "w2", "w5"], "w7, w8": ["w7", "w8"]}
+CLASSES = {"w1, w2": ["w1", "w2", "w5"], "w7, w8": ["w7", "w8"], "w18, zebra": ["w18", "zebra"]}
 POOL = {
     "word": ["w1", "w3 w4"], "tag": ["NN", "JJ", "DT NN", "VB VB"], "subtree": ["(S (NN))", "(S (DT) (JJ))"],
     "word_class": list(CLASSES), "mark": ["."], "length": ["6"],
@@ -45,7 +45,9 @@ def draw(seed: int, n: int, sources: tuple[str, ...] = ("docs", "news")) -> list
         source = int(rng.integers(len(sources)))
         length = int(rng.integers(2, 9))
         words = [f"{rng.choice(['w', 'W'])}{int(22 * rng.random() ** (1.5 + source))}" for _ in range(length)]
-        tags = [str(tag) for tag in rng.choice(TAGS, length, p=[0.4, 0.3, 0.2, 0.1])]
+        drawn = [str(tag) for tag in rng.choice(TAGS, length, p=[0.4, 0.35, 0.22, 0.03])]
+        # The rarest words are nearly always adjectives.
+        tags = ["JJ" if int(word[1:]) >= 20 and rng.random() < 0.8 else t for word, t in zip(words, drawn, strict=True)]
         words, tags = [*words, "."][: length + number % 2], [*tags, "."][: length + number % 2]
         leaves = " ".join(f"({tag} {word})" for tag, word in zip(tags, words, strict=True))
         meta = {"mood": str(rng.choice(["glad", "sad"]))} if rng.random() < 0.6 else {}
