@@ -16,7 +16,7 @@ themselves. These findings are checked:
   (bench/score_calibration.py).
 - Verdicts of `explain` (bench/null_verdicts.py): those of random sets and of planted sets, whose F1 is known. Of the
   random sets, 0.2 % (uniform, matched to real winners) or 1 % (whole documents) may be a rule, and 5 % a rule or a
-  tendency.
+  tendency. Something may be typical (the column `typical`) of 5 % of the sets of each way.
 - Verdicts of `audit` (bench/null_audits.py): something may be found in a data set in 5 % of the random sets. This is
   left out if the run has fewer than two data sets that can be compared.
 
@@ -43,7 +43,7 @@ from bench.explained_sets import MinedRun
 from bench.mine import mining_options
 from bench.mined_calibration import beyond, calibrate, layout, real_winners
 from bench.null_audits import AuditNull, null_audits
-from bench.null_verdicts import WAYS, null_verdicts, planted_verdicts
+from bench.null_verdicts import WAYS, null_verdicts, planted_verdicts, typical_share
 from bench.running import load, run_job
 from bench.score_calibration import score_rows
 from bench.verdict_stability import stability
@@ -140,12 +140,15 @@ def check_verdicts(out: str, options: argparse.Namespace) -> Found:
     counts = {way: null.verdicts for way, null in nulls.items()} | planted
     for name, verdicts in [*counts.items(), *((f"audit, {way}", null.verdicts) for way, null in audits.items())]:
         print(f"{name}: {', '.join(f'{count:,} {verdict}' for verdict, count in verdicts.items())}", file=sys.stderr)
+    for way, null in nulls.items():
+        print(f"typical, {way}: {null.typical:,} of {null.sets:,}", file=sys.stderr)
     wrong = [f"verdicts of {way} sets" for way, null in nulls.items() if null.is_beyond]
     wrong += [f"audit of {way} sets" for way, null in audits.items() if null.is_beyond]
     found: dict[str, Any] = {
         "sentences": len(run.sentences.sent_id), "documents": run.sentences.documents, "k": run.scored.k,
         "nulls": {way: asdict(null) for way, null in nulls.items()}, "planted": planted,
         "audits": {way: asdict(null) for way, null in audits.items()},
+        "typical_of_neurons": typical_share(run, options.null_sets, options.seed) if options.null_sets else None,
     }  # fmt: skip
     if options.stability:
         measured = stability(run, options.stability, options.seed, scores)

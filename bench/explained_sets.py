@@ -30,7 +30,7 @@ from ops.explain.find import Literals
 from ops.explain.hubs import Hubs
 from ops.explain.incidence import incidence, occurrences
 from ops.explain.pool import PATTERN_COLUMNS, PROFILE_COLUMNS, count_listed
-from ops.explain.run_pool import make_pool
+from ops.explain.run_pool import WordFacts, make_pool
 from ops.mine.mining import Mining
 from ops.sentences.hubs import most_wins
 from ops.sentences.local_copy import open_sentences
@@ -55,7 +55,7 @@ class MinedRun:
         scored: what `topk` left behind.
         seed: the seed of the run.
         mine: the options with which patterns were mined.
-        pool, literals: the literals, as a table and as what finds them.
+        pool, words, literals: the literals as a table, what is known about words, and what finds the literals.
         known: the rows whose literals are known: the baseline and the activation sample, ascending, `[n]`.
         matrix: which of them have each literal, `[L, n]`.
         hubs: the sentences that win for nearly every neuron.
@@ -69,6 +69,7 @@ class MinedRun:
     seed: int
     mine: dict[str, Any]
     pool: pa.Table
+    words: WordFacts
     literals: Literals
     known: Int64s
     matrix: csr_array
@@ -89,7 +90,7 @@ class MinedRun:
         neurons, sentences = scored.neurons, open_sentences(store, CODES, annotate["fingerprint"])
         options = {name: mine[name] for name in MINE_OPTIONS}
         mining = Mining(sentences, neurons, options | {"word_case": "lower"}, seed, draws=False)
-        pool = make_pool([_listed(store)], mining, recorded_model(run.require("topk")), seed)
+        pool, words = make_pool([_listed(store)], mining, recorded_model(run.require("topk")), seed)
         known = known_rows(sentences, sampled_sentences(store))
         literals = Literals(pool, mining.text, mining.kinds, options["nuisance"])
         hubs = Hubs.find(
@@ -101,7 +102,7 @@ class MinedRun:
                 vector_pairs(neuron_vectors(store, neurons), 0, len(neurons)) if scored.sampled else Pairs.joined([])
             )
         matrix = incidence(literals.find(known), len(known))
-        return cls(store, sentences, neurons, scored, seed, options, pool, literals, known, matrix, hubs, pairs)
+        return cls(store, sentences, neurons, scored, seed, options, pool, words, literals, known, matrix, hubs, pairs)
 
     @cached_property
     def baseline(self) -> Int64s:
@@ -154,7 +155,7 @@ class ExplainedSets:
         nothing = np.zeros(0, np.int64)
         self._explainer = NeuronExplainer(
             run.store, self._mining(word_case="lower", no_scores=True), run.pool, [(literals, len(known))], run.hubs,
-            run.pairs, scored, seed, 1, CARD_LITERALS, Controls(False, nothing, nothing), False,
+            run.words, run.pairs, scored, seed, 1, CARD_LITERALS, Controls(False, nothing, nothing), False,
         )  # fmt: skip
 
     def assess(self, sets: Sequence[Int64s], numbers: Int64s, scores: bool = False) -> Iterator[Assessed]:
@@ -172,6 +173,11 @@ class ExplainedSets:
         for one in zip(numbers.tolist(), sets, areas, strict=True):
             with threadpool_limits(1):
                 yield self._explainer.assess(*one)
+
+    def typical(self, sets: Sequence[Int64s]) -> list[int]:
+        """Return the number of entries of *Typically* of each set of winners, given the ascending rows of each."""
+        with threadpool_limits(1):
+            return [len(self._explainer.typical_of(rows)) for rows in sets]
 
     def _mining(self, **changes: Any) -> Mining:
         run = self._run

@@ -37,8 +37,10 @@ class Null:
         verdicts: number of sets with each verdict.
         highest_f1: the highest F1 of the folds' cards.
         rules, findings: number of sets with a rule, and with a rule or a tendency.
-        rules_low, findings_low: the lower ends of the 99 % intervals of their shares.
-        most_rules, most_findings: the shares that are allowed; a limit is broken if the interval lies above it.
+        typical: number of sets of which something is typical.
+        rules_low, findings_low, typical_low: the lower ends of the 99 % intervals of their shares.
+        most_rules, most_findings: the shares that are allowed, `most_findings` of findings and of typical; a limit is
+            broken if the interval lies above it.
     """
 
     sets: int
@@ -49,12 +51,14 @@ class Null:
     most_rules: float
     findings: int
     findings_low: float
+    typical: int
+    typical_low: float
     most_findings: float
 
     @property
     def is_beyond(self) -> bool:
         """Whether a limit is broken."""
-        return self.rules_low > self.most_rules or self.findings_low > self.most_findings
+        return self.rules_low > self.most_rules or max(self.findings_low, self.typical_low) > self.most_findings
 
 
 def null_verdicts(run: MinedRun, sets: dict[str, int], seed: int, scores: bool = True) -> dict[str, Null]:
@@ -69,9 +73,18 @@ def null_verdicts(run: MinedRun, sets: dict[str, int], seed: int, scores: bool =
     explainer = run.explainer(run.baseline, run.scored.sentences)
     real = run.winners(max(sets.values(), default=0), np.random.default_rng([seed, _REAL])).rows.to_arrays()
     drawing = NullSets(run, real, seed)
-    return {
-        way: counted(way, evidence_of(run, explainer, drawing.draw(way, count), scores)) for way, count in sets.items()
-    }
+    found = {}
+    for way, count in sets.items():
+        drawn = drawing.draw(way, count)
+        found[way] = counted(way, evidence_of(run, explainer, drawn, scores), explainer.typical(drawn))
+    return found
+
+
+def typical_share(run: MinedRun, sets: int, seed: int) -> float:
+    """Return the share of some neurons and poles, drawn at random, of whose winners something is typical."""
+    winners = run.winners(sets, np.random.default_rng([seed, _REAL])).rows.to_arrays()
+    explainer = run.explainer(run.baseline, run.scored.sentences)
+    return float(np.mean(np.array(explainer.typical([own.astype(np.int64) for own in winners])) > 0))
 
 
 class NullSets:
@@ -181,12 +194,13 @@ def verdict_counts(evidence: Sequence[Evidence]) -> dict[str, int]:
     return {name: verdicts.count(name) for name in VERDICTS}
 
 
-def counted(way: str, evidence: Sequence[Evidence]) -> Null:
-    """Return the verdicts of the sets of a way."""
+def counted(way: str, evidence: Sequence[Evidence], typical: Sequence[int]) -> Null:
+    """Return what is said of the sets of a way, given the number of entries of *Typically* of each."""
     sets, verdicts = len(evidence), verdict_counts(evidence)
     rules, findings = verdicts[RULE], verdicts[RULE] + verdicts[TENDENCY]
+    some = int(np.count_nonzero(typical))
     return Null(
         sets, verdicts, float(np.nanmax([one.f1.value for one in evidence])),
         rules, wilson(rules / sets, sets, Z99).low, MOST_RULES[way],
-        findings, wilson(findings / sets, sets, Z99).low, MOST_FINDINGS,
+        findings, wilson(findings / sets, sets, Z99).low, some, wilson(some / sets, sets, Z99).low, MOST_FINDINGS,
     )  # fmt: skip

@@ -25,7 +25,7 @@ from ops.explain.explain import NeuronExplainer
 from ops.explain.families import Pairs, vector_pairs, with_families
 from ops.explain.hubs import Hubs
 from ops.explain.pool import PATTERN_COLUMNS, PROFILE_COLUMNS, count_listed
-from ops.explain.run_pool import hubs_table, make_pool, read_hubs
+from ops.explain.run_pool import hubs_table, make_pool, read_hubs, read_word_facts, word_facts_table
 from ops.model.facts import ModelFacts
 from ops.schema.verdicts import VERDICTS
 from ops.sentences.hubs import most_wins
@@ -46,6 +46,7 @@ RANGED = ("examples", "explanation_terms", "explanation_folds")  # tables that a
 
 POOL = partial_file("explain", "pool")
 HUBS = partial_file("explain", "hubs")
+WORDS = partial_file("explain", "words")
 CONTROLS = whole_table("explain/controls")
 FAMILIES = whole_table("families")
 EXPLANATIONS = whole_table("explanations")
@@ -156,7 +157,7 @@ def steps_of(args: ExplainArgs, sampled: int, sentences: int) -> list[Step]:
             args={"store": args.store}, unit=ranged, here=few,
         ),
         Step(
-            name="explain: pool", items=[{}], outputs=lambda _: [HUBS, POOL], worker=make_pools,
+            name="explain: pool", items=[{}], outputs=lambda _: [HUBS, WORDS, POOL], worker=make_pools,
             args=given | {"listed": listed},
         ),
         Step(
@@ -226,14 +227,15 @@ def count_lists(item: Item, store: Store) -> Made:
 
 
 def make_pools(item: Item, args: ExplainArgs, listed: list[Item]) -> Made:
-    """Make the pool of literals, and find the hubs: the sentences that win for nearly all neurons."""
+    """Make the pool of literals, and find facts about words and the hubs: sentences that win for nearly all neurons."""
     mining = args.mining()
     sets = set_number(len(args.neurons), 0)
     most = most_wins(args.k, args.scored, len(args.neurons) * args.poles)
     winners = winner_rows(args.store, args.neurons, mining.sentences)
     hubs = Hubs.find(np.asarray(mining.sentences.wins), winners, sets, most)
     counts = read_partials(args.store, [listed_file(part) for part in listed])
-    return {HUBS: hubs_table(hubs), POOL: make_pool(counts, mining, args.facts, args.seed)}
+    pool, words = make_pool(counts, mining, args.facts, args.seed)
+    return {HUBS: hubs_table(hubs), WORDS: word_facts_table(words), POOL: pool}
 
 
 class PairFinder:
@@ -258,6 +260,7 @@ class RangeWorker:
         literals = read_literals(store, "explain", blocks)
         self.neurons = NeuronExplainer(
             store, args.mining(), read_pool(store), literals, read_hubs(read_partial(store, HUBS)),
+            read_word_facts(read_partial(store, WORDS)),
             read_pairs(store, pairs), args.scored, args.seed, args.literals, args.card_literals,
             Controls.drawn(args.controls, args.neurons, measured, args.carded, args.seed), args.rotates,
         )  # fmt: skip

@@ -23,10 +23,13 @@ from ops.explain.incidence import incidence, one_row
 from ops.explain.literal import Literal, plainness
 from ops.explain.literal_words import PatternRules, Term
 from ops.explain.own_literals import OwnWords
+from ops.explain.run_pool import WordFacts
 from ops.explain.sample_explainer import SampleExplainer
 from ops.explain.set_explainer import Folded, Known, Own, Pool, SetExplainer, places_among
 from ops.explain.setting import Settings
 from ops.explain.test_scores import best_single_f1, resampling
+from ops.explain.typical import Typical
+from ops.explain.typical_items import ItemCounter
 from ops.explain.verdict import Evidence, by_chance
 from ops.explain.wording import explanation_text
 from ops.mine.held_out_sets import HeldOutSets, drawn_for
@@ -84,6 +87,7 @@ class NeuronExplainer:
         blocks: for each of the consecutive blocks of `known_rows`, which of its sentences have each literal, and its
             number of sentences.
         hubs: the sentences that win for nearly every neuron.
+        words: what is known about the words.
         pairs: the pairs of neurons whose activations correlate.
         scored: number of scored sentences of the corpus, N.
         seed: the seed of all draws.
@@ -94,7 +98,8 @@ class NeuronExplainer:
 
     def __init__(
         self, store: Store, mining: Mining, pool: pa.Table, blocks: Iterable[tuple[Occurrences, int]], hubs: Hubs,
-        pairs: Pairs, scored: int, seed: int, literals: int, card_literals: int, controls: Controls, rotates: bool,
+        words: WordFacts, pairs: Pairs, scored: int, seed: int, literals: int, card_literals: int, controls: Controls,
+        rotates: bool,
     ) -> None:  # fmt: skip
         self.store, self.mining, self.hubs, self.pairs, self.scored = store, mining, hubs, pairs, scored
         sentences, options = mining.sentences, mining.options
@@ -123,6 +128,10 @@ class NeuronExplainer:
         if isinstance(word, SequenceKind):
             given = (found.patterns("word"), options["min_count"], options["productivity"], seed)
             self.words = OwnWords(word, self.baseline, *given)
+        self.typical = Typical(
+            ItemCounter(mining.text, found, self.baseline, known.matrix), found.every,
+            None if self.words is None else self.words.having, words.like, words.frequent, document, fold,
+        )  # fmt: skip
 
     def explain(self, numbers: Int64s) -> dict[str, pa.Table]:
         """Return the rows of some neurons, ascending, by table.
@@ -145,7 +154,8 @@ class NeuronExplainer:
             assessed, fitted = self.assess(number, winners, self.areas.get(number)), modelled.get(neuron)
             folded, card = assessed.folded, assessed.card
             terms = cards.add_card(key, folded, card, assessed.literals, winners)
-            rows.append(key | self._columns(winners, assessed, terms, fitted.r2 if fitted else {}))
+            typical = self.typical_of(np.sort(winners))
+            rows.append(key | self._columns(winners, assessed, typical, terms, fitted.r2 if fitted else {}))
             if self.sample is not None and len(card.literals):
                 others = np.concatenate(won[neuron])
                 renumbered = card.renumbered(folded.which)
@@ -183,12 +193,18 @@ class NeuronExplainer:
         literals = [names[place - size] if place >= size else every[place] for place in found.which.tolist()]
         return Assessed(found, card, own, literals, matched, evidence)
 
+    def typical_of(self, winners: Int64s) -> list[Row]:
+        """Return the column `typical` of a set of winners, given their rows, ascending."""
+        return self.typical.rows(*self.sets.listed(winners), len(winners))
+
     def _key(self, number: int) -> Row:
         neuron, pole = divmod(int(number), len(POLES))
         layer, unit = (int(x[0]) for x in self.mining.neurons.layer_and_unit(np.array([neuron])))
         return {"layer": layer, "unit": unit, "pole": POLES[pole]}
 
-    def _columns(self, winners: Int64s, assessed: Assessed, terms: list[Row], r2: Row) -> Row:
+    def _columns(
+        self, winners: Int64s, assessed: Assessed, typical: list[Row], terms: list[Row], r2: Row
+    ) -> Row:  # fmt: skip
         """Return the columns of `explanations` for one set of winners, but for its neuron, pole and family."""
         found, card, matched, evidence = assessed.folded, assessed.card, assessed.matched, assessed.evidence
         nuisance = found.lesson.candidates.nuisance[card.literals]
@@ -198,13 +214,14 @@ class NeuronExplainer:
         text = explanation_text(
             verdict,
             [Term(**{n: t[n] for n in said}, nuisance=own) for t, own in zip(terms, nuisance.tolist(), strict=True)],
-            setting=self.settings.say(winners), winners=len(winners), recall=calls.recall.value,
+            typical=typical, setting=self.settings.say(winners), winners=len(winners), recall=calls.recall.value,
             called=float((calls.called - calls.hits).sum()) / max(others, 1), f1=calls.f1.value, area=evidence.area,
             r2=r2, needed=evidence_needed(card.weights.tolist(), card.intercept, card.threshold), rules=self.rules,
         )  # fmt: skip
         intervals = {"precision": calls.precision, "recall": calls.recall, "f1": calls.f1}
         return {
             "text": text,
+            "typical": typical,
             "literals": len(terms),
             **ranked.average_precision.columns("average_precision"),
             **{

@@ -5,13 +5,20 @@ from scipy.sparse import csr_array
 
 from ops.arrays import Bools, Int8s, Int32s, Int64s
 from ops.compiled import compiled
+from ops.mine.value_counts import distinct_values, occurrences_of
 from ops.patterns.occurrences import Occurrences
+from ops.patterns.sequences import Sequences
 
 
 def incidence(found: Occurrences, sentences: int) -> csr_array:
     """Return the matrix of the occurrences of L literals in sentences, `[L, sentences]`."""
     ones = np.ones(len(found.sentences), np.int8)
     return csr_array((ones, found.sentences, found.offsets), (len(found.offsets) - 1, sentences))
+
+
+def incidence_of_words(words: Sequences, names: int) -> csr_array:
+    """Return which sentences have each of `names` words, `[names, sentences]`, given their words as codes."""
+    return incidence(occurrences_of(distinct_values(words, names), np.arange(names), names), len(words))
 
 
 def occurrences(matrix: csr_array) -> Occurrences:

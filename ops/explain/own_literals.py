@@ -5,12 +5,11 @@ from functools import lru_cache
 import numpy as np
 
 from ops.arrays import Bools, Int64s
-from ops.explain.incidence import incidence
+from ops.explain.incidence import incidence, incidence_of_words
 from ops.explain.literal import Literal
 from ops.mine.candidates import least_support
 from ops.mine.pattern_kinds import SequenceKind
 from ops.mine.sentence_sets import SentenceSets
-from ops.mine.value_counts import distinct_values, occurrences_of
 from ops.patterns import count_sequences
 from ops.patterns.occurrences import Occurrences
 from ops.patterns.sequence_trie import SequenceTrie
@@ -53,8 +52,7 @@ class OwnWords:
         self.kind, self._min_count, self._productivity, self._seed = kind, min_count, productivity, seed
         self._most, self._top = most_winners, top
         self._words, names = kind.view.words(baseline), len(kind.view.word_names)
-        once = occurrences_of(distinct_values(self._words, names), np.arange(names), names)
-        self.having = incidence(once, len(baseline))
+        self.having = incidence_of_words(self._words, names)
         self._rare = max(RARE_COUNT, int(RARE_SHARE * len(baseline)))
         self._pool = SequenceTrie.build(pool)
         self._name = lru_cache(_NAMES)(kind.view.word_names.__getitem__)

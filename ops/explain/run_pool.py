@@ -1,13 +1,16 @@
-"""The pool of literals of a run, and its hubs, as tables that are stored between steps."""
+"""The pool of literals of a run, its hubs and facts about its words, as tables that are stored between steps."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from ops.explain.hubs import Hubs
+from ops.explain.like_words import LikeWords
 from ops.explain.pool import united
 from ops.explain.sentence_literals import length_literals, value_literals
+from ops.explain.word_keys import count_frequent
 from ops.mine.mining import Mining
 from ops.mine.properties import Profiler
 from ops.model.facts import ModelFacts
@@ -15,27 +18,59 @@ from ops.patterns.sequences import Sequences
 from ops.storage.arrays import read_arrays, write_arrays
 
 
-def make_pool(listed: Iterable[pa.Table], mining: Mining, facts: ModelFacts, seed: int) -> pa.Table:
-    """Return all literals of a run: those that its neurons list, classes of words, lengths, data sets and metadata.
+@dataclass(frozen=True)
+class WordFacts:
+    """What is known about the words of a run's sentences.
+
+    Attributes:
+        frequent: number of words and pairs of neighbours that at least four documents of all sentences contain.
+        like: which words are alike.
+    """
+
+    frequent: int
+    like: LikeWords
+
+
+def make_pool(listed: Iterable[pa.Table], mining: Mining, facts: ModelFacts, seed: int) -> tuple[pa.Table, WordFacts]:
+    """Return all literals of a run, and what is known about its words.
+
+    The literals are those that its neurons list, classes of words, lengths, data sets and metadata. With random
+    weights, no words are alike.
 
     Args:
         listed: the results of `count_listed` for disjoint groups of neuron-poles.
         mining: the annotated sentences, with words in lower case.
         facts: the model, whose token table is clustered into classes of words.
-        seed: the seed of that clustering.
+        seed: the seed of that clustering and of the samples of words.
     """
     # Only the worker that makes the pool imports what classes need: the model, and scikit-learn.
     from ops.explain.word_classes import corpus_words, token_vectors, topic_literals
 
     baseline = np.flatnonzero(mining.sentences.baseline)
     words = corpus_words(mining.text, baseline)
-    topics = topic_literals(words, token_vectors(words.spellings, facts), seed)
+    vectors = token_vectors(words.spellings, facts)
+    topics = topic_literals(words, vectors, seed)
     further = [
         topics,
         length_literals(mining.sentences),
         value_literals(Profiler(mining.text, mining.options["nuisance"])),
     ]
-    return pa.concat_tables([united(listed), *further])
+    like = LikeWords.none()
+    if facts.seed is None and vectors.shape[1]:
+        like = LikeWords.of(words.words, vectors, mining.text.word_names, seed)
+    frequent = count_frequent(mining.text, seed)
+    return pa.concat_tables([united(listed), *further]), WordFacts(frequent, like)
+
+
+def word_facts_table(words: WordFacts) -> pa.Table:
+    """Return what is known about words as a table; `read_word_facts` reads it."""
+    return write_arrays(frequent=words.frequent, **vars(words.like))
+
+
+def read_word_facts(table: pa.Table) -> WordFacts:
+    """Return what `word_facts_table` stored."""
+    own = read_arrays(table)
+    return WordFacts(int(own["frequent"]), LikeWords(own["codes"], own["directions"], float(own["least"])))
 
 
 def hubs_table(hubs: Hubs) -> pa.Table:

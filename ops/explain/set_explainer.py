@@ -188,6 +188,19 @@ class SetExplainer:
         support = self._totals.sum(0)
         without = [*(support - of_fold for of_fold in self._totals), support]
         self._cost = np.stack([costs(some, pool.nuisance) for some in without])
+        self._last: tuple[Int64s, csr_array] | None = None
+
+    def listed(self, winners: Int64s) -> tuple[Int64s, csr_array]:
+        """Return the winners on which literals are listed, and which literals each has, `[winners, L]`.
+
+        Args:
+            winners: the winners' rows in the store, ascending and distinct. If there are many, every second, third and
+                so on is returned, at most about 1,000.
+        """
+        places, is_known = places_among(self.known.rows, winners)
+        listed, more = _sampled(places, winners[~is_known])
+        rows, literals = np.concatenate((self.known.rows[listed], more)), self._by_sentence[listed]
+        return rows, vstack((literals, self._find(more).T), "csr") if len(more) else literals
 
     def fold(self, winners: Int64s, own: Own | None = None) -> Folded:
         """Learn the cards of a set of winners, and test them.
@@ -212,18 +225,17 @@ class SetExplainer:
 
     def _shortlist(self, places: Int64s, further: Int64s, each: float, offered: Offered) -> tuple[Int64s, Bools]:
         """Return what `shortlist` returns; literals past the pool's end are the set's own."""
-        pool, fold, own = self.pool, self._fold, offered.own
+        fold, own = self._fold, offered.own
         # Only a sample of many winners is listed, so the other sentences count proportionally less.
-        step = -(-(len(places) + len(further)) // SCREENED)
-        listed, more = places[::step], further[::step]
+        listed, more = _sampled(places, further)
         inside = self._counted(places)
-        winners, others = inside if step == 1 else self._counted(listed), self._totals - inside
+        winners, others = inside if len(listed) == len(places) else self._counted(listed), self._totals - inside
         sizes = np.stack(
             (np.bincount(fold[np.concatenate((self.known.rows[listed], more))], minlength=FOLDS),
              self._sizes - np.bincount(fold[self.known.rows[places]], minlength=FOLDS)), 1
         )  # fmt: skip
         if len(more):
-            winners = winners + _counted_rows(pool.find(more, None), fold[more])
+            winners = winners + _counted_rows(self._find(more), fold[more])
         if own is not None:
             of_own = own.matrix.T.tocsr()
             of_known = [
@@ -258,9 +270,21 @@ class SetExplainer:
             of_winners, bits, place, offered.nuisance[which], offered.plainness[which], offered.cost[:, which], listed
         )
 
+    def _find(self, rows: Int64s) -> csr_array:
+        """Return which of these rows have each literal of the pool, `[L, rows]`; the last answer is kept."""
+        if self._last is None or not np.array_equal(self._last[0], rows):
+            self._last = rows, self.pool.find(rows, None)
+        return self._last[1]
+
     def _counted(self, places: Int64s) -> Int32s:
         """Return how many of some known sentences of each fold have each literal, `[folds, L]`."""
         return count_by_fold(self._by_sentence, places, self._fold[self.known.rows[places]], FOLDS)
+
+
+def _sampled(places: Int64s, further: Int64s) -> tuple[Int64s, Int64s]:
+    """Return the winners on which literals are listed, of those that are known and of the further ones."""
+    step = max(-(-(len(places) + len(further)) // SCREENED), 1)
+    return places[::step], further[::step]
 
 
 def _counted_rows(found: csr_array, fold: Int8s) -> Int32s:

@@ -106,9 +106,9 @@ def topic_literals(found: CorpusWords, vectors: Float32s, seed: int) -> pa.Table
     if len(known) < _FEWEST_WORDS:
         return literal_rows("word_class", [], [])
     mean = vectors[known].mean(0, dtype=np.float64).astype(np.float32)
-    directions = _unit(vectors[known] - mean)
+    directions = unit(vectors[known] - mean)
     labels = k_means(directions, classes_of(len(known)), np.random.default_rng([seed, TOPICS]))
-    centres = _unit(centroids(directions, labels).astype(np.float32))
+    centres = unit(centroids(directions, labels).astype(np.float32))
     closeness = np.einsum("ij,ij->i", directions, centres[labels])
     typical = closeness * np.log(found.sentences[known])
     order = np.lexsort((known, -typical, labels))
@@ -117,7 +117,7 @@ def topic_literals(found: CorpusWords, vectors: Float32s, seed: int) -> pa.Table
     return literal_rows("word_class", [", ".join(own[:_NAMED_BY]) for own in items], items)
 
 
-def _unit(vectors: Float32s) -> Float32s:
-    """Scale vectors to length 1; zero vectors stay zero."""
+def unit(vectors: Float32s) -> Float32s:
+    """Return vectors scaled to length 1; zero vectors stay zero, `[n, width]`."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.asarray(vectors / np.where(lengths > 0, lengths, np.float32(1)))

@@ -18,7 +18,7 @@ SETS = ("own", "matched", "random")
 
 # One number for each kind of draw, so that no two kinds share a random stream.
 RANDOM, MATCHED, OTHERS = range(101, 104)
-_WIDTHS = np.array([1, 2, 4, 8, 16, 1 << 30])
+WIDTHS = np.array([1, 2, 4, 8, 16, 1 << 30])  # of the buckets of similar lengths, in words
 
 
 class HeldOutSets:
@@ -113,7 +113,7 @@ class Matcher:
         random = np.random.default_rng([seed, MATCHED, number])
         self._used[winners] = True
         drawn = _draw_like(
-            self._cells(winners), self._rows, self._starts, self._per_dataset, self._used, random, _WIDTHS
+            self._cells(winners), self._rows, self._starts, self._per_dataset, self._used, random, WIDTHS
         )
         self._used[winners] = self._used[drawn] = False
         return np.sort(drawn)
@@ -126,7 +126,7 @@ class Matcher:
             winners = sets.items[begin:end]
             self._used[winners] = True
             similar, first, stop = _like_rows(
-                cells[begin:end], self._rows, self._starts, self._per_dataset, self._used, _WIDTHS
+                cells[begin:end], self._rows, self._starts, self._per_dataset, self._used, WIDTHS
             )
             self._used[winners] = False
             rows.append(similar)

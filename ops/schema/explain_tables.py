@@ -21,6 +21,14 @@ from ops.schema.columns import (
     quantiles,
 )
 
+TYPICAL = pa.list_(
+    pa.struct(
+        [
+            ("kind", STRING), ("pattern", STRING), ("words", STRINGS), ("winners", INT32), ("expected", FLOAT32),
+            ("q", FLOAT32), ("docs", INT32),
+        ]
+    )
+)  # fmt: skip
 _FEW = "; null with fewer than 10 documents"
 _KIND = Column("kind", STRING, "`word`, `tag`, `subtree`, `mark`, `value`, `length`, `word_class` or `hub`")
 _NAMED = (
@@ -41,6 +49,12 @@ TABLES: dict[str, TableSpec] = {
                 "text",
                 STRING,
                 "the explanation in words: what is typical, the rule or why there is none, and the activation",
+            ),
+            Column(
+                "typical",
+                TYPICAL,
+                "what is more frequent among the winners than sentences of the same data sets and lengths give, "
+                "strongest first; empty if nothing is",
             ),
             Column("literals", INT16, "number of literals of the published card; 0 if it has none"),
             *measured(

@@ -48,6 +48,23 @@ def selected_p_values(
     return np.exp(np.minimum(log_p - log_selected, 0.0))
 
 
+def q_values_among(p: Float64s, hypotheses: int) -> Float64s:
+    """Return the q-values of some of a family's hypotheses, of which all others have a p-value of 1, `[n] float64`.
+
+    Args:
+        p: the p-values of these hypotheses, `[n]`.
+        hypotheses: the number of all hypotheses of the family, at least n.
+
+    >>> q_values_among(np.array([0.01, 0.002]), 10).round(3).tolist()
+    [0.05, 0.02]
+    """
+    order = np.argsort(p, kind="stable")
+    result = np.empty(len(p))
+    stepped = p[order] * hypotheses / np.arange(1, len(p) + 1)
+    result[order] = np.minimum(np.minimum.accumulate(stepped[::-1])[::-1], 1.0)
+    return result
+
+
 def q_values(p: ArrayLike, groups: ArrayLike | None = None) -> Float64s:
     """Return the lowest false discovery rate at which each pattern is still listed, `[n] float64`.
 

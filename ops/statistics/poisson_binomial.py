@@ -44,6 +44,37 @@ def chance_of_hits(
     return np.where(np.isinf(root), 1.0, np.exp(np.minimum(log_p, 0.0)))
 
 
+def log_upper_tails(chances: Float64s, offsets: Int64s, hits: Int64s, most_steps: int = MOST_STEPS) -> Float64s:
+    """Return the log probability of at least as many hits, `[n] float64`, given the arguments of `chance_of_hits`.
+
+    Here a chance may be 0.
+
+    >>> log_upper_tails(np.array([0.1, 0.2, 0.1]), np.array([0, 3]), np.array([2])).round(4).tolist()  # log(0.046)
+    [-3.0791]
+    """
+    exact = np.diff(offsets) * hits <= most_steps
+    upper, mean, variance = _upper_tails(chances, offsets, hits, exact)
+    with np.errstate(divide="ignore"):
+        normal = log_ndtr((mean + 0.5 - hits) / np.sqrt(np.maximum(variance, 1e-300)))
+        return np.where(exact, np.log(np.minimum(upper, 1.0)), normal)
+
+
+def one_sided(log_tails: Float64s, design_effect: Float64s) -> Float64s:
+    """Return the p-values `[n] float64` of upper tails with a design effect, which divides the tail's normal quantile.
+
+    The quantile is divided by the square root of the effect; an infinite effect gives a p-value of 1. In contrast to
+    `chance_of_hits`, the p-value is not divided by the probability of being listed.
+
+    Args:
+        log_tails: the log probabilities of the tails, as `log_upper_tails` returns them.
+        design_effect: the design effects, at least 1, `[n]`.
+    """
+    root = np.sqrt(design_effect)
+    away = -ndtri_exp(log_tails)
+    with np.errstate(invalid="ignore"):
+        return np.where(np.isinf(root), 1.0, np.exp(log_ndtr(-away / root)))
+
+
 def _log_tails(
     chances: Float64s, offsets: Int64s, hits: Int64s, most_steps: int
 ) -> tuple[Float64s, Float64s, Float64s]:
@@ -82,3 +113,25 @@ def _tails(
                 below[0] *= 1 - p
         lower[number] = below.sum()
     return upper, lower, none, mean, variance
+
+
+@compiled
+def _upper_tails(chances: Float64s, offsets: Int64s, hits: Int64s, exact: Bools) -> tuple[Float64s, Float64s, Float64s]:
+    """Return the upper tails where requested, means and variances."""
+    n = hits.size
+    upper, mean, variance = np.zeros(n), np.zeros(n), np.zeros(n)
+    for number in range(n):
+        most, drawn = hits[number], 0
+        below = np.zeros(most + 1)
+        below[0] = 1.0
+        for draw in range(offsets[number], offsets[number + 1]):
+            p = chances[draw]
+            mean[number] += p
+            variance[number] += p * (1 - p)
+            if exact[number] and p > 0:
+                drawn += 1
+                upper[number] += below[most - 1] * p
+                for k in range(min(drawn, most - 1), 0, -1):
+                    below[k] = below[k] * (1 - p) + below[k - 1] * p
+                below[0] *= 1 - p
+    return upper, mean, variance

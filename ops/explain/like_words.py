@@ -1,0 +1,85 @@
+"""Which words of a corpus are alike in the model's token table."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ops.arrays import Float32s, Int64s
+from ops.explain.word_classes import unit
+from ops.sampling import WORD_PAIRS
+from ops.sentences.names import Names
+
+QUANTILE = 0.999  # of the cosines of random pairs, above which two words are alike
+_PAIRS = 100_000  # number of random pairs
+
+
+@dataclass(frozen=True)
+class LikeWords:
+    """The directions of words in the model's token table, measured from the mean of all words.
+
+    Attributes:
+        codes: the words' codes, ascending, `[words]`.
+        directions: their directions, of length 1, `[words, width]` float16.
+        least: the cosine above which two words are alike.
+    """
+
+    codes: Int64s
+    directions: npt.NDArray[np.float16]
+    least: float
+
+    @classmethod
+    def none(cls) -> "LikeWords":
+        """Return what says that no words are alike."""
+        return cls(np.zeros(0, np.int64), np.zeros((0, 0), np.float16), 1.0)
+
+    @classmethod
+    def of(cls, words: list[str], vectors: Float32s, names: Names, seed: int) -> "LikeWords":
+        """Return the directions of words, and the 99.9 % quantile of the cosines of random pairs of them.
+
+        Args:
+            words: the words in lower case, ascending.
+            vectors: the vector of each word, `[words, width]`; words whose vector is zero are like no other.
+            names: the names of all words in lower case.
+            seed: the seed of the random pairs.
+        """
+        known = np.flatnonzero(np.any(vectors != 0, axis=1))
+        if len(known) < 2:
+            return cls.none()
+        directions = unit(vectors[known] - vectors[known].mean(0, dtype=np.float64).astype(np.float32))
+        own = pa.array([words[i] for i in known.tolist()], names.array.type)
+        codes = np.asarray(pc.index_in(own, value_set=names.array).to_numpy(zero_copy_only=False), np.int64)
+        random = np.random.default_rng([seed, WORD_PAIRS])
+        first = random.integers(0, len(known), _PAIRS)
+        other = (first + random.integers(1, len(known), _PAIRS)) % len(known)
+        cosines = np.concatenate(
+            [
+                np.einsum("ij,ij->i", directions[a], directions[b])
+                for a, b in zip(np.split(first, 10), np.split(other, 10), strict=True)
+            ]
+        )
+        return cls(codes, directions.astype(np.float16), float(np.quantile(cosines, QUANTILE)))
+
+    def groups(self, words: Sequence[int]) -> list[list[int]]:
+        """Return groups of words, as indices into `words`, which are the codes of distinct words, strongest first.
+
+        A word joins the first group to whose members it is alike, all of them; otherwise it begins a group.
+        """
+        codes = np.asarray(words, np.int64)
+        place = np.searchsorted(self.codes, codes)
+        is_known = place < len(self.codes)
+        is_known[is_known] = self.codes[place[is_known]] == codes[is_known]
+        directions = np.zeros((len(codes), self.directions.shape[1]), np.float32)
+        directions[is_known] = self.directions[place[is_known]]
+        alike = directions @ directions.T > self.least
+        groups: list[list[int]] = []
+        for word in range(len(codes)):
+            joined = next((group for group in groups if alike[word, group].all()), None)
+            if joined is None:
+                groups.append([word])
+            else:
+                joined.append(word)
+        return groups

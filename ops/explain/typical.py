@@ -1,0 +1,257 @@
+"""What is typical of a set of winners: items more frequent than sentences of the same sources and lengths give.
+
+Whether an item is typical is tested on the winners themselves, and the false discovery rate is what protects it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.special import rel_entr  # type: ignore[import-untyped]
+
+from ops.arrays import Bools, Float64s, Int8s, Int64s
+from ops.explain.like_words import LikeWords
+from ops.explain.literal import Literal
+from ops.explain.training import NEAR
+from ops.explain.typical_items import ItemCounter, Items, Winners
+from ops.explain.word_keys import words_of
+from ops.sentences.folds import HALF
+from ops.statistics.design_effect import effects_of_residuals
+from ops.statistics.false_discovery import q_values_among
+from ops.statistics.poisson_binomial import log_upper_tails, one_sided
+
+RATE = 0.05  # the false discovery rate
+# An item needs this many times the expected number of winners, or this share of the winners more than expected.
+LEAST_LIFT, LEAST_MORE = 2.0, 0.2
+LEAST_LEFT = 0.5  # share of a construction's excess that the winners without the stronger words must have
+EXPLAINED_BY_WORDS = ("tag", "subtree", "form")
+_PLAINEST_FIRST = ("word", "form", "word_class", "tag", "subtree", "value")
+_NAMES = 1 << 16  # words whose spelling is cached
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An item that is typical of a set of winners.
+
+    Attributes:
+        kind, pattern: the kind of item, and its text.
+        words: the words of a group, or the word or pair by itself, strongest first; empty for other kinds.
+        codes: the codes of the word or pair; empty for other kinds.
+        has: which winners have it, `[winners]`.
+        chance: the probability that each winner has it; 0 for a winner that does not count, `[winners]`.
+        n: number of winners that count.
+        q: its false discovery rate.
+        g2: its strength, see `strengths`.
+    """
+
+    kind: str
+    pattern: str
+    words: tuple[str, ...]
+    codes: tuple[int, ...]
+    has: Bools
+    chance: Float64s
+    n: int
+    q: float
+    g2: float
+
+    @cached_property
+    def winners(self) -> int:
+        """Number of winners that have it."""
+        return int(np.count_nonzero(self.has))
+
+    @cached_property
+    def expected(self) -> float:
+        """Expected number of winners that have it."""
+        return float(self.chance.sum())
+
+
+class Typical:
+    """Finds what is typical of sets of winners.
+
+    Args:
+        counter: finds the items of winners and their chances.
+        literals: the literals of the pool.
+        having: which of the baseline's sentences have each word, `[words, baseline]`; None if they have no words.
+        like: which words are alike.
+        frequent: number of words and pairs that at least four documents of all annotated sentences contain.
+        document, fold: the code and the fold of the document of every row of the store.
+    """
+
+    def __init__(
+        self, counter: ItemCounter, literals: Sequence[Literal], having: csr_array | None, like: LikeWords,
+        frequent: int, document: Int64s, fold: Int8s,
+    ) -> None:  # fmt: skip
+        self._counter, self._literals, self._having, self._like = counter, literals, having, like
+        # Every literal of the pool is listed for several winners, so that it counts without a look at its documents.
+        self.hypotheses = frequent + int(np.count_nonzero(counter.is_item))
+        # Words and pairs, whose literal is -1, come last here and are the plainest.
+        kinds = [_PLAINEST_FIRST.index(own.kind) if own.kind in _PLAINEST_FIRST else -1 for own in literals]
+        self._plainness = np.array([*kinds, 0], np.int64)
+        self._document, self._fold = document, fold
+        self._name = lru_cache(_NAMES)(counter.view.word_names.__getitem__)
+
+    def find(self, rows: Int64s, literals: csr_array) -> tuple[Winners, list[Entry]]:
+        """Return the winners by document, and what is typical of them, strongest first.
+
+        Args:
+            rows: the winners' rows in the store, distinct.
+            literals: which literals of the pool each has, `[winners, L]`.
+        """
+        order = np.argsort(self._document[rows], kind="stable")
+        own = rows[order]
+        winners = Winners(own, self._document[own], self._fold[own] < HALF, literals[order])
+        items = self._counter.find(winners)
+        if not len(items.key):
+            return winners, []
+        q = q_values_of(items, winners.document, self.hypotheses)
+        kept = np.flatnonzero((q < RATE) & are_more(items, winners.first_half))
+        items, q = items.take(kept), q[kept]
+        g2 = strengths(items.has.sum(1), items.chance.sum(1), items.counted.sum(1))
+        order = np.lexsort((self._plainness[items.literal], -g2))
+        order = order[first_of_copies(items.has[order])]
+        entries = by_strength([self._entry(items, i, float(q[i]), float(g2[i])) for i in order.tolist()])
+        return winners, self._grouped(winners, without_explained(entries))
+
+    def rows(self, rows: Int64s, literals: csr_array, winners: int) -> list[dict[str, Any]]:
+        """Return what is typical of a set as entries of the column `typical`, strongest first.
+
+        Args:
+            rows, literals: see `find`.
+            winners: number of the set's winners, of which `rows` may be a sample; counts are scaled to it.
+        """
+        own, entries = self.find(rows, literals)
+        starts = np.flatnonzero(np.append(True, own.document[1:] != own.document[:-1])[: len(own.rows)])
+        has = np.array([entry.has for entry in entries], np.bool_).reshape(len(entries), len(own.rows))
+        documents = np.logical_or.reduceat(has, starts, axis=1).sum(1).tolist() if entries else []
+        factor = winners / max(len(rows), 1)
+        return [
+            {
+                "kind": entry.kind, "pattern": entry.pattern, "words": list(entry.words),
+                "winners": round(entry.winners * factor), "expected": entry.expected * factor, "q": entry.q,
+                "docs": docs,
+            }
+            for entry, docs in zip(entries, documents, strict=True)
+        ]  # fmt: skip
+
+    def _entry(self, items: Items, index: int, q: float, g2: float) -> Entry:
+        given = items.has[index], items.chance[index], int(items.counted[index].sum()), q, g2
+        if items.literal[index] >= 0:
+            literal = self._literals[items.literal[index]]
+            return Entry(literal.kind, literal.pattern, (), (), *given)
+        codes = words_of(int(items.key[index]), len(self._counter.view.word_names))
+        pattern = " ".join(self._name(code) for code in codes)
+        return Entry("word", pattern, (pattern,), tuple(codes), *given)
+
+    def _grouped(self, winners: Winners, entries: list[Entry]) -> list[Entry]:
+        """Return entries with words that are alike as one entry, strongest first."""
+        single = [entry for entry in entries if len(entry.codes) == 1]
+        result = [entry for entry in entries if len(entry.codes) != 1]
+        for group in self._like.groups([entry.codes[0] for entry in single]):
+            members = [single[i] for i in group]
+            result.append(members[0] if len(group) == 1 else self._union(winners, members))
+        return by_strength(result)
+
+    def _union(self, winners: Winners, members: list[Entry]) -> Entry:
+        """Return an entry of sentences that have any of several words; its q is that of the first, the strongest."""
+        assert self._having is not None
+        sentences = np.unique(self._having[[entry.codes[0] for entry in members]].indices)
+        has = np.any([entry.has for entry in members], axis=0)
+        chance = self._counter.chance_of_any(winners, sentences.astype(np.int64), has)
+        g2 = float(strengths(np.array([has.sum()]), np.array([chance.sum()]), np.array([members[0].n]))[0])
+        return replace(members[0], words=tuple(entry.pattern for entry in members), has=has, chance=chance, g2=g2)
+
+
+def strengths(winners: Int64s, expected: Float64s, n: Int64s) -> Float64s:
+    """Return the G2 of numbers of winners against the expected numbers, negative if they are lower, `[items]`.
+
+    It is the log-likelihood ratio of `winners` of `n` winners, for a probability of `expected / n`.
+    """
+    size = 2 * (rel_entr(winners, expected) + rel_entr(n - winners, n - expected))
+    return np.asarray(np.where(winners > expected, size, -size))
+
+
+def q_values_of(items: Items, document: Int64s, hypotheses: int) -> Float64s:
+    """Return the false discovery rate of each item, `[items]`; where it is above 5 %, it may be given as 1.
+
+    Args:
+        items: the items.
+        document: the document of each winner, ascending.
+        hypotheses: the number of items of which these are some; the p-value of all others is 1.
+    """
+    size, winners = items.has.shape
+    tails = log_upper_tails(items.chance.ravel(), np.arange(size + 1) * winners, items.has.sum(1))
+    p = np.ones(size)
+    # Design effects only increase p-values, and so the rates. What is above 5 % without them affects no rate below it.
+    kept = np.flatnonzero(q_values_among(np.exp(tails), hypotheses) < RATE)
+    p[kept] = one_sided(tails[kept], _effects(items.take(kept), document))
+    return q_values_among(p, hypotheses)
+
+
+def _effects(items: Items, document: Int64s) -> Float64s:
+    """Return the design effect of the number of winners that have each item, `[items]`."""
+    size, winners = items.has.shape
+    starts = np.flatnonzero(np.append(True, document[1:] != document[:-1]))
+    if len(starts) == winners:
+        return np.ones(size)
+    counted = items.counted
+    n, documents = counted.sum(1), np.logical_or.reduceat(counted, starts, axis=1).sum(1)
+    has, of_each = items.has[counted], np.broadcast_to(document, counted.shape)[counted]
+    key, preferred = np.repeat(np.arange(size), n), np.ones(size, np.bool_)
+    return effects_of_residuals(has - items.chance[counted], has, key, of_each, preferred, n, documents)
+
+
+def are_more(items: Items, first_half: Bools) -> Bools:
+    """Return which items are so much more frequent than expected that they can be typical, `[items]`.
+
+    They have twice the expected number of winners, or 20 % of the winners more, and more than expected in both halves
+    of the documents.
+    """
+    more = items.has - items.chance
+    expected, excess = items.chance.sum(1), more.sum(1)
+    enough = (excess >= (LEAST_LIFT - 1) * expected) | (excess >= LEAST_MORE * items.counted.sum(1))
+    halves = [more[:, half].sum(1) > 0 for half in (first_half, ~first_half)]
+    return np.asarray(enough & halves[0] & halves[1])
+
+
+def by_strength(entries: list[Entry]) -> list[Entry]:
+    """Return entries by G2, descending; of equally strong ones the plainer first."""
+    return sorted(entries, key=lambda entry: (-entry.g2, _PLAINEST_FIRST.index(entry.kind), entry.pattern))
+
+
+def first_of_copies(has: Bools) -> Int64s:
+    """Return the items, strongest first, that are no near-copies of stronger ones: nearly the same winners have both.
+
+    Args:
+        has: which winners have each item, `[items, winners]`.
+    """
+    ones = has.astype(np.float32)
+    both = (ones @ ones.T).astype(np.float64)
+    size = np.diag(both)
+    near = both >= NEAR * (size[:, None] + size - both)
+    is_copy = np.zeros(len(has), np.bool_)
+    for index in range(len(has)):
+        if not is_copy[index]:
+            is_copy[index + 1 :] |= near[index, index + 1 :]
+    return np.flatnonzero(~is_copy)
+
+
+def without_explained(entries: list[Entry]) -> list[Entry]:
+    """Return entries without constructions whose excess is mostly that of the stronger words.
+
+    A tag, subtree or form is left out if its excess among the winners without any stronger word is less than half of
+    its excess among all winners.
+    """
+    kept: list[Entry] = []
+    rest = np.ones(len(entries[0].has) if entries else 0, np.bool_)  # winners with none of the words so far
+    for entry in entries:
+        if entry.kind in EXPLAINED_BY_WORDS:
+            left = np.count_nonzero(entry.has & rest) - entry.chance[rest].sum()
+            if left < LEAST_LEFT * (entry.winners - entry.expected):
+                continue
+        if entry.kind == "word":
+            rest &= ~entry.has
+        kept.append(entry)
+    return kept
