@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from ops.forms.affixes import productive_prefixes, productive_suffixes
+from ops.forms.find import sentences_with
 from ops.forms.forms import FORMS, NAMES, NEED_TAGS
 from ops.mine.properties import Profiler
 from ops.penn import read_labels_and_sizes
@@ -90,11 +91,6 @@ def test_every_form_is_that_of_plain_python(
     assert {own.name for own in profiler.properties if own.is_form} == set(NAMES) - (set() if tagged else {*NEED_TAGS})
 
 
-def names_of(words: list[str]) -> Names:
-    text = [word.encode() for word in words]
-    return Names(np.cumsum([0, *map(len, text)]), np.frombuffer(b"".join(text), np.uint8))
-
-
 def test_affixes_are_those_of_plain_python() -> None:
     rng = np.random.default_rng(0)
     stems = sorted({"".join(rng.choice(list("aeiybdkn"), rng.integers(2, 6))) for _ in range(400)})
@@ -103,7 +99,7 @@ def test_affixes_are_those_of_plain_python() -> None:
     grown += [f"{str(rng.choice(stems)).rstrip('e')}ing" for _ in range(60)]
     grown += [f"{rng.choice(starts)}{rng.choice(stems)}" for _ in range(300)]
     words = sorted({*stems, *grown, *(f"q{i}ness" for i in range(50)), "12less", "\u00e9dness"})
-    names = names_of(words).array
+    names = Names.of(words).array
     found = productive_prefixes(names), productive_suffixes(names)
     for own, expected in zip(found, affixes(words), strict=True):
         assert own.names == sorted(set(expected.values()))
@@ -113,10 +109,10 @@ def test_affixes_are_those_of_plain_python() -> None:
 
 
 def test_no_affix_is_productive_in_few_words() -> None:
-    names = names_of(["kind", "kindness", "sad", "sadness"]).array
+    names = Names.of(["kind", "kindness", "sad", "sadness"]).array
     assert productive_suffixes(names).names == []
     assert productive_suffixes(names).of_word.tolist() == [-1] * 4
-    assert productive_prefixes(names_of([]).array).names == []
+    assert productive_prefixes(Names.of([]).array).names == []
 
 
 # The accuracy that each form reaches on forms.tsv at least: documented in docs/statistics.md.
@@ -155,3 +151,27 @@ def test_forms_of_sentences_with_near_misses(tmp_path: Path, monkeypatch: pytest
     assert set(accuracy) == set(FLOORS)
     assert all(n >= 40 or name in ("first_word", "last_word") for name, n in every.items())
     assert all(negative[name] >= 20 for name in (*FORMS, "pronoun", "prefix", "suffix", "shape"))
+
+
+@pytest.mark.parametrize("tagged", [True, False])
+def test_forms_of_sentences_as_text_are_those_of_their_codes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tagged: bool
+) -> None:
+    sentences = random_sentences(7, 300, tagged)
+    profiler = Profiler(MiningView(open_corpus(tmp_path, monkeypatch, sentences), "keep"))
+    rows = [{"words": s.words, "tags": s.tags, "tree": s.tree} for s in sentences] + [
+        dict.fromkeys(("words", "tags", "tree"))
+    ]
+    own = found_forms(profiler, 300)
+    for name in set(own[0]) - {"prefix", "suffix"}:
+        for value in sorted(set().union(*(row[name] for row in own)))[:12]:
+            assert sentences_with(name, value, rows) == {i for i, row in enumerate(own) if value in row[name]}
+
+
+def test_words_spelled_with_an_affix_have_it_where_the_corpus_is_not_known() -> None:
+    rows = [
+        {"words": words.split(), "tags": None, "tree": None}
+        for words in ("A Kindness", "less is", "un un-do", "undoes")
+    ]
+    assert [sentences_with("suffix", own, rows) for own in ("-ness", "-less")] == [{0}, set()]
+    assert sentences_with("prefix", "un-", rows) == {3}
