@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from ops.explain.hubs import Hubs
 from ops.explain.pool import united
-from ops.explain.sentence_literals import length_literals, value_literals
+from ops.explain.sentence_literals import form_literals, length_literals, value_literals
 from ops.mine.mining import Mining
 from ops.mine.properties import Profiler
 from ops.model.facts import ModelFacts
@@ -16,7 +16,7 @@ from ops.storage.arrays import read_arrays, write_arrays
 
 
 def make_pool(listed: Iterable[pa.Table], mining: Mining, facts: ModelFacts, seed: int) -> pa.Table:
-    """Return all literals of a run: those that its neurons list, classes of words, lengths, data sets and metadata.
+    """Return all literals of a run: those its neurons list, classes of words, forms, lengths, data sets and metadata.
 
     Args:
         listed: the results of `count_listed` for disjoint groups of neuron-poles.
@@ -30,11 +30,8 @@ def make_pool(listed: Iterable[pa.Table], mining: Mining, facts: ModelFacts, see
     baseline = np.flatnonzero(mining.sentences.baseline)
     words = corpus_words(mining.text, baseline)
     topics = topic_literals(words, token_vectors(words.spellings, facts), seed)
-    further = [
-        topics,
-        length_literals(mining.sentences),
-        value_literals(Profiler(mining.text, mining.options["nuisance"])),
-    ]
+    profiler = Profiler(mining.text, mining.options["nuisance"])
+    further = [topics, form_literals(profiler), length_literals(mining.sentences), value_literals(profiler)]
     return pa.concat_tables([united(listed), *further])
 
 
