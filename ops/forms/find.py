@@ -20,16 +20,20 @@ from ops.sentences.names import Names
 _KEPT = 4  # groups of sentences that are kept in memory, since several forms are asked for the same ones
 
 
-def sentences_with(name: str, value: str, sentences: Sequence[Mapping[str, Any]]) -> frozenset[int]:
+def sentences_with(
+    name: str, value: str, sentences: Sequence[Mapping[str, Any]], are_all: bool = False
+) -> frozenset[int]:
     """Return the positions of the sentences with a value of one of the properties `ops.forms.forms.NAMES`.
 
-    Which words have an affix depends on all words of the corpus. Here every word that is spelled with it has it.
+    Which words have an affix depends on all words of `sentences/`. If these are only some of its sentences, every word
+    that is spelled with the affix has it.
 
     Args:
         name, value: the property and its value.
         sentences: rows of `sentences/` with `words`, `tags` and `tree`, each of which may be None.
+        are_all: whether these are all sentences of the table.
     """
-    if name in ("prefix", "suffix"):
+    if name in ("prefix", "suffix") and not are_all:
         own_words = [own["words"] or () for own in sentences]
         return frozenset(i for i, own in enumerate(own_words) if any(_is_spelled(word.lower(), value) for word in own))
     forms, clauses = _read(tuple((tuple(s["words"] or ()), tuple(s["tags"] or ()), s["tree"]) for s in sentences))
