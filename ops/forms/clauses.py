@@ -75,12 +75,13 @@ class Clauses:
     def imperatives(self) -> Bools:
         """Return which sentences have a clause that begins with the base form of a verb.
 
-        Before it there may be adverbs and interjections (*please*, *never*) and, up to a comma, a phrase without a verb
-        (*Tom*) or a subordinate clause (*if you can*).
+        Before it there may be adverbs, interjections and @names (*please*, *never*) and, up to a comma, a phrase
+        without a verb (*Tom*) or a subordinate clause (*if you can*).
         """
         base = self.tagged(("VB",)) | (self.tagged(("VBP",)) & self.are("do") & self._next(self.are("not")))
         at, breaks, commas = np.flatnonzero(base), self.tagged(_BREAKS), self.tagged((",",))
-        head, last_break = self._nearest(~self.tagged(_ADVERBS)), self._nearest(breaks)
+        head = self._nearest(~(self.tagged(_ADVERBS) | self.are("@name")))
+        last_break = self._nearest(breaks)
         start = np.where(last_break < 0, self._start, last_break + 1)  # of the clause
 
         def is_start(place: Int64s) -> Bools:

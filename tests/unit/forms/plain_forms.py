@@ -108,7 +108,7 @@ def _commands(lower: list[str], tags: list[str]) -> bool:
 
     def before(i: int) -> int:
         i -= 1
-        while i >= 0 and tags[i] in ("RB", "RBR", "UH"):
+        while i >= 0 and (tags[i] in ("RB", "RBR", "UH") or lower[i].startswith("@")):
             i -= 1
         return i
 
