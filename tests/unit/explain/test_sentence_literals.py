@@ -91,7 +91,7 @@ def test_frequent_forms_are_those_of_a_recount(tmp_path: Path, monkeypatch: pyte
         "first word: it": ["first_word", "it"],
     }
     most = form_literals(profiler_of(open_corpus(tmp_path, monkeypatch, sentences)), 0.25, 2)
-    assert most["pattern"].to_pylist() == ["pronoun: third singular", "tense: past"]
+    assert most["pattern"].to_pylist() == ["pronoun: third singular", "tense: present"]
 
 
 def test_what_all_or_one_document_has_is_no_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
