@@ -30,7 +30,7 @@ from ops.explain.find import Literals
 from ops.explain.hubs import Hubs
 from ops.explain.incidence import incidence, occurrences
 from ops.explain.pool import PATTERN_COLUMNS, PROFILE_COLUMNS, count_listed
-from ops.explain.run_pool import WordFacts, make_pool
+from ops.explain.run_pool import WordStatistics, make_pool
 from ops.mine.mining import Mining
 from ops.sentences.hubs import most_wins
 from ops.sentences.local_copy import open_sentences
@@ -69,7 +69,7 @@ class MinedRun:
     seed: int
     mine: dict[str, Any]
     pool: pa.Table
-    words: WordFacts
+    words: WordStatistics
     literals: Literals
     known: Int64s
     matrix: csr_array

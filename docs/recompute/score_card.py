@@ -8,6 +8,7 @@ import duckdb
 import numpy as np
 
 from ops.facts.examples import matched_words
+from ops.forms.find import sentences_with
 from ops.penn import PUNCTUATION_TAGS
 
 run = sys.argv[1]
@@ -26,7 +27,10 @@ with_hubs = f"(from {cards} where kind = 'hub')"
 own = f"layer = {row['layer']} and unit = {row['unit']}"
 terms = query(f"from {cards} where {own} and pole = '{row['pole']}'")
 winners = {w["sent_id"] for w in query(f"from '{run}/topk/*.parquet' where {own} and pole = '{row['pole']}'")}
-rows = [s for s in query(f"from '{run}/sentences/*.parquet'") if s["is_baseline"] or s["sent_id"] in winners]
+every = query(f"from '{run}/sentences/*.parquet'")
+rows = [s for s in every if s["is_baseline"] or s["sent_id"] in winners]
+forms = {tuple(t["items"]) for t in terms if t["kind"] == "form"}
+having = {own: {every[i]["sent_id"] for i in sentences_with(*own, every, are_all=True)} for own in forms}
 
 
 def has(literal, sentence):
@@ -36,6 +40,8 @@ def has(literal, sentence):
         return matched_words(sentence, literal, options) is not None
     if kind == "length":
         return len(sentence["words"]) <= int(items[0])
+    if kind == "form":
+        return sentence["sent_id"] in having[tuple(items)]
     if kind == "value":
         value = (sentence if items[0] == "dataset" else sentence["meta"])[items[0]]
         return value is not None if len(items) == 1 else value == items[1]

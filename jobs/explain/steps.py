@@ -25,7 +25,7 @@ from ops.explain.explain import NeuronExplainer
 from ops.explain.families import Pairs, vector_pairs, with_families
 from ops.explain.hubs import Hubs
 from ops.explain.pool import PATTERN_COLUMNS, PROFILE_COLUMNS, count_listed
-from ops.explain.run_pool import hubs_table, make_pool, read_hubs, read_word_facts, word_facts_table
+from ops.explain.run_pool import hubs_table, make_pool, read_hubs, read_word_statistics, word_statistics_table
 from ops.model.facts import ModelFacts
 from ops.schema.verdicts import VERDICTS
 from ops.sentences.hubs import most_wins
@@ -235,7 +235,7 @@ def make_pools(item: Item, args: ExplainArgs, listed: list[Item]) -> Made:
     hubs = Hubs.find(np.asarray(mining.sentences.wins), winners, sets, most)
     counts = read_partials(args.store, [listed_file(part) for part in listed])
     pool, words = make_pool(counts, mining, args.facts, args.seed)
-    return {HUBS: hubs_table(hubs), WORDS: word_facts_table(words), POOL: pool}
+    return {HUBS: hubs_table(hubs), WORDS: word_statistics_table(words), POOL: pool}
 
 
 class PairFinder:
@@ -260,7 +260,7 @@ class RangeWorker:
         literals = read_literals(store, "explain", blocks)
         self.neurons = NeuronExplainer(
             store, args.mining(), read_pool(store), literals, read_hubs(read_partial(store, HUBS)),
-            read_word_facts(read_partial(store, WORDS)),
+            read_word_statistics(read_partial(store, WORDS)),
             read_pairs(store, pairs), args.scored, args.seed, args.literals, args.card_literals,
             Controls.drawn(args.controls, args.neurons, measured, args.carded, args.seed), args.rotates,
         )  # fmt: skip

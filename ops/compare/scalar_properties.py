@@ -4,8 +4,10 @@ from collections import Counter
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ops.arrays import Bools, Float64s, Int64s
+from ops.forms.forms import NAMES
 from ops.storage.store import Store
 from ops.storage.tables import read_parts
 from ops.topk.neurons import Neurons
@@ -22,8 +24,8 @@ def scalar_properties(store: Store, neurons: Neurons) -> dict[str, Float64s]:
     A name consists of the table, the property and, if there is one, the pole: `neurons:skew`,
     `means:words_per_sentence:top`, `scores:auc:bottom`, `profiles:dataset=news:top` (a share). Silent neurons have NaN.
     A property that is null for some other neuron is skipped. Of `profiles/`, only values that at least half of these
-    other neurons have are used. A neuron without such a value gets the share 0, even if `mine` omitted the value only
-    because it is rare (`min_count`).
+    other neurons have are used, and no forms, since words and tags say the same. A neuron without such a value gets the
+    share 0, even if `mine` omitted the value only because it is rare (`min_count`).
     """
     heard = ~read_silent(store, neurons)
     columns = neuron_columns(store, "neurons", _OF_NEURONS, neurons)
@@ -69,7 +71,8 @@ def _shares(store: Store, neurons: Neurons, heard: Bools) -> dict[str, Float64s]
     keys = ["property", "value", "pole"]
     counts: Counter[tuple[str, ...]] = Counter()
     for part in read_parts(store, "profiles", ["layer", "unit", *keys, "count"]):
-        having = part.filter(pa.array(heard[_numbers(part, neurons)] & (part["count"].to_numpy() > 0)))
+        is_form = pc.is_in(part["property"], pa.array(NAMES)).to_numpy()
+        having = part.filter(pa.array(heard[_numbers(part, neurons)] & (part["count"].to_numpy() > 0) & ~is_form))
         counted = having.group_by(keys).aggregate([("count", "count")])
         counts.update({(row["property"], row["value"], row["pole"]): row["count_count"] for row in counted.to_pylist()})
     names = [key for key, count in counts.items() if 2 * count >= heard.sum()]

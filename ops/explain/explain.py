@@ -23,7 +23,7 @@ from ops.explain.incidence import incidence, one_row
 from ops.explain.literal import Literal, plainness
 from ops.explain.literal_words import PatternRules, Term
 from ops.explain.own_literals import OwnWords
-from ops.explain.run_pool import WordFacts
+from ops.explain.run_pool import WordStatistics
 from ops.explain.sample_explainer import SampleExplainer
 from ops.explain.set_explainer import Folded, Known, Own, Pool, SetExplainer, places_among
 from ops.explain.setting import Settings
@@ -98,8 +98,8 @@ class NeuronExplainer:
 
     def __init__(
         self, store: Store, mining: Mining, pool: pa.Table, blocks: Iterable[tuple[Occurrences, int]], hubs: Hubs,
-        words: WordFacts, pairs: Pairs, scored: int, seed: int, literals: int, card_literals: int, controls: Controls,
-        rotates: bool,
+        words: WordStatistics, pairs: Pairs, scored: int, seed: int, literals: int, card_literals: int,
+        controls: Controls, rotates: bool,
     ) -> None:  # fmt: skip
         self.store, self.mining, self.hubs, self.pairs, self.scored = store, mining, hubs, pairs, scored
         sentences, options = mining.sentences, mining.options

@@ -10,7 +10,7 @@ from scipy.sparse import hstack
 from ops.arrays import Bools, Int8s, Int32s, Int64s
 from ops.explain.incidence import incidence, occurrences
 from ops.explain.literal import KINDS, Literal, plainness
-from ops.explain.sentence_literals import value_properties
+from ops.explain.sentence_literals import form_properties, value_properties
 from ops.mine.pattern_kinds import PatternKind
 from ops.mine.properties import Profiler, Property, Selection
 from ops.mine.value_counts import distinct_values, occurrences_of
@@ -115,7 +115,9 @@ class Literals:
             return _Patterns(codes, patterns if kind == "subtree" else None, len(names), kinds.get(kind))
         if kind in ("mark", "word_class"):
             return _Words(_codes(items, view.word_names), len(view.word_names), kind == "mark")
-        return _Values(items, self._profiler) if kind == "value" else _Lengths(items)
+        if kind == "length":
+            return _Lengths(items)
+        return _Values(items, (form_properties if kind == "form" else value_properties)(self._profiler))
 
     def _finders(self, which: Int64s) -> list[tuple[Int64s, _Find]]:
         """Return, for each kind, the positions in `which` of the kind's literals, and the function that finds them."""
@@ -181,10 +183,10 @@ class _Words:
 
 
 class _Values:
-    """Values of data set and metadata, and which sentences have a key: a property and its value, or only a key."""
+    """Values of properties, and which sentences have a key of metadata: a property and its value, or only a key."""
 
-    def __init__(self, items: list[list[str]], profiler: Profiler) -> None:
-        self._properties = value_properties(profiler)
+    def __init__(self, items: list[list[str]], properties: Mapping[str, Property]) -> None:
+        self._properties = properties
         self._property = np.array([own[0] for own in items], object)
         self._value = np.full(len(items), -1, np.int64)
         self._is_key = np.array([len(own) == 1 for own in items])

@@ -7,17 +7,18 @@ import numpy as np
 
 from ops.arrays import Int64s
 
-KINDS = ("word", "tag", "subtree", "mark", "value", "length", "word_class", "hub")
+KINDS = ("word", "tag", "subtree", "mark", "value", "length", "word_class", "form", "hub")
 
 # Of two equivalent literals, the one whose kind comes first in this list is shown.
-PLAINEST_FIRST = ("word", "mark", "word_class", "tag", "subtree", "value", "length", "hub")
+PLAINEST_FIRST = ("word", "mark", "form", "word_class", "tag", "subtree", "value", "length", "hub")
 
 
 class Literal(NamedTuple):
     """A literal: its kind, one of `KINDS`, its text, and its items.
 
     The items of a pattern are its parts, those of a class of words all of its words, that of a length the number of
-    words. A value has a property and a value, or only a key of metadata: it then says which sentences have the key.
+    words. A form has a property and a value. A value has too, or only a key of metadata: it then says which sentences
+    have the key.
     """
 
     kind: str

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
 from ops.facts.examples import read_pattern
+from ops.forms.in_words import say_form
 from ops.penn_names import ROOTS, name_root, name_tags, name_tree
 
 _NEGATED = re.compile(r"n['\u2019]t", re.IGNORECASE)
@@ -34,8 +35,8 @@ class Term:
     Attributes:
         kind: one of `ops.explain.literal.KINDS`.
         pattern: the literal as readable text; for a class of words, its most typical words.
-        items: the literal's parts. For a value these are the property and the value, for a length the maximum number of
-            words.
+        items: the literal's parts. For a form or value these are the property and the value, for a length the maximum
+            number of words.
         negated: whether lacking it counts in favour of a winner.
         weight: log-odds of having it, below 0 if it is negated.
         share: share of the winners for which it holds as stated.
@@ -95,6 +96,9 @@ def say(term: Term, rules: PatternRules, most: int) -> Said:
     if term.kind == "hub":
         which = "few" if term.negated else "many"
         return Said("that", f"{which} neurons share", f"{which} neurons that share it")
+    if term.kind == "form":
+        name, value = term.items
+        return Said(*say_form(name, value, term.negated, _quoted(value, most)))
     if term.kind == "value":
         return _say_value(term, most)
     if term.kind == "subtree":

@@ -10,7 +10,7 @@ from ops.arrays import Int64s, Integers
 from ops.explain.literal import KINDS
 
 # The columns of a literal. `listed` is the number of neuron-poles that list the literal. It is 0 for classes of
-# words, values and lengths, which no neuron lists.
+# words, forms, values and lengths, which no neuron lists.
 SCHEMA = pa.schema(
     [("kind", pa.string()), ("pattern", pa.string()), ("items", pa.list_(pa.string())), ("listed", pa.int64())]
 )

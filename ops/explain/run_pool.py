@@ -9,7 +9,7 @@ import pyarrow as pa
 from ops.explain.hubs import Hubs
 from ops.explain.like_words import LikeWords
 from ops.explain.pool import united
-from ops.explain.sentence_literals import length_literals, value_literals
+from ops.explain.sentence_literals import form_literals, length_literals, value_literals
 from ops.explain.word_keys import count_frequent
 from ops.mine.mining import Mining
 from ops.mine.properties import Profiler
@@ -19,7 +19,7 @@ from ops.storage.arrays import read_arrays, write_arrays
 
 
 @dataclass(frozen=True)
-class WordFacts:
+class WordStatistics:
     """What is known about the words of a run's sentences.
 
     Attributes:
@@ -31,11 +31,13 @@ class WordFacts:
     like: LikeWords
 
 
-def make_pool(listed: Iterable[pa.Table], mining: Mining, facts: ModelFacts, seed: int) -> tuple[pa.Table, WordFacts]:
+def make_pool(
+    listed: Iterable[pa.Table], mining: Mining, facts: ModelFacts, seed: int
+) -> tuple[pa.Table, WordStatistics]:
     """Return all literals of a run, and what is known about its words.
 
-    The literals are those that its neurons list, classes of words, lengths, data sets and metadata. With random
-    weights, no words are alike.
+    The literals are those that its neurons list, classes of words, forms, lengths, data sets and metadata. With
+    random weights, no words are alike.
 
     Args:
         listed: the results of `count_listed` for disjoint groups of neuron-poles.
@@ -50,27 +52,24 @@ def make_pool(listed: Iterable[pa.Table], mining: Mining, facts: ModelFacts, see
     words = corpus_words(mining.text, baseline)
     vectors = token_vectors(words.spellings, facts)
     topics = topic_literals(words, vectors, seed)
-    further = [
-        topics,
-        length_literals(mining.sentences),
-        value_literals(Profiler(mining.text, mining.options["nuisance"])),
-    ]
+    profiler = Profiler(mining.text, mining.options["nuisance"])
+    further = [topics, form_literals(profiler), length_literals(mining.sentences), value_literals(profiler)]
     like = LikeWords.none()
     if facts.seed is None and vectors.shape[1]:
         like = LikeWords.of(words.words, vectors, mining.text.word_names, seed)
     frequent = count_frequent(mining.text, seed)
-    return pa.concat_tables([united(listed), *further]), WordFacts(frequent, like)
+    return pa.concat_tables([united(listed), *further]), WordStatistics(frequent, like)
 
 
-def word_facts_table(words: WordFacts) -> pa.Table:
-    """Return what is known about words as a table; `read_word_facts` reads it."""
+def word_statistics_table(words: WordStatistics) -> pa.Table:
+    """Return what is known about words as a table; `read_word_statistics` reads it."""
     return write_arrays(frequent=words.frequent, **vars(words.like))
 
 
-def read_word_facts(table: pa.Table) -> WordFacts:
-    """Return what `word_facts_table` stored."""
+def read_word_statistics(table: pa.Table) -> WordStatistics:
+    """Return what `word_statistics_table` stored."""
     own = read_arrays(table)
-    return WordFacts(int(own["frequent"]), LikeWords(own["codes"], own["directions"], float(own["least"])))
+    return WordStatistics(int(own["frequent"]), LikeWords(own["codes"], own["directions"], float(own["least"])))
 
 
 def hubs_table(hubs: Hubs) -> pa.Table:

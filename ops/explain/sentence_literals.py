@@ -1,10 +1,13 @@
-"""Literals about a sentence as a whole: its length, its data set and its metadata."""
+"""Literals about a sentence as a whole: its length, its forms, its data set and its metadata."""
+
+from collections.abc import Mapping
 
 import numpy as np
 import pyarrow as pa
 
 from ops.arrays import Int64s
 from ops.explain.pool import literal_rows
+from ops.forms.in_words import name_form
 from ops.mine.properties import Profiler, Property
 from ops.sentences.store import SentenceStore
 
@@ -21,6 +24,11 @@ def value_properties(profiler: Profiler) -> dict[str, Property]:
         for own in profiler.properties
         if own.is_feature and not own.every_sentence and own.name != _LENGTH
     }
+
+
+def form_properties(profiler: Profiler) -> dict[str, Property]:
+    """Return the forms of sentences, by name."""
+    return {own.name: own for own in profiler.properties if own.is_form}
 
 
 def length_literals(store: SentenceStore) -> pa.Table:
@@ -49,15 +57,39 @@ def value_literals(profiler: Profiler, least_share: float = LEAST_SHARE, most: i
             documents, and must not be all of the baseline.
         most: maximum number of values.
     """
+    properties = value_properties(profiler)
+    kept = _frequent(profiler, properties, least_share, most)
+    rows = _baseline(profiler.view.store)
+    selection = profiler.select(rows)
+    keys = [
+        name
+        for name in properties
+        if any(name == own for own, _ in kept)
+        and 0 < np.count_nonzero(properties[name].codes(selection).lengths) < len(rows)
+    ]
+    texts = [f"{name}: {value}" for name, value in kept] + [f"has {key}" for key in keys]
+    return literal_rows("value", texts, [[name, value] for name, value in kept] + [[key] for key in keys])
+
+
+def form_literals(profiler: Profiler, least_share: float = LEAST_SHARE, most: int = MOST_VALUES) -> pa.Table:
+    """Return the frequent forms, most frequent first, by the rules of `value_literals`, as rows of the pool's `SCHEMA`.
+
+    The items of a form are its property, as `profiles/` names it, and its value.
+    """
+    kept = _frequent(profiler, form_properties(profiler), least_share, most)
+    return literal_rows("form", [name_form(*own) for own in kept], [[name, value] for name, value in kept])
+
+
+def _frequent(
+    profiler: Profiler, properties: Mapping[str, Property], least_share: float, most: int
+) -> list[tuple[str, str]]:
+    """Return the properties and values that are frequent in the baseline, most frequent first."""
     store = profiler.view.store
     rows = _baseline(store)
     selection, documents = profiler.select(rows), store.doc[rows]
     found: list[tuple[int, str, str]] = []
-    keys: list[str] = []
-    for name, own in value_properties(profiler).items():
+    for name, own in properties.items():
         codes = own.codes(selection)
-        if 0 < np.count_nonzero(codes.lengths) < len(rows):
-            keys.append(name)
         sentence = np.repeat(np.arange(len(rows)), codes.lengths)
         values, counts = np.unique(codes.items, return_counts=True)
         frequent = (counts >= least_share * len(rows)) & (counts < len(rows))
@@ -65,10 +97,7 @@ def value_literals(profiler: Profiler, least_share: float = LEAST_SHARE, most: i
             of_value = documents[sentence[codes.items == value]]
             if of_value.min() < of_value.max():
                 found.append((-count, name, own.values[value]))
-    kept = sorted(found)[:most]
-    keys = [key for key in keys if any(name == key for _, name, _ in kept)]
-    texts = [f"{name}: {value}" for _, name, value in kept] + [f"has {key}" for key in keys]
-    return literal_rows("value", texts, [[name, value] for _, name, value in kept] + [[key] for key in keys])
+    return [(name, value) for _, name, value in sorted(found)[:most]]
 
 
 def _baseline(store: SentenceStore) -> Int64s:

@@ -9,6 +9,7 @@ from ops.explain.combination import Bound, Combination
 from ops.explain.literal_words import PatternRules, Term, say
 from ops.explain.verdict import LEAST_AREA, LEAST_F1
 from ops.facts.text import enumerated
+from ops.forms.in_words import form_named
 from ops.schema.verdicts import NONE, RULE, SOURCE, TENDENCY, UNCONFIRMED, WEAK
 from ops.statistics.interval import Interval
 
@@ -97,9 +98,7 @@ def typical_name(entry: Row) -> str:
     if kind == "value":
         key, _, value = pattern.partition(": ")
         return f"{key} *{value}*"
-    items = pattern.split(": ", 1) if kind == "form" else pattern.split(" ")
-    if kind == "word_class":
-        items = list(entry["words"])
+    items = form_named(pattern) if kind == "form" else pattern.split(" ")
     term = Term(kind, pattern, items, negated=False, weight=1.0, share=1.0, baseline_share=None)
     said = say(term, _ADJACENT if kind == "word" else _MINED, MOST_CHARACTERS)
     return said.noun

@@ -88,7 +88,7 @@ def spans_of_findings(sentence: dict[str, Any], found: Sequence[dict[str, Any]],
         found: findings (see `ops.facts.findings`), the strongest first.
         options: the options of `mine`.
     """
-    able = [row for row in found if row["kind"] != "value" and (row["baseline_share"] or 0.0) < COMMON]
+    able = [row for row in found if row["kind"] not in ("form", "value") and (row["baseline_share"] or 0.0) < COMMON]
     places = {place for row in able[:MARKED] for place in _marked_words(sentence, row, options)}
     return spans_of_words(sentence["text"], sentence["words"] or [], sorted(places))
 

@@ -6,6 +6,8 @@ from typing import Any
 from ops.facts.examples import embeds, matched_words, read_pattern
 from ops.facts.strongest import strongest
 from ops.facts.text import lift
+from ops.forms.find import sentences_with
+from ops.forms.forms import NAMES
 from ops.penn import PUNCTUATION_TAGS, walk
 from ops.statistics.association import measures
 
@@ -16,17 +18,18 @@ Holds = Callable[[Row], frozenset[int]]
 LEAST_COUNT = 3  # with fewer winners there is no finding, however rare it is elsewhere
 SAME = 0.9  # two findings are near-copies if this share of the winners that have either has both
 CLEARLY_MORE = 2.0  # a longer form is a finding of its own if its lift is clearly this many times the shorter one's
-PLAINEST_FIRST = ("word", "mark", "word_class", "tag", "subtree", "value")
+PLAINEST_FIRST = ("word", "mark", "form", "word_class", "tag", "subtree", "value")
 _LOOKED_AT = 100  # only this many rows of each kind are considered, the strongest ones
 _COMPARED = 24  # the winners of only this many findings are compared, the strongest ones of all kinds
 _KIND_OF_PROPERTY = {"punctuation": "mark", "noun": "word", "verb": "word", "adjective": "word"}
+_KIND_OF_PROPERTY |= dict.fromkeys(NAMES, "form")
 
 
 def findings(patterns: Rows, profiles: Rows, terms: Sequence[Row] = (), holds: Holds | None = None) -> Rows:
     """Return what winners have more often than the corpus (q below 0.05, at least 3 winners), the strongest first.
 
-    One list has all words, tags, subtrees, marks, values and classes of words, sorted by G2. A finding is folded into
-    an earlier one that says the same:
+    One list has all words, tags, subtrees, marks, forms, values and classes of words, sorted by G2. A finding is folded
+    into an earlier one that says the same:
 
     - a pattern that contains another of its kind or is contained in it, ignoring case; a longer one stays if its lift
       is clearly higher;
@@ -41,10 +44,10 @@ def findings(patterns: Rows, profiles: Rows, terms: Sequence[Row] = (), holds: H
         holds: returns the winners that have a finding (see `winners_with`). Without it winners are not compared.
 
     Returns:
-        Rows with `kind` (one of `PLAINEST_FIRST`), `name` (the property of a value, else the kind), `text`, `items`,
-        `count` of `n` winners, `share`, `baseline_share`, `lift` with `lift_low` and `lift_high`, `g2`, `q_value` (null
-        for a class), `docs` (null for a class), `same_as` (other properties with the value for the same sentences) and
-        `variants` (the rows that are folded into it, the strongest first).
+        Rows with `kind` (one of `PLAINEST_FIRST`), `name` (the property of a form or value, else the kind), `text`,
+        `items`, `count` of `n` winners, `share`, `baseline_share`, `lift` with `lift_low` and `lift_high`, `g2`,
+        `q_value` (null for a class), `docs` (null for a class), `same_as` (other properties with the value for the same
+        sentences) and `variants` (the rows that are folded into it, the strongest first).
     """
     winners = _winners(patterns, profiles)
     found = [row for row in _one_list(strongest(patterns, profiles, True), winners) if row["count"] >= LEAST_COUNT]
@@ -82,6 +85,8 @@ def winners_with(row: Row, sentences: Sequence[Row], options: Row) -> frozenset[
         sentences: rows of `sentences/` (`words`, `tags`, `tree`, `dataset`, and `meta` if there is any).
         options: the options of `mine`.
     """
+    if row["kind"] == "form":
+        return sentences_with(row["name"], row["text"], sentences)
     return frozenset(i for i, sentence in enumerate(sentences) if _has(row, sentence, options))
 
 
@@ -209,7 +214,7 @@ def _is_nested(row: Row, folded: list[str], other: Row, others: list[str]) -> bo
         row, other: two findings of one kind, the stronger one last.
         folded, others: their items in lower case.
     """
-    if row["kind"] in ("mark", "value", "word_class"):
+    if row["kind"] in ("mark", "form", "value", "word_class"):
         return row["name"] == other["name"] and folded == others
     if len(folded) <= len(others) and _contains(other, others, row, folded):
         return True

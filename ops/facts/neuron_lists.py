@@ -7,6 +7,7 @@ from ops.facts.findings import times
 from ops.facts.listing import Listing
 from ops.facts.neuron_facts import NeuronFacts
 from ops.facts.text import filled, plain
+from ops.forms.forms import NAMES
 
 Row = dict[str, Any]
 Rows = list[Row]
@@ -14,6 +15,14 @@ Rows = list[Row]
 # Titles of properties. Properties without a title have their name.
 _PROPERTIES = {
     "dataset": "Data sets",
+    "form": "Forms",
+    "first_word": "First words",
+    "last_word": "Last words",
+    "pronoun": "Pronouns, by person and number",
+    "tense": "Tenses of the first verb",
+    "prefix": "Prefixes",
+    "suffix": "Suffixes",
+    "shape": "Shapes of words",
     "noun": "Nouns",
     "verb": "Verbs",
     "adjective": "Adjectives",
@@ -57,8 +66,14 @@ def measured(title: str, rows: Rows, winners: int) -> Listing:
 
 def label(row: Row) -> str:
     """Return a finding with its kind, or with the properties that have the value."""
-    kind = ", ".join([row["name"], *row["same_as"]]) if row["kind"] == "value" else plain(row["kind"])
-    return f"{kind}: {row['text']}"
+    return f"{kind_of(row)}: {row['text']}"
+
+
+def kind_of(row: Row) -> str:
+    """Return the kind of a finding, or the properties of a form or value, in words."""
+    if row["kind"] not in ("form", "value"):
+        return plain(row["kind"])
+    return ", ".join(plain(name) if name in NAMES else name for name in (row["name"], *row["same_as"]))
 
 
 def is_from_few(row: Row) -> bool:

@@ -7,6 +7,9 @@ from functools import cached_property, partial
 import numpy as np
 
 from ops.arrays import Bools, Int32s, Int64s, Integers
+from ops.forms.annotated import Annotated, Vocabulary
+from ops.forms.clauses import Clauses
+from ops.forms.forms import NAMES, NEED_TAGS, Forms
 from ops.mine.value_counts import ValueCounts, count_in_sets, count_support, distinct_values
 from ops.patterns.sequences import Sequences
 from ops.penn import TAG_CLASSES, tag_class
@@ -21,10 +24,11 @@ class Selection:
         view: all sentences, as mining sees them.
         rows: the rows of the selected sentences.
         class_of: the class of each tag as an index into `TAG_CLASSES`, followed by -1, the class of `NO_TAG`.
+        forms: the forms of the corpus.
     """
 
-    def __init__(self, view: MiningView, rows: Int64s, class_of: Int32s) -> None:
-        self.view, self.rows, self._class_of = view, rows, class_of
+    def __init__(self, view: MiningView, rows: Int64s, class_of: Int32s, forms: Forms) -> None:
+        self.view, self.rows, self._class_of, self._forms = view, rows, class_of, forms
 
     def take(self, column: Int32s) -> Int32s:
         """Return the entries of the selected sentences in a column of all rows."""
@@ -65,6 +69,19 @@ class Selection:
         """The words and tags of each sentence, and which are punctuation marks, as `MiningView.items` returns them."""
         return self.view.items(self.rows)
 
+    @cached_property
+    def clauses(self) -> Clauses:
+        """The sentences as `Forms.codes` reads them."""
+        (_, tags, is_mark), forest = self.items, self.view.store.forest(self.rows)
+        below_root = forest.offsets[:-1] + 1
+        has_top, top = below_root < forest.offsets[1:], np.full(len(self.rows), -1, np.int32)
+        top[has_top] = forest.label[below_root[has_top]]
+        return self._forms.clauses(Annotated(self.view.store.words(self.rows), tags.items, is_mark, top))
+
+    def form(self, name: str) -> Sequences:
+        """Return the values of one of the properties `ops.forms.forms.NAMES` in each sentence."""
+        return self._forms.codes(name, self.clauses)
+
 
 @dataclass(frozen=True)
 class Property:
@@ -80,6 +97,8 @@ class Property:
             then occurs at most once in a sentence.
         rare_left_out: whether rare values are omitted from a profile.
         is_nuisance: whether the values say where a sentence comes from or how long it is, and not what it is about.
+        is_form: whether it is one of `ops.forms.forms.NAMES`. These are no features, because they repeat what words,
+            tags and marks already say, and naive Bayes adds up all evidence as if it were independent.
     """
 
     name: str
@@ -89,6 +108,7 @@ class Property:
     is_feature: bool = True
     rare_left_out: bool = False
     is_nuisance: bool = False
+    is_form: bool = False
 
 
 def one_value(
@@ -127,6 +147,7 @@ class Profiler:
     - `words_per_sentence`: sentences, by length.
     - `tag` and `tag_class`: tokens.
     - `noun`, `verb`, `adjective` and `punctuation`: sentences that contain the word or mark.
+    - the properties of `ops.forms.forms.Forms`: sentences that have the form.
 
     Args:
         view: the sentences, as mining sees them.
@@ -141,6 +162,8 @@ class Profiler:
         self.view, self._nuisance = view, nuisance
         classes = [TAG_CLASSES.index(tag_class(tag)) for tag in view.tag_names]
         self._class_of = np.array([*classes, -1], np.int32)
+        words, store = view.store.names["word"], view.store
+        self._forms = Forms(Vocabulary(words, store.word_lower, store.lower_names, view.tag_names, view.label_names))
         self.properties = list(self._properties())
         self.numbers: dict[str, Callable[[Selection], Int64s]] = {"words_per_sentence": lambda s: s.lengths}
         if view.store.has["tags"]:
@@ -172,15 +195,22 @@ class Profiler:
         if store.has["tags"]:
             yield from of_tags
         yield marks
-        taken = {known.name for known in (*of_sentences, *of_tags, marks)}
+        for name in NAMES:
+            if store.has["tags"] or name not in NEED_TAGS:
+                yield self._form(name)
+        taken = {known.name for known in (*of_sentences, *of_tags, marks)} | set(NAMES)
         for key, (values, codes) in store.meta.items():
             name = f"meta:{key}" if key in taken else key
             column, is_nuisance = partial(Selection.take, column=codes), key in self._nuisance
             yield one_value(name, values, column, rare_left_out=True, is_nuisance=is_nuisance)
 
+    def _form(self, name: str) -> Property:
+        codes, values = partial(Selection.form, name=name), self._forms.values(name)
+        return Property(name, values, codes, every_sentence=True, is_feature=False, rare_left_out=True, is_form=True)
+
     def select(self, rows: Int64s) -> Selection:
         """Return a selection of the sentences, over which properties can be counted."""
-        return Selection(self.view, rows, self._class_of)
+        return Selection(self.view, rows, self._class_of, self._forms)
 
     def count(self, rows: Int64s) -> list[ValueCounts]:
         """Count every property over these rows as one set, in the order of `properties`.

@@ -7,8 +7,9 @@ import numpy as np
 from ops.facts.examples import read_pattern
 from ops.facts.findings import said_lift, winners_with
 from ops.facts.neuron_facts import COMPARED, NeuronFacts, first_without_hubs
-from ops.facts.neuron_lists import literals, measured, peaks
+from ops.facts.neuron_lists import kind_of, literals, measured, peaks
 from ops.facts.text import short_percent
+from ops.forms.forms import NAMES
 from ops.penn_names import ROOTS, name_root, name_tags, name_tree
 from ops.report.drawings import draw_histogram, draw_tree
 from ops.report.lift_strips import lift_strips
@@ -22,7 +23,8 @@ FINDINGS, MORE_FINDINGS, VARIANTS, VALUES = 10, 10, 6, 8  # maximum number of ro
 FIRST_WINNERS = 20  # number of winners that are shown unfolded, not counting hubs
 FULL_SHADE = 0.97  # share of the tokens below the strongest shade, because an outlier would make all others pale
 LEAD, BEFORE_PEAK = 90, 40  # a start of more than LEAD characters is cut to BEFORE_PEAK characters before the peak
-APART = ("words_per_sentence", "noun", "verb", "adjective", "punctuation")  # properties that the findings include
+# Properties that the findings include.
+APART = ("words_per_sentence", "noun", "verb", "adjective", "punctuation", *NAMES)
 _KINDS = {"word": "words", "tag": "tags", "subtree": "subtree", "mark": "mark", "word_class": "a word like"}
 
 
@@ -107,7 +109,7 @@ def _described(row: Row, is_collapsed: bool) -> Row:
     """Return a finding with its label and description for the page."""
     variants = row["variants"]
     return row | {
-        "label": _KINDS.get(row["kind"], ", ".join([row["name"], *row["same_as"]])),
+        "label": _KINDS.get(row["kind"]) or kind_of(row),
         "meaning": _meaning(row, is_collapsed),
         "said": _said(row),
         "tree": draw_tree(row["text"]) if row["kind"] == "subtree" else None,

@@ -30,7 +30,7 @@ TYPICAL = pa.list_(
     )
 )  # fmt: skip
 _FEW = "; null with fewer than 10 documents"
-_KIND = Column("kind", STRING, "`word`, `tag`, `subtree`, `mark`, `value`, `length`, `word_class` or `hub`")
+_KIND = Column("kind", STRING, "`word`, `tag`, `subtree`, `mark`, `value`, `length`, `word_class`, `form` or `hub`")
 _NAMED = (
     _KIND,
     Column("pattern", STRING, "the literal, readable"),
@@ -160,7 +160,7 @@ TABLES: dict[str, TableSpec] = {
     "explain/literals": TableSpec(
         "a literal available to explanations",
         (
-            Column("kind", STRING, "`word`, `tag`, `subtree`, `mark`, `word_class`, `length` or `value`"),
+            Column("kind", STRING, "`word`, `tag`, `subtree`, `mark`, `word_class`, `form`, `length` or `value`"),
             Column("pattern", STRING, "the literal, readable"),
             Column("items", STRINGS, "its parts; for a class of words, all of them"),
             Column("listed", INT64, "neurons and poles that list it; 0 for classes of words, lengths and values"),

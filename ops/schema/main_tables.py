@@ -161,7 +161,8 @@ TABLES: dict[str, TableSpec] = {
                 "property",
                 STRING,
                 "`dataset`, `words_per_sentence`, `tag`, `tag_class`, `noun`, `verb`, `adjective`, `punctuation` (a "
-                "mark), or the name of a meta key",
+                "mark), a form (`form`, `first_word`, `last_word`, `pronoun`, `tense`, `prefix`, `suffix`, `shape`), "
+                "or the name of a meta key",
             ),
             Column("value", STRING, "value of the property"),
             Column("count", INT64, "winners (or their tokens) with the value"),

@@ -62,6 +62,11 @@ def build_copy(
     (folder / FACTS).write_text(json.dumps({"kinds": kinds, "documents": documents}), encoding="utf-8")
 
 
+def is_mark(word: str) -> bool:
+    """Return whether a word without a tag is punctuation, by its characters."""
+    return all(character in _MARKS for character in word)
+
+
 def names_files(number: int | str) -> tuple[str, str]:
     """Return the names of the two files (ends and bytes) that store the names of a kind, given the kind's index."""
     return f"names_{number}.ends", f"names_{number}.text"
@@ -183,7 +188,7 @@ def _describe_words(folder: Path, number: int, names: int) -> None:
         writer.add("word_is_mark", np.zeros(0, bool))
         for start in range(0, len(words), names):
             some = words[start : start + names]
-            writer.add("word_is_mark", np.array([all(c in _MARKS for c in word) for word in some], bool))
+            writer.add("word_is_mark", np.array([*map(is_mark, some)], bool))
             lower.append(pa.array([word.lower() for word in some], pa.large_string()))
         every = pa.concat_arrays(lower)
         distinct = every.unique()

@@ -1,8 +1,9 @@
 """Lists of names in a memory-mapped file, so that only the names that are looked up use memory."""
 
-from collections.abc import Sequence
-from typing import overload
+from collections.abc import Iterable, Sequence
+from typing import Self, overload
 
+import numpy as np
 import pyarrow as pa
 
 from ops.arrays import Int64s, Integers, UInt8s
@@ -18,6 +19,12 @@ class Names(Sequence[str]):
 
     def __init__(self, ends: Int64s, text: UInt8s) -> None:
         self.array = pa.LargeStringArray.from_buffers(len(ends) - 1, pa.py_buffer(ends), pa.py_buffer(text))
+
+    @classmethod
+    def of(cls, names: Iterable[str]) -> Self:
+        """Return a list of names that is in memory."""
+        texts = [name.encode() for name in names]
+        return cls(np.cumsum([0, *map(len, texts)], dtype=np.int64), np.frombuffer(b"".join(texts), np.uint8))
 
     def __len__(self) -> int:
         return len(self.array)

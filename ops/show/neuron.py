@@ -31,7 +31,7 @@ LEAST = 10  # at least this many winners are shown
 EXAMPLES = 3  # this many findings have an example below them where everything is listed
 FEW_HUBS = 2  # this many hubs have a line each; the rest are counted in one line
 TOKENS = 8  # tokens listed per side
-SAID_FIRST = ("word", "word_class", "mark", "value")  # kinds that a person would name before tags and subtrees
+SAID_FIRST = ("word", "word_class", "mark", "form", "value")  # kinds that a person would name before tags and subtrees
 ABOUT_AS_STRONG = 1.3  # these kinds come first unless another kind's G2 is more than this many times theirs
 
 

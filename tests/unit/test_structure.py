@@ -28,6 +28,7 @@ FLOORS = {
         {"figures", "dictionaries"},
         {"sources", "patterns", "english", "topk", "mixing", "meaning", "finetune"},
         {"corpus", "sentences", "psi", "positions", "outputs"},
+        {"forms"},
         {"mine", "estimate", "compare"},
         {"facts"},
         {"show"},

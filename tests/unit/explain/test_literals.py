@@ -14,6 +14,7 @@ from ops.mine.pattern_kinds import pattern_kinds
 from ops.patterns.occurrences import Occurrences
 from ops.sentences.mining_view import MiningView
 from ops.sentences.store import SentenceStore
+from tests.unit.forms.plain_forms import plain_forms
 from tests.unit.small_corpus import Sentence, open_corpus
 
 OPTIONS: dict[str, Any] = {
@@ -31,6 +32,7 @@ PATTERNS = {
     "word_class": ["cat, dog", "runs, sees", "zebra, lion", "old, zebra"],
     "value": ["dataset: docs", "author: ann", "author: eve", "colour: red", "author", "colour"],
     "length": ["1", "4", "7"],
+    "form": ["form: question", "first_word: the", "first_word: zebra", "last_word: dog", "tense: present"],
 }
 
 
@@ -111,6 +113,8 @@ def holds(kind: str, items: list[str], pattern: str, s: Sentence, keeps_marks: b
         return any(mark and word == items[0] for word, mark in zip(lower, is_mark, strict=True))
     if kind == "word_class":
         return any(not mark and word in items for word, mark in zip(lower, is_mark, strict=True))
+    if kind == "form":
+        return items[1] in plain_forms(s.words, s.tags, "S").get(items[0], ())
     if kind == "value":
         values = {"dataset": s.dataset} | s.meta
         return items[0] in values if len(items) == 1 else values.get(items[0]) == items[1]
@@ -118,7 +122,7 @@ def holds(kind: str, items: list[str], pattern: str, s: Sentence, keeps_marks: b
 
 
 def make_pool(kinds: list[str]) -> pa.Table:
-    separators = {"word": " ", "tag": " ", "word_class": ", ", "value": ": "}
+    separators = {"word": " ", "tag": " ", "word_class": ", ", "value": ": ", "form": ": "}
     tables = []
     for kind in kinds:
         own = PATTERNS[kind]

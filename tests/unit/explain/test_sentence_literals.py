@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ops.explain.sentence_literals import length_literals, value_literals, value_properties
+from ops.explain.sentence_literals import form_literals, length_literals, value_literals, value_properties
 from ops.mine.properties import Profiler
 from ops.sentences.mining_view import MiningView
 from ops.sentences.store import SentenceStore
@@ -69,6 +69,31 @@ def test_frequent_values_are_those_of_a_recount(tmp_path: Path, monkeypatch: pyt
         first = value_literals(profiler, least, 1)["items"].to_pylist()
         assert first[:1] == [list(pair) for pair in pairs[:1]]
         assert all(own == [pairs[0][0]] for own in first[1:])
+
+
+def test_frequent_forms_are_those_of_a_recount(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = ["Is it ?", "It is not", "I was", "Did I ?", "He is", "It was not", "I do", "We do"]
+    tags = {"is": "VBZ", "was": "VBD", "did": "VBD", "do": "VBP", "not": "RB", "?": "."}
+    words = [text.split() for text in texts]
+    sentences = [
+        Sentence(own, [tags.get(word.lower(), "PRP") for word in own], doc_id=str(i % 3), baseline=own[0] != "We")
+        for i, own in enumerate(words)
+    ]
+    found = form_literals(profiler_of(open_corpus(tmp_path, monkeypatch, sentences)), 0.25)
+    assert set(found["kind"].to_pylist()) == {"form"}
+    # Of 7 sentences at least 2, from two documents: both questions are of one document, and one sentence has "he".
+    assert dict(zip(found["pattern"].to_pylist(), found["items"].to_pylist(), strict=True)) == {
+        "pronoun: third singular": ["pronoun", "third singular"],
+        "pronoun: first singular": ["pronoun", "first singular"],
+        "tense: past": ["tense", "past"],
+        "tense: present": ["tense", "present"],
+        "first word: i": ["first_word", "i"],
+        "last word: not": ["last_word", "not"],
+        "negation": ["form", "negation"],
+        "first word: it": ["first_word", "it"],
+    }
+    most = form_literals(profiler_of(open_corpus(tmp_path, monkeypatch, sentences)), 0.25, 2)
+    assert most["pattern"].to_pylist() == ["pronoun: third singular", "tense: present"]
 
 
 def test_what_all_or_one_document_has_is_no_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from ops.facts.findings import avoidances, findings, said_lift, winners_with
+from ops.facts.neuron_lists import label
 from ops.statistics.association import measures
 from tests.unit.facts.made_up_rows import OTHERS, WINNERS, pattern, value
 
@@ -142,3 +143,13 @@ def test_winners_with_a_finding_of_any_kind() -> None:
         "see": [1], "VB NN": [0], "(ROOT (NP))": [1], "?": [0], "faq": [0, 2], "X": [0], "Work": [0],
         "exam/school/work": [0],
     }  # fmt: skip
+
+
+def test_a_form_is_one_finding_with_the_words_and_marks_that_say_the_same() -> None:
+    sentences = [{"words": ["Who", "came", mark], "tags": ["WP", "VBD", "."], "tree": None} for mark in "??????...."]
+    profiles = [value("form", "question", 6, 1), value("first_word", "who", 10, 5), value("punctuation", "?", 6, 1)]
+    found = findings([], profiles, holds=lambda row: winners_with(row, sentences, OPTIONS))
+    assert texts(found) == [("form", "who"), ("mark", "?")]
+    assert [label(row) for row in found] == ["first word: who", "mark: ?"]
+    assert variants(found[1]) == ["question"]
+    assert winners_with(found[0], sentences, OPTIONS) == set(range(10))

@@ -4,12 +4,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ops.forms.forms import NAMES
 from ops.mine.properties import Profiler, Property
 from ops.mine.value_counts import ValueCounts
 from ops.penn import PUNCTUATION_TAGS, tag_class
 from ops.schema import TABLES
 from ops.sentences.mining_view import MiningView
 from tests.conftest import ROOT
+from tests.unit.forms.plain_forms import plain_forms
 from tests.unit.small_corpus import PROPERTIES, Sentence, open_corpus, random_sentences
 
 
@@ -27,6 +29,9 @@ def recount(sentences: list[Sentence], name: str, lower: bool = False) -> tuple[
     if name == "punctuation":
         marks = Counter(mark for s in sentences for mark in {"."} & set(s.words))
         return marks, len(sentences)
+    if name in NAMES:
+        # These sentences have too few words for affixes, and no question by its tree.
+        return Counter(v for s in sentences for v in plain_forms(s.words, s.tags, "S").get(name, ())), len(sentences)
     if name == "dataset":
         return Counter(s.dataset for s in sentences), len(sentences)
     if name == "words_per_sentence":
@@ -77,16 +82,19 @@ def test_every_property_is_counted_as_by_hand(tmp_path: Path, monkeypatch: pytes
 def test_without_tags_there_are_no_tag_properties(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     view = MiningView(open_corpus(tmp_path, monkeypatch, [Sentence(["a", "b"], meta={"k": "v"})]))
     profiler = Profiler(view)
-    assert [p.name for p in profiler.properties] == ["dataset", "words_per_sentence", "punctuation", "k"]
+    of_words = [name for name in NAMES if name not in ("pronoun", "tense")]
+    assert [p.name for p in profiler.properties] == ["dataset", "words_per_sentence", "punctuation", *of_words, "k"]
     counts = profiler.count(np.array([0]))
     found = [(c.value.tolist(), c.counts["support"].tolist()) for c in counts]
-    assert found == [([0], [1]), ([2], [1]), ([], []), ([0], [1])]
-    assert all(own.is_feature for own in profiler.properties)
+    ends = [([0], [1]), ([1], [1])]  # first and last word
+    none: tuple[list[int], list[int]] = ([], [])
+    assert found == [([0], [1]), ([2], [1]), none, none, *ends, none, none, none, ([0], [1])]
+    assert [own.is_feature for own in profiler.properties] == [not own.is_form for own in profiler.properties]
     for nuisance, keys in (((), []), (("k", "dataset"), ["k"])):
         found = [own.name for own in Profiler(view, nuisance).properties if own.is_nuisance]
         assert found == ["dataset", "words_per_sentence", *keys]
     assert list(profiler.sums(np.array([0]))) == ["words_per_sentence"]
-    assert [c.n.item() for c in profiler.count(np.zeros(0, np.int64))] == [0, 0, 0, 0]
+    assert [c.n.item() for c in profiler.count(np.zeros(0, np.int64))] == [0] * 10
 
 
 @pytest.mark.parametrize("tagged", [True, False])
@@ -101,3 +109,13 @@ def test_each_mark_counts_once_a_sentence_and_repeated_ones_are_their_own(
     (found,) = [(p, c) for p, c in zip(profiler.properties, counts, strict=True) if p.name == "punctuation"]
     assert (counted(*found), found[1].n.item()) == ({"!": 1, "!!": 1, "?": 1, "-": 1}, 4)
     assert found[0].is_feature
+
+
+def test_a_meta_key_that_is_named_like_a_form_stays_metadata(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    meta = dict.fromkeys((*NAMES, "other"), "x")
+    view = MiningView(open_corpus(tmp_path, monkeypatch, [Sentence(["Not", "now"], meta=meta)]))
+    found = {own.name: own for own in Profiler(view).properties}
+    assert {f"meta:{name}" for name in NAMES} | {"other"} <= set(found)
+    assert [name for name, own in found.items() if own.is_form] == [n for n in NAMES if n not in ("pronoun", "tense")]
+    assert list(found["form"].values) == ["negation", "question", "imperative", "passive", "quotation"]
+    assert list(found["meta:form"].values) == ["x"]

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ops.forms.forms import NAMES
 from ops.mine.baseline_counts import BlockCounter, add_up, read_baselines
 from ops.mine.candidates import least_support, mine_candidates, unite
 from ops.mine.mean_rows import mean_rows
@@ -31,6 +32,7 @@ from ops.statistics.false_discovery import p_values, q_values, selected_p_values
 from tests.unit.mine.test_properties import recount
 from tests.unit.small_corpus import PROPERTIES, Sentence, open_corpus, random_sentences
 
+CUT = ("noun", "verb", "adjective", "punctuation", *NAMES, "author", "topic")  # properties without rare values
 LENGTH, GAP, SHARE, FLOOR = 3, 1, 0.1, 2
 
 
@@ -273,7 +275,7 @@ def test_profiles(mined: Mined, sentences: list[Sentence]) -> None:
             effects: list[float] = []
             counts, n = recount(winners, name)
             elsewhere, baseline_n = recount(others, name)
-            cut = name in ("noun", "verb", "adjective", "punctuation", "author", "topic")
+            cut = name in CUT
             kept = {v for v in counts | elsewhere if counts[v] >= (FLOOR if cut else 0)}
             assert {r["value"] for r in own} == (kept if n else set())
             assert [r["rank"] for r in own] == list(range(1, len(own) + 1))
@@ -305,9 +307,8 @@ def test_profiles(mined: Mined, sentences: list[Sentence]) -> None:
 def test_rates_of_a_profile_are_taken_before_its_cap(mined: Mined) -> None:
     whole = mined.rows(profile_rows(mined.profiler, mined.baseline, mined.sets, FLOOR))
     capped = mined.rows(profile_rows(mined.profiler, mined.baseline, mined.sets, FLOOR, max_values=1))
-    cut = ("noun", "verb", "adjective", "punctuation", "author", "topic")
-    assert any(r["property"] in cut and r["rank"] > 1 for r in whole[0])
-    assert capped == [[r for r in rows if r["rank"] == 1 or r["property"] not in cut] for rows in whole]
+    assert any(r["property"] in CUT and r["rank"] > 1 for r in whole[0])
+    assert capped == [[r for r in rows if r["rank"] == 1 or r["property"] not in CUT] for rows in whole]
 
 
 def test_means(mined: Mined, sentences: list[Sentence]) -> None:
