@@ -1,8 +1,8 @@
 """A shard's sums in addition to its winners: moments, histogram, the sample, and sentences that are not finite."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
 import torch
@@ -55,18 +55,8 @@ class ShardTotals:
             self.kept[sentence] = values
 
 
-class ShardSums(Protocol):
-    """Accumulates a shard's activations batch by batch, and updates the winners with them."""
-
-    def add(self, ids: Ids, layers: list[torch.Tensor]) -> None:
-        """Add a batch, given by its sentences' ids and each layer's activations `[sentences, units]` float32."""
-
-    def finish(self) -> ShardTotals:
-        """Return the sums of all batches."""
-
-
-class HostSums:
-    """The sums of a shard on a CPU.
+class ShardSums(ABC):
+    """Accumulates a shard's activations batch by batch, and updates the winners with them.
 
     Args:
         winners: the winners so far of each pole.
@@ -90,6 +80,25 @@ class HostSums:
         self.within = within or DatasetWinners()
         self.blocks = _Blocks(rows_together(len(edges)) if sparse else None)
         self.histogram = Histogram(edges)
+        self._begin(edges)
+
+    @abstractmethod
+    def _begin(self, edges: torch.Tensor) -> None:
+        """Begin with no batches."""
+
+    @abstractmethod
+    def add(self, ids: Ids, layers: list[torch.Tensor]) -> None:
+        """Add a batch, given by its sentences' ids and each layer's activations `[sentences, units]` float32."""
+
+    @abstractmethod
+    def finish(self) -> ShardTotals:
+        """Return the sums of all batches."""
+
+
+class HostSums(ShardSums):
+    """The sums of a shard on a CPU."""
+
+    def _begin(self, edges: torch.Tensor) -> None:
         self.totals = ShardTotals(Moments.empty(len(edges)), np.zeros(0, np.int64))
 
     def add(self, ids: Ids, layers: list[torch.Tensor]) -> None:
@@ -119,26 +128,10 @@ class HostSums:
             self.totals.keep(int(ids[row]), values[row].cpu().numpy(), self.sparse)
 
 
-class QueuedSums:
-    """The sums of a shard on a GPU: all data stays in the GPU's queue and memory, and is read once at the end.
+class QueuedSums(ShardSums):
+    """The sums of a shard on a GPU: all data stays in the GPU's queue and memory, and is read once at the end."""
 
-    Args:
-        winners, edges, sample, layers, sparse, within: the arguments of `HostSums`.
-    """
-
-    def __init__(
-        self,
-        winners: dict[str, TopK],
-        edges: torch.Tensor,
-        sample: Ids,
-        layers: Sequence[int],
-        sparse: bool = False,
-        within: DatasetWinners | None = None,
-    ) -> None:
-        self.winners, self.sample, self.layers, self.sparse = winners, sample, layers, sparse
-        self.within = within or DatasetWinners()
-        self.blocks = _Blocks(rows_together(len(edges)) if sparse else None)
-        self.histogram = Histogram(edges)
+    def _begin(self, edges: torch.Tensor) -> None:
         self.moments = QueuedMoments(len(edges), edges.device)
         self.ids: list[Ids] = []
         self.broken: list[torch.Tensor] = []  # position, from 1, of a sentence's first non-finite layer; 0 if finite
