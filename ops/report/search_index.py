@@ -12,7 +12,6 @@ import pyarrow as pa
 Row = dict[str, Any]
 Key = tuple[int, int, str]
 
-VERDICT = "verdict:"  # before an audit's verdict, since a verdict is also an ordinary word
 STRONGEST = 4  # number of indexed patterns of each kind, and of marks, for each neuron and pole
 # The part of an explanation that says how much of the activation is explained, for which nobody searches.
 _HOW_MUCH = re.compile(r" (?:Explains|Over its whole range) [^*]*$")

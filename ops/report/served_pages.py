@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ops.errors import InputError
 from ops.facts.run_facts import RunFacts
-from ops.report.search import KINDS, MOST_SENTENCES, Query, Searcher, parse_query
+from ops.facts.search import KINDS, MOST_SENTENCES, Query, Searcher, parse_query
 from ops.report.site import Site
 from ops.schema import meta_keys
 

@@ -11,6 +11,7 @@ from ops.arrays import Int64s
 from ops.facts.findings import LEAST_COUNT
 from ops.facts.neuron_facts import read_neurons, read_sentences
 from ops.facts.run_facts import POLE, Pair, RunFacts, any_of, grouped, key_of
+from ops.facts.search import VERDICT
 from ops.facts.strongest import KINDS, MAX_Q
 from ops.facts.text import plain
 from ops.model.names import model_title, without_place
@@ -18,7 +19,7 @@ from ops.report.neuron_page import neuron_context
 from ops.report.overview import map_data
 from ops.report.pages import ASSETS, FOLDER, render
 from ops.report.quantiles import quantile_samples
-from ops.report.search_index import STRONGEST, VERDICT, search_index
+from ops.report.search_index import STRONGEST, search_index
 from ops.report.side_jobs import SIDE_JOBS
 from ops.report.side_pages import figures, side_context, side_jobs
 from ops.schema import layer_columns

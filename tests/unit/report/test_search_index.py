@@ -7,7 +7,7 @@ from itertools import accumulate
 import duckdb
 import pyarrow as pa
 
-from ops.report.search import ORDER
+from ops.facts.search import ORDER
 from ops.report.search_index import search_index
 
 

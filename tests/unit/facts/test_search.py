@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ops.errors import InputError
-from ops.report.search import KINDS, MOST, Query, Searcher, parse_query
+from ops.facts.search import KINDS, MOST, Query, Searcher, parse_query
 
 HOSTILE = ["'; drop table topk; --", '" or 1=1 --', *"%_\\\x00", "$text", "{where}", "<b>", "é 東京 😀", "()"]
 
