@@ -29,6 +29,7 @@ INSTEAD = {
     "compare": ("the whole run", read.compare),
     "audit": ("the whole run", read.audit),
     "word": ("a word", read.word),
+    "find": ("what a search finds", read.find),
 }
 
 

@@ -1,7 +1,6 @@
-"""Search over a run's tables: the kinds of queries, and the SQL that answers them with every value bound."""
+"""Search over a run's tables: neurons by what their winners have, ranked by the evidence of the match itself."""
 
 from collections.abc import Collection, Mapping
-from functools import partial
 from threading import Lock, Timer
 from typing import Any, NamedTuple
 
@@ -10,170 +9,84 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from ops.errors import InputError, one_line
-from ops.facts.findings import LEAST_COUNT
+from ops.facts.evidence import KINDS, LISTED, NAME, OF_PLACES, Branch, branches, listed_evidence
+from ops.facts.query import AUDITED, Query
+from ops.facts.run_facts import RunFacts
+from ops.penn_names import codes_by_name
 from ops.schema import schema
 
-KINDS = {
-    "any": "neurons by anything",
-    "explanation": "neurons by what explains them",
-    "word": "neurons by words in order",
-    "tag": "neurons by parts of speech in order",
-    "subtree": "neurons by subtree",
-    "pattern": "neurons by a whole pattern of any kind",
-    "value": "neurons by a value of the metadata",
-    "peak": "neurons by the word or tag at which they peak",
-    "audit": "neurons by verdict across data sets",
-    "score": "neurons by held-out score",
-    "text": "winners by text",
-}
 MOST, MOST_SENTENCES = 100, 1_000
-MOST_CHARACTERS = 200
-VERDICT = "verdict:"  # before an audit's verdict, since a verdict is also an ordinary word
 MEMORY = "1GB"
-
-# The order of the search field, in a static site too.
-ORDER = "auc_excess desc nulls last, layer, unit, pole"
-_SEARCH = f"""
-select matched.*, auc, auc_excess, count(*) over () as total
-from ({{matched}}) as matched left join scores using (layer, unit, pole)
-where {{limits}} order by {{order}} limit {MOST}
-"""
-# One row for each neuron and pole, with its strongest match.
-_STRONGEST = """
-  select * from ({matched})
-  qualify row_number() over (partition by layer, unit, pole order by g2 desc nulls first, kind, found) = 1
-"""
-# A pattern's words are separated by spaces, so spaces around both texts make sure that only complete words match.
-_WORDS = "contains(' ' || lower(pattern) || ' ', ' ' || lower($text) || ' ')"
-_LABELS = "contains(' ' || lower(translate(pattern, '()', '')) || ' ', ' ' || lower($text) || ' ')"
-_IN_TREE = "contains(lower(pattern), lower($text))"
-_IS_VALUE = "lower(value) = lower($text)"
-# Searches an explanation's text and the items of its literals, because a class has more words than its name.
-_EXPLAINED = """
-  from explanations where contains(lower(text), lower($text)) or (layer, unit, pole) in (
-    select (layer, unit, pole) from explanation_terms
-    where model = 'winners' and list_contains(list_transform(items, lambda item: lower(item)), lower($text)))
-"""
-
-
-def _rows(table: str, found: str, count: str, where: str, kind: str = "''") -> str:
-    """Return the SQL of what enough winners have, and more often than the corpus."""
-    return f"""
-  select layer, unit, pole, {kind} as kind, {found} as found, {count} as count, share, baseline_share, lift, g2
-  from {table} where g2 > 0 and {count} >= {LEAST_COUNT} and {where}
-"""
-
-
-_patterns, _peaks = partial(_rows, "patterns", "pattern", "support"), partial(_rows, "peaks", "value", "count")
-_profiles = partial(_rows, "profiles")
-# The SQL of the matches of each kind of search. An audit's verdict may be written with a space or an underscore.
-_MATCHED = {
-    "word": _patterns(f"kind = 'word' and {_WORDS}"),
-    "tag": _patterns(f"kind = 'tag' and {_WORDS}"),
-    "subtree": _patterns(f"kind = 'subtree' and {_IN_TREE}"),
-    "pattern": _patterns("lower(pattern) = lower($text)"),
-    "value": _profiles(
-        "property || ': ' || value", "count", f"{_IS_VALUE} and ($property = '' or property = $property)"
-    ),
-    "peak": _peaks(_IS_VALUE),
-    "explanation": f"select layer, unit, pole, text as found, verdict, f1, margin_low {_EXPLAINED}",
-    "audit": """
-  select layer, unit, pole, audited.verdict, transfer, ported, datasets, text as found
-  from "audit/neurons" as audited left join explanations using (layer, unit, pole)
-  where audited.verdict = replace(lower($text), ' ', '_')
-""",
-    "score": "select layer, unit, pole from scores where auc is not null",
-    "text": f"""
-  select layer, unit, pole, rank, activation, text as found, dataset from topk join (
-    select sent_id, text, dataset from sentences where is_winner and contains(lower(text), lower($text))
-    order by sent_id limit {MOST_SENTENCES}) using (sent_id)
-""",
-}
-# The matches of a search for anything, by the table that they need.
-_ANY = (
-    ("patterns", _patterns(f"kind <> 'subtree' and {_WORDS}", "kind")),
-    ("patterns", _patterns(f"kind = 'subtree' and ({_LABELS} or (starts_with($text, '(') and {_IN_TREE}))", "kind")),
-    ("profiles", _profiles("value", "count", "property = 'punctuation' and value = $text", "'mark'")),
-    ("profiles", _profiles("value", "count", f"property <> 'punctuation' and {_IS_VALUE}", "property")),
-    ("peaks", _peaks(_IS_VALUE, "'peak'")),
-    (
-        "explanations",
-        f"""
-  select layer, unit, pole, 'explanation' as kind, text as found, null::bigint as count, null::float as share,
-  null::float as baseline_share, null::float as lift, null::float as g2 {_EXPLAINED}
-""",
-    ),
-)
-_BY_G2 = ("word", "tag", "subtree", "pattern", "value", "peak")
-# The order of the kinds of search that do not have that of the search field.
-_ORDERS = dict.fromkeys(_BY_G2, ORDER.replace(",", ", g2 desc nulls last,", 1)) | {
-    "explanation": ORDER.replace(",", ", margin_low desc nulls last,", 1),
-    "text": "rank, layer, unit, pole",
-}
-_LIMITS = {"pole": "pole = $pole", "layer": "layer = $layer", "least": "auc >= $least"}
-
+TEXT = "text"  # the kind of a search for winners by a part of their sentence
+SEARCHED = (
+    "topk", "sentences", "patterns", "profiles", "peaks", "explanations", "explanation_terms", "explain/literals",
+    "scores", "audit/neurons",
+)  # fmt: skip
+_OPTIONAL = ("scores", "explanations", "audit/neurons")
 _SILENT = {"layer": pa.int16(), "unit": pa.int32()}
-# The table that a kind of search needs, and the job that makes it.
-_NEEDED = {"peak": ("peaks", "tokens"), "explanation": ("explanations", "explain"), "audit": ("audit/neurons", "audit")}
+_KNOWN = f"""
+  left join scores using (layer, unit, pole)
+  left join (select layer, unit, pole, text as explanation, verdict, margin_low from explanations)
+    using (layer, unit, pole)
+  left join (select layer, unit, pole, verdict as across, ported, datasets from "audit/neurons")
+    using (layer, unit, pole)
+where (layer, unit) not in (select (layer, unit) from silent) and {{limits}} order by {{order}} limit {MOST}
+"""
+_COLUMNS = "explanation, verdict, margin_low, across, ported, datasets, auc, auc_excess, count(*) over () as total"
+# One row for each neuron and pole, with its strongest match: what is exactly the phrase before what contains it.
+_MATCHED = """
+select found.*, {columns} from (
+  select * from ({evidence}) where level is not null and {matches}
+  qualify row_number() over (partition by layer, unit, pole order by level, g2 desc, kind, found) = 1
+) as found {known}
+"""
+_LISTED = """
+select layer, unit, pole, {columns} from (
+  select layer, unit, pole from explanations union select layer, unit, pole from scores
+  union select layer, unit, pole from "audit/neurons"
+) {known}
+"""
+_SENTENCES = f"""
+select layer, unit, pole, rank, activation, sentence as found, dataset, {{columns}} from topk join (
+  select sent_id, text as sentence, dataset from sentences
+  where is_winner and contains(lower(text), $words) order by sent_id limit {MOST_SENTENCES}
+) using (sent_id) {{known}}
+"""
+BY_MATCH = "level, g2 desc, layer, unit, pole"
+BY_VERDICT = "margin_low desc nulls last, auc_excess desc nulls last, layer, unit, pole"
+_NUMBER_COLUMNS = {"score": "auc"}
 
 
-class Query(NamedTuple):
-    """A search query: `what` is one of `KINDS`; a limit that is None or empty does not apply."""
+class Wanted(NamedTuple):
+    """What a query's phrase is compared with, by the form of the evidence (`ops.facts.evidence`).
 
-    what: str = "any"
-    text: str = ""
-    property: str = ""
-    pole: str = ""
-    layer: int | None = None
-    least: float | None = None
-
-
-def parse_query(given: Mapping[str, str]) -> Query | None:
-    """Return the query of a form, or None if the form is empty.
-
-    Args:
-        given: the form's fields `what`, `q`, `property`, `pole`, `layer` and `least`; each may be missing.
-
-    Raises:
-        InputError: a value is not valid; the message names its field.
+    Attributes:
+        words: the phrase in lower case, compared with words; empty if it can only be codes.
+        names: the phrase as a name, in the singular too, compared with values.
+        codes: tags and labels in order, compared with codes: the phrase itself, or those that it names.
     """
-    what = given.get("what", "any")
-    text = " ".join(given.get("q", "").split())
-    if what not in KINDS:
-        raise InputError(f"what {one_line(what, 40)!r}: is none of {', '.join(KINDS)}")
-    if not text and what != "score":
-        return None
-    if len(text) > MOST_CHARACTERS:
-        raise InputError(f"q: is longer than {MOST_CHARACTERS} characters")
-    pole = given.get("pole", "")
-    if pole not in ("", "top", "bottom"):
-        raise InputError(f"pole {one_line(pole, 40)!r}: is neither top nor bottom")
-    layer, least = given.get("layer", "").strip(), given.get("least", "").strip()
-    if layer and not (layer.isascii() and layer.isdigit() and len(layer) <= 4):
-        raise InputError(f"layer {one_line(layer, 40)!r}: is not the number of a layer")
-    if what == "any" and text.lower().startswith(VERDICT):
-        what, text = "audit", text[len(VERDICT) :].strip()
-    return Query(what, text, given.get("property", ""), pole, int(layer) if layer else None, _share(least))
 
+    words: str
+    names: tuple[str, ...]
+    codes: tuple[str, ...]
 
-def _share(text: str) -> float | None:
-    if not text:
-        return None
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value <= 1:
-        raise InputError(f"least {one_line(text, 40)!r}: is not a number from 0 to 1")
-    return value
+    @classmethod
+    def of(cls, query: Query) -> "Wanted":
+        """Return what a query's phrase is compared with. Tags and labels have capital letters, unless asked for."""
+        known, text = codes_by_name(), query.text.upper() if query.kind in ("tag", "subtree") else query.text
+        every = {code for codes in known.values() for code in codes}
+        is_code = not query.kind and all(part.isalpha() and part in every for part in text.split())
+        names = tuple(dict.fromkeys((query.name, query.name.removesuffix("s"))))
+        if query.is_quoted:
+            return cls(query.words, names[:1], ())
+        return cls("" if is_code else query.words, names, tuple(dict.fromkeys((text, *known.get(query.name, ())))))
 
 
 class Searcher:
     """Answers queries with DuckDB, which sees only the given tables and can neither open files nor change anything.
 
     Args:
-        tables: `topk`, `sentences`, `patterns` and `profiles`, and if they exist `scores`, `peaks`, `explanations`
-            with `explanation_terms`, and `audit/neurons`.
+        tables: those of `SEARCHED` that the run has.
         seconds: maximum duration of a search.
         silent: layer and unit of the silent neurons, which are not searched.
     """
@@ -181,31 +94,77 @@ class Searcher:
     def __init__(
         self, tables: Mapping[str, ds.Dataset], seconds: float, silent: Collection[tuple[int, int]] = ()
     ) -> None:
-        self.names, self.seconds = set(tables), seconds
-        self._lock = Lock()
+        self.tables, self.seconds = tables, seconds
+        self._lock, self._properties = Lock(), frozenset[str]()
         self._connection = duckdb.connect(
             config={"enable_external_access": False, "memory_limit": MEMORY, "temp_directory": ""}
         )
         for name, table in tables.items():
             self._connection.register(name, table)
-        if "scores" not in tables:
-            self._connection.register("scores", schema("scores").empty_table())
+        for name in set(_OPTIONAL) - set(tables):
+            self._connection.register(name, schema(name).empty_table())
+        self._connection.register(LISTED, listed_evidence(tables))
         rows = [{"layer": layer, "unit": unit} for layer, unit in silent]
         self._connection.register("silent", pa.Table.from_pylist(rows, pa.schema(_SILENT)))
         self._connection.execute("set lock_configuration = true")
+        self._branches = branches(tables)
+
+    @classmethod
+    def of(cls, run: RunFacts, seconds: float) -> "Searcher":
+        """Return the searcher of a run."""
+        tables = {name: run.tables.dataset(name) for name in SEARCHED if name in run.table_names}
+        return cls(tables, seconds, run.silent)
+
+    @property
+    def properties(self) -> frozenset[str]:
+        """The properties that can be searched by name, as a query's `kind` writes them."""
+        if not self._properties and "profiles" in self.tables:
+            found = self._execute("select distinct property from profiles", {})
+            self._properties = frozenset(self._execute_name(row["property"]) for row in found)
+        return self._properties
+
+    def _execute_name(self, name: str) -> str:
+        (row,) = self._execute(f"select replace({NAME.format('$name')}, ' ', '_') as name", {"name": name})
+        return str(row["name"])
 
     def find(self, query: Query) -> list[dict[str, Any]]:
         """Return at most `MOST` rows, each with `total`, the number of all matches; only one search runs at a time.
 
+        A row has `layer`, `unit` and `pole`, the columns of the match (`kind`, `found`, `level`: 0 if it is exactly
+        the phrase, `count`, `n`, `share`, `baseline_share`, `lift`, `q`, `g2`) or, for `text:`, those of the winner
+        (`rank`, `activation`, `found`, `dataset`), and what is known of the neuron: `explanation`, `verdict`, `auc`,
+        `auc_excess`, and by the audit `across`, `ported` and `datasets`.
+
         Raises:
-            InputError: the run lacks the table that the query needs, or the search exceeded its time limit.
+            InputError: the run lacks the table that the query needs, nothing has the name of its kind, or the search
+                exceeded its time limit.
         """
-        table, job = _NEEDED.get(query.what, ("", ""))
-        if table and table not in self.names:
-            raise InputError(f"this run has no results of atlas {job}; run it, and open the page again")
-        if (query.what == "score" or query.least is not None) and "scores" not in self.names:
+        self._check(query)
+        sql, values = statement(query, self._branches)
+        return self._execute(sql, values)
+
+    def index(self, columns: str, where: str) -> pa.Table:
+        """Return the evidence about neurons that are not silent, for an index: these columns, where this holds."""
+        heard = "(layer, unit) not in (select (layer, unit) from silent)"
+        with self._lock:
+            evidence = " union all ".join(branch.sql for branch in self._branches)
+            sql = f"select {columns} from ({evidence}) where {heard} and ({where}) order by all"
+            return self._connection.execute(sql).to_arrow_table()
+
+    def _check(self, query: Query) -> None:
+        needed = {"peak": ("peaks", "tokens"), "word_class": ("explanations", "explain")}.get(query.kind)
+        if query.verdict:
+            needed = ("audit/neurons", "audit") if query.verdict in AUDITED else ("explanations", "explain")
+        if needed and needed[0] not in self.tables:
+            raise InputError(f"this run has no results of atlas {needed[1]}; run it, and search again")
+        if any(name == "score" for name, *_ in query.numbers) and "scores" not in self.tables:
             raise InputError("this run has no held-out scores (--no-scores)")
-        sql, values = statement(query, self.names)
+        if query.kind and query.kind not in (*KINDS, TEXT) and query.kind not in self.properties:
+            known = ", ".join((*KINDS, TEXT, *sorted(self.properties)))
+            shown = one_line(query.kind, 40)
+            raise InputError(f'{shown}: is no kind or property ({known}); put a text with a colon in "quotation marks"')
+
+    def _execute(self, sql: str, values: dict[str, Any]) -> list[dict[str, Any]]:
         with self._lock:
             timer = Timer(self.seconds, self._connection.interrupt)
             timer.start()
@@ -222,16 +181,66 @@ class Searcher:
                 timer.cancel()
 
 
-def statement(query: Query, tables: Collection[str]) -> tuple[str, dict[str, Any]]:
-    """Return the SQL of a query over these tables, which contains only fixed text, and the values to bind to it."""
-    given = query._asdict()
-    limits = ["(layer, unit) not in (select (layer, unit) from silent)"]
-    limits += [condition for name, condition in _LIMITS.items() if given[name] not in ("", None)]
-    if query.what == "any":
-        matched = " union all ".join(sql for table, sql in _ANY if table in tables)
-    else:
-        matched = _MATCHED[query.what]
-    if query.what in ("any", *_BY_G2):
-        matched = _STRONGEST.format(matched=matched)
-    sql = _SEARCH.format(matched=matched, limits=" and ".join(limits), order=_ORDERS.get(query.what, ORDER))
-    return sql, {name: value for name, value in given.items() if f"${name}" in sql}
+def statement(query: Query, evidence: list[Branch]) -> tuple[str, dict[str, Any]]:
+    """Return the SQL of a query over the evidence, which contains only fixed text, and the values to bind to it."""
+    values: dict[str, Any] = {"words": query.words, "kind": query.kind, "layer": query.layer, "pole": query.pole}
+    values |= {"verdict": query.verdict}
+    limits = [f"{name} = ${name}" for name in ("layer", "pole") if values[name] not in ("", None)]
+    if query.verdict:
+        limits.append(f"{'across' if query.verdict in AUDITED else 'verdict'} = $verdict")
+    matches = [f"replace({NAME.format('kind')}, ' ', '_') = $kind"] if query.kind else []
+    for place, (name, comparison, limit) in enumerate(query.numbers):
+        (limits if name == "score" else matches).append(
+            f"{_NUMBER_COLUMNS.get(name, name)} {comparison} $number{place}"
+        )
+        values[f"number{place}"] = limit
+    form, order = _LISTED, BY_VERDICT
+    matched = ""
+    if query.kind == TEXT:
+        form, order = _SENTENCES, "rank, layer, unit, pole"
+    elif query.text:
+        form, order = _MATCHED, BY_MATCH
+        levels, own = _levels(Wanted.of(query), bool(query.kind))
+        matched = " union all ".join(
+            f"select *, {levels[branch.form]} as level from ({branch.sql})"
+            for branch in evidence
+            if branch.form in levels
+        )
+        values |= own
+    known = _KNOWN.format(limits=" and ".join([*limits, "true"]), order=order)
+    sql = form.format(columns=_COLUMNS, known=known, evidence=matched, matches=" and ".join([*matches, "true"]))
+    return sql, {name: value for name, value in values.items() if f"${name}" in sql}
+
+
+def _levels(wanted: Wanted, is_kind_given: bool) -> tuple[dict[str, str], dict[str, Any]]:
+    """Return the SQL of how well evidence of each form matches, and the values to bind.
+
+    It is 0 if the evidence is the phrase, 1 if it contains it, otherwise null. Forms that cannot match are left out.
+    """
+    values: dict[str, Any] = {f"name{place}": name for place, name in enumerate(wanted.names)}
+    values |= {f"code{place}": code for place, code in enumerate(wanted.codes)}
+    names, codes = ([f"${name}" for name in values if name.startswith(start)] for start in ("name", "code"))
+    kind, named = NAME.format("kind"), ", ".join(names)
+    value = f"text in ({named})" + ("" if is_kind_given else f" and kind not in {OF_PLACES}")
+    in_value = " or ".join(_contains(f"{kind} || ' ' || text || ' ' || {kind}", name) for name in names)
+    levels = {
+        "name": _case(f"{value} or {kind} || ' ' || text in ({named}) or text || ' ' || {kind} in ({named})", in_value)
+    }
+    if wanted.words:
+        values["words"] = wanted.words
+        levels["words"] = _case("text = $words", _contains("text", "$words"))
+        levels["group"] = "case when contains('|' || text || '|', '|' || $words || '|') then 1 end"
+    if codes:
+        anywhere = " or ".join(_contains("text", code) for code in codes)
+        in_tree = "starts_with($code0, '(') and contains(found, $code0)"
+        levels["codes"] = _case(f"text in ({', '.join(codes)}) or found = $code0", f"{anywhere} or ({in_tree})")
+    return levels, values
+
+
+def _case(is_phrase: str, contains_it: str) -> str:
+    return f"case when {is_phrase} then 0 when {contains_it} then 1 end"
+
+
+def _contains(text: str, part: str) -> str:
+    """Return the SQL of whether a text, whose words are separated by spaces, has a part as complete words."""
+    return f"contains(' ' || {text} || ' ', ' ' || {part} || ' ')"
