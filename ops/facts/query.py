@@ -1,7 +1,7 @@
 """The syntax of a search: a phrase, the kind of thing that it names, and filters."""
 
 import re
-from operator import ge, gt, le, lt
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from ops.errors import InputError, one_line
@@ -11,10 +11,13 @@ from ops.schema.verdicts import VERDICTS
 MOST_CHARACTERS = 200
 # The filters by a number, each with the comparison that applies if none is written.
 NUMBERS = {"lift": ">=", "g2": ">=", "q": "<=", "score": ">="}
-COMPARISONS = {">=": ge, "<=": le, ">": gt, "<": lt}
 AUDITED = tuple(name for name in verdicts.AUDITED if name not in VERDICTS)  # only audits give these verdicts
 # The script of a static site reads searches with the same expressions.
 FILTER = r'(?:^|\s)(lift|g2|q|score|layer|pole|verdict):\s*(>=|<=|>|<)?\s*([^\s"]+)'
+# A form's fields for filters, and the filter that each stands for.
+FIELDS = {
+    "pole": "pole:", "layer": "layer:", "verdict": "verdict:", "lift": "lift:>=", "below": "q:<=", "score": "score:>=",
+}  # fmt: skip
 QUOTED = r'"([^"]*)"'
 KIND = r"^((?:meta:)?[A-Za-z][\w -]*?)\s*:(?!//|:)\s*(.*)$"
 # `-` and `_` within a name are spaces.
@@ -96,6 +99,22 @@ def parse_query(written: str) -> Query:
     if query == Query():
         raise InputError("nothing to search for; write a word, a tag, a value or verdict:rule")
     return query
+
+
+def parse_form(given: Mapping[str, str]) -> Query | None:
+    """Return the query of a form's fields `q` (the text) and `FIELDS`, or None if all are empty.
+
+    Raises:
+        InputError: a field is not valid.
+    """
+    filters = []
+    for field, start in FIELDS.items():
+        value = given.get(field, "").strip()
+        if re.search(r'[\s"]', value):
+            raise InputError(f"{field} {one_line(value, 40)!r}: is not one word or number")
+        filters += [start + value] if value else []
+    written = " ".join([given.get("q", "").strip(), *filters]).strip()
+    return parse_query(written) if written else None
 
 
 def _filter(name: str, comparison: str, value: str, others: dict[str, object]) -> dict[str, object]:

@@ -1,5 +1,6 @@
 """Search over a run's tables: neurons by what their winners have, ranked by the evidence of the match itself."""
 
+import math
 from collections.abc import Collection, Mapping
 from threading import Lock, Timer
 from typing import Any, NamedTuple
@@ -11,7 +12,7 @@ import pyarrow.dataset as ds
 from ops.errors import InputError, one_line
 from ops.facts.evidence import KINDS, LISTED, NAME, OF_PLACES, Branch, branches, listed_evidence
 from ops.facts.query import AUDITED, Query
-from ops.facts.run_facts import RunFacts
+from ops.facts.run_facts import Key, RunFacts
 from ops.penn_names import codes_by_name
 from ops.schema import schema
 
@@ -149,7 +150,7 @@ class Searcher:
         with self._lock:
             evidence = " union all ".join(branch.sql for branch in self._branches)
             sql = f"select {columns} from ({evidence}) where {heard} and ({where}) order by all"
-            return self._connection.execute(sql).to_arrow_table()
+            return self._connection.sql(sql).to_arrow_table()
 
     def _check(self, query: Query) -> None:
         needed = {"peak": ("peaks", "tokens"), "word_class": ("explanations", "explain")}.get(query.kind)
@@ -210,6 +211,16 @@ def statement(query: Query, evidence: list[Branch]) -> tuple[str, dict[str, Any]
     known = _KNOWN.format(limits=" and ".join([*limits, "true"]), order=order)
     sql = form.format(columns=_COLUMNS, known=known, evidence=matched, matches=" and ".join([*matches, "true"]))
     return sql, {name: value for name, value in values.items() if f"${name}" in sql}
+
+
+def by_verdict(key: Key, known: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return the place of a neuron and pole in lists without a phrase, as `BY_VERDICT` orders them in SQL.
+
+    >>> by_verdict((3, 7, "top"), {"margin_low": 0.5, "auc_excess": None})
+    (-0.5, inf, 3, 7, 'top')
+    """
+    ends = (known.get(name) for name in ("margin_low", "auc_excess"))
+    return (*(math.inf if end is None else -end for end in ends), *key)
 
 
 def _levels(wanted: Wanted, is_kind_given: bool) -> tuple[dict[str, str], dict[str, Any]]:
