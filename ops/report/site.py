@@ -1,12 +1,13 @@
 """The pages of a run, rendered from its tables: an overview, chosen neurons, and side jobs."""
 
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import pyarrow.compute as pc
 
 from ops.arrays import Int64s
+from ops.facts.best import best_findings, said_also, said_in_brief
 from ops.facts.findings import LEAST_COUNT
 from ops.facts.neuron_facts import read_neurons, read_sentences
 from ops.facts.run_facts import POLE, Key, Pair, RunFacts, any_of, grouped, key_of
@@ -29,7 +30,7 @@ Sample = tuple[Int64s, LayerSample]
 
 MOST_SAID = 4  # maximum number of words for a neuron in a row of the overview
 MOST_DRAWN = 2  # maximum number of a side job's figures on the overview
-RULES = 50  # maximum number of families on the overview
+RULES = 50  # maximum number of findings on the overview
 NEURONS_PER_READ = 64  # number of neurons whose rows are read together
 SECONDS = 3_600.0  # maximum duration of reading the index of the search
 LAYERS_KEPT = 2  # number of layers whose activation sample is cached; a layer of 768 units takes about 30 MB
@@ -62,6 +63,11 @@ class Site:
             "served": served,
         }
 
+    @cached_property
+    def findings(self) -> list[Row]:
+        """The distinct findings of the run (`ops.facts.best`)."""
+        return best_findings(self.facts)
+
     def render(self, template: str, context: Row, root: str) -> str:
         """Return a page; `root` is the path from the page to the overview's folder."""
         return render(template, {**self._shared, **context, "root": root})
@@ -69,11 +75,11 @@ class Site:
     def choose(self, best: int, named: Sequence[Pair]) -> list[Pair]:
         """Return the neurons that get pages: the named neurons and the `best` best ones.
 
-        The best neurons are the leaders of families with a rule, followed by the neurons of the highest excess scores
+        The best neurons are those of distinct findings, followed by the neurons of the highest excess scores
         or, if the run has no scores, by the most skewed neurons.
         """
         facts = self.facts
-        ranked = [(row["layer"], row["unit"]) for row in (*facts.rules, *facts.scored()[:best])]
+        ranked = [(row["layer"], row["unit"]) for row in (*self.findings, *facts.scored()[:best])]
         if not facts.scores.num_rows:
             rows = heard(facts.read("neurons", None, ["layer", "unit", "skew"]), facts.silent).to_pylist()
             ranked += [(r["layer"], r["unit"]) for r in sorted(rows, key=lambda r: -abs(r["skew"] or 0.0))[:best]]
@@ -104,9 +110,12 @@ class Site:
         served = self._shared["served"]
         context = {
             "map": {**drawn, "pages": [] if served else [f"{a}-{b}" for a, b in chosen], "every": served},
-            "rules": [row | {"across": across.get(key_of(row))} for row in facts.rules[:RULES]],
+            "brief": said_in_brief(facts),
+            "rules": [
+                row | {"across": across.get(key_of(row)), "others": said_also(row)} for row in self.findings[:RULES]
+            ],
             "audited": bool(across),
-            "families": len(facts.rules),
+            "findings": len(self.findings),
             "best": self._described(facts.scored()[:best]),
             "pages": chosen,
             "sides": [
