@@ -19,6 +19,8 @@ FIELDS = {
     "pole": "pole:", "layer": "layer:", "verdict": "verdict:", "lift": "lift:>=", "below": "q:<=", "score": "score:>=",
 }  # fmt: skip
 QUOTED = r'"([^"]*)"'
+# The person of pronouns, a property whose values leave out the word.
+PERSON, PRONOUN = r"^(first|second|third) person", r"pronoun \1"
 KIND = r"^((?:meta:)?[A-Za-z][\w -]*?)\s*:(?!//|:)\s*(.*)$"
 # `-` and `_` within a name are spaces.
 JOINED, APART = r"(\w)[-_](\w)", r"\1 \2"
@@ -96,7 +98,7 @@ def parse_query(written: str) -> Query:
     query = Query(text, kind, quoted is not None, **filters)
     if not text and any(name != "score" for name, *_ in query.numbers):
         raise InputError("a filter by lift, g2 or q needs a word, a tag or a value to search for")
-    if query == Query():
+    if not text and not query.verdict and not query.numbers:
         raise InputError("nothing to search for; write a word, a tag, a value or verdict:rule")
     return query
 

@@ -1,6 +1,7 @@
 """Search over a run's tables: neurons by what their winners have, ranked by the evidence of the match itself."""
 
 import math
+import re
 from collections.abc import Collection, Mapping
 from threading import Lock, Timer
 from typing import Any, NamedTuple
@@ -11,7 +12,7 @@ import pyarrow.dataset as ds
 
 from ops.errors import InputError, one_line
 from ops.facts.evidence import KINDS, LISTED, NAME, OF_PLACES, Branch, branches, listed_evidence
-from ops.facts.query import AUDITED, Query
+from ops.facts.query import AUDITED, PERSON, PRONOUN, Query
 from ops.facts.run_facts import Key, RunFacts
 from ops.penn_names import codes_by_name
 from ops.schema import schema
@@ -77,7 +78,8 @@ class Wanted(NamedTuple):
         known, text = codes_by_name(), query.text.upper() if query.kind in ("tag", "subtree") else query.text
         every = {code for codes in known.values() for code in codes}
         is_code = not query.kind and all(part.isalpha() and part in every for part in text.split())
-        names = tuple(dict.fromkeys((query.name, query.name.removesuffix("s"))))
+        named = re.sub(PERSON, PRONOUN, query.name)
+        names = tuple(dict.fromkeys((query.name, query.name.removesuffix("s"), named)))
         if query.is_quoted:
             return cls(query.words, names[:1], ())
         return cls("" if is_code else query.words, names, tuple(dict.fromkeys((text, *known.get(query.name, ())))))

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from ops.facts.evidence import OF_PLACES
-from ops.facts.query import FILTER, KIND, NUMBERS, QUOTED
+from ops.facts.query import FILTER, KIND, NUMBERS, PERSON, QUOTED
 from ops.facts.run_facts import Key, key_of
 from ops.penn_names import codes_by_name
 
@@ -26,7 +26,7 @@ LISTED = (
 )
 # The part of an explanation that says how much of the activation is explained, for which nobody searches.
 _HOW_MUCH = re.compile(r" (?:Explains|Over its whole range) [^*]*$")
-_G2_DIGITS, _DIGITS = 4, 2  # characters of a G2 in tenths, and of a lift and a q
+_DIGITS = (4, 2, 3)  # characters of a G2, a lift and a q
 
 
 def search_index(
@@ -39,9 +39,9 @@ def search_index(
 
     `layer`, `unit` and `pole` have an entry for each neuron and pole; `text` (the explanation), `verdict`, `across`
     and `score` say what is known of it. `terms` has, by form and kind, the entries that have a term
-    and how strongly, each in `width` + 8 characters in base 36: the entry's index, G2 in tenths, 100 times the
-    logarithm of the lift, and -10 times the decimal logarithm of q, rounded down. `names`, `places`, `numbers` and the
-    regular expressions `filter`, `quoted` and `kind` are those of `jobs.show --find`.
+    and how strongly, each in `width` + 9 characters in base 36: the entry's index, G2 in tenths, 100 times the
+    logarithm of the lift, and -100 times the decimal logarithm of q, rounded down. `names`, `places`, `numbers` and the
+    regular expressions `filter`, `quoted`, `kind` and `person` are those of `jobs.show --find`.
 
     Args:
         evidence: rows with `COLUMNS`.
@@ -60,7 +60,7 @@ def search_index(
         "verdict": _once([row.get("verdict") for row in rows]), "across": _once([row.get("across") for row in rows]),
         "score": [None if score is None else round(score, 3) for score in scores],
         "terms": _terms(evidence.to_pylist(), at, width), "width": width, "names": codes_by_name(),
-        "places": OF_PLACES, "numbers": NUMBERS, "filter": FILTER, "quoted": QUOTED, "kind": KIND,
+        "places": OF_PLACES, "numbers": NUMBERS, "filter": FILTER, "quoted": QUOTED, "kind": KIND, "person": PERSON,
         "pages": [f"{layer}-{unit}" for layer, unit in pages],
     }  # fmt: skip
     script = f"atlasIndex = {json.dumps(index, separators=(',', ':'))};\n"
@@ -90,11 +90,11 @@ def packed(place: int, width: int, g2: float, lift: float, q: float) -> str:
     """Return an entry of a term as fixed numbers of characters in base 36.
 
     >>> packed(40, 2, 12.3, 2.0, 0.01)
-    '14003f1x0k'
+    '14003f1x05k'
     """
-    numbers = ((place, width), (round(10 * g2), _G2_DIGITS), (round(100 * math.log(lift)), _DIGITS))
-    of_q = math.inf if q <= 0 else math.floor(-10 * math.log10(q) + 1e-9)
-    return "".join(_base_36(value, digits) for value, digits in (*numbers, (of_q, _DIGITS)))
+    of_q = math.inf if q <= 0 else math.floor(-100 * math.log10(q) + 1e-6)
+    numbers = (place, round(10 * g2), round(100 * math.log(lift)), of_q)
+    return "".join(_base_36(value, digits) for value, digits in zip(numbers, (width, *_DIGITS), strict=True))
 
 
 def _base_36(value: float, digits: int) -> str:

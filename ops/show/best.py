@@ -55,10 +55,11 @@ def lay_out_best(run: RunFacts, rows: list[Row], total: int, width: int) -> str:
     what, columns = f"{many} whose held-out score exceeds their matched set's", _SCORED
     if "members" in rows[0]:
         what, columns = "distinct rules", _RULES
+        rows = [row | {"others": said_also(row) or "-"} for row in rows]
     listing = Listing.of(
         f"{len(rows):,} of {total:,} {what}, best first; the first of many are flattered by this choice",
         [(one, "{layer}:{unit} {pole}"), *columns],
-        [row | {"text": _short(row["text"]), "others": said_also(row) or "-"} for row in rows],
+        [row | {"text": _short(row["text"])} for row in rows],
     )
     brief = said_in_brief(run)
     return "\n".join([*([wrap(brief, width)] if brief else []), *lines_of(listing, width)])

@@ -66,7 +66,7 @@ function sortable(table) {
     for (const [, name, sign, value] of rest.matchAll(new RegExp(index.filter, "g"))) {
       if (!(name in index.numbers)) asked[name] = value.toLowerCase();
       else if (isNaN(value)) return { wrong: name + ":" + value + " is no number" };
-      else asked.numbers.push([name, compare[sign || index.numbers[name]], +value]);
+      else asked.numbers.push(name === "q" ? [name, byQ(sign || "<="), ofQ(+value)] : [name, compare[sign || index.numbers[name]], +value]);
     }
     rest = rest.replace(new RegExp(index.filter, "g"), " ").trim().replace(/\s+/g, " ");
     const prefix = new RegExp(index.kind).exec(rest);
@@ -77,12 +77,15 @@ function sortable(table) {
     if (asked.kind && !kinds.includes(asked.kind)) return { wrong: asked.kind + ": is no kind or property (" + [...new Set(kinds)].join(", ") + ")" };
     return Object.assign(asked, wanted(index, asked, quoted));
   }
+  // The index has -100 times the decimal logarithm of q, rounded down, and so has a limit.
+  function ofQ(q) { return Math.floor(-100 * Math.log10(q) + 1e-6); }
+  function byQ(sign) { return sign[0] === "<" ? (a, b) => a >= b : (a, b) => a < b; }
   // What the phrase is compared with: see Wanted in ops/facts/search.py.
   function wanted(index, asked, quoted) {
     const codes = new Set(Object.values(index.names).flat()), low = asked.text.toLowerCase(), name = named(asked.text);
     const own = asked.kind === "tag" || asked.kind === "subtree" ? asked.text.toUpperCase() : asked.text;
     const isCode = !quoted && !asked.kind && asked.text.split(" ").every(part => /^[A-Z]+$/.test(part) && codes.has(part));
-    return { words: isCode ? "" : low, names: quoted ? [name] : [name, name.replace(/s$/, "")], codes: quoted ? [] : [own, ...(index.names[name] || [])] };
+    return { words: isCode ? "" : low, names: quoted ? [name] : [name, name.replace(/s$/, ""), name.replace(new RegExp(index.person), "pronoun $1")], codes: quoted ? [] : [own, ...(index.names[name] || [])] };
   }
   // 0 if a term is the phrase, 1 if it contains it, otherwise 2.
   function level(index, asked, form, kind, term) {
@@ -110,9 +113,9 @@ function sortable(table) {
         if (asked.kind && named(kind).replace(/ /g, "_") !== asked.kind) continue;
         for (const [term, packed] of Object.entries(terms)) {
           const near = level(index, asked, form, kind, term), said = kind.replace(/_/g, " ") + ": " + (form === "group" ? term.split("|").slice(0, 3).join(", ") : term);
-          for (let from = 0; near < 2 && from < packed.length; from += width + 8) {
+          for (let from = 0; near < 2 && from < packed.length; from += width + 9) {
             const part = (start, size) => parseInt(packed.substr(from + start, size), 36), at = part(0, width), before = best.get(at);
-            const row = { at, near, said, g2: part(width, 4) / 10, lift: Math.exp(part(width + 4, 2) / 100), q: 10 ** (-part(width + 6, 2) / 10) };
+            const row = { at, near, said, g2: part(width, 4) / 10, lift: Math.exp(part(width + 4, 2) / 100), q: part(width + 6, 3) };
             const isBetter = !before || near < before.near || (near === before.near && (row.g2 > before.g2 || (row.g2 === before.g2 && said < before.said)));
             if (isBetter && fits({ lift: row.lift, q: row.q, g2: row.g2 })) best.set(at, row);
           }
