@@ -51,6 +51,7 @@ function sortable(table) {
     return loading;
   }
   function text(tag, said) { const made = document.createElement(tag); made.textContent = said; return made; }
+  function say(said) { out.replaceChildren(said); found.hidden = false; }
   function link(index, at) {
     const file = index.layer[at] + "-" + index.unit[at], made = text("a", index.layer[at] + ":" + index.unit[at] + " " + index.pole[at]);
     made.href = root + (index.pages.includes(file) ? "neurons/" + file + ".html#" + index.pole[at] : "index.html#" + file);
@@ -138,7 +139,7 @@ function sortable(table) {
     const total = rows.length.toLocaleString("en"), count = rows.length > MOST ? MOST + " of " + total : total;
     const head = text("p", rows.length ? count + " found for " + asked : "Nothing was found for " + asked + ". The index has each neuron's strongest words, tags, subtrees, marks and values; tags and labels have capital letters.");
     head.setAttribute("role", "status");
-    out.replaceChildren(head);
+    say(head);
     if (!rows.length) return;
     const table = document.createElement("table"), heads = rows[0].said ? ["Neuron", "G²", "Lift", "Found", "Explanation"] : ["Neuron", "Explanation"];
     table.createTHead().insertRow().append(...heads.map(title => text("th", title)));
@@ -153,8 +154,7 @@ function sortable(table) {
   }
   function ask(goes) {
     const written = place.value.trim().replace(/\s+/g, " "), isNeuron = /^(\d+):(\d+)$/.exec(written);
-    found.hidden = !written;
-    if (!written) return;
+    if (!written) { found.hidden = true; return; }
     load().then(index => {
       if (place.value.trim().replace(/\s+/g, " ") !== written) return;
       if (isNeuron) {
@@ -165,8 +165,8 @@ function sortable(table) {
       }
       const own = [...bar.querySelectorAll("input")].filter(input => input.value.trim()).map(input => " " + input.name + ":" + limits[input.name][1] + input.value.trim());
       const asked = parse(index, written + own.join(""));
-      if (asked.wrong) out.replaceChildren(text("p", asked.wrong)); else show(index, search(index, asked), written);
-    }, () => { out.textContent = "The index of the search is not there: " + form.dataset.index; });
+      if (asked.wrong) say(text("p", asked.wrong)); else show(index, search(index, asked), written);
+    }, () => say(text("p", "The index of the search is not there: " + form.dataset.index)));
   }
   place.addEventListener("focus", load, { once: true });
   place.addEventListener("input", () => ask(false));

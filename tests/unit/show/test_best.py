@@ -28,7 +28,7 @@ def won(unit: int, pole: str, sentences: range) -> list[dict[str, Any]]:
 
 
 def test_leaders_that_are_one_finding_are_listed_once_by_what_is_beyond_their_controls(tmp_path: Path) -> None:
-    """Unit 5 shares most of unit 1's winners, unit 0 not quite half of both; unit 6 has two of three patterns of unit 0."""
+    """Unit 5 has most of unit 1's winners, and unit 0 not quite half; unit 6 has two of unit 0's three patterns."""
     patterns = {0: "abc", 6: "bcd", 7: "c", 5: ""}
     rows = [
         explained(0, "top", 0.4, 0.38, 0.1, 0.05, family=0),
