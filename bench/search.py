@@ -48,7 +48,7 @@ def matching(pattern: str) -> Callable[[Words], bool]:
 def _has_participle(sentence: Words) -> bool:
     lower = [word.lower() for word in sentence]
     return any(
-        word in _BE.split() and any(o.endswith("ed") or o in _PARTICIPLES.split() for o in lower[i + 1 : i + 3])
+        word in _BE.split() and any(re.fullmatch("..+ed", o) or o in _PARTICIPLES.split() for o in lower[i + 1 : i + 3])
         for i, word in enumerate(lower)
     )
 

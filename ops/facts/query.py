@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ops.errors import InputError, one_line
 from ops.facts import verdicts
@@ -83,7 +83,7 @@ def parse_query(written: str) -> Query:
         raise InputError(f"the search is longer than {MOST_CHARACTERS} characters; shorten it")
     quoted = re.search(QUOTED, written)
     rest = written if quoted is None else f"{written[: quoted.start()]} {written[quoted.end() :]}"
-    filters = {}
+    filters: dict[str, Any] = {}
     for name, comparison, value in re.findall(FILTER, rest):
         filters |= _filter(name, comparison, value, filters)
     rest = " ".join(re.sub(FILTER, " ", rest).split())
@@ -119,13 +119,13 @@ def parse_form(given: Mapping[str, str]) -> Query | None:
     return parse_query(written) if written else None
 
 
-def _filter(name: str, comparison: str, value: str, others: dict[str, object]) -> dict[str, object]:
+def _filter(name: str, comparison: str, value: str, others: dict[str, Any]) -> dict[str, Any]:
     """Return the field of a query that a filter sets."""
     if name in NUMBERS:
         limit = _number(value)
         if limit is None:
             raise InputError(f"{name}:{one_line(value, 40)} is no number; write it as {name}:{NUMBERS[name]}0.5")
-        return {"numbers": (*others.get("numbers", ()), (name, comparison or NUMBERS[name], limit))}  # type: ignore[misc]
+        return {"numbers": (*others.get("numbers", ()), (name, comparison or NUMBERS[name], limit))}
     if comparison:
         raise InputError(f"{name}:{comparison} compares no number; write {name}:VALUE")
     if name in others:
