@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from scipy.sparse import csr_array
 
 from ops.arrays import Bools, Float64s, Int64s
-from ops.facts.run_facts import POLE, Key, Row, Rows, RunFacts, grouped, key_of
+from ops.facts.run_facts import POLE, Row, Rows, RunFacts, grouped, key_of
 from ops.facts.text import enumerated, short_percent
 from ops.schema.verdicts import RULE, TENDENCY
 from ops.topk.silent import heard
@@ -127,16 +127,18 @@ def _findings(similar: Sequence[_Similar], leaders: int) -> Int64s:
 
 def _winners(run: RunFacts, leaders: Rows) -> csr_array:
     """Return which sentences are among the first winners of each leader, `[leaders, sentences]`."""
-    place = {key_of(row): i for i, row in enumerate(leaders)}
 
     def pairs() -> Iterator[tuple[Int64s, Int64s]]:
         for layer in sorted({row["layer"] for row in leaders}):
-            units = sorted({row["unit"] for row in leaders if row["layer"] == layer})
+            own = {(row["unit"], row["pole"]): i for i, row in enumerate(leaders) if row["layer"] == layer}
+            place = np.full((max(unit for unit, _ in own) + 1, 2), -1)
+            for (unit, pole), i in own.items():
+                place[unit, int(pole == "top")] = i
+            units = sorted({unit for unit, _ in own})
             here = (pc.field("layer") == layer) & pc.field("unit").isin(units) & (pc.field("rank") <= COMPARED)
-            won = run.read("topk", here, [*POLE, "sent_id"])
-            keys: list[Key] = list(zip(*(won[name].to_pylist() for name in POLE), strict=True))
-            of = np.array([place.get(key, -1) for key in keys], np.int64)
-            yield of[of >= 0], won["sent_id"].to_numpy()[of >= 0]
+            won = run.read("topk", here, ["unit", "pole", "sent_id"])
+            leader = place[won["unit"].to_numpy(), pc.equal(won["pole"], "top").cast("int8").to_numpy()]
+            yield leader[leader >= 0], won["sent_id"].to_numpy()[leader >= 0]
 
     row, sentence = (np.concatenate(parts) for parts in zip(*pairs(), strict=True))
     ids, column = np.unique(sentence, return_inverse=True)

@@ -10,7 +10,7 @@ from scipy.special import rel_entr
 from scipy.stats import chi2
 
 from ops.facts.findings import LEAST_COUNT
-from ops.facts.query import APART, JOINED
+from ops.facts.query import APART, JOINED, normalised
 from ops.facts.strongest import MAX_Q
 from ops.statistics.association import measures
 
@@ -103,18 +103,20 @@ def _typical(tables: Mapping[str, ds.Dataset]) -> list[dict[str, Any]]:
 
 
 def _as_text(entry: dict[str, Any]) -> dict[str, str]:
-    """Return the kind of a typical entry, and the text with which a phrase is compared."""
-    kind, pattern = entry["kind"], entry["pattern"]
-    form = {"word": "words", "tag": "codes", "subtree": "codes", "word_class": "group"}.get(kind, "name")
-    words = [word.lower() for word in entry["words"] or ()]
-    if kind == "word" and len(words) > 1:
-        form = "group"
-    text = {"words": pattern.lower(), "codes": pattern.replace("(", "").replace(")", "")}.get(form, pattern.lower())
-    if form == "group":
-        text = "|".join(words or [word.strip() for word in pattern.lower().split(",")])
-    elif form == "name":
-        text = text.partition(": ")[2] or text
-    return {"kind": kind, "found": pattern, "form": form, "text": text}
+    """Return the kind of a typical entry, what was found, and the form and text with which a phrase is compared."""
+    kind, found, words = entry["kind"], entry["pattern"], [word.lower() for word in entry["words"] or ()]
+    if kind in ("value", "form") and ": " in found:  # such as `sentiment: negative` and `first word: the`
+        kind, _, found = found.partition(": ")
+        kind = kind.replace(" ", "_")
+    if kind == "word_class" or len(words) > 1:
+        form, text = "group", "|".join(words or found.lower().split(", "))
+    elif kind == "word":
+        form, text = "words", found.lower()
+    elif kind in ("tag", "subtree"):
+        form, text = "codes", found.replace("(", "").replace(")", "")
+    else:
+        form, text = "name", normalised(found)
+    return {"kind": kind, "found": found, "form": form, "text": text}
 
 
 def _word_classes(tables: Mapping[str, ds.Dataset]) -> list[dict[str, Any]]:

@@ -14,6 +14,7 @@ from ops.errors import InputError, one_line
 from ops.facts.evidence import KINDS, LISTED, NAME, OF_PLACES, Branch, branches, listed_evidence
 from ops.facts.query import AUDITED, PERSON, PRONOUN, Query
 from ops.facts.run_facts import Key, RunFacts
+from ops.facts.text import number
 from ops.penn_names import codes_by_name
 from ops.schema import schema
 
@@ -178,7 +179,7 @@ class Searcher:
             except (duckdb.InterruptException, duckdb.OutOfMemoryException) as error:
                 limit = f"needs more than {MEMORY} of memory"
                 if isinstance(error, duckdb.InterruptException):
-                    limit = f"took longer than {self.seconds:.0f} s"
+                    limit = f"took longer than {number(self.seconds, '.0f')} s"
                 raise InputError(f"the search {limit}; search for a rarer word or phrase") from error
             finally:
                 timer.cancel()

@@ -104,6 +104,9 @@ TYPICAL = {
         {"kind": "word", "pattern": "end", "words": ["end"], "winners": 9, "expected": 1.0, "q": 0.01},
         {"kind": "word", "pattern": "weak", "words": ["weak"], "winners": 9, "expected": 1.0, "q": 0.2},
         {"kind": "form", "pattern": "question", "words": [], "winners": 30, "expected": 3.0, "q": 0.01},
+        {"kind": "form", "pattern": "first word: so", "words": [], "winners": 30, "expected": 3.0, "q": 0.01},
+        {"kind": "value", "pattern": "mood: so-so", "words": [], "winners": 30, "expected": 3.0, "q": 0.01},
+        {"kind": "tag", "pattern": "VBG NN", "words": [], "winners": 30, "expected": 3.0, "q": 0.01},
     ]
 }
 TERMS = [
@@ -212,6 +215,8 @@ def test_typical_items_are_evidence_by_the_g2_of_winners_against_the_expected_nu
     assert found[0]["g2"] == pytest.approx(expected, abs=0.051)
     assert (found[0]["lift"], found[0]["count"], found[0]["n"]) == (9.0, 9, 100)
     assert find("question", own)[0] == (2, 2)
+    for written, level in (("first word so", 0), ("so", 1), ("mood so so", 0), ("gerund", 1), ("VBG NN", 0)):
+        assert [(row["unit"], row["level"]) for row in own.find(parse_query(written))] == [(2, level)], written
 
 
 def test_a_class_of_words_has_the_g2_of_its_shares() -> None:
