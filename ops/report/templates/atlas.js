@@ -143,14 +143,16 @@ function sortable(table) {
     if (!rows.length) return;
     const table = document.createElement("table"), heads = rows[0].said ? ["Neuron", "G²", "Lift", "Found", "Explanation"] : ["Neuron", "Explanation"];
     table.createTHead().insertRow().append(...heads.map(title => text("th", title)));
+    const cell = (line, name, held) => { const made = line.insertCell(); made.className = name; made.append(held); };
     const body = table.createTBody();
     for (const row of rows.slice(0, MOST)) {
       const line = body.insertRow(), told = text("bdi", index.text[row.at] || "-");
-      line.insertCell().append(link(index, row.at));
-      if (row.said) for (const cell of [row.g2.toFixed(1), row.lift.toPrecision(2), row.said]) line.insertCell().append(text("bdi", cell));
-      inItalics(told); line.insertCell().append(told);
+      inItalics(told);
+      cell(line, "nowrap", link(index, row.at));
+      if (row.said) { cell(line, "r", row.g2.toFixed(1)); cell(line, "r", row.lift.toPrecision(2)); cell(line, "", text("bdi", row.said)); }
+      cell(line, "", told);
     }
-    sortable(table); out.append(table);
+    stack(table); sortable(table); out.append(table);
   }
   function ask(goes) {
     const written = place.value.trim().replace(/\s+/g, " "), isNeuron = /^(\d+):(\d+)$/.exec(written);
@@ -331,12 +333,12 @@ for (const plain of document.querySelectorAll("span.pattern")) {
   reveal();
 })();
 
-document.querySelectorAll("table.sortable").forEach(sortable);
-
 // On a phone a table's rows stand as blocks, each cell with its heading.
-for (const table of document.querySelectorAll("table")) {
+function stack(table) {
   const heads = [...table.querySelectorAll("thead th")].map(head => head.textContent);
-  if (!heads.length) continue;
+  if (!heads.length) return;
   table.classList.add("stacked");
   for (const row of table.tBodies[0].rows) [...row.cells].forEach((cell, i) => { cell.dataset.head = heads[i]; });
 }
+document.querySelectorAll("table").forEach(stack);
+document.querySelectorAll("table.sortable").forEach(sortable);
