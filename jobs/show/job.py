@@ -48,8 +48,7 @@ class ShowConfig(JobConfig):
     )
     find: str = Field(
         "",
-        description="Print the neurons whose winners have this: a word, tag, construction or label, with filters such "
-        "as lift:>2 or verdict:rule",
+        description="Print the neurons for a word, tag, construction or label, with filters such as lift:>2",
     )
     pole: Literal["top", "bottom"] | None = Field(
         None, description="Print this pole: highest or lowest activations (default: the better explained of the two)"
