@@ -14,10 +14,10 @@ from ops.arrays import Bools, Float64s, Int8s, Int64s
 from ops.compare.activation_vectors import layer_activations
 from ops.errors import InputError
 from ops.explain.rotation import rotated
-from ops.explain.sample_explainer import top_places
 from ops.schema.verdicts import RULE
 from ops.sentences.folds import FOLDS
 from ops.sentences.winner_sets import WinnerSets
+from ops.statistics.highest import highest
 from ops.topk.neurons import POLES, neuron_and_pole
 
 BEST = 60  # number of sets with the highest F1 whose F1 is compared
@@ -211,7 +211,7 @@ def _tops(run: MinedRun, numbers: Int64s, among: Bools, share: float, of_axes: b
         values = rotated(activations, one, run.seed, low, high) if of_axes else activations[:, low:high]
         for place in own.tolist():
             sign = 1 if POLES[pole[place]] == "top" else -1
-            yield rows[top_places(sign * values[among, unit[place] - low], size)]
+            yield rows[np.sort(highest(sign * values[None, among, unit[place] - low], size)[0])]
 
 
 def _mean(values: Float64s) -> float | None:

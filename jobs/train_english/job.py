@@ -13,7 +13,7 @@ speed; this one is included.
 What to expect: the first command takes 34 minutes on one core with bfloat16 instructions (AMD EPYC, 2026-11). Its
 scores on gold tokens are: gum-test F1 82.8 and tags 96.7, craft-test F1 83.4, ewt-test tags 95.3. The second command
 takes 15 minutes on one core without these instructions, and its scores are 82.9, 96.8, 83.3 and 95.4. docs/english.md
-shows the curves and the experiments.
+compares both networks.
 """
 
 from pathlib import Path

@@ -22,7 +22,6 @@ COPY = 0.9  # Jaccard similarity from which two literals count as near-copies
 HELD_BACK = 0.25  # share of the training documents
 LEAST_SENTENCES, LEAST_DOCUMENTS = 10, 3  # in which a literal must occur, among those on which literals are chosen
 LEAST_TEST_DOCUMENTS = 10  # required for an interval
-_UNITS = 64  # processed at once, so that their sums over a literal's sentences fit in the processor's cache
 _CACHE_BYTES = 400_000_000  # for cached literals that several units choose
 _ROUNDING = 1e-12  # share of the squares below which float32 values count as constant
 
@@ -51,36 +50,6 @@ class ActivationModels:
     r2_high: Float64s
     r2_nuisance: Float64s
 
-    @property
-    def r2_beyond(self) -> Float64s:
-        """Return the R2 that language adds to nuisance, `[units]`."""
-        return self.r2 - self.r2_nuisance
-
-
-def fit_activations(
-    activations: Float32s,
-    matrix: csr_array,
-    nuisance: Bools,
-    held_out: Bools,
-    document: Int64s,
-    most: int,
-    seed: int,
-    resamples: int = 200,
-) -> ActivationModels:
-    """Return the models of units; `ActivationFitter` does the same for consecutive blocks of units.
-
-    Args:
-        activations: the units' activations in the sentences, `[n, units]` float32.
-        matrix: which of the n sentences have each literal, `[literals, n]`.
-        nuisance: which literals are nuisance, `[literals]`.
-        held_out: which sentences are in the test half, `[n]`.
-        document: a code of each sentence's document, `[n]`.
-        most: maximum number of language literals in a model.
-        seed: the seed of the draw of held-back documents and of the bootstrap.
-        resamples: number of bootstrap samples.
-    """
-    return ActivationFitter(matrix, nuisance, held_out, document, seed, resamples).fit(activations, most)
-
 
 def held_back_sentences(document: Int64s, held_out: Bools, seed: int) -> Bools:
     """Return which sentences are in the quarter of the training documents that stops the choice of literals, `[n]`."""
@@ -108,10 +77,15 @@ class _Column:
 
 
 class ActivationFitter:
-    """Fits the models of consecutive blocks of units to the same sentences and literals.
+    """Fits the models of blocks of units to the same sentences and literals.
 
     Args:
-        matrix, nuisance, held_out, document, seed, resamples: see `fit_activations`.
+        matrix: which of the n sentences have each literal, `[literals, n]`.
+        nuisance: which literals are nuisance, `[literals]`.
+        held_out: which sentences are in the test half, `[n]`.
+        document: a code of each sentence's document, `[n]`.
+        seed: the seed of the draw of held-back documents and of the bootstrap.
+        resamples: number of bootstrap samples.
         plainness: the plainness of each literal, `[literals]`; the lowest is the plainest. A chosen literal is replaced
             by the plainest of its near-copies. If None, no literal is replaced.
 
@@ -152,14 +126,13 @@ class ActivationFitter:
         changes = np.flatnonzero(np.diff(document[test])) + 1
         self._documents = np.concatenate([np.zeros(min(1, len(test)), np.int64), changes])
         sizes = np.diff(np.append(self._documents, len(test))).astype(np.float64)
-        self._draws: Float64s | None = None
+        self._times: Float64s | None = None
         if len(sizes) >= LEAST_TEST_DOCUMENTS:
             rng = np.random.default_rng([seed, sampling.RANGE_RESAMPLES])
-            self._draws = Resampling.multinomial(len(sizes), rng, resamples).times[1:]
-            self._drawn_sizes = self._draws @ sizes
-        held = max(1, _CACHE_BYTES // (4 * literals + 8 * (self.n_train + n) + 1))
+            self._times = Resampling.multinomial(len(sizes), rng, resamples).times
+            self._drawn_sizes = self._times @ sizes
+        held = max(1, _CACHE_BYTES // (4 * literals + 8 * self.n_train + 1))
         self._column = lru_cache(held)(self._make_column)
-        self._left_over = lru_cache(held)(self._make_left_over)
 
     def _prepare(self, nuisance: Bools, document: Int64s) -> None:
         """Build the nuisance bases, and find the language literals that models may have."""
@@ -193,12 +166,6 @@ class ActivationFitter:
         copies = copies[self._language[copies]]
         rivals = self._number[copies[self.candidates[copies]]]
         return _Column((fit[self._places] - part @ self._parts).astype(np.float32), values, copies, rivals)
-
-    def _make_left_over(self, literal: int) -> Float64s:
-        """Return a literal minus its nuisance part, which is fitted on the complete training half, `[n]`."""
-        values = self._matrix[[literal]].toarray()[0]
-        start = self._training_basis[: self.n_train].T @ values[: self.n_train]
-        return np.asarray(values - self._training_basis @ start)
 
     def _together(self, sentences: Int64s) -> Int64s:
         """Count the training sentences among these that have each literal, `[literals]`."""
@@ -235,12 +202,8 @@ class ActivationFitter:
         weights, gains = np.full((2, units, most), np.nan)
         r2, low, high, r2_nuisance = np.full((4, units), np.nan)
         models = ActivationModels(literals, weights, gains, np.zeros(units, np.int32), r2, low, high, r2_nuisance)
-        if self._fit:
-            for first in range(0, units, _UNITS):
-                self._fit_block(activations[:, first : first + _UNITS], models, first, most, only_r2)
-        return models
-
-    def _fit_block(self, activations: Float32s, models: ActivationModels, first: int, most: int, only_r2: bool) -> None:
+        if not self._fit:
+            return models
         values = np.asarray(activations, np.float64)[self._order]
         training = values[: self.n_train]
         start = self._basis[: self._fit].T @ training[: self._fit]
@@ -249,10 +212,11 @@ class ActivationFitter:
         varies = (left[: self._fit] ** 2).sum(0) > _ROUNDING * (training[: self._fit] ** 2).sum(0)
         for unit in np.flatnonzero(varies):
             chosen = self._choose(products[unit], np.ascontiguousarray(left[:, unit]), most)
-            models.literals[first + unit, : len(chosen)] = chosen
-            models.count[first + unit] = len(chosen)
+            literals[unit, : len(chosen)] = chosen
+            models.count[unit] = len(chosen)
         start = self._training_basis[: self.n_train].T @ training
-        self._score(values, values - self._training_basis @ start, models, first, only_r2)
+        self._score(values, values - self._training_basis @ start, models, only_r2)
+        return models
 
     def _choose(self, products: Float64s, left: Float64s, most: int) -> list[int]:
         """Choose literals for a unit, best first.
@@ -293,63 +257,46 @@ class ActivationFitter:
             allowed[column.rivals] = False
         return chosen
 
-    def _score(self, values: Float64s, left: Float64s, models: ActivationModels, first: int, only_r2: bool) -> None:
-        """Refit the models of a block on the training half, and fill in their scores on the test half.
+    def _score(self, values: Float64s, left: Float64s, models: ActivationModels, only_r2: bool) -> None:
+        """Refit the models on the training half, and fill in their scores on the test half.
 
         Args:
             values: the activations in the order of `self._order`, `[n, units]`.
             left: the activations after nuisance is removed; overwritten.
             models: the models, whose literals are already chosen.
-            first: the index in `models` of the block's first unit.
             only_r2: see `fit`.
         """
-        n_train, units = self.n_train, values.shape[1]
-        test = values[n_train:]
-        total = ((test - test.mean(0)) ** 2).sum(0) if len(test) else np.zeros(units)
+        n_train, basis = self.n_train, self._training_basis
+        centred = values[n_train:] - (values[n_train:].mean(0) if self.n_test else 0.0)
+        total = (centred**2).sum(0)
         total[total == 0] = np.nan
-        block = slice(first, first + units)
-        models.r2_nuisance[block] = 1 - (left[n_train:] ** 2).sum(0) / total
-        for unit in range(units):
-            chosen = models.literals[first + unit, : models.count[first + unit]]
-            if not len(chosen):
-                continue
-            columns = np.stack([self._left_over(int(literal)) for literal in chosen])
-            own = left[:, unit].copy()
-            squares, products = columns[:, :n_train] @ columns[:, :n_train].T, columns[:, :n_train] @ own[:n_train]
-            weights = _solve(squares, products)
-            left[:, unit] = rest = own - weights @ columns
-            error = rest[n_train:] @ rest[n_train:]
-            models.weights[first + unit, : len(chosen)] = weights
-            for i in range(0 if only_r2 else len(chosen)):
-                without = own[n_train:]
-                if len(chosen) > 1:
-                    others = np.delete(np.arange(len(chosen)), i)
-                    fewer = _solve(squares[np.ix_(others, others)], products[others])
-                    without = without - fewer @ columns[others, n_train:]
-                models.gains[first + unit, i] = (without @ without - error) / total[unit]
-        models.r2[block] = 1 - (left[n_train:] ** 2).sum(0) / total
-        if self._draws is not None and not only_r2:
-            low, high = self._intervals(models.r2[block], test - test.mean(0), left[n_train:])
-            models.r2_low[block], models.r2_high[block] = low, high
+        models.r2_nuisance[:] = 1 - (left[n_train:] ** 2).sum(0) / total
+        for unit in np.flatnonzero(models.count):
+            count = models.count[unit]
+            columns = self._matrix[models.literals[unit, :count]].toarray()
+            columns -= (columns[:, :n_train] @ basis[:n_train]) @ basis.T
+            inverse = np.linalg.pinv(columns[:, :n_train] @ columns[:, :n_train].T, 1e-10, hermitian=True)
+            weights = inverse @ (columns[:, :n_train] @ left[:n_train, unit])
+            left[:, unit] -= weights @ columns
+            models.weights[unit, :count] = weights
+            if not only_r2:
+                # If a literal is dropped, the other weights change in proportion to its row of the inverse.
+                rest = left[n_train:, unit]
+                without = rest + (inverse * (weights / np.diag(inverse))[:, None]) @ columns[:, n_train:]
+                models.gains[unit, :count] = ((without**2).sum(1) - rest @ rest) / total[unit]
+        models.r2[:] = 1 - (left[n_train:] ** 2).sum(0) / total
+        if self._times is not None and not only_r2:
+            models.r2_low[:], models.r2_high[:] = self._intervals(self._times, centred, left[n_train:])
 
-    def _intervals(self, r2: Float64s, centred: Float64s, left: Float64s) -> tuple[Float64s, Float64s]:
-        """Return the ends of R2's 95 % interval, `[units]` each, from the centred activations and the residuals."""
-        assert self._draws is not None
+    def _intervals(self, times: Float64s, centred: Float64s, left: Float64s) -> Float64s:
+        """Return the ends of R2's 95 % interval, `[2, units]`, from the centred activations and the residuals."""
         by_document = [np.add.reduceat(x, self._documents, axis=0) for x in (left**2, centred**2, centred)]
-        error, square, total = (self._draws @ sums for sums in by_document)
+        error, square, total = (times @ sums for sums in by_document)
         spread = square - total**2 / self._drawn_sizes[:, None]
         with np.errstate(divide="ignore", invalid="ignore"):
             drawn = np.where(spread > 0, 1 - error / spread, np.nan)
-        ends = np.full((2, len(r2)), np.nan)
-        for unit in np.flatnonzero(np.isfinite(r2) & np.isfinite(drawn).any(0)):
-            own = percentile_interval(np.append(r2[unit], drawn[:, unit]), self._draws.shape[1], least=-np.inf)
-            ends[:, unit] = own.low, own.high
-        return ends[0], ends[1]
-
-
-def _solve(squares: Float64s, products: Float64s) -> Float64s:
-    """Return the least-squares weights from the columns' products with each other and with the target."""
-    return np.asarray(np.linalg.lstsq(squares, products, rcond=1e-10)[0])
+        ends = [percentile_interval(own, times.shape[1], least=-np.inf) for own in drawn.T]
+        return np.array([[own.low, own.high] for own in ends]).reshape(-1, 2).T
 
 
 def _best(products: Float64s, squares: Float64s, least: Float64s, allowed: Bools) -> int:

@@ -8,7 +8,7 @@ from typing import Self
 
 import numpy as np
 
-from ops.arrays import Arrays, Bools, Float64s, Int8s, Int64s, Integers, UInt64s
+from ops.arrays import Arrays, Bools, Int8s, Int64s, Integers, UInt64s
 from ops.compiled import compiled
 
 _LOW, _PAIRS, _FOURS, _EIGHTS = (
@@ -86,37 +86,9 @@ def picked(bits: UInt64s, places: Int64s, to: Int64s, words: int) -> UInt64s:
     return found
 
 
-@compiled
-def scores_by_fold(bits: UInt64s, starts: Int64s, literals: Int64s, beta: Float64s) -> Float64s:
-    """Return the score of the sentence of each bit by the card of its fold, `[64 * words]`, not rounded.
-
-    Args:
-        bits: the sentences that have each literal, `[M, words]`.
-        starts: see `Layout`.
-        literals: the literals of each fold's card, `[folds, m]`; -1 for none.
-        beta: intercept and weights of each fold's card, `[folds, 1 + m]`.
-    """
-    scores = np.empty(64 * bits.shape[1])
-    for fold in range(len(literals)):
-        first, stop = 64 * starts[fold], 64 * starts[fold + 1]
-        scores[first:stop] = beta[fold, 0]
-        for number in range(literals.shape[1]):
-            if literals[fold, number] >= 0:
-                own = bits[literals[fold, number]]
-                for place in range(first, stop):
-                    scores[place] += beta[fold, 1 + number] * (
-                        (own[place >> 6] >> np.uint64(place & 63)) & np.uint64(1)
-                    )
-    return scores
-
-
-@compiled
 def are_in(bits: UInt64s) -> Bools:
-    """Return whether each bit is in a set, `[64 * words]`, given `bits [words]`."""
-    inside = np.empty(64 * bits.size, np.bool_)
-    for place in range(inside.size):
-        inside[place] = (bits[place >> 6] >> np.uint64(place & 63)) & np.uint64(1)
-    return inside
+    """Return whether each bit is in a set, `[..., 64 * words]`, given `bits [..., words]`."""
+    return np.unpackbits(bits.view(np.uint8), axis=-1, bitorder="little").view(np.bool_)
 
 
 @compiled

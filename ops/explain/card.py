@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 
 from ops.arrays import Bools, Float64s, Int64s, UInt64s
-from ops.explain.bits import Layout, scores_by_fold
+from ops.explain.bits import Layout, are_in
 from ops.explain.choose import DECIMALS, Path
 
 
@@ -46,17 +46,20 @@ class Card:
         return type(self)(number[self.literals], self.weights, self.intercept, self.threshold)
 
 
-def fold_scores(cards: Sequence[Card], bits: UInt64s, layout: Layout) -> Float64s:
-    """Return the score of the sentence of each bit by the card of its own fold, `[64 * words]`, rounded.
+def fold_scores(cards: Sequence[Sequence[Card]], bits: UInt64s, layout: Layout) -> Float64s:
+    """Return the scores of the sentence of each bit by the cards of its own fold, `[sizes, 64 * words]`, rounded.
 
     Args:
-        cards: the card of each fold.
+        cards: for each size, the card of each fold; the literals of a fold's cards begin alike.
         bits: the sentences that have each literal, `[M, words]`.
         layout: where the bits of the sentences are.
     """
-    most = max(len(card.literals) for card in cards)
-    literals, beta = np.full((len(cards), most), -1), np.zeros((len(cards), 1 + most))
-    for fold, card in enumerate(cards):
-        literals[fold, : len(card.literals)] = card.literals
-        beta[fold, : 1 + len(card.literals)] = card.intercept, *card.weights
-    return np.round(scores_by_fold(bits, layout.starts, literals, beta), DECIMALS)
+    scores = np.empty((len(cards), layout.words, 64))
+    for fold, of_fold in enumerate(zip(*cards, strict=True)):
+        literals = max((card.literals for card in of_fold), key=len)
+        beta = np.zeros((len(cards), 1 + len(literals)))
+        for own, card in zip(beta, of_fold, strict=True):
+            own[: 1 + len(card.literals)] = card.intercept, *card.weights
+        has = are_in(bits[literals, layout.fold(fold)])
+        scores[:, layout.fold(fold)] = (beta[:, :1] + beta[:, 1:] @ has).reshape(len(cards), -1, 64)
+    return np.round(scores.reshape(len(cards), -1), DECIMALS)

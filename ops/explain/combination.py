@@ -7,7 +7,6 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from ops.arrays import Bools
-from ops.errors import counted
 from ops.explain.literal_words import Said
 from ops.facts.text import enumerated
 
@@ -92,29 +91,28 @@ class Combination:
         least = int(count[reached[own]].min())
         return cls(required, others, least if np.array_equal(reached[own], count >= least) else None, idle)
 
-    @property
-    def most_dropped(self) -> int:
-        """The maximum number of literals a text can omit: all but the first required one and the first other one."""
-        return max(len(self.required) - 1, 0) + max(len(self.others) - 1, 0)
+    def text(self, said: Sequence[Said]) -> str:
+        """Return the condition as text to follow the word "sentences"; the group with the first literal comes first.
 
-    def text(self, said: Sequence[Said], dropped: int = 0) -> str:
-        """Return the condition as text to follow the word "sentences". The last `dropped` literals are only counted."""
-        of_others = min(dropped, max(len(self.others) - 1, 0))
-        of_required = min(dropped - of_others, max(len(self.required) - 1, 0))
-        required = [said[i] for i in self.required[: len(self.required) - of_required]]
-        others = [said[i] for i in self.others[: len(self.others) - of_others]]
-        first = list_conditions(required, "and", of_required) if required else ""
-        if not others:
-            return first
-        nouns = _joined([own.noun for own in others], "and", of_others)
+        Args:
+            said: the literals in words, the most important first.
+        """
+        parts = []
+        if self.required:
+            parts.append((self.required[0], list_conditions([said[i] for i in self.required], "and")))
+        if self.others:
+            parts.append((self.others[0], self._some_of([said[i] for i in self.others])))
+        text = ", and ".join(part for _, part in sorted(parts))
+        return f"{text}, more so {list_conditions([said[i] for i in self.idle], 'or')}" if self.idle else text
+
+    def _some_of(self, said: Sequence[Said]) -> str:
+        if self.least == 1:
+            return f"{'either ' * (len(said) > 1 and bool(self.required))}{list_conditions(said, 'or')}"
+        nouns = enumerated([own.noun for own in said], "and")
         if self.least is None:
-            second = f"with enough of these: {nouns}"
-        elif self.least > 1:
-            least = _NUMBERS[self.least] if self.least < len(_NUMBERS) else self.least
-            second = f"with at least {least} of these: {nouns}"
-        else:
-            second = f"{'either ' * bool(first)}{list_conditions(others, 'or', of_others)}"
-        return f"{first}, and {second}" if first else second
+            return f"with enough of these: {nouns}"
+        least = _NUMBERS[self.least] if self.least < len(_NUMBERS) else self.least
+        return f"with at least {least} of these: {nouns}"
 
 
 def _can_hold(holds: Bools, bounds: Sequence[Bound | None]) -> Bools:
@@ -132,16 +130,9 @@ def _can_hold(holds: Bools, bounds: Sequence[Bound | None]) -> Bools:
     return np.array([tuple(row) in there for row in holds[:, [i for i, _ in own]].tolist()])
 
 
-def list_conditions(said: Sequence[Said], conjunction: str, dropped: int = 0) -> str:
-    """Return literals as a list in words, followed by the number of `dropped` further literals.
-
-    Literals that start with "with" come first and share that word.
-    """
+def list_conditions(said: Sequence[Said], conjunction: str) -> str:
+    """Return literals as a list in words. Literals that start with "with" come first and share that word."""
     own = [s for s in said if s.lead == "with"]
     pieces = [f"{'' if i else 'with '}{s.body}" for i, s in enumerate(own)]
     pieces += [f"{s.lead} {s.body}" for s in said if s.lead != "with"]
-    return _joined(pieces, conjunction, dropped)
-
-
-def _joined(pieces: Sequence[str], conjunction: str, dropped: int) -> str:
-    return enumerated([*pieces, *([counted(dropped, "more condition")] if dropped else [])], conjunction)
+    return enumerated(pieces, conjunction)

@@ -6,7 +6,7 @@ from typing import Self
 import numpy as np
 
 from ops.arrays import Int64s
-from ops.sampling import CONTROLLED
+from ops.sampling import CONTROLLED, draw
 from ops.topk.neurons import Neurons
 
 CARDED = 128  # number of units of a layer for which controls of the score card are fitted
@@ -41,7 +41,5 @@ class Controls:
         for layer in neurons.layers:
             first, stop = neurons.span(layer)
             own = measured[slice(*np.searchsorted(measured, [first, stop]))]
-            if len(own) > size:
-                own = np.sort(np.random.default_rng([seed, CONTROLLED, layer]).choice(own, size, replace=False))
-            carded.append(own)
+            carded.append(own[draw(len(own), size, seed, CONTROLLED, layer)])
         return cls(are_fitted, measured, np.concatenate([measured[:0], *carded]) if are_fitted else measured[:0])

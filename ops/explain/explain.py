@@ -25,6 +25,7 @@ from ops.explain.literal_words import PatternRules, Term
 from ops.explain.own_literals import OwnWords
 from ops.explain.sample_explainer import SampleExplainer
 from ops.explain.set_explainer import Folded, Known, Own, Pool, SetExplainer, places_among
+from ops.explain.setting import Settings
 from ops.explain.test_scores import best_single_f1, resampling
 from ops.explain.verdict import Evidence, by_chance
 from ops.explain.wording import explanation_text
@@ -115,7 +116,7 @@ class NeuronExplainer:
                 store, mining, found, sets, self.baseline, seed, literals, controls, rotates
             )  # fmt: skip
         self.like = HeldOutSets(sentences, seed)
-        self.rules = PatternRules.of(options)
+        self.rules, self.settings = PatternRules.of(options), Settings.of(sentences, self.baseline)
         self.areas = read_areas(store, mining)
         word = mining.kinds.get("word")
         self.words: OwnWords | None = None
@@ -193,12 +194,12 @@ class NeuronExplainer:
         nuisance = found.lesson.candidates.nuisance[card.literals]
         ranked, calls = found.asked.ranked(found.size, self.draws), found.calls
         verdict, others = evidence.verdict(), self.scored - len(winners)
-        said = ("kind", "pattern", "items", "negated", "weight", "share", "baseline_share")
+        said = ("kind", "pattern", "items", "negated", "weight", "share", "baseline_share", "gain")
         text = explanation_text(
             verdict,
             [Term(**{n: t[n] for n in said}, nuisance=own) for t, own in zip(terms, nuisance.tolist(), strict=True)],
-            winners=len(winners), recall=calls.recall.value,
-            called=float((calls.called - calls.hits).sum()) / max(others, 1),
+            setting=self.settings.say(winners), winners=len(winners), recall=calls.recall.value,
+            called=float((calls.called - calls.hits).sum()) / max(others, 1), f1=calls.f1.value, area=evidence.area,
             r2=r2, needed=evidence_needed(card.weights.tolist(), card.intercept, card.threshold), rules=self.rules,
         )  # fmt: skip
         intervals = {"precision": calls.precision, "recall": calls.recall, "f1": calls.f1}
@@ -237,9 +238,9 @@ class NeuronExplainer:
         if self.words is not None:
             others = np.ones(len(self.baseline), np.bool_)
             others[places_among(self.baseline, winners)[0]] = False
-            patterns = self.words.mine(winners, others, drawn_for(winners))
+            patterns, found = self.words.mine(winners, others, drawn_for(winners))
             literals += self.words.literals(patterns)
-            matrices.append(incidence(self.words.index.find(patterns), len(self.baseline)))
+            matrices.append(incidence(found, len(self.baseline)))
             find_words = self.words.kind.finder(patterns)
             finders.append(lambda rows: incidence(find_words(rows), len(rows)))
         nuisance = np.array([literal.kind == _HUB.kind for literal in literals])

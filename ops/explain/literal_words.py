@@ -41,6 +41,7 @@ class Term:
         share: share of the winners for which it holds as stated.
         baseline_share: the same share of the other sentences; None if there are none.
         nuisance: whether it says where a sentence comes from or how long it is.
+        gain: the average precision that the card loses without it; None if it is unknown.
     """
 
     kind: str
@@ -51,6 +52,7 @@ class Term:
     share: float
     baseline_share: float | None
     nuisance: bool = False
+    gain: float | None = None
 
 
 @dataclass(frozen=True)

@@ -61,11 +61,12 @@ def united(tables: Iterable[pa.Table], most: int = MOST_PATTERNS) -> pa.Table:
     """
     every = pa.concat_tables([SCHEMA.empty_table(), *tables]).combine_chunks()
     total = _summed(every, every["listed"], every["items"], np.arange(every.num_rows))
-    kind = _places(total["kind"])
-    order = np.lexsort((_ranks(total["pattern"]), kind, -total["listed"].to_numpy()))
-    is_pattern = kind[order] < len(_PATTERNS)
-    kept = order[~is_pattern | (np.cumsum(is_pattern) <= most)]
-    return total.take(kept[np.argsort(kind[kept], kind="stable")])
+    total = total.append_column("place", pc.index_in(total["kind"], pa.array(KINDS)))
+    total = total.sort_by([("listed", "descending"), ("place", "ascending"), ("pattern", "ascending")])
+    place = total["place"].to_numpy()
+    is_pattern = place < len(_PATTERNS)
+    kept = np.flatnonzero(~is_pattern | (np.cumsum(is_pattern) <= most))
+    return total.drop_columns("place").take(kept[np.argsort(place[kept], kind="stable")])
 
 
 def literal_rows(kind: str, patterns: list[str], items: list[list[str]]) -> pa.Table:
@@ -99,14 +100,6 @@ def _summed(
     found = given.group_by(["kind", "pattern"], use_threads=False).aggregate([("n", "sum"), ("row", "min")])
     columns = [found["kind"], found["pattern"], items.take(found["row_min"]), found["n_sum"]]
     return pa.table(columns, names=SCHEMA.names).cast(SCHEMA)
-
-
-def _places(kind: pa.ChunkedArray) -> Int64s:
-    return np.asarray(pc.index_in(kind, pa.array(KINDS)).to_numpy(), np.int64)
-
-
-def _ranks(texts: pa.ChunkedArray) -> Int64s:
-    return np.asarray(pc.rank(texts, tiebreaker="dense")).astype(np.int64)
 
 
 def _whole(column: pa.ChunkedArray) -> pa.Array:

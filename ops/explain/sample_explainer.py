@@ -1,6 +1,6 @@
 """What the activation sample says about neurons: models of their activations, controls, examples and hard negatives."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Any
@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ops import schema
-from ops.arrays import Bools, Float32s, Float64s, Int64s
+from ops.arrays import Float32s, Float64s, Int64s
 from ops.compare.activation_vectors import layer_activations
 from ops.explain.activation_model import ActivationFitter, ActivationModels
 from ops.explain.card import Card
@@ -24,6 +23,7 @@ from ops.explain.rotation import rotated, shuffled
 from ops.explain.set_explainer import Own, SetExplainer, places_among
 from ops.explain.verdict import Evidence, by_chance
 from ops.mine.mining import Mining
+from ops.statistics.highest import highest
 from ops.storage.store import Store
 from ops.topk.activation_sample import is_sparse
 
@@ -107,17 +107,10 @@ class SampleExplainer:
 
     def examples(self, numbers: Int64s) -> list[pa.Table]:
         """Return the rows of `examples` from the tenths of the neurons' ranges."""
-        tables: list[pa.Table] = []
-        for layer, _, units in self._layers(numbers):
-            found = examples(self._layer(layer)[:, units], self._ids, self._seed)
-            rows = len(found.unit)
-            columns = {
-                "layer": pa.repeat(layer, rows), "unit": units[found.unit].astype(np.int32),
-                "pole": pa.nulls(rows, pa.string()), "quantile": found.quantile, "rank": pa.nulls(rows, pa.int32()),
-                "sent_id": found.sent_id, "activation": found.activation,
-            }  # fmt: skip
-            tables.append(schema.table("examples", columns))
-        return tables
+        return [
+            examples(layer, units, self._layer(layer)[:, units], self._ids, self._seed)
+            for layer, _, units in self._layers(numbers)
+        ]
 
     def negatives(self, card: Card, own: Own, won: Int64s, activations: Float32s, pole: str) -> list[Row]:
         """Return the columns of `examples` for the hard negatives of a card.
@@ -161,8 +154,8 @@ class SampleExplainer:
         }  # fmt: skip
         if not models.count[unit]:
             return Modelled(activations, r2)
-        top = top_places(activations, max(len(activations) // 10, 1))
-        first = _first_of(activations, top)
+        order = np.argsort(-activations, kind="stable")
+        top = order[: max(len(order) // 10, 1)]
         terms: list[Row] = []
         for place in range(int(models.count[unit])):
             literal, weight = int(models.literals[unit, place]), float(models.weights[unit, place])
@@ -175,7 +168,7 @@ class SampleExplainer:
                     "negated": weight < 0, "weight": weight, "share": holds[top].mean(),
                     "baseline_share": holds.mean(), "gain": models.gains[unit, place], "stability": None,
                     "also": [self._literals.every[copy].pattern for copy in copies],
-                    "sent_ids": self._ids[first(holds)].tolist(),
+                    "sent_ids": self._ids[order[holds[order]][:EXAMPLES]].tolist(),
                 }
             )  # fmt: skip
         return Modelled(activations, r2, terms)
@@ -190,8 +183,8 @@ class SampleExplainer:
         measured = {name: np.full(axes, np.nan) for name in ("f1", "nuisance_f1", "average_precision", "found")}
         if 2 * size > n:
             return measured
-        for axis, values in enumerate(np.ascontiguousarray(activations.T)):
-            own = self._sets.fold(self.rows[top_places(values, size)])
+        for axis, top in enumerate(np.sort(highest(activations.T, size), 1)):
+            own = self._sets.fold(self.rows[top])
             evidence = Evidence(
                 winners=size, documents=own.documents, folds=own.folds, too_many=False, f1=own.calls.f1,
                 chance=by_chance(size, n), nuisance=own.of_nuisance.f1, matched=None, finds=own.size > 0, area=None,
@@ -200,35 +193,3 @@ class SampleExplainer:
             measured["average_precision"][axis] = own.asked.ranked(own.size).average_precision.value
             measured["found"][axis] = evidence.is_rule()
         return measured
-
-
-def top_places(values: Float32s, size: int) -> Int64s:
-    """Return the indices of the `size` largest of values `[n]`, ascending; ties go to the first.
-
-    >>> top_places(np.array([3, 1, 2, 2, 2], np.float32), 3).tolist()
-    [0, 2, 3]
-    """
-    least = np.partition(values, len(values) - size)[len(values) - size]
-    above, equal = np.flatnonzero(values > least), np.flatnonzero(values == least)
-    return np.sort(np.concatenate((above, equal[: size - len(above)])))
-
-
-def _first_of(values: Float32s, top: Int64s) -> Callable[[Bools], Int64s]:
-    """Return a function that maps the sentences that hold, `[n]`, to the indices of their `EXAMPLES` largest values.
-
-    Ties go to the first. Most calls find enough among the top values and need not sort the others.
-
-    Args:
-        values: `[n]`.
-        top: indices of the largest values, as `top_places` returns them.
-    """
-    order = top[np.argsort(-values[top], kind="stable")]
-
-    def first(holds: Bools) -> Int64s:
-        found = order[holds[order]][:EXAMPLES]
-        if len(found) == EXAMPLES:
-            return found
-        places = np.flatnonzero(holds)
-        return places[np.argsort(-values[places], kind="stable")[:EXAMPLES]]
-
-    return first

@@ -9,7 +9,8 @@ from ops.mine.properties import Profiler, Property
 from ops.sentences.store import SentenceStore
 
 LEAST_SHARE, MOST_VALUES = 0.01, 200
-_DECILES = np.arange(1, 10) / 10
+# The deciles, and the tails, where the winners of a neuron that follows length are.
+_CUTS = np.array([0.02, 0.05, *np.arange(1, 10) / 10, 0.95, 0.98])
 _LENGTH = "words_per_sentence"  # the profiler's name for the length
 
 
@@ -23,15 +24,15 @@ def value_properties(profiler: Profiler) -> dict[str, Property]:
 
 
 def length_literals(store: SentenceStore) -> pa.Table:
-    """Return "at most n words" for each distinct inner decile of the baseline's lengths, by the pool's `SCHEMA`.
+    """Return "at most n words" for some quantiles of the baseline's lengths, by the pool's `SCHEMA`.
 
-    The literals are cumulative: nine of them cut the lengths into ten bins. A literal that holds for every baseline
-    sentence is omitted.
+    These are the nine inner deciles and the quantiles at 2, 5, 95 and 98 %, each once. The literals are cumulative. A
+    literal that holds for every baseline sentence is omitted.
     """
     lengths = store.lengths(_baseline(store))
     if not len(lengths):
         return literal_rows("length", [], [])
-    ends = np.unique(np.quantile(lengths, _DECILES, method="inverted_cdf")).astype(np.int64)
+    ends = np.unique(np.quantile(lengths, _CUTS, method="inverted_cdf")).astype(np.int64)
     most = [str(n) for n in ends[ends < lengths.max()].tolist()]
     return literal_rows("length", [f"at most {n} words" for n in most], [[n] for n in most])
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 
 from ops.arrays import Bools, Float64s, Floats, Int8s, Int32s, Int64s, UInt8s
 from ops.compiled import compiled
@@ -104,9 +105,8 @@ class Asked:
             winner.append(np.full(int(kept.sum()), is_winner))
             document.append(some.document[kept])
             fold.append(some.fold[kept])
-            by_size = [fold_scores(of_folds, bits, some.layout)[kept] for of_folds in cards]
             thresholds = np.array([[card.threshold for card in of_folds] for of_folds in cards])
-            scores.append(np.stack(by_size))
+            scores.append(fold_scores(cards, bits, some.layout)[:, kept])
             called.append(scores[-1] >= thresholds[:, fold[-1]])
         return cls(
             np.concatenate(winner), np.concatenate(document), np.concatenate(fold), lesson.each,
@@ -145,7 +145,7 @@ class Asked:
             size: the size of the cards.
             draws: how often each bootstrap sample contains each document, `[documents, samples]`; None for no interval.
         """
-        level, levels = _levels(self.scores[size], self.fold, FOLDS)
+        level, levels = _levels(self.scores[size], self.fold)
         kind = (self.winner * FOLDS + self.fold) * levels + level
         others, hits = np.bincount(kind, minlength=2 * FOLDS * levels).reshape(2, FOLDS, levels).astype(np.float64)
         value = float(mean_precision(hits[:, :, None], others[:, :, None] * self.each)[0])
@@ -170,31 +170,20 @@ def more_false_calls(each: float) -> float:
     return each / 2 if each > 1 else 0.0
 
 
-@compiled
-def _levels(scores: Float64s, fold: Int8s, folds: int) -> tuple[Int64s, int]:
+def _levels(scores: Float64s, fold: Int8s) -> tuple[Int64s, int]:
     """Return the rank of each score within its fold, from 0 for the highest, and the largest number of ranks of a fold.
 
-    Ties share a rank. A card gives few different scores, which are searched one after the other.
+    Ties share a rank. A card gives few different scores, so that hashing them is faster than sorting all sentences.
     """
-    level, values = np.empty(scores.size, np.int64), np.empty((folds, 16))
-    used, last = np.zeros(folds, np.int64), np.zeros(folds, np.int64)
-    for sentence in range(scores.size):
-        own, score, place = fold[sentence], scores[sentence], last[fold[sentence]]
-        if used[own] == 0 or values[own, place] != score:
-            place = 0
-            while place < used[own] and values[own, place] != score:
-                place += 1
-            if place == values.shape[1]:
-                values = np.concatenate((values, np.empty_like(values)), 1)
-            values[own, place] = score
-            used[own], last[own] = max(used[own], place + 1), place
-        level[sentence] = place
-    rank = np.zeros(values.shape, np.int64)
-    for own in range(folds):
-        rank[own, np.argsort(-values[own, : used[own]])] = np.arange(used[own])
-    for sentence in range(scores.size):
-        level[sentence] = rank[fold[sentence], level[sentence]]
-    return level, used.max()
+    encoded = pa.array(scores + 0.0).dictionary_encode()  # the sum turns -0 into 0
+    values = encoded.dictionary.to_numpy()
+    rank = np.empty(len(values), np.int64)
+    rank[np.argsort(-values)] = np.arange(len(values))
+    place = fold.astype(np.int64) * len(values) + rank[encoded.indices.to_numpy()]
+    occurs = np.zeros((FOLDS, len(values)), np.int64)
+    occurs.ravel()[place] = 1
+    up_to = occurs.cumsum(1)
+    return up_to.ravel()[place] - 1, int(up_to.max(initial=0))
 
 
 @compiled

@@ -1,59 +1,71 @@
-"""The sentence that explains a neuron: written by templates from its literals and their shares."""
+"""The text that explains a neuron: what its winners typically have, then the rule, written by templates."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import floor, isnan
-from typing import Protocol
+from typing import Any
 
 from ops.errors import counted
-from ops.explain.combination import Bound, Combination, list_conditions
+from ops.explain.combination import Bound, Combination
 from ops.explain.literal_words import PatternRules, Term, say
 from ops.explain.verdict import LEAST_AREA, LEAST_F1
+from ops.facts.text import enumerated
 from ops.schema.verdicts import NONE, RULE, SOURCE, TENDENCY, UNCONFIRMED, WEAK
+from ops.statistics.interval import Interval
 
-MOST_CHARACTERS = 240
+Row = Mapping[str, Any]
+
+MOST_TYPICAL = 6  # number of typical patterns in a text
+NAMED_BY = 3  # number of words that name a group of words
+MOST_CHARACTERS = 90  # of a pattern's name; a longer name is replaced by its code
+LEAST_SAID = 0.005  # share of the variance; a smaller share is not mentioned
+
 TOO_FEW = "Too few winners, or documents with winners, to tell."
 NOTHING = f"No rule with an F1 of {LEAST_F1}, and no held-out score of {LEAST_AREA}."
-TENDS = "No rule was confirmed, but its winners differ from sentences of their lengths and data sets."
-NO_MORE = "nothing beyond them was confirmed"
-
-LEAST_SAID = 0.005  # share of the variance; a smaller share is not mentioned
-SHORTEST = 6  # number of characters that remain of a word that is cut
 
 _MINED = PatternRules()  # the defaults of mine
+_ADJACENT = PatternRules(word_gap=False)
 
 
 def explanation_text(
     verdict: str,
     terms: Sequence[Term],
     *,
+    typical: Sequence[Row] = (),
+    setting: str = "",
     winners: int,
     recall: float,
     called: float,
-    r2: Mapping[str, float | None],
+    f1: float,
+    area: Interval | None = None,
+    r2: Row,
     needed: float | None = None,
     rules: PatternRules = _MINED,
 ) -> str:
-    """Return an explanation in one or two sentences, at most 240 characters.
+    """Return an explanation in a few sentences: what is typical, the rule or why there is none, and the activation.
 
     Args:
         verdict: one of `ops.schema.verdicts.VERDICTS`.
-        terms: the literals of the published card, in the card's order.
+        terms: the literals of the published card. All of them are named.
+        typical: the entries of the column `typical`, the strongest first; six of them are named.
+        setting: where the winners come from and how long they are, as `ops.explain.setting` says it.
         winners: number of winners.
         recall, called: share of the winners, and of the other sentences, that the cards of the folds call winners.
+        f1: F1 of the cards of the folds.
+        area: `auc` of `scores/`; None without scores.
         r2: `r2` and `r2_nuisance`: R2 of the activation model, and of nuisance literals alone; empty without a model.
         needed: the result of `evidence_needed`. If given, the text says how the literals combine.
         rules: the rules by which the patterns were mined.
     """
-    range_text = _range_text(r2.get("r2"), r2.get("r2_nuisance"), is_rule=verdict == RULE)
+    typically = _typical_text(typical, winners, setting)
     if verdict == RULE:
-        bounds = [Bound(int(term.items[0]), term.negated) if term.kind == "length" else None for term in terms]
-        rule = Combination.of([abs(term.weight) for term in terms], needed, bounds)
-        return _fit(_CalledText(terms, rule, _shares(recall, called), rules), range_text)
-    if verdict == SOURCE:
-        return _fit(_SourceText([term for term in terms if term.nuisance], rules), range_text)
-    unconfirmed = f"Nothing was confirmed with its {counted(winners, 'winner')}."
-    return {WEAK: TOO_FEW, NONE: NOTHING, TENDENCY: TENDS, UNCONFIRMED: unconfirmed}[verdict] + range_text
+        ordered = sorted(terms, key=_order)
+        bounds = [Bound(int(term.items[0]), term.negated) if term.kind == "length" else None for term in ordered]
+        rule = Combination.of([abs(term.weight) for term in ordered], needed, bounds)
+        condition = rule.text([say(term, rules, MOST_CHARACTERS) for term in ordered])
+        said = f"Rule: sentences {condition}{_shares(recall, called)} (held-out F1 {f1:.2f})."
+    else:
+        said = _without_rule(verdict, terms, winners, area, rules)
+    return f"{typically}{said}{_activation_text(r2.get('r2'), r2.get('r2_nuisance'))}"
 
 
 def percent(share: float) -> str:
@@ -70,97 +82,86 @@ def percent(share: float) -> str:
     return f"{value:.0f} %" if value >= 9.95 or value <= 0 else f"{value:.2g} %"
 
 
-class _Text(Protocol):
-    """A text that can be shortened in steps."""
+def typical_name(entry: Row) -> str:
+    """Return a typical pattern in words.
 
-    @property
-    def steps(self) -> int:
-        """The number of things that can be omitted."""
-
-    def of(self, step: int, most: int) -> str:
-        """Return the text after `step` omissions, with at most `most` characters for each literal."""
-
-
-def _fit(text: _Text, end: str) -> str:
-    """Return a text with its end in at most 240 characters.
-
-    Long names are replaced by codes. Then literals are omitted and counted, then words are cut, then the end is
-    dropped.
+    >>> typical_name({"kind": "word", "pattern": "sleep", "words": ["sleep", "bed", "tired", "nap"]})
+    'words like *sleep*, *bed* and *tired*'
+    >>> typical_name({"kind": "word", "pattern": "do n't", "words": ["do n't"]}), typical_name(
+    ...     {"kind": "value", "pattern": "sentiment: negative", "words": []})
+    ("*don't*", 'sentiment *negative*')
     """
-    lengths = [(step, most) for step in range(text.steps + 1) for most in (MOST_CHARACTERS, 60)]
-    lengths += [(text.steps, most) for most in (40, 25, 15, SHORTEST)]
-    found = (text.of(step, most) + end for step, most in lengths)
-    fitting = next((own for own in found if len(own) <= MOST_CHARACTERS), None)
-    return text.of(text.steps, SHORTEST) if fitting is None else fitting
+    kind, pattern = entry["kind"], entry["pattern"]
+    if len(entry["words"]) > 1 and kind == "word":
+        return f"words like {enumerated([f'*{word}*' for word in entry['words'][:NAMED_BY]], 'and')}"
+    if kind == "value":
+        key, _, value = pattern.partition(": ")
+        return f"{key} *{value}*"
+    items = pattern.split(": ", 1) if kind == "form" else pattern.split(" ")
+    if kind == "word_class":
+        items = list(entry["words"])
+    term = Term(kind, pattern, items, negated=False, weight=1.0, share=1.0, baseline_share=None)
+    said = say(term, _ADJACENT if kind == "word" else _MINED, MOST_CHARACTERS)
+    return said.noun
 
 
-@dataclass(frozen=True)
-class _CalledText:
-    """A text that says which sentences a score card calls winners, and of which share of all sentences this is true."""
-
-    terms: Sequence[Term]
-    rule: Combination
-    shares: str
-    rules: PatternRules
-
-    @property
-    def steps(self) -> int:
-        """See `_Text`: the literals that never matter, then one literal after the other."""
-        return bool(self.rule.idle) + self.rule.most_dropped
-
-    def of(self, step: int, most: int) -> str:
-        """See `_Text`."""
-        said = [say(term, self.rules, most) for term in self.terms]
-        dropped = max(step - bool(self.rule.idle), 0)
-        text = f"Sentences {self.rule.text(said, dropped)}{self.shares}"
-        if step or not self.rule.idle:
-            return text
-        return f"{text} More so {list_conditions([said[i] for i in self.rule.idle], 'or')}."
+def _order(term: Term) -> tuple[int, float]:
+    """Sort language before labels before nuisance, each by its gain."""
+    return (2 if term.nuisance else int(term.kind == "value")), -(term.gain or 0.0)
 
 
-@dataclass(frozen=True)
-class _SourceText:
-    """A text that lists the nuisance literals, each with its own shares."""
+def _typical_text(typical: Sequence[Row], winners: int, setting: str) -> str:
+    """List the strongest typical patterns with their shares, and where the winners come from."""
+    if not typical:
+        return ""
+    pieces: list[str] = []
+    for entry in typical[:MOST_TYPICAL]:
+        share, expected = (percent(entry[name] / winners) for name in ("winners", "expected"))
+        shares = f"{share}, {expected}" if pieces else f"{share} of its winners, {expected} expected"
+        pieces.append(f"{typical_name(entry)} ({shares})")
+    return f"Typically {', '.join(pieces)}.{setting and f' Its winners are {setting}.'} "
 
-    nuisance: Sequence[Term]
-    rules: PatternRules
 
-    @property
-    def steps(self) -> int:
-        """See `_Text`: one literal after the other."""
-        return max(len(self.nuisance) - 1, 0)
-
-    def of(self, step: int, most: int) -> str:
-        """See `_Text`."""
+def _without_rule(
+    verdict: str, terms: Sequence[Term], winners: int, area: Interval | None, rules: PatternRules
+) -> str:  # fmt: skip
+    """Say why there is no rule. What was only not confirmed is not said to be absent."""
+    if verdict == SOURCE:
         pieces: list[str] = []
-        for term in self.nuisance[: len(self.nuisance) - step]:
-            said = say(term, self.rules, most)
+        for term in [term for term in terms if term.nuisance]:
+            said = say(term, rules, MOST_CHARACTERS)
             # Only the first shares are named; the others follow in the same order.
             shares = _shares(term.share, term.baseline_share, is_named=not pieces)
-            pieces.append(f"{said.lead} {said.body} ({shares[2:-1]})")
-        pieces += [counted(step, "more condition")] if step else []
+            pieces.append(f"{said.lead} {said.body} ({shares[2:]})")
         which = f": sentences {'; '.join(pieces)}" if pieces else ""
-        return f"Length and source predict its winners{which}; {NO_MORE}."
+        return f"Data set and length predict its winners{which}. No rule beyond them was confirmed."
+    score = "" if area is None else f" in {percent(area.value)} of pairs ({percent(area.low)} to {percent(area.high)})"
+    tends = (
+        f"No single rule was confirmed, but together words and constructions tell a winner from other sentences of "
+        f"its data set and length{score}."
+    )
+    unconfirmed = f"No rule was confirmed with its {counted(winners, 'winner')}."
+    return {WEAK: TOO_FEW, NONE: NOTHING, TENDENCY: tends, UNCONFIRMED: unconfirmed}[verdict]
 
 
 def _shares(share: float | None, baseline_share: float | None, is_named: bool = True) -> str:
     if share is None or isnan(share):
-        return "."
+        return ""
     of_winners, of_others = (" of its winners", " of other sentences") if is_named else ("", "")
     others = "" if baseline_share is None or isnan(baseline_share) else f", {percent(baseline_share)}{of_others}"
-    return f": {percent(share)}{of_winners}{others}."
+    return f": {percent(share)}{of_winners}{others}"
 
 
-def _range_text(r2: float | None, r2_nuisance: float | None, is_rule: bool) -> str:
-    """Describe the activation model: how much it explains, and how much of that goes beyond nuisance."""
-    if r2 is None or isnan(r2):
+def _activation_text(r2: float | None, r2_nuisance: float | None) -> str:
+    """Say how much of the activation the model explains over all sentences, and by what."""
+    if r2 is None or isnan(r2) or r2 < LEAST_SAID:
         return ""
-    if r2 < LEAST_SAID:
-        return " Explains none of its activation." if is_rule else ""
-    said = "Explains {} of its activation" if is_rule else "Over its whole range {} is explained"
-    text = f" {said.format(percent(r2))}"
     if r2_nuisance is None or isnan(r2_nuisance):
-        return f"{text}."
-    beyond = r2 - max(r2_nuisance, 0.0)
-    part = "none of it" if beyond < LEAST_SAID else "all of it" if percent(beyond) == percent(r2) else percent(beyond)
-    return f"{text}, {part} beyond length and source."
+        return f" Over all sentences {percent(r2)} of its activation is explained."
+    nuisance = max(r2_nuisance, 0.0)
+    parts = [("length and source", nuisance), ("words and constructions", r2 - nuisance)]
+    said = [(name, percent(part)) for name, part in parts if part >= LEAST_SAID]
+    if len(said) == 2:
+        (first, one), (second, other) = said
+        return f" Over all sentences {first} explain {one} of its activation, {second} {other} more."
+    return "".join(f" Over all sentences {name} explain {part} of its activation." for name, part in said)

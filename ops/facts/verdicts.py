@@ -20,8 +20,8 @@ _CONTROLS = {
 _HEADLINES = {
     RULE: "A rule that holds on held-out documents",
     TENDENCY: "Differs from sentences like its winners; no rule confirmed",
-    SOURCE: "Length and source predict it; nothing beyond them confirmed",
-    UNCONFIRMED: "Nothing confirmed",
+    SOURCE: "Length and source predict it; no rule beyond them confirmed",
+    UNCONFIRMED: "No rule confirmed",
     NONE: "No rule and no tendency",
     WEAK: "Too few winners to tell",
 }
@@ -91,7 +91,7 @@ def said_of_explanations(verdicts: list[str]) -> str:
         f"{counts[RULE]:,} of {len(verdicts):,} neurons and poles have a rule that beats its controls on unseen "
         f"documents; {counts[TENDENCY]:,} more differ from sentences like their winners, and length and source alone "
         f"predict {counts[SOURCE]:,}. Of the others, {counts[NONE]:,} surely have no rule worth the name, for "
-        f"{counts[UNCONFIRMED]:,} nothing was confirmed, and {counts[WEAK]:,} have too few winners to tell."
+        f"{counts[UNCONFIRMED]:,} no rule was confirmed, and {counts[WEAK]:,} have too few winners to tell."
     )
 
 
@@ -112,7 +112,7 @@ def said_where(row: Row, known: list[str]) -> str:
     if len(known) < 2:
         return "has enough winners to tell in only one data set" if known else "has too few winners to tell"
     if row["verdict"] == "none":
-        return "its winners cannot be distinguished in any data set"
+        return "within no single data set, where winners are fewer, was it confirmed"
     if holds:
         missing = [name for name in known if name not in holds]
         if not missing:
@@ -186,7 +186,7 @@ def said_of_run(facts: Row, nothing: list[str]) -> list[str]:
     said = [
         f"Of {explained:,} neurons and poles with a rule, {holds} in at least three quarters of the {datasets} data "
         f"sets. The rest: {own['local']:,} local, {own['dataset_detector']:,} that follow the data set, and "
-        f"{own['none']:,} whose winners cannot be distinguished in any data set."
+        f"{own['none']:,} that were confirmed within no single data set, where winners are fewer."
     ]
     if PERMUTED in verdicts:
         similar, many = verdicts[PERMUTED]["global"], sum(verdicts[PERMUTED].values())

@@ -17,7 +17,7 @@ from ops.sentences.store import SentenceStore
 SETS = ("own", "matched", "random")
 
 # One number for each kind of draw, so that no two kinds share a random stream.
-RANDOM, MATCHED, OTHERS, RESAMPLES = range(101, 105)
+RANDOM, MATCHED, OTHERS = range(101, 104)
 _WIDTHS = np.array([1, 2, 4, 8, 16, 1 << 30])
 
 

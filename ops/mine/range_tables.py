@@ -5,12 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from ops.arrays import Int64s
 from ops.mine.baseline_counts import read_baselines
 from ops.mine.findings import without_neuron
-from ops.mine.held_out_sets import OTHERS, RESAMPLES, SETS, Matcher
+from ops.mine.held_out_sets import OTHERS, SETS, Matcher
 from ops.mine.mean_rows import mean_rows
 from ops.mine.mining import Mining
 from ops.mine.naive_bayes import NaiveBayes
@@ -22,12 +21,12 @@ from ops.mine.sentence_sets import row_groups
 from ops.patterns.sequences import Sequences
 from ops.sampling import draw
 from ops.schema import group_rows, schema, table
-from ops.statistics.like_area import LikeArea, Resamples, intervals, pooled
+from ops.statistics.like_area import LikeArea, intervals, pooled
 from ops.topk.neurons import POLES, neuron_and_pole
 
 # The columns of the area of each of `SETS` and of the excess, and the names of the ends of their intervals.
 COLUMNS = (("auc", None), ("matched_auc", "matched"), ("random_auc", "random"), ("auc_excess", None))
-MAX_OTHERS = 2_500  # of each half of the documents
+MAX_OTHERS = 10_000  # of each half of the documents
 
 
 class HalfScores(NamedTuple):
@@ -49,7 +48,6 @@ class RangeTables:
         self.mining, self.profiler = mining, Profiler(mining.text, mining.options["nuisance"])
         self.baseline, self.halves = read_baselines(union, mining.kinds, self.profiler, totals)
         self.others = [self._others(half) for half in range(len(self.halves))]
-        self.resamples = Resamples(mining.seed, RESAMPLES)
 
     def of(self, candidates: pa.Table, number: Int64s, winners: Sequences) -> Iterator[tuple[str, Iterator[pa.Table]]]:
         """Yield the name of each table, and its row groups, none of which splits a neuron. Requested scores come last.
@@ -80,11 +78,10 @@ class RangeTables:
         areas = [pooled(both) for both in zip(*(half.areas for half in halves), strict=True)]
         sizes = np.sum([half.sizes for half in halves], 0).tolist()
         rows = [dict(zip(("n_winners", "n_baseline"), size, strict=True)) for size in sizes]
-        with threadpool_limits(1):  # several threads round differently
-            for i, row in enumerate(rows):
-                of_sets, excess = intervals(areas[i * len(SETS) : (i + 1) * len(SETS)], self.resamples)
-                for names, interval in zip(COLUMNS, (*of_sets, excess), strict=True):
-                    row |= interval.columns(*names)
+        for i, row in enumerate(rows):
+            of_sets, excess = intervals(areas[i * len(SETS) : (i + 1) * len(SETS)])
+            for names, interval in zip(COLUMNS, (*of_sets, excess), strict=True):
+                row |= interval.columns(*names)
         return table(without_neuron("scores"), rows)
 
     def half_scores(self, candidates: pa.Table, number: Int64s, drawn: Sequences, half: int) -> HalfScores:

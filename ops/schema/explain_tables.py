@@ -37,7 +37,11 @@ TABLES: dict[str, TableSpec] = {
         (
             *NEURON,
             POLE,
-            Column("text", STRING, "the explanation, at most 240 characters"),
+            Column(
+                "text",
+                STRING,
+                "the explanation in words: what is typical, the rule or why there is none, and the activation",
+            ),
             Column("literals", INT16, "number of literals of the published card; 0 if it has none"),
             *measured(
                 "average_precision", "mean average precision of the folds, at the corpus's rate of winners", _FEW

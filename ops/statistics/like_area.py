@@ -6,15 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ops.arrays import Float32s, Float64s, Int64s, Integers
+from ops.arrays import Float64s, Int64s, Integers
 from ops.compiled import compiled
 from ops.statistics.interval import UNDEFINED, Interval
-from ops.statistics.wilson import Z, wilson
+from ops.statistics.ratio import LEAST_DOCUMENTS, Ratio
+from ops.statistics.student_t import t_quantile
+from ops.statistics.wilson import wilson
 
-RESAMPLES = 250
 CORRELATION = 0.5  # assumed between the areas of the two halves of a set
-LEAST_DOCUMENTS = 10  # minimum number of the winners' documents for the interval of a difference
-_COLUMNS = 1_024  # number of documents whose weights are drawn at once
 
 
 @dataclass(frozen=True)
@@ -32,31 +31,6 @@ class LikeArea:
     documents: Int64s
     gain: Float64s
     winners: Float64s
-
-
-class Resamples:
-    """Bootstrap samples of documents: how often each sample contains each document, Poisson-distributed with mean 1.
-
-    The samples depend only on the seed and on the number of documents, so they are the same in every process. The
-    samples of two sets of documents are not independent: the i-th documents of both sets are drawn equally often.
-
-    Args:
-        *seed: the seed of all draws.
-    """
-
-    def __init__(self, *seed: int) -> None:
-        self._seed = seed
-        self._weights = np.zeros((RESAMPLES, 0), np.float32)
-
-    def weights(self, documents: int) -> Float32s:
-        """Return how often each sample contains each of `documents` documents, `[RESAMPLES, documents]`."""
-        blocks = [self._weights]
-        for block in range(self._weights.shape[1] // _COLUMNS, -(-documents // _COLUMNS)):
-            rng = np.random.default_rng([*self._seed, block])
-            blocks.append(rng.poisson(1.0, (RESAMPLES, _COLUMNS)).astype(np.float32))
-        if len(blocks) > 1:
-            self._weights = np.concatenate(blocks, 1)
-        return self._weights[:, :documents]
 
 
 def like_area(
@@ -122,52 +96,37 @@ def pooled(parts: Sequence[LikeArea]) -> LikeArea:
     return LikeArea(float(auc), documents[order], gain[order], winners[order])
 
 
-def intervals(areas: Sequence[LikeArea], resamples: Resamples) -> tuple[list[Interval], Interval]:
+def intervals(areas: Sequence[LikeArea]) -> tuple[list[Interval], Interval]:
     """Return the areas, and the first area minus the second, each with its 95 % interval by document.
 
-    All areas are recomputed on the same bootstrap samples of documents. The interval of an area is Wilson's (1927), for
-    the number of observations at which a share would have the bootstrap's variance. For an area of 0 or 1, the number
-    of documents with winners is used instead. With fewer than two such documents the interval is NaN.
+    Both are ratios of sums over documents, linearised (see `ops.statistics.ratio`). The interval of an area is Wilson's
+    (1927) with Student's quantile, for the number of observations at which a share would have this variance. For an
+    area of 0 or 1, the number of documents with winners is used instead. With fewer than two such documents the
+    interval is NaN. A bootstrap of 250 samples gave the same coverage, but moved the ends with its seed.
 
-    The interval of the difference extends 1.96 bootstrap standard errors to each side. If the winners of either of the
-    two sets come from fewer than `LEAST_DOCUMENTS` documents, the difference is NaN, because so few documents say
-    little about the spread.
+    If the winners of either of the two sets come from fewer than `LEAST_DOCUMENTS` documents, the difference is NaN,
+    because so few documents say little about the spread.
 
     Args:
         areas: the areas, at least two.
-        resamples: the bootstrap samples of documents.
     """
-    known = [one for one in areas if len(one.documents)]
-    every = np.unique(np.concatenate([np.zeros(0, np.int64), *(one.documents for one in known)]))
-    sums = np.zeros((len(every), 2 * len(areas)), np.float32)
-    for number, one in enumerate(areas):
-        rows = np.searchsorted(every, one.documents)
-        sums[rows, 2 * number], sums[rows, 2 * number + 1] = one.gain, one.winners
-    drawn = (resamples.weights(len(every)) @ sums).astype(np.float64)
-    # A sample without any winner is ignored. With ten documents, one sample in 20,000 has none.
-    with np.errstate(invalid="ignore", divide="ignore"):
-        again = np.where(drawn[:, 1::2] > 0, drawn[:, ::2] / drawn[:, 1::2], np.nan)
+    linear = [Ratio.of(one.documents, one.gain, one.winners) for one in areas]
     counts = [int(np.count_nonzero(one.winners)) for one in areas]
-    found = [_with_interval(one.auc, again[:, i], counts[i]) for i, one in enumerate(areas)]
-    if min(counts[:2]) < LEAST_DOCUMENTS:
-        return found, UNDEFINED
-    excess = areas[0].auc - areas[1].auc
-    half = Z * _spread(again[:, 0] - again[:, 1])
-    return found, Interval(excess, excess - half, excess + half)
+    found = [_with_interval(*both) for both in zip(linear, counts, strict=True)]
+    return found, linear[0].minus(linear[1]) if min(counts[:2]) >= LEAST_DOCUMENTS else UNDEFINED
 
 
-def _with_interval(auc: float, again: Float64s, documents: int) -> Interval:
+def _with_interval(area: Ratio, documents: int) -> Interval:
     if documents < 2:
-        return Interval(auc, math.nan, math.nan)
-    variance = _spread(again) ** 2
+        return Interval(area.value, math.nan, math.nan)
+    auc, (error, _) = area.value, area.error(0.0)
     if auc in (0.0, 1.0):
         return wilson(auc, documents)
-    return wilson(auc, auc * (1 - auc) / variance) if variance > 0 else Interval(auc, auc, auc)
-
-
-def _spread(values: Float64s) -> float:
-    known = values[~np.isnan(values)]
-    return float(known.std()) if len(known) else 0.0
+    return (
+        wilson(auc, auc * (1 - auc) / error**2, float(t_quantile(area.freedom)))
+        if error > 0
+        else Interval(auc, auc, auc)
+    )
 
 
 @compiled

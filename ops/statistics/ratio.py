@@ -18,7 +18,7 @@ class Ratio:
 
     Attributes:
         value: the ratio; NaN if the lower sum is 0.
-        documents: the codes of the documents that contribute to the lower sum, ascending, `[D]`.
+        documents: the codes of the documents that contribute to a sum, ascending, `[D]`.
         effects: the first-order effect of each of them on the ratio, `[D]`; their sum is 0 but for `more` (see `of`).
         freedom: degrees of freedom: the number of equally large documents that would vary as much, minus 1.
     """
@@ -34,13 +34,13 @@ class Ratio:
 
         Args:
             documents: the codes of documents, distinct and ascending, `[D]`.
-            above, below: what each document adds to the two sums, `[D]`; a document without `below` has no `above`.
+            above, below: what each document adds to the two sums, `[D]`.
             more: what is added to the lower sum beyond all documents.
         """
         total = float(below.sum()) + more
         if not total > 0:
             return cls(math.nan, documents[:0], below[:0], 0.0)
-        kept, value = below > 0, float(above.sum()) / total
+        kept, value = (below > 0) | (above != 0), float(above.sum()) / total
         squares = float((below**2).sum())
         freedom = float(below.sum()) ** 2 / squares - 1 if squares else 0.0
         return cls(value, documents[kept], ((above - value * below) / total)[kept], max(freedom, 1.0))

@@ -9,7 +9,6 @@ from ops.explain.activation_model import (
     LEAST_SENTENCES,
     ActivationFitter,
     ActivationModels,
-    fit_activations,
     held_back_sentences,
 )
 from tests.unit.explain.score_cards_by_hand import matrix
@@ -36,12 +35,11 @@ class Corpus:
     def noise(self, units: int = 1) -> np.ndarray:
         return self.rng.normal(size=(self.n, units))
 
-    def fitter(self, **given: np.ndarray) -> ActivationFitter:
+    def fitter(self, **given: np.ndarray | int) -> ActivationFitter:
         return ActivationFitter(matrix(self.matrix.T), self.nuisance, self.held_out, self.document, SEED, **given)
 
     def fit(self, values: np.ndarray, most: int = 8, **given: int) -> ActivationModels:
-        found, activations = matrix(self.matrix.T), np.asarray(values, np.float32)
-        return fit_activations(activations, found, self.nuisance, self.held_out, self.document, most, SEED, **given)
+        return self.fitter(**given).fit(np.asarray(values, np.float32), most)
 
 
 def jaccard(a: np.ndarray, b: np.ndarray) -> float:
@@ -208,7 +206,7 @@ def test_nothing_to_fit(n: int, literals: int) -> None:
     corpus = Corpus(12)
     has, nuisance = corpus.matrix[:literals, :n], corpus.nuisance[:literals]
     values = corpus.noise(3)[:n].astype(np.float32)
-    models = fit_activations(values, matrix(has.T), nuisance, corpus.held_out[:n], corpus.document[:n], 8, SEED)
+    models = ActivationFitter(matrix(has.T), nuisance, corpus.held_out[:n], corpus.document[:n], SEED).fit(values, 8)
     assert models.count.tolist() == [0, 0, 0]
     assert models.literals.shape == (3, 8)
     assert np.isnan(models.r2).all() == (n < 400)

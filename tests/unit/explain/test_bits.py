@@ -4,7 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.explain.bits import Layout, are_in, bits_of, one_set, picked, scores_by_fold, shared
+from ops.explain.bits import Layout, are_in, bits_of, one_set, picked, shared
+from ops.explain.card import Card, fold_scores
 from ops.explain.incidence import count_by_fold, occurrences
 from tests.unit.explain.score_cards_by_hand import matrix
 
@@ -34,13 +35,16 @@ def test_bits_are_those_of_booleans(n: int, literals: int, seed: int) -> None:
     moved = picked(bits, layout.place[some], np.arange(len(some)), 1 + len(some) // 64)
     assert [are_in(own)[: len(some)].tolist() for own in moved] == chosen[some].T.astype(bool).tolist()
     assert are_in(one_set(layout.place[some], layout.words))[layout.place].nonzero()[0].tolist() == sorted(some)
-    cards = np.array([rng.permutation([*range(literals), -1, -1])[:2] for _ in range(FOLDS)])
-    beta = rng.normal(size=(FOLDS, 3))
-    expected = [
-        beta[f, 0] + sum(w * row[i] for i, w in zip(cards[f], beta[f, 1:], strict=True) if i >= 0)
-        for f, row in zip(fold, chosen, strict=True)
+    sizes = [
+        [Card(own, rng.normal(size=len(own)), rng.normal(), 0.0) for own in of_folds]
+        for of_folds in zip(
+            *([path[:1], path] for path in (rng.permutation(literals) for _ in range(FOLDS))), strict=True
+        )
     ]
-    np.testing.assert_allclose(scores_by_fold(bits, layout.starts, cards, beta)[layout.place], expected)
+    scores = fold_scores(sizes, bits, layout)[:, layout.place]
+    for own, cards in zip(scores, sizes, strict=True):
+        expected = [cards[f].scores(row[None, cards[f].literals])[0] for f, row in zip(fold, chosen, strict=True)]
+        np.testing.assert_allclose(own, expected, rtol=0, atol=1e-9)
 
 
 @given(st.integers(1, 40), st.integers(1, 6), st.integers(0, 2**16))

@@ -3,10 +3,17 @@ import pyarrow as pa
 
 from ops.explain.activation_model import ActivationModels
 from ops.explain.control_figure import control_figures
-from ops.explain.control_rows import BASES, R2_BEYOND, activation_measures, control_rows
+from ops.explain.control_rows import R2_BEYOND, activation_measures, all_controls, value_rows
 from tests.unit.figure_letters import check_inside, check_print
 
+BASES = ("neurons", "rotated", "shuffled")
 RNG = np.random.default_rng(0)
+
+
+def control_rows(layer: int, basis: str, model: str, measures: dict[str, np.ndarray]) -> pa.Table:
+    """Return the rows of one layer and basis, whose axes come in two ranges."""
+    halves = [{name: own[part::2] for name, own in measures.items()} for part in (0, 1)]
+    return all_controls(pa.concat_tables(table for half in halves for table in value_rows(layer, basis, model, half)))
 
 
 def models(r2: list[float], r2_nuisance: list[float]) -> ActivationModels:

@@ -3,42 +3,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from bench.mined import mine
-from ops.explain.own_literals import OwnWords, WordIndex
+from ops.explain.own_literals import OwnWords
 from ops.mine.pattern_kinds import SequenceKind
 from ops.patterns import count_sequences
 from ops.patterns.sequences import Sequences
 from ops.sentences.mining_view import MiningView
 from ops.statistics.association import signed_g2
 from tests.unit.small_corpus import Sentence, open_corpus
-
-SENTENCES = st.lists(st.lists(st.integers(0, 4), max_size=9), min_size=1, max_size=12)
-PATTERNS = st.lists(st.lists(st.integers(0, 6), min_size=1, max_size=4), max_size=12)
-GAPS = st.one_of(st.none(), st.integers(0, 3))
-
-
-@given(SENTENCES, PATTERNS, GAPS, st.data())
-def test_what_the_index_finds_is_what_the_search_of_all_sentences_finds(
-    sentences: list[list[int]], patterns: list[list[int]], max_gap: int | None, data: st.DataObject
-) -> None:
-    words, wanted = Sequences.from_lists(sentences), Sequences.from_lists(patterns)
-    index = WordIndex(words, 7, max_gap)
-    expected = count_sequences.occurrences(words, wanted, max_gap)
-    found = index.find(wanted)
-    assert found.sentences.tolist() == expected.sentences.tolist()
-    assert found.offsets.tolist() == expected.offsets.tolist()
-    words_of, at_most = index.rarest(wanted)
-    holds = [sum(word in sentence for sentence in sentences) for word in range(7)]
-    assert words_of.tolist() == [min(pattern, key=lambda word: holds[word]) for pattern in patterns]
-    assert at_most.tolist() == [holds[word] for word in words_of]
-    counted = np.array(data.draw(st.lists(st.booleans(), min_size=len(sentences), max_size=len(sentences))))
-    most = np.array(data.draw(st.lists(st.integers(-1, 4), min_size=len(patterns), max_size=len(patterns))), np.int64)
-    counts, exact = index.count(wanted, counted, most), count_sequences.count(words.take(counted), wanted, max_gap)
-    assert counts[exact <= most].tolist() == exact[exact <= most].tolist()
-    assert (counts[exact > most] > most[exact > most]).all()
 
 
 def language(seed: int, n: int) -> list[list[str]]:
@@ -100,10 +73,13 @@ def test_the_best_are_those_of_a_count_of_every_pattern(
             rows[pattern] = (-g2, -int(a), len(pattern))
 
     monkeypatch.setattr("ops.explain.own_literals.RARE_COUNT", rare)
-    own = OwnWords(kind, baseline, pool, 2, factor, seed=0, top=top)
-    found = own.mine(rng.permutation(winners), counted, 5)
+    words = OwnWords(kind, baseline, pool, 2, factor, seed=0, top=top)
+    found, having = words.mine(rng.permutation(winners), counted, 5)
     assert len(found) > 0
     assert [rows[tuple(p)] for p in found.to_lists()] == sorted(rows.values())[:top]
+    expected = count_sequences.occurrences(own, found, max_gap)
+    assert having.sentences.tolist() == expected.sentences.tolist()
+    assert having.offsets.tolist() == expected.offsets.tolist()
 
 
 def test_of_many_winners_a_sample_by_the_seed_is_mined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,7 +88,7 @@ def test_of_many_winners_a_sample_by_the_seed_is_mined(tmp_path: Path, monkeypat
 
     def found(seed: int, number: int, most: int = 40) -> list[list[int]]:
         own = OwnWords(kind, np.arange(300), Sequences.from_lists([]), 2, 1.05, seed, most_winners=most)
-        return own.mine(winners, counted, number).to_lists()
+        return own.mine(winners, counted, number)[0].to_lists()
 
     assert found(0, 1) == found(0, 1)
     assert len({str(found(*given)) for given in ((0, 1), (0, 2), (1, 1))}) == 3
@@ -125,7 +101,7 @@ def test_nothing_to_mine_and_nothing_to_compare_with(tmp_path: Path, monkeypatch
     nothing = Sequences.from_lists([])
 
     def found(winners: int, counted: np.ndarray, pool: Sequences = nothing, baseline: int = 60) -> int:
-        return len(OwnWords(kind, np.arange(baseline), pool, 2, 0.0, 0).mine(np.arange(winners), counted, 0))
+        return len(OwnWords(kind, np.arange(baseline), pool, 2, 0.0, 0).mine(np.arange(winners), counted, 0)[0])
 
     assert found(20, counted) > 0
     assert found(0, np.ones(60, bool)) == found(20, np.zeros(60, bool)) == found(20, np.zeros(0, bool), baseline=0) == 0

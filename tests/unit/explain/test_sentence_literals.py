@@ -15,7 +15,7 @@ def profiler_of(store: SentenceStore) -> Profiler:
     return Profiler(MiningView(store, "lower"))
 
 
-def test_lengths_are_cut_at_the_deciles_of_the_baseline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lengths_are_cut_at_quantiles_of_the_baseline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = [1, 1, 1, 2, 3, 3, 4, 8, 8, 9]
     sentences = [Sentence(["a"] * n) for n in sizes] + [Sentence(["a"] * 50, baseline=False)]
     found = length_literals(open_corpus(tmp_path, monkeypatch, sentences))
@@ -25,13 +25,15 @@ def test_lengths_are_cut_at_the_deciles_of_the_baseline(tmp_path: Path, monkeypa
     assert set(found["kind"].to_pylist()) == {"length"}
 
 
-def test_bins_hold_as_near_a_tenth_as_the_lengths_allow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lengths = np.random.default_rng(0).integers(1, 40, 500)
+def test_the_cuts_are_the_deciles_and_four_quantiles_in_the_tails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lengths = np.random.default_rng(0).integers(1, 80, 500)
     found = length_literals(open_corpus(tmp_path, monkeypatch, [Sentence(["a"] * int(n)) for n in lengths]))
     ends = [int(n) for (n,) in found["items"].to_pylist()]
-    assert len(ends) == 9
-    for decile, end in enumerate(ends, 1):
-        assert (lengths <= end).mean() >= decile / 10 > (lengths <= end - 1).mean()
+    shares = [0.02, 0.05, *(decile / 10 for decile in range(1, 10)), 0.95, 0.98]
+    for share, end in zip(shares, ends, strict=True):
+        assert (lengths <= end).mean() >= share > (lengths <= end - 1).mean()
 
 
 @pytest.mark.parametrize("sizes", [[], [4, 4, 4]])

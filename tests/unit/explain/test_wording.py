@@ -11,15 +11,16 @@ from hypothesis import strategies as st
 
 from ops.explain.combination import Bound, Combination, evidence_needed
 from ops.explain.literal_words import PatternRules, Term
-from ops.explain.wording import MOST_CHARACTERS, explanation_text, percent
+from ops.explain.wording import MOST_TYPICAL, explanation_text, percent, typical_name
 from ops.schema.verdicts import VERDICTS
+from ops.statistics.interval import Interval
 
 
 def text_of(
     verdict: str, terms: list[Term], r2: float | None = None, r2_nuisance: float | None = None, **more: object
 ) -> str:
     """Return the explanation of 40 winners, of which cards call a half, and a tenth of other sentences."""
-    given = {"winners": 40, "recall": 0.5, "called": 0.1, "r2": {"r2": r2, "r2_nuisance": r2_nuisance}}
+    given = {"winners": 40, "recall": 0.5, "called": 0.1, "f1": 0.25, "r2": {"r2": r2, "r2_nuisance": r2_nuisance}}
     return explanation_text(verdict, terms, **(given | more))  # type: ignore[arg-type]
 
 
@@ -57,20 +58,71 @@ def test_a_combination_calls_the_sentences_that_reach_the_evidence(seed: int) ->
                 assert is_winner == (required and others >= (rule.least or 0))
 
 
-def test_a_text_has_its_shares_and_fits() -> None:
-    rng, long = Random(0), "x" * 90
+def test_a_rule_names_all_of_its_literals_and_its_shares() -> None:
+    rng = Random(0)
     for _ in range(300):
-        kinds = rng.choices(("word", "tag", "mark", "length", "value", "subtree"), k=rng.randint(1, 8))
-        items = {"word": [rng.choice(("see", long)), "of"], "tag": ["NN"] * rng.randint(1, 5), "mark": ["?"],
-                 "length": [str(rng.randint(1, 99))], "value": [rng.choice(("topic", long)), rng.choice(("a", long))],
-                 "subtree": [f"(NP{' (NP (DT) (NN))' * rng.randint(0, 12)})"]}  # fmt: skip
-        terms = [term(kind, items[kind], rng.choice((-1.0, 1.0, 2.0))) for kind in kinds]
-        share, r2, needed = rng.random(), rng.choice((None, rng.uniform(-1, 1))), rng.uniform(0, 1.05) * len(terms)
+        kinds = rng.choices(("word", "tag", "mark", "value"), k=rng.randint(1, 8))
+        items = {"word": ["see", "of"], "tag": ["NN"], "mark": ["?"], "value": ["topic", "x"]}
+        terms = [
+            replace(
+                term(kind, [*items[kind][:-1], f"{items[kind][-1]}{i}"], rng.choice((-1.0, 1.0, 2.0))),
+                gain=rng.random(),
+            )
+            for i, kind in enumerate(kinds)
+        ]
+        share, needed = rng.random(), rng.uniform(0, 1.05) * len(terms)
         for verdict in VERDICTS:
-            text = text_of(verdict, terms, r2, 0.1, recall=share, called=0.25, needed=needed)
-            assert len(text) <= MOST_CHARACTERS
-            shares = f": {percent(share)} of its winners, 25 % of other sentences."
+            text = text_of(verdict, terms, 0.3, 0.1, recall=share, called=0.25, needed=needed)
+            shares = f": {percent(share)} of its winners, 25 % of other sentences (held-out F1 0.25)."
             assert (shares in text) == (verdict == "rule")
+            if verdict == "rule":
+                assert all(f"{items[kind][-1]}{i}" in text for i, kind in enumerate(kinds))
+
+
+def test_language_comes_before_labels_and_these_before_length_each_by_its_gain() -> None:
+    ordered = [
+        replace(term("word", ["much"]), gain=0.3), replace(term("word", ["less"]), gain=0.1),
+        replace(term("value", ["topic", "space"]), gain=0.5), replace(term("length", ["9"]), gain=0.9, nuisance=True),
+    ]  # fmt: skip
+    for terms in (ordered, ordered[::-1]):
+        places = [text_of("rule", terms, needed=4.0).index(said) for said in ("*much*", "*less*", "topic", "9 words")]
+        assert places == sorted(places)
+    # What is required follows if it says less than the literals of which one is enough.
+    weights = [replace(own, weight=weight) for own, weight in zip(ordered, (1.0, 1.0, 1.0, 3.0), strict=True)]
+    said = text_of("rule", weights, needed=4.0)
+    assert said.startswith(
+        "Rule: sentences either with *much*, *less* or whose topic is *space*, and of at most 9 words: "
+    )
+
+
+ENTRIES = [
+    {"kind": "word", "pattern": "sleep", "words": ["sleep", "bed", "nap", "tired"], "winners": 11, "expected": 0.4},
+    {"kind": "word", "pattern": "not feeling", "words": ["not feeling"], "winners": 4, "expected": 0.04},
+    {"kind": "tag", "pattern": "VBD", "words": [], "winners": 30, "expected": 12.0},
+    {"kind": "subtree", "pattern": "(ROOT (NP))", "words": [], "winners": 20, "expected": 4.0},
+    {"kind": "value", "pattern": "sentiment: negative", "words": [], "winners": 20, "expected": 4.0},
+    {
+        "kind": "word_class",
+        "pattern": "exam, school, work",
+        "words": ["exam", "school", "work"],
+        "winners": 8,
+        "expected": 2.0,
+    },
+    {"kind": "word", "pattern": "last", "words": ["last"], "winners": 5, "expected": 1.0},
+]
+
+
+def test_a_text_begins_with_what_is_typical_and_the_strongest_six_are_named() -> None:
+    text = text_of("unconfirmed", [], typical=ENTRIES, setting="mostly from *tweets* (60 %, corpus 17 %)")
+    assert text == (
+        "Typically words like *sleep*, *bed* and *nap* (28 % of its winners, 1 % expected), "
+        "*not feeling* (10 %, 0.1 %), a past-tense verb (VBD) (75 %, 30 %), "
+        "being only a noun phrase (ROOT (NP)) (50 %, 10 %), "
+        "sentiment *negative* (50 %, 10 %), a word like *exam/school/work* (20 %, 5 %). "
+        "Its winners are mostly from *tweets* (60 %, corpus 17 %). No rule was confirmed with its 40 winners."
+    )
+    assert MOST_TYPICAL == 6
+    assert [typical_name(entry) in text for entry in ENTRIES] == [True] * 6 + [False]
 
 
 def is_percentage(said: str, share: float) -> bool:
@@ -113,7 +165,7 @@ def term(kind: str, items: list[str], weight: float = 1.0, share: float = 0.5, o
 )  # fmt: skip
 def test_how_literals_combine_is_said(given_terms: list[Term], needed: float | None, expected: str) -> None:
     text = text_of("rule", given_terms, needed=needed)
-    assert text.split(": 50 %")[0] == f"Sentences {expected}"
+    assert text.split(": 50 %")[0] == f"Rule: sentences {expected}"
 
 
 def test_a_literal_that_never_matters_is_said_apart_and_a_collapsed_root_has_what_its_clause_has() -> None:
@@ -122,22 +174,20 @@ def test_a_literal_that_never_matters_is_said_apart_and_a_collapsed_root_has_wha
         ([term("length", ["10"], -1.0), term("length", ["20"], -1.0)], 1.0, "of more than 20 words"),
     ):
         text = text_of("rule", given_terms, needed=needed)
-        assert text.endswith(f" More so {idle}.")
+        assert f", more so {idle}: 50 %" in text
     rules = PatternRules.of({"word_max_gap": 0, "subtree_root": "collapse"})
     assert rules == PatternRules(word_gap=False, is_collapsed=True)
     text = text_of("rule", [term("subtree", ["(ROOT", "(NP))"])], rules=rules)
-    assert text.startswith("Sentences that have a noun phrase at the top (ROOT (NP)): 50 %")
+    assert text.startswith("Rule: sentences that have a noun phrase at the top (ROOT (NP)): 50 %")
 
 
 def test_sources_are_said_literal_by_literal_each_with_its_shares() -> None:
     given_terms = [term("length", ["8"]), term("word", ["see"]), term("value", ["dataset", "imdb"], -1.0, 0.25, 0.75)]
     given_terms = [replace(own, nuisance=own.kind != "word") for own in given_terms]
-    said = text_of("source", given_terms)
-    assert "sentences of at most 8 words (50 % of its winners, 10 % of other sentences); " in said
-    assert "; not from the data set *imdb* (25 %, 75 %); " in said
-    assert "see" not in said
-    many = [replace(term("value", ["author", f"somebody {i}"]), nuisance=True) for i in range(9)]
-    assert re.search(r"; \d more conditions; ", text_of("source", many))
+    assert text_of("source", given_terms) == (
+        "Data set and length predict its winners: sentences of at most 8 words (50 % of its winners, 10 % of other "
+        "sentences); not from the data set *imdb* (25 %, 75 %). No rule beyond them was confirmed."
+    )
 
 
 @pytest.mark.parametrize(
@@ -145,29 +195,37 @@ def test_sources_are_said_literal_by_literal_each_with_its_shares() -> None:
     [
         (None, None, ""),
         (float("nan"), None, ""),
-        (0.31, 0.22, " Explains 31 % of its activation, 9 % beyond length and source."),
-        (0.31, 0.31, " Explains 31 % of its activation, none of it beyond length and source."),
-        (0.31, -0.2, " Explains 31 % of its activation, all of it beyond length and source."),
-        (0.31, None, " Explains 31 % of its activation."),
-        (-0.1, -0.2, " Explains none of its activation."),
+        (
+            0.31,
+            0.22,
+            " Over all sentences length and source explain 22 % of its activation, words and constructions 9 % more.",
+        ),
+        (0.31, 0.31, " Over all sentences length and source explain 31 % of its activation."),
+        (0.31, -0.2, " Over all sentences words and constructions explain 31 % of its activation."),
+        (0.31, None, " Over all sentences 31 % of its activation is explained."),
+        (-0.1, -0.2, ""),
     ],
 )
-def test_the_range_is_said(r2: float | None, r2_nuisance: float | None, expected: str) -> None:
-    text = text_of("rule", [term("word", ["a"])], r2, r2_nuisance)
-    assert text == f"Sentences with *a*: 50 % of its winners, 10 % of other sentences.{expected}"
-    for verdict in ("weak", "unconfirmed"):
-        said = text_of(verdict, [], r2, r2_nuisance).partition(".")[2]
-        wanted = re.sub("Explains (.*?) of its activation", r"Over its whole range \1 is explained", expected)
-        assert said == ("" if "none is explained" in wanted else wanted)
+def test_what_the_activation_model_explains_is_said(r2: float | None, r2_nuisance: float | None, expected: str) -> None:
+    for verdict in VERDICTS:
+        assert (
+            text_of(verdict, [term("word", ["a"])], r2, r2_nuisance)
+            == text_of(verdict, [term("word", ["a"])]) + expected
+        )
 
 
-def test_where_no_rule_was_found_no_literal_is_said() -> None:
+def test_where_no_rule_was_found_no_literal_is_said_and_only_what_is_excluded_is_absent() -> None:
+    area = Interval(0.71, 0.68, 0.74)
     texts = {
-        verdict: text_of(verdict, [term("word", ["a"])]) for verdict in VERDICTS if verdict not in ("rule", "source")
+        verdict: text_of(verdict, [term("word", ["a"])], area=area)
+        for verdict in VERDICTS
+        if verdict not in ("rule", "source")
     }
     assert len({*texts.values()}) == len(texts)
-    assert not re.search(r"[*%]", "".join(texts.values()))
+    assert not re.search(r"[*]|nothing", "".join(texts.values()), re.IGNORECASE)
     assert "40 winners" in texts["unconfirmed"]
+    assert "in 71 % of pairs (68 % to 74 %)" in texts["tendency"]
+    assert ["0.1" in text and "0.55" in text for text in texts.values()].count(True) == 1
 
 
 @given(st.floats(0, 1))

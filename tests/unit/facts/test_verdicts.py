@@ -35,7 +35,7 @@ def own_pairs(known: list[str], names: list[str]) -> list[dict[str, Any]]:
         ("local", [], ["d"], NAMES, "only in d"),
         ("local", [], ["a", "d"], NAMES, "found in 2 of 4 data sets (a and d), but carries over to none"),
         ("dataset_detector", ["a"], ["a"], NAMES, "follows the data set rather than language"),
-        ("none", [], [], NAMES, "its winners cannot be distinguished in any data set"),
+        ("none", [], [], NAMES, "within no single data set, where winners are fewer, was it confirmed"),
         ("local", [], ["a"], ["a"], "has enough winners to tell in only one data set"),
         ("none", [], [], [], "has too few winners to tell"),
     ],

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from threadpoolctl import threadpool_info, threadpool_limits
 
 from bench.score_calibration import range_tables
 from ops.mine.baseline_counts import BlockCounter, add_up, read_baselines
@@ -21,7 +20,6 @@ from ops.mine.sentence_sets import SentenceSets
 from ops.patterns.mined import COUNTS
 from ops.patterns.sequences import Sequences
 from ops.schema import schema
-from ops.statistics.like_area import Resamples, intervals
 from ops.storage.store import Store
 from ops.storage.tables import write_part
 from ops.topk.neurons import POLES, Neurons, parts, set_number
@@ -106,20 +104,6 @@ def test_a_range_without_a_winner_has_empty_tables(tmp_path: Path, monkeypatch: 
     tables = dict(range_tables(mining, candidates).of(candidates, number, winners))
     assert tables.keys() == {"patterns", "profiles", "means", "scores"}
     assert [list(groups) for groups in tables.values()] == [[]] * 4
-
-
-def test_intervals_are_multiplied_by_one_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, drawn: Drawn) -> None:
-    """Several threads round otherwise, so that a range done in the driver's process had other last digits."""
-    threads: set[int] = set()
-
-    def watched(areas: Any, resamples: Resamples) -> Any:
-        threads.update(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
-        return intervals(areas, resamples)
-
-    monkeypatch.setattr("ops.mine.range_tables.intervals", watched)
-    with threadpool_limits(2):
-        tables_of(open_mining(tmp_path, monkeypatch, units=["1:3"]), Store(str(tmp_path)), 0, 1)
-    assert threads == {1}
 
 
 def test_each_part_of_a_set_has_the_patterns_that_it_has_when_it_is_mined_alone(

@@ -8,7 +8,8 @@ from sklearn.metrics import roc_auc_score
 
 from ops.statistics.by_document import area_by_document
 from ops.statistics.interval import Interval
-from ops.statistics.like_area import LEAST_DOCUMENTS, RESAMPLES, LikeArea, Resamples, intervals, like_area, pooled
+from ops.statistics.like_area import LikeArea, intervals, like_area, pooled
+from ops.statistics.ratio import LEAST_DOCUMENTS
 
 VALUES = st.lists(st.integers(-3, 3), min_size=1, max_size=20)
 
@@ -72,7 +73,7 @@ def test_where_all_are_alike_the_intervals_are_those_of_clustered_pairs() -> Non
         values = shared + rng.normal(size=300 * sentences)
         above, below = values[: len(documents)] + 0.6, values[len(documents) :]
         area, other = whole(above, below, documents, documents + 150), whole(below, above, documents, documents)
-        (found, _), _ = intervals([area, other], Resamples(3))
+        (found, _), _ = intervals([area, other])
         known = area_by_document(above, below, documents, documents + 150)
         assert found.value == pytest.approx(known.value)
         assert found.high - found.low == pytest.approx(known.high - known.low, rel=0.1)
@@ -91,11 +92,11 @@ def drawn(rng: np.random.Generator, documents: int, lift: float = 0.0, apart: fl
 
 
 def test_the_intervals_of_differences_hold_the_truth_about_95_times_in_100() -> None:
-    rng, resamples, held, widths = np.random.default_rng(0), Resamples(0), {12: 0, 40: 0}, []
+    rng, held, widths = np.random.default_rng(0), {12: 0, 40: 0}, []
     for documents in held:
         for _ in range(400):
             own, matched = drawn(rng, documents), drawn(rng, documents)
-            _, excess = intervals([own, matched], resamples)
+            _, excess = intervals([own, matched])
             assert excess.value == pytest.approx(own.auc - matched.auc)
             held[documents] += excess.low <= 0 <= excess.high
             widths.append(excess.high - excess.low)
@@ -104,22 +105,24 @@ def test_the_intervals_of_differences_hold_the_truth_about_95_times_in_100() -> 
 
 def test_what_a_kind_does_to_all_of_its_values_widens_no_interval() -> None:
     area = drawn(np.random.default_rng(2), 60, 0.3, 5.0)
-    (found, _), _ = intervals([area, area], Resamples(0))
+    (found, _), _ = intervals([area, area])
     # Kinds are so far apart that a winner is above or below nearly all others of another kind.
     assert found.high - found.low < 0.12
     assert found.low < found.value < found.high
 
 
-def test_samples_of_documents_are_poisson_and_always_the_same() -> None:
-    some = Resamples(5, 1)
-    few = some.weights(3).copy()
-    many = some.weights(1_500)
-    assert many.shape == (RESAMPLES, 1_500)
-    assert np.array_equal(many[:, :3], few)
-    assert np.array_equal(Resamples(5, 1).weights(1_500), many)
-    assert not np.array_equal(Resamples(6, 1).weights(3), few)
-    assert (many.mean(), many.var()) == (pytest.approx(1, abs=0.01), pytest.approx(1, abs=0.01))
-    assert abs(np.corrcoef(many[:, 0], many[:, 1_100])[0, 1]) < 0.2
+def test_the_intervals_are_as_wide_as_a_bootstrap_of_documents_says() -> None:
+    area, other = (drawn(np.random.default_rng(seed), 60, 0.4) for seed in (4, 5))
+    (found, _), excess = intervals([area, other])
+    rng = np.random.default_rng(6)
+    times = rng.poisson(1.0, (20_000, 1_000))
+
+    def again(one: LikeArea) -> np.ndarray:
+        own = times[:, one.documents]
+        return np.asarray(own @ one.gain / (own @ one.winners))
+
+    assert found.high - found.low == pytest.approx(2 * 1.96 * again(area).std(), rel=0.08)
+    assert excess.high - excess.low == pytest.approx(2 * 1.96 * (again(area) - again(other)).std(), rel=0.08)
 
 
 def test_few_documents_give_no_difference_and_one_no_interval() -> None:
@@ -131,7 +134,7 @@ def test_few_documents_give_no_difference_and_one_no_interval() -> None:
         few = whole(rng.normal(size=documents), rng.normal(size=30), np.arange(documents), np.arange(30))
         many = whole(rng.normal(size=40), rng.normal(size=30), np.arange(40), np.arange(30))
         for pair in ([few, many], [many, few]):
-            found, excess = intervals(pair, Resamples(0))
+            found, excess = intervals(pair)
             assert known(excess) == [differs] * 3
             own = found[pair.index(few)] if pair[0] is few else found[1]
             assert known(own) == [documents > 0, documents > 1, documents > 1]
@@ -140,12 +143,12 @@ def test_few_documents_give_no_difference_and_one_no_interval() -> None:
 def test_intervals_at_the_ends_stay_within_0_and_1() -> None:
     above, below, documents = np.arange(20.0) + 50, np.arange(30.0), np.arange(20)
     top, bottom = whole(above, below, documents, np.arange(30)), whole(-above, below, documents, np.arange(30))
-    (high, low), _ = intervals([top, bottom], Resamples(0))
+    (high, low), _ = intervals([top, bottom])
     assert (high.value, high.high, low.value, low.low) == (1.0, 1.0, 0.0, 0.0)
     assert 0.7 < high.low < 1
     assert 0 < low.high < 0.3
     same = whole(np.ones(20), np.ones(30), documents, np.arange(30))
-    found, excess = intervals([same, same], Resamples(0))
+    found, excess = intervals([same, same])
     assert found[0] == Interval(0.5, 0.5, 0.5)
     assert excess == Interval(0.0, 0.0, 0.0)
 
