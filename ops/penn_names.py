@@ -1,6 +1,8 @@
 """Names in plain English for Penn tags, phrase labels, and patterns of tags and labels."""
 
+import re
 from collections.abc import Sequence
+from functools import cache
 from itertools import groupby
 
 from ops.penn import ROOT, Tree
@@ -102,6 +104,36 @@ PHRASES: dict[str, tuple[str, str]] = {
     "X": ("an unclear phrase", "unclear phrases"),
 }
 _NAMES = TAGS | PHRASES
+# The tags and labels that a general term of grammar covers, for terms that are not the name of a single one.
+GROUPS: dict[str, tuple[str, ...]] = {
+    "adjective": ("JJ", "JJR", "JJS"),
+    "adverb": ("RB", "RBR", "RBS"),
+    "bracket": ("-LRB-", "-RRB-"),
+    "clause": ("S", "SBAR", "SBARQ", "SINV", "SQ"),
+    "comparative": ("JJR", "RBR"),
+    "conjunction": ("CC",),
+    "gerund": ("VBG",),
+    "infinitive": ("TO VB",),
+    "modal": ("MD",),
+    "noun": ("NN", "NNS", "NNP", "NNPS"),
+    "participle": ("VBG", "VBN"),
+    "particle": ("RP",),
+    "past tense": ("VBD",),
+    "possessive": ("POS", "PRP$", "WP$"),
+    "preposition": ("IN",),
+    "present participle": ("VBG",),
+    "present tense": ("VBP", "VBZ"),
+    "pronoun": ("PRP", "PRP$", "WP", "WP$"),
+    "proper noun": ("NNP", "NNPS"),
+    "question": ("SBARQ", "SQ"),
+    "quotation": ("``", "''"),
+    "quotation mark": ("``", "''", '""'),
+    "relative clause": ("RRC",),
+    "superlative": ("JJS", "RBS"),
+    "url": ("ADD",),
+    "verb": ("VB", "VBD", "VBG", "VBN", "VBP", "VBZ"),
+}
+_ARTICLE, _INNER_HYPHEN = re.compile("^(?:an?|the) "), re.compile(r"(?<=\w)-(?=\w)")
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 # The phrases that are usual for a complete sentence; a sentence that is any other phrase is described as "only" that.
 _WHOLE = frozenset({"S", "SBARQ", "SINV", "SQ"})
@@ -119,6 +151,24 @@ def name_of(code: str, count: int = 1) -> str:
     base = code if code in _NAMES else code.partition("-")[0].partition("=")[0]
     one, several = _NAMES.get(base, (f"a {code}", f"{code}s"))
     return one if count == 1 else f"{_NUMBERS[count] if count < len(_NUMBERS) else count} {several}"
+
+
+@cache
+def codes_by_name() -> dict[str, tuple[str, ...]]:
+    """Return the tags and labels that each English name stands for, in lower case, in the singular and the plural.
+
+    Articles are left out, and a hyphen within a name is a space.
+
+    >>> codes = codes_by_name()
+    >>> codes["past participles"], codes["noun phrase"], codes["modal"], codes["wh question"]
+    (('VBN',), ('NP',), ('MD',), ('SBARQ',))
+    """
+    found: dict[str, tuple[str, ...]] = {}
+    for code, names in _NAMES.items():
+        for name in names:
+            spelled = _INNER_HYPHEN.sub(" ", _ARTICLE.sub("", name).lower())
+            found[spelled] = (*found.get(spelled, ()), code)
+    return found | {name + end: codes for name, codes in GROUPS.items() for end in ("", "s")}
 
 
 def name_tags(tags: Sequence[str]) -> str:

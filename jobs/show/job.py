@@ -5,6 +5,7 @@
     atlas show --out runs/small --neuron best
     atlas show --out s3://bucket/run --neuron 11:309 --pole bottom --rows 20 --all
     atlas show --out runs/small --neuron 3:17 --format json | jq .findings
+    atlas show --out runs/small --find "past participle lift:>2"
     atlas show --out runs/psi --psi 4:2
     atlas show --out runs/docs --mixing
     atlas show --out runs/docs --positions
@@ -44,6 +45,10 @@ class ShowConfig(JobConfig):
     )
     word: str = Field(
         "", description="Print the contexts of this word and its neighbours in every space (atlas meaning)"
+    )
+    find: str = Field(
+        "",
+        description="Print the neurons for a word, tag, construction or label, with filters such as lift:>2",
     )
     pole: Literal["top", "bottom"] | None = Field(
         None, description="Print this pole: highest or lowest activations (default: the better explained of the two)"

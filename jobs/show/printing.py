@@ -12,6 +12,7 @@ from jobs.show import read
 from jobs.show.job import ShowConfig
 from jobs.stage.shown import read_facts
 from ops.errors import InputError, shell_word, visible
+from ops.facts.best import said_also, said_in_brief
 from ops.facts.neuron_facts import BETTER, NeuronFacts, read_neurons
 from ops.facts.run_facts import RunFacts, name_of
 from ops.show.best import lay_out_best, read_best, with_words
@@ -29,6 +30,7 @@ INSTEAD = {
     "compare": ("the whole run", read.compare),
     "audit": ("the whole run", read.audit),
     "word": ("a word", read.word),
+    "find": ("what a search finds", read.find),
 }
 
 
@@ -131,5 +133,8 @@ def what_next(out: str) -> str:
     first = "No neuron stands out"
     for row in best:
         what = "Best explained" if "members" in row else "Held-out score furthest above its matched set's"
-        first = f"{what}: {name_of(row)}. {visible(row['text'])}"
-    return "\n".join([first, *lines])
+        others = said_also(row) if "members" in row else ""
+        also = f" (also in {others})" if others else ""
+        first = f"{what}: {name_of(row)}{also}. {visible(row['text'])}"
+    brief = said_in_brief(known)
+    return "\n".join([*([brief[0].upper() + brief[1:]] if brief else []), first, *lines])

@@ -12,10 +12,14 @@ from jobs.run_folder.again import command
 from jobs.run_folder.run import Run
 from jobs.run_folder.stages import STAGES
 from jobs.show.job import ShowConfig
+from jobs.stage.shown import read_facts
 from ops.errors import InputError
 from ops.facts.audit_findings import read_audit_findings
 from ops.facts.comparison import comparisons, read_findings
+from ops.facts.found import found_listing
 from ops.facts.listing import Listing
+from ops.facts.query import parse_query
+from ops.facts.search import Searcher
 from ops.show.audit import lay_out_audit
 from ops.show.head import head_listings, read_head
 from ops.show.listing import lay_out_listings
@@ -29,6 +33,7 @@ Facts = tuple[Any, Callable[[int], str]]
 
 HEAD = "LAYER:HEAD, such as 4:2 (layers from 1, heads from 0)"
 LINES = 5  # default number of lines in a list
+SECONDS = 600.0  # maximum duration of a search
 
 
 def word(run: Run, config: ShowConfig) -> Facts:
@@ -39,6 +44,20 @@ def word(run: Run, config: ShowConfig) -> Facts:
     spaces, rows = compared["counts"]["spaces"] if compared else [], config.rows or LINES
     facts = read_word(run.store, counted["config"], spaces, config.word, rows)
     return facts, partial(lay_out_listings, word_listings(facts, rows))
+
+
+def find(run: Run, config: ShowConfig) -> Facts:
+    """Return the neurons that a search finds, as `Searcher.find` returns them."""
+    facts = read_facts(run)
+    try:
+        query = parse_query(config.find)
+        if config.pole:
+            query = query._replace(pole=config.pole)
+        rows = Searcher.of(facts, SECONDS).find(query)
+    except InputError as error:
+        raise InputError(f"--find: {error}") from error
+    rows = rows[: config.rows]
+    return rows, partial(lay_out_listings, [found_listing(query, rows, facts.names.one)])
 
 
 def head(run: Run, config: ShowConfig) -> Facts:

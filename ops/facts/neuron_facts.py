@@ -24,7 +24,9 @@ _OF_POLE = (
     "audit/neurons", "audit/portability",
 )  # fmt: skip
 # All tables that are read here and by `RunFacts`, as far as a run has them.
-TABLES_READ = (*_OF_NEURON, *_OF_POLE, "activations", "sentences", "families")
+TABLES_READ = (
+    *_OF_NEURON, *_OF_POLE, "activations", "sentences", "families", "explain/literals", "explain/controls",
+)  # fmt: skip
 BETTER = "better"  # instead of a pole: the better explained one
 NEAREST = 12  # maximum number of similar neurons
 COMPARED = 100  # findings are compared by this many winners

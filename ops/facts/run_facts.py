@@ -1,6 +1,5 @@
 """What is known about a run before any of its neurons is read: its options, units, scores and rules."""
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
@@ -120,14 +119,12 @@ class RunFacts:
         """The leader of each family that has a rule, those surely furthest beyond their controls first.
 
         Each has `text`, `f1` with its interval, `margin_low` (how far F1 is at least above the best control), and
-        `members`, the number of neurons and poles in its family. Silent neurons are excluded.
+        `family`. Silent neurons are excluded.
         """
-        families = self.read("families").to_pylist()
-        size = Counter(member["family"] for member in families)
-        led = {key_of(member): size[member["family"]] for member in families if member["is_leader"]}
-        columns = [*POLE, "text", "f1", "f1_low", "f1_high", "margin_low"]
+        led = set(map(key_of, self.read("families", pc.field("is_leader"), POLE).to_pylist()))
+        columns = [*POLE, "text", "f1", "f1_low", "f1_high", "margin_low", "family"]
         found = heard(self.read("explanations", pc.field("verdict") == RULE, columns), self.silent).to_pylist()
-        rows = [row | {"members": led[key_of(row)]} for row in found if key_of(row) in led]
+        rows = [row for row in found if key_of(row) in led]
         return sorted(rows, key=lambda row: (-row["margin_low"], *key_of(row)))
 
     def scored(self) -> Rows:

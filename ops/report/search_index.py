@@ -1,80 +1,101 @@
-"""The index that the search field of a static site searches: explanations and the strongest patterns, as a script."""
+"""The index that the search field of a static site searches: the evidence that all searches rank, as a script."""
 
 import json
 import math
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-Row = dict[str, Any]
-Key = tuple[int, int, str]
+from ops.facts.evidence import OF_PLACES
+from ops.facts.query import FILTER, KIND, NUMBERS, PERSON, QUOTED
+from ops.facts.run_facts import Key, key_of
+from ops.penn_names import codes_by_name
 
-VERDICT = "verdict:"  # before an audit's verdict, since a verdict is also an ordinary word
-STRONGEST = 4  # number of indexed patterns of each kind, and of marks, for each neuron and pole
+Row = dict[str, Any]
+
+# The columns of the evidence that an index has, and which rows: all single tags, and the strongest others of each
+# neuron, pole and kind. All words of a small run are among its strongest.
+COLUMNS = "layer, unit, pole, form, kind, found, text, g2, lift, q"
+STRONGEST, STRONGEST_LONG = 20, 4
+LISTED = (
+    f"if(form = 'codes' and contains(text, ' '), rank <= {STRONGEST_LONG}, "
+    f"rank <= {STRONGEST} or form = 'codes' or form = 'group')"
+)
 # The part of an explanation that says how much of the activation is explained, for which nobody searches.
 _HOW_MUCH = re.compile(r" (?:Explains|Over its whole range) [^*]*$")
+_DIGITS = (4, 2, 3)  # characters of a G2, a lift and a q
 
 
 def search_index(
-    scores: Iterable[Row],
-    explanations: Iterable[Row],
-    terms: dict[str, pa.Table],
-    neurons: Collection[Key],
+    evidence: pa.Table,
+    neurons: Sequence[Key],
+    known: Mapping[Key, Row],
     pages: Collection[tuple[int, int]],
 ) -> str:
     """Return the index as a script that sets `atlasIndex`.
 
-    The index has an entry for each neuron and pole, in the order of `jobs.browse`: the highest excess first. An entry
-    has `layer`, `unit`, `pole`, `excess` (the held-out score minus that of the matched set, or null) and `text` (the
-    explanation of the winners, or empty). `terms` lists, for each kind and term, the entries with that term, as the
-    gaps between their ascending indices in base 36. `pages` lists the neurons that have a page.
+    `layer`, `unit` and `pole` have an entry for each neuron and pole; `text` (the explanation), `verdict`, `across`
+    and `score` say what is known of it. `terms` has, by form and kind, the entries that have a term
+    and how strongly, each in `width` + 9 characters in base 36: the entry's index, G2 in tenths, 100 times the
+    logarithm of the lift, and -100 times the decimal logarithm of q, rounded down. `names`, `places`, `numbers` and the
+    regular expressions `filter`, `quoted`, `kind` and `person` are those of `jobs.show --find`.
 
     Args:
-        scores: rows with `layer`, `unit`, `pole` and `auc_excess`, which may be null.
-        explanations: rows with `text`, only for neurons and poles that have an explanation.
-        terms: for each kind, rows with `term`.
-        neurons: all neurons with each of their poles.
+        evidence: rows with `COLUMNS`.
+        neurons: all neurons with each of their poles, in the order in which they are listed without a phrase.
+        known: for neurons and poles, what is known of `text`, `verdict`, `across` and `auc`.
         pages: layer and unit of the neurons that have a page.
     """
-    margins = {_key(row): row["auc_excess"] for row in scores if row["auc_excess"] is not None}
-    keys = sorted(neurons, key=lambda key: (-margins.get(key, -math.inf), key))
-    place = {key: at for at, key in enumerate(keys)}
-    texts = [""] * len(keys)
-    for row in explanations:
-        if _key(row) in place:
-            texts[place[_key(row)]] = _HOW_MUCH.sub("", row["text"])
-    # Most texts are those of verdicts without a rule, so each is written once.
-    number = {text: at for at, text in enumerate(dict.fromkeys(texts))}
+    at = {key: place for place, key in enumerate(neurons)}
+    width = len(np.base_repr(max(len(neurons) - 1, 1), 36))
+    rows = [known.get(key, {}) for key in neurons]
+    scores = [row.get("auc") for row in rows]
     index = {
-        "layer": [key[0] for key in keys], "unit": [key[1] for key in keys], "pole": [key[2] for key in keys],
-        "texts": list(number), "text": [number[text] for text in texts],
-        "excess": [round(margins[key], 3) if key in margins else None for key in keys],
-        "terms": {kind: _postings(rows, place) for kind, rows in terms.items()},
+        "layer": [key[0] for key in neurons], "unit": [key[1] for key in neurons],
+        "pole": _once([key[2] for key in neurons]),
+        "text": _once([_HOW_MUCH.sub("", row.get("text") or "") for row in rows]),
+        "verdict": _once([row.get("verdict") for row in rows]), "across": _once([row.get("across") for row in rows]),
+        "score": [None if score is None else round(score, 3) for score in scores],
+        "terms": _terms(evidence.to_pylist(), at, width), "width": width, "names": codes_by_name(),
+        "places": OF_PLACES, "numbers": NUMBERS, "filter": FILTER, "quoted": QUOTED, "kind": KIND, "person": PERSON,
         "pages": [f"{layer}-{unit}" for layer, unit in pages],
     }  # fmt: skip
     script = f"atlasIndex = {json.dumps(index, separators=(',', ':'))};\n"
-    return script + "atlasIndex.text = atlasIndex.text.map((at) => atlasIndex.texts[at]);\n"
+    spread = "for (const name of ['pole', 'text', 'verdict', 'across']) "
+    return script + spread + "atlasIndex[name] = atlasIndex[name][1].map(at => atlasIndex[name][0][at]);\n"
 
 
-def _key(row: Row) -> Key:
-    return row["layer"], row["unit"], row["pole"]
+def _once(values: list[str | None]) -> tuple[list[str | None], list[int]]:
+    """Return the distinct values, each once, and the index of each value; most texts are those of verdicts."""
+    number = {value: place for place, value in enumerate(dict.fromkeys(values))}
+    return list(number), [number[value] for value in values]
 
 
-def _postings(rows: pa.Table, place: dict[Key, int]) -> dict[str, str]:
-    found: dict[str, set[int]] = {}
-    for row in rows.to_pylist():
-        if _key(row) in place:
-            found.setdefault(row["term"], set()).add(place[_key(row)])
-    return {term: _gaps(sorted(found[term])) for term in sorted(found)}
+def _terms(evidence: Iterable[Row], at: Mapping[Key, int], width: int) -> dict[str, dict[str, dict[str, str]]]:
+    found: dict[str, dict[str, dict[str, str]]] = {}
+    for row in evidence:
+        place = at.get(key_of(row))
+        if place is not None:
+            kinds = found.setdefault(row["form"], {}).setdefault(row["kind"], {})
+            # A group is found by any of its words, so these are the term.
+            term = row["text"] if row["form"] == "group" else row["found"]
+            kinds[term] = kinds.get(term, "") + packed(place, width, row["g2"], row["lift"], row["q"])
+    return found
 
 
-def _gaps(places: list[int]) -> str:
-    """Return ascending indices as the gaps between them, in base 36.
+def packed(place: int, width: int, g2: float, lift: float, q: float) -> str:
+    """Return an entry of a term as fixed numbers of characters in base 36.
 
-    >>> _gaps([0, 3, 40])
-    '1 3 11'
+    >>> packed(40, 2, 12.3, 2.0, 0.01)
+    '14003f1x05k'
     """
-    return " ".join(np.base_repr(gap, 36).lower() for gap in np.diff(places, prepend=-1).tolist())
+    of_q = math.inf if q <= 0 else math.floor(-100 * math.log10(q) + 1e-6)
+    numbers = (place, round(10 * g2), round(100 * math.log(lift)), of_q)
+    return "".join(_base_36(value, digits) for value, digits in zip(numbers, (width, *_DIGITS), strict=True))
+
+
+def _base_36(value: float, digits: int) -> str:
+    return np.base_repr(int(min(value, 36**digits - 1)), 36).lower().rjust(digits, "0")

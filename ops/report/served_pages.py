@@ -6,17 +6,15 @@ from threading import BoundedSemaphore, Lock
 from typing import Any, NamedTuple
 
 from ops.errors import InputError
+from ops.facts.found import found_listing
+from ops.facts.query import AUDITED, FIELDS, parse_form
 from ops.facts.run_facts import RunFacts
-from ops.report.search import KINDS, MOST_SENTENCES, Query, Searcher, parse_query
+from ops.facts.search import Searcher
 from ops.report.site import Site
-from ops.schema import meta_keys
+from ops.schema.verdicts import VERDICTS
 
 BEST = 50  # number of neurons that the overview lists
 PAGES_AT_ONCE = 2  # number of pages that are rendered at the same time; rendering a page takes about 100 MB
-SEARCHED = (
-    "topk", "sentences", "patterns", "profiles", "peaks", "explanations", "explanation_terms", "scores",
-    "audit/neurons",
-)  # fmt: skip
 _NEURON = re.compile(r"(0|[1-9][0-9]{0,3})-(0|[1-9][0-9]{0,7})")
 _NAMED = re.compile(r"([0-9]{1,4}):([0-9]{1,8})")
 
@@ -43,9 +41,7 @@ class Pages:
     def __init__(self, facts: RunFacts, run: dict[str, Any], winners: int, seconds: float) -> None:
         self.facts = facts
         self.site = Site(facts, run, written=run["stages"]["mine"]["finished"], winners=winners, served=True)
-        tables = {name: facts.tables.dataset(name) for name in SEARCHED if name in facts.table_names}
-        self.searcher = Searcher(tables, seconds, facts.silent)
-        self.properties = ["dataset", *meta_keys(facts.tables.dataset("sentences").schema)]
+        self.searcher = Searcher.of(facts, seconds)
         self._room, self._lock = BoundedSemaphore(PAGES_AT_ONCE), Lock()
         self._overview = ""
 
@@ -79,17 +75,19 @@ class Pages:
         named = _NAMED.fullmatch(given.get("q", "").strip())
         if named and self.facts.has(int(named[1]), int(named[2])):
             return Page("", status=303, instead=f"neurons/{int(named[1])}-{int(named[2])}.html")
-        asked, rows, wrong = Query(), None, ""
+        rows, listing, wrong = [], None, ""
         try:
-            query = parse_query(given)
+            query = parse_form(given)
             if query is not None:
-                asked = query
                 rows = self.searcher.find(query)
+                listing = found_listing(query, rows, self.facts.names.title)
         except InputError as error:
             wrong = str(error)
+        verdicts = VERDICTS if "explanations" in self.facts.table_names else ()
+        verdicts += AUDITED if "audit/neurons" in self.facts.table_names else ()
         context: dict[str, Any] = {
-            "asked": asked, "rows": rows, "wrong": wrong, "kinds": KINDS, "properties": self.properties,
-            "scored": bool(self.facts.scores.num_rows), "most_sentences": f"{MOST_SENTENCES:,}",
+            "given": {field: given.get(field, "") for field in ("q", *FIELDS)}, "rows": rows, "listing": listing,
+            "wrong": wrong, "verdicts": verdicts, "scored": bool(self.facts.scores.num_rows),
         }  # fmt: skip
         return Page(self.site.render("search.html", context, ""), status=400 if wrong else 200)
 

@@ -1,24 +1,24 @@
 """The pages of a run, rendered from its tables: an overview, chosen neurons, and side jobs."""
 
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from ops.arrays import Int64s
+from ops.facts.best import best_findings, said_also, said_in_brief
 from ops.facts.findings import LEAST_COUNT
 from ops.facts.neuron_facts import read_neurons, read_sentences
-from ops.facts.run_facts import POLE, Pair, RunFacts, any_of, grouped, key_of
-from ops.facts.strongest import KINDS, MAX_Q
+from ops.facts.run_facts import POLE, Key, Pair, RunFacts, any_of, grouped, key_of
+from ops.facts.search import Searcher, by_verdict
 from ops.facts.text import plain
 from ops.model.names import model_title, without_place
 from ops.report.neuron_page import neuron_context
 from ops.report.overview import map_data
 from ops.report.pages import ASSETS, FOLDER, render
 from ops.report.quantiles import quantile_samples
-from ops.report.search_index import STRONGEST, VERDICT, search_index
+from ops.report.search_index import COLUMNS, LISTED, search_index
 from ops.report.side_jobs import SIDE_JOBS
 from ops.report.side_pages import figures, side_context, side_jobs
 from ops.schema import layer_columns
@@ -30,8 +30,9 @@ Sample = tuple[Int64s, LayerSample]
 
 MOST_SAID = 4  # maximum number of words for a neuron in a row of the overview
 MOST_DRAWN = 2  # maximum number of a side job's figures on the overview
-RULES = 50  # maximum number of families on the overview
+RULES = 50  # maximum number of findings on the overview
 NEURONS_PER_READ = 64  # number of neurons whose rows are read together
+SECONDS = 3_600.0  # maximum duration of reading the index of the search
 LAYERS_KEPT = 2  # number of layers whose activation sample is cached; a layer of 768 units takes about 30 MB
 
 
@@ -62,6 +63,11 @@ class Site:
             "served": served,
         }
 
+    @cached_property
+    def findings(self) -> list[Row]:
+        """The distinct findings of the run (`ops.facts.best`)."""
+        return best_findings(self.facts)
+
     def render(self, template: str, context: Row, root: str) -> str:
         """Return a page; `root` is the path from the page to the overview's folder."""
         return render(template, {**self._shared, **context, "root": root})
@@ -69,11 +75,11 @@ class Site:
     def choose(self, best: int, named: Sequence[Pair]) -> list[Pair]:
         """Return the neurons that get pages: the named neurons and the `best` best ones.
 
-        The best neurons are the leaders of families with a rule, followed by the neurons of the highest excess scores
+        The best neurons are those of distinct findings, followed by the neurons of the highest excess scores
         or, if the run has no scores, by the most skewed neurons.
         """
         facts = self.facts
-        ranked = [(row["layer"], row["unit"]) for row in (*facts.rules, *facts.scored()[:best])]
+        ranked = [(row["layer"], row["unit"]) for row in (*self.findings, *facts.scored()[:best])]
         if not facts.scores.num_rows:
             rows = heard(facts.read("neurons", None, ["layer", "unit", "skew"]), facts.silent).to_pylist()
             ranked += [(r["layer"], r["unit"]) for r in sorted(rows, key=lambda r: -abs(r["skew"] or 0.0))[:best]]
@@ -104,9 +110,12 @@ class Site:
         served = self._shared["served"]
         context = {
             "map": {**drawn, "pages": [] if served else [f"{a}-{b}" for a, b in chosen], "every": served},
-            "rules": [row | {"across": across.get(key_of(row))} for row in facts.rules[:RULES]],
+            "brief": said_in_brief(facts),
+            "rules": [
+                row | {"across": across.get(key_of(row)), "others": said_also(row)} for row in self.findings[:RULES]
+            ],
             "audited": bool(across),
-            "families": len(facts.rules),
+            "findings": len(self.findings),
             "best": self._described(facts.scored()[:best]),
             "pages": chosen,
             "sides": [
@@ -187,22 +196,18 @@ class Site:
     def search_index(self, chosen: list[Pair]) -> str:
         """Return the script with the index for the search field of a static site."""
         facts = self.facts
-        terms = {kind: self._terms("patterns", pc.field("kind") == kind, "pattern", "support") for kind in KINDS}
-        terms["mark"] = self._terms("profiles", pc.field("property") == "punctuation", "value", "count")
-        if "audit/neurons" in facts.table_names:
-            verdicts = facts.read("audit/neurons", pc.field("verdict") != "none", [*POLE, "verdict"])
-            named = pc.binary_join_element_wise(VERDICT, verdicts["verdict"], "")
-            terms["data sets"] = verdicts.append_column("term", named)
-        explanations = facts.read("explanations", pc.field("verdict") != "none", [*POLE, "text"])
+        known: dict[Key, Row] = {}
+        for row in facts.read("explanations", None, [*POLE, "text", "verdict", "margin_low"]).to_pylist():
+            known.setdefault(key_of(row), {}).update(row)
+        for row in facts.scores.to_pylist():
+            known.setdefault(key_of(row), {}).update(auc=row["auc"], auc_excess=row["auc_excess"])
+        for row in facts.read("audit/neurons", None, [*POLE, "verdict"]).to_pylist():
+            known.setdefault(key_of(row), {}).update(across=row["verdict"])
         pairs = [(layer, unit) for layer, width in facts.units.by_layer.items() for unit in range(width)]
         keys = [(*pair, pole) for pair in pairs if pair not in facts.silent for pole in facts.poles]
-        return search_index(facts.scores.to_pylist(), explanations.to_pylist(), terms, keys, chosen)
-
-    def _terms(self, table: str, where: pc.Expression, term: str, count: str) -> pa.Table:
-        """Return the strongest findings of a table as terms."""
-        sure = (pc.field("g2") > 0) & (pc.field("rank") <= STRONGEST) & (pc.field("q_value") < MAX_Q)
-        found = self.facts.read(table, where & sure & (pc.field(count) >= LEAST_COUNT), [*POLE, term])
-        return found.rename_columns([*POLE, "term"])
+        keys.sort(key=lambda key: by_verdict(key, known.get(key, {})))
+        evidence = Searcher.of(facts, SECONDS).index(COLUMNS, LISTED)
+        return search_index(evidence, keys, known, chosen)
 
     def pages(self, best: int, chosen: list[Pair]) -> Iterator[tuple[str, str | bytes]]:
         """Yield the files of a static site, each as its name and its content.

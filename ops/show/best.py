@@ -3,8 +3,10 @@
 import re
 from typing import Any
 
+from ops.facts.best import best_findings, said_also, said_in_brief
 from ops.facts.listing import Listing
 from ops.facts.run_facts import POLE, RunFacts, key_of
+from ops.facts.text import wrap
 from ops.show.listing import lines_of
 
 Row = dict[str, Any]
@@ -14,7 +16,7 @@ _CRITERION = re.compile(r"Sentences (.*?): [\d.]+ % of its winners.*", re.DOTALL
 _RULES = [
     ("F1", "{f1:.3f}"),
     ("at least beyond", "{margin_low:.3f}"),
-    ("members", "{members:,}"),
+    ("also in", "{others}"),
     ("sentences", "{text}"),
 ]
 _SCORED = [("score", "{auc:.3f}"), ("excess", "{auc_excess:.3f}"), ("words of its winners", "{text}")]
@@ -24,11 +26,11 @@ def read_best(run: RunFacts) -> list[Row]:
     """Return the neurons that a run explains best, best first.
 
     Returns:
-        The leaders of families with a rule (see `RunFacts.rules`). If there are none, the neurons and poles whose
-        held-out score exceeds their matched set's, with `auc` and `auc_excess`. Without either the list is empty.
+        The distinct findings (`ops.facts.best`). If there are none, the neurons and poles whose held-out score exceeds
+        their matched set's, with `auc` and `auc_excess`. Without either the list is empty.
     """
-    rows = run.rules or [row for row in run.scored() if row["auc_excess"] > 0]
-    columns = ("text", "f1", "margin_low", "members") if run.rules else ("auc", "auc_excess")
+    rows = best_findings(run) or [row for row in run.scored() if row["auc_excess"] > 0]
+    columns = ("text", "f1", "margin_low", "members", "also") if run.rules else ("auc", "auc_excess")
     return [{name: row[name] for name in (*POLE, *columns)} for row in rows]
 
 
@@ -52,13 +54,15 @@ def lay_out_best(run: RunFacts, rows: list[Row], total: int, width: int) -> str:
         return f"No {one} stands out: none has a rule, and no held-out score exceeds its matched set's"
     what, columns = f"{many} whose held-out score exceeds their matched set's", _SCORED
     if "members" in rows[0]:
-        what, columns = f"families of {many} with a rule", _RULES
+        what, columns = "distinct rules", _RULES
+        rows = [row | {"others": said_also(row) or "-"} for row in rows]
     listing = Listing.of(
         f"{len(rows):,} of {total:,} {what}, best first; the first of many are flattered by this choice",
         [(one, "{layer}:{unit} {pole}"), *columns],
         [row | {"text": _short(row["text"])} for row in rows],
     )
-    return "\n".join(lines_of(listing, width))
+    brief = said_in_brief(run)
+    return "\n".join([*([wrap(brief, width)] if brief else []), *lines_of(listing, width)])
 
 
 def _short(text: str) -> str:

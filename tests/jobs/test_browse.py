@@ -62,7 +62,7 @@ def ask(port: int, path: str | bytes, method: str = "GET", host: str = "localhos
 
 
 def test_every_page_is_there_whole_and_small(port: int, out: Path) -> None:
-    pages = ["/", "/index.html", "/search", "/search?what=word&q=the", "/search?what=text&q=the", "/search?what=score"]
+    pages = ["/", "/index.html", "/search", "/search?q=the", "/search?q=text:+the", "/search?score=0"]
     pages += [f"/neurons/{layer}-{unit}.html" for layer, unit in ((1, 0), (1, 5), (2, 11))]
     for path in pages:
         status, text = ask(port, path)
@@ -82,12 +82,12 @@ def test_what_is_not_there_is_no_error_of_ours(port: int) -> None:
     absent = ("neurons/0-0.html", "neurons/3-0.html", "neurons/1-12.html", "neurons/01-1.html", "side/psi.html")
     others = ("run.json", "topk/part-00000.parquet", "notes.txt", "../secret.txt", "%2e%2e/secret.txt")
     odd = ("%00", "%ff", "%zz", "neurons/%F0%9F%98%80", "neurons/1-99999999.html", "'%20or%20'1'='1", "a" * 9_000)
-    wrong = ("what=nothing&q=a", "q=a&layer=x", "q=a&layer=1e9", "what=score&least=nan")
+    wrong = ("q=nothing:+a", "q=a&layer=x", "q=a&layer=1e9", "q=a&score=nan", "q=lift:x")
     quoted = "union%20select%20*%20from%20read_text('/etc/passwd')%20--"
     asked = [
         *((f"/{path}", "GET", "localhost", 404) for path in (*absent, *others, *odd)),
         *((f"/search?{query}", "GET", "localhost", 400) for query in wrong),
-        *((f"/search?what={what}&q='{quoted}", "GET", "localhost", 200) for what in ("text", "word", "value")),
+        *((f"/search?q={kind}'{quoted}", "GET", "localhost", 200) for kind in ("text:", "word:", "")),
         ("/search?q=2:7", "GET", "localhost", 303),
         *(("/", method, "localhost", 405) for method in ("POST", "DELETE")),
         *(("/", "GET", host, 200) for host in ("127.0.0.1:80", "[::1]:80")),
@@ -112,7 +112,7 @@ def test_a_request_to_another_host_name_is_told_how_to_allow_it(port: int, out: 
 @pytest.mark.slow
 @NEEDS
 def test_a_browser_shows_overview_neuron_and_search_without_a_word_on_the_console(port: int, tmp_path: Path) -> None:
-    for path in ("index.html", "neurons/1-1.html", "search?what=text&q=the"):
+    for path in ("index.html", "neurons/1-1.html", "search?q=text:+the"):
         shown, said, asked = browse(f"http://127.0.0.1:{port}/{path}", tmp_path)
         assert said == [], path
         assert "<h1>" in shown

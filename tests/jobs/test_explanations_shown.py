@@ -17,6 +17,7 @@ from jobs.run_folder.run import Run
 from jobs.show import job as show
 from jobs.show.job import ShowConfig
 from jobs.show.printing import what_next
+from ops.errors import InputError
 from ops.facts.verdicts import CAUTION
 from ops.schema import schema
 from ops.storage.tables import write_part
@@ -148,17 +149,29 @@ def test_pages_begin_with_explanations(explained: tuple[Path, list[dict[str, Any
     assert page.index("Sentences with") < page.index('class="winners"') < page.index("Distribution")
 
 
-def test_a_search_finds_explanations(
-    explained: tuple[Path, list[dict[str, Any]]], small_run: tuple[Path, Path]
+def test_a_search_finds_verdicts_and_not_the_words_of_explanations(
+    explained: tuple[Path, list[dict[str, Any]]], small_run: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pages = Browser(str(explained[0]), 5, 10).pages
-    page = pages.search({"what": "explanation", "q": "WORD2x7top"})
+    out, rows = explained
+    pages = Browser(str(out), 5, 10).pages
+    page = pages.search({"q": "verdict:rule"})
     assert page.status == 200
-    assert re.findall(r">(\d+:\d+)</a>", str(page.body)) == ["2:7"]
     check_html(str(page.body))
-    found = pages.search({"what": "explanation", "q": "topic1"}).body
-    assert set(re.findall(r">(\d+):\d+</a>", str(found))) == {"1"}
+    expected = sorted((row for row in rows if row["verdict"] == "rule"), key=lambda row: -row["margin_low"])
+    names = [f"{row['layer']}:{row['unit']} {row['pole']}" for row in expected]
+    assert re.findall(r">(\d+:\d+ \w+)</a>", str(page.body)) == names
+    assert HOSTILE not in str(page.body)
+    assert "Nothing was found" in str(pages.search({"q": "word2x7top"}).body)
     assert "Sentences with *word2x7" in str(pages.neuron("2-7").body)  # type: ignore[union-attr]
-    page = Browser(str(small_run[0]), 5, 10).pages.search({"what": "explanation", "q": "x"})
+    page = Browser(str(small_run[0]), 5, 10).pages.search({"q": "verdict:rule"})
     assert page.status == 400
     assert "no results of atlas explain" in str(page.body)
+    show.JOB.run(ShowConfig(out=str(out), find="verdict:rule", pole="top", rows=2))
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0].startswith("2 of ")
+    assert [line.split()[:2] for line in printed[2:]] == [name.split() for name in names if "top" in name][:2]
+    for wrong, message in (("verdict:sure", "--find: verdict:sure is unknown"), ("a: b", "is no kind or property")):
+        with pytest.raises(InputError, match=message):
+            show.JOB.run(ShowConfig(out=str(out), find=wrong))
+    with pytest.raises(InputError, match="--find with --neuron"):
+        show.JOB.run(ShowConfig(out=str(out), find="a", neuron="1:0"))

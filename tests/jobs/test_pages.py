@@ -1,5 +1,6 @@
 """What a reader sees of a report in a real browser: wide and narrow, in the dark, on paper, without scripts."""
 
+import json
 import re
 import shutil
 import time
@@ -13,6 +14,8 @@ import pytest
 from jobs.browse.server import Browser
 from jobs.report import job as report
 from jobs.report.job import ReportConfig
+from jobs.show import job as show
+from jobs.show.job import ShowConfig
 from tests.unit.report.browser import NEEDS
 from tests.unit.report.tab import Tab
 from tests.unit.report.valid_html import check_html
@@ -126,22 +129,35 @@ def test_no_page_scrolls_sideways_and_a_phone_shows_the_numbers_of_findings(site
             assert all(len(title) > 2 and title != "none" for title in titles), "each number says what it is"
 
 
-def test_what_is_typed_is_found(out: Path, site: Path, tab: Tab) -> None:
+def test_what_is_typed_is_found_in_the_order_of_the_terminal_and_the_server(
+    out: Path, site: Path, tab: Tab, capsys: pytest.CaptureFixture[str]
+) -> None:
     tab.show(1300, 900)
     tab.open((site / "index.html").as_uri())
-    sure = [row for row in rows(out, "patterns", kind="word", rank=1) if row["g2"] > 0 and row["q_value"] < 0.05]
-    word = sure[0]["pattern"]
     tab.tell("document.getElementById('find').focus()")
-    tab.type(word.upper())
-    tab.wait("!document.getElementById('found').hidden")
-    found = tab.tell("[...document.querySelectorAll('#found li')].map(li => li.textContent)")
-    keys = [tuple(re.match(r"(\d+):(\d+) (highest|lowest)", text).groups()) for text in found]  # type: ignore[union-attr]
-    poles = {"top": "highest", "bottom": "lowest"}
-    assert {(str(r["layer"]), str(r["unit"]), poles[r["pole"]]) for r in sure if r["pattern"] == word} <= set(keys)
-    listed = pq.read_table(out / "scores").to_pylist()
-    scores = {(str(r["layer"]), str(r["unit"]), poles[r["pole"]]): r["auc_excess"] for r in listed}
-    excess = [-9.0 if scores[key] is None else round(scores[key], 3) for key in keys]
-    assert excess == sorted(excess, reverse=True)
+    sure = [row for row in rows(out, "patterns", kind="word", rank=1) if row["g2"] > 0 and row["q_value"] < 0.05]
+    word, (layer, _) = sure[0]["pattern"], with_findings(out)
+    pages, compared = Browser(str(out), 5, 60).pages, 0
+    for written in (
+        word.capitalize(),
+        f"{word} lift:>3 q:<0.01",
+        "noun lift:>1.5",
+        f"noun layer:{layer}",
+        "verdict:none",
+    ):
+        tab.tell("document.getElementById('find').value = document.getElementById('found').textContent = ''")
+        tab.open((site / "index.html").as_uri())
+        tab.tell("document.getElementById('find').focus()")
+        tab.type(written)
+        tab.wait("!document.getElementById('found').hidden")
+        found = tab.tell("[...document.querySelectorAll('#found tbody tr')].map(row => row.cells[0].textContent)")
+        capsys.readouterr()
+        show.JOB.run(ShowConfig(out=str(out), find=written, format="json"))
+        expected = [f"{row['layer']}:{row['unit']} {row['pole']}" for row in json.loads(capsys.readouterr().out)]
+        served = re.findall(r">(\d+:\d+ \w+)</a>", str(pages.search({"q": written}).body))
+        assert found == expected == served, written
+        compared += len(found)
+    assert compared > 20
     tab.tell("document.getElementById('find').value = ''")
     tab.type("2:7")
     tab.press("Enter")
@@ -261,9 +277,13 @@ def test_the_server_s_field_leads_to_the_neuron_and_finds_anything(out: Path) ->
     page = pages.search({"q": " 2:7 "})
     assert (page.instead, page.status) == ("neurons/2-7.html", 303)
     assert pages.search({"q": "9:9"}).instead == ""
-    pattern = rows(out, "patterns", kind="word", rank=1)[0]
-    found = str(pages.search({"q": pattern["pattern"].upper()}).body)
+    layer, unit = with_findings(out)
+    (pattern,) = rows(out, "patterns", layer=layer, unit=unit, rank=1, pole=better(out, layer, unit)["pole"])[:1]
+    found = str(pages.search({"q": f'"{pattern["pattern"]}"', "layer": str(layer)}).body)
     check_html(found)
-    assert f">{pattern['layer']}:{pattern['unit']}</a>" in found
-    assert re.search(r"<h2>(\d+ of )?[\d,]+( found)?</h2>", found)
+    hostile = pages.search({"q": "<script>alert(1)</script>", "lift": "<b>"})
+    check_html(str(hostile.body))
+    assert hostile.status == 400
+    assert "<script>alert" not in str(hostile.body)
+    assert "&lt;script&gt;alert(1)" in str(hostile.body)
     assert 'id="find"' in str(pages.neuron("2-7").body)  # type: ignore[union-attr]

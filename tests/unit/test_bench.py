@@ -9,6 +9,7 @@ import torch
 from bench.bases import draw, layout, measure
 from bench.gpu import waits_among
 from bench.projection import PAGE, SETUPS, basis, markdown, parts, topk_s, totals
+from bench.search import PHENOMENA, areas
 from bench.traffic import Traffic
 
 # As torch words them.
@@ -86,3 +87,26 @@ def test_values_are_those_of_the_units_and_intervals_hold_them() -> None:
     line = layout([found]).splitlines()[-1]
     assert line.startswith(f"| a | 400 | {found.rule[0]:.1%} (")
     assert len(draw([found, found]).axes) == 3
+
+
+def test_the_area_of_the_search_s_benchmark_is_the_share_of_pairs_in_order() -> None:
+    rng = np.random.default_rng(0)
+    activations, has = rng.integers(0, 5, (40, 3)).astype(float), rng.random(40) < 0.3
+    pairs = activations[has][:, None] - activations[~has][None]
+    expected = ((pairs > 0) + 0.5 * (pairs == 0)).mean(axis=(0, 1))
+    assert areas(activations, has) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("phrase", "has", "lacks"),
+    [
+        ("question", ["Who", "left", "?"], ["Who", "left", "."]),
+        ("past participle", ["It", "was", "soon", "painted"], ["It", "was", "red", "paint"]),
+        ("number", ["room", "b12"], ["room", "twelve"]),
+        ("proper noun", ["We", "met", "Ada"], ["Ada", "met", "us"]),
+        ("to be", ["Wants", "To", "be", "big"], ["to", "better", "be"]),
+    ],
+)
+def test_a_rule_of_the_search_s_benchmark_reads_words(phrase: str, has: list[str], lacks: list[str]) -> None:
+    assert PHENOMENA[phrase](has)
+    assert not PHENOMENA[phrase](lacks)

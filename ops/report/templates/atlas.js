@@ -1,11 +1,44 @@
 "use strict";
 // What is alive on a page only with this script stands there hidden, or as plain text, until it runs.
+
+// The columns of a list can be sorted: numbers from the highest, texts from A; once more turns it round.
+function sortable(table) {
+  const collator = new Intl.Collator("en", { numeric: true }), heads = [...table.tHead.rows[0].cells];
+  const number = text => parseFloat(text.replace(/^[<+]|,/g, ""));
+  heads.forEach((head, at) => {
+    const button = document.createElement("button");
+    button.type = "button"; button.className = "sort"; button.append(...head.childNodes); head.append(button);
+    button.addEventListener("click", () => {
+      const rows = [...table.tBodies[0].rows], said = row => row.cells[at].textContent.trim();
+      const isNumber = rows.every(row => /^(-|[<+-]?[\d.,]+(e-?\d+)?( of .*| %)?)$/.test(said(row)));
+      const first = isNumber ? "descending" : "ascending", other = isNumber ? "ascending" : "descending";
+      const way = head.getAttribute("aria-sort") === first ? other : first, sign = way === "ascending" ? 1 : -1;
+      const known = rows.filter(row => said(row) !== "-"), unknown = rows.filter(row => said(row) === "-");
+      known.sort((a, b) => sign * (isNumber ? number(said(a)) - number(said(b)) : collator.compare(said(a), said(b))));
+      heads.forEach(one => one.removeAttribute("aria-sort"));
+      head.setAttribute("aria-sort", way);
+      table.tBodies[0].append(...known, ...unknown);
+    });
+  });
+}
+
+// The search of a static site: the syntax, the evidence and the order of `atlas show --find`.
 (function () {
   const place = document.getElementById("find"), form = place && place.form;
   if (!form || !form.dataset.index) return;
   form.hidden = false;
   const found = document.getElementById("found"), root = form.dataset.root, MOST = 100;
+  const limits = { lift: ["Lift at least", ">="], q: ["q at most", "<="] }, out = document.createElement("div");
+  const compare = { ">=": (a, b) => a >= b, "<=": (a, b) => a <= b, ">": (a, b) => a > b, "<": (a, b) => a < b };
   let loading = null;
+
+  const bar = document.createElement("p");
+  for (const [name, [title]] of Object.entries(limits)) {
+    const label = text("label", title + " "), input = document.createElement("input");
+    input.size = 5; input.inputMode = "decimal"; input.name = name; label.append(input); bar.append(label, " ");
+    input.addEventListener("input", () => ask(false));
+  }
+  found.append(bar, out);
 
   // The index is a script, because a page on disk may load nothing else.
   function load() {
@@ -18,64 +51,130 @@
     return loading;
   }
   function text(tag, said) { const made = document.createElement(tag); made.textContent = said; return made; }
+  function say(said) { out.replaceChildren(said); found.hidden = false; }
   function link(index, at) {
-    const name = index.layer[at] + ":" + index.unit[at], file = index.layer[at] + "-" + index.unit[at];
-    const made = text("a", name);
+    const file = index.layer[at] + "-" + index.unit[at], made = text("a", index.layer[at] + ":" + index.unit[at] + " " + index.pole[at]);
     made.href = root + (index.pages.includes(file) ? "neurons/" + file + ".html#" + index.pole[at] : "index.html#" + file);
     return made;
   }
-  // Postings are gaps between ascending places, in base 36.
-  function places(packed) { let at = -1; return packed.split(" ").map(gap => at += parseInt(gap, 36)); }
+  function named(said) { return said.toLowerCase().replace(/(\w)[-_](\w)/g, "$1 $2").trim(); }
+  function has(whole, part) { return (" " + whole + " ").includes(" " + part + " "); }
+
+  // A query, or what is wrong with it: see ops/facts/query.py.
+  function parse(index, written) {
+    const asked = { text: "", kind: "", numbers: [] }, quoted = new RegExp(index.quoted).exec(written);
+    let rest = quoted ? written.slice(0, quoted.index) + " " + written.slice(quoted.index + quoted[0].length) : written;
+    for (const [, name, sign, value] of rest.matchAll(new RegExp(index.filter, "g"))) {
+      if (!(name in index.numbers)) asked[name] = value.toLowerCase();
+      else if (isNaN(value)) return { wrong: name + ":" + value + " is no number" };
+      else asked.numbers.push(name === "q" ? [name, byQ(sign || "<="), ofQ(+value)] : [name, compare[sign || index.numbers[name]], +value]);
+    }
+    rest = rest.replace(new RegExp(index.filter, "g"), " ").trim().replace(/\s+/g, " ");
+    const prefix = new RegExp(index.kind).exec(rest);
+    if (prefix) { asked.kind = named(prefix[1]).replace(/ /g, "_"); rest = prefix[2]; }
+    asked.text = quoted ? quoted[1].trim().replace(/\s+/g, " ") : rest;
+    const kinds = Object.values(index.terms).flatMap(kinds => Object.keys(kinds).map(kind => named(kind).replace(/ /g, "_")));
+    if (asked.kind === "text") return { wrong: "Pages on disk do not search sentences; atlas browse and atlas show do" };
+    if (asked.kind && !kinds.includes(asked.kind)) return { wrong: asked.kind + ": is no kind or property (" + [...new Set(kinds)].join(", ") + ")" };
+    return Object.assign(asked, wanted(index, asked, quoted));
+  }
+  // The index has -100 times the decimal logarithm of q, rounded down, and so has a limit.
+  function ofQ(q) { return Math.floor(-100 * Math.log10(q) + 1e-6); }
+  function byQ(sign) { return sign[0] === "<" ? (a, b) => a >= b : (a, b) => a < b; }
+  // What the phrase is compared with: see Wanted in ops/facts/search.py.
+  function wanted(index, asked, quoted) {
+    const codes = new Set(Object.values(index.names).flat()), low = asked.text.toLowerCase(), name = named(asked.text);
+    const own = asked.kind === "tag" || asked.kind === "subtree" ? asked.text.toUpperCase() : asked.text;
+    const isCode = !quoted && !asked.kind && asked.text.split(" ").every(part => /^[A-Z]+$/.test(part) && codes.has(part));
+    return { words: isCode ? "" : low, names: quoted ? [name] : [name, name.replace(/s$/, ""), name.replace(new RegExp(index.person), "pronoun $1")], codes: quoted ? [] : [own, ...(index.names[name] || [])] };
+  }
+  // 0 if a term is the phrase, 1 if it contains it, otherwise 2.
+  function level(index, asked, form, kind, term) {
+    if (form === "words" || form === "group") {
+      const low = term.toLowerCase();
+      if (!asked.words) return 2;
+      if (form === "group") return low.split("|").includes(asked.words) ? 1 : 2;
+      return low === asked.words ? 0 : has(low, asked.words) ? 1 : 2;
+    }
+    if (form === "name") {
+      const value = named(term), of = named(kind), isPlace = !asked.kind && index.places.includes(kind);
+      if (asked.names.some(name => (name === value && !isPlace) || name === of + " " + value || name === value + " " + of)) return 0;
+      return asked.names.some(name => has(of + " " + value + " " + of, name)) ? 1 : 2;
+    }
+    const codes = term.replace(/[()]/g, ""), [own] = asked.codes;
+    if (!asked.codes.length) return 2;
+    if (asked.codes.includes(codes) || term === own) return 0;
+    return asked.codes.some(code => has(codes, code)) || (own[0] === "(" && term.includes(own)) ? 1 : 2;
+  }
   function search(index, asked) {
-    const wanted = asked.toLowerCase(), best = new Map();
-    index.text.forEach((said, at) => { if (said.toLowerCase().includes(wanted)) best.set(at, said); });
-    for (const [kind, terms] of Object.entries(index.terms)) {
-      for (const [term, packed] of Object.entries(terms)) {
-        const low = term.toLowerCase();
-        const fits = kind === "mark" ? low === wanted : wanted[0] === "(" ? low.includes(wanted) : (" " + low.replace(/[()]/g, "") + " ").includes(" " + wanted + " ");
-        if (fits) for (const at of places(packed)) if (!best.has(at)) best.set(at, kind + ": " + term);
+    const best = new Map(), width = index.width;
+    const fits = (values) => asked.numbers.every(([name, holds, limit]) => !(name in values) || (values[name] !== null && holds(values[name], limit)));
+    for (const [form, kinds] of asked.text ? Object.entries(index.terms) : []) {
+      for (const [kind, terms] of Object.entries(kinds)) {
+        if (asked.kind && named(kind).replace(/ /g, "_") !== asked.kind) continue;
+        for (const [term, packed] of Object.entries(terms)) {
+          const near = level(index, asked, form, kind, term), said = kind.replace(/_/g, " ") + ": " + (form === "group" ? term.split("|").slice(0, 3).join(", ") : term);
+          for (let from = 0; near < 2 && from < packed.length; from += width + 9) {
+            const part = (start, size) => parseInt(packed.substr(from + start, size), 36), at = part(0, width), before = best.get(at);
+            const row = { at, near, said, g2: part(width, 4) / 10, lift: Math.exp(part(width + 4, 2) / 100), q: part(width + 6, 3) };
+            const isBetter = !before || near < before.near || (near === before.near && (row.g2 > before.g2 || (row.g2 === before.g2 && said < before.said)));
+            if (isBetter && fits({ lift: row.lift, q: row.q, g2: row.g2 })) best.set(at, row);
+          }
+        }
       }
     }
-    return [...best].sort((a, b) => a[0] - b[0]);
+    const rows = asked.text ? [...best.values()] : index.layer.map((_, at) => ({ at, near: 0, g2: 0 }));
+    const is = (column, value) => !value || String(column) === value;
+    const kept = rows.filter(({ at }) => is(index.layer[at], asked.layer) && is(index.pole[at], asked.pole) && fits({ score: index.score[at] }) && (!asked.verdict || [index.verdict[at], index.across[at]].includes(asked.verdict)));
+    const order = at => [index.layer[at], index.unit[at], index.pole[at] === "top" ? 1 : 0];
+    const byKey = (a, b) => { const x = order(a), y = order(b); return x[0] - y[0] || x[1] - y[1] || x[2] - y[2]; };
+    return asked.text ? kept.sort((a, b) => a.near - b.near || b.g2 - a.g2 || byKey(a.at, b.at)) : kept;
   }
   function neuron(index, layer, unit) {
     const own = [];
-    index.layer.forEach((l, at) => { if (l === layer && index.unit[at] === unit) own.push([at, index.text[at]]); });
+    index.layer.forEach((l, at) => { if (l === layer && index.unit[at] === unit) own.push({ at }); });
     return own;
   }
   function show(index, rows, asked) {
-    found.textContent = "";
-    const total = rows.length.toLocaleString("en"), shown = Math.min(rows.length, MOST);
-    found.append(text("p", rows.length ? (rows.length > MOST ? shown + " of " + total : total) + " found for " + asked + (rows.length > 1 ? ", by the score above the matched set" : "") : "Nothing was found for " + asked + ". The index has each neuron's explanation and its strongest words, tags, subtrees and marks."));
-    found.firstChild.setAttribute("role", "status");
-    const list = document.createElement("ol");
-    for (const [at, said] of rows.slice(0, MOST)) {
-      const item = document.createElement("li"), bdi = text("bdi", said || "no explanation that holds"), own = index.text[at];
-      if (said === own) inItalics(bdi);
-      const pole = text("span", index.pole[at] === "top" ? "highest" : "lowest"); pole.className = "kind";
-      item.append(link(index, at), " ", pole, " ", bdi);
-      if (own && own !== said) { const more = document.createElement("small"), told = text("bdi", own); inItalics(told); more.append(told); item.append(" ", more); }
-      list.append(item);
+    const total = rows.length.toLocaleString("en"), count = rows.length > MOST ? MOST + " of " + total : total;
+    const head = text("p", rows.length ? count + " found for " + asked : "Nothing was found for " + asked + ". The index has each neuron's strongest words, tags, subtrees, marks and values; tags and labels have capital letters.");
+    head.setAttribute("role", "status");
+    say(head);
+    if (!rows.length) return;
+    const table = document.createElement("table"), heads = rows[0].said ? ["Neuron", "G²", "Lift", "Found", "Explanation"] : ["Neuron", "Explanation"];
+    table.createTHead().insertRow().append(...heads.map(title => text("th", title)));
+    const cell = (line, name, held) => { const made = line.insertCell(); made.className = name; made.append(held); };
+    const body = table.createTBody();
+    for (const row of rows.slice(0, MOST)) {
+      const line = body.insertRow(), told = text("bdi", index.text[row.at] || "-");
+      inItalics(told);
+      cell(line, "nowrap", link(index, row.at));
+      if (row.said) { cell(line, "r", row.g2.toFixed(1)); cell(line, "r", row.lift.toPrecision(2)); cell(line, "", text("bdi", row.said)); }
+      cell(line, "", told);
     }
-    found.append(list);
-    found.hidden = false;
+    stack(table); sortable(table); out.append(table);
   }
   function ask(goes) {
-    const asked = place.value.trim().replace(/\s+/g, " "), named = /^(\d+):(\d+)$/.exec(asked);
-    if (!asked) { found.hidden = true; return; }
+    const written = place.value.trim().replace(/\s+/g, " "), isNeuron = /^(\d+):(\d+)$/.exec(written);
+    if (!written) { found.hidden = true; return; }
     load().then(index => {
-      if (place.value.trim().replace(/\s+/g, " ") !== asked) return;
-      if (!named) { show(index, search(index, asked), asked); return; }
-      const rows = neuron(index, +named[1], +named[2]);
-      if (goes && rows.length) location.href = link(index, rows[0][0]).href.replace(/(\.html)#(top|bottom)$/, "$1");
-      show(index, rows, asked);
-    }, () => { found.textContent = "The index of the search is not there: " + form.dataset.index; found.hidden = false; });
+      if (place.value.trim().replace(/\s+/g, " ") !== written) return;
+      if (isNeuron) {
+        const rows = neuron(index, +isNeuron[1], +isNeuron[2]);
+        if (goes && rows.length) location.href = link(index, rows[0].at).href.replace(/(\.html)#(top|bottom)$/, "$1");
+        show(index, rows, written);
+        return;
+      }
+      const own = [...bar.querySelectorAll("input")].filter(input => input.value.trim()).map(input => " " + input.name + ":" + limits[input.name][1] + input.value.trim());
+      const asked = parse(index, written + own.join(""));
+      if (asked.wrong) say(text("p", asked.wrong)); else show(index, search(index, asked), written);
+    }, () => say(text("p", "The index of the search is not there: " + form.dataset.index)));
   }
   place.addEventListener("focus", load, { once: true });
   place.addEventListener("input", () => ask(false));
   place.addEventListener("keydown", e => { if (e.key === "Escape") found.hidden = true; });
   form.addEventListener("submit", e => { e.preventDefault(); ask(true); });
-  window.atlasNeuron = (layer, unit) => load().then(index => neuron(index, layer, unit).map(row => [index.pole[row[0]], row[1]]));
+  window.atlasNeuron = (layer, unit) => load().then(index => neuron(index, layer, unit).map(({ at }) => [index.pole[at], index.text[at]]));
 })();
 
 // The map of the overview: a canvas cell for each neuron, by mouse and by keyboard.
@@ -235,9 +334,11 @@ for (const plain of document.querySelectorAll("span.pattern")) {
 })();
 
 // On a phone a table's rows stand as blocks, each cell with its heading.
-for (const table of document.querySelectorAll("table")) {
+function stack(table) {
   const heads = [...table.querySelectorAll("thead th")].map(head => head.textContent);
-  if (!heads.length) continue;
+  if (!heads.length) return;
   table.classList.add("stacked");
   for (const row of table.tBodies[0].rows) [...row.cells].forEach((cell, i) => { cell.dataset.head = heads[i]; });
 }
+document.querySelectorAll("table").forEach(stack);
+document.querySelectorAll("table.sortable").forEach(sortable);

@@ -39,11 +39,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "properties": {"auc": {"title": "score", "values": values}, "dataset": names},
     }  # fmt: skip
     explained = [
-        {"layer": 2, "unit": 1, "pole": "top", **EXPLAINED, "members": members, "across": "local"}
-        for members in (1, 12)
+        {"layer": 2, "unit": 1, "pole": "top", **EXPLAINED, "others": others, "across": "local"}
+        for others in ("", "2:2 and 12 others")
     ]
     overview = {
-        "map": drawn, "audited": True, "best": [], "rules": explained, "families": 3,
+        "map": drawn, "audited": True, "best": [], "rules": explained, "findings": 3, "brief": "a & b.",
         "pages": [(2, 1)], "sides": [], "n_neurons": 6,
         "sentences": 4, "k": "4", "stages": {}, "sources": [{"source": DATASET, "dataset": DATASET, "kept": 4}],
         "options": {"site": "hidden", "pool": "mean", "special_tokens": "include", "dtype": "float32"},

@@ -1,54 +1,69 @@
 """The index of a static site's search: what its script reads back is what the tables have."""
 
 import json
-import random
-from itertools import accumulate
+import math
+from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pytest
 
-from ops.report.search import ORDER
+from ops.facts.search import BY_VERDICT, by_verdict
 from ops.report.search_index import search_index
+
+KEYS = [(layer, unit, pole) for layer in (1, 2) for unit in range(60) for pole in ("bottom", "top")]
+
+
+def row(place: int, form: str, kind: str, found: str, g2: float = 5.0, **more: Any) -> dict[str, Any]:
+    layer, unit, pole = KEYS[place]
+    here = {"layer": layer, "unit": unit, "pole": pole, "form": form, "kind": kind, "found": found, "text": found}
+    return here | {"g2": g2, "lift": 2.5, "q": 0.003} | more
+
+
+def index_of(script: str) -> Any:
+    return json.loads(script.splitlines()[0].removeprefix("atlasIndex = ").removesuffix(";"))
 
 
 def test_the_terms_of_each_neuron_can_be_read_back() -> None:
-    rng = random.Random(1)
-    keys = [(layer, unit, pole) for layer in (1, 2) for unit in range(60) for pole in ("bottom", "top")]
     rows = [
-        dict(zip(("layer", "unit", "pole"), key, strict=True)) | {"term": f"word {rng.randint(0, 9)}"}
-        for key in rng.choices(keys, k=300)
+        row(0, "words", "word", "<b>end", 12.3),
+        row(77, "words", "word", "<b>end", 1_234.5, lift=90.0, q=0.0),
+        row(239, "codes", "subtree", "(NP (DT))"),
+        row(5, "group", "word_class", "exam, school", text="exam|school|lesson"),
     ]
-    told = [{"layer": 2, "unit": 5, "pole": "top", "text": "With *a*: 9 %. Explains 3 % of its activation."}]
-    scores = [{"layer": 1, "unit": 0, "pole": "bottom", "auc_excess": 0.12345}, {**rows[0], "auc_excess": None}]
-    script = search_index(scores, told, {"word": pa.Table.from_pylist(rows)}, keys, [(2, 5)])
-    assert script.startswith("atlasIndex = {")
-    index = json.loads(script.splitlines()[0].removeprefix("atlasIndex = ").removesuffix(";"))
-    found = {
-        (index["layer"][at - 1], index["unit"][at - 1], index["pole"][at - 1], term)
-        for term, gaps in index["terms"]["word"].items()
-        for at in accumulate(int(gap, 36) for gap in gaps.split())
-    }
-    assert found == {tuple(row.values()) for row in rows}
-    order = list(zip(index["layer"], index["unit"], index["pole"], strict=True))
-    at = order.index((2, 5, "top"))
-    texts = [index["texts"][own] for own in index["text"]]
-    assert texts[at] == "With *a*: 9 %."
-    assert sum(map(bool, texts)) == 1
-    assert index["excess"][0] == 0.123
-    assert index["pages"] == ["2-5"]
+    known = {KEYS[77]: {"text": "With *a*: 9 %. Explains 3 % of its activation.", "verdict": "rule", "auc": 0.70049}}
+    index = index_of(search_index(pa.Table.from_pylist(rows), KEYS, known, [(2, 5)]))
+    assert list(zip(index["layer"], index["unit"], strict=True)) == [key[:2] for key in KEYS]
+    width = index["width"]
+    assert width == 2
+    entries = index["terms"]["words"]["word"]["<b>end"]
+    assert len(entries) == 2 * (width + 9)
+    read = [
+        (int(entry[:2], 36), int(entry[2:6], 36) / 10, math.exp(int(entry[6:8], 36) / 100), int(entry[8:], 36) / -100)
+        for entry in (entries[:11], entries[11:])
+    ]
+    assert [entry[:2] for entry in read] == [(0, 12.3), (77, 1_234.5)]
+    assert [entry[2] for entry in read] == pytest.approx([2.5, 90.0], rel=0.006)
+    assert read[0][3] == pytest.approx(math.log10(0.003), abs=0.011)
+    assert read[1][3] < -100
+    assert set(index["terms"]["group"]["word_class"]) == {"exam|school|lesson"}
+    texts, places = index["text"]
+    assert [texts[at] for at in places][77] == "With *a*: 9 %."
+    assert sum(bool(texts[at]) for at in places) == 1
+    assert (index["score"][77], index["pages"]) == (0.7, ["2-5"])
     # Neurons that are left out are not found.
-    assert '"terms":{"word":{}}' in search_index(scores, told, {"word": pa.Table.from_pylist(rows)}, [], [])
+    assert index_of(search_index(pa.Table.from_pylist(rows), KEYS[1:5], {}, []))["terms"] == {}
 
 
-def test_the_highest_excess_comes_first_as_in_browse() -> None:
+def test_neurons_without_a_phrase_have_one_order_in_sql_and_here() -> None:
     """The order is that of the exact values, not of those that the index shows."""
-    keys = [(1, unit, "top") for unit in range(5)]
-    margins = [0.1, None, 0.20001, 0.20004, 0.1]
-    scores = [{"layer": 1, "unit": unit, "pole": "top", "auc_excess": margin} for unit, margin in enumerate(margins)]
-    script = search_index(scores, [], {}, keys, []).splitlines()[0]
-    index = json.loads(script.removeprefix("atlasIndex = ").removesuffix(";"))
-    assert index["unit"] == [3, 2, 0, 4, 1]
-    table = pa.table({"layer": [1] * 5, "unit": range(5), "pole": ["top"] * 5, "auc_excess": margins})
-    con = duckdb.connect()
-    con.register("scores", table)
-    assert [row[0] for row in con.execute(f"select unit from scores order by {ORDER}").fetchall()] == index["unit"]
+    margins = [0.1, None, 0.20001, 0.20004, 0.1, None]
+    excess = [None, 0.1, 0.2, None, 0.3, 0.2]
+    table = pa.table(
+        {"layer": [1] * 6, "unit": range(6), "pole": ["top"] * 6, "margin_low": margins, "auc_excess": excess}
+    )
+    connection = duckdb.connect()
+    connection.register("found", table)
+    in_sql = [unit for (unit,) in connection.execute(f"select unit from found order by {BY_VERDICT}").fetchall()]
+    rows = sorted(table.to_pylist(), key=lambda one: by_verdict((1, one["unit"], "top"), one))
+    assert [one["unit"] for one in rows] == in_sql == [3, 2, 4, 0, 5, 1]

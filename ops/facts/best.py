@@ -1,0 +1,172 @@
+"""The neurons that a run explains best, as distinct findings, and how many there are, next to their control."""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+from scipy.sparse import csr_array
+
+from ops.arrays import Bools, Float64s, Int64s
+from ops.facts.run_facts import POLE, Row, Rows, RunFacts, grouped, key_of
+from ops.facts.text import enumerated, short_percent
+from ops.schema.verdicts import RULE, TENDENCY
+from ops.topk.silent import heard
+
+SIMILAR, LEAST_SHARED = 0.5, 2  # Jaccard similarity of two that are one finding; typical patterns that they share
+COMPARED = 1_000  # the first winners of each are compared
+NAMED = 2  # number of other neurons that are named
+_BLOCK = 256  # number of leaders that are compared with all others at once
+_FOUND = "found"  # the measure of explain/controls that says whether axes have a rule
+
+
+def best_findings(run: RunFacts) -> Rows:
+    """Return the rules of a run as distinct findings, those surely furthest beyond their controls first.
+
+    The leaders of families (`RunFacts.rules`) are visited in their order. One whose winners, or whose typical patterns
+    (at least two of them), have a Jaccard similarity of 0.5 or more with the first leader of an earlier finding belongs
+    to that finding. At most 1,000 winners of each are compared.
+
+    Returns:
+        The row of each finding's first leader, with `members`, the number of neurons and poles of all its families, and
+        `also`, the others: `layer`, `unit` and `pole`, leaders first, then by correlation.
+    """
+    leaders = run.rules
+    if not leaders:
+        return []
+    similar = [_Similar(_winners(run, leaders), 1), _Similar(_typical(run, leaders), LEAST_SHARED)]
+    finding = _findings(similar, len(leaders))
+    families = grouped(run.read("families").to_pylist(), ("family",))
+    members: dict[int, Rows] = {}
+    for row, first in zip(leaders, finding.tolist(), strict=True):
+        members.setdefault(first, []).append(row)
+    return [leaders[first] | _members(rows, families) for first, rows in members.items()]
+
+
+def said_also(row: Row) -> str:
+    """Name the other neurons of a finding; empty if there are none.
+
+    >>> others = [{"layer": 2, "unit": unit, "pole": "top"} for unit in (177, 9, 4, 5)]
+    >>> said_also({"also": others})
+    '2:177, 2:9 and 2 others'
+    """
+    names = list(dict.fromkeys(f"{other['layer']}:{other['unit']}" for other in row["also"]))
+    if len(names) > NAMED:
+        rest = len(names) - NAMED
+        names = [*names[:NAMED], f"{rest:,} other{'s' * (rest > 1)}"]
+    return enumerated(names, "and") if names else ""
+
+
+def said_in_brief(run: RunFacts) -> str:
+    """Say how many neurons and poles have a rule or a tendency, and how often axes of a random rotation have a rule.
+
+    Empty if the run has no explanations.
+    """
+    verdicts = heard(run.read("explanations", None, [*POLE, "verdict"]), run.silent)
+    if not verdicts.num_rows:
+        return ""
+    rules, tendencies = (pc.sum(pc.equal(verdicts["verdict"], name)).as_py() or 0 for name in (RULE, TENDENCY))
+    many = run.names.many
+    said = f"{rules:,} of {verdicts.num_rows:,} {many} and poles have a rule, and {tendencies:,} a tendency"
+    is_found = (pc.field("model") == "winners") & (pc.field("measure") == _FOUND)
+    shares = {}
+    for basis in ("neurons", "rotated"):
+        rows = run.read("explain/controls", is_found & (pc.field("basis") == basis)).to_pylist()
+        n = sum(row["n"] for row in rows)
+        if n:
+            shares[basis] = sum(row["n"] * row["mean"] for row in rows) / n, n
+    if len(shares) < 2:
+        return f"{said}."
+    (own, n), (rotated, axes) = shares["neurons"], shares["rotated"]
+    return (
+        f"{said}; asked alike (winners: the top 1 % of a sample), {short_percent(own)} of {many} and "
+        f"{short_percent(rotated)} of randomly rotated axes have a rule{_compared(own, n, rotated, axes, many)}."
+    )
+
+
+def _compared(own: float, n: int, rotated: float, axes: int, many: str) -> str:
+    """Return what follows from the two shares."""
+    if own <= rotated:
+        return f", so {many} do no better than random directions"
+    error = math.sqrt(own * (1 - own) / n + rotated * (1 - rotated) / axes)
+    return "" if own - rotated > 1.96 * error else ", a difference that chance can explain"
+
+
+class _Similar:
+    """Which sets are similar to each other: those of winners, or of typical patterns.
+
+    Args:
+        sets: whether each leader's set has an element, `[leaders, elements]`.
+        least: similar sets share at least this many elements.
+    """
+
+    def __init__(self, sets: csr_array, least: int) -> None:
+        self._sets, self._least = sets, least
+        self._size = np.asarray(sets.sum(axis=1), np.float64)
+
+    def rows(self, first: int, stop: int) -> Bools:
+        """Return which leaders each leader of a block is similar to, `[block, leaders]`."""
+        shared: Float64s = (self._sets[first:stop] @ self._sets.T).toarray()
+        either = self._size[first:stop, None] + self._size - shared
+        return np.asarray((shared >= self._least) & (shared >= SIMILAR * either))
+
+
+def _findings(similar: Sequence[_Similar], leaders: int) -> Int64s:
+    """Return the index of the first leader of each leader's finding, `[leaders]`."""
+    finding = np.arange(leaders)
+    is_first = np.zeros(leaders, bool)
+    for start in range(0, leaders, _BLOCK):
+        alike = np.logical_or.reduce([one.rows(start, min(start + _BLOCK, leaders)) for one in similar])
+        for place, row in enumerate(alike, start):
+            known = np.flatnonzero(row & is_first)
+            finding[place] = known[0] if len(known) else place
+            is_first[place] = not len(known)
+    return finding
+
+
+def _winners(run: RunFacts, leaders: Rows) -> csr_array:
+    """Return which sentences are among the first winners of each leader, `[leaders, sentences]`."""
+
+    def pairs() -> Iterator[tuple[Int64s, Int64s]]:
+        for layer in sorted({row["layer"] for row in leaders}):
+            own = {(row["unit"], row["pole"]): i for i, row in enumerate(leaders) if row["layer"] == layer}
+            place = np.full((max(unit for unit, _ in own) + 1, 2), -1)
+            for (unit, pole), i in own.items():
+                place[unit, int(pole == "top")] = i
+            units = sorted({unit for unit, _ in own})
+            here = (pc.field("layer") == layer) & pc.field("unit").isin(units) & (pc.field("rank") <= COMPARED)
+            won = run.read("topk", here, ["unit", "pole", "sent_id"])
+            leader = place[won["unit"].to_numpy(), pc.equal(won["pole"], "top").cast("int8").to_numpy()]
+            yield leader[leader >= 0], won["sent_id"].to_numpy()[leader >= 0]
+
+    row, sentence = (np.concatenate(parts) for parts in zip(*pairs(), strict=True))
+    ids, column = np.unique(sentence, return_inverse=True)
+    return _sets(row, column, (len(leaders), len(ids)))
+
+
+def _typical(run: RunFacts, leaders: Rows) -> csr_array:
+    """Return which patterns are typical of each leader, `[leaders, patterns]`; none in runs without them."""
+    row, column, number = [], [], dict[tuple[str, str], int]()
+    if "typical" in run.tables.dataset("explanations").schema.names:
+        place = {key_of(leader): i for i, leader in enumerate(leaders)}
+        for explained in run.read("explanations", pc.field("verdict") == RULE, [*POLE, "typical"]).to_pylist():
+            for entry in explained["typical"] or ():
+                if key_of(explained) in place:
+                    row.append(place[key_of(explained)])
+                    column.append(number.setdefault((entry["kind"], entry["pattern"]), len(number)))
+    return _sets(np.array(row, np.int64), np.array(column, np.int64), (len(leaders), max(len(number), 1)))
+
+
+def _sets(row: Int64s, column: Int64s, shape: tuple[int, int]) -> csr_array:
+    return csr_array((np.ones(len(row)), (row, column)), shape)
+
+
+def _members(leaders: Rows, families: dict[Any, Rows]) -> Row:
+    """Return `also` and `members` of the finding of these leaders, the first one its own."""
+    others = leaders[1:]
+    known = {key_of(row) for row in leaders}
+    rest = [member for row in leaders for member in families[(row["family"],)] if key_of(member) not in known]
+    rest.sort(key=lambda member: (-abs(member["correlation"]), *key_of(member)))
+    also = [{name: row[name] for name in POLE} for row in (*others, *rest)]
+    return {"also": also, "members": 1 + len(also)}

@@ -1,0 +1,152 @@
+"""The evidence that searches rank: what winners have more often than the corpus, from all tables, in one form."""
+
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+from scipy.special import rel_entr
+from scipy.stats import chi2
+
+from ops.facts.findings import LEAST_COUNT
+from ops.facts.query import APART, JOINED, normalised
+from ops.facts.strongest import MAX_Q
+from ops.statistics.association import measures
+
+# What a text is compared as: words in lower case, codes of tags and labels, the name of a value, or alternatives.
+FORMS = ("words", "codes", "name", "group")
+KINDS = ("word", "tag", "subtree", "mark", "peak", "word_class")  # the kinds of evidence that are not properties
+# Properties that count tokens or lengths, and whose values are no evidence of anything that a phrase names.
+LEFT_OUT = ("tag", "tag_class", "words_per_sentence")
+OF_PLACES = ("first_word", "last_word")  # a word there is found by its property; the word alone means it anywhere
+_WORDS = ("noun", "verb", "adjective", "punctuation")
+SCHEMA = pa.schema(
+    [("layer", pa.int16()), ("unit", pa.int32()), ("pole", pa.string()), ("kind", pa.string()), ("found", pa.string()),
+     ("form", pa.string()), ("text", pa.string()), ("rank", pa.int32()), ("count", pa.int64()), ("n", pa.int64()),
+     ("share", pa.float64()), ("baseline_share", pa.float64()), ("lift", pa.float64()), ("q", pa.float64()),
+     ("g2", pa.float64())]
+)  # fmt: skip
+LISTED = "listed_evidence"  # the table of the rows that `listed_evidence` returns
+_IS_SURE = f"g2 > 0 and lift > 1 and q_value < {MAX_Q}"
+# The SQL of a name as `ops.facts.query.normalised` returns it.
+NAME = f"trim(regexp_replace(lower({{}}), '{JOINED}', '{APART}', 'g'))"
+_MEASURES = "share, baseline_share, lift, q_value as q, round(g2::double, 1) as g2"
+
+
+class Branch(NamedTuple):
+    """The evidence of one form in one table, as SQL of rows with the columns of `SCHEMA`."""
+
+    table: str
+    form: str
+    sql: str
+
+
+def _branch(table: str, form: str, kind: str, found: str, text: str, count: str, where: str) -> Branch:
+    row = f"layer, unit, pole, {kind} as kind, {found} as found, '{form}' as form, {text} as text, rank, {count}"
+    return Branch(table, form, f"select {row}, {_MEASURES} from {table} where {_IS_SURE} and {where}")
+
+
+_SUPPORT = "support as count, round(support / share)::bigint as n"
+_OF_PATTERNS = f"support >= {LEAST_COUNT} and kind"
+_OF_PROFILES, _OF_PEAKS = f"count >= {LEAST_COUNT} and property", f"count >= {LEAST_COUNT} and property"
+_MARK = "if(property = 'punctuation', 'mark', property)"
+# In a subtree, the labels in order are its codes.
+_CODES = "if(kind = 'tag', pattern, translate(pattern, '()', ''))"
+_BRANCHES = (
+    _branch("patterns", "words", "kind", "pattern", "lower(pattern)", _SUPPORT, f"{_OF_PATTERNS} = 'word'"),
+    _branch("patterns", "codes", "kind", "pattern", _CODES, _SUPPORT, f"{_OF_PATTERNS} <> 'word'"),
+    _branch("profiles", "words", _MARK, "value", "lower(value)", "count, n", f"{_OF_PROFILES} in {_WORDS}"),
+    _branch(
+        "profiles", "name", "property", "value", NAME.format("value"), "count, n",
+        f"{_OF_PROFILES} not in {(*_WORDS, *LEFT_OUT)}",
+    ),
+    _branch("peaks", "words", "'peak'", "value", "lower(value)", "count, n", f"{_OF_PEAKS} = 'peak_word'"),
+    _branch("peaks", "codes", "'peak'", "value", "value", "count, n", f"{_OF_PEAKS} = 'peak_tag'"),
+    *(Branch(LISTED, form, f"select * from {LISTED} where form = '{form}'") for form in FORMS),
+)  # fmt: skip
+
+
+def branches(tables: Collection[str]) -> list[Branch]:
+    """Return the evidence in these tables, of which `LISTED` has the rows that `listed_evidence` returns.
+
+    It has what at least 3 winners have, and more often than the corpus with a q below 0.05. `text` is what a phrase is
+    compared with, in the way of `form`; `g2` is rounded to one decimal place, as a static site stores it; `rank` is
+    that by g2 within neuron, pole and kind.
+    """
+    return [branch for branch in _BRANCHES if branch.table in (*tables, LISTED)]
+
+
+def listed_evidence(tables: Mapping[str, ds.Dataset]) -> pa.Table:
+    """Return the evidence that explanations list, by `SCHEMA`: their typical items, and classes of words."""
+    rows = [*_typical(tables), *_word_classes(tables)]
+    return pa.Table.from_pylist(rows, SCHEMA)
+
+
+def _typical(tables: Mapping[str, ds.Dataset]) -> list[dict[str, Any]]:
+    """Return the entries of `typical`, whose strength is the signed G2 of the winners against the expected number."""
+    names = tables["explanations"].schema.names if "explanations" in tables else ()
+    if "typical" not in names:
+        return []
+    rows = []
+    table = tables["explanations"].to_table(columns=["layer", "unit", "pole", "n", "typical"])
+    for explained in table.to_pylist():
+        n = explained.pop("n")
+        for rank, entry in enumerate(explained.pop("typical") or (), 1):
+            count, expected = entry["winners"], max(entry["expected"], 1e-9)
+            g2 = 2 * float(rel_entr(count, expected) + rel_entr(n - count, max(n - expected, 1e-9)))
+            if count > expected and entry["q"] < MAX_Q and count >= LEAST_COUNT:
+                measured = {"rank": rank, "count": count, "n": n, "share": count / n, "baseline_share": expected / n}
+                measured |= {"lift": count / expected, "q": entry["q"], "g2": round(g2, 1)}
+                rows.append(explained | _as_text(entry) | measured)
+    return rows
+
+
+def _as_text(entry: dict[str, Any]) -> dict[str, str]:
+    """Return the kind of a typical entry, what was found, and the form and text with which a phrase is compared."""
+    kind, found, words = entry["kind"], entry["pattern"], [word.lower() for word in entry["words"] or ()]
+    if kind in ("value", "form") and ": " in found:  # such as `sentiment: negative` and `first word: the`
+        kind, _, found = found.partition(": ")
+        kind = kind.replace(" ", "_")
+    if kind == "word_class" or len(words) > 1:
+        form, text = "group", "|".join(words or found.lower().split(", "))
+    elif kind == "word":
+        form, text = "words", found.lower()
+    elif kind in ("tag", "subtree"):
+        form, text = "codes", found.replace("(", "").replace(")", "")
+    else:
+        form, text = "name", normalised(found)
+    return {"kind": kind, "found": found, "form": form, "text": text}
+
+
+def _word_classes(tables: Mapping[str, ds.Dataset]) -> list[dict[str, Any]]:
+    """Return the classes of words of score cards.
+
+    A card chose its class among all literals of the pool, so q is the p value of G2 times their number.
+    """
+    if not {"explanations", "explanation_terms", "explain/literals", "profiles"} <= set(tables):
+        return []
+    is_class = (pc.field("kind") == "word_class") & (pc.field("model") == "winners") & ~pc.field("negated")
+    columns = ["layer", "unit", "pole", "pattern", "items", "share", "baseline_share"]
+    terms = tables["explanation_terms"].to_table(columns=columns, filter=is_class)
+    if not terms.num_rows:
+        return []
+    counts = tables["explanations"].to_table(columns=["layer", "unit", "pole", "n"]).to_pylist()
+    winners = {(row["layer"], row["unit"], row["pole"]): row["n"] for row in counts}
+    of_dataset = pc.field("property") == "dataset"
+    others = pc.max(tables["profiles"].to_table(columns=["baseline_n"], filter=of_dataset)["baseline_n"]).as_py() or 0
+    literals, rows = tables["explain/literals"].count_rows(), []
+    for term in terms.to_pylist() if others else ():
+        n = winners[term["layer"], term["unit"], term["pole"]]
+        count = round(term["share"] * n)
+        own = measures(count, n, round((term["baseline_share"] or 0.0) * others), others)
+        g2 = float(own.g2[0])
+        q = min(1.0, float(chi2.sf(abs(g2), 1)) * literals)
+        if g2 > 0 and own.lift[0] > 1 and q < MAX_Q and count >= LEAST_COUNT:
+            text = "|".join(item.lower() for item in term.pop("items"))
+            rows.append(
+                term
+                | {"kind": "word_class", "found": term["pattern"], "form": "group", "text": text, "rank": 1}
+                | {"count": count, "n": n, "lift": float(own.lift[0]), "q": q, "g2": round(g2, 1)}
+            )
+    return rows
