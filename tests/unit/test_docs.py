@@ -31,7 +31,8 @@ def _type(type_: pa.DataType) -> str:
     if pa.types.is_list(type_):
         return f"list<{_type(type_.value_type)}>"
     if pa.types.is_struct(type_):
-        return "struct of strings"
+        fields = ", ".join(f"{field.name} {_type(field.type)}" for field in type_)
+        return f"struct<{fields}>" if fields else "struct of strings"
     return TYPES.get(type_, str(type_))
 
 

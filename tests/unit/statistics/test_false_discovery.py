@@ -9,6 +9,7 @@ from ops.statistics.false_discovery import (
     description_rates,
     p_values,
     q_values,
+    q_values_among,
     selected_p_values,
     significantly_above,
 )
@@ -119,3 +120,9 @@ def test_findings_of_nothing_are_rare() -> None:
     assert not significantly_above(np.array([0.0, -1.0]), none[:2], large[:2]).any()
     assert significantly_above(np.array([3.0]), none[:1], large[:1]).all()
     assert not significantly_above(np.array([3.0]), none[:1], np.ones(1)).any()  # one degree of freedom
+
+
+@given(st.lists(P, max_size=8), st.integers(0, 30))
+def test_hypotheses_whose_p_is_one_need_not_be_named(ps, others):
+    found = q_values_among(np.array(ps), len(ps) + others)
+    np.testing.assert_allclose(found, q_values([*ps, *[1.0] * others])[: len(ps)])

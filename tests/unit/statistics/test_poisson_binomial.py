@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, norm
 
-from ops.statistics.poisson_binomial import chance_of_hits
+from ops.statistics.poisson_binomial import chance_of_hits, log_upper_tails, one_sided
 
 CHANCES = st.lists(st.floats(0.001, 1), min_size=1, max_size=8)
 
@@ -64,3 +64,27 @@ def test_what_cannot_be_known_has_a_p_of_one():
     assert p_of([0.05] * 3, 1) == 1, "it is listed for being one"
     none = np.zeros(0)
     assert chance_of_hits(none, np.zeros(1, np.int64), np.zeros(0, np.int64), none).tolist() == []
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=8), st.data())
+def test_the_one_sided_tail_is_that_of_all_outcomes(chances, data):
+    hits = data.draw(st.integers(1, len(chances)))
+    found = np.exp(log_upper_tails(np.array(chances), np.array([0, len(chances)]), np.array([hits])))
+    assert found.item() == pytest.approx(sum(chances_of_numbers(chances)[hits:]), rel=1e-9, abs=1e-14)
+
+
+def test_several_tails_and_the_normal_approximation():
+    chances, offsets = np.r_[[0.2] * 50, [0.3] * 400, [0.0] * 3], np.array([0, 50, 450, 453])
+    hits = np.array([15, 150, 1])
+    found = np.exp(log_upper_tails(chances, offsets, hits, most_steps=50 * 15))
+    exact = [binom.sf(14, 50, 0.2), norm.sf((149.5 - 120) / np.sqrt(84)), 0.0]
+    np.testing.assert_allclose(found, exact, rtol=1e-9)
+    assert log_upper_tails(np.full(60, 0.01), np.array([0, 60]), np.array([40]))[0] == pytest.approx(
+        binom.logsf(39, 60, 0.01)
+    )
+
+
+def test_a_design_effect_divides_the_quantile_of_the_tail():
+    p = one_sided(np.log([1e-6, 0.3, 0.7, 1e-300, 0.0001]), np.array([4.0, 1.0, 9.0, 2.0, np.inf]))
+    expected = [norm.sf(norm.isf(1e-6) / 2), 0.3, norm.sf(norm.isf(0.7) / 3), norm.sf(norm.isf(1e-300) / 2**0.5), 1]
+    np.testing.assert_allclose(p, expected, rtol=1e-7)
