@@ -11,7 +11,7 @@ from ops.show.listing import lines_of
 
 Row = dict[str, Any]
 
-_CRITERION = re.compile(r"Sentences (.*?): [\d.]+ % of its winners.*", re.DOTALL)
+_CRITERION = re.compile(r".*?\bRule: sentences (.*?): [\d.]+ % of its winners.*", re.DOTALL)
 # What is listed of a neuron with a rule, and of a scored one.
 _RULES = [
     ("F1", "{f1:.3f}"),
