@@ -20,7 +20,7 @@ from scipy.stats import rankdata
 
 from jobs.run_folder.run import RunReader
 from jobs.stage.shown import read_facts
-from ops.arrays import Bools, Float64s
+from ops.arrays import Bools, Float64s, Floats
 from ops.compare.activation_vectors import layer_activations
 from ops.facts.query import parse_query
 from ops.facts.run_facts import RunFacts
@@ -78,7 +78,7 @@ PHENOMENA: dict[str, Callable[[Words], bool]] = {
 }
 
 
-def areas(activations: Float64s, has: Bools) -> Float64s:
+def areas(activations: Floats, has: Bools) -> Float64s:
     """Return each unit's AUC for telling the sentences that have something from the others, `[units]`.
 
     Args:

@@ -83,8 +83,8 @@ class Pages:
                 listing = found_listing(query, rows, self.facts.names.title)
         except InputError as error:
             wrong = str(error)
-        verdicts = VERDICTS if "explanations" in self.facts.table_names else ()
-        verdicts += AUDITED if "audit/neurons" in self.facts.table_names else ()
+        known = {"explanations": VERDICTS, "audit/neurons": AUDITED}
+        verdicts = [name for table, names in known.items() if table in self.facts.table_names for name in names]
         context: dict[str, Any] = {
             "given": {field: given.get(field, "") for field in ("q", *FIELDS)}, "rows": rows, "listing": listing,
             "wrong": wrong, "verdicts": verdicts, "scored": bool(self.facts.scores.num_rows),
