@@ -18,6 +18,7 @@ from jobs.run_folder.stages import STAGES
 from jobs.show import job as show
 from jobs.show.job import ShowConfig
 from ops.errors import InputError
+from ops.forms.forms import NAMES
 from ops.schema import TABLES
 from ops.statistics.by_document import means_by_document
 from tests.jobs.finished_runs.compare import compare_config as config
@@ -74,6 +75,9 @@ def test_the_tables_say_what_the_run_s_own_tables_say(compare_run: tuple[Path, P
     assert found["null_low"] < 0 < found["null_high"]
     assert {p.partition(":")[0] for p in dimensions} == {"neurons", "means", "profiles", "scores"}
     assert any(p.startswith("profiles:tag=NN:") for p in dimensions)
+    forms = {f"profiles:{name}" for name in NAMES}
+    assert forms & {f"profiles:{row['property']}" for row in read(out, "profiles")}
+    assert not forms & {p.partition("=")[0] for p in dimensions}
 
     sample = pq.read_table(out / "activations").to_pandas()
     values = np.concatenate([np.stack(sample[f"layer_{i}"].tolist()) for i in (1, 2)], 1)
