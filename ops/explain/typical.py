@@ -90,6 +90,7 @@ class Typical:
         # Words and pairs, whose literal is -1, come last here and are the plainest.
         kinds = [_PLAINEST_FIRST.index(own.kind) if own.kind in _PLAINEST_FIRST else -1 for own in literals]
         self._plainness = np.array([*kinds, 0], np.int64)
+        self._is_construction = np.array([*(own.kind in EXPLAINED_BY_WORDS for own in literals), False], np.bool_)
         self._document, self._fold = document, fold
         self._name = lru_cache(_NAMES)(counter.view.word_names.__getitem__)
 
@@ -112,8 +113,9 @@ class Typical:
         g2 = strengths(items.has.sum(1), items.chance.sum(1), items.counted.sum(1))
         order = np.lexsort((self._plainness[items.literal], -g2))
         order = order[first_of_copies(items.has[order])]
+        order = order[self._unexplained(items.take(order))]
         entries = by_strength([self._entry(items, i, float(q[i]), float(g2[i])) for i in order.tolist()])
-        return winners, self._grouped(winners, without_explained(entries))
+        return winners, self._grouped(winners, entries)
 
     def rows(self, rows: Int64s, literals: csr_array, winners: int) -> list[dict[str, Any]]:
         """Return what is typical of a set as entries of the column `typical`, strongest first.
@@ -135,6 +137,23 @@ class Typical:
             }
             for entry, docs in zip(entries, documents, strict=True)
         ]  # fmt: skip
+
+    def _unexplained(self, items: Items) -> Int64s:
+        """Return the items, strongest first, that are no constructions whose excess is mostly that of stronger words.
+
+        A tag, subtree or form is left out if its excess among the winners without any stronger word is less than half
+        of its excess among all winners.
+        """
+        more = items.has - items.chance
+        excess, kept = more.sum(1), []
+        rest = np.ones(items.has.shape[1])  # winners with none of the words so far
+        for index in range(len(more)):
+            if self._is_construction[items.literal[index]] and more[index] @ rest < LEAST_LEFT * excess[index]:
+                continue
+            if items.literal[index] < 0:
+                rest[items.has[index]] = 0
+            kept.append(index)
+        return np.array(kept, np.int64)
 
     def _entry(self, items: Items, index: int, q: float, g2: float) -> Entry:
         given = items.has[index], items.chance[index], int(items.counted[index].sum()), q, g2
@@ -236,22 +255,3 @@ def first_of_copies(has: Bools) -> Int64s:
         if not is_copy[index]:
             is_copy[index + 1 :] |= near[index, index + 1 :]
     return np.flatnonzero(~is_copy)
-
-
-def without_explained(entries: list[Entry]) -> list[Entry]:
-    """Return entries without constructions whose excess is mostly that of the stronger words.
-
-    A tag, subtree or form is left out if its excess among the winners without any stronger word is less than half of
-    its excess among all winners.
-    """
-    kept: list[Entry] = []
-    rest = np.ones(len(entries[0].has) if entries else 0, np.bool_)  # winners with none of the words so far
-    for entry in entries:
-        if entry.kind in EXPLAINED_BY_WORDS:
-            left = np.count_nonzero(entry.has & rest) - entry.chance[rest].sum()
-            if left < LEAST_LEFT * (entry.winners - entry.expected):
-                continue
-        if entry.kind == "word":
-            rest &= ~entry.has
-        kept.append(entry)
-    return kept

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -139,7 +140,7 @@ class ByHand:
         self.has_item: list[set[tuple[str, str]]] = []
         for s in self.all:
             words = plain_words(s)
-            names = {*words, *(f"{a} {b}" for a, b in zip(words[:-1], words[1:], strict=True))}
+            names = {*words, *(f"{a} {b}" for a, b in pairwise(words))}
             for name in names:
                 of_document["word", name].add(s.document)
             literals = {
@@ -322,7 +323,7 @@ def test_all_rules_have_something_to_do(tmp_path: Path, monkeypatch: pytest.Monk
         explained, folded = explained + (counts[1] > counts[0]), folded + (counts[2] > counts[1])
         words = [item.pattern for item in by_hand.entries() if item.kind == "word" and " " not in item.pattern]
         grouped += len({int(word[1:]) % 3 for word in words}) < len(words)
-    assert folded and explained and grouped
+    assert all((folded, explained, grouped))
 
 
 def named(found: list[dict[str, Any]]) -> list[str]:

@@ -1,6 +1,7 @@
 """Keys of words and pairs, and how many of them four documents contain."""
 
 from collections import defaultdict
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ def test_every_word_and_pair_of_neighbours_has_its_own_key() -> None:
     found = [(tuple(words_of(k, 4)), s) for k, s in zip(key.tolist(), sentence.tolist(), strict=True)]
     expected = {
         (part, i) for i, words in enumerate(sentences)
-        for part in [*((word,) for word in words), *zip(words[:-1], words[1:], strict=True)]
+        for part in [*((word,) for word in words), *pairwise(words)]
     }  # fmt: skip
     assert len(found) == len(set(found))
     assert set(found) == expected
@@ -39,7 +40,7 @@ def test_frequent_words_are_counted_by_document(
 ) -> None:
     documents: dict[tuple[str, ...], set[str]] = defaultdict(set)
     for s in corpus:
-        for part in [*((word,) for word in s.words), *zip(s.words[:-1], s.words[1:], strict=True)]:
+        for part in [*((word,) for word in s.words), *pairwise(s.words)]:
             documents[part].add(s.doc_id)
     expected = sum(len(own) >= 4 for own in documents.values())
     view = MiningView(open_corpus(tmp_path, monkeypatch, corpus), "lower")
