@@ -102,7 +102,9 @@ class ItemCounter:
         kept = np.flatnonzero((having.lengths > strata.expected(self._counts, place, having)) | (label >= 0))
         place, having = place[kept], having.take(kept)
         shares = strata.count(self._counts, place, having) / strata.sizes
-        expected, variance = shares @ strata.winners, (shares * (1 - shares)) @ strata.winners
+        weight = strata.winners.astype(np.float64)
+        expected = shares @ weight
+        variance = expected - np.square(shares) @ weight
         far = np.flatnonzero((having.lengths > expected + _away(variance)) | (label[kept] >= 0))
         kept, having, shares = kept[far], having.take(far), shares[far]
         key, literal, label = key[kept], literal[kept], label[kept]
