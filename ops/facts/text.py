@@ -1,5 +1,6 @@
 """Format numbers and strings for columns, wrap text in lines, and write lifts and q values."""
 
+import re
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from string import Formatter
@@ -76,6 +77,23 @@ def enumerated(pieces: Sequence[str], conjunction: str) -> str:
     ('a, b and c', 'a')
     """
     return f"{', '.join(pieces[:-1])} {conjunction} {pieces[-1]}" if len(pieces) > 1 else pieces[0]
+
+
+# What an explanation says in numbers, and what it says of the activation over all sentences.
+_NUMBERS = re.compile(
+    r" Over all sentences [^*]*$| \((?:under )?[\d.]+ %[^()]*\)| in [\d.]+ % of pairs| \(held-out F1 [^()]*\)"
+    r"|: (?:under )?[\d.]+ % of its winners(?:, (?:under )?[\d.]+ % of other sentences)?(?= \(held-out)"
+)
+
+
+def in_brief(explanation: str) -> str:
+    """Return the text of an explanation without its numbers.
+
+    >>> in_brief("Typically *nap* (9 % of its winners, 1 % expected), *bed* (3 %, 1 %). Rule: sentences with *bed*: "
+    ...          "3 % of its winners, 1 % of other sentences (held-out F1 0.20).")
+    'Typically *nap*, *bed*. Rule: sentences with *bed*.'
+    """
+    return _NUMBERS.sub("", explanation)
 
 
 def plain(name: str) -> str:

@@ -2,7 +2,6 @@
 
 import json
 import math
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ import pyarrow as pa
 from ops.facts.evidence import OF_PLACES
 from ops.facts.query import FILTER, KIND, NUMBERS, PERSON, QUOTED
 from ops.facts.run_facts import Key, key_of
+from ops.facts.text import in_brief
 from ops.penn_names import codes_by_name
 
 Row = dict[str, Any]
@@ -24,8 +24,6 @@ LISTED = (
     f"if(form = 'codes' and contains(text, ' '), rank <= {STRONGEST_LONG}, "
     f"rank <= {STRONGEST} or form = 'codes' or form = 'group')"
 )
-# The part of an explanation that says how much of the activation is explained, for which nobody searches.
-_HOW_MUCH = re.compile(r" (?:Explains|Over its whole range) [^*]*$")
 _DIGITS = (4, 2, 3)  # characters of a G2, a lift and a q
 
 
@@ -37,9 +35,9 @@ def search_index(
 ) -> str:
     """Return the index as a script that sets `atlasIndex`.
 
-    `layer`, `unit` and `pole` have an entry for each neuron and pole; `text` (the explanation), `verdict`, `across`
-    and `score` say what is known of it. `terms` has, by form and kind, the entries that have a term
-    and how strongly, each in `width` + 9 characters in base 36: the entry's index, G2 in tenths, 100 times the
+    `layer`, `unit` and `pole` have an entry for each neuron and pole; `text` (the explanation without its numbers),
+    `verdict`, `across` and `score` say what is known of it. `terms` has, by form and kind, the entries that have a
+    term and how strongly, each in `width` + 9 characters in base 36: the entry's index, G2 in tenths, 100 times the
     logarithm of the lift, and -100 times the decimal logarithm of q, rounded down. `names`, `places`, `numbers` and the
     regular expressions `filter`, `quoted`, `kind` and `person` are those of `jobs.show --find`.
 
@@ -56,7 +54,7 @@ def search_index(
     index = {
         "layer": [key[0] for key in neurons], "unit": [key[1] for key in neurons],
         "pole": _once([key[2] for key in neurons]),
-        "text": _once([_HOW_MUCH.sub("", row.get("text") or "") for row in rows]),
+        "text": _once([in_brief(row.get("text") or "") for row in rows]),
         "verdict": _once([row.get("verdict") for row in rows]), "across": _once([row.get("across") for row in rows]),
         "score": [None if score is None else round(score, 3) for score in scores],
         "terms": _terms(evidence.to_pylist(), at, width), "width": width, "names": codes_by_name(),

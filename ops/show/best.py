@@ -1,23 +1,21 @@
 """Lay out the neurons that a run explains best, one line for each."""
 
-import re
 from typing import Any
 
 from ops.facts.best import best_findings, said_also, said_in_brief
 from ops.facts.listing import Listing
 from ops.facts.run_facts import POLE, RunFacts, key_of
-from ops.facts.text import wrap
+from ops.facts.text import in_brief, wrap
 from ops.show.listing import lines_of
 
 Row = dict[str, Any]
 
-_CRITERION = re.compile(r".*?\bRule: sentences (.*?): [\d.]+ % of its winners.*", re.DOTALL)
 # What is listed of a neuron with a rule, and of a scored one.
 _RULES = [
     ("F1", "{f1:.3f}"),
     ("at least beyond", "{margin_low:.3f}"),
     ("also in", "{others}"),
-    ("sentences", "{text}"),
+    ("explanation", "{text}"),
 ]
 _SCORED = [("score", "{auc:.3f}"), ("excess", "{auc_excess:.3f}"), ("words of its winners", "{text}")]
 
@@ -59,13 +57,7 @@ def lay_out_best(run: RunFacts, rows: list[Row], total: int, width: int) -> str:
     listing = Listing.of(
         f"{len(rows):,} of {total:,} {what}, best first; the first of many are flattered by this choice",
         [(one, "{layer}:{unit} {pole}"), *columns],
-        [row | {"text": _short(row["text"])} for row in rows],
+        [row | {"text": in_brief(row["text"])} for row in rows],
     )
     brief = said_in_brief(run)
     return "\n".join([*([wrap(brief, width)] if brief else []), *lines_of(listing, width)])
-
-
-def _short(text: str) -> str:
-    """Return the sentences that an explanation describes, without its numbers."""
-    found = _CRITERION.fullmatch(text)
-    return found[1] if found else text

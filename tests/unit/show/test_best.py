@@ -59,8 +59,8 @@ def test_leaders_that_are_one_finding_are_listed_once_by_what_is_beyond_their_co
     lines = lay_out_best(facts, with_words(facts, found[:1]), len(found), 90).splitlines()
     assert lines[0] == "6 of 7 neurons and poles have a rule, and 0 a tendency."
     assert lines[1].startswith("1 of 3 distinct rules, best first")
-    assert next(line for line in lines if "1:1" in line).split() == [
-        "1:1", "bottom", "0.300", "0.200", "1:5", "and", "1:2", "with", "*w1*", "and", "of", "at", "most", "9", "words",
+    assert next(line for line in lines if "1:1" in line).split()[:11] == [
+        "1:1", "bottom", "0.300", "0.200", "1:5", "and", "1:2", "Rule:", "sentences", "with", "*w1*",
     ]  # fmt: skip
     assert max(map(len, lines)) <= 90
 
