@@ -24,6 +24,7 @@ from ops.statistics.false_discovery import q_values_among
 from ops.statistics.poisson_binomial import log_upper_tails, one_sided
 
 RATE = 0.05  # the false discovery rate
+MOST_WINNERS = 400  # that are counted; of more, the time of exact tails would grow with the square of their number
 # An item needs this many times the expected number of winners, or this share of the winners more than expected.
 LEAST_LIFT, LEAST_MORE = 2.0, 0.2
 LEAST_LEFT = 0.5  # share of a construction's excess that the winners without the stronger words must have
@@ -104,11 +105,12 @@ class Typical:
         order = np.argsort(self._document[rows], kind="stable")
         own = rows[order]
         winners = Winners(own, self._document[own], self._fold[own] < HALF, literals[order])
-        items = self._counter.find(winners)
+        items = self._counter.find(winners, self.hypotheses)
         if not len(items.key):
             return winners, []
         q = q_values_of(items, winners.document, self.hypotheses)
-        kept = np.flatnonzero((q < RATE) & are_more(items, winners.first_half))
+        significant = np.flatnonzero(q < RATE)
+        kept = significant[are_more(items.take(significant), winners.first_half)]
         items, q = items.take(kept), q[kept]
         g2 = strengths(items.has.sum(1), items.chance.sum(1), items.counted.sum(1))
         order = np.lexsort((self._plainness[items.literal], -g2))
@@ -122,8 +124,12 @@ class Typical:
 
         Args:
             rows, literals: see `find`.
-            winners: number of the set's winners, of which `rows` may be a sample; counts are scaled to it.
+            winners: number of the set's winners, of which `rows` may be a sample. Counts are those of at most 400 of
+                the rows, scaled to this number.
         """
+        if len(rows) > MOST_WINNERS:
+            some = np.arange(MOST_WINNERS) * len(rows) // MOST_WINNERS
+            rows, literals = rows[some], literals[some]
         own, entries = self.find(rows, literals)
         starts = np.flatnonzero(np.append(True, own.document[1:] != own.document[:-1])[: len(own.rows)])
         has = np.array([entry.has for entry in entries], np.bool_).reshape(len(entries), len(own.rows))

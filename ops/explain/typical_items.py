@@ -17,7 +17,8 @@ from ops.shards import spans
 
 KINDS = ("tag", "subtree", "word_class", "form", "value")  # of literals that are items
 LEAST_WINNERS = 4
-LEAST_DEVIATIONS = 1.5  # above the expected number of winners; with fewer, a p-value is above 0.05
+# Standard deviations above the expected number of winners; with fewer, a p-value is above 0.05, or above 0.05 / 3.
+DEVIATIONS, MORE_DEVIATIONS = 1.5, 2.0
 _ROWS = 1 << 16  # sentences processed at once
 _COUNTS = 1 << 22  # counts of literals and cells in memory at once
 
@@ -87,16 +88,22 @@ class ItemCounter:
         self._keys, of_words = self._count_words()
         self._counts = self._count_literals(matrix, asked).then(of_words)
 
-    def find(self, winners: Winners) -> Items:
+    def find(self, winners: Winners, hypotheses: int) -> Items:
         """Return the items that at least four winners of four documents have, and more of them than chance explains.
 
-        An item is left out if no more winners have it than 1.5 standard deviations above the expected number: its
-        p-value is then above 0.05.
+        An item is left out if the number of winners that have it is so near the expected number that its false
+        discovery rate is above 5 %: its p-value is above 0.05, or above 0.05 / 3 if a third of the hypotheses would
+        have to be at least as significant.
+
+        Args:
+            winners: the winners.
+            hypotheses: the number of items over which false discovery rates are computed.
         """
         strata = Strata.make(self._cells, winners.rows, places_among(self._baseline, winners.rows)[1])
         by_literal = winners.literals.T.tocsr()
         key, literal, having = self._frequent(winners, by_literal)
         place = self._places(key, literal)
+        deviations = MORE_DEVIATIONS if 3 * len(key) <= hypotheses else DEVIATIONS
         label = np.where(literal >= 0, self._known[literal], -1)
         # Of a label, chances are among sentences that have its key, which is looked at below.
         kept = np.flatnonzero((having.lengths > strata.expected(self._counts, place, having)) | (label >= 0))
@@ -105,7 +112,8 @@ class ItemCounter:
         weight = strata.winners.astype(np.float64)
         expected = shares @ weight
         variance = expected - np.square(shares) @ weight
-        far = np.flatnonzero((having.lengths > expected + _away(variance)) | (label[kept] >= 0))
+        least = expected + deviations * np.sqrt(np.maximum(variance, 0))
+        far = np.flatnonzero((having.lengths > least) | (label[kept] >= 0))
         kept, having, shares = kept[far], having.take(far), shares[far]
         key, literal, label = key[kept], literal[kept], label[kept]
         n = len(winners.rows)
@@ -118,8 +126,8 @@ class ItemCounter:
             counted[label == number] = _as_rows(have_key, n)
         chance = np.where(counted, shares[:, strata.of], 0.0)
         items = Items(key, literal, _as_rows(having, n), counted, chance)
-        variance = (chance * (1 - chance)).sum(1)
-        return items.take(np.flatnonzero(having.lengths > chance.sum(1) + _away(variance)))
+        least = chance.sum(1) + deviations * np.sqrt((chance * (1 - chance)).sum(1))
+        return items.take(np.flatnonzero(having.lengths > least))
 
     def chance_of_any(self, winners: Winners, sentences: Int64s, has: Bools) -> Float64s:
         """Return the probability that each winner has any of several items, `[winners]`.
@@ -207,10 +215,6 @@ def documents_of(having: Sequences, document: Int64s) -> Int64s:
     is_new = np.append(True, own[1:] != own[:-1])[: len(own)]
     is_new[having.offsets[:-1]] = True
     return np.asarray(np.add.reduceat(is_new.astype(np.int64), having.offsets[:-1]))
-
-
-def _away(variance: Float64s) -> Float64s:
-    return LEAST_DEVIATIONS * np.sqrt(np.maximum(variance, 0))
 
 
 def _as_rows(having: Sequences, n: int) -> Bools:

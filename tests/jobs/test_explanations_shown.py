@@ -51,7 +51,7 @@ def write_explanations(out: Path) -> list[dict[str, Any]]:
             for pole in ("bottom", "top"):
                 key, word = {**here, "pole": pole}, f"word{layer}x{unit}{pole}"
                 row = key | {"text": f"Sentences with *{word}* or *{HOSTILE}*: 64 % of its winners.", "literals": 1}
-                row |= {"n": 40, "folds": 5, "chance_f1": 0.01, "verdict": rng.choice(("rule", "none"))}
+                row |= {"n": 40, "folds": 5, "chance_f1": 0.01, "verdict": rng.choice(("rule", "none")), "typical": []}
                 row |= {"family": unit % 5, "margin_low": rng.random()}
                 rows.append(row | {"f1": rng.random(), "f1_low": 0.1, "f1_high": 0.9})
                 terms.append({**key, **own, "model": "winners", "pattern": word, "items": [word, f"topic{layer}"]})

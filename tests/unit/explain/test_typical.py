@@ -13,16 +13,18 @@ import pytest
 from scipy.stats import binom, norm
 
 from ops.arrays import Bools, Float64s, Int64s
+from ops.explain import typical
 from ops.explain.find import Literals
 from ops.explain.incidence import incidence, incidence_of_words
 from ops.explain.like_words import LikeWords
 from ops.explain.pool import literal_rows
 from ops.explain.typical import Typical, first_of_copies, strengths
-from ops.explain.typical_items import LEAST_DEVIATIONS, ItemCounter
+from ops.explain.typical_items import DEVIATIONS, MORE_DEVIATIONS, ItemCounter
 from ops.explain.word_keys import count_frequent
 from ops.mine.pattern_kinds import pattern_kinds
 from ops.sentences.mining_view import MiningView
 from ops.sentences.store import SentenceStore
+from ops.statistics.poisson_binomial import log_upper_tails
 from tests.unit.explain.test_literals import OPTIONS, holds
 from tests.unit.small_corpus import Sentence, open_corpus
 
@@ -52,19 +54,21 @@ def draw(seed: int, n: int, sources: tuple[str, ...] = ("docs", "news")) -> list
         leaves = " ".join(f"({tag} {word})" for tag, word in zip(tags, words, strict=True))
         meta = {"mood": str(rng.choice(["glad", "sad"]))} if rng.random() < 0.6 else {}
         meta |= {"place": "here"} if rng.random() < 0.3 else {}
-        where = {"dataset": sources[source], "doc_id": str(rng.integers(n // 3)), "meta": meta}
+        where: dict[str, Any] = {"dataset": sources[source], "doc_id": str(rng.integers(n // 3)), "meta": meta}
         found.append(Sentence(words, tags, f"(ROOT (S {leaves}))", baseline=bool(rng.random() < 0.8), **where))
     return found
+
+
+def parts_of(kind: str, pattern: str) -> list[str]:
+    if kind == "word_class":
+        return CLASSES[pattern]
+    return pattern.split(": ") if kind == "value" else pattern.replace("(", " ").replace(")", " ").split()
 
 
 def pool() -> pa.Table:
     parts = []
     for kind, patterns in POOL.items():
-        items = {
-            "subtree": lambda text: text.replace("(", "").replace(")", "").split(),
-            "word_class": lambda text: CLASSES[text], "value": lambda text: text.split(": "),
-        }.get(kind, str.split)  # fmt: skip
-        parts.append(literal_rows(kind, patterns, [items(pattern) for pattern in patterns]))
+        parts.append(literal_rows(kind, patterns, [parts_of(kind, pattern) for pattern in patterns]))
     return pa.concat_tables(parts)
 
 
@@ -125,9 +129,9 @@ class Plain:
 
     @property
     def g2(self) -> float:
-        a, e = self.has.sum(), self.chance.sum()
+        a, e = float(self.has.sum()), float(self.chance.sum())
         terms = [(a, e), (self.n - a, self.n - e)]
-        return 2 * sum(x * np.log(x / y) for x, y in terms if x) * (1 if a > e else -1)
+        return 2 * sum(x * float(np.log(x / y)) for x, y in terms if x) * (1 if a > e else -1)
 
 
 class ByHand:
@@ -145,15 +149,11 @@ class ByHand:
                 of_document["word", name].add(s.document)
             literals = {
                 (kind, pattern) for kind, pattern in ITEMS
-                if holds(kind, self.parts(kind, pattern), pattern, s, False, False)
+                if holds(kind, parts_of(kind, pattern), pattern, s, False, False)
             }  # fmt: skip
             self.has_item.append({("word", name) for name in names} | literals)
         self.family = sum(len(documents) >= 4 for documents in of_document.values()) + len(ITEMS)
         self.strata = [self.stratum(row) for row in self.winners]
-
-    @staticmethod
-    def parts(kind: str, pattern: str) -> list[str]:
-        return {"word_class": CLASSES.get(pattern, []), "value": pattern.split(": ")}.get(kind, pattern.split())
 
     def stratum(self, row: int) -> list[int]:
         own = self.all[row]
@@ -408,6 +408,15 @@ def test_counts_of_a_sample_are_scaled(tmp_path: Path, monkeypatch: pytest.Monke
     assert [(e["q"], e["docs"]) for e in own] == [(e["q"], e["docs"]) for e in scaled]
 
 
+def test_of_many_winners_some_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    corpus = Corpus(tmp_path, monkeypatch, draw(0, 400))
+    winners = corpus.winners(0, CASES[0], 120)
+    expected = corpus.rows(winners[::2], 120)
+    assert expected
+    monkeypatch.setattr(typical, "MOST_WINNERS", 60)
+    assert corpus.rows(winners) == expected
+
+
 def test_near_copies_of_a_copy_stay() -> None:
     """The third is a near-copy of the second, which is not shown, but not of the first."""
     has = np.zeros((3, 40), np.bool_)
@@ -422,12 +431,21 @@ def test_strength_is_the_signed_log_likelihood_ratio() -> None:
     np.testing.assert_allclose(found, [*by_hand, -2 * (10 * np.log(10 / 20) + 70 * np.log(70 / 60))], atol=1e-12)
 
 
-def test_what_is_not_looked_at_has_a_p_value_above_the_rate() -> None:
+@pytest.mark.parametrize(("deviations", "least"), [(DEVIATIONS, 0.05), (MORE_DEVIATIONS, 0.05 / 3)])
+def test_what_is_not_looked_at_has_a_large_p_value(deviations: float, least: float) -> None:
     for n in (4, 5, 10, 20, 50, 100, 300, 1_000):
         p: Float64s = np.linspace(0.002, 0.998, 499)
-        hits = np.floor(n * p + LEAST_DEVIATIONS * np.sqrt(n * p * (1 - p)))
+        hits = np.floor(n * p + deviations * np.sqrt(n * p * (1 - p)))
         possible = (hits >= 4) & (hits <= n)
-        assert binom.sf(hits - 1, n, p)[possible].min() > 0.06
+        assert binom.sf(hits - 1, n, p)[possible].min() > least
+    random = np.random.default_rng(0)
+    for _ in range(300):
+        first, second = random.choice([0.1, 0.3, 1, 3], 2).tolist()
+        p = random.beta(first, second, int(random.integers(4, 100)))
+        hits = np.floor(p.sum() + deviations * np.sqrt((p * (1 - p)).sum()))
+        if 4 <= hits <= len(p):
+            tail = log_upper_tails(p, np.array([0, len(p)]), np.array([int(hits)]))[0]
+            assert np.exp(tail) > least
 
 
 def test_more_winners_than_the_stratum_has_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
