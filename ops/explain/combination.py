@@ -52,7 +52,9 @@ class Combination:
     idle: list[int]
 
     @classmethod
-    def of(cls, sizes: Sequence[float], needed: float | None, bounds: Sequence[Bound | None] = ()) -> Self:
+    def of(
+        cls, sizes: Sequence[float], needed: float | None, bounds: Sequence[Bound | None] = (), kept: int = -1
+    ) -> Self:  # fmt: skip
         """Find how literals reach the required evidence. A required length that other required ones imply is omitted.
 
         Args:
@@ -60,6 +62,7 @@ class Combination:
             needed: see `evidence_needed`; None if it is unknown.
             bounds: the bound of each literal that is a length, None for any other literal; empty if there are no
                 lengths.
+            kept: the literal that is never omitted; -1 for none.
         """
         every = list(range(len(sizes)))
         unknown = cls(every, [], None, []) if len(every) == 1 else cls([], every, None, [])
@@ -81,9 +84,12 @@ class Combination:
         others = [i for i in every if i not in required and i not in idle]
         for i in [i for i in required if bounds and bounds[i] is not None]:
             rest = [j for j in required if j != i]
-            if holds[can_be & holds[:, rest].all(1), i].all():
+            if i != kept and holds[can_be & holds[:, rest].all(1), i].all():
                 required = rest
-        idle = [i for i in idle if not holds[can_be & holds[:, required].all(1), i].all()]
+        idle = [
+            i for i in idle
+            if (i == kept and i not in required) or not holds[can_be & holds[:, required].all(1), i].all()
+        ]  # fmt: skip
         if not others:
             return cls(required, [], None, idle)
         own = holds[:, required].all(1) & can_be

@@ -155,7 +155,8 @@ class NeuronExplainer:
             folded, card = assessed.folded, assessed.card
             terms = cards.add_card(key, folded, card, assessed.literals, winners)
             typical = self.typical_of(np.sort(winners))
-            rows.append(key | self._columns(winners, assessed, typical, terms, fitted.r2 if fitted else {}))
+            moves = [_towards(term, key["pole"]) for term in (fitted.terms if fitted else [])]
+            rows.append(key | self._columns(winners, assessed, typical, terms, fitted.r2 if fitted else {}, moves))
             if self.sample is not None and len(card.literals):
                 others = np.concatenate(won[neuron])
                 renumbered = card.renumbered(folded.which)
@@ -203,20 +204,19 @@ class NeuronExplainer:
         return {"layer": layer, "unit": unit, "pole": POLES[pole]}
 
     def _columns(
-        self, winners: Int64s, assessed: Assessed, typical: list[Row], terms: list[Row], r2: Row
+        self, winners: Int64s, assessed: Assessed, typical: list[Row], terms: list[Row], r2: Row, moves: list[Term]
     ) -> Row:  # fmt: skip
         """Return the columns of `explanations` for one set of winners, but for its neuron, pole and family."""
         found, card, matched, evidence = assessed.folded, assessed.card, assessed.matched, assessed.evidence
         nuisance = found.lesson.candidates.nuisance[card.literals]
         ranked, calls = found.asked.ranked(found.size, self.draws), found.calls
         verdict, others = evidence.verdict(), self.scored - len(winners)
-        said = ("kind", "pattern", "items", "negated", "weight", "share", "baseline_share", "gain")
         text = explanation_text(
-            verdict,
-            [Term(**{n: t[n] for n in said}, nuisance=own) for t, own in zip(terms, nuisance.tolist(), strict=True)],
+            verdict, [_term(term, own) for term, own in zip(terms, nuisance.tolist(), strict=True)],
             typical=typical, setting=self.settings.say(winners), winners=len(winners), recall=calls.recall.value,
             called=float((calls.called - calls.hits).sum()) / max(others, 1), f1=calls.f1.value, area=evidence.area,
-            r2=r2, needed=evidence_needed(card.weights.tolist(), card.intercept, card.threshold), rules=self.rules,
+            r2=r2, moves=moves, rules=self.rules,
+            needed=evidence_needed(card.weights.tolist(), card.intercept, card.threshold),
         )  # fmt: skip
         intervals = {"precision": calls.precision, "recall": calls.recall, "f1": calls.f1}
         return {
@@ -273,6 +273,17 @@ class NeuronExplainer:
         own = slice(*np.searchsorted(self.pairs.neuron, [neuron, neuron + 1]))
         other = np.where(self.pairs.correlation[own] > 0, pole, 1 - pole)
         return np.append(set_number(self.pairs.other[own], other), number)
+
+
+def _term(row: Row, nuisance: bool = False) -> Term:
+    """Return a row of `explanation_terms` as a literal that can be put into words."""
+    names = ("kind", "pattern", "items", "negated", "weight", "share", "baseline_share", "gain")
+    return Term(**{name: row[name] for name in names}, nuisance=nuisance)
+
+
+def _towards(row: Row, pole: str) -> Term:
+    """Return a literal of an activation model, negated if lacking it moves the activation towards a pole."""
+    return _term(row | {"negated": row["negated"] == (pole == "top")})
 
 
 def read_areas(store: Store, mining: Mining) -> dict[int, Interval]:

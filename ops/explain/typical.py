@@ -27,7 +27,7 @@ RATE = 0.05  # the false discovery rate
 MOST_WINNERS = 400  # that are counted; of more, the time of exact tails would grow with the square of their number
 # An item needs this many times the expected number of winners, or this share of the winners more than expected.
 LEAST_LIFT, LEAST_MORE = 2.0, 0.2
-LEAST_LEFT = 0.5  # share of a construction's excess that the winners without the stronger words must have
+LEAST_LEFT = 0.5  # share of an item's excess that the winners without the stronger ones must have
 EXPLAINED_BY_WORDS = ("tag", "subtree", "form")
 _PLAINEST_FIRST = ("word", "form", "word_class", "tag", "subtree", "value")
 _NAMES = 1 << 16  # words whose spelling is cached
@@ -122,6 +122,8 @@ class Typical:
     def rows(self, rows: Int64s, literals: csr_array, winners: int) -> list[dict[str, Any]]:
         """Return what is typical of a set as entries of the column `typical`, strongest first.
 
+        `is_new` tells texts, which have no room for all of them, which entries say more than the stronger ones.
+
         Args:
             rows, literals: see `find`.
             winners: number of the set's winners, of which `rows` may be a sample. Counts are those of at most 400 of
@@ -139,9 +141,9 @@ class Typical:
             {
                 "kind": entry.kind, "pattern": entry.pattern, "words": list(entry.words),
                 "winners": round(entry.winners * factor), "expected": entry.expected * factor, "q": entry.q,
-                "docs": docs,
+                "docs": docs, "is_new": is_new,
             }
-            for entry, docs in zip(entries, documents, strict=True)
+            for entry, docs, is_new in zip(entries, documents, say_more(entries), strict=True)
         ]  # fmt: skip
 
     def _unexplained(self, items: Items) -> Int64s:
@@ -261,3 +263,23 @@ def first_of_copies(has: Bools) -> Int64s:
         if not is_copy[index]:
             is_copy[index + 1 :] |= near[index, index + 1 :]
     return np.flatnonzero(~is_copy)
+
+
+def say_more(entries: Sequence[Entry]) -> list[bool]:
+    """Return which entries, strongest first, say more than the stronger ones that do, `[entries]`.
+
+    Half of an entry's excess must be among the winners that have none of these.
+
+    >>> def entry(*has):
+    ...     return Entry("word", "a", ("a",), (0,), np.array(has) > 0, np.full(len(has), 0.1), len(has), 0.01, 1.0)
+    >>> say_more([entry(1, 1, 1, 0, 0, 0), entry(0, 1, 1, 0, 0, 0), entry(0, 0, 0, 0, 1, 1)])
+    [True, False, True]
+    """
+    found: list[bool] = []
+    rest = np.ones(len(entries[0].has) if entries else 0)  # winners that have none of the entries so far
+    for entry in entries:
+        more = entry.has - entry.chance
+        found.append(bool(more @ rest >= LEAST_LEFT * more.sum()))
+        if found[-1]:
+            rest[entry.has] = 0
+    return found

@@ -16,7 +16,7 @@ from ops.statistics.interval import Interval
 Row = Mapping[str, Any]
 
 MOST_TYPICAL = 6  # number of typical patterns in a text
-NAMED_BY = 3  # number of words that name a group of words
+NAMED_BY = 3  # number of words that name a group of words, and of literals that name an activation model
 MOST_CHARACTERS = 90  # of a pattern's name; a longer name is replaced by its code
 LEAST_SAID = 0.005  # share of the variance; a smaller share is not mentioned
 
@@ -39,6 +39,7 @@ def explanation_text(
     f1: float,
     area: Interval | None = None,
     r2: Row,
+    moves: Sequence[Term] = (),
     needed: float | None = None,
     rules: PatternRules = _MINED,
 ) -> str:
@@ -47,26 +48,33 @@ def explanation_text(
     Args:
         verdict: one of `ops.schema.verdicts.VERDICTS`.
         terms: the literals of the published card. All of them are named.
-        typical: the entries of the column `typical`, the strongest first; six of them are named.
+        typical: the entries of the column `typical`, the strongest first, and which of them say more than the stronger
+            ones (`is_new`); six of these are named.
         setting: where the winners come from and how long they are, as `ops.explain.setting` says it.
         winners: number of winners.
         recall, called: share of the winners, and of the other sentences, that the cards of the folds call winners.
         f1: F1 of the cards of the folds.
         area: `auc` of `scores/`; None without scores.
         r2: `r2` and `r2_nuisance`: R2 of the activation model, and of nuisance literals alone; empty without a model.
+        moves: the literals of that model, as they move the activation towards the winners; three of them are named.
         needed: the result of `evidence_needed`. If given, the text says how the literals combine.
         rules: the rules by which the patterns were mined.
     """
-    typically = _typical_text(typical, winners, setting)
+    typically = _typical_text(typical, winners, "" if verdict == SOURCE else setting)
     if verdict == RULE:
         ordered = sorted(terms, key=_order)
         bounds = [Bound(int(term.items[0]), term.negated) if term.kind == "length" else None for term in ordered]
-        rule = Combination.of([abs(term.weight) for term in ordered], needed, bounds)
+        strongest = max(
+            (i for i, term in enumerate(ordered) if term.gain), key=lambda i: ordered[i].gain or 0.0, default=-1
+        )
+        rule = Combination.of([abs(term.weight) for term in ordered], needed, bounds, strongest)
         condition = rule.text([say(term, rules, MOST_CHARACTERS) for term in ordered])
         said = f"Rule: sentences {condition}{_shares(recall, called)} (held-out F1 {f1:.2f})."
     else:
         said = _without_rule(verdict, terms, winners, area, rules)
-    return f"{typically}{said}{_activation_text(r2.get('r2'), r2.get('r2_nuisance'))}"
+    by_gain = sorted((term for term in moves if (term.gain or 0.0) > 0), key=lambda term: -(term.gain or 0.0))
+    named = [say(term, rules, MOST_CHARACTERS).noun for term in by_gain[:NAMED_BY]]
+    return f"{typically}{said}{_activation_text(r2.get('r2'), r2.get('r2_nuisance'), named)}"
 
 
 def percent(share: float) -> str:
@@ -101,7 +109,7 @@ def typical_name(entry: Row) -> str:
     items = form_named(pattern) if kind == "form" else pattern.split(" ")
     term = Term(kind, pattern, items, negated=False, weight=1.0, share=1.0, baseline_share=None)
     said = say(term, _ADJACENT if kind == "word" else _MINED, MOST_CHARACTERS)
-    return said.noun
+    return said.noun.removeprefix("being ")
 
 
 def _order(term: Term) -> tuple[int, float]:
@@ -110,15 +118,14 @@ def _order(term: Term) -> tuple[int, float]:
 
 
 def _typical_text(typical: Sequence[Row], winners: int, setting: str) -> str:
-    """List the strongest typical patterns with their shares, and where the winners come from."""
-    if not typical:
-        return ""
+    """List the strongest typical patterns with their shares, and say where the winners come from."""
     pieces: list[str] = []
-    for entry in typical[:MOST_TYPICAL]:
+    for entry in [entry for entry in typical if entry["is_new"]][:MOST_TYPICAL]:
         share, expected = (percent(entry[name] / winners) for name in ("winners", "expected"))
         shares = f"{share}, {expected}" if pieces else f"{share} of its winners, {expected} expected"
         pieces.append(f"{typical_name(entry)} ({shares})")
-    return f"Typically {', '.join(pieces)}.{setting and f' Its winners are {setting}.'} "
+    of_words = f"Typically {', '.join(pieces)}. " if pieces else ""
+    return of_words + (f"Its winners are {setting}. " if setting else "")
 
 
 def _without_rule(
@@ -151,16 +158,18 @@ def _shares(share: float | None, baseline_share: float | None, is_named: bool = 
     return f": {percent(share)}{of_winners}{others}"
 
 
-def _activation_text(r2: float | None, r2_nuisance: float | None) -> str:
+def _activation_text(r2: float | None, r2_nuisance: float | None, named: Sequence[str]) -> str:
     """Say how much of the activation the model explains over all sentences, and by what."""
     if r2 is None or isnan(r2) or r2 < LEAST_SAID:
         return ""
     if r2_nuisance is None or isnan(r2_nuisance):
         return f" Over all sentences {percent(r2)} of its activation is explained."
     nuisance = max(r2_nuisance, 0.0)
-    parts = [("length and source", nuisance), ("words and constructions", r2 - nuisance)]
+    language = enumerated(named, "and") if named else "words and constructions"
+    parts = [("length and source", nuisance), (language, r2 - nuisance)]
     said = [(name, percent(part)) for name, part in parts if part >= LEAST_SAID]
     if len(said) == 2:
         (first, one), (second, other) = said
-        return f" Over all sentences {first} explain {one} of its activation, {second} {other} more."
-    return "".join(f" Over all sentences {name} explain {part} of its activation." for name, part in said)
+        return f" Over all sentences {first} explain {one} of its activation, and {second} {other} more."
+    verb = "explains" if len(named) == 1 and said and said[0][0] == language else "explain"
+    return "".join(f" Over all sentences {name} {verb} {part} of its activation." for name, part in said)

@@ -81,7 +81,7 @@ def enumerated(pieces: Sequence[str], conjunction: str) -> str:
 
 # What an explanation says in numbers, and what it says of the activation over all sentences.
 _NUMBERS = re.compile(
-    r" Over all sentences [^*]*$| \((?:under )?[\d.]+ %[^()]*\)| in [\d.]+ % of pairs| \(held-out F1 [^()]*\)"
+    r" Over all sentences .*$| \((?:under )?[\d.]+ %[^()]*\)| in [\d.]+ % of pairs| \(held-out F1 [^()]*\)"
     r"|: (?:under )?[\d.]+ % of its winners(?:, (?:under )?[\d.]+ % of other sentences)?(?= \(held-out)"
 )
 

@@ -94,7 +94,8 @@ class Corpus:
 
     def rows(self, winners: Int64s, count: int | None = None) -> list[dict[str, Any]]:
         found = incidence(self.literals.find(winners), len(winners)).T.tocsr()
-        return self.typical.rows(winners, found, len(winners) if count is None else count)
+        given = self.typical.rows(winners, found, len(winners) if count is None else count)
+        return [{name: value for name, value in row.items() if name != "is_new"} for row in given]
 
     def code(self, word: str) -> int:
         return list(self.view.word_names).index(word)

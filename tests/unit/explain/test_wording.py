@@ -106,17 +106,24 @@ ENTRIES = [
 ]
 
 
+NEW = [entry | {"is_new": True} for entry in ENTRIES]
+
+
 def test_a_text_begins_with_what_is_typical_and_the_strongest_six_are_named() -> None:
-    text = text_of("unconfirmed", [], typical=ENTRIES, setting="mostly from *tweets* (60 %, corpus 17 %)")
+    text = text_of("unconfirmed", [], typical=NEW, setting="mostly from *tweets* (60 %, corpus 17 %)")
     assert text == (
         "Typically words like *sleep*, *bed* and *nap* (28 % of its winners, 1 % expected), "
         "*not feeling* (10 %, 0.1 %), a past-tense verb (VBD) (75 %, 30 %), "
-        "being only a noun phrase (ROOT (NP)) (50 %, 10 %), "
+        "only a noun phrase (ROOT (NP)) (50 %, 10 %), "
         "sentiment *negative* (50 %, 10 %), a negation (20 %, 5 %). "
         "Its winners are mostly from *tweets* (60 %, corpus 17 %). No rule was confirmed with its 40 winners."
     )
     assert MOST_TYPICAL == 6
     assert [typical_name(entry) in text for entry in ENTRIES] == [True] * 6 + [False]
+    fewer = [entry | {"is_new": entry["pattern"] == "last"} for entry in ENTRIES]
+    for typical, said in ((fewer, "Typically *last* (12 % of its winners, 2.5 % expected). "), ([], "")):
+        text = text_of("unconfirmed", [], typical=typical, setting="short")
+        assert text == f"{said}Its winners are short. No rule was confirmed with its 40 winners."
 
 
 def is_percentage(said: str, share: float) -> bool:
@@ -192,7 +199,8 @@ def test_sources_are_said_literal_by_literal_each_with_its_shares() -> None:
         (
             0.31,
             0.22,
-            " Over all sentences length and source explain 22 % of its activation, words and constructions 9 % more.",
+            " Over all sentences length and source explain 22 % of its activation, and words and constructions 9 % "
+            "more.",
         ),
         (0.31, 0.31, " Over all sentences length and source explain 31 % of its activation."),
         (0.31, -0.2, " Over all sentences words and constructions explain 31 % of its activation."),
@@ -206,6 +214,31 @@ def test_what_the_activation_model_explains_is_said(r2: float | None, r2_nuisanc
             text_of(verdict, [term("word", ["a"])], r2, r2_nuisance)
             == text_of(verdict, [term("word", ["a"])]) + expected
         )
+
+
+def test_the_strongest_literals_of_the_activation_model_are_named() -> None:
+    moves = [
+        replace(term(kind, items, weight), gain=gain)
+        for kind, items, weight, gain in (
+            ("word", ["a"], 1.0, 0.01), ("word", ["b"], 1.0, -0.02), ("mark", [","], -2.0, 0.03),
+            ("tag", ["VBD"], 1.0, 0.02), ("word", ["c"], 1.0, 0.005),
+        )
+    ]  # fmt: skip
+    assert text_of("weak", [], 0.3, 0.2, moves=moves).endswith(
+        " Over all sentences length and source explain 20 % of its activation, "
+        "and no comma (,), a past-tense verb (VBD) and *a* 10 % more."
+    )
+    assert text_of("weak", [], 0.3, 0.0, moves=moves[:1]).endswith(
+        " Over all sentences *a* explains 30 % of its activation."
+    )
+
+
+def test_the_literal_with_the_largest_gain_is_named_even_if_another_length_implies_it() -> None:
+    terms = [replace(term("length", [str(n)]), gain=gain) for n, gain in ((16, 0.2), (8, 0.1))]
+    said = text_of("rule", terms, needed=2.0)
+    assert said.startswith("Rule: sentences of at most 16 words and of at most 8 words: ")
+    said = text_of("rule", [replace(own, gain=0.3 - own.gain) for own in terms if own.gain], needed=2.0)
+    assert said.startswith("Rule: sentences of at most 8 words: ")
 
 
 def test_where_no_rule_was_found_no_literal_is_said_and_only_what_is_excluded_is_absent() -> None:
