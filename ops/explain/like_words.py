@@ -9,7 +9,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ops.arrays import Float32s, Int64s
-from ops.explain.word_classes import unit
 from ops.sampling import WORD_PAIRS
 from ops.sentences.names import Names
 
@@ -83,3 +82,9 @@ class LikeWords:
             else:
                 joined.append(word)
         return groups
+
+
+def unit(vectors: Float32s) -> Float32s:
+    """Return vectors scaled to length 1; zero vectors stay zero, `[n, width]`."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.where(lengths > 0, lengths, np.float32(1)))

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from ops.arrays import Float32s, Int64s
+from ops.explain.like_words import unit
 from ops.explain.pool import literal_rows
 from ops.meaning.word_states import embedded
 from ops.mine.value_counts import distinct_values
@@ -115,9 +116,3 @@ def topic_literals(found: CorpusWords, vectors: Float32s, seed: int) -> pa.Table
     classes = np.split(known[order], np.cumsum(np.bincount(labels))[:-1])
     items = [[found.words[word] for word in own] for own in classes if len(own) > 1]
     return literal_rows("word_class", [", ".join(own[:_NAMED_BY]) for own in items], items)
-
-
-def unit(vectors: Float32s) -> Float32s:
-    """Return vectors scaled to length 1; zero vectors stay zero, `[n, width]`."""
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.asarray(vectors / np.where(lengths > 0, lengths, np.float32(1)))

@@ -7,6 +7,7 @@ from typing import Any
 
 import duckdb
 import numpy as np
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -166,8 +167,11 @@ def test_annotate_covers_them_and_mine_takes_the_winners_of_topk(
     for sent_id, row in by_id[0].items():
         assert by_id[1][sent_id] == row
     assert not any(row["is_winner"] or row["is_baseline"] for i, row in by_id[1].items() if i not in by_id[0])
-    for table in ("patterns", "profiles", "means"):
-        assert pq.read_table(outs[N] / table).equals(pq.read_table(outs[0] / table)), table
+    # Which affixes are productive depends on the words of all annotated sentences.
+    kept = ~pc.field("property").isin(["prefix", "suffix"])
+    for table, filters in (("patterns", None), ("profiles", kept), ("means", None)):
+        more, own = (pq.read_table(outs[n] / table, filters=filters) for n in (N, 0))
+        assert more.equals(own), table
 
 
 def test_a_dry_run_counts_disk_and_memory(
