@@ -76,7 +76,7 @@ class Matcher:
 
     Rows are grouped into cells by data set and length. The rows of a cell are adjacent, as are the cells of consecutive
     lengths of a data set. If no row has the length of another row, those of the same bucket of 2, 4, 8 or 16 words are
-    similar, in this order, and otherwise all rows of the data set.
+    similar, in this order. Otherwise none is similar, and a draw takes any row of the data set.
 
     Args:
         rows: the rows to find, distinct and ascending.
@@ -126,7 +126,7 @@ class Matcher:
             winners = sets.items[begin:end]
             self._used[winners] = True
             similar, first, stop = _like_rows(
-                cells[begin:end], self._rows, self._starts, self._per_dataset, self._used, WIDTHS
+                cells[begin:end], self._rows, self._starts, self._per_dataset, self._used, WIDTHS[:-1]
             )
             self._used[winners] = False
             rows.append(similar)

@@ -89,12 +89,10 @@ def test_winners_are_compared_with_others_of_their_dataset_and_length(seed: int,
         assert len(set(mine)) == len(mine)
         used: set[int] = set()
         for winner in own:
-            like = [row for row in np.setdiff1d(rows, own) if dataset[row] == dataset[winner]]
+            of_dataset = [row for row in np.setdiff1d(rows, own) if dataset[row] == dataset[winner]]
+            like: list[int] = []
             for width in (1, 2, 4, 8, 16):
-                near = [row for row in like if lengths[row] // width == lengths[winner] // width]
-                if near:
-                    like = near
-                    break
+                like = like or [row for row in of_dataset if lengths[row] // width == lengths[winner] // width]
             assert sorted(mine[found.first[at] : found.stop[at]]) == like
             used |= set(like)
             at += 1
