@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -25,6 +26,7 @@ LISTED = (
     f"rank <= {STRONGEST} or form = 'codes' or form = 'group')"
 )
 _DIGITS = (4, 2, 3)  # characters of a G2, a lift and a q
+_PIECE_END = re.compile(r"(?<=[.,] )")
 
 
 def search_index(
@@ -54,7 +56,7 @@ def search_index(
     index = {
         "layer": [key[0] for key in neurons], "unit": [key[1] for key in neurons],
         "pole": _once([key[2] for key in neurons]),
-        "text": _once([in_brief(row.get("text") or "") for row in rows]),
+        "text": _in_pieces([in_brief(row.get("text") or "") for row in rows]),
         "verdict": _once([row.get("verdict") for row in rows]), "across": _once([row.get("across") for row in rows]),
         "score": [None if score is None else round(score, 3) for score in scores],
         "terms": _terms(evidence.to_pylist(), at, width), "width": width, "names": codes_by_name(),
@@ -62,14 +64,26 @@ def search_index(
         "pages": [f"{layer}-{unit}" for layer, unit in pages],
     }  # fmt: skip
     script = f"atlasIndex = {json.dumps(index, separators=(',', ':'))};\n"
-    spread = "for (const name of ['pole', 'text', 'verdict', 'across']) "
-    return script + spread + "atlasIndex[name] = atlasIndex[name][1].map(at => atlasIndex[name][0][at]);\n"
+    spread = "for (const name of ['pole', 'verdict', 'across']) "
+    script += spread + "atlasIndex[name] = atlasIndex[name][1].map(at => atlasIndex[name][0][at]);\n"
+    text = "atlasIndex.text[1].map(own => own.map(at => atlasIndex.text[0][at]).join(''))"
+    return script + f"atlasIndex.text = {text};\n"
 
 
 def _once(values: list[str | None]) -> tuple[list[str | None], list[int]]:
-    """Return the distinct values, each once, and the index of each value; most texts are those of verdicts."""
+    """Return the distinct values, each once, and the index of each value."""
     number = {value: place for place, value in enumerate(dict.fromkeys(values))}
     return list(number), [number[value] for value in values]
+
+
+def _in_pieces(texts: Sequence[str]) -> tuple[list[str], list[list[int]]]:
+    """Return the distinct pieces of the texts, each once, and for each text the indices of the pieces that it joins.
+
+    A piece ends after a comma or a sentence: neurons share most typical patterns, and the sentences of verdicts.
+    """
+    split = [_PIECE_END.split(text) for text in texts]
+    number = {piece: place for place, piece in enumerate(dict.fromkeys(piece for own in split for piece in own))}
+    return list(number), [[number[piece] for piece in own] for own in split]
 
 
 def _terms(evidence: Iterable[Row], at: Mapping[Key, int], width: int) -> dict[str, dict[str, dict[str, str]]]:

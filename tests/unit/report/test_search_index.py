@@ -36,7 +36,8 @@ def test_the_terms_of_each_neuron_can_be_read_back() -> None:
             "text": "Typically *a* (9 %, 1 %). Over all sentences 3 % of its activation is explained.",
             "verdict": "rule",
             "auc": 0.70049,
-        }
+        },
+        KEYS[78]: {"text": "Typically *b* (9 %, 1 %), *a*, *b* (8 %, 1 %). Rule: sentences with *b* and *1.5, 2.5*."},
     }
     index = index_of(search_index(pa.Table.from_pylist(rows), KEYS, known, [(2, 5)]))
     assert list(zip(index["layer"], index["unit"], strict=True)) == [key[:2] for key in KEYS]
@@ -53,9 +54,14 @@ def test_the_terms_of_each_neuron_can_be_read_back() -> None:
     assert read[0][3] == pytest.approx(math.log10(0.003), abs=0.011)
     assert read[1][3] < -100
     assert set(index["terms"]["group"]["word_class"]) == {"exam|school|lesson"}
-    texts, places = index["text"]
-    assert [texts[at] for at in places][77] == "Typically *a*."
-    assert sum(bool(texts[at]) for at in places) == 1
+    pieces, texts = index["text"]
+    assert len(set(pieces)) == len(pieces)
+    assert {
+        place: "".join(pieces[at] for at in own) for place, own in enumerate(texts) if any(map(pieces.__getitem__, own))
+    } == {
+        77: "Typically *a*.",
+        78: "Typically *b*, *a*, *b*. Rule: sentences with *b* and *1.5, 2.5*.",
+    }
     assert (index["score"][77], index["pages"]) == (0.7, ["2-5"])
     # Neurons that are left out are not found.
     assert index_of(search_index(pa.Table.from_pylist(rows), KEYS[1:5], {}, []))["terms"] == {}
