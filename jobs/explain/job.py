@@ -1,4 +1,4 @@
-"""Explain every neuron in one sentence, without a language model, and score it on unseen documents.
+"""Explain every neuron in words, without a language model, and score it on unseen documents.
 
     atlas explain --out runs/docs --preset small
     ray job submit --working-dir . -- python -m jobs.explain --out s3://bucket/run

@@ -1,1 +1,1 @@
-"""What each neuron responds to, said in one sentence: literals, two small models of them, and their controls."""
+"""What each neuron responds to, in words: literals, two small models of them, and their controls."""

@@ -1,4 +1,4 @@
-"""The tables of the job explain: what each neuron responds to, in one sentence, and how reliable this is."""
+"""The tables of the job explain: what each neuron responds to, in words, and how reliable this is."""
 
 import pyarrow as pa
 
