@@ -52,11 +52,7 @@ def log_upper_tails(chances: Float64s, offsets: Int64s, hits: Int64s, most_steps
     >>> log_upper_tails(np.array([0.1, 0.2, 0.1]), np.array([0, 3]), np.array([2])).round(4).tolist()  # log(0.046)
     [-3.0791]
     """
-    exact = np.diff(offsets) * hits <= most_steps
-    upper, mean, variance = _upper_tails(chances, offsets, hits, exact)
-    with np.errstate(divide="ignore"):
-        normal = log_ndtr((mean + 0.5 - hits) / np.sqrt(np.maximum(variance, 1e-300)))
-        return np.where(exact, np.log(np.minimum(upper, 1.0)), normal)
+    return _log_tails(chances, offsets, hits, most_steps)[0]
 
 
 def one_sided(log_tails: Float64s, design_effect: Float64s) -> Float64s:
@@ -96,42 +92,23 @@ def _tails(
     n = hits.size
     upper, lower, none, mean, variance = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
     for number in range(n):
-        most = hits[number]
+        most, drawn = hits[number], 0
         # The probability of each number of hits up to `most` after some draws. The probability of more hits is already
         # in `upper`.
         below = np.zeros(most + 1)
         below[0] = 1.0
         for draw in range(offsets[number], offsets[number + 1]):
             p = chances[draw]
+            if p == 0:
+                continue
             mean[number] += p
             variance[number] += p * (1 - p)
             none[number] += np.log1p(-p)
             if exact[number]:
+                drawn += 1
                 upper[number] += below[most - 1] * p
-                for k in range(most, 0, -1):
+                for k in range(min(drawn, most), 0, -1):  # so far there cannot be more hits than draws
                     below[k] = below[k] * (1 - p) + below[k - 1] * p
                 below[0] *= 1 - p
         lower[number] = below.sum()
     return upper, lower, none, mean, variance
-
-
-@compiled
-def _upper_tails(chances: Float64s, offsets: Int64s, hits: Int64s, exact: Bools) -> tuple[Float64s, Float64s, Float64s]:
-    """Return the upper tails where requested, means and variances."""
-    n = hits.size
-    upper, mean, variance = np.zeros(n), np.zeros(n), np.zeros(n)
-    for number in range(n):
-        most, drawn = hits[number], 0
-        below = np.zeros(most + 1)
-        below[0] = 1.0
-        for draw in range(offsets[number], offsets[number + 1]):
-            p = chances[draw]
-            mean[number] += p
-            variance[number] += p * (1 - p)
-            if exact[number] and p > 0:
-                drawn += 1
-                upper[number] += below[most - 1] * p
-                for k in range(min(drawn, most - 1), 0, -1):
-                    below[k] = below[k] * (1 - p) + below[k - 1] * p
-                below[0] *= 1 - p
-    return upper, mean, variance
