@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ops.arrays import Float32s, Int64s
+from ops.explain.set_explainer import places_among
 from ops.sampling import WORD_PAIRS
 from ops.sentences.names import Names
 
@@ -48,7 +49,7 @@ class LikeWords:
         known = np.flatnonzero(np.any(vectors != 0, axis=1))
         if len(known) < 2:
             return cls.none()
-        directions = unit(vectors[known] - vectors[known].mean(0, dtype=np.float64).astype(np.float32))
+        directions = directions_from_mean(vectors[known])
         own = pa.array([words[i] for i in known.tolist()], names.array.type)
         codes = np.asarray(pc.index_in(own, value_set=names.array).to_numpy(zero_copy_only=False), np.int64)
         random = np.random.default_rng([seed, WORD_PAIRS])
@@ -68,11 +69,9 @@ class LikeWords:
         A word joins the first group to whose members it is alike, all of them; otherwise it begins a group.
         """
         codes = np.asarray(words, np.int64)
-        place = np.searchsorted(self.codes, codes)
-        is_known = place < len(self.codes)
-        is_known[is_known] = self.codes[place[is_known]] == codes[is_known]
+        place, is_known = places_among(self.codes, codes)
         directions = np.zeros((len(codes), self.directions.shape[1]), np.float32)
-        directions[is_known] = self.directions[place[is_known]]
+        directions[is_known] = self.directions[place]
         alike = directions @ directions.T > self.least
         groups: list[list[int]] = []
         for word in range(len(codes)):
@@ -82,6 +81,11 @@ class LikeWords:
             else:
                 joined.append(word)
         return groups
+
+
+def directions_from_mean(vectors: Float32s) -> Float32s:
+    """Return the directions of vectors from their mean, since those of a token table have a large part in common."""
+    return unit(vectors - vectors.mean(0, dtype=np.float64).astype(np.float32))
 
 
 def unit(vectors: Float32s) -> Float32s:

@@ -161,10 +161,10 @@ class ItemCounter:
 
     def _places(self, key: Int64s, literal: Int64s) -> Int64s:
         """Return the row of each item in the counts; -1 for a word or pair that no baseline sentence has."""
-        place = np.searchsorted(self._keys, key)
-        is_there = place < len(self._keys)
-        is_there[is_there] = self._keys[place[is_there]] == key[is_there]
-        return np.where(literal >= 0, literal, np.where(is_there, self._size + place, -1))
+        place, is_there = places_among(self._keys, key)
+        found = literal.copy()  # -1 for a word or pair
+        found[is_there] = self._size + place
+        return found
 
     def _count_words(self) -> tuple[Int64s, CellCounts]:
         """Return the keys of the baseline's words and pairs, ascending, and the number of sentences of each cell."""

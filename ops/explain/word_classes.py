@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from ops.arrays import Float32s, Int64s
-from ops.explain.like_words import unit
+from ops.explain.like_words import directions_from_mean, unit
 from ops.explain.pool import literal_rows
 from ops.meaning.word_states import embedded
 from ops.mine.value_counts import distinct_values
@@ -94,9 +94,9 @@ def token_vectors(spellings: list[str], facts: ModelFacts) -> Float32s:
 def topic_literals(found: CorpusWords, vectors: Float32s, seed: int) -> pa.Table:
     """Cluster words by k-means of their directions and return the classes as rows of the pool's `SCHEMA`.
 
-    Directions are measured from the mean of all words, because the vectors of a table have a large part in common. A
-    class is named after its three most typical words; its items are all its words, most typical first. A class of one
-    word is omitted, because such a class would be the same as the word itself.
+    Directions are measured from the mean of all words. A class is named after its three most typical words; its items
+    are all its words, most typical first. A class of one word is omitted, because such a class would be the same as the
+    word itself.
 
     Args:
         found: the words.
@@ -106,8 +106,7 @@ def topic_literals(found: CorpusWords, vectors: Float32s, seed: int) -> pa.Table
     known = np.flatnonzero(np.any(vectors != 0, axis=1))
     if len(known) < _FEWEST_WORDS:
         return literal_rows("word_class", [], [])
-    mean = vectors[known].mean(0, dtype=np.float64).astype(np.float32)
-    directions = unit(vectors[known] - mean)
+    directions = directions_from_mean(vectors[known])
     labels = k_means(directions, classes_of(len(known)), np.random.default_rng([seed, TOPICS]))
     centres = unit(centroids(directions, labels).astype(np.float32))
     closeness = np.einsum("ij,ij->i", directions, centres[labels])
