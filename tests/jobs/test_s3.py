@@ -13,7 +13,6 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import fs
 
-from bench.storage_server import CountingProxy
 from jobs.run import job as run_job
 from jobs.run_folder.run import Run
 from ops.errors import InputError
@@ -26,6 +25,7 @@ from ops.storage.streams import IO_THREADS
 from ops.topk.neurons import NEURONS_PER_PART
 from ops.topk.partial_file import HISTOGRAM, ShardRows, read_counts, read_matrix, read_of_all, shard_table
 from tests.jobs.finished_runs.main import config
+from tests.jobs.storage_server import CountingProxy
 from tests.jobs.test_same_rows import EVERY
 
 
