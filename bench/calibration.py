@@ -28,7 +28,6 @@ target of stability is missed.
 
 import os
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -61,18 +60,6 @@ SCORED += "({covered_low:.1%} to {covered_high:.1%}), within the targets: {ok}"
 Found = tuple[dict[str, Any], list[str]]  # what is printed, and what is beyond its limit
 
 
-@dataclass(frozen=True)
-class VerdictChecks:
-    """How many sets have their verdicts checked; see `measure`."""
-
-    null_sets: int
-    audit_sets: int
-    planted: int
-    stability: int
-    scores: bool
-    seed: int
-
-
 def measure(
     data: str | None = None, out: str | None = None, sentences: int = 2_700, sets: int = 300, neurons: int = 150,
     score_sets: int = 0, null_sets: int = 300, audit_sets: int = 100, planted: int = 60,
@@ -95,16 +82,16 @@ def measure(
         k: winners of a neuron and pole.
         seed: the seed of all draws.
     """
-    checks = VerdictChecks(null_sets, audit_sets, planted, stability, not no_scores, seed)
+    counts = (null_sets, audit_sets, planted, stability)
 
     def check() -> Found:
         with temporary_folder() as folder:
             if out:
-                return check_verdicts(out, checks)
+                return check_verdicts(out, *counts, not no_scores, seed)
             run = folder / "run"
             annotate(data, run, sentences, k, seed)
             found, wrong = check_mined(run, sets, neurons, score_sets, k, seed)
-            verdicts, more = check_verdicts(str(run), checks)
+            verdicts, more = check_verdicts(str(run), *counts, not no_scores, seed)
             return {**verdicts, **found}, [*wrong, *more]
 
     took, (found, wrong) = timed(check)
@@ -123,16 +110,17 @@ def check_mined(out: Path, sets: int, neurons: int, score_sets: int, k: int, see
     return {"families": families, "scores": scored}, wrong
 
 
-def check_verdicts(out: str, checks: VerdictChecks) -> Found:
+def check_verdicts(
+    out: str, null_sets: int, audit_sets: int, planted_sets: int, stable_sets: int, scores: bool, seed: int
+) -> Found:
     """Check the verdicts of a run: of random sets, of planted sets, and with `--stability` those of its neurons."""
-    run, seed, scores = MinedRun.open(out), checks.seed, checks.scores
-    few = -(-checks.null_sets // 3)
-    sets = {way: few if "documents" in way else checks.null_sets for way in WAYS if checks.null_sets}
+    run, few = MinedRun.open(out), -(-null_sets // 3)
+    sets = {way: few if "documents" in way else null_sets for way in WAYS if null_sets}
     nulls = null_verdicts(run, sets, seed, scores)
-    planted = planted_verdicts(run, checks.planted, seed, scores) if checks.planted else {}
+    planted = planted_verdicts(run, planted_sets, seed, scores) if planted_sets else {}
     audits: dict[str, Any] = {}
     try:
-        audits = null_audits(run, out, checks.audit_sets, seed) if checks.audit_sets else {}
+        audits = null_audits(run, out, audit_sets, seed) if audit_sets else {}
     except InputError as error:
         print(f"no random sets are audited: {error}", file=sys.stderr)
     counts = planted | {way: own["verdicts"] for way, own in nulls.items()}
@@ -149,10 +137,10 @@ def check_verdicts(out: str, checks: VerdictChecks) -> Found:
         "nulls": nulls,
         "planted": planted,
         "audits": audits,
-        "typical_of_neurons": typical_share(run, checks.null_sets, seed) if checks.null_sets else None,
+        "typical_of_neurons": typical_share(run, null_sets, seed) if null_sets else None,
     }
-    if checks.stability:
-        found["stability"] = stability(run, checks.stability, seed, scores)
+    if stable_sets:
+        found["stability"] = stability(run, stable_sets, seed, scores)
         wrong += [f"stability: {name}" for name in missed(found["stability"])]
     return found, wrong
 

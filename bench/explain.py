@@ -26,15 +26,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bench.harness import Result, temporary_folder
-from bench.made_run import (
-    WIDTHS,
-    Likeness,
-    annotate,
-    mine_args,
-    mine_steps,
-    mining_options,
-    write_likely_winners,
-)
+from bench.made_run import WIDTHS, Likeness, annotate, mine_args, mine_steps, mining_options, write_likely_winners
 from bench.memory import resident
 from bench.planted import PLANTED, Planted, write_planted
 from bench.steps import PRINT, by_name, seconds

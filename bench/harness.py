@@ -28,7 +28,7 @@ Result = tuple[Any, bool]
 def run(name: str, argv: list[str]) -> int:
     """Run a benchmark, print its result, and return the exit status: 1 if something is wrong, 2 for wrong input.
 
-    A result that is no mapping is printed as it is, without the processor and the load.
+    To a result that is a mapping, the name, the processor and the load are added.
     """
     module = importlib.import_module(f"bench.{name}")
     options = vars(parser_of(name, module.measure).parse_args(argv))
@@ -40,7 +40,7 @@ def run(name: str, argv: list[str]) -> int:
         return 2
     if isinstance(result, dict):
         result = {"bench": name, **result, "processor": processor(), "load": load()}
-    print(result if isinstance(result, str) else json.dumps(result))
+    print(json.dumps(result))
     return 0 if good else 1
 
 

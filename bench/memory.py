@@ -4,7 +4,6 @@ import threading
 import time
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 
 import psutil
 
@@ -15,13 +14,11 @@ class MemoryWatch:
     """Records the resident memory of every descendant of a process, in bytes, each second while this context is open.
 
     Attributes:
-        peaks: each process's highest resident memory, by (pid, name).
-        series: for each process, the pairs (seconds since the start, bytes) in order.
+        series: for each process, by (pid, name), the pairs (seconds since the start, bytes) in order.
     """
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
-        self.peaks: dict[tuple[int, str], int] = {}
         self.series: dict[tuple[int, str], list[tuple[float, int]]] = {}
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -30,23 +27,19 @@ class MemoryWatch:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._stop.set()
         self._thread.join()
 
     def peak(self, name: str) -> int:
         """Return the highest memory of any process whose name contains `name`; 0 if there was no such process."""
-        return max((peak for (_, own), peak in self.peaks.items() if name in own), default=0)
+        return max((size for (_, own), pairs in self.series.items() if name in own for _, size in pairs), default=0)
 
     def _run(self) -> None:
         started = time.monotonic()
         while not self._stop.wait(EVERY_S):
             for pid, name, resident in descendants(self.pid):
-                key = (pid, name)
-                self.peaks[key] = max(self.peaks.get(key, 0), resident)
-                self.series.setdefault(key, []).append((time.monotonic() - started, resident))
+                self.series.setdefault((pid, name), []).append((time.monotonic() - started, resident))
 
 
 def resident() -> dict[str, int]:
