@@ -5,8 +5,9 @@
 
 A TopK dictionary with random weights reads the last layer. Three things are timed in turn: the model's forward pass,
 the encoder's own matrix product, and the complete step with winners and histograms. `ratio` is the time of the complete
-step beyond the forward pass, divided by the time of the product. Every active token is counted. `tiny` is a random BERT
-of two layers of 64 units with the packaged model's tokenizer.
+step beyond the forward pass, divided by the time of the product. `feature_tokens_per_second` is the number of features
+times the tokens that the complete step, forward pass included, reads per second. Every active token is counted. `tiny`
+is a random BERT of two layers of 64 units with the packaged model's tokenizer.
 """
 
 import json
@@ -93,6 +94,8 @@ def measure(
         "features": features,
         "model": model,
         "sentences": scored,
+        "tokens": tokens_read,
+        "feature_tokens_per_second": round(features * tokens_read / seconds["whole"]),
         "milliseconds_a_sentence": {name: round(1e3 * value / scored, 3) for name, value in seconds.items()},
         "ratio": round((seconds["whole"] - seconds["forward"]) / seconds["product"], 2),
         "resident_gb_after_each_shard": memory,

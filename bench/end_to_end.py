@@ -6,7 +6,8 @@ Both use `sample`, the same batches of the same real sentences (bench/texts.py),
 thread. The forward pass is measured before and after the job. The job's time covers scoring, partial files, merge and
 tables; start-up and pilot are reported separately. Time in which one worker still loads its model while another scores
 counts as start-up. On a busy machine, look at the ratio of the workers' processor time. The processor matters: with
-AVX-512 the forward pass takes half the time, so everything else weighs twice as much.
+AVX-512 the forward pass takes half the time, so everything else weighs twice as much. `feature_tokens_per_second` is
+the number of units times the tokens that the job reads per second.
 The exit status is 1 if a count is wrong, or if the ratio is below 0.95 (below 0.90 if K is 1,000 or more).
 """
 
@@ -46,11 +47,14 @@ def measure(
     seconds, scored = counts["seconds"], counts["scored"]
     right = scored == ingested["sentences"] and rows == counts["neurons"] * 2 * min(k, scored)
     alone, alone_cpu, tokens, _ = (sum(pair) / 2 for pair in zip(before, after, strict=True))
-    job = scored / (seconds["score"] + seconds["merge"])
+    job, tokens_each = scored / (seconds["score"] + seconds["merge"]), tokens / alone
     target = next(ratio for least, ratio in TARGETS.items() if k >= least)
     return {
         "sentences": scored,
         "workers": workers,
+        "units": counts["neurons"],
+        "tokens": round(scored * tokens_each),
+        "feature_tokens_per_second": round(counts["neurons"] * job * tokens_each),
         "job_sentences_per_second": round(job, 1),
         "forward_sentences_per_second": [round(f.sentences_per_second, 1) for f in (before, after)],
         "forward_tokens_per_second": round(tokens),
