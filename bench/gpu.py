@@ -80,7 +80,9 @@ def measure(
         "budget": budget,
         "mean_tokens": round(np.mean([len(t.ids) for t in tokens]), 1),
         "batches": [len(own), len(mixed)],
-        "of_one_length": [round(share_of_one_length(b, sentences), 4) for b in (own, mixed)],
+        "of_one_length": [
+            round(sum(len(ids) for ids, block in some if block.of_one_length) / sentences, 4) for some in (own, mixed)
+        ],
         "padding_share": [round(1 - real(b) / places(b), 4) for b in (own, mixed)],
         "unpickling_s": round(seconds(device, lambda: pickle.loads(packed))[0], 4),
     }
@@ -97,11 +99,6 @@ def cut(sentences: list[Tokens], budget: int, lengths: Lengths) -> Batches:
     """Return the batches of a shard."""
     own = length_batches(np.array([len(t.ids) for t in sentences]), budget, lengths)
     return [(rows, TokenBlock.of([sentences[row] for row in rows])) for rows in own]
-
-
-def share_of_one_length(batches: Batches, sentences: int) -> float:
-    """Return the share of the sentences that are in batches of a single length."""
-    return sum(len(ids) for ids, block in batches if block.of_one_length) / sentences
 
 
 def real(batches: Batches) -> int:
