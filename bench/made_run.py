@@ -60,27 +60,20 @@ def write_likely_winners(store: Store, k: int, neurons: int, seed: int) -> None:
 
 
 def write_topk(store: Store, neurons: Neurons, ids: Integers, activations: Any = 0.0) -> None:
-    """Write the first part of `topk/`; see `winner_rows`."""
-    write_part(store, "topk", 0, schema("topk"), [winner_rows(neurons, ids, activations)], PRINT)
-
-
-def winner_rows(neurons: Neurons, ids: Integers, activations: Any = 0.0, first: int = 0) -> pa.Table:
-    """Return rows of `topk/`.
+    """Write the first part of `topk/`.
 
     Args:
+        store: the run's folder.
         neurons: all neurons.
-        ids: the winners of some neurons, in the order of their ranks, `[neurons, poles, winners]`. If there is only
-            one pole, it is the top.
+        ids: the winners of the first neurons, in the order of their ranks, `[neurons, poles, winners]`.
         activations: their activations, of the same shape or of one that is spread to it.
-        first: the index of the first of these neurons.
     """
-    layer, unit = (x[:, None, None] for x in neurons.layer_and_unit(first + np.arange(len(ids))))
-    pole = np.arange(len(POLES) - ids.shape[1], len(POLES))[None, :, None]
-    columns = (layer, unit, pole, 1 + np.arange(ids.shape[2]), activations, ids)
+    layer, unit = (x[:, None, None] for x in neurons.layer_and_unit(np.arange(len(ids))))
+    columns = (layer, unit, np.arange(len(POLES))[None, :, None], 1 + np.arange(ids.shape[2]), activations, ids)
     layout = schema("topk")
     table = {name: np.broadcast_to(own, ids.shape).ravel() for name, own in zip(layout.names, columns, strict=True)}
     table["pole"] = pa.array(POLES).take(pa.array(table["pole"]))
-    return pa.table(table).cast(layout)
+    write_part(store, "topk", 0, layout, [pa.table(table).cast(layout)], PRINT)
 
 
 def write_neurons(store: Store, neurons: Neurons) -> None:
@@ -121,11 +114,10 @@ def mining_options(**changes: Any) -> dict[str, Any]:
     return {name: every[name] for name in MINE_OPTIONS} | changes
 
 
-def mine_args(store: Store, seed: int = 0, neurons: Neurons | None = None, **changes: Any) -> MineArgs:
+def mine_args(store: Store, seed: int, **changes: Any) -> MineArgs:
     """Return the arguments of mining's workers, with these changes to the options."""
-    return MineArgs(
-        store=store, neurons=neurons or Neurons(WIDTHS), seed=seed, sentences=PRINT, options=mining_options(**changes)
-    )
+    options = mining_options(**changes)
+    return MineArgs(store=store, neurons=Neurons(WIDTHS), seed=seed, sentences=PRINT, options=options)
 
 
 def mine_steps(args: MineArgs, ranges: list[Item], blocks: list[Item], k: int) -> dict[str, Step]:

@@ -1,9 +1,8 @@
 """Does steps of a job in this process, with the files committed as in a run, and times them."""
 
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
-from jobs.engine.item import Item
+from bench.timing import timed
 from jobs.stage.step import Made, Step
 from ops.storage.store import Store
 
@@ -21,13 +20,6 @@ def commit(store: Store, made: Made) -> None:
         output.commit(store, contents, PRINT)
 
 
-def committing(step: Step, store: Store) -> Callable[[Item], Item]:
-    """Return a worker of a step that commits the files of each item."""
-    make, args = step.committing(store, PRINT)
-    worker = make(**args)
-    return lambda item: worker(item, None)
-
-
 def seconds(step: Step, store: Store, items: int | None = None, warm: bool = False) -> float:
     """Do items of a step, and return the processor time, without that of creating the worker.
 
@@ -36,10 +28,8 @@ def seconds(step: Step, store: Store, items: int | None = None, warm: bool = Fal
         items: the number of items, from the first; None for all.
         warm: whether the first item is done once before, which compiles what it uses.
     """
-    do, chosen = committing(step, store), step.items[:items]
+    make, args = step.committing(store, PRINT)
+    do, chosen = make(**args), step.items[:items]
     if warm:
-        do(chosen[0])
-    started = time.process_time()
-    for item in chosen:
-        do(item)
-    return time.process_time() - started
+        do(chosen[0], None)
+    return timed(lambda: [do(item, None) for item in chosen])[0].processor
