@@ -180,8 +180,8 @@ def has_connection(process: int, port: int, to: int) -> bool:
     """
     ends = f"0100007F:{port:04X} 0100007F:{to:04X}"
     sockets = {f"socket:[{line.split()[9]}]" for line in Path("/proc/net/tcp").read_text().splitlines() if ends in line}
-    with suppress(OSError):
-        for file in os.scandir(f"/proc/{process}/fd"):
+    with suppress(OSError), os.scandir(f"/proc/{process}/fd") as files:
+        for file in files:
             with suppress(OSError):
                 if os.readlink(file.path) in sockets:
                     return True
