@@ -72,7 +72,7 @@ def main() -> int:
             text = str(page.body) if page else ""
             sizes.append(len(text))
             ranks = re.findall(r'data-rank="(\d+)"', text)
-            shaded = len(re.findall(r'<li [^>]*>(?=[^\n]*title=")', text))
+            shaded = len(re.findall(r"<li [^>]*>(?=[^\n]*title=)", text))
             listed = min(LISTED, options.winners)
             whole += len(ranks) == 2 * listed and shaded == 2 * min(READ, listed)
         began = time.perf_counter()
