@@ -219,7 +219,7 @@ def test_where_no_source_tells_its_length_estimates_are_for_a_million(
 ) -> None:
     monkeypatch.setattr("ops.estimate.source_sample.piece_extent", lambda piece: None)
     said = look("run", shard_size=100_000)
-    assert said.count("for each 1,000,000 sentences: how many there are is known once ingest is done") == 7
+    assert said.count("for each 1,000,000 sentences: how many there are is known once ingest is done") == 6
     assert "topk\n  do      10 of 10 shards" in said
     assert said.count("for --limit 70 sentences") == 0
     assert "for --limit 70 sentences" in look("ingest", limit=70)
