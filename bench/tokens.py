@@ -67,7 +67,7 @@ def main() -> int:
         shards = Shards(len(texts), len(texts))
         args = TokensArgs(
             store=store, neurons=neurons, seed=options.seed, facts=facts, options=ScoreOptions(), shards=shards,
-            top=each, token_budget=BUDGET, lengths="mixed", dictionaries=(), block=None, stage="tokens",
+            top=each, token_budget=BUDGET, lengths="mixed", dictionaries=(), block=None,
         )  # fmt: skip
         commit(store, select_sentences({}, args))
         own = np.unique(read_partial(store, args.wanted, ["sent_id"])["sent_id"].to_numpy())
