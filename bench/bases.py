@@ -5,11 +5,9 @@
 The benchmark uses the units of one layer of each run, at the pole that all kinds of units have. For each run it reports
 the share of units that are explained, the median R2 beyond length and source, and the mean held-out F1. Each number has
 a 95 % interval from a bootstrap over units. Neurons, axes and features are compared fairly only if corpus, K and the
-activation sample are the same, so runs in which one of these differs are refused. The benchmark prints a table and one
-line of JSON.
+activation sample are the same, so runs in which one of these differs are refused. The benchmark prints a table too.
 """
 
-import argparse
 import json
 import sys
 from dataclasses import asdict, dataclass
@@ -20,7 +18,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from matplotlib.figure import Figure
 
+from bench.harness import Result
 from ops.arrays import Float64s
+from ops.errors import InputError
 from ops.figures.files import save_figures
 from ops.figures.lines import lines
 from ops.statistics.interval import Interval
@@ -47,7 +47,7 @@ class Basis:
     f1: Interval
 
 
-def measure(name: str, columns: dict[str, Float64s], seed: int, resamples: int = 1_000) -> Basis:
+def basis_of(name: str, columns: dict[str, Float64s], seed: int, resamples: int = 1_000) -> Basis:
     """Return the findings about the units of a run.
 
     Args:
@@ -71,10 +71,10 @@ def read(name: str, run: str, layer: int, seed: int) -> Basis:
     here = (pc.field("layer") == layer) & (pc.field("pole") == POLE)
     rows = read_rows(Store(run), "explanations", here, ["unit", "verdict", "r2", "r2_nuisance", "f1"])
     if not rows:
-        raise SystemExit(f"error: bench bases: {run} has no explanations of layer {layer}")
+        raise InputError(f"{run} has no explanations of layer {layer}")
     numbers = {key: np.array([row[key] for row in rows], np.float64) for key in ("r2", "r2_nuisance", "f1")}
     columns = {"rule": np.array([row["verdict"] == "rule" for row in rows], np.float64)}
-    return measure(name, columns | {"r2_beyond": numbers["r2"] - numbers["r2_nuisance"], "f1": numbers["f1"]}, seed)
+    return basis_of(name, columns | {"r2_beyond": numbers["r2"] - numbers["r2_nuisance"], "f1": numbers["f1"]}, seed)
 
 
 def compared(run: str) -> dict[str, object]:
@@ -82,7 +82,7 @@ def compared(run: str) -> dict[str, object]:
     names, path = ("k", "activation_sample"), Path(run) / "run.json"
     stages = json.loads(path.read_text())["stages"] if path.is_file() else {}
     if not {"ingest", "topk", "explain"} <= stages.keys():
-        raise SystemExit(f"error: bench bases: {run} is not a run with the tables of jobs.explain")
+        raise InputError(f"{run} is not a run with the tables of jobs.explain")
     return {"corpus": stages["ingest"]["fingerprint"], **{n: stages["topk"]["identity"][n] for n in names}}
 
 
@@ -113,29 +113,23 @@ def draw(found: list[Basis]) -> Figure:
     )  # fmt: skip
 
 
-def main() -> int:
-    """Compare the runs, print the table and one line of JSON, and draw the figure."""
-    parser = argparse.ArgumentParser(prog="bench bases", description=str(__doc__).splitlines()[0])
-    parser.add_argument("--run", action="append", required=True, help="NAME=FOLDER of a run; repeatable")
-    parser.add_argument("--layer", type=int, required=True)
-    parser.add_argument("--figure", help="folder of the figure, which is drawn only if one is given")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", action="store_true", help="accepted by all benchmarks; this one always prints JSON")
-    options = parser.parse_args()
-    runs = [(name, run) for name, _, run in (text.partition("=") for text in options.run)]
-    same = [compared(run) for _, run in runs]
-    for (_, run), other in zip(runs, same, strict=True):
-        wrong = [key for key, value in other.items() if value != same[0][key]]
-        if wrong:
-            print(f"error: bench bases: {run} has another {wrong[0]} than {runs[0][1]}", file=sys.stderr)
-            return 2
-    found = [read(name, run, options.layer, options.seed) for name, run in runs]
+def measure(run: list[str], layer: int, figure: str | None = None, seed: int = 0) -> Result:
+    """Compare the runs, and print the table.
+
+    Args:
+        run: NAME=FOLDER of a run; repeatable.
+        layer: the layer whose units are compared.
+        figure: folder of the figure, which is drawn only if one is given.
+        seed: the seed of the bootstrap.
+    """
+    runs = [(name, folder) for name, _, folder in (text.partition("=") for text in run)]
+    same = [compared(folder) for _, folder in runs]
+    for (_, folder), other in zip(runs, same, strict=True):
+        for key, value in other.items():
+            if value != same[0][key]:
+                raise InputError(f"{folder} has another {key} than {runs[0][1]}")
+    found = [read(name, folder, layer, seed) for name, folder in runs]
     print(layout(found), file=sys.stderr)
-    if options.figure:
-        save_figures(Store(options.figure), "", {"bases": draw(found)})
-    print(json.dumps({"bench": "bases", "layer": options.layer, "bases": [asdict(own) for own in found]}))
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    if figure:
+        save_figures(Store(figure), "", {"bases": draw(found)})
+    return {"layer": layer, "bases": [asdict(own) for own in found]}, True

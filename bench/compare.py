@@ -1,4 +1,4 @@
-"""Measures the time to find neighbours of 9,216 neurons with 10,000 winners at each pole; prints one line of JSON.
+"""Measures the time to find neighbours of 9,216 neurons with 10,000 winners at each pole.
 
     python -m bench compare
 
@@ -9,16 +9,13 @@ totals are for all 36 blocks on two cores, computed from processor time with one
 a value differs or if a total is over five minutes.
 """
 
-import argparse
-import json
-import resource
-import sys
-import time
-
 import numpy as np
 from scipy.sparse import csr_matrix
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+from bench.harness import Result
+from bench.memory import resident
+from bench.timing import timed
 from ops.compare.activation_vectors import unit_correlations, unit_vectors
 from ops.compare.near_neurons import NeighbourFinder
 from ops.compare.shared_winners import WinnerLists
@@ -27,57 +24,54 @@ from ops.topk.neurons import NEURONS_PER_PART, Neurons
 CORES, TARGET_S, CHECKED = 2, 300.0, 3
 
 
-def main() -> int:
-    """Run the benchmark and print its line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--layers", type=int, default=12)
-    parser.add_argument("--width", type=int, default=768)
-    parser.add_argument("--k", type=int, default=10_000)
-    parser.add_argument("--sentences", type=int, default=1_000_000)
-    parser.add_argument("--sample", type=int, default=10_000)
-    parser.add_argument("--blocks", type=int, default=2)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", action="store_true", help="accepted by all benchmarks; this one always prints JSON")
-    options = parser.parse_args()
-    neurons = Neurons((options.width,) * options.layers)
-    rng = np.random.default_rng(options.seed)
-    started = time.process_time()
-    winners = {pole: draw_winners(rng, len(neurons), options.k, options.sentences) for pole in ("bottom", "top")}
-    lists_s = time.process_time() - started
-    vectors = np.empty((len(neurons), options.sample), np.float32)
-    for start in range(0, len(neurons), options.width):
-        vectors[start : start + options.width] = unit_vectors(rng.normal(size=(options.sample, options.width)))
+def measure(
+    layers: int = 12, width: int = 768, k: int = 10_000, sentences: int = 1_000_000, sample: int = 10_000,
+    blocks: int = 2, seed: int = 0,
+) -> Result:  # fmt: skip
+    """Time some blocks of neurons.
+
+    Args:
+        layers: number of layers.
+        width: neurons of a layer.
+        k: winners of a neuron and pole.
+        sentences: sentences of the corpus.
+        sample: sentences with activations.
+        blocks: number of blocks of 256 neurons that are timed.
+        seed: the seed of winners and activations.
+    """
+    neurons = Neurons((width,) * layers)
+    rng = np.random.default_rng(seed)
+    lists, winners = timed(lambda: {p: draw_winners(rng, len(neurons), k, sentences) for p in ("bottom", "top")})
+    vectors = np.empty((len(neurons), sample), np.float32)
+    for start in range(0, len(neurons), width):
+        vectors[start : start + width] = unit_vectors(rng.normal(size=(sample, width)))
     finder = NeighbourFinder(neurons, vectors, winners, 10, np.zeros(len(neurons), np.bool_))
     finder.overlaps(np.arange(1))  # compiles
-    seconds = dict.fromkeys(("correlation", "overlap", "rows"), 0.0)
-    equal = True
-    with threadpool_limits(1):
-        for block in range(options.blocks):
-            own = block * NEURONS_PER_PART + np.arange(NEURONS_PER_PART)
-            for name, work in (
-                ("correlation", lambda own: unit_correlations(finder.vectors[own], finder.vectors)),
-                ("overlap", finder.overlaps),
-                ("rows", finder.rows),
-            ):
-                started = time.process_time()
-                work(own)
-                seconds[name] += time.process_time() - started
-            equal &= agrees(finder, int(own[0]))
-    blocks = -(-len(neurons) // NEURONS_PER_PART)
-    total = {name: s / options.blocks * blocks / CORES for name, s in seconds.items()}
-    result = {
-        "neurons": len(neurons),
-        "winners": 2 * options.k * len(neurons),
-        "sentences": options.sentences,
-        "sample": options.sample,
-        **{f"{name}_s_on_two_cores": round(s, 1) for name, s in total.items()},
-        "lists_cpu_s": round(lists_s, 1),
-        "peak_gb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6, 2),
-        "values_agree": equal,
-        "targets_met": max(total["correlation"], total["overlap"]) < TARGET_S,
+    ways = {
+        "correlation": lambda own: unit_correlations(finder.vectors[own], finder.vectors),
+        "overlap": finder.overlaps,
+        "rows": finder.rows,
     }
-    print(json.dumps({"bench": "compare", **result}))
-    return 0 if result["values_agree"] and result["targets_met"] else 1
+    total, equal = dict.fromkeys(ways, 0.0), True
+    all_of_timed = -(-len(neurons) // NEURONS_PER_PART) / blocks
+    with threadpool_limits(1):
+        for block in range(blocks):
+            own = block * NEURONS_PER_PART + np.arange(NEURONS_PER_PART)
+            for name, work in ways.items():
+                total[name] += timed(work, own)[0].processor * all_of_timed / CORES
+            equal &= agrees(finder, int(own[0]))
+    met = max(total["correlation"], total["overlap"]) < TARGET_S
+    return {
+        "neurons": len(neurons),
+        "winners": 2 * k * len(neurons),
+        "sentences": sentences,
+        "sample": sample,
+        **{f"{name}_s_on_two_cores": round(s, 1) for name, s in total.items()},
+        "lists_cpu_s": round(lists.processor, 1),
+        "peak_gb": round(resident()["VmHWM"] / 1e9, 2),
+        "values_agree": equal,
+        "targets_met": met,
+    }, equal and met
 
 
 def draw_winners(rng: np.random.Generator, neurons: int, k: int, sentences: int) -> WinnerLists:
@@ -102,7 +96,3 @@ def agrees(finder: NeighbourFinder, first: int) -> bool:
     checked = first + np.arange(CHECKED)
     found = unit_correlations(finder.vectors[checked], finder.vectors[:64]), finder.overlaps(checked)[:, :64]
     return bool(np.abs(found[0] - r).max() < 1e-5 and (found[1] == shared).all())
-
-
-if __name__ == "__main__":
-    sys.exit(main())

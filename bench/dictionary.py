@@ -5,17 +5,12 @@
 
 A TopK dictionary with random weights reads the last layer. Three things are timed in turn: the model's forward pass,
 the encoder's own matrix product, and the complete step with winners and histograms. `ratio` is the time of the complete
-step beyond the forward pass, divided by the time of the product. Every active token is counted. `tiny` is a random BERT
-of two layers of 64 units with the packaged model's tokenizer.
+step beyond the forward pass, divided by the time of the product. `feature_tokens_per_second` is the number of features
+times the tokens that the complete step, forward pass included, reads per second. Every active token is counted. `tiny`
+is a random BERT of two layers of 64 units with the packaged model's tokenizer.
 """
 
-import argparse
 import json
-import resource
-import sys
-import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,41 +18,96 @@ import numpy as np
 import torch
 from safetensors.torch import save_file
 
+from bench.harness import Result, temporary_folder
+from bench.memory import resident
+from bench.passes import BUDGET, Batches, batches_of
 from bench.texts import draw
+from bench.timing import timed
 from ops.dictionaries.encoder import PANEL
 from ops.dictionaries.read import describe_all
 from ops.dictionaries.scorer import DictionaryScorer
 from ops.model.activations import ScoreOptions, Scorer
-from ops.model.batches import encode_batches
 from ops.model.load import ModelFacts, read_facts
 from ops.model.random_model import save_random
 from ops.model.token_block import TokenBlock
 from ops.model.tokenizer import Tokenizer
 from ops.reducers.histogram import edges_of_sparse
-from ops.shards import Ids
 from ops.topk.score_shard import ShardScorer
 
-FEATURES, ACTIVE, SENTENCES, SHARDS, K = 16_384, 32, 800, 4, 100
-Batches = list[tuple[Ids, TokenBlock]]
+ACTIVE = 32
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="bench dictionary", description=str(__doc__).splitlines()[0])
-    parser.add_argument("--features", type=int, default=FEATURES)
-    parser.add_argument("--model", default="sample", help="a model, or tiny")
-    parser.add_argument("--sentences", type=int, default=SENTENCES, help="of all shards together")
-    parser.add_argument("--shards", type=int, default=SHARDS)
-    parser.add_argument("--token-budget", type=int, default=2_048)
-    parser.add_argument("--k", type=int, default=K)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", action="store_true", help="accepted by all benchmarks; this one always prints JSON")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="atlas-bench-") as folder:
-        facts = read_facts(options.model if options.model != "tiny" else str(tiny(Path(folder) / "model")))
-        write(Path(folder) / "dictionary", facts, options.features, options.seed)
-        result = measure(facts, Path(folder) / "dictionary", options)
-    print(json.dumps({"bench": "dictionary", "features": options.features, "model": options.model, **result}))
-    return 0 if result["counts_add_up"] else 1
+def measure(
+    features: int = 16_384, model: str = "sample", sentences: int = 800, shards: int = 4, token_budget: int = BUDGET,
+    k: int = 100, seed: int = 0,
+) -> Result:  # fmt: skip
+    """Time the three passes over each shard.
+
+    Args:
+        features: features of the dictionary.
+        model: a model, or tiny.
+        sentences: sentences of all shards together.
+        shards: number of shards.
+        token_budget: tokens of a batch, padding included.
+        k: winners of a feature.
+        seed: the seed of sentences and weights.
+    """
+    with temporary_folder() as folder:
+        facts = read_facts(model if model != "tiny" else str(tiny(folder / "model")))
+        write(folder / "dictionary", facts, features, seed)
+        dictionaries = describe_all([f"{facts.layers}={folder / 'dictionary'}"], facts)
+        scorer = DictionaryScorer(facts, ScoreOptions(pool="max"), 0, dictionaries)
+    tokenizer, texts = Tokenizer(facts), draw(sentences, seed)
+    size = len(texts) // shards
+    spans = [(first, first + size) for first in range(0, size * shards, size)]
+    each = [batches_of(tokenizer, texts[first:stop], first, token_budget) for first, stop in spans]
+    plain = Scorer(facts, ScoreOptions())
+    highest = torch.cat([scorer.score(tokens)[0] for _, tokens in each[0][:1]]).amax(0)
+    shard = ShardScorer(scorer, k, ("top",), edges_of_sparse(highest))
+    encoder = torch.randn(facts.width, min(features, PANEL))
+
+    @torch.inference_mode()
+    def forward(batches: Batches) -> None:
+        for _, tokens in batches:
+            plain.score(tokens)
+
+    @torch.inference_mode()
+    def product(batches: Batches) -> None:
+        for _, tokens in batches:
+            states = torch.zeros(int(TokenBlock.of(tokens).offsets[-1]), facts.width)
+            for _ in range(-(-features // PANEL)):
+                states @ encoder
+
+    seconds = {"forward": 0.0, "product": 0.0, "whole": 0.0}
+    memory, tokens_active, tokens_read, scored = [], 0, 0, 0
+    for span, batches in zip(spans, each, strict=True):
+        seconds["forward"] += timed(forward, batches)[0].clock
+        seconds["product"] += timed(product, batches)[0].clock
+        took, result = timed(shard.run, span, iter(batches), np.array(span[:1]))
+        seconds["whole"] += took.clock
+        scored, tokens_read = scored + result.scored, tokens_read + result.tokens
+        tokens_active += int(scorer.tokens_active.sum())
+        memory.append(gigabytes(resident()["VmRSS"]))
+    # A token may have fewer active features, if one of its largest products is not above 0.
+    right = scored == size * shards and 0 < tokens_active <= ACTIVE * tokens_read
+    return {
+        "features": features,
+        "model": model,
+        "sentences": scored,
+        "tokens": tokens_read,
+        "feature_tokens_per_second": round(features * tokens_read / seconds["whole"]),
+        "milliseconds_a_sentence": {name: round(1e3 * value / scored, 3) for name, value in seconds.items()},
+        "ratio": round((seconds["whole"] - seconds["forward"]) / seconds["product"], 2),
+        "resident_gb_after_each_shard": memory,
+        "peak_gb": gigabytes(resident()["VmHWM"]),
+        "winners_gb": gigabytes(sum(w.keys.nbytes for w in shard.winners.values())),
+        "counts_add_up": right,
+    }, right
+
+
+def gigabytes(size: int) -> float:
+    """Return bytes as gigabytes, to two digits."""
+    return round(size / 1e9, 2)
 
 
 def tiny(folder: Path) -> Path:
@@ -71,93 +121,25 @@ def tiny(folder: Path) -> Path:
 
 def write(folder: Path, facts: ModelFacts, features: int, seed: int) -> None:
     """Write a TopK dictionary of random weights."""
-    folder.mkdir()
     generator = torch.Generator().manual_seed(seed)
     decoder = torch.randn(features, facts.width, generator=generator)
     decoder /= decoder.norm(dim=1, keepdim=True)
-    weights = {
-        "W_enc": decoder.T.contiguous(), "W_dec": decoder, "b_enc": torch.zeros(features),
-        "b_dec": torch.zeros(facts.width),
-    }  # fmt: skip
-    save_file(weights, folder / "sae_weights.safetensors")
+    biases = {"b_enc": torch.zeros(features), "b_dec": torch.zeros(facts.width)}
+    save(folder, {"W_enc": decoder.T, "W_dec": decoder, **biases}, ACTIVE, facts.name, facts.layers)
+
+
+def save(out: Path, weights: dict[str, torch.Tensor], k: int, model: str, layer: int) -> None:
+    """Write a TopK dictionary of a layer's residual stream as SAELens 6 does."""
+    out.mkdir(parents=True, exist_ok=True)
+    width, features = weights["W_enc"].shape
     cfg = {
-        "architecture": "topk", "d_in": facts.width, "d_sae": features, "k": ACTIVE,
-        "metadata": {"hook_name": f"blocks.{facts.layers - 1}.hook_resid_post", "sae_lens_version": "6.0.0"},
+        "architecture": "topk", "d_in": width, "d_sae": features, "k": k, "rescale_acts_by_decoder_norm": False,
+        "dtype": "float32", "device": "cpu", "apply_b_dec_to_input": True, "normalize_activations": "none",
+        "reshape_activations": "none",
+        "metadata": {
+            "model_name": model, "hook_name": f"blocks.{layer - 1}.hook_resid_post", "prepend_bos": False,
+            "sae_lens_version": "6.0.0",
+        },
     }  # fmt: skip
-    (folder / "cfg.json").write_text(json.dumps(cfg))
-
-
-def measure(facts: ModelFacts, folder: Path, options: argparse.Namespace) -> dict[str, Any]:
-    """Return the seconds per sentence of each part, and the memory after each shard."""
-    tokenizer = Tokenizer(facts)
-    texts = draw(options.sentences, options.seed)
-    per_shard = len(texts) // options.shards
-    shards = [
-        batches_of(tokenizer, texts[i * per_shard : (i + 1) * per_shard], i * per_shard, options.token_budget)
-        for i in range(options.shards)
-    ]
-    dictionaries = describe_all([f"{facts.layers}={folder}"], facts)
-    plain, scorer = Scorer(facts, ScoreOptions()), DictionaryScorer(facts, ScoreOptions(pool="max"), 0, dictionaries)
-    highest = torch.cat([scorer.score(tokens)[0] for _, tokens in shards[0][:1]]).amax(0)
-    made = ShardScorer(scorer, options.k, ("top",), edges_of_sparse(highest))
-    del highest
-    encoder = torch.randn(facts.width, min(options.features, PANEL))
-
-    def forward(batches: Batches) -> None:
-        for _, tokens in batches:
-            plain.score(tokens)
-
-    def product(batches: Batches) -> None:
-        for _, tokens in batches:
-            states = torch.zeros(int(TokenBlock.of(tokens).offsets[-1]), facts.width)
-            for _ in range(-(-options.features // PANEL)):
-                states @ encoder
-
-    seconds = {"forward": 0.0, "product": 0.0, "whole": 0.0}
-    memory, tokens_active, tokens_read, scored = [], 0, 0, 0
-    for i, batches in enumerate(shards):
-        seconds["forward"] += timed(forward, batches)
-        seconds["product"] += timed(product, batches)
-        started = time.perf_counter()
-        result = made.run((i * per_shard, (i + 1) * per_shard), iter(batches), np.array([i * per_shard], np.int64))
-        seconds["whole"] += time.perf_counter() - started
-        scored, tokens_read = scored + result.scored, tokens_read + result.tokens
-        tokens_active += int(scorer.tokens_active.sum())
-        memory.append(resident())
-    each = {name: round(1e3 * value / scored, 3) for name, value in seconds.items()}
-    extra = seconds["whole"] - seconds["forward"]
-    return {
-        "sentences": scored,
-        "milliseconds_a_sentence": each,
-        "ratio": round(extra / seconds["product"], 2),
-        "resident_gb_after_each_shard": memory,
-        "peak_gb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6, 2),
-        "winners_gb": round(sum(w.keys.nbytes for w in made.winners.values()) / 1e9, 2),
-        # A token may have fewer active features, if one of its largest products is not above 0.
-        "counts_add_up": scored == per_shard * options.shards and 0 < tokens_active <= ACTIVE * tokens_read,
-    }
-
-
-def batches_of(tokenizer: Tokenizer, texts: list[str], first: int, budget: int) -> Batches:
-    """Return the batches of a shard whose sentence ids start at `first`."""
-    lengths = np.array([len(tokens.ids) for tokens in tokenizer.encode(texts)], np.int64)
-    ids = np.arange(first, first + len(texts), dtype=np.int64)
-    return list(encode_batches(ids, texts, lengths, tokenizer, budget))
-
-
-def timed(work: Callable[[Batches], None], batches: Batches) -> float:
-    """Return the seconds that some work on a shard's batches takes."""
-    started = time.perf_counter()
-    with torch.inference_mode():
-        work(batches)
-    return time.perf_counter() - started
-
-
-def resident() -> float:
-    """Return this process's current resident memory in gigabytes."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return round(pages * resource.getpagesize() / 1e9, 2)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    (out / "cfg.json").write_text(json.dumps(cfg, indent=2) + "\n", encoding="utf-8")
+    save_file({name: value.contiguous() for name, value in weights.items()}, out / "sae_weights.safetensors")

@@ -1,4 +1,4 @@
-"""Compares bfloat16 with float32 for `sample` on real sentences: speed, and overlap of the top K; one line of JSON.
+"""Compares bfloat16 with float32 for `sample` on real sentences: speed, and overlap of the top K.
 
     python -m bench dtype
 
@@ -7,61 +7,50 @@ a neuron and pole is the share of its float32 winners that bfloat16 also finds. 
 shows how much accuracy the faster arithmetic loses. The exit status is 1 if a sentence was lost.
 """
 
-import argparse
-import json
-import sys
-import time
+from typing import Any
 
 import numpy as np
 import torch
 
-from bench.running import load
-from bench.texts import draw
+from bench.harness import Result
+from bench.passes import tokenized
+from bench.timing import timed
 from ops.model.activations import ScoreOptions, Scorer
-from ops.model.batches import encode_batches
 from ops.model.load import read_facts
-from ops.model.tokenizer import Tokenizer
 from ops.reducers.histogram import edges_from_pilot
 from ops.reducers.top_k import decode_keys
 from ops.topk.neurons import POLES
 from ops.topk.score_shard import ShardScorer, score_batch
 
-BUDGET = 2_048
 
+def measure(sentences: int = 5_000, k: int = 100, seed: int = 0) -> Result:
+    """Score the sentences with both types.
 
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="bench dtype", description=str(__doc__).splitlines()[0])
-    parser.add_argument("--sentences", type=int, default=5_000)
-    parser.add_argument("--k", type=int, default=100)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", action="store_true", help="accepted by all benchmarks; this one always prints JSON")
-    options = parser.parse_args()
+    Args:
+        sentences: number of real sentences.
+        k: winners of a neuron and pole.
+        seed: the seed of the draw of sentences.
+    """
     facts = read_facts("sample")
-    tokenizer = Tokenizer(facts)
-    texts = draw(options.sentences, options.seed)
-    lengths = np.array([len(t.ids) for t in tokenizer.encode(texts)])
     winners, rates, scored = {}, {}, {}
+    tokenizer, batches = tokenized(facts, sentences, seed)
     for dtype in ("float32", "bfloat16"):
         scorer = Scorer(facts, ScoreOptions(dtype=dtype), tokenizer.pad_id)
-        batches = list(encode_batches(np.arange(len(texts)), texts, lengths, tokenizer, BUDGET))
         pilot, *_ = score_batch(scorer, batches[len(batches) // 2][1])
-        shard = ShardScorer(scorer, options.k, POLES, edges_from_pilot(pilot))
-        started = time.perf_counter()
-        found = shard.run((0, len(texts)), iter(batches), np.array([], np.int64))
-        rates[dtype] = len(texts) / (time.perf_counter() - started)
-        scored[dtype] = found.scored
+        shard = ShardScorer(scorer, k, POLES, edges_from_pilot(pilot))
+        took, found = timed(shard.run, (0, sentences), iter(batches), np.array([], np.int64))
+        rates[dtype], scored[dtype] = sentences / took.clock, found.scored
         winners[dtype] = {p: decode_keys(shard.winners[p].result())[1].numpy() for p in POLES}
-    result: dict[str, object] = {"bench": "dtype", "sentences": len(texts), "k": options.k}
+    result: dict[str, Any] = {"sentences": sentences, "k": k}
     for pole in POLES:
         pairs = zip(winners["float32"][pole], winners["bfloat16"][pole], strict=True)
-        shared = np.array([len(np.intersect1d(a, b)) / options.k for a, b in pairs])
+        shared = np.array([len(np.intersect1d(a, b)) / k for a, b in pairs])
         result[f"{pole}_overlap"] = {"mean": round(shared.mean(), 4), "quantile_5": round(np.quantile(shared, 0.05), 4)}
-    result["sentences_per_second"] = {dtype: round(rate, 1) for dtype, rate in rates.items()}
-    result["ratio"] = round(rates["bfloat16"] / rates["float32"], 2)
-    right = all(n == len(texts) for n in scored.values())
-    print(json.dumps({**result, "threads": torch.get_num_threads(), "counts_right": right, "load": load()}))
-    return 0 if right else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    right = all(n == sentences for n in scored.values())
+    return {
+        **result,
+        "sentences_per_second": {dtype: round(rate, 1) for dtype, rate in rates.items()},
+        "ratio": round(rates["bfloat16"] / rates["float32"], 2),
+        "threads": torch.get_num_threads(),
+        "counts_right": right,
+    }, right

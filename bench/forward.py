@@ -1,22 +1,21 @@
 """Times the forward pass alone: `model(ids, mask)` on batches that were prepared before the clock starts."""
 
 import multiprocessing
-import time
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
+from bench.passes import padded, read_plainly
+from bench.timing import timed
 from ops.corpus.read_shard import read_shard
-from ops.model.batches import encode_batches, pad
+from ops.model.batches import encode_batches
 from ops.model.load import load_model, read_facts
 from ops.model.tokenizer import Tokenizer
 from ops.storage.store import Store
 
 
-@dataclass(frozen=True)
-class Forward:
+class Forward(NamedTuple):
     """The combined speed of several processes: sentences per second and CPU-second, tokens per second, and padding."""
 
     sentences_per_second: float
@@ -49,20 +48,14 @@ def _share(barrier: Any) -> None:
     _barrier = barrier
 
 
-@torch.inference_mode()
 def _work(out: str, shards: list[int], budget: int, every: int, dtype: str) -> tuple[int, int, int, float, float]:
     torch.set_num_threads(1)
     facts = read_facts("sample")
     tokenizer, model, store = Tokenizer(facts), load_model(facts, "cpu", dtype), Store(out)
     cut = [tokens for s in shards for _, tokens in encode_batches(*read_shard(store, s), tokenizer, budget)]
-    batches = [pad(tokens, tokenizer.pad_id, torch.device("cpu"))[:2] for tokens in cut[::every]]
-    inputs = [(ids, real.long()) for ids, real in batches]
-    for ids, mask in inputs[:2]:
-        model(input_ids=ids, attention_mask=mask)
+    inputs = padded(cut[::every], tokenizer.pad_id)
+    read_plainly(model, inputs[:2])
     _barrier.wait()
-    started, cpu = time.perf_counter(), time.process_time()
-    for ids, mask in inputs:
-        model(input_ids=ids, attention_mask=mask)
-    took = time.perf_counter() - started, time.process_time() - cpu
-    real_tokens = sum(int(mask.sum()) for _, mask in inputs)
-    return sum(len(ids) for ids, _ in inputs), real_tokens, sum(ids.numel() for ids, _ in inputs), *took
+    took, _ = timed(read_plainly, model, inputs)
+    masks = [batch["attention_mask"] for batch in inputs]
+    return sum(map(len, masks)), sum(int(mask.sum()) for mask in masks), sum(mask.numel() for mask in masks), *took

@@ -1,4 +1,4 @@
-"""Compares the scorer on a GPU with the forward pass alone and with the device's matrix products; one line of JSON.
+"""Compares the scorer on a GPU with the forward pass alone and with the device's matrix products.
 
     python -m bench gpu
 
@@ -17,23 +17,20 @@ The exit status is 1 if a count is wrong or a batch waited, and 2 if there is no
 program without a GPU.
 """
 
-import argparse
-import json
 import pickle
-import sys
-import tempfile
-import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import torch
 from transformers import BertConfig
 
-from bench.running import load
+from bench.harness import Result, temporary_folder
+from bench.passes import Batches
+from bench.timing import timed
 from bench.traffic import Traffic
+from ops.errors import InputError
 from ops.model.activations import ScoreOptions, Scorer
 from ops.model.batches import Lengths, length_batches, pad
 from ops.model.known_padding import batch_without_padding
@@ -53,59 +50,55 @@ from ops.topk.shard_sums import SENTENCES_PER_BLOCK, QueuedSums
 T = TypeVar("T")
 DTYPES = {"cuda": ("float32", "tf32", "bfloat16", "float16"), "cpu": ("float32", "bfloat16")}
 TINY: dict[str, Any] = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 128}
-Batches = list[tuple[Ids, TokenBlock]]
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="bench gpu", description=str(__doc__).splitlines()[0])
-    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
-    parser.add_argument(
-        "--tiny", action="store_true", help="a model of two layers and few sentences, to try the program"
-    )
-    parser.add_argument("--sentences", type=int, default=100_000)
-    parser.add_argument("--budget", type=int, default=32_768, help="tokens of a batch, padding included")
-    parser.add_argument("--k", type=int, default=10_000)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", action="store_true", help="accepted by all benchmarks; this one always prints JSON")
-    options = parser.parse_args()
-    if options.device == "cuda" and not torch.cuda.is_available():
-        print(
-            "error: bench gpu: there is no CUDA device here; --device cpu --tiny tries the program",
-            file=sys.stderr,
-        )
-        return 2
-    if options.tiny:
-        options.sentences, options.k, options.budget = min(options.sentences, 400), min(options.k, 50), 1_024
-    sentences = random_sentences(options.sentences, options.seed)
-    own, mixed = (cut(sentences, options.budget, kind) for kind in ("common", "mixed"))
+def measure(
+    device: Literal["cuda", "cpu"] = "cuda", tiny: bool = False, sentences: int = 100_000, budget: int = 32_768,
+    k: int = 10_000, seed: int = 0,
+) -> Result:  # fmt: skip
+    """Measure each arithmetic.
+
+    Args:
+        device: cuda, or cpu to try the program.
+        tiny: a model of two layers and few sentences, to try the program.
+        sentences: number of sentences.
+        budget: tokens of a batch, padding included.
+        k: winners of a neuron and pole.
+        seed: the seed of the sentences.
+    """
+    if device == "cuda" and not torch.cuda.is_available():
+        raise InputError("there is no CUDA device here; --device cpu --tiny tries the program")
+    if tiny:
+        sentences, k, budget = min(sentences, 400), min(k, 50), 1_024
+    tokens = random_sentences(sentences, seed)
+    own, mixed = (cut(tokens, budget, kind) for kind in ("common", "mixed"))
     packed = pickle.dumps(own)
-    unpickling, _ = seconds(options.device, lambda: pickle.loads(packed))
-    result: dict[str, object] = {"bench": "gpu", "device": gpu_kind() if options.device == "cuda" else "cpu"}
-    result |= {"sentences": len(sentences), "k": options.k, "budget": options.budget}
-    result |= {"mean_tokens": round(np.mean([len(t.ids) for t in sentences]), 1), "batches": [len(own), len(mixed)]}
-    result |= {"of_one_length": [round(share_of_one_length(b, len(sentences)), 4) for b in (own, mixed)]}
-    result |= {"padding_share": [round(1 - real(b) / places(b), 4) for b in (own, mixed)]}
-    result["unpickling_s"] = round(unpickling, 4)
+    result: dict[str, Any] = {
+        "device": gpu_kind() if device == "cuda" else "cpu",
+        "sentences": sentences,
+        "k": k,
+        "budget": budget,
+        "mean_tokens": round(np.mean([len(t.ids) for t in tokens]), 1),
+        "batches": [len(own), len(mixed)],
+        "of_one_length": [
+            round(sum(len(ids) for ids, block in some if block.of_one_length) / sentences, 4) for some in (own, mixed)
+        ],
+        "padding_share": [round(1 - real(b) / places(b), 4) for b in (own, mixed)],
+        "unpickling_s": round(seconds(device, lambda: pickle.loads(packed))[0], 4),
+    }
     right = True
-    with tempfile.TemporaryDirectory(prefix="atlas-bench-") as folder:
-        save_random(Path(folder), BertConfig(**(TINY if options.tiny else {})))
-        for dtype in DTYPES[options.device]:
-            figures, whole = measure(folder, options.device, dtype, options.k, own, mixed)
-            result[dtype] = figures
+    with temporary_folder() as folder:
+        save_random(folder, BertConfig(**(TINY if tiny else {})))
+        for dtype in DTYPES[device]:
+            result[dtype], whole = measure_arithmetic(str(folder), device, dtype, k, own, mixed)
             right &= whole
-    print(json.dumps({**result, "counts_right": right, "load": load()}))
-    return 0 if right else 1
+    return {**result, "counts_right": right}, right
 
 
 def cut(sentences: list[Tokens], budget: int, lengths: Lengths) -> Batches:
     """Return the batches of a shard."""
     own = length_batches(np.array([len(t.ids) for t in sentences]), budget, lengths)
     return [(rows, TokenBlock.of([sentences[row] for row in rows])) for rows in own]
-
-
-def share_of_one_length(batches: Batches, sentences: int) -> float:
-    """Return the share of the sentences that are in batches of a single length."""
-    return sum(len(ids) for ids, block in batches if block.of_one_length) / sentences
 
 
 def real(batches: Batches) -> int:
@@ -125,7 +118,7 @@ def random_sentences(count: int, seed: int) -> list[Tokens]:
     return [Tokens(rng.integers(1_000, 30_000, n).tolist(), [0] * n, False) for n in lengths]
 
 
-def measure(
+def measure_arithmetic(
     folder: str, device: str, dtype: str, k: int, batches: Batches, mixed: Batches
 ) -> tuple[dict[str, object], bool]:
     """Return the measurements for one arithmetic, and whether every sentence was scored and no batch waited."""
@@ -258,14 +251,14 @@ def matrix_products(device: str, dtype: str) -> float:
 
 def seconds(device: str, work: Callable[[], T]) -> tuple[float, T]:
     """Return the seconds of some work, including the device's queue, and its result."""
+
+    def whole() -> T:
+        result = work()
+        if device == "cuda":
+            torch.cuda.synchronize()
+        return result
+
     if device == "cuda":
         torch.cuda.synchronize()
-    started = time.perf_counter()
-    result = work()
-    if device == "cuda":
-        torch.cuda.synchronize()
-    return time.perf_counter() - started, result
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    took, result = timed(whole)
+    return took.clock, result

@@ -7,13 +7,11 @@ counts. `--files 1 --scaling` reads one large file with one worker and then with
 faster all workers are.
 """
 
-import argparse
 import json
 import os
 import re
 import subprocess
 import sys
-import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
@@ -22,77 +20,65 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bench.harness import Result, temporary_folder
 from bench.memory import MemoryWatch
-from bench.running import load
+from bench.running import job, stage_of
 from ops.model.load import read_facts
 from ops.model.tokenizer import Tokenizer
 
-ROOT = Path(__file__).parent.parent
 OF_1000 = {"new": 880, "copy": 80, "short": 30, "broken": 10}
 WORDS = 1_000
 READ = re.compile(r"ingest: ([\d,]+) of \1 pieces, ")
 ALL = 82_000_000
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="bench ingest", description=str(__doc__).splitlines()[0])
-    parser.add_argument("--sentences", type=int, default=200_000, help="lines of the source, a multiple of 1,000")
-    parser.add_argument("--files", type=int, default=16, help="files that they are spread over")
-    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--scaling", action="store_true", help="read it with one worker first, and compare")
-    parser.add_argument("--folder", default=None, help="where the temporary folder is made")
-    parser.add_argument("--json", action="store_true", help="accepted by all benchmarks; this one always prints JSON")
-    options = parser.parse_args()
-    thousands = options.sentences // 1_000
-    with tempfile.TemporaryDirectory(prefix="atlas-bench-", dir=options.folder) as folder:
-        spread = np.array_split(np.arange(thousands), options.files)
-        with ProcessPoolExecutor(options.workers) as pool:
-            size = sum(pool.map(partial(write_file, Path(folder), words()), range(len(spread)), spread))
-        alone = ingest(Path(folder), 1) if options.scaling else None
-        found = ingest(Path(folder), options.workers)
-    if found is None or (options.scaling and alone is None):
-        return 1
-    expected = {
-        "sentences": thousands * 1_000,
-        "kept": thousands * OF_1000["new"],
-        "copies": thousands * OF_1000["copy"],
-        "rejected": thousands * (OF_1000["short"] + OF_1000["broken"]),
+def measure(
+    sentences: int = 200_000, files: int = 16, workers: int = os.cpu_count() or 1, scaling: bool = False,
+    folder: str | None = None,
+) -> Result:  # fmt: skip
+    """Write the source and read it.
+
+    Args:
+        sentences: lines of the source, a multiple of 1,000.
+        files: files over which they are spread.
+        workers: workers of the job.
+        scaling: read it with one worker first, and compare.
+        folder: where the temporary folder is made.
+    """
+    thousands = sentences // 1_000
+    with temporary_folder(folder) as out:
+        spread = np.array_split(np.arange(thousands), files)
+        with ProcessPoolExecutor(workers) as pool:
+            size = sum(pool.map(partial(write_file, out, known_words()), range(files), spread))
+        alone = ingest(out, 1) if scaling else None
+        found = ingest(out, workers)
+    of_1000 = {
+        "sentences": 1_000,
+        "kept": OF_1000["new"],
+        "copies": OF_1000["copy"],
+        "rejected": OF_1000["short"] + OF_1000["broken"],
         "not_sampled": 0,
     }
     reasons = {"broken": thousands * OF_1000["broken"], "too_short": thousands * OF_1000["short"]}
-    right = {**expected, "reject_reasons": reasons}
+    right = {**{name: thousands * count for name, count in of_1000.items()}, "reject_reasons": reasons}
     exact = all({name: run.counts[name] for name in right} == right for run in (found, alone or found))
-    rate = options.sentences / found.seconds
-    scaling = {}
-    if alone is not None:
-        scaling = {
-            "one_worker_seconds": [round(alone.read_seconds, 1), round(alone.seconds, 1)],
-            "all_workers_seconds": [round(found.read_seconds, 1), round(found.seconds, 1)],
-            "reading_over_one_worker": round(alone.read_seconds / found.read_seconds, 3),
-            "all_over_one_worker": round(alone.seconds / found.seconds, 3),
-        }
-    print(
-        json.dumps(
-            {
-                "bench": "ingest",
-                "sentences": options.sentences,
-                "files": options.files,
-                "source_bytes": size,
-                "corpus_bytes": found.room,
-                "workers": options.workers,
-                "seconds": round(found.seconds, 1),
-                "sentences_per_second": round(rate),
-                **scaling,
-                "counts_exact": exact,
-                "counts": {name: found.counts[name] for name in expected},
-                "peak_worker_mb": round(found.peak_worker / 1e6),
-                "peak_driver_mb": round(found.peak_driver / 1e6),
-                "hours_for_82_million_sentences": round(ALL / rate / 3600, 2),
-                "load": load(),
-            }
-        )
-    )
-    return 0 if exact else 1
+    compared = {} if alone is None else compare(alone, found)
+    rate = sentences / found.seconds
+    return {
+        "sentences": sentences,
+        "files": files,
+        "source_bytes": size,
+        "corpus_bytes": found.room,
+        "workers": workers,
+        "seconds": round(found.seconds, 1),
+        "sentences_per_second": round(rate),
+        **compared,
+        "counts_exact": exact,
+        "counts": {name: found.counts[name] for name in of_1000},
+        "peak_worker_mb": round(found.peak_worker / 1e6),
+        "peak_driver_mb": round(found.peak_driver / 1e6),
+        "hours_for_82_million_sentences": round(ALL / rate / 3600, 2),
+    }, exact
 
 
 class Ingested(NamedTuple):
@@ -106,16 +92,15 @@ class Ingested(NamedTuple):
     peak_driver: int
 
 
-def ingest(folder: Path, workers: int) -> Ingested | None:
-    """Run the job as a user would, and return its measurements, or None if it failed."""
-    out = folder / f"run-{workers}"
-    command = [
-        sys.executable, "-m", "jobs.ingest", "--out", str(out), "--corpus", f"made={folder}/*.jsonl",
-        "--split", "none", "--on-error", "reject", "--workers", str(workers), "--shard-size", "100000",
-    ]  # fmt: skip
-    started = time.monotonic()
-    process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
-    read = float("nan")
+def ingest(folder: Path, workers: int) -> Ingested:
+    """Run the job as a user would, and return its measurements.
+
+    Raises:
+        SystemExit: the job failed.
+    """
+    out, started, read = folder / f"run-{workers}", time.monotonic(), float("nan")
+    flags = ("--split", "none", "--on-error", "reject", "--workers", workers, "--shard-size", 100_000)
+    process = job("ingest", out, "--corpus", f"made={folder}/*.jsonl", *flags, stderr=subprocess.PIPE, text=True)
     with MemoryWatch(process.pid) as memory:
         for line in process.stderr or ():
             print(line, end="", file=sys.stderr)
@@ -124,14 +109,23 @@ def ingest(folder: Path, workers: int) -> Ingested | None:
         status = process.wait()
     seconds = time.monotonic() - started
     if status:
-        return None
-    record = json.loads((out / "run.json").read_text())
-    counts = record["stages"]["ingest"]["counts"]["sources"][0]
+        raise SystemExit(status)
     room = sum(p.stat().st_size for p in (out / "corpus").iterdir())
+    counts = stage_of("ingest", out)["counts"]["sources"][0]
     return Ingested(seconds, read, counts, room, memory.peak("ray::"), memory.peak("jobs.ingest"))
 
 
-def words() -> list[str]:
+def compare(alone: Ingested, found: Ingested) -> dict[str, Any]:
+    """Return the seconds of reading and of all, with one worker and with all workers."""
+    return {
+        "one_worker_seconds": [round(alone.read_seconds, 1), round(alone.seconds, 1)],
+        "all_workers_seconds": [round(found.read_seconds, 1), round(found.seconds, 1)],
+        "reading_over_one_worker": round(alone.read_seconds / found.read_seconds, 3),
+        "all_over_one_worker": round(alone.seconds / found.seconds, 3),
+    }
+
+
+def known_words() -> list[str]:
     """Return a thousand words that are one token each to the packaged model."""
     tokenizer = Tokenizer(read_facts("sample"))
     pieces = tokenizer.decode(list(range(1_996, 6_000)))
@@ -145,8 +139,8 @@ def write_file(folder: Path, known: list[str], number: int, thousands: "np.ndarr
         for thousand in thousands.tolist():
             rng = np.random.default_rng([7, thousand])
             kinds = rng.permutation(np.repeat(list(OF_1000), list(OF_1000.values())))
-            new = iter(range(thousand * OF_1000["new"], (thousand + 1) * OF_1000["new"]))
             stop = (thousand + 1) * OF_1000["new"]
+            new = iter(range(stop - OF_1000["new"], stop))
             for i, kind in enumerate(kinds):
                 if kind == "broken":
                     file.write('{"text": "this line ends in the mid\n')
@@ -164,7 +158,3 @@ def sentence(known: list[str], number: int) -> str:
     spelled = [known[number // WORDS**power % WORDS] for power in range(3)]
     more = np.random.default_rng([8, number]).integers(0, WORDS, 8 + number % 15)
     return " ".join([*spelled, *(known[i] for i in more)]) + "."
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -3,13 +3,13 @@
 Used by `python -m bench calibration`.
 """
 
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from bench.explained_sets import CARD_LITERALS, MinedRun
-from bench.null_verdicts import MATCHED, MATCHED_DOCUMENTS, Z99, NullSets
+from bench.null_verdicts import MATCHED, MATCHED_DOCUMENTS, NullSets, share
 from jobs.audit.job import AuditConfig
 from jobs.audit.steps import audited_datasets
 from jobs.run_folder.run import RunReader
@@ -19,39 +19,16 @@ from ops.audit.audited_division import AuditedDivision, RangeWinners
 from ops.audit.dataset_winners import read_dataset_winners
 from ops.audit.divisions import Division
 from ops.audit.verdict import GLOBAL, LOCAL, VERDICTS
-from ops.statistics.wilson import wilson
 from ops.topk.neurons import neuron_and_pole
 
 AUDITED_WAYS = (MATCHED, MATCHED_DOCUMENTS)  # each data set has as many of the winners as of a neuron's
 MOST_FOUND = 0.05
 
 
-@dataclass(frozen=True)
-class AuditNull:
-    """The audit's verdicts of the sets that were drawn in one way.
-
-    Attributes:
-        sets: number of sets.
-        verdicts: number of sets with each verdict.
-        found: number of sets that are `local` or `global`: something was found in a data set.
-        found_low: the lower end of the 99 % interval of their share.
-        most_found: the share that is allowed; the limit is broken if the interval lies above it.
-    """
-
-    sets: int
-    verdicts: dict[str, int]
-    found: int
-    found_low: float
-    most_found: float = MOST_FOUND
-
-    @property
-    def is_beyond(self) -> bool:
-        """Whether the limit is broken."""
-        return self.found_low > self.most_found
-
-
-def null_audits(run: MinedRun, out: str, sets: int, seed: int) -> dict[str, AuditNull]:
+def null_audits(run: MinedRun, out: str, sets: int, seed: int) -> dict[str, Any]:
     """Return the audit's verdicts of random sets, for each way of `AUDITED_WAYS`.
+
+    `found` is the number of sets in which something was found in a data set: `local` or `global`.
 
     Args:
         run: the run.
@@ -88,7 +65,7 @@ def _verdict(audited: AuditedDivision, number: int, rows: Int64s) -> str:
     return str(row["verdict"])
 
 
-def _counted(verdicts: list[str]) -> AuditNull:
+def _counted(verdicts: list[str]) -> dict[str, Any]:
     found = sum(verdict in (LOCAL, GLOBAL) for verdict in verdicts)
-    low = wilson(found / len(verdicts), len(verdicts), Z99).low
-    return AuditNull(len(verdicts), {name: verdicts.count(name) for name in VERDICTS}, found, low)
+    counts = {name: verdicts.count(name) for name in VERDICTS}
+    return {"sets": len(verdicts), "verdicts": counts, **share("found", found, len(verdicts), MOST_FOUND)}

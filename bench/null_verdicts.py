@@ -4,11 +4,12 @@ Used by `python -m bench calibration`.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from bench.explained_sets import ExplainedSets, MinedRun
+from bench.score_calibration import Z99
 from ops.arrays import Int32s, Int64s, Integers
 from ops.errors import InputError
 from ops.explain.verdict import Evidence
@@ -24,44 +25,10 @@ UNIFORM, MATCHED, DOCUMENTS, MATCHED_DOCUMENTS = WAYS = (
 MOST_RULES = {UNIFORM: 0.002, MATCHED: 0.002, DOCUMENTS: 0.01, MATCHED_DOCUMENTS: 0.01}
 MOST_FINDINGS = 0.05
 PLANTED_F1 = (0.08, 0.15, 0.3)
-Z99 = 2.5758293035489004
 _NULL, _PLANTED, _REAL = 1, 2, 6  # of the draws
 
 
-@dataclass(frozen=True)
-class Null:
-    """The verdicts of the sets that were drawn in one way.
-
-    Attributes:
-        sets: number of sets.
-        verdicts: number of sets with each verdict.
-        highest_f1: the highest F1 of the folds' cards.
-        rules, findings: number of sets with a rule, and with a rule or a tendency.
-        typical: number of sets of which something is typical.
-        rules_low, findings_low, typical_low: the lower ends of the 99 % intervals of their shares.
-        most_rules, most_findings: the shares that are allowed, `most_findings` of findings and of typical; a limit is
-            broken if the interval lies above it.
-    """
-
-    sets: int
-    verdicts: dict[str, int]
-    highest_f1: float
-    rules: int
-    rules_low: float
-    most_rules: float
-    findings: int
-    findings_low: float
-    typical: int
-    typical_low: float
-    most_findings: float
-
-    @property
-    def is_beyond(self) -> bool:
-        """Whether a limit is broken."""
-        return self.rules_low > self.most_rules or max(self.findings_low, self.typical_low) > self.most_findings
-
-
-def null_verdicts(run: MinedRun, sets: dict[str, int], seed: int, scores: bool = True) -> dict[str, Null]:
+def null_verdicts(run: MinedRun, sets: dict[str, int], seed: int, scores: bool = True) -> dict[str, Any]:
     """Return the verdicts of random sets as large as a neuron's set of winners, for each way of `WAYS`.
 
     Args:
@@ -194,13 +161,36 @@ def verdict_counts(evidence: Sequence[Evidence]) -> dict[str, int]:
     return {name: verdicts.count(name) for name in VERDICTS}
 
 
-def counted(way: str, evidence: Sequence[Evidence], typical: Sequence[int]) -> Null:
-    """Return what is said of the sets of a way, given the number of entries of *Typically* of each."""
+def counted(way: str, evidence: Sequence[Evidence], typical: Sequence[int]) -> dict[str, Any]:
+    """Return the verdicts of the sets of a way, and the shares that have a limit.
+
+    `rules`, `findings` (a rule or a tendency) and `typical` (something is typical) are numbers of sets, `..._low` the
+    lower end of the 99 % interval of their share, and `most_...` the share that is allowed.
+
+    Args:
+        way: how the sets were drawn.
+        evidence: what the verdict of each set compares.
+        typical: the number of entries of *Typically* of each set.
+    """
     sets, verdicts = len(evidence), verdict_counts(evidence)
-    rules, findings = verdicts[RULE], verdicts[RULE] + verdicts[TENDENCY]
-    some = int(np.count_nonzero(typical))
-    return Null(
-        sets, verdicts, float(np.nanmax([one.f1.value for one in evidence])),
-        rules, wilson(rules / sets, sets, Z99).low, MOST_RULES[way],
-        findings, wilson(findings / sets, sets, Z99).low, some, wilson(some / sets, sets, Z99).low, MOST_FINDINGS,
-    )  # fmt: skip
+    rules, some = verdicts[RULE], int(np.count_nonzero(typical))
+    findings = rules + verdicts[TENDENCY]
+    return {
+        "sets": sets,
+        "verdicts": verdicts,
+        "highest_f1": float(np.nanmax([one.f1.value for one in evidence])),
+        **share("rules", rules, sets, MOST_RULES[way]),
+        **share("findings", findings, sets, MOST_FINDINGS),
+        **share("typical", some, sets, MOST_FINDINGS),
+    }
+
+
+def share(name: str, count: int, sets: int, most: float) -> dict[str, float]:
+    """Return a number of sets, the lower end of the 99 % interval of its share, and the share that is allowed."""
+    return {name: count, f"{name}_low": wilson(count / sets, sets, Z99).low, f"most_{name}": most}
+
+
+def is_beyond(found: dict[str, Any]) -> bool:
+    """Return whether an interval lies above what is allowed."""
+    limits = [name.removeprefix("most_") for name in found if name.startswith("most_")]
+    return any(found[f"{name}_low"] > found[f"most_{name}"] for name in limits)

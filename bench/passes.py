@@ -1,24 +1,33 @@
-"""Shared code of the benchmarks of a model's passes: batches for the plain model, its passes, and repeated timing."""
+"""What the benchmarks of a model's passes share: batches of real sentences, and the plain model's pass over them."""
 
-import argparse
-import statistics
-import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
+import numpy as np
 import torch
 
-from ops.model.batches import pad
-from ops.model.tokenizer import Tokens
+from bench.texts import draw
+from ops.model.batches import encode_batches, pad
+from ops.model.load import ModelFacts
+from ops.model.token_block import TokenBlock
+from ops.model.tokenizer import Tokenizer, Tokens
+from ops.shards import Ids
 
+BUDGET = 2_048  # tokens of a batch, padding included
+Batches = list[tuple[Ids, TokenBlock]]
 Inputs = list[dict[str, torch.Tensor]]
 
 
-def add_options(parser: argparse.ArgumentParser, model_help: str) -> None:
-    """Add the options that all of these benchmarks have."""
-    parser.add_argument("--model", default="sample", help=model_help)
-    parser.add_argument("--repeats", type=int, default=5, help="times that each way is measured, one after the other")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", action="store_true", help="accepted by all benchmarks; this one always prints JSON")
+def tokenized(facts: ModelFacts, sentences: int, seed: int) -> tuple[Tokenizer, Batches]:
+    """Return a model's tokenizer, and real sentences in batches as a shard has them, with ids from 0."""
+    tokenizer = Tokenizer(facts)
+    return tokenizer, batches_of(tokenizer, draw(sentences, seed))
+
+
+def batches_of(tokenizer: Tokenizer, texts: list[str], first: int = 0, budget: int = BUDGET) -> Batches:
+    """Return the batches of a shard of these texts whose sentence ids start at `first`."""
+    lengths = np.array([len(tokens.ids) for tokens in tokenizer.encode(texts)], np.int64)
+    ids = np.arange(first, first + len(texts), dtype=np.int64)
+    return list(encode_batches(ids, texts, lengths, tokenizer, budget))
 
 
 def padded(batches: Iterable[Sequence[Tokens]], pad_id: int) -> Inputs:
@@ -36,23 +45,3 @@ def read_plainly(model: torch.nn.Module, inputs: Inputs, times: int = 1) -> None
     for _ in range(times):
         for batch in inputs:
             model(**batch)
-
-
-def interleaved(work: dict[str, Callable[[], None]], repeats: int) -> dict[str, list[float]]:
-    """Return the processor seconds of each function in each round, after one round that is not counted.
-
-    Each round calls all functions in turn.
-    """
-    seconds: dict[str, list[float]] = {name: [] for name in work}
-    for round_ in range(repeats + 1):
-        for name, run in work.items():
-            started = time.process_time()
-            run()
-            if round_:
-                seconds[name].append(time.process_time() - started)
-    return seconds
-
-
-def ratio(seconds: list[float], others: list[float]) -> float:
-    """Return the median over rounds of the ratio of two times."""
-    return statistics.median(a / b for a, b in zip(seconds, others, strict=True))

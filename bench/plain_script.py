@@ -1,4 +1,4 @@
-"""Compares the speed of `jobs.topk` with a simple script that finds the same winners, and prints one line of JSON.
+"""Compares the speed of `jobs.topk` with a simple script that finds the same winners.
 
     python -m bench plain_script
 
@@ -10,12 +10,7 @@ timed over all sentences: scoring, partial files and merge, without start-up. Th
 by more than rounding or if a target is missed.
 """
 
-import argparse
-import json
 import os
-import sys
-import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +19,10 @@ import pyarrow.dataset as ds  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import torch
 
-from bench.running import load, run_job
+from bench.harness import Result, temporary_folder
+from bench.running import run_job
 from bench.texts import draw, write
+from bench.timing import timed
 from ops.model.load import load_model, quiet_transformers, read_facts
 
 TARGETS = {1_000: 2.7, 10_000: 10.0}
@@ -34,56 +31,53 @@ POLES = {"top": True, "bottom": False}
 State = dict[str, tuple[torch.Tensor, torch.Tensor]]
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="bench plain_script", description=str(__doc__).splitlines()[0])
-    parser.add_argument("--start", type=int, default=10_000, help="sentences that the script's state is made from")
-    parser.add_argument("--sentences", type=int, default=640, help="sentences after them, which the script is timed on")
-    parser.add_argument("--k", type=int, nargs="+", default=list(TARGETS))
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", action="store_true", help="accepted by all benchmarks; this one always prints JSON")
-    options = parser.parse_args()
-    result: dict[str, Any] = {"bench": "plain_script", "sentences": options.start + options.sentences}
-    right, met = True, True
-    with tempfile.TemporaryDirectory(prefix="atlas-bench-") as name:
-        folder = Path(name)
-        source = write(folder / "texts.parquet", draw(options.start + options.sentences, options.seed))
-        script, plain, done = Script(), {}, {}
-        for k in options.k:
-            out = folder / f"run-{k}"
-            # There are only two shards, one for each worker, because the end of a shard sorts all winners so far. At
-            # full size the ends of shards are rare.
-            size = -(-(options.start + options.sentences) // 2)
-            ingested = run_job("ingest", out, "--corpus", source, "--split", "none", "--shard-size", size)
-            done[k] = run_job("topk", out, "--k", k, "--workers", 2)
-            right &= done[k]["scored"] == ingested["sentences"]
-        texts = pq.ParquetDataset(out / "corpus").read(["text"])["text"].to_pylist()
-        pooled = torch.cat([script.pool(texts[i : i + BATCH]) for i in range(0, options.start, BATCH)])[: options.start]
-        for k in options.k:
-            state = script.begin(pooled, k)
-            started = time.perf_counter()
-            for i in range(options.start, len(texts), BATCH):
-                state = script.step(state, script.pool(texts[i : i + BATCH]), i, k)
-            plain[k] = (len(texts) - options.start) / (time.perf_counter() - started)
-            ours = done[k]["scored"] / (done[k]["seconds"]["score"] + done[k]["seconds"]["merge"])
-            same = agrees(state, folder / f"run-{k}", k)
-            right &= same
-            met &= ours / plain[k] >= TARGETS.get(k, 0)
-            result[f"k_{k}"] = {
-                "plain_sentences_per_second": round(plain[k], 1),
+def measure(start: int = 10_000, sentences: int = 640, k: tuple[int, ...] = tuple(TARGETS), seed: int = 0) -> Result:
+    """Time both at each K.
+
+    Args:
+        start: sentences from which the script's state is made.
+        sentences: sentences after them, on which the script is timed.
+        k: winners of a neuron and pole; several are possible.
+        seed: the seed of the draw of sentences.
+    """
+    every = start + sentences
+    with temporary_folder() as folder:
+        source = write(folder / "texts.parquet", draw(every, seed))
+        jobs = {one: run_topk(folder / f"run-{one}", source, every, one) for one in k}
+        texts = pq.ParquetDataset(folder / f"run-{k[0]}" / "corpus").read(["text"])["text"].to_pylist()
+        script = Script()
+        pooled = torch.cat([script.pool(texts[i : i + BATCH]) for i in range(0, start, BATCH)])[:start]
+        found = {}
+        for one, counts in jobs.items():
+            took, state = timed(script.find, script.begin(pooled, one), texts, start, one)
+            seconds = counts["seconds"]
+            plain, ours = (len(texts) - start) / took.clock, every / (seconds["score"] + seconds["merge"])
+            found[f"k_{one}"] = {
+                "plain_sentences_per_second": round(plain, 1),
                 "ours_sentences_per_second": round(ours, 1),
-                "ratio": round(ours / plain[k], 2),
-                "target": TARGETS.get(k),
-                "same_winners": same,
-                "seconds": done[k]["seconds"],
+                "ratio": round(ours / plain, 2),
+                "target": TARGETS.get(one),
+                "same_winners": counts["scored"] == every and agrees(state, folder / f"run-{one}"),
+                "seconds": seconds,
             }
-    print(json.dumps({**result, "counts_right": right, "targets_met": met, "load": load()}))
-    return 0 if right and met else 1
+    right = all(one["same_winners"] for one in found.values())
+    met = all(one["ratio"] >= (one["target"] or 0) for one in found.values())
+    return {"sentences": every, **found, "counts_right": right, "targets_met": met}, right and met
+
+
+def run_topk(out: Path, source: str, sentences: int, k: int) -> dict[str, Any]:
+    """Run the job with two workers and two shards, and return its counts.
+
+    There are only two shards, one for each worker, because the end of a shard sorts all winners so far. At full size
+    the ends of shards are rare.
+    """
+    run_job("ingest", out, "--corpus", source, "--split", "none", "--shard-size", -(-sentences // 2))
+    return run_job("topk", out, "--k", k, "--workers", 2)
 
 
 class Script:
     """The plain script."""
 
-    @torch.inference_mode()
     def __init__(self) -> None:
         from transformers import AutoTokenizer
 
@@ -106,26 +100,29 @@ class Script:
         k = min(k, len(pooled))
         return {pole: pooled.topk(k, dim=0, largest=largest) for pole, largest in POLES.items()}  # type: ignore[misc]
 
-    def step(self, state: State, pooled: torch.Tensor, first: int, k: int) -> State:
-        """Return the best of the previous best and of a batch whose ids start at `first`."""
-        ids = torch.arange(first, first + len(pooled))[:, None].expand_as(pooled)
-        found: State = {}
-        for pole, largest in POLES.items():
-            values, own = torch.cat([state[pole][0], pooled]), torch.cat([state[pole][1], ids])
-            best = values.topk(min(k, len(values)), dim=0, largest=largest)
-            found[pole] = best.values, own.gather(0, best.indices)
-        return found
+    def find(self, state: State, texts: list[str], start: int, k: int) -> State:
+        """Return the state after the sentences from `start` on, batch after batch."""
+        for first in range(start, len(texts), BATCH):
+            pooled = self.pool(texts[first : first + BATCH])
+            ids = torch.arange(first, first + len(pooled))[:, None].expand_as(pooled)
+            found: State = {}
+            for pole, largest in POLES.items():
+                values, own = torch.cat([state[pole][0], pooled]), torch.cat([state[pole][1], ids])
+                best = values.topk(min(k, len(values)), dim=0, largest=largest)
+                found[pole] = best.values, own.gather(0, best.indices)
+            state = found
+        return state
 
 
-def agrees(state: State, out: Path, k: int) -> bool:
+def agrees(state: State, out: Path) -> bool:
     """Return whether the table has the same winners as the script, except for ties at the last rank within rounding."""
     table = ds.dataset(out / "topk").to_table(columns=["pole", "activation", "sent_id"])
     pole = table["pole"].to_numpy()
     for name, largest in POLES.items():
         values, ids = (part.T.numpy() for part in state[name])
-        here = pole == name
-        activation = table["activation"].to_numpy()[here].reshape(values.shape)
-        sent_id = table["sent_id"].to_numpy()[here].reshape(values.shape)
+        activation, sent_id = (
+            table[column].to_numpy()[pole == name].reshape(values.shape) for column in ("activation", "sent_id")
+        )
         if np.abs(values - activation).max() > WITHIN:
             return False
         last = values.min(1) if largest else values.max(1)
@@ -135,7 +132,3 @@ def agrees(state: State, out: Path, k: int) -> bool:
             if any(abs((own | other)[i] - last[neuron]) > WITHIN for i in own.keys() ^ other.keys()):
                 return False
     return True
-
-
-if __name__ == "__main__":
-    sys.exit(main())

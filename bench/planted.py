@@ -6,6 +6,7 @@ its output is 0 before the first of these words and 1 from that word on. One hea
 detects a token at which two such answers meet. The units of an MLP are then on or off at the last token of a sentence.
 """
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,10 +24,10 @@ UNITS = 16
 FILLER, DOCUMENT = 3_000, 4
 LONGEST, GAP = 60, 3
 
-_ONE, _EITHER, _PAIR = ("lantern",), ("harbour", "meadow"), ("copper", "kettle")
+_ONE, EITHER, _PAIR = ("lantern",), ("harbour", "meadow"), ("copper", "kettle")
 _PARTICIPLES = ("broken", "written", "taken", "given")
 _PRESENT, _ABSENT = "violin", "silence"
-_MARK, _OTHER_MARKS = "?", (".", "!")
+MARK, OTHER_MARKS = "?", (".", "!")
 _OTHER_PARTICIPLES = ("sold", "seen", "chosen", "driven", "hidden", "stolen")
 
 
@@ -51,9 +52,9 @@ class Planted:
 
 PLANTED = (
     Planted("one word", 0, _ONE),
-    Planted("either of two words", 1, _EITHER),
+    Planted("either of two words", 1, EITHER),
     Planted("two words in order", 2, (" ".join(_PAIR),)),
-    Planted("a question mark", 3, (_MARK,)),
+    Planted("a question mark", 3, (MARK,)),
     Planted("a participle of a closed list", 4, _PARTICIPLES),
     Planted("a word, but only without another", 5, (_PRESENT,), _ABSENT),
     Planted("length", 6, verdicts=("source",)),
@@ -70,8 +71,6 @@ def write_planted(folder: Path, sentences: int = 4_000, on: int = 100, seed: int
         on: number of sentences in which each function is on.
         seed: the seed of the corpus and of the noise.
     """
-    import json
-
     rng = np.random.default_rng(seed)
     texts = make_texts(sentences, on, rng)
     corpus = folder / "planted.jsonl"
@@ -79,36 +78,6 @@ def write_planted(folder: Path, sentences: int = 4_000, on: int = 100, seed: int
     rows = zip(texts, documents.tolist(), strict=True)
     corpus.write_text("".join(json.dumps({"text": t, "doc_id": f"d{d}"}) + "\n" for t, d in rows), encoding="utf-8")
     return make_model(folder / "planted", sentences, rng), corpus
-
-
-# The units of `write_planted_datasets`, which detect: the same word everywhere, another word in each data set, and the
-# data set.
-EVERYWHERE, HERE_AND_THERE, THE_DATASET = 0, 1, 3
-
-
-def write_planted_datasets(folder: Path, sentences: int = 1_680, on: int = 120, seed: int = 0) -> tuple[Path, Path]:
-    """Write the model and a corpus of three data sets, and return the model and the folder of the corpus's files.
-
-    Each data set contains a third of the sentences, in complete documents. Unit 0 is on at the same word in all data
-    sets. Unit 1 is on at one word in `first` and at another word in `second`; `third` contains neither word. Unit 3 is
-    on at the mark that ends every sentence of `third` and no other sentence.
-    """
-    import json
-
-    rng = np.random.default_rng(seed)
-    files: dict[str, list[str]] = {"first": [], "second": [], "third": []}
-    (folder / "corpus").mkdir()
-    one, other = _EITHER
-    for place, text in enumerate(make_texts(sentences, on, rng)):
-        document = place // DOCUMENT
-        name = list(files)[document % 3]
-        words = {"first": {other: one}, "second": {one: other}, "third": {one: "w1", other: "w2"}}[name]
-        row = [words.get(word, word) for word in text.split()]
-        row[-1] = _MARK if name == "third" else row[-1].replace(_MARK, _OTHER_MARKS[0])
-        files[name].append(json.dumps({"text": " ".join(row), "doc_id": f"d{document}"}))
-    for name, lines in files.items():
-        (folder / "corpus" / f"{name}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return make_model(folder / "planted", sentences, rng), folder / "corpus"
 
 
 def make_texts(sentences: int, on: int, rng: Generator) -> list[str]:
@@ -123,7 +92,7 @@ def make_texts(sentences: int, on: int, rng: Generator) -> list[str]:
     words = [[f"w{number}" for number in rng.integers(0, FILLER, length)] for length in lengths]
     for place, row in enumerate(words):
         row[0] = f"v{place}"
-    marks = [_OTHER_MARKS[i % 3 // 2] for i in range(sentences)]
+    marks = [OTHER_MARKS[i % 3 // 2] for i in range(sentences)]
 
     def put(chosen: np.ndarray, make: Callable[[int], list[str]], gap: int = 0) -> None:
         for number, place in enumerate(chosen.tolist()):
@@ -139,7 +108,7 @@ def make_texts(sentences: int, on: int, rng: Generator) -> list[str]:
         return np.array([next(free) for _ in range(count)])
 
     put(some(on), lambda _: list(_ONE))
-    put(some(on), lambda i: [_EITHER[i % 2]])
+    put(some(on), lambda i: [EITHER[i % 2]])
     chosen = some(3 * on)
     put(chosen[:on], lambda _: list(_PAIR), GAP)
     put(chosen[on : 2 * on], lambda _: list(reversed(_PAIR)), GAP)
@@ -151,7 +120,7 @@ def make_texts(sentences: int, on: int, rng: Generator) -> list[str]:
     put(chosen[on : 2 * on], lambda i: [_PRESENT, _ABSENT] if i % 2 else [_ABSENT, _PRESENT], GAP)
     put(chosen[2 * on :], lambda _: [_ABSENT])
     for place in some(on).tolist():
-        marks[place] = _MARK
+        marks[place] = MARK
     return [" ".join(row) + f" {mark}" for row, mark in zip(words, marks, strict=True)]
 
 
@@ -160,7 +129,7 @@ def make_model(folder: Path, sentences: int, rng: Generator) -> Path:
     from tokenizers import Tokenizer, models, pre_tokenizers
     from transformers import GPT2Config, GPT2Model, PreTrainedTokenizerFast
 
-    special = [*_ONE, *_EITHER, *_PAIR, *_PARTICIPLES, _PRESENT, _ABSENT, *_OTHER_PARTICIPLES, _MARK, *_OTHER_MARKS]
+    special = [*_ONE, *EITHER, *_PAIR, *_PARTICIPLES, _PRESENT, _ABSENT, *_OTHER_PARTICIPLES, MARK, *OTHER_MARKS]
     words = ["[UNK]", *special, *(f"w{i}" for i in range(FILLER)), *(f"v{i}" for i in range(sentences))]
     vocabulary = {word: i for i, word in enumerate(words)}
     tokenizer = Tokenizer(models.WordLevel(vocabulary, "[UNK]"))
@@ -182,7 +151,7 @@ def make_model(folder: Path, sentences: int, rng: Generator) -> Path:
 
 # The dimensions, in order: the list of words to which a token belongs; from `ANSWERS` on, the answers of the heads in
 # the same order; `MET`; the position; the random numbers of first words; and those of the sentence's first word.
-_ASKED = (_ONE, _EITHER, (_PAIR[0],), (_PAIR[1],), (_MARK,), _PARTICIPLES, (_PRESENT,), (_ABSENT,))
+_ASKED = (_ONE, EITHER, (_PAIR[0],), (_PAIR[1],), (MARK,), _PARTICIPLES, (_PRESENT,), (_ABSENT,))
 ANSWERS, MET, PLACE, NOISE, HEARD = 16, 32, 40, 48, 64
 N_NOISE = 8
 
@@ -218,9 +187,9 @@ def _plant(model: Any, vocabulary: dict[str, int], rng: Generator) -> None:
     answer = {words: ANSWERS + i for i, words in enumerate(_ASKED)}
     units: list[tuple[dict[int, float], float]] = [
         ({answer[_ONE]: 1.0}, 0.0),
-        ({answer[_EITHER]: 1.0}, 0.0),
+        ({answer[EITHER]: 1.0}, 0.0),
         ({MET: 1.0}, -1.5),
-        ({answer[(_MARK,)]: 1.0}, 0.0),
+        ({answer[(MARK,)]: 1.0}, 0.0),
         ({answer[_PARTICIPLES]: 1.0}, 0.0),
         ({answer[(_PRESENT,)]: 1.0, answer[(_ABSENT,)]: -2.0}, 0.0),
         ({PLACE: 1.0}, 0.0),

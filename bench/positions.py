@@ -1,4 +1,4 @@
-"""Measures the cost of `jobs.positions` relative to its forward passes alone, and prints one line of JSON.
+"""Measures the cost of `jobs.positions` relative to its forward passes alone.
 
     python -m bench positions
 
@@ -9,17 +9,15 @@ thread), so that other load on the machine matters little. The pilot, a fiftieth
 The exit status is 1 if a value differs or the target is missed.
 """
 
-import argparse
-import json
-import statistics
-import sys
 from typing import Any
 
 import numpy as np
 import torch
 
-from bench.passes import Inputs, add_options, interleaved, padded, ratio, read_plainly
+from bench.harness import Result
+from bench.passes import BUDGET, Inputs, padded, read_plainly
 from bench.texts import draw
+from bench.timing import interleaved, median_processor, processor_ratio
 from ops.mixing.token_classes import TokenClasses
 from ops.model.load import ModelFacts, load_model, read_facts
 from ops.positions.encode import Encoder
@@ -33,20 +31,21 @@ from ops.positions.variants import choose_variants
 TARGET, TOLERANCE = 1.1, 1e-4
 
 
-def main() -> int:
-    """Run the benchmark and print its line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    add_options(parser, "one that jobs.positions takes")
-    parser.add_argument("--sentences", type=int, default=400)
-    options = parser.parse_args()
-    facts = read_facts(options.model)
+def measure(model: str = "sample", sentences: int = 400, repeats: int = 5, seed: int = 0) -> Result:
+    """Time both ways.
+
+    Args:
+        model: one that jobs.positions takes.
+        sentences: number of sentences.
+        repeats: times that each way is measured, one after the other.
+        seed: the seed of the draw of sentences.
+    """
+    facts = read_facts(model)
     decoder = facts.model_type in DECODERS
-    variants = choose_variants((), decoder)
-    encoder = Encoder(facts)
+    variants, encoder = choose_variants((), decoder), Encoder(facts)
     pad_id = encoder.tokenizer.pad_id
-    texts = draw(options.sentences, options.seed)
-    batches = list(encoder.batches(np.arange(len(texts)), texts, 2_048))
-    reader = VariantReader.load(facts, "cpu", "float32", 16, options.seed)
+    batches = list(encoder.batches(np.arange(sentences), draw(sentences, seed), BUDGET))
+    reader = VariantReader.load(facts, "cpu", "float32", 16, seed)
     torch.set_num_threads(1)
     pilot = mean_states(reader, variants, iter(batches[::4]), pad_id, "cpu")
     classes = TokenClasses(encoder.tokenizer)
@@ -55,33 +54,27 @@ def main() -> int:
     inputs = padded((batch for _, batch in batches), pad_id)
     passes = [{**b, "labels": b["input_ids"].masked_fill(b["attention_mask"] == 0, -100)} for b in inputs]
     results: list[PositionsResult] = []
-
-    def forward() -> None:
-        read_plainly(plain, passes if decoder else inputs, 1 + len(variants))
-
-    def ours() -> None:
-        results.append(scorer.measure_shard(iter(batches)))
-
-    seconds = interleaved({"forward": forward, "ours": ours}, options.repeats)
-    over = ratio(seconds["ours"], seconds["forward"]) + 1 / PILOT_SHARE
+    ways = {
+        "forward": lambda: read_plainly(plain, passes if decoder else inputs, 1 + len(variants)),
+        "ours": lambda: results.append(scorer.measure_shard(iter(batches))),
+    }
+    seconds = interleaved(ways, repeats)
+    over = processor_ratio(seconds["ours"], seconds["forward"]) + 1 / PILOT_SHARE
     found = results[-1].sums.result().moments[CLASS, "none"].joined()
-    expected = plain_cosine(plain.base_model, facts, inputs)
-    difference = abs(float(found.mean[0, -2]) - expected)
-    result = {
-        "model": options.model,
-        "sentences": len(texts),
+    difference = abs(float(found.mean[0, -2]) - plain_cosine(plain.base_model, facts, inputs))
+    good = {"values_agree": difference < TOLERANCE, "target_met": over <= TARGET}
+    return {
+        "model": model,
+        "sentences": sentences,
         "tokens": int(found.count[0]),
         "variants": list(variants),
-        "forward_passes_cpu_s": round(statistics.median(seconds["forward"]), 3),
-        "ours_cpu_s": round(statistics.median(seconds["ours"]), 3),
+        "forward_passes_cpu_s": median_processor(seconds["forward"]),
+        "ours_cpu_s": median_processor(seconds["ours"]),
         "ours_and_pilot_over_forward": round(over, 3),
         "cosine": round(float(found.mean[0, -2]), 6),
         "difference_from_plain": difference,
-        "values_agree": difference < TOLERANCE,
-        "target_met": over <= TARGET,
-    }
-    print(json.dumps({"bench": "positions", **result}))
-    return 0 if result["values_agree"] and result["target_met"] else 1
+        **good,
+    }, all(good.values())
 
 
 @torch.inference_mode()
@@ -94,7 +87,3 @@ def plain_cosine(model: torch.nn.Module, facts: ModelFacts, inputs: Inputs) -> f
         for before, batch in zip(with_positions, inputs, strict=True)
     ]
     return float(torch.cat(cosines).double().mean())
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,100 +1,78 @@
-"""Measures the cost of psi for every token in every head relative to the forward pass, and prints one line of JSON.
+"""Measures the cost of psi for every token in every head relative to the forward pass.
 
     python -m bench psi
 
-Sentences come from the Parquet files of the folder corpora/ below ATLAS_TEST_DATA if that is set, otherwise from
-docstrings. Each batch (sorted by length, 2,048 tokens) runs through the packaged model without and with psi in turn, on
-one thread. On a busy machine, trust the ratio of CPU seconds. The exit status is 1 if a count or a value differs, or if
-either ratio misses the target.
+Batches of real sentences (sorted by length, 2,048 tokens) run through the packaged model without and with psi in turn,
+on one thread. On a busy machine, trust the ratio of CPU seconds. The exit status is 1 if a count or a value differs, or
+if either ratio misses the target.
 """
 
-import argparse
-import json
 import statistics
-import sys
-import time
-from collections.abc import Callable
 
-import numpy as np
 import torch
 
-from bench.texts import draw
-from ops.model.batches import length_batches, pad
+from bench.harness import Result
+from bench.passes import padded, read_plainly, tokenized
+from bench.timing import interleaved, processor_ratio
 from ops.model.head_projections import PROJECTIONS, head_projections, word_embeddings
 from ops.model.load import load_model, read_facts
-from ops.model.tokenizer import Tokenizer
 from ops.psi.contextual import ContextualPsi
 from ops.psi.psi import VALUES
 from ops.reducers.grouped_moments import GroupedSums
 
-TARGET = 1.25
-BUDGET = 2_048
-
-
-def main() -> int:
-    """Run the benchmark and print its line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sentences", type=int, default=1_000, help="sentences")
-    parser.add_argument("--repeats", type=int, default=5, help="times each batch is run both ways")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", action="store_true", help="accepted by all benchmarks; this one always prints JSON")
-    options = parser.parse_args()
-    result = measure(draw(options.sentences, options.seed), options.repeats)
-    print(json.dumps({"bench": "psi", **result}))
-    return 0 if result["counts_agree"] and result["values_agree"] and result["targets_met"] else 1
+TARGET, TOLERANCE = 1.25, 1e-4
 
 
 @torch.inference_mode()
-def measure(texts: list[str], repeats: int) -> dict[str, object]:
-    """Return every measurement: without and with psi, the sum over batches of the median over repeats."""
+def measure(sentences: int = 1_000, repeats: int = 5, seed: int = 0) -> Result:
+    """Time both ways.
+
+    Args:
+        sentences: number of sentences.
+        repeats: times that each way is measured, one after the other.
+        seed: the seed of the draw of sentences.
+    """
     torch.set_num_threads(1)
     facts = read_facts("sample")
-    model, tokenizer = load_model(facts, "cpu", "float32"), Tokenizer(facts)
+    tokenizer, batches = tokenized(facts, sentences, seed)
+    model = load_model(facts, "cpu", "float32")
     layers = head_projections(model, facts)
     reader = ContextualPsi(model, layers)
-    columns = len(layers) * len(VALUES) * reader.heads
-    sums = GroupedSums(len(word_embeddings(model, facts)), columns)
-    encoded = tokenizer.encode(texts)
-    lengths = np.array([len(t.ids) for t in encoded])
-    plain_s, psi_s, plain_cpu, psi_cpu, differences = 0.0, 0.0, 0.0, 0.0, []
-    for rows in length_batches(lengths, BUDGET):
-        ids, real, _ = pad([encoded[r] for r in rows], tokenizer.pad_id, torch.device("cpu"))
-        inputs = {"input_ids": ids, "attention_mask": real.long()}
+    sums = GroupedSums(len(word_embeddings(model, facts)), len(layers) * len(VALUES) * reader.heads)
+    inputs = padded((tokens for _, tokens in batches), tokenizer.pad_id)
 
-        def with_psi(
-            inputs: dict[str, torch.Tensor] = inputs, ids: torch.Tensor = ids, real: torch.Tensor = real
-        ) -> torch.Tensor:
-            values = reader.read(inputs, real)
+    def with_psi() -> None:
+        for batch in inputs:
+            real = batch["attention_mask"].bool()
+            values = reader.read(batch, real)
             assert bool(torch.isfinite(values).all())
-            sums.update(ids[real], values.flatten(1))
-            return values
+            sums.update(batch["input_ids"][real], values.flatten(1))
 
-        def plain(inputs: dict[str, torch.Tensor] = inputs) -> object:
-            return model(**inputs)
-
-        plain()
-        seconds = [(*timed(plain), *timed(with_psi)) for _ in range(repeats)]
-        medians = [statistics.median(s) for s in zip(*seconds, strict=True)]
-        plain_s, plain_cpu = plain_s + medians[0], plain_cpu + medians[1]
-        psi_s, psi_cpu = psi_s + medians[2], psi_cpu + medians[3]
-        differences.append(difference(reader, inputs, real))
-    ratio, cpu_ratio = psi_s / plain_s, psi_cpu / plain_cpu
+    seconds = interleaved({"plain": lambda: read_plainly(model, inputs), "psi": with_psi}, repeats)
+    plain_s, psi_s = (statistics.median(one.clock for one in seconds[name]) for name in ("plain", "psi"))
+    cpu_ratio = processor_ratio(seconds["psi"], seconds["plain"])
+    tokens = sum(int(batch["attention_mask"].sum()) for batch in inputs)
+    largest = max(difference(reader, batch) for batch in inputs)
+    good = {
+        "counts_agree": int(sums.count.sum()) == tokens * (repeats + 1),
+        "values_agree": largest < TOLERANCE,
+        "targets_met": max(psi_s / plain_s, cpu_ratio) <= TARGET,
+    }
     return {
-        "sentences": len(texts),
-        "tokens": int(lengths.sum()),
+        "sentences": sentences,
+        "tokens": tokens,
         "plain_s": round(plain_s, 3),
         "with_psi_s": round(psi_s, 3),
-        "ratio": round(ratio, 3),
+        "ratio": round(psi_s / plain_s, 3),
         "cpu_ratio": round(cpu_ratio, 3),
-        "largest_difference": max(differences),
-        "counts_agree": int(sums.count.sum()) == int(lengths.sum()) * repeats,
-        "values_agree": max(differences) < 1e-4,
-        "targets_met": max(ratio, cpu_ratio) <= TARGET,
-    }
+        "largest_difference": largest,
+        **good,
+    }, all(good.values())
 
 
-def difference(reader: ContextualPsi, inputs: dict[str, torch.Tensor], real: torch.Tensor) -> float:
+def difference(reader: ContextualPsi, inputs: dict[str, torch.Tensor]) -> float:
     """Return the largest relative difference between psi and a float64 recomputation from the batch's hidden states."""
+    real = inputs["attention_mask"].bool()
     found = reader.read(inputs, real)
     states = reader.model(**inputs, output_hidden_states=True).hidden_states
     worst = 0.0
@@ -106,14 +84,3 @@ def difference(reader: ContextualPsi, inputs: dict[str, torch.Tensor], real: tor
         expected = projected.norm(dim=3) / norm
         worst = max(worst, float(((found[:, i, : len(PROJECTIONS)] - expected) / expected).abs().max()))
     return worst
-
-
-def timed(work: Callable[[], object]) -> tuple[float, float]:
-    """Return the seconds of one execution, in wall-clock time and in this process's CPU time."""
-    clock, cpu = time.perf_counter(), time.process_time()
-    work()
-    return time.perf_counter() - clock, time.process_time() - cpu
-
-
-if __name__ == "__main__":
-    sys.exit(main())

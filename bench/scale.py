@@ -5,38 +5,29 @@
 Synthetic activations go through the production code: `ShardScorer`, partial files put in place by `Store.commit`,
 bounds from the shards' histograms, and the merge by ranges of neurons. Most of the time is spent on shards of 100,000
 sentences, and the rest on merging ranges. Seconds are processor time on one thread. Some neurons' winners are compared
-with those from sorting all values. The time of the job on 82 million sentences is then projected (bench/projection.py).
-The benchmark prints one line of JSON. The exit status is 1 if a winner is wrong or memory grows.
+with those from sorting all values. The cost of reducing a sentence is compared with a forward pass of bert-base with
+random weights over a sentence of 22 tokens. The exit status is 1 if a winner is wrong or memory grows.
 """
 
-import argparse
-import json
 import os
-import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from typing import Any, cast
 
 import numpy as np
-import pyarrow as pa  # type: ignore[import-untyped]
-import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import torch
 
-from bench.every_stage import SIZES, measure
+from bench.harness import Result, temporary_folder
+from bench.made_run import WIDTHS
 from bench.memory import MemoryWatch
-from bench.projection import Measured, project
-from bench.running import load
+from bench.passes import BUDGET
 from bench.steps import PRINT, commit
-from bench.texts import draw
+from bench.timing import repeated, timed
 from jobs.stage.outputs import Written, shard_file
 from jobs.topk.merge import RangeMerger, range_items
 from jobs.topk.score import PILOT_FILE
-from ops.corpus.corpus_tokens import block_batches
-from ops.corpus.token_columns import block_of, kept_table, token_columns, write_kept
 from ops.model.activations import Scorer
-from ops.model.load import read_facts
-from ops.model.tokenizer import Tokenizer, Tokens
+from ops.model.tokenizer import Tokens
 from ops.reducers.histogram import edges_from_pilot
 from ops.reducers.thresholds import SharedBound
 from ops.shards import Ids
@@ -47,11 +38,10 @@ from ops.topk.neurons import POLES, Neurons
 from ops.topk.pilot import Pilot
 from ops.topk.score_shard import ShardScorer
 
-WIDTHS, K, SHARD, BATCH = (768,) * 12, 10_000, 100_000, 93
+BATCH = 93  # sentences
 WATCHED, MOST = 8, 10_000_000
 SCORING = 0.7
 FLAT = 0.10
-BUDGET, READ_TOKENS = 2_048, 20_000_000  # number of tokens in a batch, and of tokens that are read to time reading
 
 
 class Synthetic:
@@ -86,73 +76,74 @@ class Synthetic:
         return [values]
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="bench scale", description=str(__doc__).splitlines()[0])
-    parser.add_argument("--minutes", type=float, default=5)
-    parser.add_argument("--k", type=int, default=K)
-    parser.add_argument("--shard-size", type=int, default=SHARD)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--folder", default=None, help="where the temporary folder is made: 10 GB for 10 minutes")
-    parser.add_argument("--json", action="store_true", help="accepted by all benchmarks; this one always prints JSON")
-    parser.add_argument("--stage", choices=["topk", "all"], default="topk", help="all: see bench/every_stage.py")
-    parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES), help="sentences, with --stage all")
-    options = parser.parse_args()
+def measure(
+    minutes: float = 5.0, k: int = 10_000, shard_size: int = 100_000, seed: int = 0, folder: str | None = None,
+) -> Result:  # fmt: skip
+    """Score and merge for some minutes.
+
+    Args:
+        minutes: about how long it takes.
+        k: winners of a neuron and pole.
+        shard_size: sentences of a shard.
+        seed: the seed of the activations.
+        folder: where the temporary folder is made: 10 GB for 10 minutes.
+    """
     torch.set_num_threads(1)
-    if options.stage == "all":
-        return measure(options.sizes, options.folder)
     begun = time.perf_counter()
-    model = Synthetic(options.seed)
+    model = Synthetic(seed)
     edges = edges_from_pilot(torch.cat(model.blocks[:12]))
-    with tempfile.TemporaryDirectory(prefix="atlas-bench-", dir=options.folder) as folder:
-        store = Store(folder)
+    with temporary_folder(folder) as out:
+        store = Store(str(out))
         commit(store, {PILOT_FILE: Written(len(edges), Pilot(edges.numpy(), Neurons(WIDTHS), False, None).write)})
         with MemoryWatch(os.getpid()) as memory:
-            deadline = begun + options.minutes * 60 * SCORING
-            shards = list(score(model, edges, store, options.k, options.shard_size, deadline))
+            deadline = begun + minutes * 60 * SCORING
+            shards = list(score(model, edges, store, k, shard_size, deadline))
         (series,) = [s for (pid, _), s in memory.series.items() if pid == os.getpid()]
-        merging = merge(store, len(shards), options.k, begun + options.minutes * 60)
-        right = agrees(model, store, options.k)
+        merging = merge(store, len(shards), k, begun + minutes * 60)
+        right = agrees(model, store, k)
     peaks = [max((size for at, size in series if s["began"] <= at < s["ended"]), default=0) for s in shards]
-    later = peaks[1:] or peaks
-    growth = max(later[-max(len(later) // 3, 1) :]) / max(later[: max(len(later) // 3, 1)]) - 1
-    flat = growth <= FLAT if len(later) > 1 else None  # a single shard after the first does not show growth
-    sentences = len(shards) * options.shard_size
-    pairs = sum(s["pairs"] for s in shards)
-    reduce_s = sum(s["reduce_s"] for s in shards)
-    measured = Measured(
-        reduce_s=float(np.median([s["reduce_s"] for s in shards[1:] or shards])) / options.shard_size,
-        commit_s=sum(s["commit_s"] for s in shards) / pairs,
-        count_s=sum(s["count_s"] for s in shards) / len(shards),
-        bounds_s=sum(s["bounds_s"] for s in shards) / len(shards),
-        pair_bytes=sum(s["bytes"] for s in shards) / pairs,
-        merge_s=merging["seconds"] / merging["pairs"],
-        worker_bytes=max(peaks),
-        tokens_per_second=reading_tokens(options.seed),
-    )
-    result = {
-        "bench": "scale",
+    growth = growth_of(peaks)
+    sentences, total = len(shards) * shard_size, {name: sum(s[name] for s in shards) for name in shards[0]}
+    reduce_s = float(np.median([s["reduce_s"] for s in shards[1:] or shards])) / shard_size
+    forward_s = bert_base_seconds()
+    flat = None if growth is None else growth <= FLAT
+    return {
         "sentences": sentences,
         "shards": len(shards),
         "neurons": sum(WIDTHS),
-        "k": options.k,
-        "rows_per_second": round(sentences / reduce_s, 1),
-        "rows_per_second_commits_included": round(sentences / sum(s["reduce_s"] + s["commit_s"] for s in shards), 1),
-        "partial_bytes": sum(s["bytes"] for s in shards),
-        "partial_bytes_per_sentence": round(sum(s["bytes"] for s in shards) / sentences),
-        "candidates_in_k": round(pairs / options.k / sum(WIDTHS) / 2, 2),
-        "ideal_in_k": round(1 + float(np.log(max(sentences / options.k, 1))), 2),
-        "piece_rows_per_second": [round(options.shard_size / s["reduce_s"]) for s in shards],
+        "k": k,
+        "rows_per_second": round(sentences / total["reduce_s"], 1),
+        "rows_per_second_commits_included": round(sentences / (total["reduce_s"] + total["commit_s"]), 1),
+        "partial_bytes": total["bytes"],
+        "partial_bytes_per_sentence": round(total["bytes"] / sentences),
+        "candidates_in_k": round(total["pairs"] / k / sum(WIDTHS) / 2, 2),
+        "ideal_in_k": round(1 + float(np.log(max(sentences / k, 1))), 2),
+        "piece_rows_per_second": [round(shard_size / s["reduce_s"]) for s in shards],
         "shard_peak_mb": [round(peak / 1e6) for peak in peaks],
-        "memory_growth": round(growth, 3),
+        "memory_growth": None if growth is None else round(growth, 3),
         "merge": {**merging, "all_ranges_s": round(merging["seconds"] / merging["ranges"] * merging["of"], 1)},
-        "measured": measured._asdict(),
-        "projection": project(measured),
+        "reduce_ms_a_sentence": round(1e3 * reduce_s, 3),
+        "bert_base_ms_a_sentence": round(1e3 * forward_s, 3),
+        "reduce_share_of_bert_base": round(reduce_s / forward_s, 4),
+        "ns_a_candidate": {
+            "commit": round(1e9 * total["commit_s"] / total["pairs"], 1),
+            "merge": round(1e9 * merging["seconds"] / merging["pairs"], 1),
+        },
+        "bytes_a_candidate": round(total["bytes"] / total["pairs"], 2),
+        "driver_ms_a_shard": {name: round(1e3 * total[f"{name}_s"] / len(shards), 2) for name in ("count", "bounds")},
         "winners_right": right,
         "memory_flat": flat,
-        "load": load(),
-    }
-    print(json.dumps(result))
-    return 0 if right and flat is not False else 1
+    }, right and flat is not False
+
+
+def growth_of(peaks: list[int]) -> float | None:
+    """Return how much memory grows from the first to the last third of the shards after the first one.
+
+    A single shard after the first does not show growth: None.
+    """
+    later = peaks[1:]
+    third = max(len(later) // 3, 1)
+    return max(later[-third:]) / max(later[:third]) - 1 if len(later) > 1 else None
 
 
 def score(
@@ -164,27 +155,25 @@ def score(
     shard, last = 0, 0.0
     # The second shard takes a fraction of the time of the first shard, in which the thresholds still rise.
     while shard < 2 or time.perf_counter() + last < deadline:
-        began, started, making = time.perf_counter(), time.process_time(), model.seconds
-        span = (shard * size, (shard + 1) * size)
-        result = worker.run(span, batches(*span), np.array([], np.int64), shared.result)
-        reduced = time.process_time()
-        rows = result.rows
-        commit(store, {shard_file("topk", shard): Written(rows.in_file, rows.write)})
-        committed = time.process_time()
-        pairs = sum(len(result.table[f"{p}_sent_id"].combine_chunks().flatten()) for p in POLES)
-        del result
-        board = time.process_time()
-        counts = topk_partial.read_of_all(store, shard_file("topk", shard).path, topk_partial.HISTOGRAM)
-        shared.update(shard, topk_partial.read_counts(counts))
-        counted = time.process_time()
-        shared.result()
-        ended = time.process_time()
+        began, making = time.perf_counter(), model.seconds
+        span, file = (shard * size, (shard + 1) * size), shard_file("topk", shard)
+
+        def reduce(span: tuple[int, int] = span) -> Any:
+            result = worker.run(span, batches(*span), np.array([], np.int64), shared.result)
+            return result.rows, sum(len(result.table[f"{p}_sent_id"].combine_chunks().flatten()) for p in POLES)
+
+        reduced, (rows, pairs) = timed(reduce)
+        committed, _ = timed(commit, store, {file: Written(rows.in_file, rows.write)})
+        del rows
+        counts = topk_partial.read_of_all(store, file.path, topk_partial.HISTOGRAM)
+        counted, _ = timed(shared.update, shard, topk_partial.read_counts(counts))
+        bounds, _ = timed(shared.result)
         yield {
-            "reduce_s": reduced - started - (model.seconds - making),
-            "commit_s": committed - reduced,
-            "count_s": counted - board,
-            "bounds_s": ended - counted,
-            "bytes": store.filesystem.get_file_info(store.path(shard_file("topk", shard).path)).size,
+            "reduce_s": reduced.processor - (model.seconds - making),
+            "commit_s": committed.processor,
+            "count_s": counted.processor,
+            "bounds_s": bounds.processor,
+            "bytes": store.filesystem.get_file_info(store.path(file.path)).size,
             "pairs": pairs,
             "began": began - begun,
             "ended": time.perf_counter() - begun,
@@ -193,10 +182,10 @@ def score(
 
 
 def batches(first: int, stop: int) -> Iterator[tuple[Ids, list[Tokens]]]:
-    """Yield a shard's batches of sentences of one token."""
+    """Yield a shard's batches of sentences of one token, which is the sentence's id."""
     for start in range(first, stop, BATCH):
         ids = np.arange(start, min(start + BATCH, stop))
-        yield ids, [Tokens([0], [0], False)] * len(ids)
+        yield ids, [Tokens([i], [0], False) for i in ids.tolist()]
 
 
 def merge(store: Store, shards: int, k: int, deadline: float) -> dict[str, Any]:
@@ -207,13 +196,10 @@ def merge(store: Store, shards: int, k: int, deadline: float) -> dict[str, Any]:
     for part, item in enumerate(items):
         if done and time.perf_counter() + wall / done > deadline:
             break
-        began, started = time.perf_counter(), time.process_time()
-        row = merger(item)
-        wall += time.perf_counter() - began
-        seconds += time.process_time() - started
+        took, row = timed(merger, item)
         if row["damaged"]:
             raise RuntimeError(f"damaged partial files: {row['damaged']}")
-        done += 1
+        wall, seconds, done = wall + took.clock, seconds + took.processor, done + 1
         for shard in range(shards):
             with store.parquet(shard_file("topk", shard).path) as file:
                 group = file.read_row_group(part, columns=[f"{p}_sent_id" for p in POLES])
@@ -236,25 +222,12 @@ def agrees(model: Synthetic, store: Store, k: int) -> bool:
     return True
 
 
-def reading_tokens(seed: int) -> float:
-    """Return how many tokens, stored as ingest stores them, one core reads and cuts into batches per second.
+@torch.inference_mode()
+def bert_base_seconds() -> float:
+    """Return the seconds of bert-base for a sentence of 22 tokens, in the fastest of three batches."""
+    from transformers import BertConfig, BertModel
 
-    The tokens are those of real sentences, including special tokens.
-    """
-    texts = draw(5_000, seed)
-    tokenizer = Tokenizer(read_facts("sample"))
-    columns = {"sent_id": pa.array(range(len(texts)), pa.int64()), **token_columns(tokenizer.encode(texts))}
-    with tempfile.TemporaryDirectory(prefix="atlas-bench-") as folder:
-        path = f"{folder}/tokens.parquet"
-        write_kept(kept_table(pa.table(columns), tokenizer.highest_id), path)
-        block_of(pq.read_table(path))
-        tokens, started = 0, time.process_time()
-        while tokens < READ_TOKENS:
-            block = block_of(pq.read_table(path))
-            batches = block_batches(np.arange(len(texts)), block, BUDGET)
-            tokens += sum(int(own.lengths.sum()) for _, own in batches)
-    return tokens / (time.process_time() - started)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    model = BertModel(BertConfig(), add_pooling_layer=False).eval()
+    ids = torch.ones(BATCH, BUDGET // BATCH, dtype=torch.int64)
+    each, _ = repeated(lambda: model(input_ids=ids, attention_mask=torch.ones_like(ids)), 3)
+    return min(seconds.processor for seconds in each) / BATCH

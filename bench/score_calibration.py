@@ -4,7 +4,7 @@ Used by `python -m bench calibration`.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,37 +22,13 @@ from ops.statistics.wilson import wilson
 SETS_AT_ONCE = 128
 MOST_EXCESS = 0.01  # maximum distance from 0 of the mean over sets
 COVERED = (0.93, 0.97)
-_Z99 = 2.5758293035489004
+Z99 = 2.5758293035489004
 
 
-@dataclass(frozen=True)
-class ScoreRow:
-    """The scores of random sets that were drawn in one way.
-
-    Attributes:
-        null: how the sets were drawn: `uniform`, or the length of their sentences, such as `12 to 15 words`.
-        sets: number of sets that have an `auc_excess`.
-        auc, matched: the mean area under the curve of the sets, and of their matched sets.
-        excess, excess_low, excess_high: the mean `auc_excess` and its 99 % interval.
-        covered, covered_low, covered_high: the share of the 95 % intervals that contain 0, and its 95 % interval.
-        ok: whether both are within their targets, as far as the intervals can tell.
-    """
-
-    null: str
-    sets: int
-    auc: float
-    matched: float
-    excess: float
-    excess_low: float
-    excess_high: float
-    covered: float
-    covered_low: float
-    covered_high: float
-    ok: bool
-
-
-def score_rows(mining: Mining, size: int, uniform: int, each_length: int, lengths: int, seed: int) -> list[ScoreRow]:
-    """Return the row of uniform sets, followed by a row for the sets of each range of lengths.
+def score_rows(
+    mining: Mining, size: int, uniform: int, each_length: int, lengths: int, seed: int
+) -> list[dict[str, Any]]:
+    """Return a row about uniform sets, followed by a row about the sets of each range of lengths.
 
     Args:
         mining: the annotated sentences, all in the baseline, with options that include scores.
@@ -105,15 +81,25 @@ def range_tables(mining: Mining, candidates: pa.Table) -> RangeTables:
     return RangeTables(mining, union, add_up([BlockCounter(union, mining.kinds, Profiler(mining.text)).count(halves)]))
 
 
-def _row(null: str, scores: Float64s) -> ScoreRow:
+def _row(null: str, scores: Float64s) -> dict[str, Any]:
+    """Return the means over sets, the share of intervals that contain 0, and whether both are within their targets."""
     auc, matched, excess, low, high = scores[~np.isnan(scores[:, 2]), :5].T
-    count = len(excess)
-    mean, error = float(excess.mean()), float(excess.std(ddof=1)) / np.sqrt(count)
-    ends = mean - _Z99 * error, mean + _Z99 * error
-    covered = float(((low <= 0) & (high >= 0)).mean())
-    held = wilson(covered, count)
-    ok = ends[0] <= MOST_EXCESS and ends[1] >= -MOST_EXCESS
+    count, mean = len(excess), float(excess.mean())
+    error = Z99 * float(excess.std(ddof=1)) / np.sqrt(count)
+    covered, covered_low, covered_high = wilson(float(((low <= 0) & (high >= 0)).mean()), count)
+    ok = abs(mean) - error <= MOST_EXCESS
     if null == "uniform":
-        ok = ok and held.high >= COVERED[0] and held.low <= COVERED[1]
-    interval = (held.low, held.high)
-    return ScoreRow(null, count, float(auc.mean()), float(matched.mean()), mean, *ends, covered, *interval, bool(ok))
+        ok = ok and covered_high >= COVERED[0] and covered_low <= COVERED[1]
+    return {
+        "null": null,
+        "sets": count,
+        "auc": float(auc.mean()),
+        "matched": float(matched.mean()),
+        "excess": mean,
+        "excess_low": mean - error,
+        "excess_high": mean + error,
+        "covered": covered,
+        "covered_low": covered_low,
+        "covered_high": covered_high,
+        "ok": bool(ok),
+    }

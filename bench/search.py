@@ -8,8 +8,6 @@ under the ROC curve (AUC) or 1 minus it, whichever is larger. `hits` says how ma
 search are among the 30 units with the highest AUC, and `of` how many of these units have an AUC of at least 0.7.
 """
 
-import argparse
-import json
 import re
 from collections.abc import Callable
 from typing import Any
@@ -18,6 +16,7 @@ import numpy as np
 import pyarrow.compute as pc
 from scipy.stats import rankdata
 
+from bench.harness import Result
 from jobs.run_folder.run import RunReader
 from jobs.stage.shown import read_facts
 from ops.arrays import Bools, Float64s, Floats
@@ -91,7 +90,7 @@ def areas(activations: Floats, has: Bools) -> Float64s:
     return np.asarray(above / (positive * (len(has) - positive)))
 
 
-def measure(run: RunFacts, phrases: list[str]) -> list[dict[str, Any]]:
+def measure_run(run: RunFacts, phrases: list[str]) -> list[dict[str, Any]]:
     """Return a row for each phrase of `PHENOMENA` that some but not all sentences of the activation sample have."""
     ids = run.read("activations", None, ["sent_id"])["sent_id"]
     rows = run.read("sentences", pc.field("sent_id").isin(ids.combine_chunks()), ["sent_id", "words"]).to_pylist()
@@ -121,12 +120,10 @@ def measure(run: RunFacts, phrases: list[str]) -> list[dict[str, Any]]:
     return result
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", required=True, help="a run that jobs.mine has finished")
-    args = parser.parse_args()
-    print(json.dumps(measure(read_facts(RunReader(args.out, create=False)), list(PHENOMENA))))
+def measure(out: str) -> Result:
+    """Return a row for each phenomenon.
 
-
-if __name__ == "__main__":
-    main()
+    Args:
+        out: a run that jobs.mine has finished.
+    """
+    return measure_run(read_facts(RunReader(out, create=False)), list(PHENOMENA)), True

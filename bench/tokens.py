@@ -1,33 +1,29 @@
-"""Measures the cost of reading winners token by token relative to the forward pass, and prints one line of JSON.
+"""Measures the cost of reading winners token by token relative to the forward pass.
 
     python -m bench tokens
 
-The same sentences, each with the number of winners that it would have in a run of that size, go through the plain model
-and through all steps of `jobs.tokens`: tokens with their spans, words, the pass with its hooks, peaks, the partial
-file, and the tables. Times are processor time (user and system, one thread). Sentences come from the Parquet files of
-the folder corpora/ below ATLAS_TEST_DATA if that is set, otherwise from docstrings. The exit status is 1 if a pooled
+The same real sentences, each with the number of winners that it would have in a run of that size, go through the plain
+model and through all steps of `jobs.tokens`: tokens with their spans, words, the pass with its hooks, peaks, the
+partial file, and the tables. Times are processor time (user and system, one thread). The exit status is 1 if a pooled
 value differs or the target is missed.
 """
-
-import argparse
-import json
-import statistics
-import sys
-import tempfile
-import time
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import torch
 
+from bench.harness import Result, temporary_folder
+from bench.made_run import write_topk
+from bench.passes import BUDGET, padded, read_plainly
 from bench.steps import PRINT, commit
 from bench.texts import draw
+from bench.timing import interleaved, median_processor, processor_ratio
 from jobs.stage.outputs import read_notes, read_partial
 from jobs.stage.ranges import table_ranges
 from jobs.tokens.steps import PieceReader, TokensArgs, select_sentences, write_range
+from ops.arrays import Float32s
 from ops.model.activations import ScoreOptions, Scorer
-from ops.model.batches import length_batches, pad
+from ops.model.batches import length_batches
 from ops.model.load import read_facts
 from ops.model.tokenizer import Tokenizer
 from ops.schema import schema
@@ -35,51 +31,45 @@ from ops.sentences.pipeline import Annotator
 from ops.shards import Shards
 from ops.storage.store import Store
 from ops.storage.tables import write_part
-from ops.topk.neurons import POLES, Neurons
+from ops.topk.neurons import Neurons
 
-TARGET, BUDGET = 1.15, 2_048
+TARGET = 1.15
 
 
-def main() -> int:
-    """Run the benchmark and print its line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", default="sample")
-    parser.add_argument("--sentences", type=int, default=1_000)
-    parser.add_argument("--top", type=int, default=20)
-    parser.add_argument(
-        "--of", type=int, default=5_000, help="sentences of the run whose winners are as dense as these"
-    )
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", action="store_true", help="accepted by all benchmarks; this one always prints JSON")
-    options = parser.parse_args()
-    facts = read_facts(options.model)
+def measure(
+    model: str = "sample", sentences: int = 1_000, top: int = 20, of: int = 5_000, repeats: int = 3, seed: int = 0
+) -> Result:
+    """Time both ways.
+
+    Args:
+        model: one that jobs.tokens takes.
+        sentences: number of sentences.
+        top: winners of a neuron and pole that are read.
+        of: sentences of the run whose winners are as dense as these.
+        repeats: times that each way is measured, one after the other.
+        seed: the seed of the draw of sentences.
+    """
+    facts = read_facts(model)
     tokenizer = Tokenizer(facts)
     scorer = Scorer(facts, ScoreOptions(), tokenizer.pad_id)
     neurons = Neurons(scorer.widths())
-    texts = draw(options.sentences, options.seed)
+    texts = draw(sentences, seed)
     tokens = tokenizer.encode(texts)
-    with tempfile.TemporaryDirectory() as folder:
-        store = Store(folder)
+    with temporary_folder() as folder:
+        store = Store(str(folder))
         values = np.concatenate([torch.cat(scorer.score([t]), 1).numpy() for t in tokens])
-        each = max(round(options.top * options.sentences / options.of), 1)
+        each = max(round(top * sentences / of), 1)
         write_run(store, texts, values, neurons, each)
-        shards = Shards(len(texts), len(texts))
         args = TokensArgs(
-            store=store, neurons=neurons, seed=options.seed, facts=facts, options=ScoreOptions(), shards=shards,
-            top=each, token_budget=BUDGET, lengths="mixed", dictionaries=(), block=None,
+            store=store, neurons=neurons, seed=seed, facts=facts, options=ScoreOptions(),
+            shards=Shards(len(texts), len(texts)), top=each, token_budget=BUDGET, lengths="mixed", dictionaries=(),
+            block=None,
         )  # fmt: skip
         commit(store, select_sentences({}, args))
         own = np.unique(read_partial(store, args.wanted, ["sent_id"])["sent_id"].to_numpy())
         lengths = np.array([len(tokens[i].ids) for i in own])
-        batches = [[tokens[own[row]] for row in rows] for rows in length_batches(lengths, BUDGET)]
-
-        def forward() -> None:
-            with torch.inference_mode():
-                for batch in batches:
-                    ids, real, _ = pad(batch, tokenizer.pad_id, torch.device("cpu"))
-                    scorer.reader.model(input_ids=ids, attention_mask=real.long())
-
+        rows = length_batches(lengths, BUDGET)
+        inputs = padded(([tokens[own[row]] for row in some] for some in rows), tokenizer.pad_id)
         reader, file = PieceReader(args), args.piece_file(0)
 
         def ours() -> None:
@@ -87,35 +77,30 @@ def main() -> int:
             for item in table_ranges(len(neurons)):
                 commit(store, write_range(item, args, [file.path]))
 
-        seconds: dict[str, list[float]] = {"forward": [], "ours": []}
-        for round_ in range(options.repeats + 1):
-            for name, run in (("forward", forward), ("ours", ours)):
-                started = time.process_time()
-                run()
-                if round_:
-                    seconds[name].append(time.process_time() - started)
+        ways = {"forward": lambda: read_plainly(scorer.reader.model, inputs), "ours": ours}
+        seconds = interleaved(ways, repeats)
         (notes,) = read_notes(store, [file])
-    ratio = statistics.median(o / f for o, f in zip(seconds["ours"], seconds["forward"], strict=True))
-    result: dict[str, Any] = {
-        "model": options.model,
-        "sentences": notes["sentences"],
-        "tokens": notes["tokens"],
-        "winners": notes["winners"],
-        "forward_cpu_s": round(statistics.median(seconds["forward"]), 3),
-        "ours_cpu_s": round(statistics.median(seconds["ours"]), 3),
-        "ours_over_forward": round(ratio, 3),
-        "largest_difference": notes["largest_difference"],
+    ratio = processor_ratio(seconds["ours"], seconds["forward"])
+    good = {
         "values_agree": notes["activations_differ"] == 0 and notes["sentences"] == len(own),
         "target_met": ratio <= TARGET,
     }
-    print(json.dumps({"bench": "tokens", **result}))
-    return 0 if result["values_agree"] and result["target_met"] else 1
+    return {
+        "model": model,
+        "sentences": notes["sentences"],
+        "tokens": notes["tokens"],
+        "winners": notes["winners"],
+        "forward_cpu_s": median_processor(seconds["forward"]),
+        "ours_cpu_s": median_processor(seconds["ours"]),
+        "ours_over_forward": round(ratio, 3),
+        "largest_difference": notes["largest_difference"],
+        **good,
+    }, all(good.values())
 
 
-def write_run(store: Store, texts: list[str], values: Any, neurons: Neurons, top: int) -> None:
+def write_run(store: Store, texts: list[str], values: Float32s, neurons: Neurons, top: int) -> None:
     """Write the tables of a run of these sentences that `tokens` reads: topk/ up to rank `top`, and sentences/."""
-    annotations = Annotator("english").annotate(texts)
-    n = len(texts)
+    annotations, n = Annotator("english").annotate(texts), len(texts)
     columns = {
         "sent_id": np.arange(n), "text": texts, "dataset": ["d"] * n, "doc_id": ["d"] * n,
         "words": [a.words for a in annotations], "tags": [a.tags for a in annotations],
@@ -123,22 +108,6 @@ def write_run(store: Store, texts: list[str], values: Any, neurons: Neurons, top
         "is_baseline": [True] * n, "is_winner": [True] * n, "fold": [0] * n, "wins": [1] * n,
     }  # fmt: skip
     write_part(store, "sentences", 0, schema("sentences"), [pa.table(columns)], PRINT)
-    layer, unit = neurons.layer_and_unit(np.arange(len(neurons)))
-    best = {"top": np.argsort(-values, axis=0)[:top].T, "bottom": np.argsort(values, axis=0)[:top].T}
-    ids = np.stack([best[pole] for pole in POLES], 1)  # [neurons, poles, top]
-    neuron = np.broadcast_to(np.arange(len(neurons))[:, None, None], ids.shape)
-    table = pa.table(
-        {
-            "layer": layer[neuron.ravel()],
-            "unit": unit[neuron.ravel()],
-            "pole": np.broadcast_to(np.array(POLES, object)[None, :, None], ids.shape).ravel(),
-            "rank": np.broadcast_to(np.arange(1, top + 1), ids.shape).ravel(),
-            "activation": values[ids.ravel(), neuron.ravel()],
-            "sent_id": ids.ravel(),
-        }
-    )
-    write_part(store, "topk", 0, schema("topk"), [table.cast(schema("topk"))], PRINT)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    order = np.argsort(values, axis=0).T
+    ids = np.stack([order[:, :top], np.argsort(-values, axis=0)[:top].T], 1)
+    write_topk(store, neurons, ids, np.take_along_axis(values.T[:, None], ids, 2))

@@ -7,21 +7,22 @@ The program reads a seeded sample of the sentences of `bench/texts.py`, of which
 model once, stores the states of all tokens including special tokens, and fits a TopK autoencoder to them with Adam. As
 in Gao 2024, encoder and decoder are tied at the start, the decoder's rows have length 1, and a second loss makes
 features that have long been inactive explain the residual. The dictionary is saved in SAELens's format. The same seed,
-texts and number of threads give the same dictionary on the same hardware. The program prints one line of JSON with the
+texts and number of threads give the same dictionary on the same hardware. The result contains the
 explained variance on the held-out sentences.
 """
 
-import argparse
-import json
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from safetensors.torch import save_file
 
+from bench.dictionary import save
+from bench.harness import Result, run
+from bench.passes import BUDGET
 from bench.texts import draw
 from ops.dictionaries.read import describe_all
 from ops.dictionaries.reconstruction import Explained
@@ -29,60 +30,58 @@ from ops.dictionaries.scorer import DictionaryScorer
 from ops.model.activations import ScoreOptions
 from ops.model.batches import length_batches
 from ops.model.load import ModelFacts, read_facts
-from ops.model.tokenizer import Tokenizer
+from ops.model.tokenizer import Tokenizer, Tokens
 
 FEATURES, K, SENTENCES = 4_096, 32, 40_000
 BATCH, RATE, WARM_UP, EPOCHS = 2_048, 1e-3, 100, 4
 DEAD_AFTER, DEAD_K, DEAD_WEIGHT = 100, 256, 1 / 32  # steps without activation; the second loss's features and weight
-BUDGET = 2_048  # number of tokens in a batch of the model
 
 
-def main() -> int:
-    """Train the dictionary, and print one line of JSON."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", required=True, help="folder of the dictionary")
-    parser.add_argument("--model", default="sample")
-    parser.add_argument("--layer", type=int, default=4)
-    parser.add_argument("--features", type=int, default=FEATURES)
-    parser.add_argument("--k", type=int, default=K, help="features that are active at a token")
-    parser.add_argument("--sentences", type=int, default=SENTENCES)
-    parser.add_argument("--epochs", type=int, default=EPOCHS, help="how often each token is seen")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args()
-    torch.manual_seed(options.seed)
-    torch.set_num_threads(options.threads)
-    facts, texts, started = read_facts(options.model), draw(options.sentences, options.seed), time.monotonic()
+def measure(
+    out: str, model: str = "sample", layer: int = 4, features: int = FEATURES, k: int = K, sentences: int = SENTENCES,
+    epochs: int = EPOCHS, threads: int = 2, seed: int = 0,
+) -> Result:  # fmt: skip
+    """Train the dictionary.
+
+    Args:
+        out: folder of the dictionary.
+        model: the model that is read.
+        layer: the layer whose residual stream is read.
+        features: features of the dictionary.
+        k: features that are active at a token.
+        sentences: sentences that are read.
+        epochs: how often each token is seen.
+        threads: threads of torch.
+        seed: the seed of sentences, weights and order.
+    """
+    torch.manual_seed(seed)
+    torch.set_num_threads(threads)
+    facts, texts, started = read_facts(model), draw(sentences, seed), time.monotonic()
     held = max(len(texts) // 50, 1)
-    states = read_states(facts, options.layer, texts[held:], options.threads)
+    states = read_states(facts, layer, texts[held:], threads)
     read_s = time.monotonic() - started
-    weights, dead = fit(states, options.features, options.k, options.epochs, options.seed)
-    out = Path(options.out)
-    save(out, weights, options.k, facts.name, options.layer)
-    result = {
-        "layer": options.layer,
-        "features": options.features,
-        "k": options.k,
+    weights, dead = fit(states, features, k, epochs, seed)
+    save(Path(out), weights, k, facts.name, layer)
+    return {
+        "layer": layer,
+        "features": features,
+        "k": k,
         "tokens": len(states),
         "dead_features": dead,
-        "explained_variance_of_held_out_sentences": round(explained(facts, options.layer, out, texts[:held]), 4),
+        "explained_variance_of_held_out_sentences": round(explained(facts, layer, out, texts[:held]), 4),
         "seconds_of_reading": round(read_s),
         "seconds": round(time.monotonic() - started),
-        "seed": options.seed,
-    }
-    print(json.dumps(result))
-    return 0
+        "seed": seed,
+    }, True
 
 
 def read_states(facts: ModelFacts, layer: int, texts: list[str], threads: int) -> torch.Tensor:
     """Return the residual stream after a layer at each token of the texts, `[tokens, width]` float32."""
-    tokenizer = Tokenizer(facts)
     axes = describe_all([f"{layer}=rotated:0"], facts)  # only because it reads the right place
+    tokenizer = Tokenizer(facts)
     scorer = DictionaryScorer(facts, ScoreOptions(threads=threads), tokenizer.pad_id, axes)
-    tokens = tokenizer.encode(texts)
     found = []
-    for rows in length_batches(np.array([len(t.ids) for t in tokens]), BUDGET):
-        batch = [tokens[row] for row in rows]
+    for batch in equal_lengths_together(tokenizer, texts):
         real = torch.arange(max(len(t.ids) for t in batch)) < torch.tensor([len(t.ids) for t in batch])[:, None]
         found += scorer.read_tokens(batch, [lambda states, real=real: states[real].clone()])  # type: ignore[misc]
     return torch.cat(found)
@@ -149,33 +148,22 @@ def _decoded(
     return found + held["b_dec"] if with_bias else found
 
 
-def save(out: Path, weights: dict[str, torch.Tensor], k: int, model: str, layer: int) -> None:
-    """Write a TopK dictionary as SAELens 6 does."""
-    out.mkdir(parents=True, exist_ok=True)
-    width, features = weights["W_enc"].shape
-    cfg = {
-        "architecture": "topk", "d_in": width, "d_sae": features, "k": k, "rescale_acts_by_decoder_norm": False,
-        "dtype": "float32", "device": "cpu", "apply_b_dec_to_input": True, "normalize_activations": "none",
-        "reshape_activations": "none",
-        "metadata": {
-            "model_name": model, "hook_name": f"blocks.{layer - 1}.hook_resid_post", "prepend_bos": False,
-            "sae_lens_version": "6.0.0",
-        },
-    }  # fmt: skip
-    (out / "cfg.json").write_text(json.dumps(cfg, indent=2) + "\n", encoding="utf-8")
-    save_file({name: value.contiguous() for name, value in weights.items()}, out / "sae_weights.safetensors")
-
-
-def explained(facts: ModelFacts, layer: int, out: Path, texts: list[str]) -> float:
+def explained(facts: ModelFacts, layer: int, dictionary: str, texts: list[str]) -> float:
     """Return the share of the variance of these texts' states that a saved dictionary explains."""
-    tokenizer, dictionaries = Tokenizer(facts), describe_all([f"{layer}={out}"], facts)
+    tokenizer, dictionaries = Tokenizer(facts), describe_all([f"{layer}={dictionary}"], facts)
     scorer = DictionaryScorer(facts, ScoreOptions(), tokenizer.pad_id, dictionaries)
     sums = [Explained(facts.width)]
-    tokens = tokenizer.encode(texts)
-    for rows in length_batches(np.array([len(t.ids) for t in tokens]), BUDGET):
-        scorer.explained([tokens[row] for row in rows], sums)
+    for batch in equal_lengths_together(tokenizer, texts):
+        scorer.explained(batch, sums)
     return sums[0].share() or 0.0
 
 
+def equal_lengths_together(tokenizer: Tokenizer, texts: list[str]) -> Iterator[list[Tokens]]:
+    """Yield the texts' tokens in batches of similar lengths."""
+    tokens = tokenizer.encode(texts)
+    for rows in length_batches(np.array([len(t.ids) for t in tokens]), BUDGET):
+        yield [tokens[row] for row in rows]
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run("train_dictionary", sys.argv[1:]))

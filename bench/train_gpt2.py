@@ -12,7 +12,6 @@ the same hardware. To train a second model on the same documents with the same t
 and the first number to --split-seed.
 """
 
-import argparse
 import glob
 import json
 import math
@@ -25,6 +24,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import torch
 
+from bench.harness import Result, run
+from ops.errors import InputError
 from ops.model.load import quiet_transformers
 
 VOCABULARY, LENGTH, BATCH = 4_096, 128, 16
@@ -34,48 +35,52 @@ START = "<|endoftext|>"
 MOST_HELD_OUT = 2_000  # maximum number of held-out texts that are written for the measurement
 
 
-def main() -> int:
-    """Train the model, and print one line of JSON."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", required=True, help="folder of the model, its tokenizer and the texts held out")
-    parser.add_argument("--corpus", required=True, help="path or glob of Parquet files with text and doc_id")
-    parser.add_argument("--steps", type=int, default=2_000, help=f"each of {BATCH * LENGTH:,} tokens")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--split-seed", type=int, help="which documents are held out (default: --seed)")
-    options = parser.parse_args()
-    split_seed = options.seed if options.split_seed is None else options.split_seed
-    files = sorted(glob.glob(options.corpus))
+def measure(
+    out: str, corpus: str, steps: int = 2_000, threads: int = 2, seed: int = 0, split_seed: int | None = None
+) -> Result:
+    """Train the model.
+
+    Args:
+        out: folder of the model, its tokenizer and the texts held out.
+        corpus: path or glob of Parquet files with text and doc_id.
+        steps: number of steps, each of 2,048 tokens.
+        threads: threads of torch.
+        seed: the seed of the weights and the order of the texts.
+        split_seed: the seed of which documents are held out, if it is not that of `--seed`.
+    """
+    split_seed = seed if split_seed is None else split_seed
+    files = sorted(glob.glob(corpus))
     if not files:
-        print(f"error: --corpus {options.corpus}: matches no file", file=sys.stderr)
-        return 2
-    torch.manual_seed(options.seed)
-    torch.set_num_threads(options.threads)
-    out = Path(options.out)
-    out.mkdir(parents=True, exist_ok=True)
+        raise InputError(f"--corpus {corpus}: matches no file")
+    torch.manual_seed(seed)
+    torch.set_num_threads(threads)
+    folder = Path(out)
+    folder.mkdir(parents=True, exist_ok=True)
     train, held_out = read(files, split_seed)
-    tokenizer = train_tokenizer(out, [" ".join(texts) for texts in train])
+    tokenizer = train_tokenizer(folder, [" ".join(texts) for texts in train])
     stream = np.array([i for texts in train for i in (0, *tokenizer.encode(" ".join(texts)).ids)], np.int64)
-    model, losses, seconds = fit(stream, options.steps, options.seed)
+    model, losses, seconds = fit(stream, steps, seed)
     with quiet_transformers():
-        model.save_pretrained(out)
-    rng = np.random.default_rng([split_seed, 2])
-    sentences = [(str(i), text) for i, texts in enumerate(held_out) for text in texts]
-    chosen = sorted(rng.permutation(len(sentences))[:MOST_HELD_OUT].tolist())
-    lines = [json.dumps({"text": sentences[i][1], "doc_id": sentences[i][0]}) + "\n" for i in chosen]
-    (out / "held_out.jsonl").write_text("".join(lines), encoding="utf-8")
-    result = {
+        model.save_pretrained(folder)
+    return {
         "parameters": sum(p.numel() for p in model.parameters()),
         "tokens_of_the_corpus": len(stream),
-        "steps": options.steps,
+        "steps": steps,
         "loss_of_the_last_hundred_steps": round(float(np.mean(losses[-100:])), 4),
         "seconds": round(seconds),
-        "held_out_texts": len(lines),
-        "seed": options.seed,
+        "held_out_texts": write_held_out(folder, held_out, split_seed),
+        "seed": seed,
         "split_seed": split_seed,
-    }
-    print(json.dumps(result))
-    return 0
+    }, True
+
+
+def write_held_out(out: Path, documents: list[list[str]], seed: int) -> int:
+    """Write a sample of the held-out sentences next to the model, and return their number."""
+    sentences = [(str(i), text) for i, texts in enumerate(documents) for text in texts]
+    chosen = sorted(np.random.default_rng([seed, 2]).permutation(len(sentences))[:MOST_HELD_OUT].tolist())
+    lines = [json.dumps({"text": sentences[i][1], "doc_id": sentences[i][0]}) + "\n" for i in chosen]
+    (out / "held_out.jsonl").write_text("".join(lines), encoding="utf-8")
+    return len(lines)
 
 
 def read(files: list[str], seed: int) -> tuple[list[list[str]], list[list[str]]]:
@@ -143,4 +148,4 @@ def fit(stream: np.ndarray, steps: int, seed: int) -> tuple[Any, list[float], fl
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run("train_gpt2", sys.argv[1:]))

@@ -5,7 +5,7 @@ Used by `python -m bench calibration --stability`.
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -30,102 +30,7 @@ LEAST_FRESH_KEPT, LEAST_CONFIRMED = 0.8, 0.7  # of the best sets' F1, and of the
 _SETS, _FOLDS, _DOCUMENTS = 3, 4, 5  # of the draws
 
 
-@dataclass(frozen=True)
-class Said:
-    """What is said about some sets: the verdict and the F1 of each, `[sets]` each."""
-
-    verdict: list[str]
-    f1: Float64s
-
-    @property
-    def is_rule(self) -> Bools:
-        """Whether each set has a rule, `[sets]`."""
-        return np.array([one == RULE for one in self.verdict], np.bool_)
-
-
-@dataclass(frozen=True)
-class Best:
-    """The mean F1 of the sets with the highest F1, and their mean F1 when it is measured again."""
-
-    sets: int
-    f1: float
-    again: float
-
-    @classmethod
-    def of(cls, f1: Float64s, again: Float64s, count: int) -> "Best":
-        """Compare the `count` sets with the highest `f1`, `[sets]`, with their F1 in `again`, `[sets]`."""
-        best = np.argsort(-np.nan_to_num(f1), kind="stable")[:count]
-        return cls(len(best), float(np.nan_to_num(f1)[best].mean()), float(np.nan_to_num(again)[best].mean()))
-
-
-@dataclass(frozen=True)
-class OtherFolds:
-    """Verdicts with other folds: number of rules, how many of them are rules again, and the best sets."""
-
-    rules: int
-    remain: int
-    best: Best
-    best_quarter: Best
-
-
-@dataclass(frozen=True)
-class OtherSeed:
-    """Verdicts with another seed and the same folds: number of sets, how many verdicts change, and which."""
-
-    sets: int
-    changed: int
-    changes: dict[str, int]
-
-
-@dataclass(frozen=True)
-class NewDocuments:
-    """Published cards of one half of the documents, tested on the other half.
-
-    Attributes:
-        sets, rules: number of sets, and of those with a rule.
-        f1, fresh_f1: mean F1 of the rules on their own half, and of their published cards on the other half; None if
-            there are no rules.
-        confirmed: number of rules with an F1 of at least `LEAST_FRESH` on the other half.
-        best, best_quarter: the best 60 sets, and the best quarter.
-        rules_held: number of rules whose interval of F1 contains the F1 on the other half.
-        intervals, held: number of sets whose F1 has an interval, and whose interval contains the F1 on the other half.
-    """
-
-    sets: int
-    rules: int
-    f1: float | None
-    fresh_f1: float | None
-    confirmed: int
-    best: Best
-    best_quarter: Best
-    rules_held: int
-    intervals: int
-    held: int
-
-
-@dataclass(frozen=True)
-class Stability:
-    """How far verdicts depend on folds, seed and documents, `rotated` being axes of a random rotation of each layer."""
-
-    other_folds: OtherFolds
-    other_seed: OtherSeed
-    neurons: NewDocuments
-    rotated: NewDocuments
-
-    def missed(self) -> list[str]:
-        """Return the names of the targets that are missed."""
-        folds, seed, neurons = self.other_folds, self.other_seed, self.neurons
-        wrong = {
-            "other folds: rules that remain": folds.remain < LEAST_REMAIN * folds.rules,
-            "other folds: F1 of the best": folds.best.again < LEAST_KEPT * folds.best.f1,
-            "another seed: changed verdicts": seed.changed > MOST_CHANGED * seed.sets,
-            "new documents: F1 of the best": neurons.best.again < LEAST_FRESH_KEPT * neurons.best.f1,
-            "new documents: confirmed rules": neurons.confirmed < LEAST_CONFIRMED * neurons.rules,
-        }
-        return [name for name, is_missed in wrong.items() if is_missed]
-
-
-def stability(run: MinedRun, count: int, seed: int, scores: bool = True) -> Stability:
+def stability(run: MinedRun, count: int, seed: int, scores: bool = True) -> dict[str, Any]:
     """Measure the stability of the verdicts of randomly drawn neurons and poles.
 
     Args:
@@ -133,27 +38,58 @@ def stability(run: MinedRun, count: int, seed: int, scores: bool = True) -> Stab
         count: number of neurons and poles.
         seed: the seed of the draws, including the division of the documents into halves.
         scores: whether held-out scores are part of the verdicts.
+
+    Returns:
+        `other_folds`: number of rules, how many of them are rules again (`remain`), and the best sets. `other_seed`:
+        number of sets, how many verdicts change, and which. `neurons` and `rotated`: see `new_documents`.
     """
     if not run.scored.sampled:
         raise InputError(f"{run.store.uri}: the run has no activation sample, which stability needs on new documents")
     sets, scored = run.winners(count, np.random.default_rng([seed, _SETS])), run.scored.sentences
-    first = said(run.explainer(run.baseline, scored), sets, scores)
-    refolded = said(run.explainer(run.baseline, scored, fold=other_folds(run, seed)), sets, False)
-    reseeded = said(run.explainer(run.baseline, scored, seed=run.seed + 1), sets, scores)
-    pairs = zip(first.verdict, reseeded.verdict, strict=True)
-    changes = Counter(f"{one} to {other}" for one, other in pairs if one != other)
-    of_seed = OtherSeed(len(first.verdict), changes.total(), dict(changes.most_common()))
-    remain = int((first.is_rule & refolded.is_rule).sum())
-    best = [Best.of(first.f1, refolded.f1, size) for size in (BEST, len(first.f1) // 4)]
-    halves = [new_documents(run, sets.number, seed, of_axes) for of_axes in (False, True)]
-    return Stability(OtherFolds(int(first.is_rule.sum()), remain, *best), of_seed, *halves)
+    verdicts, f1 = said(run.explainer(run.baseline, scored), sets, scores)
+    refolded, f1_refolded = said(run.explainer(run.baseline, scored, fold=other_folds(run, seed)), sets, False)
+    reseeded, _ = said(run.explainer(run.baseline, scored, seed=run.seed + 1), sets, scores)
+    changes = Counter(f"{one} to {other}" for one, other in zip(verdicts, reseeded, strict=True) if one != other)
+    return {
+        "other_folds": {
+            "rules": int((verdicts == RULE).sum()),
+            "remain": int(((verdicts == RULE) & (refolded == RULE)).sum()),
+            **best_sets(f1, f1_refolded),
+        },
+        "other_seed": {"sets": len(verdicts), "changed": changes.total(), "changes": dict(changes.most_common())},
+        "neurons": new_documents(run, sets.number, seed, of_axes=False),
+        "rotated": new_documents(run, sets.number, seed, of_axes=True),
+    }
 
 
-def said(explainer: ExplainedSets, sets: WinnerSets, scores: bool) -> Said:
-    """Return what is said about sets of winners."""
+def missed(found: dict[str, Any]) -> list[str]:
+    """Return the names of the targets that are missed, given what `stability` returns."""
+    folds, seed, neurons = found["other_folds"], found["other_seed"], found["neurons"]
+    wrong = {
+        "other folds: rules that remain": folds["remain"] < LEAST_REMAIN * folds["rules"],
+        "other folds: F1 of the best": folds["best"]["again"] < LEAST_KEPT * folds["best"]["f1"],
+        "another seed: changed verdicts": seed["changed"] > MOST_CHANGED * seed["sets"],
+        "new documents: F1 of the best": neurons["best"]["again"] < LEAST_FRESH_KEPT * neurons["best"]["f1"],
+        "new documents: confirmed rules": neurons["confirmed"] < LEAST_CONFIRMED * neurons["rules"],
+    }
+    return [name for name, is_missed in wrong.items() if is_missed]
+
+
+def said(explainer: ExplainedSets, sets: WinnerSets, scores: bool) -> tuple[Any, Float64s]:
+    """Return the verdict and the F1 of each set of winners, `[sets]` each."""
     rows = [own.astype(np.int64) for own in sets.rows.to_arrays()]
     evidence = [one.evidence for one in explainer.assess(rows, sets.number, scores)]
-    return Said([one.verdict() for one in evidence], np.array([one.f1.value for one in evidence]))
+    return np.array([one.verdict() for one in evidence]), np.array([one.f1.value for one in evidence])
+
+
+def best_sets(f1: Float64s, again: Float64s) -> dict[str, dict[str, float]]:
+    """Return the mean F1 of the best 60 sets and of the best quarter, and their mean F1 when it is measured again."""
+    order = np.argsort(-np.nan_to_num(f1), kind="stable")
+    both = np.nan_to_num([f1, again])
+    return {
+        name: {"sets": len(order[:count]), **dict(zip(("f1", "again"), both[:, order[:count]].mean(1), strict=True))}
+        for name, count in (("best", BEST), ("best_quarter", len(f1) // 4))
+    }
 
 
 def other_folds(run: MinedRun, seed: int) -> Int8s:
@@ -162,7 +98,7 @@ def other_folds(run: MinedRun, seed: int) -> Int8s:
     return np.asarray(documents.astype(np.int8)[np.asarray(run.sentences.doc)])
 
 
-def new_documents(run: MinedRun, numbers: Int64s, seed: int, of_axes: bool) -> NewDocuments:
+def new_documents(run: MinedRun, numbers: Int64s, seed: int, of_axes: bool) -> dict[str, Any]:
     """Publish cards on one half of the documents of the activation sample, and test them on the other half.
 
     On both halves the same share of the sentences are winners: K / N, or a larger share if the sample would have fewer
@@ -173,6 +109,12 @@ def new_documents(run: MinedRun, numbers: Int64s, seed: int, of_axes: bool) -> N
         numbers: the numbers of neurons and poles, ascending.
         seed: the seed of the halves.
         of_axes: whether the units are replaced by axes of a random rotation of their layer.
+
+    Returns:
+        The number of sets and of rules, and the mean F1 of the rules on their own half (`f1`) and of their published
+        cards on the other half (`fresh_f1`), None without rules. `confirmed` rules have an F1 of at least `LEAST_FRESH`
+        on the other half. `rules_held` is the number of rules whose interval of F1 contains the F1 on the other half;
+        of all sets, `intervals` have an interval, and `held` hold it.
     """
     rows = run.sampled
     is_seen = np.random.default_rng([seed, _DOCUMENTS]).random(run.sentences.documents) < 0.5
@@ -185,13 +127,18 @@ def new_documents(run: MinedRun, numbers: Int64s, seed: int, of_axes: bool) -> N
         for one, fresh in zip(explainer.assess(list(halves[0]), numbers), halves[1], strict=True)
     ]
     f1, low, high, rule, again = np.array(measured, np.float64).T
-    is_rule, has_interval, holds = rule > 0, ~np.isnan(low), (low <= again) & (again <= high)
-    return NewDocuments(
-        sets=len(f1), rules=int(is_rule.sum()), f1=_mean(f1[is_rule]), fresh_f1=_mean(again[is_rule]),
-        confirmed=int((again[is_rule] >= LEAST_FRESH).sum()), best=Best.of(f1, again, BEST),
-        best_quarter=Best.of(f1, again, len(f1) // 4), rules_held=int(holds[is_rule].sum()),
-        intervals=int(has_interval.sum()), held=int(holds.sum()),
-    )  # fmt: skip
+    is_rule, holds = rule > 0, (low <= again) & (again <= high)
+    return {
+        "sets": len(f1),
+        "rules": int(is_rule.sum()),
+        "f1": _mean(f1[is_rule]),
+        "fresh_f1": _mean(again[is_rule]),
+        "confirmed": int((again[is_rule] >= LEAST_FRESH).sum()),
+        **best_sets(f1, again),
+        "rules_held": int(holds[is_rule].sum()),
+        "intervals": int(np.count_nonzero(~np.isnan(low))),
+        "held": int(holds.sum()),
+    }
 
 
 def _tops(run: MinedRun, numbers: Int64s, among: Bools, share: float, of_axes: bool) -> Iterator[Int64s]:

@@ -9,12 +9,12 @@ import duckdb
 import numpy as np
 import pytest
 
-from bench.planted import EVERYWHERE, HERE_AND_THERE, THE_DATASET
 from jobs.audit import job as audit
 from jobs.audit.job import AuditConfig
 from jobs.audit.steps import audited_datasets
 from ops.errors import InputError
 from tests.jobs.finished_runs.audit import audit_planted
+from tests.jobs.planted_datasets import EVERYWHERE, HERE_AND_THERE, THE_DATASET
 from tests.jobs.test_explain import do_item_by_item
 
 TABLES = ("portability", "patterns", "neurons")

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-import bench.browse
+from bench.harness import run
 from jobs.browse.job import JOB, BrowseConfig
 from jobs.browse.server import Browser
 from jobs.run_folder.run import Run, RunReader
@@ -180,11 +180,8 @@ def test_nothing_in_the_run_was_touched(port: int, out: Path, small_run: tuple[P
     assert listed(out) == {**listed(small_run[0]), "notes.txt": len(SECRET)}
 
 
-def test_the_benchmark_writes_a_run_that_the_server_opens(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    small = {"layers": 2, "units": 8, "winners": 60, "sentences": 600, "pages": 4, "folder": tmp_path}
-    monkeypatch.setattr(sys, "argv", ["bench", *(word for k, v in small.items() for word in (f"--{k}", str(v)))])
-    bench.browse.main()
+def test_the_benchmark_renders_whole_pages(small_run: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    run("browse", ["--out", str(small_run[0]), "--pages", "4"])
     found = json.loads(capsys.readouterr().out)
     assert found["pages_whole"] == found["pages"] == 4
+    assert found["bench"] == "browse"

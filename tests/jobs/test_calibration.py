@@ -1,14 +1,14 @@
 """`python -m bench calibration`: on a small corpus whose documents have a topic each, and on a small run."""
 
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from bench import calibration, mined_calibration
+from bench import mined_calibration
 from bench.explained_sets import MinedRun, fresh_f1
+from bench.harness import run
 from bench.null_verdicts import DOCUMENTS, MATCHED_DOCUMENTS, WAYS, NullSets, planted_sets
 from bench.verdict_stability import other_folds
 from tests.unit.small_corpus import Sentence, open_corpus
@@ -42,14 +42,12 @@ def test_random_sets_of_whole_documents_show_no_more_than_they_should(
     # Winners with one thing in common, of many documents.
     about = [i for i, s in enumerate(sentences) if "thing3" in s.words]
     rows = [np.array(about)]
-    real = mined_calibration.Sets(rows, lambda: mined_calibration.random_peaks(store, rows, 1))
-    found = mined_calibration.calibrate(store, real, SETS, K, 0, subtree_max_nodes=3, tag_max_length=2)
+    found = mined_calibration.calibrate(store, rows, SETS, K, 0, subtree_max_nodes=3, tag_max_length=2)
     assert mined_calibration.beyond(found) == []
     few = {name: ways["few"] for name, ways in found.items() if "few" in ways}
     assert few["profiles author"]["by_sentence"] > 0.5
     assert few["profiles author"]["share"] < 0.2
     assert few[mined_calibration.ANY]["by_sentence"] > few[mined_calibration.ANY]["share"]
-    assert "peaks peak_word" in found
     assert found["patterns word"]["real"]["kept"] > 0
     lines = mined_calibration.layout(found).splitlines()
     assert len(lines) == 2 + len(found)
@@ -113,8 +111,7 @@ def test_a_run_is_checked_and_its_counts_add_up(
 ) -> None:
     monkeypatch.setenv("ATLAS_CACHE", str(tmp_path))  # the benchmark sets it too
     flags = ["--null-sets", "6", "--audit-sets", "2", "--planted", "2", "--stability", "64"]
-    monkeypatch.setattr(sys, "argv", ["bench", "--out", str(audit_run[0]), *flags])
-    status = calibration.main()
+    status = run("calibration", ["--out", str(audit_run[0]), *flags])
     found = json.loads(capsys.readouterr().out)
     assert status == bool(found["beyond"])
     assert [sum(own["verdicts"].values()) for own in found["nulls"].values()] == [6, 6, 2, 2]

@@ -1,6 +1,9 @@
 """Sources and the run directory on a real S3 server on loopback: bytes, stores and the complete main job."""
 
 import gzip
+import os
+import subprocess
+import sys
 import threading
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -13,7 +16,6 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import fs
 
-from bench.storage_server import CountingProxy
 from jobs.run import job as run_job
 from jobs.run_folder.run import Run
 from ops.errors import InputError
@@ -21,11 +23,14 @@ from ops.reducers.moments import Moments
 from ops.sources.pieces import check_source, pieces, read_piece, source_fingerprint
 from ops.sources.rows import Row
 from ops.sources.spec import parse_source
+from ops.storage.lock import LOCK
 from ops.storage.store import Store, is_whole, shard_footer
 from ops.storage.streams import IO_THREADS
 from ops.topk.neurons import NEURONS_PER_PART
 from ops.topk.partial_file import HISTOGRAM, ShardRows, read_counts, read_matrix, read_of_all, shard_table
+from tests.conftest import ROOT
 from tests.jobs.finished_runs.main import config
+from tests.jobs.storage_server import CountingProxy, Request, by_kind, one_by_one
 from tests.jobs.test_same_rows import EVERY
 
 
@@ -223,3 +228,32 @@ def test_a_column_of_all_neurons_is_one_request(s3: str, bucket: str, monkeypatc
         of_sample = len(proxy.take())
     assert (of_histogram, of_sample) == (opening + 1, opening + 1)
     assert opening <= 3
+
+
+def test_requests_that_follow_each_other_are_one_by_one_and_those_side_by_side_are_not() -> None:
+    files = [f"bucket/run/corpus/part-{i}.parquet" for i in range(8)]
+    after = [Request("GET", file, True, i, i + 0.9) for i, file in enumerate(files)]
+    beside = [Request("HEAD", file, True, i // 4, i // 4 + 0.9) for i, file in enumerate(files)]
+    assert one_by_one(after + beside, len(files)) == [("GET", "corpus/part-N.parquet")]
+    assert one_by_one(after + beside, len(files) + 1) == []
+
+
+@pytest.mark.slow
+def test_the_driver_requests_no_kind_of_file_one_by_one(s3: str, bucket: str, small_run: tuple[Path, Path]) -> None:
+    shards, each = 12, 30
+    for shard in range(shards):
+        lines = [f"Boat {shard} carries {i} barrels of salt past the quiet lighthouse.\n" for i in range(each)]
+        _put(f"{bucket}/in/part-{shard:02d}.txt", "".join(lines).encode())
+    options: dict[str, object] = {
+        "out": f"{bucket}/run", "corpus": f"docs={bucket}/in/*.txt", "split": "none", "model": small_run[1],
+        "shard-size": each, "k": 5, "workers": 2,
+    }  # fmt: skip
+    flags = [str(word) for name, value in options.items() for word in (f"--{name}", value)]
+    with CountingProxy(int(s3.rpartition(":")[2]), wait=0.05) as proxy:
+        environment = {**os.environ, "AWS_ENDPOINT_URL": proxy.address}
+        with subprocess.Popen([sys.executable, "-m", "jobs.run", *flags], cwd=ROOT, env=environment) as job:
+            proxy.driver = job.pid
+        own = [r for r in proxy.take() if r.of_driver and not r.path.endswith(f"/{LOCK}")]
+    assert job.returncode == 0
+    assert len([kind for kind, some in by_kind(own).items() if len({r.path for r in some}) >= shards]) > 3
+    assert one_by_one(own, shards) == []

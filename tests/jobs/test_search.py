@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.search import measure
+from bench.search import measure_run
 from jobs.run import job as run_job
 from jobs.run.job import RunConfig
 from jobs.run_folder.run import RunReader
@@ -25,6 +25,6 @@ def test_the_first_hits_are_among_the_units_that_tell_a_phenomenon_best(test_dat
             }
         )
     )  # fmt: skip
-    for row in measure(read_facts(RunReader(str(tmp_path / "run"), create=False)), PHRASES):
+    for row in measure_run(read_facts(RunReader(str(tmp_path / "run"), create=False)), PHRASES):
         assert row["of"] >= 5, row
         assert row["hits"] >= 5, row

@@ -1,14 +1,11 @@
 """What the benchmarks count with."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
 
-from bench.bases import draw, layout, measure
+from bench.bases import basis_of, draw, layout
 from bench.gpu import waits_among
-from bench.projection import PAGE, SETUPS, basis, markdown, parts, topk_s, totals
 from bench.search import PHENOMENA, areas
 from bench.traffic import Traffic
 
@@ -53,28 +50,11 @@ def test_scattering_counts_the_places_that_are_written() -> None:
     assert traffic.total == 16 + 8 + 2 * 8
 
 
-def test_the_projection_of_the_docs_is_what_the_benchmark_prints() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "scale.md").read_text(encoding="utf-8")
-    for table in markdown(PAGE):
-        assert f"\n{table}\n" in page
-
-
-def test_every_part_of_the_projection_says_what_it_rests_on() -> None:
-    found = [parts(PAGE, setup) for setup in SETUPS]
-    assert len(basis(PAGE)) == len(found[0])
-    assert all(why.split()[0] in {"M", "N", "C", "A"} for why in basis(PAGE))
-    # By hand: 82 million sentences of 22 tokens, 170 million operations a token, 70 % of 30.3 TFLOP/s, eight L4s.
-    assert abs(found[2]["topk: forward, float32"] - 82e6 * 22 * 170e6 / (0.7 * 30.3e12) / 8) < 1  # type: ignore
-    low, high = totals(PAGE, SETUPS[1], "bfloat16")["all"]  # type: ignore
-    others = sum(s if isinstance(s, float) else s[0] for part, s in found[1].items() if "topk" not in part)
-    assert low == topk_s(SETUPS[1], "bfloat16", PAGE) + others < high
-
-
 def test_values_are_those_of_the_units_and_intervals_hold_them() -> None:
     rng = np.random.default_rng(0)
     columns = {"rule": (rng.random(400) < 0.3) * 1.0, "r2_beyond": rng.normal(0.1, 0.05, 400)}
     columns["f1"] = np.where(rng.random(400) < 0.1, np.nan, rng.random(400))
-    found = measure("a", columns, 0)
+    found = basis_of("a", columns, 0)
     assert found.units == 400
     assert found.rule[0] == pytest.approx(columns["rule"].mean())
     assert found.r2_beyond[0] == pytest.approx(np.median(columns["r2_beyond"]))
@@ -83,7 +63,7 @@ def test_values_are_those_of_the_units_and_intervals_hold_them() -> None:
     assert found.rule[2] - found.rule[1] == pytest.approx(2 * 1.96 * error, rel=0.15)
     for value, low, high in (found.rule, found.r2_beyond, found.f1):
         assert low < value < high
-    assert measure("a", columns, 0) == found
+    assert basis_of("a", columns, 0) == found
     line = layout([found]).splitlines()[-1]
     assert line.startswith(f"| a | 400 | {found.rule[0]:.1%} (")
     assert len(draw([found, found]).axes) == 3

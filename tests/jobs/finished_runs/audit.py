@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from bench.planted import write_planted_datasets
 from jobs.audit import job as audit
 from jobs.audit.job import AuditConfig
 from jobs.run import job as run_job
 from jobs.run.job import RunConfig
 from tests.jobs.finished_runs.published import published
+from tests.jobs.planted_datasets import write_planted_datasets
 
 
 @pytest.fixture(scope="session")

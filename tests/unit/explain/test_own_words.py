@@ -4,13 +4,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bench.mined import mine
 from ops.explain.own_literals import OwnWords
 from ops.mine.pattern_kinds import SequenceKind
 from ops.patterns import count_sequences
 from ops.patterns.sequences import Sequences
 from ops.sentences.mining_view import MiningView
 from ops.statistics.association import signed_g2
+from tests.unit.patterns.mined import mine
 from tests.unit.small_corpus import Sentence, open_corpus
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench.score_calibration import ScoreRow, range_tables, score_rows
+from bench.score_calibration import range_tables, score_rows
 from ops.mine.mining import Mining
 from ops.patterns.sequences import Sequences
 from ops.topk.neurons import Neurons
@@ -30,23 +30,23 @@ def sentences(seed: int) -> list[Sentence]:
     return found
 
 
-def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **options: Any) -> list[ScoreRow]:
+def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **options: Any) -> list[dict[str, Any]]:
     mining = Mining(open_corpus(tmp_path, monkeypatch, sentences(1)), Neurons((8,)), OPTIONS | options, 3)
     return score_rows(mining, SIZE, 60, 30, 3, 5)
 
 
 def test_no_length_gains_or_loses_and_the_intervals_hold_0(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = measured(tmp_path, monkeypatch)
-    assert rows[0].null == "uniform"
+    assert rows[0]["null"] == "uniform"
     assert len(rows) == 4
-    assert [row.sets for row in rows] == [60, 30, 30, 30]
+    assert [row["sets"] for row in rows] == [60, 30, 30, 30]
     for row in rows:
-        assert row.ok, row
+        assert row["ok"], row
         # Longer sentences have more evidence: against all of their data set, areas differ from 0.5 by up to 0.27.
-        assert abs(row.auc - 0.5) < 0.04, row
-        assert row.excess_low < row.excess < row.excess_high
-    assert 0.86 < rows[0].covered <= 1
-    assert rows[0].covered_low < rows[0].covered < rows[0].covered_high
+        assert abs(row["auc"] - 0.5) < 0.04, row
+        assert row["excess_low"] < row["excess"] < row["excess_high"]
+    assert 0.86 < rows[0]["covered"] <= 1
+    assert rows[0]["covered_low"] < rows[0]["covered"] < rows[0]["covered_high"]
 
 
 def test_random_sets_gain_nothing_in_either_half(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

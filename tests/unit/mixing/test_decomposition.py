@@ -3,9 +3,9 @@ import torch
 from torch import nn
 from transformers import AlbertConfig, AutoModel
 
-from bench.direct_mixing import DirectMixing
 from ops.errors import InputError
 from ops.mixing.decomposition import LAYER_STAGES, NORMS, MixingReader, Parts, quantities
+from tests.unit.mixing.direct_mixing import DirectMixing
 from tests.unit.small_models import CONFIGS, HEADS, LAYERS, WIDTH, make
 
 SIZE = WIDTH // HEADS

@@ -3,9 +3,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from bench.trees import read_forest
 from ops.patterns.forest import Forest, collapse_root
 from ops.penn import ROOT, read, read_labels_and_sizes, write
+from tests.unit.patterns.read_forest import read_forest
 
 TEXT = "(ROOT (S (NP (PRP I)) (VP (VBP sleep)) (. .)))"
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.mined import mine
 from ops.patterns import count_sequences, prefixspan_package
 from ops.patterns.sequences import Sequences
+from tests.unit.patterns.mined import mine
 
 FOLDER = os.environ.get("ATLAS_TEST_DATA") and os.path.join(os.environ["ATLAS_TEST_DATA"], "corpora")
 SENTENCES = st.lists(st.lists(st.integers(0, 4), max_size=8), max_size=10)

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.mined import mine_trees
 from ops.patterns import count_subtrees
 from ops.patterns.forest import Forest
 from ops.patterns.subtree_patterns import Subtrees
+from tests.unit.patterns.mined import mine_trees
 
 
 def grow(nodes):

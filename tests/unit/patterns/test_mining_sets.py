@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.mined import mine, mine_trees
-from bench.trees import read_forest
 from ops.patterns import count_sequences, count_subtrees, mine_sequences, mine_subtrees, prefixspan_package
 from ops.patterns.forest import Forest
 from ops.patterns.mined import FIRST_HALF, MARK, NEVER, Mined, by_document
 from ops.patterns.occurrences import Occurrences
 from ops.patterns.sequences import Sequences
 from ops.patterns.subtree_patterns import Subtrees
+from tests.unit.patterns.mined import mine, mine_trees
+from tests.unit.patterns.read_forest import read_forest
 
 SENTENCES = st.lists(st.lists(st.integers(0, 4), max_size=7), min_size=1, max_size=9)
 TREES = [

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from bench.mined import mine
 from ops.patterns import count_sequences
 from ops.patterns.productivity import productive_sequences
 from ops.patterns.sequences import Sequences
 from ops.statistics.association import measures, rank_patterns
+from tests.unit.patterns.mined import mine
 
 
 def language(random: np.random.Generator, n_sentences: int) -> Sequences:

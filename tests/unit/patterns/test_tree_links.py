@@ -1,7 +1,7 @@
 import numpy as np
 
-from bench.trees import read_forest
 from ops.patterns.tree_links import link, pair_support
+from tests.unit.patterns.read_forest import read_forest
 
 FOREST, LABELS = read_forest(["(A (B (C x)) (B (C x) (A (B x))))", "(B x)", "(A (B x))"])
 A, B, C = range(3)

@@ -29,6 +29,7 @@ CREDENTIALS = {
     "AWS_DEFAULT_REGION": "us-east-1",
     "AWS_EC2_METADATA_DISABLED": "true",
 }
+SIDE_BY_SIDE = 1.5  # least average number of requests under way together
 _OF_THE_WAY = ("connection", "keep-alive", "transfer-encoding", "expect")  # headers that a proxy must not forward
 
 
@@ -210,6 +211,15 @@ def chain(requests: list[Request]) -> int:
         if request.began >= free:
             found, free = found + 1, request.ended
     return found
+
+
+def one_by_one(requests: list[Request], files: int) -> list[tuple[str, str]]:
+    """Return the method and kind of requests for at least `files` files that were hardly ever under way together."""
+    return [
+        kind
+        for kind, own in by_kind(requests).items()
+        if len({request.path for request in own}) >= files and len(own) < SIDE_BY_SIDE * chain(own)
+    ]
 
 
 def by_kind(requests: list[Request]) -> dict[tuple[str, str], list[Request]]:

@@ -1,4 +1,4 @@
-"""What the miners find in all sentences or trees together, for benchmarks and tests."""
+"""What the miners find in all sentences or trees together."""
 
 from collections.abc import Callable, Sized
 

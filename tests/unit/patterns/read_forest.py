@@ -1,4 +1,4 @@
-"""Reads bracketed trees as a forest, for benchmarks and tests."""
+"""Reads bracketed trees as a forest."""
 
 from collections.abc import Iterable
 
