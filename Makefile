@@ -30,10 +30,11 @@ $(VENV)/bin/python:
 		{ echo "Python 3.11 to 3.13 is needed; name one: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
+# What pip would compile at the end of its work, a second process compiles while the jobs' own code is compiled.
 $(VENV)/.installed: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@echo "installing the dependencies into $(VENV)"
-	$(PIP) -e .
-	@$(BIN)/atlas warm_up
+	$(PIP) --no-compile -e .
+	@$(BIN)/python -m compileall -q $(VENV)/lib >/dev/null 2>&1 & $(BIN)/atlas warm_up && wait
 	@touch $@
 
 $(VENV)/.installed-test: $(VENV)/.installed

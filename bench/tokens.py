@@ -63,7 +63,7 @@ def measure(
         args = TokensArgs(
             store=store, neurons=neurons, seed=seed, facts=facts, options=ScoreOptions(),
             shards=Shards(len(texts), len(texts)), top=each, token_budget=BUDGET, lengths="mixed", dictionaries=(),
-            block=None, stage="tokens",
+            block=None,
         )  # fmt: skip
         commit(store, select_sentences({}, args))
         own = np.unique(read_partial(store, args.wanted, ["sent_id"])["sent_id"].to_numpy())

@@ -24,8 +24,8 @@ from ops.topk.unit_names import unit_names
 READ = ("ingest", "topk", "annotate", "tokens")
 # The stages that each format reads if they are complete.
 ALSO = {
-    "neuronpedia": ("explain", "tokens/negatives", "outputs", "compare/neighbours"),
-    "delphi": ("tokens/negatives",),
+    "neuronpedia": ("explain", "outputs", "compare/neighbours"),
+    "delphi": (),
 }
 
 
@@ -64,7 +64,7 @@ def written(config: ExportConfig, run: Run, terms: list[dict[str, str]]) -> Expo
         chosen,
         added_count=topk["identity"]["special_tokens"] == "include",
         first_counts=not topk["counts"].get("leaves_first", False),
-        has_negatives="tokens/negatives" in provenance["stages"],
+        has_negatives="negative_tokens" in provenance["tables"],
     )
     if not any(side.n_winners.any() for side in reader.sides):
         many = unit_names(topk).many

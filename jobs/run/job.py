@@ -1,4 +1,4 @@
-"""Run the main job: ingest, topk, annotate, mine, tokens and explain; skip what is already done.
+"""Run the main job: ingest, topk, annotate, mine, explain and tokens; skip what is already done.
 
     atlas run --out runs/docs --preset small --model sample --corpus pydocs --limit 5000
     ray job submit --working-dir . -- python -m jobs.run --out s3://bucket/run --preset paper --gpus 8 --corpus 's3://bucket/*.parquet'
@@ -6,7 +6,7 @@
 Writes every table of the main job. Repeat the command to resume an interrupted run.
 
 What to expect: 5,000 packaged docstrings with the packaged model take three minutes on two cores (November 2026):
-ingest 20 s, topk 30 s, annotate 6 s, mine 30 s, tokens 25 s, explain 50 s, plus the start of each step.
+ingest 20 s, topk 30 s, annotate 6 s, mine 30 s, explain 50 s, tokens 25 s, plus the start of each step.
 """
 
 from typing import ClassVar
@@ -26,7 +26,7 @@ class RunConfig(TopkConfig, AnnotateConfig, MineConfig, TokenOptions, ExplainCon
 
     heading: ClassVar[tuple[int, str]] = (70, "Steps to skip")
 
-    no_tokens: bool = Field(False, description="Skip the tokens stage, a second pass over the first winners")
+    no_tokens: bool = Field(False, description="Skip the tokens stage, a second pass of the model")
     no_explain: bool = Field(False, description="Skip the explanations")
 
 

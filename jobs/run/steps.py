@@ -15,7 +15,7 @@ from jobs.show.printing import what_next
 from jobs.stage.columns import check_source_column
 from jobs.stage.units import check_units
 from jobs.tokens.job import TokensConfig
-from jobs.tokens.steps import read_negatives, read_winners
+from jobs.tokens.steps import tokens
 from jobs.topk.job import TopkConfig
 from jobs.topk.steps import find_winners, prepare
 from ops.sentences.pipeline import load_pipeline
@@ -36,11 +36,9 @@ def run_all(config: RunConfig, run: Run) -> None:
     find_winners(part_of(config, TopkConfig, **again), run, prepared)
     annotate(part_of(config, AnnotateConfig, redo=False), run)
     mine(part_of(config, MineConfig, redo=False), run)
-    if not config.no_tokens:
-        read_winners(part_of(config, TokensConfig, redo=False), run)
     if not config.no_explain:
         explain(part_of(config, ExplainConfig, redo=False), run)
-        if not config.no_tokens:
-            read_negatives(part_of(config, TokensConfig, redo=False), run)
+    if not config.no_tokens:
+        tokens(part_of(config, TokensConfig, redo=False), run)
     if not config.dry_run:
         print(f"{config.out}: done\n{what_next(config.out)}")

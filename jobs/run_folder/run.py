@@ -60,6 +60,20 @@ class RunReader:
         entry = self.stage(name)
         return entry is not None and bool(entry["complete"])
 
+    def is_current(self, name: str) -> bool:
+        """Tell whether all of a stage's tables exist and hold everything that this version writes."""
+        entry = self.stage(name)
+        return entry is not None and self.complete(name) and entry["identity"].get("method", 1) == STAGES[name].method
+
+    def read_by(self, name: str) -> list[str]:
+        """Return the stages that a stage reads in this run, directly or indirectly."""
+        return stages_read(name, filter(self.is_current, STAGES[name].also))
+
+    def stages_with(self, name: str) -> list[str]:
+        """Return the begun stages whose results depend on the results of a stage."""
+        entries = self.record["stages"]
+        return [s for s in stages_after(name) if s in entries and f"{name} stage" in entries[s]["identity"]]
+
     def options_of(self, name: str) -> Entry:
         """Return the options of a stage, even if its results were dropped; by default those that it shares with others.
 
@@ -116,7 +130,7 @@ class RunReader:
             InputError: the stage is not complete, or another version of the program ran it.
         """
         entry = self.require(name)
-        if entry["identity"].get("method", 1) != STAGES[name].method:
+        if not self.is_current(name):
             wrong = f"{name} was run by another version of this program, and its tables lack data that is required here"
             raise made_anew(self.store.uri, name, STAGES[name].tables[0], wrong, entry["config"])
         return entry
@@ -206,10 +220,11 @@ class Run(RunReader):
             InputError: the directory holds results of other options; the message names every option that differs.
         """
         self.hold(name)
-        identity = {**identity, **{f"{s} stage": self.require(s)["fingerprint"] for s in stages_read(name)}}
+        identity = {**identity, **{f"{s} stage": self.require(s)["fingerprint"] for s in self.read_by(name)}}
         if STAGES[name].method > 1:
             identity["method"] = STAGES[name].method
         digest, entry = fingerprint(identity), self.stage(name)
+        redo = redo or self._can_read_more(name, identity)
         at_work = entry if entry is None or not entry["complete"] else entry.get("redo")
         goes_on = at_work is not None and at_work["fingerprint"] == digest and bool(at_work.get("redone") or not redo)
         if entry is not None and entry["complete"] and not redo and (not goes_on or entry["fingerprint"] == digest):
@@ -225,6 +240,17 @@ class Run(RunReader):
         self.record["versions"] = versions()
         self.save()
         return digest
+
+    def _can_read_more(self, name: str, identity: Entry) -> bool:
+        """Tell whether a stage differs from its results only in that it can now read a stage of its `also`."""
+        entry = self.stage(name)
+        more = {f"{s} stage" for s in self.read_by(name)} - {f"{s} stage" for s in stages_read(name)}
+        if entry is None or not more or entry["identity"] != {k: v for k, v in identity.items() if k not in more}:
+            return False
+        print(
+            f"{name}: everything is read again, with the results of {' and '.join(STAGES[name].also)}", file=sys.stderr
+        )
+        return True
 
     def _start_anew(self, name: str, redo: bool) -> Entry:
         """Add a new entry for a stage to the record and return it; the stage's unfinished work is removed."""
@@ -281,13 +307,10 @@ class Run(RunReader):
         entry.pop("redone", None)
         entry.update(complete=True, finished=utc_now(), seconds=round(entry["seconds"] + seconds, 3), counts=counts)
         tables = self.record["tables"]
-        gone = {
-            file["name"] for s in (name, *stages_after(name)) for t in STAGES[s].tables for file in tables.pop(t, [])
-        }
+        after = self.stages_with(name)
+        gone = {file["name"] for s in (name, *after) for t in STAGES[s].tables for file in tables.pop(t, [])}
         tables |= written(self.store, name, entry["fingerprint"])
-        outdated = {stage: self.record["stages"].pop(stage, None) for stage in stages_after(name)}
-        dropped = {stage: old["config"] for stage, old in outdated.items() if old is not None}
-        if dropped:
+        if dropped := {stage: self.record["stages"].pop(stage)["config"] for stage in after}:
             self.record["dropped"] = {**self.record.get("dropped", {}), **dropped}
         self.record["stages"][name] = entry
         self.record |= of_the_run or {}

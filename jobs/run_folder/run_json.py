@@ -58,6 +58,8 @@ def read_record(store: Store, create: bool) -> dict[str, Any] | None:
             f"--out {out}: its tables are of schema {version}, made by another version of Neuron Atlas; "
             f"this one reads and writes schema {SCHEMA_VERSION}: name another --out, and run again"
         )
+    if isinstance(record.get("stages"), dict):
+        record["stages"].pop("tokens/negatives", None)  # of runs made when it was not yet a part of `tokens`
     if damaged := damage(record):
         raise InputError(f"--out {out}: its {RECORD} is damaged (at {damaged}); name another directory")
     return record

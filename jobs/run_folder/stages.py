@@ -4,6 +4,7 @@ Unfinished work is stored below `_partials/`, and the codes that mining reads ar
 corpus/, which passes of the model read, are stored below `_tokens/`. These names are defined only here.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 PARTIALS = "_partials"
@@ -18,6 +19,7 @@ class StageFacts:
     Attributes:
         tables: the folders that hold its results.
         reads: the stages whose results it reads itself.
+        also: the stages whose results it reads only if they are complete.
         partials: the folder that holds its unfinished work.
         method: the version of its method, increased when the same options give different results or partial files.
     """
@@ -26,12 +28,14 @@ class StageFacts:
     reads: tuple[str, ...]
     partials: str
     method: int = 1
+    also: tuple[str, ...] = ()
 
 
 def _stage(
-    name: str, tables: str, reads: str = "ingest", partials: str = "", method: int = 1
+    name: str, tables: str, reads: str = "ingest", partials: str = "", method: int = 1, also: str = ""
 ) -> tuple[str, StageFacts]:
-    return name, StageFacts(tuple(tables.split()), tuple(reads.split()), f"{PARTIALS}/{partials or name}", method)
+    folder = f"{PARTIALS}/{partials or name}"
+    return name, StageFacts(tuple(tables.split()), tuple(reads.split()), folder, method, tuple(also.split()))
 
 
 def _side(name: str, tables: str, reads: str = "ingest", partials: str = "", method: int = 1) -> tuple[str, StageFacts]:
@@ -48,7 +52,6 @@ STAGES: dict[str, StageFacts] = dict(
         _stage("topk", "topk topk_by_dataset neurons activations unscored", method=2),
         _stage("annotate", f"sentences {CODES}", "ingest topk", method=2),
         _stage("mine", "patterns profiles means scores chance", "topk annotate", method=3),
-        _stage("tokens", "token_activations peaks", "topk annotate", method=2),
         _stage(
             "explain",
             "explanations explanation_terms explanation_folds families examples explain/controls explain/literals "
@@ -56,7 +59,7 @@ STAGES: dict[str, StageFacts] = dict(
             "topk annotate mine",
             method=4,
         ),
-        _stage("tokens/negatives", "negative_tokens", "topk annotate explain", partials="negatives"),
+        _stage("tokens", "token_activations peaks negative_tokens", "topk annotate", method=3, also="explain"),
         _side(
             "audit",
             "portability portability_controls patterns patterns_controls neurons neurons_controls figures",
@@ -99,14 +102,19 @@ STAGES: dict[str, StageFacts] = dict(
 )
 
 
-def stages_read(stage: str) -> list[str]:
-    """Return the stages that a stage's results depend on, directly or indirectly, in the order of `STAGES`."""
-    found = set(STAGES[stage].reads)
-    for read in STAGES[stage].reads:
-        found |= set(stages_read(read))
+def stages_read(stage: str, also: Iterable[str] = ()) -> list[str]:
+    """Return the stages that a stage's results depend on, directly or indirectly, in the order of `STAGES`.
+
+    Args:
+        stage: the stage.
+        also: further stages that it reads.
+    """
+    found: set[str] = set()
+    for read in (*STAGES[stage].reads, *also):
+        found |= {read, *stages_read(read)}
     return [name for name in STAGES if name in found]
 
 
 def stages_after(stage: str) -> list[str]:
-    """Return the stages whose results depend on this stage's results, directly or indirectly."""
-    return [name for name in STAGES if stage in stages_read(name)]
+    """Return the stages whose results can depend on this stage's results, directly or indirectly."""
+    return [name for name, facts in STAGES.items() if stage in stages_read(name, facts.also)]

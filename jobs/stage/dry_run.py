@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from jobs.options.configs import StageConfig
 from jobs.run_folder.run import Run
-from jobs.run_folder.stages import stages_after
 from ops.clock import duration
 from ops.errors import InputError, visible
 from ops.storage.read_only import ReadOnlyStore
@@ -95,9 +94,10 @@ class DryRun(Run):
 
     def _start_anew(self, name: str, redo: bool) -> dict[str, Any]:
         if redo:
-            self._dropped += [s for s in (name, *stages_after(name)) if self.stage(s) is not None]
-            for stage in (name, *stages_after(name)):
-                self.record["stages"].pop(stage, None)
+            dropped = [*filter(self.stage, [name]), *self.stages_with(name)]
+            for stage in dropped:
+                self.record["stages"].pop(stage)
+            self._dropped += dropped
         return super()._start_anew(name, redo)
 
     def done_before(self, name: str, found: str) -> None:

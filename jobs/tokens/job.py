@@ -3,9 +3,9 @@
     atlas tokens --out runs/docs
     ray job submit --working-dir . -- python -m jobs.tokens --out s3://bucket/run --top 50 --gpus 8
 
-Writes token_activations/ and peaks/. Needs topk/ (jobs.topk), sentences/ (jobs.annotate) and the model of the run,
-which reads each sentence once. Site, pooling and arithmetic are the same as in topk. Once jobs.explain has chosen hard
-negatives, this job also reads them and writes negative_tokens/.
+Writes token_activations/ and peaks/, and negative_tokens/ if jobs.explain has chosen hard negatives. Needs topk/
+(jobs.topk), sentences/ (jobs.annotate) and the model of the run, which reads each sentence once. Site, pooling and
+arithmetic are the same as in topk. If jobs.explain runs later, this job reads everything again.
 
 What to expect: 1.10 times the processor time of the forward pass over these sentences, without the start of the workers
 (`python -m bench tokens` with 250 sentences, one core shared with other work, November 2026).
@@ -31,9 +31,6 @@ class TokensConfig(TokenOptions):
     """Options of `tokens`."""
 
     model: str = Field("", description="New place of the model of topk, if it has moved (default: where topk found it)")
-
-
-NEGATIVES = "tokens/negatives"
 
 
 JOB = Job("tokens", TokensConfig, "jobs.tokens.steps:tokens", __doc__)

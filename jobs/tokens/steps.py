@@ -1,4 +1,4 @@
-"""The stages of `tokens`, which select winners or hard negatives, read them in pieces of shards, and write tables."""
+"""The stage `tokens`: it selects winners and hard negatives, reads them in pieces of shards, and writes tables."""
 
 import sys
 from collections.abc import Iterable
@@ -12,7 +12,6 @@ import pyarrow as pa
 from jobs.engine.item import Item
 from jobs.run_folder.again import command
 from jobs.run_folder.run import Run
-from jobs.run_folder.stages import STAGES
 from jobs.stage.checks import model_of_topk
 from jobs.stage.costs import PASSES
 from jobs.stage.dictionaries import ScorerArgs, block_of, dictionaries_of
@@ -23,59 +22,38 @@ from jobs.stage.ranges import range_part, table_ranges
 from jobs.stage.runner import Stage, begin_stage
 from jobs.stage.scored import Scored
 from jobs.stage.step import Made, Step, Steps
-from jobs.tokens.job import NEGATIVES, TokensConfig
+from jobs.tokens.job import TokensConfig
 from ops.estimate.selection import expected_selected
 from ops.explain.hard_negatives import MOST
 from ops.model.batches import Lengths, batch_lengths
 from ops.model.tokenizer import Tokenizer
 from ops.shards import Shards
-from ops.tokens.negatives import hard_negatives
 from ops.tokens.partial_file import write_rows
 from ops.tokens.pieces import Piece, measure_piece, pieces, read_piece
 from ops.tokens.range_tables import range_tables
 from ops.tokens.winners import first_winners
 
-LITTLE = 100_000  # fewer winners than this are written in less time than a pool of workers takes to start
-OF_WINNERS = ("no_peak", "higher_beside_words")  # counts that do not apply to hard negatives
-COUNTED = ("sentences", "winners", "tokens", "truncated", "truncated_tokens", *OF_WINNERS, "activations_differ")
+LITTLE = 150_000  # fewer rows than this are written in less time than a pool of workers takes to start
+WINNERS = ("peaks", "token_activations")  # the tables of winners
+COUNTED = (
+    "sentences", "winners", "negatives", "tokens", "truncated", "truncated_tokens", "no_peak", "higher_beside_words",
+    "activations_differ",
+)  # fmt: skip
 
 
 def tokens(config: TokensConfig, run: Run) -> None:
-    """Do the missing work of both stages."""
-    read_winners(config, run)
-    read_negatives(config, run)
-
-
-def read_winners(config: TokensConfig, run: Run) -> None:
-    """Read the first winners, or the missing part of them."""
-    _read(config, run, "tokens", {"top": config.top}, ("winners", "winners token by token"))
-
-
-def read_negatives(config: TokensConfig, run: Run) -> None:
-    """Read the hard negatives, or the missing part of them; do nothing if `explain` has not chosen any."""
-    explained = run.stage("explain") if run.complete("explain") else None
-    if explained is None:
-        return
-    if explained["identity"].get("method", 1) != STAGES["explain"].method:
-        print(
-            "tokens: explain was run by another version of this program, which chose no hard negatives; to choose "
-            f"them, run {command(config.out, 'explain', explained['config'], redo=True)}",
-            file=sys.stderr,
-        )
-        return
-    _read(config, run, NEGATIVES, {}, ("negatives", "hard negatives token by token"))
-
-
-def _read(config: TokensConfig, run: Run, name: str, depends_on: dict[str, Any], counted: tuple[str, str]) -> None:
-    """Run one of the stages, or the missing part of it."""
+    """Read the first winners, and the hard negatives if `explain` has chosen any, or the missing part of them."""
     run.require("ingest")
     topk = run.require("topk")
     run.require("annotate")
     facts = model_of_topk(run, config.model)
     dictionaries = dictionaries_of(topk, facts)
-    placement = choose_placement(config, run, name)
+    placement = choose_placement(config, run, "tokens")
+    tables = tables_of(run)
     options = config.model_dump(mode="json") | {"device": placement.device, "token_budget": placement.token_budget}
-    stage = begin_stage(name, config, run, {**depends_on, **placement.identity}, counted=counted, options=options)
+    depends_on = {"top": config.top, **placement.identity}
+    counted = ("winners", "winners token by token")
+    stage = begin_stage("tokens", config, run, depends_on, counted=counted, options=options)
     if stage is None:
         return
     scored = Scored.of(run)
@@ -84,45 +62,49 @@ def _read(config: TokensConfig, run: Run, name: str, depends_on: dict[str, Any],
         options=run_scoring(scored.identity, placement), shards=run.shards(), top=config.top,
         token_budget=placement.token_budget,
         lengths=batch_lengths(placement.device, scored.counts.get("equal_lengths", True)), dictionaries=dictionaries,
-        block=block_of(topk), stage=name,
+        block=block_of(topk), tables=tables,
     )  # fmt: skip
-    most, sentences = (MOST, scored.sampled) if args.of_negatives else (config.top, scored.sentences)
-    each = min(most, scored.k, sentences)
-    rows = dict.fromkeys(STAGES[name].tables, scored.sets) | {args.table: scored.sets * each}
-    counts = {"negatives" if args.of_negatives else "winners": rows[args.table]}
-    expected = expected_selected(sentences, [(each, scored.sets)])
+    most = {"token_activations": min(config.top, scored.k), "negative_tokens": min(MOST, scored.sampled)}
+    each = {table: number for table, number in most.items() if table in tables}
+    expected = expected_selected(scored.sentences, [(number, scored.sets) for number in each.values()])
+    rows = {"peaks": scored.sets} | {table: scored.sets * each.get(table, 0) for table in most}
+    counts = {"winners": rows["token_activations"], "negatives": rows["negative_tokens"]}
     notes = [f"about {expected:,} sentences are read token by token"]
     stage.complete(tokens_steps(args, placement, stage, expected), rows, counts, notes)
 
 
+def tables_of(run: Run) -> tuple[str, ...]:
+    """Return the tables to write; those of hard negatives are among them if this version's `explain` is complete."""
+    if "explain" in run.read_by("tokens"):
+        return ("negative_tokens", *WINNERS)
+    if run.complete("explain"):
+        explained = command(run.store.uri, "explain", run.require("explain")["config"], redo=True)
+        print(
+            "tokens: explain was run by another version of this program, and its hard negatives are not read; "
+            f"to choose them again, run {explained}",
+            file=sys.stderr,
+        )
+    return WINNERS
+
+
 @dataclass(frozen=True, kw_only=True)
 class TokensArgs(ScorerArgs):
-    """The arguments of every worker; `lengths` is an argument of `length_batches`, `stage` says what is read."""
+    """The arguments of every worker; `lengths` is an argument of `length_batches`, `tables` are those to write."""
 
     shards: Shards
     top: int
     token_budget: int
     lengths: Lengths
-    stage: str
-
-    @property
-    def of_negatives(self) -> bool:
-        """Whether hard negatives are read, rather than winners."""
-        return self.stage == NEGATIVES
-
-    @property
-    def table(self) -> str:
-        """The table with a row for each winner or hard negative."""
-        return "negative_tokens" if self.of_negatives else "token_activations"
+    tables: tuple[str, ...] = WINNERS
 
     @property
     def wanted(self) -> Output:
         """The file that lists what is read for every neuron, sorted by sentence."""
-        return partial_file(self.stage, "wanted")
+        return partial_file("tokens", "wanted")
 
     def piece_file(self, piece: int) -> Output:
         """Return the partial file of a piece."""
-        return replace(shard_file(self.stage, piece), writer=write_rows)
+        return replace(shard_file("tokens", piece), writer=write_rows)
 
 
 def tokens_steps(args: TokensArgs, placement: Placement, stage: Stage, expected: int) -> Steps:
@@ -137,7 +119,7 @@ def tokens_steps(args: TokensArgs, placement: Placement, stage: Stage, expected:
     )  # fmt: skip
     yield [
         Step(
-            name=f"{args.stage}: select", items=[{}], outputs=lambda _: [args.wanted], worker=select_sentences,
+            name="tokens: select", items=[{}], outputs=lambda _: [args.wanted], worker=select_sentences,
             args={"args": args}, here=True, estimate=partial(reading, sentences=expected),
         )
     ]  # fmt: skip
@@ -145,7 +127,7 @@ def tokens_steps(args: TokensArgs, placement: Placement, stage: Stage, expected:
     sentences = sum(item["sentences"] for item in items)
     yield [
         Step(
-            name=f"{args.stage}: read", items=items, outputs=lambda item: [args.piece_file(item["piece"])],
+            name="tokens: read", items=items, outputs=lambda item: [args.piece_file(item["piece"])],
             worker=PieceReader, args={"args": args}, unit="pieces", work=("sentences", sentences),
             prepare=partial(prepare_piece, args=args), estimate=partial(reading, sentences=sentences),
             **placement.spread,
@@ -154,25 +136,19 @@ def tokens_steps(args: TokensArgs, placement: Placement, stage: Stage, expected:
     files = [args.piece_file(item["piece"]) for item in items]
     counts = add_up(read_notes(args.store, files))
     ranges, paths = table_ranges(len(args.neurons)), [file.path for file in files]
+    rows = counts["winners"] + counts["negatives"]
     yield [
         Step(
-            name=f"{args.stage}: write", items=ranges,
-            outputs=lambda item: [range_part(table, item) for table in sorted(STAGES[args.stage].tables)],
-            worker=write_range, args={"args": args, "files": paths}, unit="ranges of neurons",
-            here=counts["winners"] < LITTLE,
+            name="tokens: write", items=ranges, outputs=lambda item: [range_part(table, item) for table in args.tables],
+            worker=write_range, args={"args": args, "files": paths}, unit="ranges of neurons", here=rows < LITTLE,
         )
     ]  # fmt: skip
-    what, table = ("hard negatives", "examples/") if args.of_negatives else ("winners", "topk/")
     if counts["activations_differ"]:
-        print(
-            f"{stage.name}: {counts['activations_differ']:,} of {counts['winners']:,} {what} have a pooled activation "
-            f"that differs from {table}'s by more than 0.00001 (at most {counts['largest_difference']:.2g}): other "
-            "hardware or dtype",
-            file=sys.stderr,
+        stage.say(
+            f"{counts['activations_differ']:,} of {rows:,} winners and hard negatives have a pooled activation that "
+            "differs from that of topk/ or examples/ by more than 0.00001 (at most "
+            f"{counts['largest_difference']:.2g}): other hardware or dtype"
         )
-    if args.of_negatives:
-        counts = {"negatives": counts.pop("winners"), **counts}
-        return {name: count for name, count in counts.items() if name not in OF_WINNERS}
     return counts
 
 
@@ -185,10 +161,7 @@ def add_up(notes: list[dict[str, Any]]) -> dict[str, Any]:
 
 def select_sentences(item: Item, args: TokensArgs) -> Made:
     """List what is read for every neuron, sorted by sentence."""
-    if args.of_negatives:
-        wanted = hard_negatives(args.store, args.neurons)
-    else:
-        wanted = first_winners(args.store, args.neurons, args.top)
+    wanted = first_winners(args.store, args.neurons, args.top, "negative_tokens" in args.tables)
     return {args.wanted: Noted(wanted, pieces(np.unique(wanted["sent_id"].to_numpy()), args.shards))}
 
 
@@ -215,8 +188,7 @@ class PieceReader:
 
 def write_range(item: Item, args: TokensArgs, files: list[str]) -> Made:
     """Combine the rows of one range of neurons from all pieces."""
-    names = sorted(STAGES[args.stage].tables)
-    tables: dict[str, Iterable[pa.Table]] = {table: [] for table in names}
+    tables: dict[str, Iterable[pa.Table]] = {table: [] for table in args.tables}
     if files:
-        tables |= range_tables(args.store, files, args.neurons, item["first"], item["stop"], names)
+        tables |= range_tables(args.store, files, args.neurons, item["first"], item["stop"], args.tables)
     return {range_part(table, item): groups for table, groups in tables.items()}

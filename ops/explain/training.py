@@ -8,7 +8,7 @@ import numpy as np
 from ops.arrays import Bools, Float64s, Int8s, Int32s, Int64s, UInt64s
 from ops.compiled import compiled
 from ops.explain.bits import Layout, one_set, shared
-from ops.explain.choose import LEAST_WINNERS, Path, Training, divergence, gain_of, grow
+from ops.explain.choose import LEAST_WINNERS, Path, Training, gain_of, grow
 from ops.sentences.folds import FOLDS
 
 SHORTLIST = 40  # number of literals that are not nuisance, the best by themselves, from which a card is chosen
@@ -92,11 +92,12 @@ class Lesson:
         of_folds = [np.ascontiguousarray(candidates.of_others[:, others.layout.fold(fold)]) for fold in range(FOLDS)]
         both = [shared(of_fold, of_fold) for of_fold in of_folds]
         self._both = np.stack([*both, np.sum(both, 0)])
-        self.near = self._near(-1)
+        self.near = self._near(-1, np.arange(len(candidates.nuisance)))
 
-    def _near(self, without: int) -> Bools:
-        """Return which candidates are near-copies of each other without a fold, or on all documents, `[M, M]`."""
-        both = self._both[-1] - self._both[without] if without >= 0 else self._both[-1]
+    def _near(self, without: int, some: Int64s) -> Bools:
+        """Return which candidates are near-copies of each other without a fold, or on all documents, `[some, some]`."""
+        chosen = np.ix_(some, some)
+        both = self._both[-1][chosen] - (self._both[without][chosen] if without >= 0 else 0)
         own = np.diag(both)
         near = both >= NEAR * np.maximum(own[:, None] + own[None, :] - both, 1)
         near[np.diag_indices(len(own))] = True
@@ -119,7 +120,7 @@ class Lesson:
         known = np.where(own.known[some] < 0, -1, np.searchsorted(some, own.known[some]))
         given = Training(
             winners, others, own.of_winners[some], own.of_others[some], self.each, known, own.nuisance[some],
-            self._near(without)[np.ix_(some, some)], own.plainness[some], own.cost[without, some],
+            self._near(without, some), own.plainness[some], own.cost[without, some],
             self._document,
         )  # fmt: skip
         every = np.ones(len(some), np.bool_) if allowed is None else allowed[some]
@@ -156,13 +157,15 @@ def shortlist(
     """
     worth = _worth(winners, others, sizes.astype(np.float64), each, known, nuisance, cost)
     listed = np.zeros((len(worth) + 1, worth.shape[1]), np.bool_)
-    for fold, values in enumerate(worth):
-        paying = np.flatnonzero(values > -NEARLY)
-        paying = paying[np.argsort(-values[paying], kind="stable")]
-        for kind, most in ((True, NUISANCE_SHORTLIST), (False, SHORTLIST)):
-            best = paying[nuisance[paying] == kind][:most]
-            needed = known[best]
-            listed[fold, best] = listed[fold, needed[needed >= 0]] = True
+    fold, literal = np.nonzero(worth > -NEARLY)
+    order = np.lexsort((-worth[fold, literal], fold))
+    for kind, most in ((True, NUISANCE_SHORTLIST), (False, SHORTLIST)):
+        own = order[nuisance[literal[order]] == kind]
+        rank = np.arange(len(own)) - np.searchsorted(fold[own], fold[own])
+        best = own[rank < most]
+        listed[fold[best], literal[best]] = True
+        needed = known[literal[best]]
+        listed[fold[best][needed >= 0], needed[needed >= 0]] = True
     listed[-1] = listed.any(0)
     which = np.flatnonzero(listed[-1])
     return which, listed[:, which]
@@ -201,8 +204,12 @@ def _worth(
             size = hits + each * (o - others[fold, literal])
             if max(hits, size * w / total) < LEAST_WINNERS and not nuisance[literal]:
                 continue
-            # The gain is at most the divergence of the winners and that of the others, which is about rate times it.
-            if (1 + 2 * w / total) * divergence(hits, size / total, w) + 1 > cost[fold, literal] - NEARLY:
+            # The gain is at most the divergence of the winners, which chi-square bounds, and that of the others, which
+            # is about rate times it.
+            chance = size / total
+            variance = chance * (1 - chance)
+            bound = (1 + 2 * w / total) * (hits - w * chance) ** 2 / w + variance
+            if bound > (cost[fold, literal] - NEARLY) * variance:
                 gain = gain_of(hits, size * w / total, size, w, w, total, each / 2)
                 worth[fold, literal] = gain - cost[fold, literal]
     return worth

@@ -1,1 +1,1 @@
-"""The activations of every neuron's first winners at each token, and the words at which they peak."""
+"""First winners and hard negatives token by token, and the words at which winners peak."""

@@ -1,4 +1,4 @@
-"""The partial file of one piece of a shard: a row for each winner among the piece's sentences."""
+"""The partial file of one piece of a shard: a row for each winner and hard negative among its sentences."""
 
 import numpy as np
 import pyarrow as pa
@@ -19,14 +19,14 @@ _OWN = ("tokens", "starts", "ends", "activations")
 def piece_rows(
     wanted: pa.Table, winners: Winners, placed: list[PlacedTokens], sentences: pa.Table, found: TokenActivations
 ) -> pa.Table:  # fmt: skip
-    """Return the piece's winners token by token, sorted by set and rank.
+    """Return the piece's winners and hard negatives token by token, sorted by set, winners first, and rank.
 
     Args:
-        wanted: the winners' rows with the columns of `ops.tokens.winners.SCHEMA`.
-        winners: the same winners.
+        wanted: their rows with the columns of `ops.tokens.winners.SCHEMA`.
+        winners: the same, with their places.
         placed: the tokens of the sentences.
         sentences: the `dataset`, `doc_id`, `words` and `tags` of the sentences.
-        found: the winners' activations at these tokens.
+        found: the activations at these tokens.
     """
     whole = np.concatenate([[0], np.cumsum([len(p.strings) for p in placed])]).astype(np.int32)
     spans = [span for p in placed for span in p.spans]
@@ -39,14 +39,12 @@ def piece_rows(
         "tags": sentences["tags"],
         "document": document_codes(sentences["dataset"], sentences["doc_id"]),
     }
-    order = pa.array(np.lexsort((wanted["rank"].to_numpy(), wanted["set"].to_numpy())))
+    order = pa.array(np.lexsort([wanted[name].to_numpy() for name in ("rank", "is_negative", "set")]))
     activations = pa.ListArray.from_arrays(found.offsets.astype(np.int32), pa.array(found.values))
     at = pa.array(winners.sentence).take(order)
     return pa.table(
         {
-            "set": wanted["set"].take(order),
-            "rank": wanted["rank"].take(order),
-            "sent_id": wanted["sent_id"].take(order),
+            **{name: wanted[name].take(order) for name in ("set", "is_negative", "rank", "sent_id")},
             "activations": activations.take(order),
             "peak": pa.array(found.peak).take(order),
             **{name: column.take(at) for name, column in by_sentence.items()},

@@ -49,8 +49,8 @@ class Piece(NamedTuple):
     """A piece that was read and tokenized.
 
     Attributes:
-        wanted: the piece's winners, with the columns of `ops.tokens.winners.SCHEMA`.
-        sentences: the winners' sentences, with the columns `COLUMNS`.
+        wanted: the piece's winners and hard negatives, with the columns of `ops.tokens.winners.SCHEMA`.
+        sentences: their sentences, with the columns `COLUMNS`.
         placed: the tokens of each sentence.
         words: for each sentence, the index of the word to which each token belongs, or -1 for none.
     """
@@ -66,24 +66,27 @@ def read_piece(store: Store, wanted: str, piece: Mapping[str, int], tokenizer: T
 
     Args:
         store: the run's folder.
-        wanted: the path of the file of all first winners, sorted by sentence.
+        wanted: the path of the file of everything that is read, sorted by sentence (`first_winners`).
         piece: the piece, as `pieces` returns it.
         tokenizer: the model's tokenizer.
     """
     first, last = piece["first"], piece["last"]
-    winners = read_between(store, wanted, "sent_id", first, last)
+    rows = read_between(store, wanted, "sent_id", first, last)
     sentences = read_between(store, part_name("sentences", piece["shard"]), "sent_id", first, last, COLUMNS)
-    sentences = sentences.filter(pc.is_in(sentences["sent_id"], pc.unique(winners["sent_id"])))
+    sentences = sentences.filter(pc.is_in(sentences["sent_id"], pc.unique(rows["sent_id"])))
     texts, words = sentences["text"].to_pylist(), sentences["words"].to_pylist()
     placed = tokenizer.encode_with_spans(texts)
     spans = [word_spans(text, own or []) for text, own in zip(texts, words, strict=True)]
-    return Piece(winners, sentences, placed, [words_of_tokens(p.spans, s) for p, s in zip(placed, spans, strict=True)])
+    return Piece(rows, sentences, placed, [words_of_tokens(p.spans, s) for p, s in zip(placed, spans, strict=True)])
 
 
 def measure_piece(
     scorer: Scorer, piece: Piece, neurons: Neurons, budget: int, lengths: Lengths
 ) -> tuple[pa.Table, dict[str, Any]]:
-    """Return a piece's winners token by token, and counts of what was read and of activations that differ from `topk/`.
+    """Return a piece's winners and hard negatives token by token, and counts of what was read.
+
+    `no_peak` and `higher_beside_words` count winners. `activations_differ` counts what differs from the activation that
+    `topk/` or `examples/` contains.
 
     Args:
         scorer: the model, with its site, its pooling and its rule for which tokens count.
@@ -94,14 +97,16 @@ def measure_piece(
     ids: Ids = piece.sentences["sent_id"].to_numpy()
     winners = place_winners(piece.wanted, ids, neurons)
     found = read_tokens(scorer, winners, piece.placed, piece.words, budget, lengths)
+    won = ~piece.wanted["is_negative"].to_numpy()
     notes = {
         "sentences": len(ids),
-        "winners": len(winners.sentence),
+        "winners": int(won.sum()),
+        "negatives": int((~won).sum()),
         "tokens": sum(len(p.strings) for p in piece.placed),
         "truncated": sum(p.tokens.cut > 0 for p in piece.placed),
         "truncated_tokens": sum(p.tokens.cut for p in piece.placed),
-        "no_peak": int((found.peak < 0).sum()),
-        "higher_beside_words": found.beside_words,
+        "no_peak": int((found.peak[won] < 0).sum()),
+        "higher_beside_words": int(found.beside_words[won].sum()),
         "activations_differ": int(beyond(found.difference, winners.activation).sum()),
         "largest_difference": float(found.difference.max()),
     }

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ops.mine.sentence_sets import row_groups
 from ops.schema import group_rows
@@ -25,17 +26,20 @@ def range_tables(
         names: the paths of the files of all pieces, at least one.
         neurons: the neurons of the model.
         first, stop: the range of neurons, from index `first` to `stop` - 1.
-        wanted: the names of the tables: `peaks`, and the tables that contain the sentences token by token.
+        wanted: the names of the tables; only `negative_tokens` is of hard negatives.
     """
     sets = set_number(first, 0), set_number(stop - 1, len(POLES) - 1)
     found = read_each_between(store, names, "set", *sets)
     rows = pa.concat_tables(found).sort_by([("set", "ascending"), ("rank", "ascending")]).combine_chunks()
+    winners = rows.filter(pc.invert(rows["is_negative"]))
 
     def of(table: str) -> pa.Table:
-        if table != "peaks":
-            return token_rows(rows, neurons, table)
-        own, peak, documents = (rows[name].to_numpy() for name in ("set", "peak", "document"))
-        return peak_rows(neurons, own, rows["words"], rows["tags"], peak, documents)
+        if table == "token_activations":
+            return token_rows(winners, neurons)
+        if table == "negative_tokens":
+            return token_rows(rows.filter(rows["is_negative"]), neurons, table)
+        own, peak, documents = (winners[name].to_numpy() for name in ("set", "peak", "document"))
+        return peak_rows(neurons, own, winners["words"], winners["tags"], peak, documents)
 
     tables = {table: of(table) for table in wanted}
     return {

@@ -1,4 +1,4 @@
-"""One forward pass over the winners' sentences: the activation of each winner's neuron at each token, and its peak."""
+"""One forward pass over some sentences: the activation of each winner's neuron at each token, and its peak."""
 
 from dataclasses import dataclass
 
@@ -24,15 +24,15 @@ class TokenActivations:
         values: the activation of the winner's neuron at each token, `[tokens of all winners]`.
         peak: the index of the word at whose tokens the activation is highest (bottom: lowest), `[winners]`; -1 if no
             token belongs to a word.
-        beside_words: number of winners whose activation is even higher (bottom: lower) at a token that belongs to no
-            word, such as [CLS].
-        difference: absolute difference between the pooled values and the activations in `topk/`, `[winners]`.
+        beside_words: whether the activation is even higher (bottom: lower) at a token that belongs to no word, such as
+            [CLS], `[winners]`.
+        difference: absolute difference between the pooled values and the winners' activations, `[winners]`.
     """
 
     offsets: Int64s
     values: Float32s
     peak: Int32s
-    beside_words: int
+    beside_words: Bools
     difference: Float64s
 
 
@@ -59,7 +59,7 @@ def read_tokens(
     values = np.zeros(offsets[-1], np.float32)
     peak = np.full(len(winners.sentence), -1, np.int32)
     pooled = np.zeros(len(winners.sentence))
-    beside = 0
+    beside = np.zeros(len(winners.sentence), bool)
     for rows in length_batches(n_tokens, budget, lengths):
         batch = [placed[row].tokens for row in rows]
         n_winners = starts[rows + 1] - starts[rows]
@@ -87,12 +87,12 @@ def read_tokens(
         of_words = np.where(word >= 0, height, -np.inf)
         highest = of_words.argmax(1)
         peak[own] = word[np.arange(len(own)), highest]
-        beside += int((np.where(real, height, -np.inf).max(1) > of_words.max(1)).sum())
+        beside[own] = np.where(real, height, -np.inf).max(1) > of_words.max(1)
     return TokenActivations(offsets, values, peak, beside, np.abs(pooled - winners.activation))
 
 
 def beyond(difference: Float64s, activation: Float32s) -> Bools:
-    """Return for which winners the pooled value differs from the activation in `topk/` by more than `TOLERANCE`."""
+    """Return for which winners the pooled value differs from the given activation by more than `TOLERANCE`."""
     return np.asarray(~(difference <= TOLERANCE * np.maximum(1.0, np.abs(activation))))
 
 

@@ -1,4 +1,4 @@
-"""The first winners of every neuron and pole, sorted by sentence."""
+"""The first winners and the hard negatives of every neuron and pole, sorted by sentence."""
 
 from typing import NamedTuple
 
@@ -9,20 +9,30 @@ import pyarrow.compute as pc
 from ops.arrays import Float32s, Int64s
 from ops.schema import concatenate
 from ops.storage.store import Store
+from ops.storage.tables import read_parts
 from ops.topk.neurons import POLES, Neurons, neuron_and_pole
 from ops.topk.winner_groups import winner_groups
 
-SCHEMA = pa.schema([("sent_id", pa.int64()), ("set", pa.int64()), ("rank", pa.int32()), ("activation", pa.float32())])
+SCHEMA = pa.schema(
+    [
+        ("sent_id", pa.int64()),
+        ("set", pa.int64()),
+        ("is_negative", pa.bool_()),  # whether it is a hard negative; otherwise a winner
+        ("rank", pa.int32()),
+        ("activation", pa.float32()),
+    ]
+)
+_NEGATIVE = ["layer", "unit", "pole", "quantile", "rank", "sent_id", "activation"]
 
 
 class Winners(NamedTuple):
-    """Winners `[winners]`, sorted by sentence.
+    """Winners or hard negatives `[winners]`, sorted by sentence.
 
     Attributes:
         sentence: the index of each winner's sentence among the given sentences.
         layer, unit: the layer and unit of each winner's neuron; layers are numbered as in the tables.
         sign: 1 at the pole `top`, -1 at `bottom`, so that activation times sign is high for winners of both poles.
-        activation: the pooled activation that `topk/` contains.
+        activation: the pooled activation that `topk/` or `examples/` contains.
     """
 
     sentence: Int64s
@@ -32,20 +42,36 @@ class Winners(NamedTuple):
     activation: Float32s
 
 
-def first_winners(store: Store, neurons: Neurons, top: int) -> pa.Table:
+def first_winners(store: Store, neurons: Neurons, top: int, negatives: bool = False) -> pa.Table:
     """Return the winners of `topk/` up to rank `top` with the columns of `SCHEMA`, sorted by sentence and set.
 
-    Only these winners and one row group are in memory.
+    Only the returned rows and one row group are in memory.
+
+    Args:
+        store: the run's folder.
+        neurons: the neurons of the model.
+        top: the last rank.
+        negatives: whether to return the hard negatives of `examples/` too.
     """
-    found = []
+    found = _hard_negatives(store, neurons) if negatives else []
     for sets, rows in winner_groups(store, neurons, None, ("sent_id", "rank", "activation")):
-        ranked = rows.add_column(1, "set", pa.array(sets)).cast(SCHEMA)
-        found.append(ranked.filter(pc.less_equal(ranked["rank"], top)))
+        found.append(_wanted(rows, sets, False).filter(pc.less_equal(rows["rank"], top)))
     return concatenate(SCHEMA, found).sort_by([("sent_id", "ascending"), ("set", "ascending")])
 
 
+def _hard_negatives(store: Store, neurons: Neurons) -> list[pa.Table]:
+    parts = (part.filter(pc.is_null(part["quantile"])) for part in read_parts(store, "examples", _NEGATIVE))
+    return [_wanted(rows, neurons.set_numbers(rows), True) for rows in parts]
+
+
+def _wanted(rows: pa.Table, sets: Int64s, is_negative: bool) -> pa.Table:
+    rows = rows.append_column("set", pa.array(sets))
+    rows = rows.append_column("is_negative", pa.repeat(pa.scalar(is_negative), len(rows)))
+    return rows.select(SCHEMA.names).cast(SCHEMA)
+
+
 def place_winners(wanted: pa.Table, sent_ids: Int64s, neurons: Neurons) -> Winners:
-    """Return the winners in rows of `SCHEMA`, with the index of each sentence among these ascending ids, `[sentences]`.
+    """Return what is in rows of `SCHEMA`, with the index of each sentence among these ascending ids, `[sentences]`.
 
     Raises:
         RuntimeError: a winner's sentence is not among the ids.
@@ -54,7 +80,7 @@ def place_winners(wanted: pa.Table, sent_ids: Int64s, neurons: Neurons) -> Winne
     sentence = np.searchsorted(sent_ids, own)
     known = np.append(sent_ids, -1)[sentence] == own
     if not known.all():
-        raise RuntimeError(f"tokens: sentence {own[~known][0]} is among the winners and not in sentences/")
+        raise RuntimeError(f"tokens: sentence {own[~known][0]} is to be read and not in sentences/")
     neuron, pole = neuron_and_pole(wanted["set"].to_numpy())
     layer, unit = neurons.layer_and_unit(neuron)
     sign = np.where(pole == POLES.index("top"), 1, -1).astype(np.float32)

@@ -20,6 +20,7 @@ from ops.schema import schema
 from ops.storage.tables import write_part
 from tests.jobs.test_explanations_shown import write_explanations
 from tests.unit.facts.made_up_audit import audited, literal
+from tests.unit.report.test_search_index import index_of
 from tests.unit.report.valid_html import check_html
 
 NAMES = ["books", "news", "tweets"]
@@ -125,11 +126,9 @@ def test_pages_map_and_searches_have_the_verdicts(audit: tuple[Path, Path, Rows]
         assert "cross data sets" not in text
         assert "lifts" not in text
     assert not (plain / "report" / "side" / "audit.html").exists()
-    script = (out / "report" / "search.js").read_text().splitlines()[0]
-    index = json.loads(script.removeprefix("atlasIndex = ").removesuffix(";"))
-    names, places = index["across"]
+    index = index_of((out / "report" / "search.js").read_text())
     detectors = [r for r in rows if r["verdict"] == "dataset_detector"]
-    assert [names[at] for at in places].count("dataset_detector") == len(detectors)
+    assert index["across"].count("dataset_detector") == len(detectors)
     pages = Browser(str(out), 5, 20).pages
     found = pages.search({"verdict": "dataset_detector"})
     assert found.status == 200

@@ -98,7 +98,7 @@ EXPECTED = {
     "positions": ["ingest", "positions"],
     "psi": ["psi", "ingest", "psi/contextual"],
     "meaning": ["ingest", *(f"meaning/{p}" for p in ("counts", "offsets", "confusion", "sentences", "hashing"))],
-    "run": ["ingest", "topk", "annotate", "mine", "tokens", "explain", "tokens/negatives"],
+    "run": ["ingest", "topk", "annotate", "mine", "explain", "tokens"],
 }
 
 
@@ -156,18 +156,18 @@ def test_of_a_finished_run_nothing_is_left_and_redo_drops_what_follows(
         done = look("run", no_scores=True)
         with pytest.raises(InputError, match="cannot be written"):
             look("topk", redo=True, corpus=())
-    assert done.count("already done: ") == 7
+    assert done.count("already done: ") == 6
     assert "in all: nothing to do" in done
     assert "time" not in done
     assert re.search(r"about 1[0-3]\d sentences are read token by token", look("tokens", redo=True))
     again = look("topk", redo=True, corpus=())
-    assert "drop    existing tables of topk, annotate, mine, tokens, explain, tokens/negatives\n" in again
+    assert "drop    existing tables of topk, annotate, mine, explain, tokens\n" in again
     assert "4 of 4 shards, 130 of 130 sentences" in again
     mined = look("mine", redo=True, no_scores=True)
     assert "scores" not in mined
     assert "tables: 1 of 1 ranges of neurons" in mined
     whole = look("run", redo=True, no_scores=True)
-    assert "drop    existing tables of ingest, topk, annotate, mine, tokens, explain, tokens/negatives\n" in whole
+    assert "drop    existing tables of ingest, topk, annotate, mine, explain, tokens\n" in whole
     assert "1 of 1 pieces" in whole
     assert "4 of 4 shards, 130 of 130 sentences" in look("annotate", redo=True)
 
@@ -219,7 +219,7 @@ def test_where_no_source_tells_its_length_estimates_are_for_a_million(
 ) -> None:
     monkeypatch.setattr("ops.estimate.source_sample.piece_extent", lambda piece: None)
     said = look("run", shard_size=100_000)
-    assert said.count("for each 1,000,000 sentences: how many there are is known once ingest is done") == 7
+    assert said.count("for each 1,000,000 sentences: how many there are is known once ingest is done") == 6
     assert "topk\n  do      10 of 10 shards" in said
     assert said.count("for --limit 70 sentences") == 0
     assert "for --limit 70 sentences" in look("ingest", limit=70)

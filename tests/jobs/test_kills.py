@@ -42,9 +42,8 @@ ROWS = [
     row("topk", "small_run", "topk/shard-*", frame=True),
     row("annotate", "small_run", "annotate/shard-*"),
     row("mine", "small_run", "mine/range-*", frame=True),
-    row("tokens", "small_run", "tokens/shard-*"),
     row("explain", "explain_run", "explain/literals-*", "explain/explained-*"),
-    row("tokens", "explain_run", "negatives/shard-*"),
+    row("tokens", "explain_run", "tokens/shard-*"),
     row(
         *("run", "explain_run", "ingest/distinct-documents-*", AMID + "ingest/tables/_tokens/part-*", "topk/shard-*"),
         *("mine/range-*", "explain/explained-*"),

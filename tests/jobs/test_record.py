@@ -34,13 +34,13 @@ def no_beats(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_follows_from_what_is_followed_to_the_end() -> None:
     assert stages_read("mine") == ["ingest", "topk", "annotate"]
     assert stages_read("psi") == []
-    after_topk = ["annotate", "mine", "tokens", "explain", "tokens/negatives"]
+    after_topk = ["annotate", "mine", "explain", "tokens"]
     compared = [
         f"compare/{part}" for part in ("dimensions", "diversity", "groups", "neighbours", "matches", "runs", "shift")
     ]
     assert stages_after("ingest") == [name for name in STAGES if name not in ("ingest", "psi")]
     assert stages_after("topk") == [*after_topk, "audit", "outputs", *compared, "compare/ablation", "report"]
-    after_mine = ["explain", "tokens/negatives", "audit"]
+    after_mine = ["explain", "tokens", "audit"]
     after_mine += ["compare/dimensions", "compare/groups", "compare/runs", "compare/ablation"]
     assert stages_after("mine") == [*after_mine, "report"]
     assert stages_after("tokens") == []

@@ -40,13 +40,16 @@ function sortable(table) {
   }
   found.append(bar, out);
 
-  // The index is a script, because a page on disk may load nothing else.
+  // The index is a script, because a page on disk may load nothing else; it holds base64 of gzip of JSON.
   function load() {
     loading = loading || new Promise((done, failed) => {
       const script = document.createElement("script");
       script.src = form.dataset.index;
-      script.onload = () => done(window.atlasIndex); script.onerror = failed;
+      script.onload = done; script.onerror = failed;
       document.head.append(script);
+    }).then(() => {
+      const packed = new Blob([Uint8Array.from(atob(window.atlasIndex), letter => letter.charCodeAt(0))]);
+      return new Response(packed.stream().pipeThrough(new DecompressionStream("gzip"))).json();
     });
     return loading;
   }
@@ -107,16 +110,16 @@ function sortable(table) {
     return asked.codes.some(code => has(codes, code)) || (own[0] === "(" && term.includes(own)) ? 1 : 2;
   }
   function search(index, asked) {
-    const best = new Map(), width = index.width;
+    const best = new Map();
     const fits = (values) => asked.numbers.every(([name, holds, limit]) => !(name in values) || (values[name] !== null && holds(values[name], limit)));
     for (const [form, kinds] of asked.text ? Object.entries(index.terms) : []) {
       for (const [kind, terms] of Object.entries(kinds)) {
         if (asked.kind && named(kind).replace(/ /g, "_") !== asked.kind) continue;
-        for (const [term, packed] of Object.entries(terms)) {
+        for (const [term, entries] of Object.entries(terms)) {
           const near = level(index, asked, form, kind, term), said = kind.replace(/_/g, " ") + ": " + (form === "group" ? term.split("|").slice(0, 3).join(", ") : term);
-          for (let from = 0; near < 2 && from < packed.length; from += width + 9) {
-            const part = (start, size) => parseInt(packed.substr(from + start, size), 36), at = part(0, width), before = best.get(at);
-            const row = { at, near, said, g2: part(width, 4) / 10, lift: Math.exp(part(width + 4, 2) / 100), q: part(width + 6, 3) };
+          for (let from = 0; near < 2 && from < entries.length; from += 4) {
+            const [at, g2, lift, q] = entries.slice(from, from + 4), before = best.get(at);
+            const row = { at, near, said, g2: g2 / 10, lift: Math.exp(lift / 100), q };
             const isBetter = !before || near < before.near || (near === before.near && (row.g2 > before.g2 || (row.g2 === before.g2 && said < before.said)));
             if (isBetter && fits({ lift: row.lift, q: row.q, g2: row.g2 })) best.set(at, row);
           }

@@ -1,17 +1,16 @@
-"""English text that is available on every machine: docstrings of the standard library and the core dependencies."""
+"""English text that is available on every machine: docstrings of the standard library and of some dependencies."""
 
 from __future__ import annotations
 
 import ast
 import gc
-import os
 import sys
 import sysconfig
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
+from pathlib import Path
 
 from ops.errors import InputError
 from ops.sources.docstrings.prose import docstring_prose
@@ -19,38 +18,18 @@ from ops.sources.rows import Broken, OnError, Row, excerpt
 from ops.sources.source_format import Part, Piece, Source, SourceFormat
 
 STANDARD_LIBRARY = "stdlib"
-PACKAGES = ("datasets", "numpy", "pyarrow", "ray", "spacy", "torch", "transformers")
+PACKAGES = ("numpy", "spacy", "transformers")
 META = ("package", "module")
-# Number of pieces of large packages, so that the work does not end with one worker reading a large package alone.
-_PIECES = {STANDARD_LIBRARY: 3, "ray": 3, "torch": 5, "transformers": 2}
-# The fields of a syntax node that contain statements, in the order of their lines.
-_STATEMENTS = ("body", "handlers", "orelse", "finalbody")
+PIECES = 2  # of each package, so that two workers share the work
 _SKIPPED = {
-    "__pycache__",
-    "conftest.py",
-    "dist-packages",
-    "encodings",
-    "idlelib",
-    "lib2to3",
-    "pydoc_data",
-    "site-packages",
-    "test",
-    "tests",
-    "testing",
-    "thirdparty",
-    "thirdparty_files",
-    "third_party",
-    "turtledemo",
-    "vendored",
-    "_vendor",
-    "_bundled",
-}
-_SKIPPED_PATHS = {"ray/rllib", "torch/_inductor", "transformers/models"}
+    "__pycache__", "_vendor", "conftest.py", "dist-packages", "encodings", "idlelib", "lib2to3", "models",
+    "pydoc_data", "site-packages", "test", "testing", "tests", "turtledemo",
+}  # fmt: skip
 
 
 def pydocs_pieces() -> list[str]:
-    """Return the fixed list of pieces of `pydocs`: `stdlib:0`, `stdlib:1`, ..., `datasets:0`, ..."""
-    return [f"{name}:{part}" for name in (STANDARD_LIBRARY, *PACKAGES) for part in range(_PIECES.get(name, 1))]
+    """Return the fixed list of pieces of `pydocs`: `stdlib:0`, `stdlib:1`, `numpy:0`, ..."""
+    return [f"{name}:{part}" for name in (STANDARD_LIBRARY, *PACKAGES) for part in range(PIECES)]
 
 
 def package_versions(packages: tuple[str, ...] = PACKAGES) -> dict[str, str]:
@@ -61,7 +40,6 @@ def package_versions(packages: tuple[str, ...] = PACKAGES) -> dict[str, str]:
     """
     versions = {STANDARD_LIBRARY: ".".join(map(str, sys.version_info[:3]))}
     for package in packages:
-        _folder(package)
         try:
             versions[package] = version(package)
         except PackageNotFoundError as error:
@@ -69,119 +47,83 @@ def package_versions(packages: tuple[str, ...] = PACKAGES) -> dict[str, str]:
     return versions
 
 
-def read_pydocs(piece: str, parts: Mapping[str, int] = _PIECES) -> Iterator[Row | Broken]:
-    """Yield the docstrings of one piece as prose, in the order of files and lines; modules are parsed but never run.
+def read_pydocs(piece: str) -> Iterator[Row | Broken]:
+    """Yield the docstrings of one piece as prose, in the order of modules and lines.
 
-    `doc_id` is `module:qualified name`, and the metadata are package and module. Tests, vendored copies and modules of
-    tables are left out. So are ray/rllib, torch/_inductor and transformers/models, which take long and are repetitive.
-    A file that cannot be parsed is `broken`.
+    `doc_id` is `module:qualified name`, and the metadata are package and module. Tests, tables and folders `models`,
+    whose docstrings are repetitive, are left out. A file that cannot be parsed is `broken`.
 
     Args:
         piece: one of `pydocs_pieces`.
-        parts: the number of pieces of each package with more than one piece.
 
     Raises:
         InputError: the piece's package is not installed.
     """
     package = piece.partition(":")[0]
-    root, files = _files_of(piece, parts)
-    for file in files:
-        module = _module(file)
-        with open(os.path.join(root, file), "rb") as stream:
-            source = stream.read()
-        meta = dict(zip(META, (package, module), strict=True))
+    for module, file in _modules(piece):
         try:
-            with warnings.catch_warnings(), _uncollected():
-                warnings.simplefilter("ignore")
-                found = list(_docstrings(ast.parse(source), ""))
+            docstrings = _parsed(file.read_bytes())
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-            yield Broken(excerpt(f"{file}: {error}"), f"{module}:", "broken")
+            yield Broken(excerpt(f"{module}: {error}"), f"{module}:", "broken")
             continue
-        for name, docstring in found:
+        for name, docstring in docstrings:
             if prose := docstring_prose(docstring):
-                yield Row(prose, f"{module}:{name}", meta)
+                yield Row(prose, f"{module}:{name}", dict(zip(META, (package, module), strict=True)))
 
 
-def module_bytes(piece: str, last: str | None = None) -> int:
-    """Return the number of bytes of a piece's modules up to and including the module `last`; of all modules if None.
-
-    Args:
-        piece: one of `pydocs_pieces`.
-        last: a module of the piece, as in the metadata of its rows.
-
-    Raises:
-        InputError: the piece's package is not installed.
-    """
-    root, files = _files_of(piece)
-    stop = next((i + 1 for i, file in enumerate(files) if _module(file) == last), len(files))
-    return sum(os.path.getsize(os.path.join(root, file)) for file in files[:stop])
-
-
-def _files_of(piece: str, parts_of: Mapping[str, int] = _PIECES) -> tuple[str, list[str]]:
-    """Return the folder of a piece's modules, and the relative paths of their files in the order of reading."""
+def _modules(piece: str) -> list[tuple[str, Path]]:
+    """Return the names and the files of a piece's modules, sorted by name."""
     package, _, part = piece.partition(":")
-    number, parts = int(part), parts_of.get(package, 1)
-    if package != STANDARD_LIBRARY:
-        root = os.path.dirname(_folder(package))
-        files = list(_files(root, package))
-        return root, files[len(files) * number // parts : len(files) * (number + 1) // parts]
-    root = sysconfig.get_paths()["stdlib"]
-    names = sorted(name for name in os.listdir(root) if _wanted("", name))
-    return root, [path for name in names[number::parts] for path in _files(root, name)]
+    if package == STANDARD_LIBRARY:
+        root = Path(sysconfig.get_paths()["stdlib"])
+        files = list(_files(root))
+    else:
+        found = find_spec(package)
+        if found is None or not found.submodule_search_locations:
+            raise InputError(_missing(package))
+        folder = Path(next(iter(found.submodule_search_locations)))
+        root, files = folder.parent, list(_files(folder))
+    names = {
+        str(file.relative_to(root).with_suffix("")).removesuffix("/__init__").replace("/", "."): file for file in files
+    }
+    return sorted(names.items())[int(part) :: PIECES]
 
 
-def _module(file: str) -> str:
-    return file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+def _files(folder: Path) -> Iterator[Path]:
+    for path in folder.iterdir():
+        if path.name in _SKIPPED or path.name.startswith((".", "test_", "_sysconfigdata")):
+            continue
+        if path.is_dir():
+            yield from _files(path)
+        elif path.suffix == ".py":
+            yield path
 
 
-def _docstrings(node: ast.AST, name: str) -> Iterator[tuple[str, str]]:
-    if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-        docstring = ast.get_docstring(node, clean=False)
-        if docstring:
-            yield name, docstring
-    inside = f"{name}.<locals>" if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else name
-    for part in _STATEMENTS:
-        for child in getattr(node, part, ()):
-            if isinstance(child, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-                yield from _docstrings(child, f"{inside}.{child.name}" if inside else child.name)
-            elif isinstance(child, ast.If | ast.Try | ast.With | ast.ExceptHandler):
-                yield from _docstrings(child, inside)
+def _parsed(source: bytes) -> list[tuple[str, str]]:
+    """Return the docstrings of a module, which is not run.
 
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Disable garbage collection: a syntax tree has no cycles, and searching for them takes longer than parsing."""
-    was_on = gc.isenabled()
+    A syntax tree has no cycles, and searching for them would take longer than parsing.
+    """
+    collects = gc.isenabled()
     gc.disable()
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return list(_docstrings(ast.parse(source), ""))
     finally:
-        if was_on:
+        if collects:
             gc.enable()
 
 
-def _files(root: str, path: str) -> Iterator[str]:
-    full = os.path.join(root, path)
-    if os.path.isdir(full):
-        for name in sorted(os.listdir(full)):
-            if _wanted(path, name):
-                yield from _files(root, f"{path}/{name}")
-    elif path.endswith(".py"):
-        yield path
-
-
-def _wanted(folder: str, name: str) -> bool:
-    path = f"{folder}/{name}" if folder else name
-    tests = name.startswith("test_") or name.endswith("_test.py")
-    generated = name.startswith(("_sysconfigdata", ".")) or name.endswith(("_pb2.py", "_pb2_grpc.py"))
-    return name not in _SKIPPED and path not in _SKIPPED_PATHS and not tests and not generated
-
-
-def _folder(package: str) -> str:
-    found = find_spec(package)
-    if found is None or not found.submodule_search_locations:
-        raise InputError(_missing(package))
-    return next(iter(found.submodule_search_locations))
+def _docstrings(
+    node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef, name: str
+) -> Iterator[tuple[str, str]]:
+    """Yield the qualified names and the docstrings of a module, of its classes and functions, and of those in them."""
+    if docstring := ast.get_docstring(node, clean=False):
+        yield name, docstring
+    for child in node.body:
+        if isinstance(child, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from _docstrings(child, f"{name}.{child.name}" if name else child.name)
 
 
 def _missing(package: str) -> str:
@@ -199,18 +141,18 @@ class _Pydocs(SourceFormat):
         return [list(META)]
 
     def split(self, source: Source, range_bytes: int) -> list[tuple[str, str, Part]]:
-        return [(package, package, {}) for package in pydocs_pieces()]
+        return [(piece, piece, {}) for piece in pydocs_pieces()]
 
     def read(self, piece: Piece, text_column: str, on_error: OnError) -> Iterator[Row | Broken]:
         return read_pydocs(piece.file)
 
     def extent(self, piece: Piece) -> float:
-        return float(module_bytes(piece.file))
+        return float(len(_modules(piece.file)))
 
     def extent_of(self, piece: Piece, rows: Sequence[Row | Broken]) -> float:
-        """Return the number of bytes of the modules up to and including the module of the last row."""
-        last = next((row.meta["module"] for row in reversed(rows) if isinstance(row, Row)), None)
-        return float(module_bytes(piece.file, last)) if last else 0.0
+        """Return the number of modules up to and including the module of the last row."""
+        last = next((row.meta["module"] for row in reversed(rows) if isinstance(row, Row)), "")
+        return float(sum(module <= last for module, _ in _modules(piece.file)))
 
 
-PYDOCS = _Pydocs(kind="pydocs", told_by="sizes of modules")
+PYDOCS = _Pydocs(kind="pydocs", told_by="numbers of modules")

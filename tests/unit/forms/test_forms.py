@@ -149,8 +149,8 @@ def test_forms_of_sentences_with_near_misses(tmp_path: Path, monkeypatch: pytest
     accuracy = {name: right[name] / n for name, n in every.items()}
     assert {name: share for name, share in accuracy.items() if share < FLOORS[name]} == {}
     assert set(accuracy) == set(FLOORS)
-    assert all(n >= 40 or name in ("first_word", "last_word") for name, n in every.items())
-    assert all(negative[name] >= 20 for name in (*FORMS, "pronoun", "prefix", "suffix", "shape"))
+    assert min(every.values()) >= 40
+    assert all(negative[name] >= 20 for name in (*FORMS, "pronoun", "tense", "prefix", "suffix", "shape"))
 
 
 @pytest.mark.parametrize("tagged", [True, False])

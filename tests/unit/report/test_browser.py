@@ -71,7 +71,7 @@ def test_a_neuron_s_page_shows_hostile_text_as_it_is(site: Path, tmp_path: Path)
     assert shown.count("<script") == 1, "its own alone"
     assert "<img" not in shown
     tables, sentences = neuron_tables()
-    lines = re.findall(r'<li value="(\d+)".*?<bdi class="text" dir="auto">(.*?)</bdi>', shown, re.DOTALL)
+    lines = re.findall(r'<li value="(\d+)".*?<bdi class="text">(.*?)</bdi>', shown, re.DOTALL)
     assert len(lines) == 2 * len(TEXTS)
     by_page = [t for pole in ("top", "bottom") for t in tables["token_activations"] if t["pole"] == pole]
     for (rank, line), tokens in zip(lines, by_page, strict=True):
@@ -79,7 +79,7 @@ def test_a_neuron_s_page_shows_hostile_text_as_it_is(site: Path, tmp_path: Path)
         assert html.unescape(re.sub(r"<[^>]*>", "", line)) == visible(text)
         peak = peak_word(tokens, sentences[tokens["sent_id"]])
         assert peak is not None
-        marked = re.findall(r'<span class="[^"]*\bpeak\b[^"]*"[^>]*>(.*?)</span>', line, re.DOTALL)
+        marked = re.findall(r'<i class="[^"]*\bpeak\b[^"]*"[^>]*>(.*?)</i>', line, re.DOTALL)
         assert "".join(map(html.unescape, marked)) == visible(text[slice(*peak["span"])])
 
 

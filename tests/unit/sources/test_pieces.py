@@ -110,7 +110,7 @@ def test_pydocs_has_pieces_of_packages_and_a_fingerprint_of_their_versions(monke
     found = pieces(source)
     files = [piece.file for piece in found]
     assert files == pydocs.pydocs_pieces()
-    assert files[:4] == ["stdlib:0", "stdlib:1", "stdlib:2", "datasets:0"]
+    assert files[:4] == ["stdlib:0", "stdlib:1", "numpy:0", "numpy:1"]
     assert {piece.dataset for piece in found} == {"d"}
     monkeypatch.setattr(pydocs, "read_pydocs", lambda piece: iter([Row(piece, "", {})]))
     assert list(read_piece(found[0])) == [Row("stdlib:0", "", {})]

@@ -1,6 +1,6 @@
 import pytest
 
-from ops.sources.docstrings.prose import docstring_prose
+from ops.sources.docstrings.prose import docstring_prose, is_prose
 
 NUMPY = """
     Return the sum of an array.
@@ -89,8 +89,7 @@ REST = """Sends a message to the server.
         (GOOGLE, "Loads the rows of a table.\n\nThis is a note of the author.\n\nIt is closed after the last row."),
         (
             REST,
-            "Sends a message to the server.\n\nThis is a note of the server. It goes on in the next line.\n\n"
-            "The connection is closed at the end.",
+            "Sends a message to the server.\n\nThe connection is closed at the end.",
         ),
     ],
     ids=["numpy", "google", "restructured text"],
@@ -127,23 +126,24 @@ def test_what_is_no_prose_goes() -> None:
         assert prose == f"This is the first line.{rest}", block
 
 
-def test_a_definition_goes_with_its_term_alone() -> None:
-    term = "The first line is here.\n\nterm\n    This is a definition of the term."
-    assert docstring_prose(term) == "The first line is here.\n\nThis is a definition of the term."
+def test_paragraphs_with_indented_lines_are_left_out() -> None:
+    for block in (
+        "term\n    This is a definition of it.",
+        "- This is an item.\n  It has two lines.",
+        "    This is code.",
+    ):
+        assert docstring_prose(f"The first line is here.\n\n{block}\n\n.") == "The first line is here."
 
 
 MARKUP = {
     "Uses the :class:`~a.b.Reader` of :meth:`x.read`.": "Uses the Reader of x.read.",
     "See :ref:`the guide <guide>` and `the site <http://x.y>`_.": "See the guide and the site.",
     "The ``name`` is *always* a **string** with `text`.": "The name is always a string with text.",
-    "See the [guide](https://x.y/z) for [`~a.Model.load`].": "See the guide for load.",
-    "It is <b>bold</b> and cited [1]_ in the text.": "It is bold and cited in the text.",
+    "See the [guide](https://x.y/z) for [`~a.Model.load`].": "See the guide for Model.load.",
+    "It is cited [1]_ in the text. It has <b>bold</b> words.": "It is cited in the text.",
     "It takes a torch.nn.Linear or an nn.Module.": "It takes a Linear or an Module.",
-    "If `member' is a file of it, the data go.  __": "If member is a file of it, the data go.",
+    "If `member' is a file of it, the data go.": "If member is a file of it, the data go.",
     "Warning: This is not a safe function.": "This is not a safe function.",
-    "It has two modes:\n\n- The first one is\n  fast.\n* The second is slow.": (
-        "The first one is fast.\n\nThe second is slow."
-    ),
     "It is kept.  It ends with a list e.g. the following: a": "It is kept.",
     "": "",
     "\n\n": "",
@@ -152,3 +152,38 @@ MARKUP = {
 
 def test_markup_gives_way_to_its_text() -> None:
     assert {docstring: docstring_prose(docstring) for docstring in MARKUP} == MARKUP
+
+
+PROSE = [
+    "Return the sum.",
+    "It isn't a file-like object (see above).",
+    '"Why" is not an answer!',
+    "Does it return two values?",
+    "Reads up to 10 lines of the file at once.",
+]
+CODE_OR_LISTS = [
+    "return the sum.",
+    "Return the sum",
+    "The sum.",
+    "It holds {a} of it.",
+    "It is true if a == b.",
+    "It is called as f(a, b) in it.",
+    "It runs with --verbose on it.",
+    "Tensor shape batch heads length dimension.",
+    "See https://example.org for the rest.",
+    "It ends with an abbreviation e.g.",
+    "It has an unclosed (parenthesis in it.",
+    "The x_1 y_2 z_3 q_4 of it.",
+    "Name: the name of the thing.",
+    "It is ``code`` that was left.",
+    "It is " + "very " * 120 + "long.",
+]
+
+
+def test_prose_is_told_from_the_rest() -> None:
+    assert [sentence for sentence in (*PROSE, *CODE_OR_LISTS) if is_prose(sentence)] == PROSE
+
+
+def test_sentences_are_judged_one_by_one() -> None:
+    paragraph = "Note: It is i.e. The one. See a == b. It works, e.g. When it rains. The rest is cut: x"
+    assert docstring_prose(paragraph) == "It is i.e. The one. It works, e.g. When it rains."
