@@ -7,7 +7,7 @@ from bench.harness import run
 
 NAMES = (
     *("ingest", "end_to_end", "dictionary", "plain_script", "dtype", "scale"),
-    *("english", "mine", "mining", "calibration", "explain", "audit", "compare"),
+    *("english", "mine", "mining", "calibration", "explain", "audit"),
     *("tokens", "psi", "mixing", "positions", "meaning"),
 )
 # `gpu` needs a GPU, `bases`, `browse` and `search` need finished runs, and the others train models to measure.

@@ -24,7 +24,7 @@ from ops.topk.silent import read_silent
 
 TABLE, NEAREST = "compare/neighbours", whole_table("compare/nearest")
 DRAWN = 64  # neurons per layer whose nearest neurons are compared with the controls
-SHARED_PRODUCTS = 60  # a winner that two neurons share takes as long as this many products (bench compare)
+SHARED_PRODUCTS = 60  # a winner that two neurons share takes as long as this many products (measured)
 ROWS_EACH = 3  # rows of a neuron for each neighbour of a kind that is listed, for --dry-run
 
 

@@ -12,8 +12,8 @@ SECONDS: dict[str, float] = {
     "compare: clusters": 5e-5,  # a point and cluster
     "compare: groups": 0.002,  # a point and number of groups
     "compare: matches": 9.5e-11,  # a pair of units and sentence
-    "compare: nearest": 4.2e-11,  # a product of two neurons' activations in a sentence (bench compare)
-    "compare: neighbours": 4.2e-11,  # the same (bench compare)
+    "compare: nearest": 4.2e-11,  # a product of two neurons' activations in a sentence
+    "compare: neighbours": 4.2e-11,  # the same
     "compare: scores": 1.2e-6,  # a resample, neuron and table
     "compare: shared winners": 1e-7,  # a winner
     # One run of k-means with 1,000 clusters takes 30 s, and all values take 3 s, for 30,522 tokens of 384 units.
