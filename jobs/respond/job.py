@@ -15,6 +15,8 @@ from pydantic import BeforeValidator, Field
 from jobs.options.configs import JobConfig, listed
 from jobs.stage.main import Job
 
+TOP = 20  # neurons that are listed by default
+
 
 class RespondConfig(JobConfig):
     """Options of `respond`."""
@@ -24,7 +26,7 @@ class RespondConfig(JobConfig):
     text: Annotated[tuple[str, ...], BeforeValidator(listed)] = Field((), description="Score this text; repeatable")
     file: str = Field("", description="Score each line of this file; - for standard input")
     split: bool = Field(False, description="Split texts into sentences, and score each")
-    top: int = Field(20, ge=1, description="List this many neurons per text, one for each family")
+    top: int = Field(TOP, ge=1, description="List this many neurons per text, one for each family")
     layer: int | None = Field(None, ge=0, description="List only neurons of this layer")
     all: bool = Field(False, description="List all neurons, each of a family too")
     json_: bool = Field(False, description="Print one JSON object")

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +21,14 @@ from jobs.engine.connect import has_gpus
 from jobs.engine.fan_out import Spread, fan_out
 from jobs.engine.item import Item
 from jobs.engine.progress import Progress
-from jobs.respond.job import RespondConfig
+from jobs.respond.job import TOP, RespondConfig
 from jobs.run_folder.run import RunReader
 from jobs.stage.checks import model_of_topk
 from jobs.stage.dictionaries import ScorerArgs, block_of, dictionaries_of
 from jobs.stage.scored import Scored
 from ops.arrays import Float32s, Int64s
 from ops.errors import InputError
+from ops.facts.text import wrap
 from ops.model.activations import ScoreOptions
 from ops.model.batches import Lengths, batch_lengths
 from ops.model.numerics import TF32
@@ -35,7 +37,7 @@ from ops.model.tokenizer import Tokenizer, Tokens
 from ops.respond.common import Common
 from ops.respond.findings import Explained, add_peaks, common_facts, text_facts, unit_rows
 from ops.respond.measure import Corpus, Measured, measure
-from ops.respond.said import lay_out_common, lay_out_text
+from ops.respond.said import lay_out_common, lay_out_text, legend
 from ops.respond.score import score_texts
 from ops.respond.table import response_rows
 from ops.respond.texts import OwnText, TextReader, sentences_of_corpus
@@ -126,7 +128,11 @@ class Responder:
         return score_texts(self.scorer, tokens, self.args.token_budget, self.args.lengths)
 
     def measure(
-        self, texts: Sequence[OwnText], values: Float32s, known: dict[str, tuple[int, str]], common: Common | None = None
+        self,
+        texts: Sequence[OwnText],
+        values: Float32s,
+        known: dict[str, tuple[int, str]],
+        common: Common | None = None,
     ) -> Measured:
         """Return how unusual these texts are, given their activations and those that are sentences of the corpus."""
         own = [known[text.text][0] if text.text in known else -1 for text in texts]
@@ -165,7 +171,7 @@ class Responder:
         texts = self.reader.read([text])
         known = self.sentences_of(texts)
         measured = self.measure(texts, self.score(texts), known)
-        (facts,) = self.facts(texts, measured, known, self.units(None), RespondConfig().top)
+        (facts,) = self.facts(texts, measured, known, self.units(None), TOP)
         return facts, measured
 
 
@@ -193,12 +199,18 @@ def respond(config: RespondConfig) -> None:
             facts += responder.facts(some[:wanted], measured, known, units, None if config.all else config.top)
     shared = None if common is None else common_facts(common, corpus, responder.explained, config.top)
     if config.json_:
-        found = {"winners": corpus.winners, "sentences": corpus.distributions.sentences, "common": shared, "texts": facts}
+        found = {
+            "winners": corpus.winners,
+            "sentences": corpus.distributions.sentences,
+            "common": shared,
+            "texts": facts,
+        }
         print(json.dumps(found, ensure_ascii=(sys.stdout.encoding or "").lower() != "utf-8"))
         return
     width, names = max(shutil.get_terminal_size((110, 24)).columns, 60), responder.names
     parts = [] if shared is None else [lay_out_common(shared, names, width)]
     parts += [lay_out_text(own, corpus.winners, names, width, config.layer) for own in facts]
+    parts.append([wrap(legend(facts[0], names), width)])
     if len(texts) > len(facts):
         parts.append([f"{len(texts) - len(facts):,} more texts: --json prints them, --to FILE.parquet writes them"])
     if "explanations" not in responder.explained.names:
@@ -240,7 +252,9 @@ def _given(config: RespondConfig) -> list[str]:
         except UnicodeDecodeError as error:
             raise InputError(f"--file {config.file}: is not text in UTF-8 (byte {error.start:,})") from error
         except OSError as error:
-            raise InputError(f"--file {config.file}: {os.strerror(error.errno or 0)}; name a text file, or -") from error
+            raise InputError(
+                f"--file {config.file}: {os.strerror(error.errno or 0)}; name a text file, or -"
+            ) from error
         if "\0" in "".join(lines):
             raise InputError(f"--file {config.file}: is not text (it has a zero byte)")
     texts = [*config.text, *(line for line in lines if line.strip())]
@@ -284,12 +298,14 @@ def parquet_file(to: str, fingerprint: str) -> Iterator[Callable[[pa.Table], Non
     if not to:
         yield lambda rows: None
         return
-    layout = RESPONSES.arrow.with_metadata(
-        {"atlas.schema_version": SCHEMA_VERSION, "atlas.fingerprint": fingerprint}
-    )
+    layout = RESPONSES.arrow.with_metadata({"atlas.schema_version": SCHEMA_VERSION, "atlas.fingerprint": fingerprint})
     folder, name = os.path.split(to)
     with tempfile.TemporaryDirectory() as scratch:
         path = f"{scratch}/{name}"
         with pq.ParquetWriter(path, layout, compression="zstd") as writer:
             yield lambda rows: writer.write_table(rows.cast(layout), row_group_size=RESPONSES.rows_per_group)
-        Store(folder or ".").commit(name, lambda place: shutil.move(path, place) and None)
+        Store(folder or ".").commit(name, partial(_move, path))
+
+
+def _move(path: str, place: str) -> None:
+    shutil.move(path, place)

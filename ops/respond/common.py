@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ops.arrays import Bools, Float64s, Int64s
+from ops.arrays import Bools, Float64s, Int8s, Int64s
 from ops.sampling import OWN_TEXTS
 
 DRAWS = 100  # times that as many sentences are drawn, one from the reference of each text
@@ -33,9 +33,10 @@ class Common:
         drawn = [self._generator.choice(reference, DRAWS) for reference in own]
         return np.array(drawn, np.int64).reshape(-1, DRAWS).T
 
-    def add_reference(self, drawn: Int64s, units: slice, tails: Float64s, outer: float) -> None:
-        """Count the drawn sentences, whose signed tails for these units are `tails`, `[sentences, units]`."""
-        for end, is_outer in enumerate(_ends(tails, outer)):
+    def add_reference(self, drawn: Int64s, units: slice, flags: Int8s) -> None:
+        """Count the drawn sentences; `flags`, `[sentences, units]`, are those of `Distributions.add_sentences`."""
+        for end, sign in enumerate((1, -1)):
+            is_outer = flags == sign
             for draw, rows in enumerate(drawn):
                 self._drawn[draw, end, units] += is_outer[rows].sum(0, dtype=np.int32)
 

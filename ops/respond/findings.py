@@ -14,7 +14,7 @@ from ops.facts.run_facts import POLE, Key, key_of
 from ops.model.activations import Scorer
 from ops.model.batches import Lengths
 from ops.respond.common import Common
-from ops.respond.measure import Corpus, Measured, is_outer
+from ops.respond.measure import Corpus, Measured, is_outer, known
 from ops.respond.texts import OwnText
 from ops.storage.open_tables import OpenTables
 from ops.tokens.read_tokens import read_tokens
@@ -94,8 +94,8 @@ def unit_rows(
         is_there = (measured.tail[text, unit] > 0) == (end[unit] > 0)
         row = {
             **dict(zip(POLE, key, strict=True)), "activation": float(measured.activation[text, unit]),
-            "z": _known(measured.z[text, unit]), "tail": abs(_known(measured.tail[text, unit]) or 0.0),
-            "tail_like": None if np.isnan(measured.tail_like[text, unit]) else abs(float(measured.tail_like[text, unit])),
+            "z": known(measured.z[text, unit]), "tail": known(abs(measured.tail[text, unit])),
+            "tail_like": known(abs(measured.tail_like[text, unit])),
             "rank": (int(measured.rank[text, unit]) or None) if is_there else None, "alike": 0,
         }  # fmt: skip
         rows.append(row)
@@ -121,7 +121,9 @@ def add_peaks(
     every = [(text, row) for text, own in enumerate(rows) for row in own]
     if not every:
         return [list(own) for own in rows]
-    sentence, layer, unit = (np.array(c, np.int64) for c in zip(*((t, r["layer"], r["unit"]) for t, r in every), strict=True))
+    sentence, layer, unit = (
+        np.array(c, np.int64) for c in zip(*((t, r["layer"], r["unit"]) for t, r in every), strict=True)
+    )
     sign = np.array([1 if row["pole"] == "top" else -1 for _, row in every], np.float32)
     activation = np.array([row["activation"] for _, row in every], np.float32)
     placed = [text.placed for text in texts]
@@ -173,7 +175,3 @@ def common_facts(common: Common, corpus: Corpus, explained: Explained, most: int
         "draws_q50": float(np.median(draws)) if len(draws) else None,
         "draws_q95": float(np.quantile(draws, 0.95)) if len(draws) else None, "rows": explained.add(rows),
     }  # fmt: skip
-
-
-def _known(value: Any) -> float | None:
-    return float(value) if np.isfinite(value) else None

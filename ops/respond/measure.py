@@ -95,7 +95,7 @@ class Whole:
             "share_with_more": float((self.outers > self.outer).mean()) if size else None,
             "fewest_tokens": int(self.lengths.min()) if size else None,
             "most_tokens": int(self.lengths.max()) if size else None,
-            "tail_20": _known(self.twentieth), "tail_20_q50": _known(np.median(self.twentieths)) if size else None,
+            "tail_20": known(self.twentieth), "tail_20_q50": known(np.median(self.twentieths)) if size else None,
         }  # fmt: skip
 
 
@@ -140,10 +140,7 @@ def measure(
     outers, smallest = np.zeros(len(rows), np.int64), np.full((len(rows), TWENTIETH), np.inf)
     drawn = common.draw(inside) if common is not None else None
     for units, activations in corpus.blocks(rows) if len(rows) else ():
-        tails = corpus.distributions.tails(activations, units, np.ones(len(rows), np.bool_))
-        outers += is_outer(tails).sum(1)
-        found = np.concatenate([smallest, np.where(np.isnan(tails), np.inf, np.abs(tails))], axis=1)
-        smallest = np.partition(found, TWENTIETH - 1, axis=1)[:, :TWENTIETH]
+        flags = corpus.distributions.add_sentences(activations, units, OUTER, outers, smallest)
         for text, chosen in enumerate(inside):
             if len(chosen):
                 like, value = activations[chosen], values[text, units]
@@ -151,13 +148,12 @@ def measure(
                 found = signed_tails(*counts, len(chosen), corpus.distributions.sparse)
                 tail_like[text, units] = np.where(np.isnan(tail[text, units]), np.nan, found)
         if common is not None and drawn is not None:
-            common.add_reference(drawn, units, tails, OUTER)
+            common.add_reference(drawn, units, flags)
     if common is not None:
         common.add_texts(tail, OUTER)
-    worst = smallest.max(1)
-    ordered = np.sort(np.abs(tail), axis=1)[:, : TWENTIETH]  # NaN comes last
+    ordered = np.sort(np.abs(tail), axis=1)[:, :TWENTIETH]  # NaN comes last
     wholes = [
-        Whole(int(is_outer(tail[text]).sum()), float(ordered[text, -1]), outers[own_rows], worst[own_rows],
+        Whole(int(is_outer(tail[text]).sum()), float(ordered[text, -1]), outers[own_rows], smallest[own_rows, -1],
               corpus.sample.lengths[rows[own_rows]])
         for text, own_rows in enumerate(inside)
     ]  # fmt: skip
@@ -167,17 +163,17 @@ def measure(
 
 def text_tails(corpus: Corpus, values: Float32s, own: Sequence[int]) -> tuple[Float64s, Int32s]:
     """Return the signed tails of texts in the corpus and their ranks among the winners, each `[texts, units]`."""
-    known, is_own = corpus.distributions, np.asarray(own) >= 0
-    count = known.at_least(values, slice(None))
-    higher, lower = np.maximum(count - is_own[:, None], 0.0), known.sentences - count
+    of, is_own = corpus.distributions, np.asarray(own) >= 0
+    count = of.at_least(values, slice(None))
+    higher, lower = np.maximum(count - is_own[:, None], 0.0), of.sentences - count
     ranks = {}
-    for pole, threshold in known.thresholds.items():
+    for pole, threshold in of.thresholds.items():
         places = exact_places(corpus.tables, corpus.neurons, values, own, pole, threshold)
         (higher if pole == "top" else lower)[places.text, places.unit] = places.reached
         ranks[pole] = np.zeros(values.shape, np.int32)
         ranks[pole][places.text, places.unit] = places.rank
-    sentences = (known.sentences - is_own)[:, None]
-    tail = known.known(signed_tails(higher, lower, sentences, known.sparse), values, slice(None))
+    sentences = (of.sentences - is_own)[:, None]
+    tail = of.known(signed_tails(higher, lower, sentences, of.sparse), values, slice(None))
     none = np.zeros(values.shape, np.int32)
     rank = np.where(tail > 0, ranks.get("top", none), np.where(tail < 0, ranks.get("bottom", none), 0))
     return tail, rank
@@ -188,5 +184,6 @@ def is_outer(tails: Float64s) -> Bools:
     return np.asarray(np.abs(tails) <= OUTER)
 
 
-def _known(value: Any) -> float | None:
+def known(value: Any) -> float | None:
+    """Return a number, or None for NaN and infinity."""
     return float(value) if np.isfinite(value) else None

@@ -1,11 +1,10 @@
 """What is said about texts, in words and as lists."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from ops.errors import counted, visible
 from ops.facts.listing import Listing
-from ops.facts.text import in_brief, plain, short_percent, wrap
+from ops.facts.text import in_brief, plain, short_percent, shorten, wrap
 from ops.respond.common import DRAWS
 from ops.respond.measure import OUTER, TWENTIETH
 from ops.respond.reference import LEAST
@@ -14,15 +13,7 @@ from ops.topk.unit_names import UnitNames
 
 Row = dict[str, Any]
 
-UNUSUAL, LEGEND_LIKE = 0.05, "like: the tail among sentences of about its length"
-LEGEND = (
-    "tail: the share of the corpus at least this far out, at both ends together; {like}z: standard deviations from "
-    "the mean; winner: its rank among the {one}'s winners; peak: the word at which the {one} peaks"
-)
-LEGEND_OF_FEATURES = (
-    "tail: the share of the corpus with at least this activation; {like}z: standard deviations from the mean; winner: "
-    "its rank among the feature's winners; peak: the word at which the feature peaks"
-)
+INDENT = 6  # of an explanation below the numbers of its unit
 
 
 def said_of_text(facts: Row, names: UnitNames) -> list[str]:
@@ -34,18 +25,18 @@ def said_of_text(facts: Row, names: UnitNames) -> list[str]:
     """
     said = []
     if facts["sent_id"] is not None:
-        said.append(f"It is sentence {facts['sent_id']} of the corpus ({facts['dataset']}), which is left out of all counts.")
+        said.append(f"It is sentence {facts['sent_id']} of the corpus ({facts['dataset']}), left out of all counts.")
     said += facts["notes"]
     outer, units = facts["outer"], counted(facts["units"], names.one)
     head = f"{outer:,} of {units} are in the outer {OUTER:.0%} of the corpus".replace("%", " %")
     if not facts["reference"]:
-        return [*said, f"{head}. Fewer than {LEAST} sentences of the activation sample are about as long, so that it is "
-                "compared with none of them."]  # fmt: skip
+        few = f"Fewer than {LEAST} sentences of the activation sample are about as long, so it is compared with none."
+        return [*said, f"{head}. {few}"]
     more, low, median, high = (facts[n] for n in ("share_with_more", "outer_q05", "outer_q50", "outer_q95"))
     verdict = "unusually many" if outer > high else "unusually few" if outer < low else "not unusual"
     said.append(
         f"{head}: {verdict}. Of {facts['reference']:,} sentences of the corpus that are about as long "
-        f"({facts['fewest_tokens']} to {facts['most_tokens']} tokens), {short_percent(more)} have more; their median is "
+        f"({facts['fewest_tokens']} to {facts['most_tokens']} tokens), {short_percent(more)} have more; the median has "
         f"{median:,.0f}, and 90 % have {low:,.0f} to {high:,.0f}."
     )
     if facts["tail_20"] is not None and facts["tail_20_q50"] is not None:
@@ -64,61 +55,93 @@ def said_of_common(facts: Row, names: UnitNames) -> str:
     if not facts["draws"]:
         return said + "A text without sentences of its length leaves nothing to compare this with."
     return said + (
-        f"Of {DRAWS} draws of as many sentences of the same lengths, the median has {facts['draws_q50']:,.0f} in common, "
+        f"Of {DRAWS} draws of as many sentences of these lengths, the median has {facts['draws_q50']:,.0f} in common, "
         f"and 95 % have at most {facts['draws_q95']:,.0f}."
     )
 
 
-def unit_listing(facts: Row, winners: int, names: UnitNames, is_layered: str = "") -> Listing:
-    """Return the list of a text's units; `is_layered` says which layer they are from, if from one alone."""
-    like = bool(facts["reference"])
+def unit_listing(facts: Row, winners: int, names: UnitNames, about: str) -> Listing:
+    """Return the list of a text's units, without their explanations.
+
+    Args:
+        facts: the facts, as `text_facts` returns them.
+        winners: the number of winners of a pole.
+        names: the names of the run's units.
+        about: what the list shows.
+    """
+    has_like = bool(facts["reference"])
     columns = [
         (names.one, "{layer}:{unit} {pole}"), ("activation", "{activation:activation}"), ("z", "{z:+.1f}"),
-        ("tail", "{tail_said}"), *([("like", "{like_said}")] if like else []), ("winner", "{winner}"),
-        ("peak", "{peak_said}"), ("verdict", "{verdict_said}"), ("responds to", "{said}"),
+        ("tail", "{tail_said}"), *([("like", "{like_said}")] if has_like else []), ("winner", "{winner}"),
+        ("peak", "{peak_said}"), ("family", "{alike_said}"),
     ]  # fmt: skip
-    rows = [row | _said(row, winners) for row in facts["rows"]]
-    form = LEGEND if not names.sources or any("bottom" == row["pole"] for row in rows) else LEGEND_OF_FEATURES
-    note = form.format(like=f"{LEGEND_LIKE}; " if like else "", one=names.one)
-    return Listing.of(f"Its most unusual {names.many}{is_layered}", columns, rows, [note])
+    return Listing.of(about, columns, [row | _said(row, winners) for row in facts["rows"]])
+
+
+def legend(facts: Row, names: UnitNames) -> str:
+    """Return what the columns of the list of a text's units mean."""
+    one, has_family = names.one, any(row["alike"] for row in facts["rows"])
+    ends = "with at least this activation" if names.sources else "at least this far out, at both ends together"
+    said = [f"tail: share of the corpus {ends}"]
+    said += ["like: tail among sentences of about its length"] if facts["reference"] else []
+    said += [
+        "z: standard deviations from the mean",
+        f"winner: rank among the {one}'s winners",
+        "peak: word at its peak",
+    ]
+    said += [f"family: others that go together with the {one} and are as far out"] if has_family else []
+    return "; ".join(said)
 
 
 def common_listing(facts: Row, names: UnitNames) -> Listing:
-    """Return the list of the units that texts have in common."""
-    columns = [
-        (names.one, "{layer}:{unit} {pole}"), ("texts", "{texts:,}"), ("verdict", "{verdict_said}"),
-        ("responds to", "{said}"),
-    ]  # fmt: skip
-    return Listing.of("", columns, [row | _explained(row) for row in facts["rows"]])
+    """Return the list of the units that texts have in common, without their explanations."""
+    columns = [(names.one, "{layer}:{unit} {pole}"), ("texts", "{texts:,} of {all:,}")]
+    return Listing.of("", columns, [row | {"all": facts["texts"]} for row in facts["rows"]])
+
+
+def responds_to(row: Row) -> str:
+    """Return the explanation of a unit and pole without its numbers, or an empty text."""
+    return f"{plain(row['verdict'])}: {in_brief(row['explanation'])}" if row["explanation"] else ""
 
 
 def lay_out_text(facts: Row, winners: int, names: UnitNames, width: int, layer: int | None = None) -> list[str]:
-    """Return a text, what is said of it, and its units, as lines."""
-    listing = unit_listing(facts, winners, names, "" if layer is None else f" of layer {layer}")
+    """Return a text, what is said of it, and its units, as lines.
+
+    Args:
+        facts, winners, names: as for `unit_listing`.
+        width: characters per line.
+        layer: the layer to which the list is limited; None for all.
+    """
+    of = "" if layer is None else f" of layer {layer}"
+    listing = unit_listing(facts, winners, names, f"Its most unusual {names.many}{of}")
     said = [f'"{visible(facts["text"])}"', *said_of_text(facts, names)]
-    return [*(line for one in said for line in wrap(one, width).split("\n")), *lines_of(listing, width)]
+    lines = [line for one in said for line in wrap(one, width).split("\n")]
+    return [*lines, *_with_explanations(listing, facts["rows"], width)]
 
 
 def lay_out_common(facts: Row, names: UnitNames, width: int) -> list[str]:
     """Return what several texts have in common, as lines."""
-    return [*wrap(said_of_common(facts, names), width).split("\n"), *lines_of(common_listing(facts, names), width)]
+    lines = wrap(said_of_common(facts, names), width).split("\n")
+    more = [f"and {facts['units'] - len(facts['rows']):,} more"] if facts["units"] > len(facts["rows"]) else []
+    return [*lines, *_with_explanations(common_listing(facts, names), facts["rows"], width), *more]
+
+
+def _with_explanations(listing: Listing, rows: list[Row], width: int) -> list[str]:
+    """Return the lines of a list, with the explanation of each row below it."""
+    lines = lines_of(listing, width)
+    for place, row in reversed([*enumerate(rows, len(lines) - len(rows) + 1)]):
+        if said := responds_to(row):
+            lines.insert(place, shorten(f"{'':{INDENT}}{visible(said)}", width))
+    return lines
 
 
 def _said(row: Row, winners: int) -> dict[str, str]:
-    peak, alike = row.get("peak"), row["alike"]
-    explained = _explained(row)
-    others = f"(and {alike} like it) " if alike else ""
-    return explained | {
-        "said": others + explained["said"],
+    return {
         "tail_said": _tail(row["tail"]), "like_said": _tail(row["tail_like"]),
         "winner": "-" if row["rank"] is None else f"{row['rank']:,} of {winners:,}",
-        "peak_said": "-" if peak is None else peak,
+        "peak_said": "-" if row["peak"] is None else visible(row["peak"]),
+        "alike_said": f"+{row['alike']}" if row["alike"] else "",
     }  # fmt: skip
-
-
-def _explained(row: Mapping[str, Any]) -> dict[str, str]:
-    known = row["explanation"]
-    return {"said": "-" if known is None else in_brief(known), "verdict_said": plain(row["verdict"] or "-")}
 
 
 def _tail(value: float | None) -> str:

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ops.arrays import Bools, Float32s, Float64s, Floats, Int32s, Int64s
+from ops.arrays import Bools, Float32s, Float64s, Floats, Int8s, Int32s, Int64s
 from ops.compiled import compiled
 from ops.storage.open_tables import OpenTables
 from ops.topk.neurons import Neurons
@@ -17,6 +18,8 @@ _COLUMNS = (
     "layer", "mean", "std", "min", "max", "histogram_edges", "histogram_counts", "top_threshold", "bottom_threshold",
 )  # fmt: skip
 
+MIDDLE = 0.1  # activations with a larger tail are in the middle
+
 
 @dataclass(frozen=True)
 class Distributions:
@@ -25,9 +28,11 @@ class Distributions:
     Attributes:
         sentences: the number of scored sentences, N.
         sparse: whether units are features, whose activations are mostly 0 and never negative.
-        mean, std, low, high: of each unit, `[units]`.
+        mean, std: of each unit, `[units]`.
         edges: the inner edges of the histograms, `[units, bins - 1]`.
+        ends: where the bins begin and end as far as there are sentences, strictly ascending, `[units, bins + 1]`.
         above: the number of sentences in each bin and those after it, `[units, bins + 1]`.
+        middle: every activation between these has a tail of more than `MIDDLE`, `[2, units]`.
         thresholds: the activation of each unit's last winner by pole, `[units]`; NaN without winners.
         silent: which units are silent, `[units]`.
     """
@@ -36,10 +41,10 @@ class Distributions:
     sparse: bool
     mean: Float64s
     std: Float64s
-    low: Float32s
-    high: Float32s
     edges: Float32s
+    ends: Float32s
     above: Int64s
+    middle: Float32s
     thresholds: dict[str, Float32s]
     silent: Bools
 
@@ -58,7 +63,10 @@ class Distributions:
         above[:, :-1] = np.cumsum(counts[:, ::-1], axis=1)[:, ::-1]
         thresholds = {pole: table[f"{pole}_threshold"].to_numpy() for pole in poles}
         silent = is_silent(layer, std, largest_by_layer(layer, low, high, neurons), neurons.first)
-        return cls(sentences, sparse, mean, std, low, high, edges, above, thresholds, silent)
+        ends = np.clip(np.column_stack([low, edges, high]), low[:, None], high[:, None])
+        ends = _ascending(ends)
+        middle = _middle(above, ends, sparse)
+        return cls(sentences, sparse, mean, std, edges, ends, above, middle, thresholds, silent)
 
     def at_least(self, values: Float32s, units: slice) -> Float64s:
         """Return how many sentences have at least these activations, interpolated within a bin, `[rows, units]`.
@@ -68,25 +76,51 @@ class Distributions:
             units: the indices of the units.
         """
         found = np.empty(values.shape)
-        _at_least(values, self.edges[units], self.above[units], self.low[units], self.high[units], found)
+        _at_least(values, self.edges[units], self.above[units], self.ends[units], found)
         return found
 
-    def tails(self, values: Float32s, units: slice, is_own: Bools) -> Float64s:
-        """Return the signed tails of activations from the histograms, `[rows, units]` (see `signed_tails`).
+    def add_sentences(self, values: Float32s, units: slice, outer: float, outers: Int64s, smallest: Float64s) -> Int8s:
+        """Count the outer units of sentences of the corpus, and keep their smallest tails, given some of their units.
+
+        Each sentence is left out of the corpus: its tails are the `signed_tails` of the counts of `at_least` without it.
 
         Args:
             values, units: as for `at_least`.
-            is_own: which rows are sentences of the corpus, which are left out of it, `[rows]`.
+            outer: the largest tail of an outer unit.
+            outers: the numbers of outer units so far, `[rows]`; they are added to.
+            smallest: the smallest tails so far, ascending, `[rows, kept]`; infinity where there are fewer.
+
+        Returns:
+            1 where an activation is in the upper outer part, -1 where it is in the lower, otherwise 0; `[rows, units]`.
         """
-        own = is_own[:, None]
-        count = self.at_least(values, units)
-        higher = np.maximum(count - own, 0.0)
-        return self.known(signed_tails(higher, self.sentences - count, self.sentences - own, self.sparse), values, units)
+        flags = np.empty(values.shape, np.int8)
+        _add_sentences(
+            values, self.edges[units], self.above[units], self.ends[units], self.middle[:, units], self.silent[units],
+            self.sparse, self.sentences, outer, outers, smallest, flags,
+        )  # fmt: skip
+        return flags
 
     def known(self, tails: Float64s, values: Float32s, units: slice) -> Float64s:
         """Return tails with NaN for silent units and for inactive features."""
         unknown = np.broadcast_to(self.silent[units], tails.shape)
         return np.where(unknown | (values <= 0) if self.sparse else unknown, np.nan, tails)
+
+
+def _ascending(ends: Float32s) -> Float32s:
+    """Return ends of bins, each moved up by rounding where it is not above the end before, `[units, bins + 1]`."""
+    for at in range(1, ends.shape[1]):
+        ends[:, at] = np.maximum(ends[:, at], np.nextafter(ends[:, at - 1], np.float32(np.inf)))
+    return ends
+
+
+def _middle(above: Int64s, ends: Float32s, is_sparse: bool) -> Float32s:
+    """Return for each unit two ends of bins between which every tail is above `MIDDLE`, `[2, units]`."""
+    unit, sentences = np.arange(len(above)), above[:, :1]
+    enough = (MIDDLE if is_sparse else MIDDLE / 2) * sentences + 1
+    from_below = (sentences - above[:, 1:] > enough).argmax(1)
+    from_above = above.shape[1] - 2 - (above[:, :-1] > enough)[:, ::-1].argmax(1)
+    low = np.full(len(unit), -np.inf, np.float32) if is_sparse else ends[unit, from_below + 1]
+    return np.stack([low, ends[unit, from_above]])
 
 
 def signed_tails(higher: Floats, lower: Floats, sentences: Floats | Int64s | int, upper_only: bool = False) -> Float64s:
@@ -158,27 +192,51 @@ def exact_places(
 
 
 @compiled
-def _at_least(
-    values: Float32s, edges: Float32s, above: Int64s, low: Float32s, high: Float32s, found: Float64s
-) -> None:
+def _count(value: Any, edges: Float32s, above: Int64s, ends: Float32s) -> Any:
+    """Return how many sentences of a unit have at least an activation, interpolated within its bin."""
+    at, stop = 0, len(edges)
+    while at < stop:
+        middle = (at + stop) // 2
+        if edges[middle] <= value:
+            at = middle + 1
+        else:
+            stop = middle
+    part = min(max((ends[at + 1] - value) / (ends[at + 1] - ends[at]), 0.0), 1.0)
+    return above[at + 1] + part * (above[at] - above[at + 1])
+
+
+@compiled
+def _at_least(values: Float32s, edges: Float32s, above: Int64s, ends: Float32s, found: Float64s) -> None:
     for row in range(values.shape[0]):
         for unit in range(values.shape[1]):
-            value, own = values[row, unit], edges[unit]
-            first, stop = 0, len(own)  # bins up to `first` begin at or below the value
-            while first < stop:
-                middle = (first + stop) // 2
-                if own[middle] <= value:
-                    first = middle + 1
-                else:
-                    stop = middle
-            left = low[unit] if first == 0 else max(own[first - 1], low[unit])
-            right = high[unit] if first == len(own) else min(own[first], high[unit])
-            part = 1.0
-            if value >= right > left:
-                part = 0.0
-            elif right > left:
-                part = min((right - value) / (right - left), 1.0)
-            elif value > high[unit]:
-                part = 0.0
-            count = above[unit, first + 1]
-            found[row, unit] = count + part * (above[unit, first] - count)
+            found[row, unit] = _count(values[row, unit], edges[unit], above[unit], ends[unit])
+
+
+@compiled
+def _add_sentences(
+    values: Float32s, edges: Float32s, above: Int64s, ends: Float32s, middle: Float32s, silent: Bools, is_sparse: bool,
+    sentences: int, outer: float, outers: Int64s, smallest: Float64s, flags: Int8s,
+) -> None:  # fmt: skip
+    last = smallest.shape[1] - 1
+    for row in range(values.shape[0]):
+        own = smallest[row]
+        for unit in range(values.shape[1]):
+            flags[row, unit] = 0
+            value = values[row, unit]
+            # Most activations are in the middle, where the tail is above MIDDLE, so their place does not matter.
+            if silent[unit] or (middle[0, unit] < value < middle[1, unit] and own[last] <= MIDDLE):
+                continue
+            if is_sparse and value <= 0:
+                continue
+            count = max(_count(value, edges[unit], above[unit], ends[unit]), 1.0)  # the sentence itself is left out
+            up, down = count / sentences, (1 + sentences - count) / sentences
+            tail = up if is_sparse else min(2 * min(up, down), 1.0)
+            if tail <= outer:
+                outers[row] += 1
+                flags[row, unit] = 1 if is_sparse or up <= down else -1
+            if tail < own[last]:
+                at = last
+                while at and own[at - 1] > tail:
+                    own[at] = own[at - 1]
+                    at -= 1
+                own[at] = tail

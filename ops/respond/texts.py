@@ -84,9 +84,13 @@ class TextReader:
         if own < MIN_TOKENS:
             notes.append(f"It has {counted(own, 'token')}; the corpus has no sentences of fewer than {MIN_TOKENS}.")
         if tokens.cut:
-            notes.append(f"It is cut: the model reads at most {self._tokenizer.limit:,} tokens, and {tokens.cut:,} more follow.")
+            notes.append(
+                f"It is cut: the model reads at most {self._tokenizer.limit:,} tokens, and {tokens.cut:,} more follow."
+            )
         if self._is_split and not split and len(sentences := self._splitter.split(text)) > 1:
-            notes.append(f"It has {len(sentences)} sentences, and the run's texts are single ones; --split scores each.")
+            notes.append(
+                f"It has {len(sentences)} sentences, and the run's texts are single ones; --split scores each."
+            )
         return tuple(notes)
 
 
