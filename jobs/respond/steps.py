@@ -36,7 +36,7 @@ from ops.model.token_budget import ON_CPU
 from ops.model.tokenizer import Tokenizer, Tokens
 from ops.respond.common import Common
 from ops.respond.findings import Explained, add_peaks, common_facts, text_facts, unit_rows
-from ops.respond.measure import Corpus, Measured, measure
+from ops.respond.measure import Corpus, Measured, measure, text_tails
 from ops.respond.said import lay_out_common, lay_out_text, legend
 from ops.respond.score import score_texts
 from ops.respond.table import response_rows
@@ -103,7 +103,7 @@ class Responder:
         tables, identity = OpenTables(run.store), topk["identity"]
         self.corpus, self.names = Corpus.read(tables, topk), unit_names(topk)
         self.explained = Explained(tables, [*(["explanations", "families"] if explains else [])])
-        self.sentences = int(ingest["counts"]["sentences"])
+        self.sentences, self.fingerprint = int(ingest["counts"]["sentences"]), topk["fingerprint"]
         place = _device(device, str(identity["device"]))
         dtype = "float32" if identity["dtype"] == TF32 and place == "cpu" else str(identity["dtype"])
         options = ScoreOptions(
@@ -162,8 +162,8 @@ class Responder:
             for at, (text, own) in enumerate(zip(texts, rows, strict=True))
         ]
 
-    def answer(self, text: str) -> tuple[Row, Measured]:
-        """Return what is known of one text, and how unusual all its units are.
+    def answer(self, text: str) -> Row:
+        """Return what is known of one text.
 
         Raises:
             InputError: the text is empty, or has only tokens that the model does not know.
@@ -172,7 +172,35 @@ class Responder:
         known = self.sentences_of(texts)
         measured = self.measure(texts, self.score(texts), known)
         (facts,) = self.facts(texts, measured, known, self.units(None), TOP)
-        return facts, measured
+        return facts
+
+    def place(self, text: str, layer: int, unit: int, poles: Sequence[str]) -> Row:
+        """Return where the activation of a unit for a text is among those of the corpus.
+
+        Returns:
+            `text`, `notes`, `starts` and `ends` of the tokens, and for each of the `poles` the `activation`, the `rank`
+            that it would have among the winners (None if it would not be one), the share of the corpus that it is
+            `beyond`, and `peak`, `span` and `tokens` of `add_peaks`.
+        """
+        (own,) = texts = self.reader.read([text])
+        known, at = self.sentences_of(texts), self.corpus.neurons.span(layer)[0] + unit
+        values = self.score(texts)
+        tail, rank = text_tails(self.corpus, values, [known.get(own.text, (-1, ""))[0]])
+        count = self.corpus.distributions.at_least(values[:, at : at + 1], slice(at, at + 1))
+        below = 1 - float(count[0, 0]) / self.corpus.distributions.sentences
+        rows = []
+        for pole in poles:
+            is_here = (tail[0, at] > 0) == (pole == "top")
+            rows.append({
+                "layer": layer, "unit": unit, "pole": pole, "activation": float(values[0, at]),
+                "rank": int(rank[0, at]) or None if is_here else None, "beyond": below if pole == "top" else 1 - below,
+            })  # fmt: skip
+        (rows,) = add_peaks(self.scorer, texts, [rows], self.args.token_budget, self.args.lengths)
+        starts, ends = own.ends_of_tokens
+        return {
+            "text": own.text, "notes": list(own.notes), "starts": starts, "ends": ends,
+            "poles": {row["pole"]: row for row in rows},
+        }  # fmt: skip
 
 
 def respond(config: RespondConfig) -> None:

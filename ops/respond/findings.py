@@ -153,12 +153,12 @@ def text_facts(text: OwnText, sentence: tuple[int, str] | None, measured: Measur
         at: the index of the text among them.
         rows: its rows.
     """
-    spans = text.placed.spans
+    starts, ends = text.ends_of_tokens
     return {
         "text": text.text, "tokens": text.tokens, "cut": text.placed.tokens.cut, "notes": list(text.notes),
         "sent_id": sentence[0] if sentence else None, "dataset": sentence[1] if sentence else None,
         "units": int(np.count_nonzero(~np.isnan(measured.tail[at]))), **measured.wholes[at].as_json(),
-        "starts": [span[0] if span else None for span in spans], "ends": [span[1] if span else None for span in spans],
+        "starts": starts, "ends": ends,
         "rows": rows,
     }  # fmt: skip
 

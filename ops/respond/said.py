@@ -4,7 +4,7 @@ from typing import Any
 
 from ops.errors import counted, visible
 from ops.facts.listing import Listing
-from ops.facts.text import in_brief, plain, short_percent, shorten, wrap
+from ops.facts.text import in_brief, plain, short_percent, shorten, tail, wrap
 from ops.respond.common import DRAWS
 from ops.respond.measure import OUTER, TWENTIETH
 from ops.respond.reference import LEAST
@@ -41,8 +41,8 @@ def said_of_text(facts: Row, names: UnitNames) -> list[str]:
     )
     if facts["tail_20"] is not None and facts["tail_20_q50"] is not None:
         said.append(
-            f"Its {TWENTIETH}th most unusual {names.one} has a tail of {_tail(facts['tail_20'])}, and the "
-            f"{TWENTIETH}th of the median sentence {_tail(facts['tail_20_q50'])}."
+            f"Its {TWENTIETH}th most unusual {names.one} has a tail of {tail(facts['tail_20'])}, and the "
+            f"{TWENTIETH}th of the median sentence {tail(facts['tail_20_q50'])}."
         )
     return said
 
@@ -72,7 +72,7 @@ def unit_listing(facts: Row, winners: int, names: UnitNames, about: str) -> List
     has_like = bool(facts["reference"])
     columns = [
         (names.one, "{layer}:{unit} {pole}"), ("activation", "{activation:activation}"), ("z", "{z:+.1f}"),
-        ("tail", "{tail_said}"), *([("like", "{like_said}")] if has_like else []), ("winner", "{winner}"),
+        ("tail", "{tail:tail}"), *([("like", "{tail_like:tail}")] if has_like else []), ("winner", "{winner}"),
         ("peak", "{peak_said}"), ("family", "{alike_said}"),
     ]  # fmt: skip
     return Listing.of(about, columns, [row | _said(row, winners) for row in facts["rows"]])
@@ -137,12 +137,8 @@ def _with_explanations(listing: Listing, rows: list[Row], width: int) -> list[st
 
 def _said(row: Row, winners: int) -> dict[str, str]:
     return {
-        "tail_said": _tail(row["tail"]), "like_said": _tail(row["tail_like"]),
+        "tail_said": tail(row["tail"]), "like_said": tail(row["tail_like"]),
         "winner": "-" if row["rank"] is None else f"{row['rank']:,} of {winners:,}",
         "peak_said": "-" if row["peak"] is None else visible(row["peak"]),
         "alike_said": f"+{row['alike']}" if row["alike"] else "",
     }  # fmt: skip
-
-
-def _tail(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2g}" if value >= 1e-4 else f"{value:.0e}"

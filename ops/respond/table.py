@@ -19,7 +19,7 @@ def response_rows(corpus: Corpus, measured: Measured, texts: Sequence[str], firs
     pole = pa.array(np.where(tail > 0, "top", "bottom"), pa.string(), mask=np.isnan(tail))
     columns = {
         "number": np.repeat(numbers, units),
-        "text": pa.DictionaryArray.from_arrays(np.repeat(np.arange(len(texts)), units), pa.array(texts)).cast(pa.string()),
+        "text": pa.array(texts, pa.string()).take(pa.array(np.repeat(np.arange(len(texts)), units))),
         "layer": np.tile(layer, len(texts)), "unit": np.tile(unit, len(texts)),
         "activation": measured.activation.ravel(), "z": measured.z.ravel().astype(np.float32),
         "tail": np.abs(tail).astype(np.float32), "tail_like": np.abs(measured.tail_like.ravel()).astype(np.float32),

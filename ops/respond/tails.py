@@ -82,7 +82,7 @@ class Distributions:
     def add_sentences(self, values: Float32s, units: slice, outer: float, outers: Int64s, smallest: Float64s) -> Int8s:
         """Count the outer units of sentences of the corpus, and keep their smallest tails, given some of their units.
 
-        Each sentence is left out of the corpus: its tails are the `signed_tails` of the counts of `at_least` without it.
+        Each sentence is left out of the corpus: its tails are the `signed_tails` of what `at_least` counts without it.
 
         Args:
             values, units: as for `at_least`.

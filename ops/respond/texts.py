@@ -42,6 +42,12 @@ class OwnText:
         return len(self.placed.tokens.ids)
 
     @property
+    def ends_of_tokens(self) -> tuple[list[int | None], list[int | None]]:
+        """Where each token begins and ends in the text; None for added tokens."""
+        spans = self.placed.spans
+        return [span[0] if span else None for span in spans], [span[1] if span else None for span in spans]
+
+    @property
     def word_of_token(self) -> Int32s:
         """The index of the word of each token, or -1, `[tokens]`."""
         return words_of_tokens(self.placed.spans, self.words)
