@@ -7,7 +7,7 @@ from ops.report.shading import shade
 
 Row = dict[str, Any]
 
-MOST = 0.9999  # a larger share is only said to be over this
+MOST = 0.9999  # a larger share is nearly all
 
 
 def with_own_text(facts: Row) -> Row:
@@ -26,7 +26,7 @@ def with_own_winner(pole: Row, facts: Row) -> Row:
     """
     row = facts["poles"][pole["pole"]]
     own = row | _shaded(facts, row) | {"is_own": True, "text": facts["text"], "lead": 0, "is_hub": False}
-    own["said"] = ("above " if pole["pole"] == "top" else "below ") + _percent(row["beyond"]) + " of the corpus"
+    own["said"] = ("above " if pole["pole"] == "top" else "below ") + _part(row["beyond"])
     rank = f", and would be winner {row['rank']:,} of {pole['n_winners']:,}" if row["rank"] else ""
     first = pole["winners"][: pole["first"]]
     place = next((i for i, w in enumerate(first) if row["rank"] and w["rank"] >= row["rank"]), len(first))
@@ -34,17 +34,15 @@ def with_own_winner(pole: Row, facts: Row) -> Row:
     return pole | {"winners": winners, "first": len(first) + 1, "own_said": own["said"] + rank}
 
 
-def _percent(share: float) -> str:
-    """Return a share in percent that is 100 % only if it is all, and 0 % only if it is nothing.
+def _part(share: float) -> str:
+    """Return a share of the corpus in words.
 
-    >>> _percent(0.4567), _percent(0.99934), _percent(0.9999999), _percent(1.0)
-    ('45.7 %', '99.93 %', 'over 99.99 %', '100 %')
+    >>> _part(0.4567), _part(0.99934), _part(0.9999999)
+    ('45.7 % of the corpus', '99.93 % of the corpus', 'nearly all of the corpus')
     """
-    if share in (0.0, 1.0):
-        return f"{share:.0%}".replace("%", " %")
-    if share > MOST or share < 1 - MOST:
-        return f"over {number(MOST, '.2f %')}" if share > MOST else f"under {number(1 - MOST, '.2f %')}"
-    return number(share, ".1f %" if 0.01 < share < 0.99 else ".2f %")
+    if not MOST > share > 1 - MOST:
+        return "nearly all of the corpus" if share > MOST else "nearly none of the corpus"
+    return number(share, ".1f %" if 0.01 < share < 0.99 else ".2f %") + " of the corpus"
 
 
 def _shaded(facts: Row, row: Row) -> Row:

@@ -27,7 +27,7 @@ class Corpus:
     Attributes:
         tables, neurons: its tables and units.
         distributions, sample: its units' distributions, and its activation sample.
-        poles, winners: the poles, and the number of winners of each.
+        poles, winners: the poles, and the most winners of each.
         seed: the seed of the run.
     """
 
@@ -47,9 +47,9 @@ class Corpus:
         names = tables.dataset("activations").schema.names
         sparse = len(layer_columns(neurons.layers[0], names)) > 1
         poles = ("top", "bottom") if kept == "both" else (kept,)
-        distributions = Distributions.read(tables, neurons, sentences, poles, sparse)
-        winners = min(int(identity["k"]), sentences)
-        return cls(tables, neurons, distributions, Sample.read(tables), poles, winners, int(identity["seed"]))
+        k, seed = int(identity["k"]), int(identity["seed"])
+        distributions = Distributions.read(tables, neurons, sentences, k, poles, sparse)
+        return cls(tables, neurons, distributions, Sample.read(tables), poles, k, seed)
 
     def blocks(self, rows: Int64s) -> Iterator[tuple[slice, Float32s]]:
         """Yield some units at a time as a slice of all units, with their activations in the sample.
@@ -169,9 +169,11 @@ def text_tails(corpus: Corpus, values: Float32s, own: Sequence[int]) -> tuple[Fl
     ranks = {}
     for pole, threshold in of.thresholds.items():
         places = exact_places(corpus.tables, corpus.neurons, values, own, pole, threshold)
-        (higher if pole == "top" else lower)[places.text, places.unit] = places.reached
+        counts, at = higher if pole == "top" else lower, (places.text, places.unit)
+        as_last = values[at] == threshold[places.unit]
+        counts[at] = np.where(as_last, np.maximum(counts[at], places.reached), places.reached)
         ranks[pole] = np.zeros(values.shape, np.int32)
-        ranks[pole][places.text, places.unit] = places.rank
+        ranks[pole][at] = places.rank
     sentences = (of.sentences - is_own)[:, None]
     tail = of.known(signed_tails(higher, lower, sentences, of.sparse), values, slice(None))
     none = np.zeros(values.shape, np.int32)

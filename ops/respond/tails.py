@@ -33,7 +33,8 @@ class Distributions:
         ends: where the bins begin and end as far as there are sentences, strictly ascending, `[units, bins + 1]`.
         above: the number of sentences in each bin and those after it, `[units, bins + 1]`.
         middle: every activation between these has a tail of more than `MIDDLE`, `[2, units]`.
-        thresholds: the activation of each unit's last winner by pole, `[units]`; NaN without winners.
+        thresholds: the activation of each unit's last winner by pole, `[units]`; infinite, below all activations at
+            the top and above all at the bottom, where there are fewer winners than may be.
         silent: which units are silent, `[units]`.
     """
 
@@ -50,9 +51,9 @@ class Distributions:
 
     @classmethod
     def read(
-        cls, tables: OpenTables, neurons: Neurons, sentences: int, poles: Sequence[str], sparse: bool
+        cls, tables: OpenTables, neurons: Neurons, sentences: int, k: int, poles: Sequence[str], sparse: bool
     ) -> "Distributions":
-        """Return the distributions in neurons/."""
+        """Return the distributions in neurons/; `k` is the most winners of a unit and pole."""
         table = tables.read("neurons", None, list(_COLUMNS)).combine_chunks()
         layer, mean, std, low, high = (table[name].to_numpy() for name in _COLUMNS[:5])
         edges, counts = (
@@ -61,7 +62,12 @@ class Distributions:
         )
         above = np.zeros((len(table), counts.shape[1] + 1), np.int64)
         above[:, :-1] = np.cumsum(counts[:, ::-1], axis=1)[:, ::-1]
-        thresholds = {pole: table[f"{pole}_threshold"].to_numpy() for pole in poles}
+        has_all = (above[:, 1] if sparse else above[:, 0]) >= k
+        none = {"top": -np.inf, "bottom": np.inf}
+        thresholds = {
+            pole: np.where(has_all, table[f"{pole}_threshold"].to_numpy(), none[pole]).astype(np.float32)
+            for pole in poles
+        }
         silent = is_silent(layer, std, largest_by_layer(layer, low, high, neurons), neurons.first)
         ends = np.clip(np.column_stack([low, edges, high]), low[:, None], high[:, None])
         ends = _ascending(ends)
@@ -149,7 +155,7 @@ class ExactPlaces:
     Attributes:
         text, unit: the index of the text, and of the unit among all units.
         rank: 1 plus the number of winners beyond the activation.
-        reached: the number of winners at least as far out.
+        reached: the number of winners at least as far out. Other sentences may be as far out as the last winner.
     """
 
     text: Int64s
