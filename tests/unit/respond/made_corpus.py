@@ -74,14 +74,12 @@ def made_corpus(
             order = np.argsort(-column if pole == "top" else column, kind="stable")[:k]
             order = order[column[order] > 0] if sparse else order
             row[f"{pole}_threshold"] = column[order[-1]] if len(order) else None
-            winners += [
-                {"layer": layer[at], "unit": unit[at], "pole": pole, "activation": column[i], "sent_id": i, "rank": rank}
-                for rank, i in enumerate(order, 1)
-            ]  # fmt: skip
+            own = {"layer": layer[at], "unit": unit[at], "pole": pole}
+            winners += [own | {"activation": column[i], "sent_id": i, "rank": rank} for rank, i in enumerate(order, 1)]
         rows.append(row)
-    own = {"layer": pa.int16(), "unit": pa.int32(), "top_threshold": pa.float32(), "bottom_threshold": pa.float32()}
+    types = {"layer": pa.int16(), "unit": pa.int32(), "top_threshold": pa.float32(), "bottom_threshold": pa.float32()}
     table = pa.Table.from_pylist(rows)
-    for name, kind in own.items():
+    for name, kind in types.items():
         table = table.set_column(table.column_names.index(name), name, table[name].cast(kind))
     topk = pa.Table.from_pylist(winners, pa.schema([
         ("layer", pa.int16()), ("unit", pa.int32()), ("pole", pa.string()), ("rank", pa.int32()),
