@@ -154,7 +154,7 @@ class Responder:
         most: int | None,
     ) -> list[Row]:  # fmt: skip
         """Return what is known of each text (`text_facts`), with its `most` most unusual units, or all if None."""
-        families = self.explained.families
+        families = self.explained.families(self.corpus.neurons)
         chosen = [unit_rows(self.corpus, measured, at, units, families, most) for at in range(len(texts))]
         rows = add_peaks(self.scorer, texts, chosen, self.args.token_budget, self.args.lengths)
         return [

@@ -2,7 +2,6 @@
 
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from ops.respond.texts import OwnText
 from ops.storage.open_tables import OpenTables
 from ops.tokens.read_tokens import read_tokens
 from ops.tokens.winners import Winners
+from ops.topk.neurons import Neurons
 
 Row = dict[str, Any]
 Rows = list[Row]
@@ -36,11 +36,14 @@ class Explained:
     tables: OpenTables
     names: Container[str]
 
-    @cached_property
-    def families(self) -> dict[Key, int]:
-        """The family of each unit and pole; empty without explanations."""
-        rows = self.tables.read("families", None, [*POLE, "family"]).to_pylist() if "families" in self.names else []
-        return {key_of(row): row["family"] for row in rows}
+    def families(self, neurons: Neurons) -> Int64s:
+        """Return the family of each unit at the bottom and at the top, -1 without one, `[2, units]`."""
+        found = np.full((2, len(neurons)), -1)
+        if "families" in self.names:
+            rows = self.tables.read("families", None, [*POLE, "family"])
+            number = neurons.number(rows["layer"].to_numpy(), rows["unit"].to_numpy())
+            found[pc.equal(rows["pole"], "top").cast("int8").to_numpy(), number] = rows["family"].to_numpy()
+        return found
 
     def add(self, rows: Rows) -> Rows:
         """Return rows of units and poles with the `text` and the `verdict` of the explanation, None without one."""
@@ -61,16 +64,14 @@ def in_order(measured: Measured, text: int, units: Int64s) -> Int64s:
     return np.asarray(units[order][: np.count_nonzero(~np.isnan(tail))])
 
 
-def unit_rows(
-    corpus: Corpus, measured: Measured, text: int, units: Int64s, families: dict[Key, int], most: int | None
-) -> Rows:
+def unit_rows(corpus: Corpus, measured: Measured, text: int, units: Int64s, families: Int64s, most: int | None) -> Rows:
     """Return rows of the most unusual units of a text, one for each family, or of all units.
 
     Args:
         corpus, measured: the corpus, and how unusual the texts are.
         text: the index of the text.
         units: the units to choose from.
-        families: the family of each unit and pole.
+        families: the family of each unit at the bottom and at the top, -1 without one, `[2, units]`.
         most: the number of rows; None for all units, whatever their families.
 
     Returns:
@@ -78,29 +79,25 @@ def unit_rows(
         `tail_like`, `rank` among the winners of that pole, and `alike`, the number of other units of the family that
         are outer at their poles. What is not known is None.
     """
-    end = np.where(np.isnan(measured.tail_like[text]), measured.tail[text], measured.tail_like[text])
-    outer = is_outer(measured.tail[text])
-    rows: Rows = []
-    first: dict[int, Row] = {}
-    for unit in in_order(measured, text, units).tolist():
-        layer, within = (int(number) for number in corpus.neurons.layer_and_unit(np.array(unit)))
-        key = (layer, within, "top" if end[unit] > 0 else "bottom")
-        family = families.get(key, -1)
-        if most is not None and family in first:
-            first[family]["alike"] += int(outer[unit])
-            continue
-        if most is not None and len(rows) == most:
-            continue
-        is_there = (measured.tail[text, unit] > 0) == (end[unit] > 0)
-        row = {
-            **dict(zip(POLE, key, strict=True)), "activation": float(measured.activation[text, unit]),
-            "z": known(measured.z[text, unit]), "tail": known(abs(measured.tail[text, unit])),
-            "tail_like": known(abs(measured.tail_like[text, unit])),
-            "rank": (int(measured.rank[text, unit]) or None) if is_there else None, "alike": 0,
-        }  # fmt: skip
-        rows.append(row)
-        if family >= 0:
-            first[family] = row
+    order = in_order(measured, text, units)
+    tail, like = measured.tail[text, order], measured.tail_like[text, order]
+    is_top = np.where(np.isnan(like), tail, like) > 0
+    family, outer = families[is_top.astype(int), order], is_outer(tail)
+    chosen = np.arange(len(order))
+    if most is not None:
+        _, first = np.unique(np.where(family < 0, -1 - chosen, family), return_index=True)
+        chosen = np.sort(first)[:most]
+    layers, within = corpus.neurons.layer_and_unit(order[chosen])
+    rows = []
+    for at, layer, unit in zip(chosen.tolist(), layers.tolist(), within.tolist(), strict=True):
+        same = (family == family[at]) & outer if most is not None and family[at] >= 0 else outer[at : at + 1]
+        rank = int(measured.rank[text, order[at]]) if (tail[at] > 0) == is_top[at] else 0
+        rows.append({
+            "layer": layer, "unit": unit, "pole": "top" if is_top[at] else "bottom",
+            "activation": float(measured.activation[text, order[at]]), "z": known(measured.z[text, order[at]]),
+            "tail": known(abs(tail[at])), "tail_like": known(abs(like[at])), "rank": rank or None,
+            "alike": int(same.sum()) - int(outer[at]),
+        })  # fmt: skip
     return rows
 
 

@@ -137,8 +137,9 @@ def rows_of(
     corpus = made_corpus(values, np.full(300, 9), np.arange(300))
     shown, tails = np.array([tail]), np.array([like])
     measured = Measured(values[:1], shown, shown, tails, np.arange(len(tail), dtype=np.int32)[None], [])
-    keys = {(1, unit, pole): family for unit, family in families.items() for pole in ("top", "bottom")}
-    return unit_rows(corpus, measured, 0, np.arange(len(tail)), keys, most)
+    codes = np.full((2, len(tail)), -1)
+    codes[:, list(families)] = list(families.values())
+    return unit_rows(corpus, measured, 0, np.arange(len(tail)), codes, most)
 
 
 def test_the_most_unusual_for_its_length_come_first_and_a_family_is_one_line() -> None:
