@@ -22,6 +22,7 @@ MEASURED, BASIS = range(70, 72)
 RANDOM_DIRECTIONS, CHECKED_UNITS, CHECKED_SENTENCES, OUTPUT_SENTENCES = range(80, 84)
 AUDIT_LABELS, AUDIT_HALVES = range(90, 92)
 COMPARED_RUNS, OTHER_BASIS = range(100, 102)
+OWN_TEXTS = 110
 # These larger numbers are kept so that the results of earlier runs can be reproduced.
 CONFUSION_LABELS, CONFUSION_ORDER = 0x5F, 0xC0F
 

@@ -38,7 +38,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 FAMILIES = {
     "main": ("again", "audit_shown", "browse", "damaged_run", "export", "kept_tokens", "main_job", "pages", "readme",
              "record", "report", "same_rows", "tokens"),
-    "explain": ("explanations_shown", "export_formats", "hard_negatives"),
+    "explain": ("explanations_shown", "export_formats", "hard_negatives", "own_text", "respond"),
     "compare": ("compare", "compare_faults", "compare_matches", "compare_runs", "compare_steps"),
     "ray": ("engine", "s3", "same_rows_on_ray", "two_parts"),
     **{job: (job,) for job in ("audit", "finetune", "meaning", "mixing", "outputs", "positions", "psi")},

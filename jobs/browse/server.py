@@ -16,6 +16,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from jobs.browse.job import BrowseConfig
+from jobs.browse.own_texts import OwnTexts
 from jobs.run_folder.run import RunReader
 from jobs.run_folder.run_json import RECORD, check_out
 from jobs.stage.shown import read_facts
@@ -57,6 +58,7 @@ class Browser:
         self.names: frozenset[str] = frozenset()
         self._lock = Lock()
         self._threads: CapacityLimiter | None = None
+        self._own_texts = OwnTexts(out)
         self._open()
 
     def _open(self) -> None:
@@ -98,12 +100,18 @@ class Browser:
             return self.pages.message(421, "Not this name", said)
         pages = self.current()
         folder, _, name = path.rpartition("/")
+        text = request.query_params.get("text", "").strip()
+        if text and request.headers.get("sec-fetch-site") == "cross-site":
+            return pages.message(403, "Not from there", "Another site asked for this; type the text here.")
+        if path == "respond":
+            return self._own_texts.answer(pages, text) if text else Page("", status=303, instead="index.html#own-text")
         if path in ("", "index.html"):
             return pages.overview()
         if path == "search":
             return pages.search(dict(request.query_params))
         if folder == "neurons" and name.endswith(".html"):
-            return pages.neuron(name.removesuffix(".html"))
+            name = name.removesuffix(".html")
+            return self._own_texts.answer(pages, text, name) if text else pages.neuron(name)
         if folder == "side" and name.endswith(".html"):
             return pages.side(name.removesuffix(".html"))
         return pages.file(path)
@@ -134,6 +142,8 @@ def make_server(respond: Callable[[Request], Awaitable[Response]]) -> uvicorn.Se
     """Return a web server that answers requests on every path, and allows only reading (GET and HEAD)."""
     app = Starlette(routes=[Route("/{path:path}", respond, methods=["GET"])])
     options: dict[str, Any] = {"log_level": "error", "access_log": False, "server_header": False}
+    # A text is part of the address, in which a letter may take nine bytes.
+    options["h11_max_incomplete_event_size"] = 1 << 16
     return uvicorn.Server(uvicorn.Config(app, http="h11", proxy_headers=False, **options))
 
 

@@ -24,3 +24,12 @@ def collapse_symbols(text: str) -> str:
     'Wait.  what?!?! - no'
     """
     return _RUN.sub(r"\1", text)
+
+
+def clean_sentence(text: str) -> str:
+    """Return a text as `ingest` stores a sentence that it has split off: normalized, without repeated symbols.
+
+    >>> clean_sentence("So...  what ?!?")
+    'So. what ?!?'
+    """
+    return normalize(collapse_symbols(normalize(text)))

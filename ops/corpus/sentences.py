@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from ops.arrays import Int64s, UInt64s
-from ops.corpus.clean_text import collapse_symbols, normalize
+from ops.corpus.clean_text import clean_sentence, normalize
 from ops.corpus.meta import META_MAP, meta_maps
 from ops.corpus.token_columns import TOKEN_COLUMNS, token_columns
 from ops.model.tokenizer import Tokenizer, Tokens
@@ -124,7 +124,7 @@ class SentenceFilter:
         if self.splitter is None:
             texts = [normalize(row.text)]
         else:
-            texts = [normalize(collapse_symbols(normalize(piece))) for piece in self.splitter.split(row.text)]
+            texts = [clean_sentence(piece) for piece in self.splitter.split(row.text)]
         for text in texts or [""]:
             yield _Sentence(text, row.doc_id, row.meta, None if text else "empty")
 
@@ -154,13 +154,16 @@ class SentenceFilter:
         return _tables(usable, tokens, places, rejects, ended)
 
     def _reject_reason(self, tokens: Tokens) -> str | None:
-        unknown = self.tokenizer.unknown_id
         if len(tokens.ids) - sum(tokens.added) < MIN_TOKENS:
             return "too_short"
-        if unknown is None or unknown not in tokens.ids:
-            return None
-        pairs = zip(tokens.ids, tokens.added, strict=True)
-        return "unknown_tokens" if all(i == unknown for i, added in pairs if not added) else None
+        return "unknown_tokens" if has_only_unknown(tokens, self.tokenizer.unknown_id) else None
+
+
+def has_only_unknown(tokens: Tokens, unknown: int | None) -> bool:
+    """Return whether all tokens that the tokenizer did not add are the unknown token, which has the id `unknown`."""
+    if unknown is None or unknown not in tokens.ids:
+        return False
+    return all(i == unknown for i, added in zip(tokens.ids, tokens.added, strict=True) if not added)
 
 
 def hashes(texts: list[str]) -> UInt64s:

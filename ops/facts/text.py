@@ -48,6 +48,17 @@ def q_value(value: float | None) -> str:
     return f"{value:.3f}" if value >= 0.001 else "<1e-99" if value < 1e-99 else f"{value:.0e}"
 
 
+def tail(value: float | None) -> str:
+    """Return the tail of an activation with two digits, or a dash for null.
+
+    >>> tail(0.00333), tail(2e-7), tail(None)
+    ('0.0033', '2e-07', '-')
+    """
+    if value is None:
+        return "-"
+    return f"{value:.2g}" if value >= 1e-4 else f"{value:.0e}"
+
+
 def activation(value: float | None) -> str:
     """Return an activation with four decimal places, with two digits if these would show fewer, a dash for null.
 
@@ -116,7 +127,7 @@ def token_text(token: str) -> str:
 
 
 _FORMS: dict[str, Callable[[Any], str]] = {
-    "activation": activation, "lift": lift, "q": q_value, "words": " ".join, "plain": plain,
+    "activation": activation, "tail": tail, "lift": lift, "q": q_value, "words": " ".join, "plain": plain,
 }  # fmt: skip
 
 

@@ -49,6 +49,7 @@ def neuron_context(poles: list[NeuronFacts], samples: Rows) -> Row:
         "nearest": first.nearest,
         "samples": samples,
         "silent": SAID if first.is_silent else "",
+        "own": None,
     }
 
 

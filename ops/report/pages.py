@@ -78,6 +78,8 @@ _ENVIRONMENT.filters |= {
     "number": number,
     "share": share,
     "lift": text.lift,
+    "tail": text.tail,
+    "in_brief": text.in_brief,
     "said_numbers": said_numbers,
     "headline": headline,
     "said_verdict": said_verdict,

@@ -52,16 +52,40 @@ class Pages:
                 self._overview = self.site.overview(BEST, self.site.choose(BEST, ()))
             return Page(self._overview)
 
-    def neuron(self, name: str) -> Page | None:
-        """Return the page of neuron `LAYER-UNIT`, or None if no neuron has that name."""
+    def pair(self, name: str) -> tuple[int, int] | None:
+        """Return the layer and unit of neuron `LAYER-UNIT`, or None if no neuron has that name."""
         found = _NEURON.fullmatch(name)
         if not (found and self.facts.has(int(found[1]), int(found[2]))):
             return None
-        layer, unit = int(found[1]), int(found[2])
+        return int(found[1]), int(found[2])
+
+    def neuron(self, name: str, own: dict[str, Any] | None = None) -> Page | None:
+        """Return the page of neuron `LAYER-UNIT`, or None if no neuron has that name.
+
+        Args:
+            name: the name.
+            own: a text of the reader's own, to be shown among the winners (see `with_own_winner`).
+        """
+        pair = self.pair(name)
+        if pair is None:
+            return None
+        layer, unit = pair
         around = [(layer, other) for other in (unit - 1, unit + 1) if self.facts.has(layer, other)]
         with self._room:
-            (page,) = self.site.neuron_pages([(layer, unit)], around)
+            (page,) = self.site.neuron_pages([pair], around, own)
         return Page(page)
+
+    def own_text(self, facts: dict[str, Any], said: list[str], legend: str, winners: int) -> Page:
+        """Return the page about a text of the reader's own.
+
+        Args:
+            facts: its facts (see `with_own_text`).
+            said: what is said of it, in sentences.
+            legend: what the columns of its list mean.
+            winners: the number of winners of a pole.
+        """
+        context = {"own": facts, "said": said, "legend": legend, "k": winners}
+        return Page(self.site.render("own_text.html", context, ""))
 
     def side(self, job: str) -> Page | None:
         """Return the page of a side job, or None if it has not run."""

@@ -16,6 +16,7 @@ from ops.facts.text import plain
 from ops.model.names import model_title, without_place
 from ops.report.neuron_page import neuron_context
 from ops.report.overview import map_data
+from ops.report.own_text import with_own_winner
 from ops.report.pages import ASSETS, FOLDER, render
 from ops.report.quantiles import quantile_samples
 from ops.report.search_index import COLUMNS, LISTED, search_index
@@ -159,11 +160,16 @@ class Site:
             for pair, poles in zip(chosen, read_neurons(self.facts, chosen, self.winners), strict=True)
         ]
 
-    def neuron_pages(self, chosen: Sequence[Pair], among: Sequence[Pair]) -> Iterator[str]:
-        """Yield the pages of some neurons, each with links to its neighbours among the neurons that have pages."""
+    def neuron_pages(self, chosen: Sequence[Pair], among: Sequence[Pair], own: Row | None = None) -> Iterator[str]:
+        """Yield the pages of some neurons, each with links to its neighbours among the neurons that have pages.
+
+        `own` is a text of the reader's own, to be shown among the winners.
+        """
         for first in range(0, len(chosen), NEURONS_PER_READ):
             for page in self.neurons(chosen[first : first + NEURONS_PER_READ]):
-                around = {"neighbours": neighbours((page["layer"], page["unit"]), among), "pages": among}
+                around = {"neighbours": neighbours((page["layer"], page["unit"]), among), "pages": among, "own": own}
+                if own is not None:
+                    page["poles"] = [with_own_winner(pole, own) for pole in page["poles"]]
                 yield self.render("neuron.html", page | around, "../")
 
     def side(self, job: str) -> str:

@@ -1,0 +1,40 @@
+"""Score texts of your own: which neurons they activate, at which words, and how unusual that is.
+
+    atlas respond --out runs/small --text "The storm tore the roof off the barn."
+    atlas respond --out runs/small --file texts.txt --to responses.parquet
+    cut -f 2 table.tsv | atlas respond --out runs/small --file - --json
+
+Reads a run with topk/ and activations/, and explanations/ if there are any. Each text is scored exactly as the run's
+sentences were. Takes no lock and writes nothing into the run. Starts Ray only for 1,000 texts or more.
+"""
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import BeforeValidator, Field
+
+from jobs.options.configs import JobConfig, listed
+from jobs.stage.main import Job
+
+TOP = 20  # neurons that are listed by default
+
+
+class RespondConfig(JobConfig):
+    """Options of `respond`."""
+
+    heading: ClassVar[tuple[int, str]] = (10, "Texts")
+
+    text: Annotated[tuple[str, ...], BeforeValidator(listed)] = Field((), description="Score this text; repeatable")
+    file: str = Field("", description="Score each line of this file; - for standard input")
+    split: bool = Field(False, description="Split texts into sentences, and score each")
+    top: int = Field(TOP, ge=1, description="List this many neurons per text, one for each family")
+    layer: int | None = Field(None, ge=0, description="List only neurons of this layer")
+    all: bool = Field(False, description="List all neurons, each of a family too")
+    json_: bool = Field(False, description="Print one JSON object")
+    to: str = Field("", description="Write every neuron's response to every text to this Parquet file")
+    model: str = Field("", description="New place of the model of topk, if it has moved (default: where topk found it)")
+    device: Literal["auto", "cpu", "cuda"] = Field(
+        "auto", description="Run the model here; auto: where topk ran it, if it can be run there, else on the CPU"
+    )
+
+
+JOB = Job("respond", RespondConfig, "jobs.respond.steps:respond", __doc__)

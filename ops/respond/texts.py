@@ -1,0 +1,113 @@
+"""Texts of the user's own, cleaned and tokenized as `ingest` does it, each with what a reader should know about it."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ops.arrays import Int32s
+from ops.corpus.clean_text import clean_sentence, normalize
+from ops.corpus.sentences import MIN_TOKENS, has_only_unknown
+from ops.corpus.split_sentences import SentenceSplitter
+from ops.errors import InputError, counted
+from ops.model.tokenizer import PlacedTokens, Tokenizer
+from ops.sentences.pipeline import BLANK, Annotator
+from ops.sentences.token_words import words_of_tokens
+from ops.sentences.word_spans import Span, word_spans
+from ops.storage.open_tables import OpenTables
+
+LOOKED_THROUGH = 2_000_000  # in a larger corpus, texts are looked for only among the annotated sentences
+
+
+@dataclass(frozen=True)
+class OwnText:
+    """A text that is one unit, as a sentence of the corpus is.
+
+    Attributes:
+        text: the cleaned text.
+        placed: its tokens, cut at the model's limit.
+        words: the span of each word.
+        notes: what a reader should know about it.
+    """
+
+    text: str
+    placed: PlacedTokens
+    words: list[Span | None]
+    notes: tuple[str, ...]
+
+    @property
+    def tokens(self) -> int:
+        """The number of model tokens, including those that the tokenizer added."""
+        return len(self.placed.tokens.ids)
+
+    @property
+    def ends_of_tokens(self) -> tuple[list[int | None], list[int | None]]:
+        """Where each token begins and ends in the text; None for added tokens."""
+        spans = self.placed.spans
+        return [span[0] if span else None for span in spans], [span[1] if span else None for span in spans]
+
+    @property
+    def word_of_token(self) -> Int32s:
+        """The index of the word of each token, or -1, `[tokens]`."""
+        return words_of_tokens(self.placed.spans, self.words)
+
+
+class TextReader:
+    """Cleans and tokenizes texts as the run's corpus was.
+
+    Args:
+        tokenizer: the model's tokenizer.
+        is_split: whether the run split its texts into sentences.
+    """
+
+    def __init__(self, tokenizer: Tokenizer, is_split: bool) -> None:
+        self._tokenizer, self._is_split = tokenizer, is_split
+        self._annotator, self._splitter = Annotator(BLANK), SentenceSplitter()
+
+    def read(self, texts: Iterable[str], split: bool = False) -> list[OwnText]:
+        """Return the texts, or with `split` their sentences.
+
+        Raises:
+            InputError: a text is empty, or has only tokens that the model does not know.
+        """
+        pieces = [piece for text in texts for piece in (self._splitter.split(text) if split else [text]) or [""]]
+        clean = [(clean_sentence if self._is_split else normalize)(piece) for piece in pieces]
+        placed = self._tokenizer.encode_with_spans(clean)
+        words = [annotation.words for annotation in self._annotator.annotate(clean)]
+        return [
+            OwnText(text, tokens, word_spans(text, own), self._notes(text, tokens, split))
+            for text, tokens, own in zip(clean, placed, words, strict=True)
+        ]
+
+    def _notes(self, text: str, placed: PlacedTokens, split: bool) -> tuple[str, ...]:
+        tokens, notes = placed.tokens, []
+        if not text:
+            raise InputError("a text is empty; give at least a word")
+        if has_only_unknown(tokens, self._tokenizer.unknown_id):
+            raise InputError(f"{text[:60]!r}: the model's tokenizer knows none of it; give another text")
+        own = len(tokens.ids) - sum(tokens.added)
+        if own < MIN_TOKENS:
+            notes.append(f"It has {counted(own, 'token')}; the corpus has no sentences of fewer than {MIN_TOKENS}.")
+        if tokens.cut:
+            notes.append(
+                f"It is cut: the model reads at most {self._tokenizer.limit:,} tokens, and {tokens.cut:,} more follow."
+            )
+        if self._is_split and not split and len(sentences := self._splitter.split(text)) > 1:
+            notes.append(
+                f"It has {len(sentences)} sentences, and the run's texts are single ones; --split scores each."
+            )
+        return tuple(notes)
+
+
+def sentences_of_corpus(tables: OpenTables, texts: Sequence[str], sentences: int) -> dict[str, tuple[int, str]]:
+    """Return the id and the data set of each text that is a sentence of the corpus.
+
+    Args:
+        tables: the run's tables.
+        texts: the cleaned texts.
+        sentences: the number of sentences of the corpus; if there are very many, only sentences/ is read.
+    """
+    table = "corpus" if sentences <= LOOKED_THROUGH else "sentences"
+    rows = tables.read(table, pc.field("text").isin(pa.array(set(texts), pa.string())), ["sent_id", "text", "dataset"])
+    return {row["text"]: (row["sent_id"], row["dataset"]) for row in rows.to_pylist()}
