@@ -33,7 +33,7 @@ FLOORS = {
         {"facts"},
         {"show"},
         {"tokens", "explain", "report", "export"},
-        {"audit"},
+        {"audit", "contrast"},
     ),
     "jobs": ({"engine", "options"}, {"run_folder"}, {"stage"}, {"a job"}),
 }
