@@ -57,7 +57,7 @@ class Contrast:
         """
         rows = np.flatnonzero(is_a | is_b)
         own = sentences.take(pa.array(rows))
-        names, datasets = np.unique(np.array(own[DATASET].to_pylist(), object), return_inverse=True)
+        datasets = np.unique(np.array(own[DATASET].to_pylist(), object), return_inverse=True)[1]
         common = np.intersect1d(datasets[is_a[rows]], datasets[is_b[rows]])
         codes = document_codes(own[DATASET], own["doc_id"]).to_numpy()
         return cls(
@@ -149,7 +149,8 @@ def contrasts_by_key(sentences: pa.Table, key: str, seed: int) -> tuple[list[Con
         raise InputError(f"{flag}: {key} {what} in {counted(len(sentences), 'sentence')}; name another key")
     ranked = sorted(counts, key=lambda value: (-counts[value], value))
     known, coded = np.array([value is not None for value in values]), np.array(values, object)
-    found, small = [], []
+    found: list[Contrast] = []
+    small: list[str] = []
     for value in ranked:
         if counts[value] < LEAST_SENTENCES or len(found) == MOST_VALUES:
             small.append(value)

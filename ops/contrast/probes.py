@@ -8,11 +8,12 @@ is fitted on.
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.sparse import csr_array, hstack
 
-from ops.arrays import Bools, Float32s, Float64s, Floats, Int8s, Int64s
+from ops.arrays import Bools, Float32s, Float64s, Floats, Int64s
 from ops.compiled import compiled
 from ops.contrast.groups import Contrast
 from ops.meaning.words import split_words
@@ -27,7 +28,7 @@ _NEWTON_WIDTH = 1_024  # with more columns, the Hessian is too large
 _ROUGH, _EXACT = {"newton-cholesky": 1e-3, "lbfgs": 1e-3}, {"newton-cholesky": 1e-8, "lbfgs": 1e-4}  # tolerances
 _MOST_STEPS = 1_000
 
-Matrix = Float64s | csr_array
+Matrix: TypeAlias = Float64s | csr_array
 
 
 @dataclass(frozen=True)
@@ -234,7 +235,7 @@ def fitted_scores(train: Matrix, is_a: Bools, test: Matrix, penalties: Sequence[
 
 def _standardised(values: Floats | csr_array, fold: Fold) -> Matrix:
     """Return values with mean 0 and standard deviation 1 in the training documents; sparse ones keep their zeros."""
-    train = values[fold.train]
+    train: Any = values[fold.train]
     if isinstance(values, csr_array):
         scale = np.sqrt(np.asarray(train.power(2).mean(0)))
         return csr_array(values.multiply(np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)[None]))

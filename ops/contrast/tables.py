@@ -58,15 +58,15 @@ def units_table(
 
 
 def _joined(layers: Mapping[int, Separation], name: str) -> Float64s:
-    return np.concatenate([getattr(own, name) for own in layers.values()], -1)
+    return np.asarray(np.concatenate([getattr(own, name) for own in layers.values()], -1))
 
 
 def _worth(found: Mapping[str, Float64s]) -> Float64s:
     """Return what units are ranked by: the distance of the interval from 0.5, or for features G2 by design effect."""
     if not np.isnan(found["g2"]).all():
-        return np.abs(found["g2"]) / found["effect"]
+        return np.asarray(np.abs(found["g2"]) / found["effect"])
     _, low, high = found["matched_auc"]
-    return np.nan_to_num(np.maximum(low - 0.5, 0.5 - high), nan=-1.0)
+    return np.asarray(np.nan_to_num(np.maximum(low - 0.5, 0.5 - high), nan=-1.0))
 
 
 def known_q_values(p: Float64s) -> Float64s:
@@ -174,7 +174,7 @@ class ProbeRows:
             values = found[0, own]
             # Ten rotations are a sample of all rotations.
             variance = float(values.var(ddof=1)) / len(values) if len(values) > 1 else 0.0
-            row |= _with_ends(f"over_{basis}", areas.combined(weights, variance) if areas.parts else [np.nan] * 3)
+            row |= _with_ends(f"over_{basis}", areas.combined(weights, variance))
             if basis == ROTATED:
                 rows.append(self._row(basis, layer, k, np.array([np.median(values), values.min(), values.max()])))
             elif basis == RANDOM:

@@ -19,10 +19,12 @@ class FoldAreas:
     Attributes:
         parts: the areas within each fold that has enough documents of both groups.
         weights: the weight of each fold, `[parts]`: its sentences of the smaller group, divided by those of all folds.
+        scores: the number of scores.
     """
 
     parts: tuple[LinearAreas, ...]
     weights: Float64s
+    scores: int
 
     @classmethod
     def of(cls, scores: Float64s, is_a: Bools, documents: Int64s, folds: Integers) -> "FoldAreas":
@@ -43,13 +45,13 @@ class FoldAreas:
                 parts.append(linear_areas(scores[a], scores[b], documents[a], documents[b]))
                 sizes.append(float(smaller[own].sum()))
         weights = np.array(sizes)
-        return cls(tuple(parts), weights / weights.sum() if sizes else weights)
+        return cls(tuple(parts), weights / weights.sum() if sizes else weights, scores.shape[1])
 
     def areas(self) -> Float64s:
         """Return the average areas with their 95 % intervals, `[3, scores]`; NaN without a fold."""
         if not self.parts:
-            return np.full((3, 1), math.nan)
-        area, error, freedom = self._moments(np.eye(len(self.parts[0].area)))
+            return np.full((3, self.scores), math.nan)
+        area, error, freedom = self._moments(np.eye(self.scores))
         return areas_with_ends(area, error, freedom, sum(part.documents for part in self.parts))
 
     def combined(self, weights: Float64s, variance: float = 0.0) -> tuple[float, float, float]:
