@@ -5,7 +5,7 @@ from ops.facts.neuron_facts import TABLES_READ
 from ops.facts.run_facts import RunFacts
 
 REQUIRED = ("topk", "annotate", "mine")
-OPTIONAL = ("tokens", "explain", "tokens/negatives", "outputs", "audit", "compare/neighbours")
+OPTIONAL = ("tokens", "explain", "tokens/negatives", "outputs", "audit", "compare/neighbours", "contrast")
 
 
 def read_facts(run: RunReader) -> RunFacts:

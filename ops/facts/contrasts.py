@@ -141,12 +141,11 @@ def _probe_list(group: str, probes: Sequence[Row]) -> Listing:
 
 
 def said_of_unit(rows: Sequence[Row]) -> list[str]:
-    """Return what a unit separates, from its rows of contrast/units, those of the best ranks first."""
-    ranked = sorted((row for row in rows if (row["rank"] <= RANKED and (row["q_value"] or 1.0) < SURE) or
-                     (row["rank"] <= RANKED and row["q_value"] == 0.0)), key=lambda row: row["rank"])  # fmt: skip
+    """Return what a unit separates, from its rows of contrast/units: its contrasts of a high rank and low q value."""
+    sure = [row for row in rows if row["rank"] <= RANKED and row["q_value"] is not None and row["q_value"] < SURE]
     said = []
-    for row in ranked:
-        area = row["matched_auc"] if row["matched_auc"] is not None else row["auc"]
+    for row in sorted(sure, key=lambda row: (row["rank"], row["group"])):
+        area = row["auc"] if row["matched_auc"] is None else row["matched_auc"]
         side = "higher" if area >= 0.5 else "lower"
         said.append(f"{side} in {row['group']} (rank {row['rank']}, matched AUC {area:.2f})")
     return said
