@@ -51,11 +51,13 @@ def said_of_probes(rows: Sequence[Row]) -> list[str]:
             if (row := chosen.get(k)) is None or row["auc"] is None:
                 continue
             units = "one unit" if k == 1 else f"{k} units"
-            verdict = f"{units} (AUC {row['auc']:.2f})"
+            verdict, verb = f"{units} (AUC {row['auc']:.2f})", "does" if k == 1 else "do"
             if k in rotated:
                 axes = "one rotated axis" if k == 1 else f"{k} rotated axes"
-                verdict += f" {_does(row, 'over_rotated', k)} {axes} ({rotated[k]['auc']:.2f}) and"
-            parts.append(f"{verdict} {_does(row, 'over_words', k)} words ({words['auc']:.2f})")
+                verdict += f" {verb} {_how(row, 'over_rotated')} {axes} ({rotated[k]['auc']:.2f}) and"
+            else:
+                verdict += f" {verb}"
+            parts.append(f"{verdict} {_how(row, 'over_words')} words ({words['auc']:.2f})")
         said.append(f"{group}: {'; '.join(parts)}.")
     return said
 
@@ -64,11 +66,11 @@ def _is(row: Row, group: str, basis: str, layer: int | None) -> bool:
     return (row["group"], row["basis"], row["layer"]) == (group, basis, layer)
 
 
-def _does(row: Row, name: str, k: int) -> str:
-    """Return the verb: does better than, worse than, or no better than."""
+def _how(row: Row, name: str) -> str:
+    """Return whether units do better than another basis, worse, or no better."""
     low, high = row[f"{name}_low"], row[f"{name}_high"]
     how = "better" if low is not None and low > 0 else "worse" if high is not None and high < 0 else "no better"
-    return f"{'does' if k == 1 else 'do'} {how} than"
+    return f"{how} than"
 
 
 def read_contrasts(store: Store, rows: int) -> Row:

@@ -1,5 +1,6 @@
 """Contrasts of made-up sentences."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ import pyarrow as pa
 from ops.contrast.groups import Contrast
 
 
-def sentences(n: int, seed: int = 0, documents: int = 40, **meta: list[str | None]) -> pa.Table:
+def sentences(n: int, seed: int = 0, documents: int = 40, **meta: Sequence[str | None]) -> pa.Table:
     """Return made-up sentences of two data sets; whole documents are in one of them."""
     random = np.random.default_rng(seed)
     document = random.integers(0, documents, n)
