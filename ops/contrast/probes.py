@@ -195,11 +195,13 @@ def chosen_scores(values: Matrix, is_a: Bools, fold: Fold) -> tuple[Float64s, fl
     train, group = values[fold.train], is_a[fold.train]
     penalty, area = PENALTIES[len(PENALTIES) // 2], np.nan
     if fold.halves:
-        areas = np.zeros(len(PENALTIES))
+        # The order of the scores of a single column does not depend on the penalty.
+        penalties = PENALTIES if values.shape[1] > 1 else (penalty,)
+        areas = np.zeros(len(penalties))
         for fit, rest in fold.halves:
-            scores = fitted_scores(train[fit], group[fit], train[rest], PENALTIES, exact=False)
+            scores = fitted_scores(train[fit], group[fit], train[rest], penalties, exact=False)
             areas += _areas_of(scores, group[rest]) / len(fold.halves)
-        penalty, area = PENALTIES[int(areas.argmax())], float(areas.max())
+        penalty, area = penalties[int(areas.argmax())], float(areas.max())
     return fitted_scores(train, group, values[fold.test], (penalty,))[:, 0], area
 
 
