@@ -1,4 +1,4 @@
-"""Find the units that separate two groups of sentences, next to rotated axes, permuted labels and words.
+"""Find the units that separate two groups of sentences, next to rotated axes and words.
 
     atlas contrast --out runs/reviews --by sentiment
     atlas contrast --out runs/six --a sentiment=positive --a dataset=tweets --b sentiment=negative --b dataset=tweets
