@@ -6,6 +6,7 @@ from typing import Any
 import pyarrow.compute as pc
 
 from ops.facts.listing import Listing
+from ops.facts.text import interval, number
 from ops.storage.store import Store
 from ops.storage.tables import read_rows, read_table
 
@@ -51,13 +52,13 @@ def said_of_probes(rows: Sequence[Row]) -> list[str]:
             if (row := chosen.get(k)) is None or row["auc"] is None:
                 continue
             units = "one unit" if k == 1 else f"{k} units"
-            verdict, verb = f"{units} (AUC {row['auc']:.2f})", "does" if k == 1 else "do"
+            verdict, verb = f"{units} (AUC {number(row['auc'], '.2f')})", "does" if k == 1 else "do"
             if k in rotated:
                 axes = "one rotated axis" if k == 1 else f"{k} rotated axes"
-                verdict += f" {verb} {_how(row, 'over_rotated')} {axes} ({rotated[k]['auc']:.2f}) and"
+                verdict += f" {verb} {_how(row, 'over_rotated')} {axes} ({number(rotated[k]['auc'], '.2f')}) and"
             else:
                 verdict += f" {verb}"
-            parts.append(f"{verdict} {_how(row, 'over_words')} words ({words['auc']:.2f})")
+            parts.append(f"{verdict} {_how(row, 'over_words')} words ({number(words['auc'], '.2f')})")
         said.append(f"{group}: {'; '.join(parts)}.")
     return said
 
@@ -130,13 +131,13 @@ def _probe_list(group: str, probes: Sequence[Row]) -> Listing:
         if row["basis"] == "units" and row["layer"] is None:
             found = {"k": str(row["k"]), "words": by_basis["words", None]["auc"], "whole": "-", "auc": row["auc"]}
             if row["auc"] is not None and row["over_layer"] is not None:
-                found["whole"] = f"{row['auc'] - row['over_layer']:.3f}"
+                found["whole"] = number(row["auc"] - row["over_layer"], ".3f")
             for basis in ("rotated", "random"):
                 there = by_basis.get((basis, row["k"]))
-                found[basis] = "-" if there is None or there["auc"] is None else f"{there['auc']:.3f}"
+                found[basis] = number(there["auc"] if there else None, ".3f")
             for basis in ("rotated", "words"):
                 value, low, high = (row[f"over_{basis}{end}"] for end in ("", "_low", "_high"))
-                found[f"said_{basis}"] = "-" if value is None else f"{value:+.3f} ({low:+.3f} to {high:+.3f})"
+                found[f"said_{basis}"] = number(value, "+.3f") + interval(low, high, "+.3f")
             rows.append(found)
     return Listing.of(f"{group}: held-out AUC of the k best units, in the layer chosen on training documents", _PROBES,
                       rows)  # fmt: skip
@@ -149,5 +150,5 @@ def said_of_unit(rows: Sequence[Row]) -> list[str]:
     for row in sorted(sure, key=lambda row: (row["rank"], row["group"])):
         area = row["auc"] if row["matched_auc"] is None else row["matched_auc"]
         side = "higher" if area >= 0.5 else "lower"
-        said.append(f"{side} in {row['group']} (rank {row['rank']}, matched AUC {area:.2f})")
+        said.append(f"{side} in {row['group']} (rank {row['rank']}, matched AUC {number(area, '.2f')})")
     return said
