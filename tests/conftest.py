@@ -41,7 +41,7 @@ FAMILIES = {
     "explain": ("explanations_shown", "export_formats", "hard_negatives", "own_text", "respond"),
     "compare": ("compare", "compare_faults", "compare_matches", "compare_runs", "compare_steps"),
     "ray": ("engine", "s3", "same_rows_on_ray", "two_parts"),
-    **{job: (job,) for job in ("audit", "finetune", "meaning", "mixing", "outputs", "positions", "psi")},
+    **{job: (job,) for job in ("audit", "contrast", "finetune", "meaning", "mixing", "outputs", "positions", "psi")},
 }  # fmt: skip
 
 

@@ -4,13 +4,14 @@ from functools import partial
 from itertools import combinations
 
 from jobs.compare.job import CompareConfig
-from jobs.compare.parts import begin_part, redraw, title_of
+from jobs.compare.parts import begin_part, redraw
 from jobs.engine.item import Item
 from jobs.run_folder.run import Run
 from jobs.stage.outputs import partial_file, read_partials, whole_table
 from jobs.stage.runner import Stage
 from jobs.stage.scored import Scored
 from jobs.stage.step import Made, Step, Steps
+from jobs.stage.title import title_of
 from ops import sampling
 from ops.arrays import Float64s
 from ops.compare.basis_agreement import Bases

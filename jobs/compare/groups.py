@@ -1,13 +1,14 @@
 """The part `groups` of `compare`: which neurons fire together, per layer and overall, and what distinguishes them."""
 
 from jobs.compare.job import CompareConfig
-from jobs.compare.parts import begin_part, redraw, title_of
+from jobs.compare.parts import begin_part, redraw
 from jobs.engine.item import Item
 from jobs.run_folder.run import Run
 from jobs.stage.outputs import TablePart, table_part
 from jobs.stage.runner import Stage
 from jobs.stage.scored import Scored
 from jobs.stage.step import Made, Step, Steps
+from jobs.stage.title import title_of
 from ops.compare.figures import quality_figure
 from ops.compare.map_figures import groups_figure
 from ops.compare.neuron_groups import OF_A_LAYER, OF_ALL, NeuronGroups

@@ -6,14 +6,15 @@ from typing import Any
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from jobs.compare.job import CompareConfig
-from jobs.compare.other_run import RunPair
-from jobs.compare.parts import begin_part, title_of
+from jobs.compare.parts import begin_part
 from jobs.engine.item import Item
 from jobs.run_folder.run import Run
+from jobs.stage.other_run import RunPair
 from jobs.stage.outputs import partial_file, read_partials, whole_table
 from jobs.stage.runner import Stage
 from jobs.stage.scored import Scored
 from jobs.stage.step import Made, Step, Steps
+from jobs.stage.title import title_of
 from ops import sampling
 from ops.compare.activation_vectors import common_rows
 from ops.compare.figures import matches_figure

@@ -3,7 +3,7 @@
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from jobs.compare.job import CompareConfig
-from jobs.compare.parts import begin_part, title_of
+from jobs.compare.parts import begin_part
 from jobs.engine.item import Item
 from jobs.run_folder.run import Run
 from jobs.stage.outputs import whole_table
@@ -11,6 +11,7 @@ from jobs.stage.ranges import range_part, table_ranges
 from jobs.stage.runner import Stage
 from jobs.stage.scored import Scored, StageArgs
 from jobs.stage.step import Made, Step, Steps
+from jobs.stage.title import title_of
 from jobs.stage.units import chosen_units
 from ops import sampling
 from ops.compare.activation_vectors import layer_activations, neuron_vectors

@@ -1,4 +1,4 @@
-"""Code that the parts of `compare` share: beginning a part, the title of a run, and drawing figures again."""
+"""Code that the parts of `compare` share: beginning a part, and drawing figures again."""
 
 import sys
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from jobs.compare.job import CompareConfig
-from jobs.run_folder.run import Run, RunReader
+from jobs.run_folder.run import Run
 from jobs.stage.costs import PASSES
 from jobs.stage.model_time import pass_seconds
 from jobs.stage.placement import Placement
@@ -15,7 +15,6 @@ from jobs.stage.scored import StageArgs
 from jobs.stage.step import Step
 from ops.model.activations import ScoreOptions
 from ops.model.load import ModelFacts
-from ops.model.names import model_title
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,9 +64,3 @@ def redraw(part: str, option: str, config: CompareConfig, run: Run, draw: Callab
     entry["config"][option] = value
     run.add_files(f"compare/{part}", f"compare/figures/{part}", names)
     print(f"compare/{part}: redrawn with {option} {value}", file=sys.stderr)
-
-
-def title_of(run: RunReader) -> str:
-    """Return the title of the run's model for figures."""
-    model = run.record["model"]
-    return model_title(model["name"], model["fingerprint"], model.get("seed"))

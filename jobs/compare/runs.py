@@ -8,15 +8,16 @@ from typing import Any
 import pyarrow as pa
 
 from jobs.compare.job import CompareConfig
-from jobs.compare.other_run import RunPair
-from jobs.compare.parts import begin_part, title_of
+from jobs.compare.parts import begin_part
 from jobs.engine.item import Item
 from jobs.run_folder.again import command
 from jobs.run_folder.run import Run, RunReader
+from jobs.stage.other_run import RunPair
 from jobs.stage.outputs import partial_file, read_partials, whole_table
 from jobs.stage.runner import Stage
 from jobs.stage.scored import BOTH, Scored
 from jobs.stage.step import Made, Step, Steps
+from jobs.stage.title import title_of
 from ops import sampling, schema
 from ops.compare.figures import SHOWN, run_figures
 from ops.compare.run_scores import MEASURES, TABLE, Stores, Values, compared_rows, read_both

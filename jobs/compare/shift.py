@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from jobs.compare.job import CompareConfig
-from jobs.compare.other_run import RunPair
 from jobs.compare.parts import ModelArgs, begin_part
 from jobs.engine.item import Item
 from jobs.run_folder.run import Run
 from jobs.run_folder.run_json import RECORD
 from jobs.stage.checks import model_of_topk
 from jobs.stage.corpus_pass import describe
+from jobs.stage.other_run import RunPair
 from jobs.stage.outputs import partial_file, read_partial, read_partials, whole_table
 from jobs.stage.placement import choose_placement, run_scoring
 from jobs.stage.runner import Stage

@@ -84,6 +84,7 @@ STAGES: dict[str, StageFacts] = dict(
         _side("meaning/sentences", "sentences masked_words translations sentences_figures", method=3),
         _side("meaning/hashing", "hashing plane hashing_figures", method=2),
         _side("outputs", "tokens neurons controls checks figures", "ingest topk"),
+        _side("contrast", "units probes controls figures", "ingest topk"),
         _side("finetune", "train test epochs labels model figures"),
         _side("compare/dimensions", "dimensions rotated figures/dimensions", "topk annotate mine", method=2),
         _side("compare/diversity", "diversity figures/diversity", "ingest topk"),

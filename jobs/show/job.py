@@ -11,6 +11,7 @@
     atlas show --out runs/docs --positions
     atlas show --out runs/small --compare
     atlas show --out runs/small --audit
+    atlas show --out runs/small --contrast
     atlas show --out runs/meaning --word banana
 
 For a neuron it prints, at the better explained pole, what the neuron responds to, its winners, and a list of what
@@ -43,6 +44,7 @@ class ShowConfig(JobConfig):
     audit: bool = Field(
         False, description="Print the findings of atlas audit: how far explanations hold in other data sets"
     )
+    contrast: bool = Field(False, description="Print the units that separate your groups (atlas contrast)")
     word: str = Field(
         "", description="Print the contexts of this word and its neighbours in every space (atlas meaning)"
     )

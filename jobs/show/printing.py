@@ -29,6 +29,7 @@ INSTEAD = {
     "positions": ("a table of variants", read.positions),
     "compare": ("the whole run", read.compare),
     "audit": ("the whole run", read.audit),
+    "contrast": ("the whole run", read.contrast),
     "word": ("a word", read.word),
     "find": ("what a search finds", read.find),
 }

@@ -16,11 +16,13 @@ from jobs.stage.shown import read_facts
 from ops.errors import InputError
 from ops.facts.audit_findings import read_audit_findings
 from ops.facts.comparison import comparisons, read_findings
+from ops.facts.contrasts import read_contrasts
 from ops.facts.found import found_listing
 from ops.facts.listing import Listing
 from ops.facts.query import parse_query
 from ops.facts.search import Searcher
 from ops.show.audit import lay_out_audit
+from ops.show.contrast import lay_out_contrasts
 from ops.show.head import head_listings, read_head
 from ops.show.listing import lay_out_listings
 from ops.show.mixing import mixing_ratios
@@ -89,6 +91,15 @@ def audit(run: Run, config: ShowConfig) -> Facts:
     run.check_files("explain", "audit")
     facts = read_audit_findings(run.store)
     return facts, partial(lay_out_audit, facts)
+
+
+def contrast(run: Run, config: ShowConfig) -> Facts:
+    """Return what `contrast` found: the sentences about probes, and the lists of probes and units."""
+    run.require("contrast")
+    run.check_files("contrast")
+    facts = read_contrasts(run.store, config.rows or 2 * LINES)
+    lists = [listing._asdict() for listing in facts["lists"]]
+    return {**facts, "lists": lists}, partial(lay_out_contrasts, facts)
 
 
 def positions(run: Run, config: ShowConfig) -> Facts:

@@ -123,7 +123,9 @@ def _run(run: Callable[[Config], None], config: Config) -> None:
             raise
         from jobs.run_folder.run import damaged_table
 
-        for out in filter(None, (getattr(config, name, None) for name in ("out", "against", "against_run", "with_"))):
+        for out in filter(
+            None, (getattr(config, name, None) for name in ("out", "against", "against_run", "with_", "random_run"))
+        ):
             if damage := damaged_table(str(out)):
                 raise damage from error
         raise

@@ -5,7 +5,7 @@ from ops.facts.neuron_facts import TABLES_READ
 from ops.facts.run_facts import RunFacts
 
 REQUIRED = ("topk", "annotate", "mine")
-OPTIONAL = ("explain", "tokens", "outputs", "audit", "compare/neighbours")
+OPTIONAL = ("explain", "tokens", "outputs", "audit", "compare/neighbours", "contrast")
 
 
 def read_facts(run: RunReader) -> RunFacts:

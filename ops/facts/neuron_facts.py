@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ops.facts.contrasts import RANKED, said_of_unit
 from ops.facts.examples import matched_words, spans_of_findings, spans_of_words
 from ops.facts.findings import LEAST_COUNT, avoidances, findings, winners_with
 from ops.facts.peaks import peak_word
@@ -18,6 +19,7 @@ from ops.outputs.names import SIDES
 # The tables that are read for a neuron, and those that are read for a pole of it.
 _OF_NEURON = (
     "neurons", "scores", "explanations", "explanation_terms", "outputs/tokens", "audit/patterns", "compare/neighbours",
+    "contrast/units",
 )  # fmt: skip
 _OF_POLE = (
     "topk", "patterns", "profiles", "means", "peaks", "token_activations", "examples", "negative_tokens",
@@ -63,6 +65,7 @@ class NeuronFacts:
         outputs: the tokens that it promotes and suppresses by side, or None.
         prefers: what winners prefer, by kind (see `ops.facts.strongest`).
         nearest: its rows of compare/neighbours/ by rank.
+        contrasts: what it separates, one text for each contrast in which it ranks (`ops.facts.contrasts`).
         patterns, profiles: its rows of these tables.
         holds: returns the positions of the first `COMPARED` winners that have a finding.
         options: the options of `mine`.
@@ -92,6 +95,7 @@ class NeuronFacts:
     prefers: dict[str, Rows]
     avoids: Rows
     nearest: Rows
+    contrasts: list[str]
     patterns: Rows
     profiles: Rows
     holds: Callable[[Row], frozenset[int]]
@@ -166,6 +170,7 @@ def read_neurons(run: RunFacts, chosen: Sequence[Pair], winners: int, pole: str 
     conditions |= dict.fromkeys(("topk", "token_activations"), here & ranked)
     conditions["examples"] = here & pc.field("pole").is_valid()
     conditions["audit/portability"] = here & (pc.field("dataset_from") == pc.field("dataset_to"))
+    conditions["contrast/units"] = neuron & (pc.field("rank") <= RANKED)
     conditions["compare/neighbours"] = neuron & (pc.field("rank") <= NEAREST)
     columns = {"token_activations": _TOKENS, "negative_tokens": _TOKENS}
     tables = {
@@ -258,6 +263,7 @@ def _facts(run: RunFacts, tables: dict[str, Rows], sentences: dict[int, Row], po
         prefers=strongest(patterns, profiles, True),
         avoids=avoidances(patterns, profiles),
         nearest=sorted(tables["compare/neighbours"], key=lambda row: row["rank"]),
+        contrasts=said_of_unit(tables["contrast/units"]),
         patterns=patterns,
         profiles=profiles,
         holds=holds,

@@ -5,6 +5,8 @@ from pathlib import Path
 _CAPTIONS = {
     "transfer": "How far a rule learned in one data set holds in another, next to halves of one and permuted data sets",
     "illusion": "How much less cards from other data sets gain than a data set's own card, by layer, next to controls",
+    "areas": "How well units separate the groups by layer, next to rotated axes and permuted labels",
+    "probes": "How well the best units of a layer tell the groups apart, next to rotated axes, the layer and words",
     "controls": "How much of an activation is explained beyond length and source, next to random axes",
     "peaked": "How peaked the outputs of units are by layer, next to those of random directions",
     "psi_by_cluster": "How far each head stretches the vectors of each cluster of tokens",

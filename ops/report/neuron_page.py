@@ -47,6 +47,7 @@ def neuron_context(poles: list[NeuronFacts], samples: Rows) -> Row:
         "poles": [_pole(facts) for facts in poles],
         "outputs": first.outputs,
         "nearest": first.nearest,
+        "contrasts": first.contrasts,
         "samples": samples,
         "silent": SAID if first.is_silent else "",
         "own": None,

@@ -198,6 +198,14 @@ SIDE_JOBS = {
         "another unit. atlas show --neuron prints which tokens a neuron promotes and suppresses.",
         {"outputs/controls": _outputs},
     ),
+    "contrast": SideJob(
+        "Which units separate your groups: contrast",
+        "AUC is how often a sentence of group a has a higher activation than one of b; 0.5 is chance. matched_auc "
+        "compares only sentences of the same length and data set. Probes choose the best units on some documents and "
+        "are measured on others. They are next to as many axes of random rotations, the complete layer, and words. If "
+        "rotated axes do as well, the finding belongs to the layer and not to its units. atlas show --contrast prints "
+        "the findings; docs/contrast.md says how they are measured.",
+    ),
     "finetune": SideJob(
         "The model as a classifier of documents: finetune",
         "Its accuracy on documents that it was not trained on, next to always choosing the most frequent label. atlas "

@@ -7,6 +7,7 @@ import pyarrow.compute as pc
 
 from ops.facts.audit_findings import read_audit_findings
 from ops.facts.comparison import comparisons, read_findings
+from ops.facts.contrasts import read_contrasts
 from ops.facts.listing import Listing
 from ops.report.captions import caption
 from ops.report.side_jobs import SIDE_JOBS, finding
@@ -17,6 +18,7 @@ from ops.storage.store import Store
 Row = dict[str, Any]
 MOST_ROWS = 200  # maximum number of a table's rows on a page
 FINDINGS_ROWS = 8
+CONTRAST_ROWS = 20
 # Tables with one of these columns in their key are too long for a page; most of them are drawn.
 MANY = {"unit", "sent_id", "token_id", "word", "position", "length"}
 # The rows that are shown of some of them and of other long tables; None for all rows.
@@ -57,6 +59,9 @@ def side_context(store: Store, run: Row, job: str) -> Row:
     elif job == "audit":
         audit = read_audit_findings(store)
         sentences, verdicts = audit["sentences"], audit["verdicts"]
+    elif job == "contrast":
+        contrasts = read_contrasts(store, CONTRAST_ROWS)
+        sentences, findings = contrasts["sentences"], contrasts["lists"]
     tables = [name for name in TABLES if name.startswith(f"{job}/") and run["tables"].get(name)]
     shown = [
         name for name in tables if name in SELECTED or (TABLES[name].order and MANY.isdisjoint(TABLES[name].order))

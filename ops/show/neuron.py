@@ -82,6 +82,8 @@ def _head(facts: NeuronFacts, width: int) -> list[str]:
         )
         high = "" if facts.pole == "top" else " (when its activation is high; a low activation has the opposite effect)"
         said.append(f"Promotes: {promoted}; suppresses: {suppressed}{high}")
+    if facts.contrasts:
+        said.append(f"Separates your groups: {'; '.join(facts.contrasts)}")
     about, dataset = [], facts.dataset
     if dataset is not None and dataset["baseline_share"] != 1:  # a corpus with one data set says nothing
         corpus = "" if dataset["baseline_share"] is None else " ({baseline_share:.0f %} of the corpus)"

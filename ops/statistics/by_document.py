@@ -10,6 +10,7 @@ degrees of freedom (at least 1), which is then D - 1.
 """
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -115,29 +116,91 @@ def areas_by_document(
     return np.hstack([_areas(*block, *numbers) for block in blocks])
 
 
-def _areas(higher: Float64s, lower: Float64s, numbers: Int64s, lower_numbers: Int64s) -> Float64s:
-    beaten, beating = _on_the_right_side(higher, lower)
-    area = beaten.mean(0)
-    documents = max(numbers.max(), lower_numbers.max()) + 1
-    shares = [_shares(number, documents) for number in (numbers, lower_numbers)]
-    least = min(int(np.count_nonzero(share)) for share in shares)
-    if least < 2:
-        return np.stack([area, *np.full((2, len(area)), math.nan)])
-    sums = [
-        _sums((won - area) / len(won), number, share)
-        for won, number, share in zip((beaten, beating), (numbers, lower_numbers), shares, strict=True)
-    ]
-    by_set = [_variance(own, share) for own, share in zip(sums, shares, strict=True)]
-    expected = sum(own**2 / _freedom(share) for own, share in zip(by_set, shares, strict=True))
-    freedom = np.divide(sum(by_set) ** 2, expected, out=np.ones(len(area)), where=expected > 0)
-    error = np.sqrt(_variance(sums[0] + sums[1], np.maximum(*shares)))
+@dataclass(frozen=True)
+class LinearAreas:
+    """Areas under the ROC curve, linearised by document; areas are those of `areas_by_document`.
+
+    Attributes:
+        area: the areas, `[units]`.
+        sums: for each of the two sets, what the sentences of each document add to the deviations, `[documents, units]`.
+        shares: for each set, each document's share of its sentences, `[documents]`.
+    """
+
+    area: Float64s
+    sums: tuple[Float64s, Float64s]
+    shares: tuple[Float64s, Float64s]
+
+    @property
+    def documents(self) -> int:
+        """The number of documents of the set that has fewer."""
+        return min(int(np.count_nonzero(share)) for share in self.shares)
+
+    def combined(self, weights: Float64s) -> "LinearAreas":
+        """Return sums of areas with these weights, `[units, sums]`, such as 1 and -1 for a difference."""
+        return LinearAreas(self.area @ weights, (self.sums[0] @ weights, self.sums[1] @ weights), self.shares)
+
+    def variances(self) -> tuple[Float64s, Float64s, Float64s]:
+        """Return the variance of each area, and by which sum V^2 / freedom over the sets each sum of their V is judged.
+
+        Returns:
+            The variances, the sums of both sets' variances, and the sums of their squares divided by the degrees of
+            freedom of the set, `[units]` each. Satterthwaite's degrees of freedom are the squared second divided by
+            the third, where both may be added up over independent areas.
+        """
+        by_set = [_variance(own, share) for own, share in zip(self.sums, self.shares, strict=True)]
+        expected = [own**2 / _freedom(share) for own, share in zip(by_set, self.shares, strict=True)]
+        return (
+            _variance(self.sums[0] + self.sums[1], np.maximum(*self.shares)),
+            by_set[0] + by_set[1],
+            expected[0] + expected[1],
+        )
+
+
+def linear_areas(higher: ArrayLike, lower: ArrayLike, documents: ArrayLike, lower_documents: ArrayLike) -> LinearAreas:
+    """Return what `areas_by_document` returns, as far as it is linear in the documents; arguments are the same."""
+    numbers = _numbered(documents, lower_documents)
+    return _linear(np.asarray(higher), np.asarray(lower), *numbers)
+
+
+def areas_with_ends(area: Float64s, error: Float64s, freedom: Float64s, documents: int) -> Float64s:
+    """Return areas with the ends of their intervals, `[3, units]`: Student's on the logit scale, or Wilson's.
+
+    Args:
+        area, error, freedom: the areas, their standard errors and degrees of freedom, `[units]`.
+        documents: number of documents of the set that has fewer, for areas of 0 or 1.
+    """
     inside = (area > 0) & (area < 1)
     middle = np.where(inside, area, 0.5)
     half = t_quantile(freedom) * error / (middle * (1 - middle))
     ends = np.where(error > 0, expit(logit(middle) + np.stack([-half, half])), middle)
-    for unit in np.flatnonzero(~inside):
-        ends[:, unit] = wilson(float(area[unit]), least)[1:]
+    for unit in np.flatnonzero((area == 0) | (area == 1)):
+        ends[:, unit] = wilson(float(area[unit]), documents)[1:]
     return np.stack([area, *ends])
+
+
+def satterthwaite(total: Float64s, expected: Float64s) -> Float64s:
+    """Return the degrees of freedom of areas from the second and third result of `LinearAreas.variances`."""
+    return np.divide(total**2, expected, out=np.ones(len(total)), where=expected > 0)
+
+
+def _areas(higher: Float64s, lower: Float64s, numbers: Int64s, lower_numbers: Int64s) -> Float64s:
+    found = _linear(higher, lower, numbers, lower_numbers)
+    if found.documents < 2:
+        return np.stack([found.area, *np.full((2, len(found.area)), math.nan)])
+    variance, total, expected = found.variances()
+    return areas_with_ends(found.area, np.sqrt(variance), satterthwaite(total, expected), found.documents)
+
+
+def _linear(higher: Float64s, lower: Float64s, numbers: Int64s, lower_numbers: Int64s) -> LinearAreas:
+    beaten, beating = _on_the_right_side(higher, lower)
+    area = beaten.mean(0)
+    documents = max(numbers.max(), lower_numbers.max()) + 1
+    shares = _shares(numbers, documents), _shares(lower_numbers, documents)
+    sums = [
+        _sums((won - area) / len(won), number, share)
+        for won, number, share in zip((beaten, beating), (numbers, lower_numbers), shares, strict=True)
+    ]
+    return LinearAreas(area, (sums[0], sums[1]), shares)
 
 
 def _on_the_right_side(higher: Float64s, lower: Float64s) -> tuple[Float64s, Float64s]:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtr, stdtr
 
 from ops.arrays import Float64s, Int64s, Integers
 from ops.compiled import compiled
@@ -31,6 +32,23 @@ class LikeArea:
     documents: Int64s
     gain: Float64s
     winners: Float64s
+
+    def interval_and_p(self) -> tuple[Interval, float]:
+        """Return the area with its interval (see `intervals`), and the two-sided p-value of an area of 0.5.
+
+        The p-value is below 0.05 exactly if 0.5 is outside the interval. Where the ends are NaN, it is NaN too.
+        """
+        linear, documents = Ratio.of(self.documents, self.gain, self.winners), int(np.count_nonzero(self.winners))
+        found = _with_interval(linear, documents)
+        if math.isnan(found.low):
+            return found, math.nan
+        error, n = linear.error(0.0)[0], float(documents)
+        if self.auc in (0.0, 1.0):
+            return found, float(2 * ndtr(-math.sqrt(n)))
+        if error == 0:
+            return found, float(self.auc == 0.5)
+        n = self.auc * (1 - self.auc) / error**2
+        return found, float(2 * stdtr(linear.freedom, -2 * abs(self.auc - 0.5) * math.sqrt(n)))
 
 
 def like_area(

@@ -9,6 +9,7 @@ from jobs.engine.fan_out import fan_out
 from jobs.stage import runner
 from tests.jobs.finished_runs.audit import audit_run
 from tests.jobs.finished_runs.compare import compare_run, control_run
+from tests.jobs.finished_runs.contrast import contrast_run
 from tests.jobs.finished_runs.decoder import outputs_run, positions_run, scored_gpt2, small_gpt2
 from tests.jobs.finished_runs.explained import explain_run
 from tests.jobs.finished_runs.finetune import finetune_run, labelled
@@ -21,6 +22,7 @@ from tests.jobs.in_process import InProcess
 __all__ = [
     "audit_run",
     "compare_run",
+    "contrast_run",
     "control_run",
     "explain_run",
     "finetune_run",

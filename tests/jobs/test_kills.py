@@ -49,6 +49,7 @@ ROWS = [
         *("mine/range-*", "explain/explained-*"),
     ),
     row("audit", "audit_run", "audit/literals-*", AMID + "audit/tables/audit/portability/part-*"),
+    row("contrast", "contrast_run", "contrast/units-*", "contrast/probes-*"),
     row("psi", "psi_run", "psi/vocabulary/tables/psi/clusters/part-*", "psi/contextual/shard-*"),
     row("mixing", "mixing_run", "mixing/shard-*", frame=True),
     row("positions", "positions_run", "positions/pilot*", "positions/shard-*"),

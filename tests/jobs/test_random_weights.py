@@ -10,10 +10,10 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from jobs.compare.parts import title_of
 from jobs.finetune import job as finetune
 from jobs.run_folder.run import Run
 from jobs.stage.checks import model_of_topk
+from jobs.stage.title import title_of
 from jobs.topk import job as topk
 from jobs.topk.job import TopkConfig
 from ops.errors import InputError

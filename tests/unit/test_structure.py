@@ -33,7 +33,7 @@ FLOORS = {
         {"facts"},
         {"show"},
         {"tokens", "explain", "report", "export"},
-        {"audit", "respond"},
+        {"audit", "contrast", "respond"},
     ),
     "jobs": ({"engine", "options"}, {"run_folder"}, {"stage"}, {"a job"}),
 }

@@ -41,7 +41,17 @@ def run_facts(store: Store | None = None, **more: Any) -> RunFacts:
 
 def neuron_facts(**more: Any) -> NeuronFacts:
     """Return the facts of neuron 3:17 at its top pole, of which nothing is known but what is given."""
-    lists = ("means", "winners", "hard_negatives", "peaks", "findings", "shared_words", "avoids", "nearest")
+    lists = (
+        "means",
+        "winners",
+        "hard_negatives",
+        "peaks",
+        "findings",
+        "shared_words",
+        "avoids",
+        "nearest",
+        "contrasts",
+    )
     values: Row = {name: [] for name in (*lists, "patterns", "profiles")}
     values |= dict.fromkeys(("dictionary", "explanation", "audit", "other_pole", "score", "dataset", "outputs"))
     values |= {"layer": 3, "unit": 17, "pole": "top", "n_winners": WINNERS, "called": "neuron", "neuron": {}}

@@ -86,6 +86,10 @@ def neuron_tables() -> tuple[dict[str, list[dict[str, Any]]], dict[int, dict[str
             {**here, "pole": "top", "dataset_to": name, "average_precision": 0.5, "random_precision": 0.1}
             for name in (DATASET, "books")
         ],
+        "contrast/units": [
+            {**here, "group": "mood=<b>glad</b>", "rank": 2, "q_value": 0.001, "auc": 0.5, "matched_auc": 0.25},
+            {**here, "group": "unsure", "rank": 1, "q_value": 0.5, "auc": 0.5, "matched_auc": 0.5},
+        ],
         "compare/neighbours": [
             {**here, "rank": 1, "layer_b": 1, "unit_b": 2, "correlation": -0.5, "overlap": 0.25},
             {**here, "rank": 2, "layer_b": 2, "unit_b": 0, "correlation": None, "overlap": 0.0},

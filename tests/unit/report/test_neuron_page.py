@@ -69,7 +69,7 @@ def test_the_better_explained_pole_comes_first_or_else_the_one_of_the_higher_sco
         ("peaks", "token_activations"),
         ("audit/neurons", "audit/patterns", "audit/portability"),
         ("audit/patterns",),
-        ("scores", "means", "patterns", "profiles", "compare/neighbours", "outputs/tokens"),
+        ("scores", "means", "patterns", "profiles", "compare/neighbours", "outputs/tokens", "contrast/units"),
     ],
 )
 def test_a_page_goes_without_what_a_run_lacks(without: tuple[str, ...]) -> None:
@@ -83,6 +83,9 @@ def test_a_page_goes_without_what_a_run_lacks(without: tuple[str, ...]) -> None:
     assert ('<svg class="lifts"' in text) == ("audit/patterns" not in without)
     assert ("<dt>Holds in data sets</dt>" in text) == ("audit/neurons" not in without)
     assert ('<details id="outputs">' in text) == ("outputs/tokens" not in without)
+    said = "Separates your groups: lower in mood=&lt;b&gt;glad&lt;/b&gt; (rank 2, matched AUC 0.25)"
+    assert (said in text) == ("contrast/units" not in without)
+    assert "unsure" not in text
 
 
 def test_the_tokens_that_it_promotes_are_folded_with_the_first_in_sight() -> None:

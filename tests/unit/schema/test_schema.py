@@ -27,12 +27,12 @@ def test_every_column_says_what_it_means_and_is_in_the_arrow_schema() -> None:
 def test_a_table_is_sorted_by_its_own_columns() -> None:
     # The range model's literals have no pole; they sort on their own, as the column before says which model. Rows of
     # all layers together have no layer where features may be of layer 0. Of examples, only hard negatives have a pole
-    # and a rank, and only the others a tenth.
+    # and a rank, and only the others a tenth. Probes of words have no layer, and those of complete layers no k.
     for table, spec in TABLES.items():
         columns = {c.name: c for c in spec.columns}
         assert set(spec.order) <= set(columns), table
         nullable = [name for name in spec.order if columns[name].nullable]
-        assert nullable in ([], ["layer"], ["pole"], ["quantile", "pole", "rank"]), table
+        assert nullable in ([], ["layer"], ["pole"], ["quantile", "pole", "rank"], ["layer", "k"]), table
         assert nullable != ["pole"] or spec.order[spec.order.index("pole") - 1] == "model", table
         assert 0 < spec.rows_per_group <= 65_536, table
 
@@ -68,7 +68,8 @@ def test_one_name_has_one_type_everywhere() -> None:
     seen: dict[str, pa.DataType] = {}
     for spec in TABLES.values():
         for column in spec.columns:
-            if column.name not in ("mean", "std", "precision", "f1", "family"):
+            # A group of neurons has a number, and a contrast of groups of sentences a name.
+            if column.name not in ("mean", "std", "precision", "f1", "family", "group"):
                 assert seen.setdefault(column.name, column.type) == column.type
 
 

@@ -1,12 +1,12 @@
-"""A run next to another run that an option of `compare` names, which is opened without changing it."""
+"""A run next to another run that an option names, which is opened without changing it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from jobs.compare.parts import title_of
 from jobs.run_folder.publish import check_tables
 from jobs.run_folder.run import RunReader
 from jobs.stage.dictionaries import is_of_dictionaries
+from jobs.stage.title import title_of
 from ops.errors import InputError
 from ops.storage.fingerprint import differences
 

@@ -1,0 +1,5 @@
+"""`python -m jobs.contrast`."""
+
+from jobs.contrast.job import JOB
+
+raise SystemExit(JOB.main())

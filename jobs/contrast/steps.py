@@ -1,0 +1,426 @@
+"""The stage `contrast`: texts and sentences are scored if needed, then units and probes are measured layer by layer."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from jobs.contrast.activations import (
+    OWN,
+    RANDOM,
+    Activations,
+    BlockScorer,
+    ScoreArgs,
+    layer_file,
+    text_set_file,
+)
+from jobs.contrast.job import ContrastConfig
+from jobs.contrast.measure import ContrastArgs, Prober, UnitMeasurer, probes_file, units_file
+from jobs.contrast.random_run import common_sample, open_random_run
+from jobs.engine.item import Item
+from jobs.run_folder.run import Run
+from jobs.stage.checks import model_of_topk
+from jobs.stage.corpus_pass import kept_tokens
+from jobs.stage.dictionaries import block_of, dictionaries_of
+from jobs.stage.model_time import pass_seconds
+from jobs.stage.other_run import RunPair
+from jobs.stage.outputs import read_notes, read_partial, read_partials, whole_table
+from jobs.stage.placement import Placement, choose_placement, run_scoring
+from jobs.stage.runner import Stage, begin_stage
+from jobs.stage.scored import Scored
+from jobs.stage.step import Made, Step, Steps
+from jobs.stage.title import title_of
+from ops import schema
+from ops.arrays import Bools
+from ops.compare.activation_vectors import sampled_sentences
+from ops.compare.scalar_properties import neuron_columns
+from ops.compare.text_set import read_text_set
+from ops.contrast.figures import contrast_figures
+from ops.contrast.groups import (
+    COLUMNS,
+    Contrast,
+    contrast_of_conditions,
+    contrast_of_texts,
+    contrasts_by_key,
+    parse_condition,
+)
+from ops.contrast.probes import Scores
+from ops.contrast.tables import PERMUTED, ROTATED, UNITS, ProbeRows, control_rows, units_table
+from ops.contrast.units import Matched, Separation
+from ops.corpus.read_shard import read_rows
+from ops.errors import InputError
+from ops.facts.contrasts import said_of_probes
+from ops.figures.files import save_figures
+from ops.model.load import ModelFacts
+from ops.model.tokenizer import Tokenizer
+from ops.sampling import CONTRAST_SENTENCES, draw
+from ops.shards import spans
+from ops.sources.pieces import check_source, source_fingerprint
+from ops.sources.source_format import Source
+from ops.sources.spec import parse_source
+from ops.storage.arrays import read_arrays
+from ops.storage.tables import part_name
+from ops.topk.silent import read_silent
+
+SENTENCES_PER_BLOCK = 500  # sentences of a group of texts in one item
+UNIT_TABLE, PROBE_TABLE, CONTROL_TABLE = map(whole_table, ("contrast/units", "contrast/probes", "contrast/controls"))
+TEXTS = ("a_texts", "b_texts")
+
+
+def contrast(config: ContrastConfig, run: Run) -> None:
+    """Run the stage, or the missing part of it, and print whether units do better than rotated axes and words."""
+    check_groups(config)
+    run.require("ingest")
+    topk = run.require("topk")
+    texts = {name: own_texts(name, getattr(config, name), config.text_column) for name in TEXTS if config.a_texts}
+    pair = open_random_run(config.random_run, run) if config.random_run else None
+    is_scored = bool(texts) or config.sentences is not None
+    sentences = None if texts else read_sentences(config, run)
+    if sentences is not None:
+        contrasts_of(config, sentences)
+    if pair is not None and not is_scored:
+        common_sample(pair)
+    fields = ("by", "a", "b", "text_column", "split", "text_limit", "sentences", "no_probes", "seed")
+    depends_on: dict[str, Any] = config.model_dump(mode="json", include=set(fields))
+    depends_on |= {name: f"{own.kind}:{own.dataset}:{source_fingerprint(own)}" for name, own in texts.items()}
+    if pair is not None:
+        depends_on["random_run"] = pair.other.require("topk")["fingerprint"]
+    placement, models = None, {}
+    if is_scored:
+        placement = choose_placement(config, run, "contrast")
+        depends_on |= placement.identity
+        models = {OWN: model_of_topk(run), **({RANDOM: model_of_topk(pair.other)} if pair else {})}
+    stage = begin_stage("contrast", config, run, depends_on, counted=("contrasts", "contrasts"))
+    if stage is None:
+        return
+    job = ContrastJob(config, stage, Scored.of(run), pair, texts, sentences, placement, models, topk)
+    counts = stage.complete(job.steps(), {}, {"contrasts": 0})
+    if counts is not None:
+        print("\n".join(counts["said"]))
+
+
+def check_groups(config: ContrastConfig) -> None:
+    """Refuse options that do not name two groups in one way.
+
+    Raises:
+        InputError: no groups are named, or in several ways, or one of them is missing.
+    """
+    ways = {"--by": config.by, "--a": config.a or config.b, "--a-texts": config.a_texts or config.b_texts}
+    named = [flag for flag, given in ways.items() if given]
+    if not named:
+        raise InputError(
+            "--by is missing: name a metadata key, or --a KEY=VALUE and --b KEY=VALUE, or --a-texts and --b-texts"
+        )
+    if len(named) > 1:
+        raise InputError(f"{named[1]} with {named[0]}: each names the groups; leave one of them out")
+    pairs: dict[str, Any] = {"--a": config.a, "--b": config.b} if named == ["--a"] else {}
+    pairs |= {"--a-texts": config.a_texts, "--b-texts": config.b_texts} if named == ["--a-texts"] else {}
+    missing = [flag for flag, given in pairs.items() if not given]
+    if missing:
+        raise InputError(f"{missing[0]} is missing: name the other group too")
+    for flag, conditions in (("--a", config.a), ("--b", config.b)):
+        for text in conditions:
+            parse_condition(flag, text)
+    if config.a_texts and config.sentences is not None:
+        raise InputError("--sentences with --a-texts: no sentence of the corpus is read; use --text-limit")
+
+
+def own_texts(name: str, spec: str, text_column: str) -> Source:
+    """Return a source of texts of the user's own.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    try:
+        source = parse_source(spec)
+        check_source(source, text_column)
+    except InputError as error:
+        raise InputError(str(error).replace("--corpus", f"--{name.replace('_', '-')}", 1)) from error
+    return source
+
+
+def read_sentences(config: ContrastConfig, run: Run) -> pa.Table:
+    """Return the sentences of the corpus that are used, with `sent_id`, `COLUMNS` and, if there is any, `meta`."""
+    shards = run.shards()
+    ids = sampled_sentences(run.store)
+    if config.sentences is not None:
+        ids = draw(shards.sentences, config.sentences, config.seed, CONTRAST_SENTENCES)
+    if not len(ids):
+        raise InputError(f"--out {config.out}: its activation sample is empty; score sentences with --sentences 10000")
+    with run.store.parquet(part_name("corpus", 0)) as file:
+        meta = ["meta"] if "meta" in file.schema_arrow.names else []
+    return pa.concat_tables(read_rows(run.store, shards, ids, ["sent_id", *COLUMNS, *meta]))
+
+
+def contrasts_of(config: ContrastConfig, sentences: pa.Table) -> tuple[list[Contrast], list[str]]:
+    """Return the contrasts among sentences of the corpus, and notes for the user.
+
+    Raises:
+        InputError: the groups do not exist, overlap, or are too small.
+    """
+    if config.a:
+        a, b = ([parse_condition("", text) for text in own] for own in (config.a, config.b))
+        one, notes = contrast_of_conditions(sentences, a, b, config.seed)
+        return [one], notes
+    found: list[Contrast] = []
+    said: list[str] = []
+    for key in dict.fromkeys(config.by):
+        contrasts, notes = contrasts_by_key(sentences, key, config.seed)
+        found, said = [*found, *contrasts], [*said, *notes]
+    return found, said
+
+
+class ContrastJob:
+    """The steps of the stage, with what they need.
+
+    Args:
+        config, stage, scored: the options, the stage and what `topk` left behind.
+        pair: the run with random weights, or None.
+        texts: the sources of texts of one's own, by option.
+        sentences: the sentences of the corpus that are contrasted; None for texts of one's own.
+        placement, models: where models score sentences, and which; None and empty if none does.
+        topk: the entry of `topk` in run.json.
+    """
+
+    def __init__(
+        self, config: ContrastConfig, stage: Stage, scored: Scored, pair: RunPair | None, texts: dict[str, Source],
+        sentences: pa.Table | None, placement: Placement | None, models: dict[str, ModelFacts], topk: dict[str, Any],
+    ) -> None:  # fmt: skip
+        self.config, self.stage, self.scored, self.pair = config, stage, scored, pair
+        self.texts, self.sentences, self.placement, self.models, self.topk = texts, sentences, placement, models, topk
+
+    def steps(self) -> Steps:
+        """Yield the steps, write the tables and figures, and return the counts."""
+        groups: list[pa.Table] = []
+        if self.texts:
+            yield [self._text_step()]
+            groups = self._groups_of_texts()
+        finite, blocks = None, 0
+        if self.placement is not None:
+            steps = self._score_steps(groups)
+            yield steps
+            blocks = len(steps[0].items)
+            finite = self._finite(groups or [self._table()], steps)
+        contrasts, notes = self._contrasts(groups)
+        contrasts = [kept(one, finite) for one in contrasts]
+        args = self._args(tuple(contrasts), blocks)
+        steps = self._measure_steps(args, groups)
+        yield steps
+        for note in [*notes, *self._said_of_groups(contrasts)]:
+            self.stage.say(note)
+        return self._write(args)
+
+    def _table(self) -> pa.Table:
+        assert self.sentences is not None
+        return self.sentences
+
+    def _text_step(self) -> Step:
+        config = self.config
+        items: list[Item] = [{"texts": i, "source": own.spec} for i, own in enumerate(self.texts.values())]
+        return Step(
+            name="contrast: texts", items=items, outputs=lambda item: [text_set_file(item["texts"])],
+            worker=draw_texts, unit="groups of texts",
+            args={
+                "facts": self.models[OWN], "text_column": config.text_column, "splits": config.split == "sentences",
+                "most": config.text_limit, "seed": config.seed,
+            },
+        )  # fmt: skip
+
+    def _groups_of_texts(self) -> list[pa.Table]:
+        """Return both groups of texts with `COLUMNS`.
+
+        Raises:
+            InputError: nothing is left of a group after cleaning.
+        """
+        found = []
+        for number, (name, source) in enumerate(self.texts.items()):
+            table = read_partial(self.stage.store, text_set_file(number))
+            if not table.num_rows:
+                flag = f"--{name.replace('_', '-')} {source.spec}"
+                raise InputError(f"{flag}: gives no usable sentence; name another source")
+            # Equal names would make texts of both groups one data set.
+            names = pa.array([f"{'ab'[number]}: {source.dataset}"] * table.num_rows)
+            found.append(table.append_column("dataset", names).select(COLUMNS))
+        return found
+
+    def _score_steps(self, groups: list[pa.Table]) -> list[Step]:
+        """Return the steps that score sentences, one for each model."""
+        if groups:
+            items: list[Item] = [
+                {"texts": i, "first": first, "stop": stop, "sentences": stop - first}
+                for i, table in enumerate(groups)
+                for first, stop in spans(len(table), SENTENCES_PER_BLOCK)
+            ]
+        else:
+            parts = self.stage.run.shards().split(self._table()["sent_id"].to_numpy())
+            items = [
+                {"shard": i, "rows": ids.tolist(), "sentences": len(ids)} for i, ids in enumerate(parts) if len(ids)
+            ]
+        items = [{"block": i, **item} for i, item in enumerate(items)]
+        return [self._score_step(model, items) for model in self.models]
+
+    def _score_step(self, model: str, items: list[Item]) -> Step:
+        run = self.stage.run if model == OWN or self.pair is None else self.pair.other
+        facts, place, scored, topk = self.models[model], self.placement, Scored.of(run), run.require("topk")
+        assert place is not None
+        scoring = run_scoring(scored.identity, place)
+        total = sum(item["sentences"] for item in items)
+        args = ScoreArgs(
+            store=self.stage.store, neurons=scored.neurons, seed=self.config.seed, facts=facts, options=scoring,
+            dictionaries=dictionaries_of(topk, facts), block=block_of(topk), model=model,
+            kept=kept_tokens(self.stage.run), token_budget=place.token_budget,
+            equal_lengths=scored.counts.get("equal_lengths", True),
+        )  # fmt: skip
+        name = "activations" if model == OWN else "random weights"
+        return Step(
+            name=f"contrast: {name}", items=items, worker=BlockScorer, args={"args": args},
+            outputs=lambda item: [layer_file(model, layer, item["block"]) for layer in scored.neurons.layers],
+            unit="blocks of sentences", work=("sentences", total),
+            holds=place.holds, workers=place.workers, actors=True,
+            estimate=lambda run: pass_seconds(run, facts, place, scoring.dtype, total, 1.1),
+        )  # fmt: skip
+
+    def _finite(self, tables: list[pa.Table], steps: list[Step]) -> Bools:
+        """Return which sentences have finite activations in all models, in their order."""
+        finite = np.ones(sum(table.num_rows for table in tables), np.bool_)
+        for step in steps:
+            starts = np.cumsum([0, *(item["sentences"] for item in step.items)])
+            files = [step.outputs(item)[-1] for item in step.items]
+            for start, places in zip(starts, read_notes(self.stage.store, files), strict=False):
+                finite[start + np.array(places, np.int64)] = False
+        return finite
+
+    def _contrasts(self, groups: list[pa.Table]) -> tuple[list[Contrast], list[str]]:
+        if not groups:
+            return contrasts_of(self.config, self._table())
+        names = tuple(source.dataset for source in self.texts.values())
+        one, notes = contrast_of_texts(groups[0], groups[1], (names[0], names[1]), self.config.seed)
+        return [one], notes
+
+    def _args(self, contrasts: tuple[Contrast, ...], blocks: int) -> ContrastArgs:
+        scored, store = self.scored, self.stage.store
+        heard = ~read_silent(store, scored.neurons)
+        units = {layer: np.flatnonzero(heard[slice(*scored.neurons.span(layer))]) for layer in scored.neurons.layers}
+        own = Activations(store, scored.neurons, model=OWN if blocks else "", blocks=blocks)
+        random = None
+        if self.pair is not None:
+            neurons = Scored.of(self.pair.other).neurons
+            if blocks:
+                random = Activations(store, neurons, model=RANDOM, blocks=blocks)
+            else:
+                rows = common_sample(self.pair)
+                random = Activations(self.pair.other.store, neurons, rows)
+        return ContrastArgs(
+            store=store, neurons=scored.neurons, seed=self.config.seed, contrasts=contrasts, own=own, random=random,
+            units={layer: own_units for layer, own_units in units.items() if len(own_units)},
+            features=scored.of_features,
+        )  # fmt: skip
+
+    def _measure_steps(self, args: ContrastArgs, groups: list[pa.Table]) -> list[Step]:
+        """Return the steps that measure units and probes, a contrast and layer at a time."""
+        pairs: list[Item] = [
+            {"group": group, "layer": layer} for layer in args.units for group in range(len(args.contrasts))
+        ]
+        sizes = sum(len(one.rows) * sum(map(len, args.units.values())) for one in args.contrasts)
+        steps = [
+            Step(
+                name="contrast: units", items=pairs, outputs=lambda item: [units_file(item)], worker=UnitMeasurer,
+                args={"args": args}, unit="layers of contrasts", amount=sizes,
+            )
+        ]  # fmt: skip
+        if self.config.no_probes:
+            return steps
+        words: list[Item] = [{"group": group, "layer": None} for group in range(len(args.contrasts))]
+        texts = pa.concat_tables(groups)["text"] if groups else self._table()["text"]
+        probes = Step(
+            name="contrast: probes", items=[*pairs, *words], outputs=lambda item: [probes_file(item)], worker=Prober,
+            args={"args": args, "texts": texts}, unit="probes of layers", amount=sizes,
+        )  # fmt: skip
+        return [*steps, probes]
+
+    def _said_of_groups(self, contrasts: Sequence[Contrast]) -> list[str]:
+        """Return notes about groups without documents, and with sentences that nothing matches."""
+        notes = []
+        if all(one.by_sentence for one in contrasts):
+            notes.append("each document has only one sentence, so intervals are by sentence")
+        for one in contrasts:
+            if (share := Matched.of(one).unmatched) > 0:
+                notes.append(f"{one.group}: {100 * share:.2g} % of the smaller group have no match in length")
+        return notes
+
+    def _write(self, args: ContrastArgs) -> dict[str, Any]:
+        """Write the tables and figures, and return the counts."""
+        store, stage = self.stage.store, self.stage
+        std = neuron_columns(store, "neurons", ("std",), args.neurons)["std"]
+        spread = {layer: std[args.neurons.span(layer)[0] + units] for layer, units in args.units.items()}
+        units, controls, probes = [], [], []
+        for number, one in enumerate(args.contrasts):
+            bases = self._measured(args, number)
+            units.append(units_table(one, bases[UNITS], args.units, spread))
+            controls += control_rows(one.group, bases)
+            if not self.config.no_probes:
+                probes += self._probe_rows(args, number)
+        tables = {
+            UNIT_TABLE: schema.table("contrast/units", pa.concat_tables(units)),
+            PROBE_TABLE: schema.table("contrast/probes", probes),
+            CONTROL_TABLE: schema.table("contrast/controls", controls),
+        }  # fmt: skip
+        for output, table in tables.items():
+            output.commit(store, table, stage.fingerprint)
+        drawn = contrast_figures(tables[CONTROL_TABLE], tables[PROBE_TABLE])
+        figures = save_figures(store, "contrast/figures", drawn, title_of(stage.run))
+        said = said_of_probes(tables[PROBE_TABLE].to_pylist())
+        return {
+            "contrasts": len(args.contrasts), "groups": [one.group for one in args.contrasts],
+            "sentences": sum(len(one.rows) for one in args.contrasts),
+            "unmatched": {one.group: Matched.of(one).unmatched for one in args.contrasts},
+            "said": said or ["no probes: leave out --no-probes to compare units with rotated axes and words"],
+            "figures": figures,
+        }  # fmt: skip
+
+    def _measured(self, args: ContrastArgs, number: int) -> dict[str, dict[int, Separation]]:
+        """Return what was measured in each basis and layer for a contrast."""
+        found: dict[str, dict[int, Separation]] = {}
+        items = [{"group": number, "layer": layer} for layer in args.units]
+        for item, table in zip(items, read_partials(self.stage.store, map(units_file, items)), strict=True):
+            arrays = read_arrays(table)
+            for basis in (UNITS, ROTATED, PERMUTED):
+                own = {
+                    name.partition(".")[2]: values for name, values in arrays.items() if name.startswith(f"{basis}.")
+                }
+                if own:
+                    found.setdefault(basis, {})[int(item["layer"])] = Separation(**own)
+        return found
+
+    def _probe_rows(self, args: ContrastArgs, number: int) -> list[dict[str, Any]]:
+        one, store = args.contrasts[number], self.stage.store
+        (words,) = read_partials(store, [probes_file({"group": number, "layer": None})])
+        found: dict[str, dict[int, Any]] = {"units": {}, "rotated": {}, "layers": {}, "random": {}}
+        items = [{"group": number, "layer": layer} for layer in args.units]
+        for item, table in zip(items, read_partials(store, map(probes_file, items)), strict=True):
+            arrays = read_arrays(table)
+            for basis, by_layer in found.items():
+                if f"{basis}.held_out" in arrays:
+                    held_out, inner = arrays[f"{basis}.held_out"], arrays[f"{basis}.inner"]
+                    by_layer[int(item["layer"])] = (
+                        [Scores(*pair) for pair in zip(held_out, inner, strict=True)]
+                        if basis == "rotated"
+                        else Scores(held_out, inner)
+                    )
+        return ProbeRows(one, **found, words=Scores(**read_arrays(words))).rows()
+
+
+def kept(contrast: Contrast, finite: Bools | None) -> Contrast:
+    """Return a contrast without the sentences whose activations are not finite."""
+    if finite is None or finite[contrast.rows].all():
+        return contrast
+    own = finite[contrast.rows]
+    names = ("rows", "is_a", "documents", "datasets", "lengths", "folds")
+    return replace(contrast, **{name: getattr(contrast, name)[own] for name in names})
+
+
+def draw_texts(item: Item, facts: ModelFacts, **options: Any) -> Made:
+    """Draw a sample of the distinct sentences of one group of texts, with these options of `read_text_set`."""
+    return {text_set_file(item["texts"]): read_text_set(item["source"], tokenizer=Tokenizer(facts), **options)}

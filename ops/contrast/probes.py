@@ -1,0 +1,264 @@
+"""Probes: how well a few units of a layer, rotated axes, the complete layer, or words tell two groups apart.
+
+A probe is a logistic regression that is fitted on four fifths of the documents, and scores the sentences of the last
+fifth. Everything that it chooses, units as well as the strength of its L2 penalty, it chooses on the documents that it
+is fitted on.
+"""
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from scipy.sparse import csr_array, hstack
+
+from ops.arrays import Bools, Float32s, Float64s, Floats, Int64s
+from ops.compiled import compiled
+from ops.contrast.groups import Contrast
+from ops.meaning.words import split_words
+from ops.sampling import CONTRAST_AXES, random_rotation
+
+KS = (1, 2, 4, 8, 16, 32)
+FOLDS = 5
+ROTATIONS = 10
+PENALTIES = (0.001, 0.01, 0.1, 1.0, 10.0)  # values of scikit-learn's C, the inverse of the strength
+LEAST_WORD = 5  # training sentences that have a word
+_NEWTON_WIDTH = 1_024  # with more columns, the Hessian is too large
+_ROUGH, _EXACT = {"newton-cholesky": 1e-3, "lbfgs": 1e-3}, {"newton-cholesky": 1e-8, "lbfgs": 1e-4}  # tolerances
+_MOST_STEPS = 1_000
+
+Matrix: TypeAlias = Float64s | csr_array
+
+
+@dataclass(frozen=True)
+class Fold:
+    """A division of a contrast's sentences by document: those that a probe is fitted on, and those that it scores.
+
+    Attributes:
+        train, test: the places of the sentences.
+        halves: a division of the training sentences by document into two, as places among these, with which the
+            penalty is chosen; empty if a half lacks a group.
+    """
+
+    train: Int64s
+    test: Int64s
+    halves: tuple[tuple[Int64s, Int64s], ...]
+
+
+def folds_of(contrast: Contrast) -> Iterator[Fold]:
+    """Yield the five folds of a contrast, without those whose training sentences lack a group."""
+    is_a, number = contrast.is_a, contrast.folds // 2
+    for fold in range(FOLDS):
+        train, test = np.flatnonzero(number != fold), np.flatnonzero(number == fold)
+        if not len(test) or _lacks(is_a[train]):
+            continue
+        first, second = (np.flatnonzero(contrast.folds[train] % 2 == half) for half in (0, 1))
+        whole = not any(_lacks(is_a[train[half]]) for half in (first, second))
+        yield Fold(train, test, ((first, second), (second, first)) if whole else ())
+
+
+def _lacks(is_a: Bools) -> bool:
+    return bool(is_a.all() or not is_a.any())
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What the probes of a basis say of the sentences of a contrast, in documents that they were not fitted on.
+
+    Attributes:
+        held_out: the score of each sentence, `[n, probes]`; NaN in folds without a probe.
+        inner: the area under the ROC curve within the training documents of each fold, `[folds, probes]`, by which the
+            penalty was chosen; NaN if it is not known.
+    """
+
+    held_out: Float64s
+    inner: Float64s
+
+    @classmethod
+    def of(
+        cls, contrast: Contrast, probes: int, fitted: Callable[[int, Fold], list[tuple[Float64s, float]]]
+    ) -> "Scores":
+        """Collect scores fold by fold; `fitted` returns the scores and the inner area of each probe in a fold."""
+        held_out = np.full((len(contrast.rows), probes), np.nan)
+        inner = np.full((FOLDS, probes), np.nan)
+        for fold in folds_of(contrast):
+            number = int(contrast.folds[fold.test[0]] // 2)
+            for probe, (scores, area) in enumerate(fitted(number, fold)):
+                held_out[fold.test, probe], inner[number, probe] = scores, area
+        return cls(held_out, inner)
+
+
+def ks_of(width: int) -> tuple[int, ...]:
+    """Return the numbers of units of the probes in a layer of this width."""
+    return tuple(k for k in KS if k <= width)
+
+
+def unit_probes(contrast: Contrast, values: Floats | csr_array) -> Scores:
+    """Return the scores of probes on the k best units of a layer, for each of `ks_of`.
+
+    Args:
+        contrast: the contrast.
+        values: the values of the layer's units in its sentences, `[n, units]`.
+    """
+
+    def fitted(_: int, fold: Fold) -> list[tuple[Float64s, float]]:
+        return _best_units(contrast.is_a, _standardised(values, fold), fold)
+
+    return Scores.of(contrast, len(ks_of(values.shape[1])), fitted)
+
+
+def rotated_probes(contrast: Contrast, values: Floats, seed: int, layer: int) -> list[Scores]:
+    """Return what `unit_probes` returns for each of ten random rotations of the standardised units."""
+    width = values.shape[1]
+
+    def rotation(number: int) -> Float32s:
+        return random_rotation(width, np.random.default_rng([seed, CONTRAST_AXES, layer, number])).astype(np.float32)
+
+    found = []
+    for number in range(ROTATIONS):
+        axes = rotation(number)
+
+        def fitted(_: int, fold: Fold, axes: Float32s = axes) -> list[tuple[Float64s, float]]:
+            return _best_units(contrast.is_a, _standardised(values, fold).astype(np.float32) @ axes, fold)
+
+        found.append(Scores.of(contrast, len(ks_of(width)), fitted))
+    return found
+
+
+def layer_probe(contrast: Contrast, values: Floats | csr_array) -> Scores:
+    """Return the scores of a probe on all units of a layer."""
+
+    def fitted(_: int, fold: Fold) -> list[tuple[Float64s, float]]:
+        return [chosen_scores(_standardised(values, fold), contrast.is_a, fold)]
+
+    return Scores.of(contrast, 1, fitted)
+
+
+def word_probe(contrast: Contrast, texts: Sequence[str]) -> Scores:
+    """Return the scores of a probe on the words of sentences, their length and data set.
+
+    Args:
+        contrast: the contrast.
+        texts: the text of each of its sentences.
+    """
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    has = csr_array(CountVectorizer(analyzer=_lower_words, binary=True, dtype=np.float64).fit_transform(texts))
+    sets = np.eye(int(contrast.datasets.max()) + 1)[contrast.datasets] if contrast.datasets.any() else None
+
+    def fitted(_: int, fold: Fold) -> list[tuple[Float64s, float]]:
+        frequent = np.flatnonzero(np.asarray(has[fold.train].sum(0)) >= LEAST_WORD)
+        length = np.log(contrast.lengths)[:, None]
+        columns = [csr_array(_standardised(length, fold)), *([] if sets is None else [csr_array(sets)])]
+        return [chosen_scores(csr_array(hstack([has[:, frequent], *columns], "csr")), contrast.is_a, fold)]
+
+    return Scores.of(contrast, 1, fitted)
+
+
+def _lower_words(text: str) -> list[str]:
+    return split_words(text, "lower") or [""]
+
+
+def _best_units(is_a: Bools, values: Floats | csr_array, fold: Fold) -> list[tuple[Float64s, float]]:
+    train = values[fold.train]
+    distance = np.abs(training_areas(train, is_a[fold.train]) - 0.5)
+    best = np.argsort(-distance, kind="stable")
+    ks = ks_of(values.shape[1])
+    few = values[:, best[: ks[-1]]]
+    few = few.toarray() if isinstance(few, csr_array) else few.astype(np.float64)
+    return [chosen_scores(few[:, :k], is_a, fold) for k in ks]
+
+
+def training_areas(values: Floats | csr_array, is_a: Bools) -> Float64s:
+    """Return the area under the ROC curve of each unit, `[units]`; ties count half. `values` are `[n, units]`."""
+    if isinstance(values, csr_array):
+        columns = values.tocsc()
+        return np.concatenate([_areas_of(columns[:, [unit]].toarray(), is_a) for unit in range(values.shape[1])])
+    return _areas_of(values, is_a)
+
+
+def _areas_of(values: Floats, is_a: Bools) -> Float64s:
+    rows = np.ascontiguousarray(values.T)
+    order = np.argsort(rows, axis=1)
+    return _areas(np.take_along_axis(rows, order, 1).astype(np.float64), is_a[order])
+
+
+def chosen_scores(values: Matrix, is_a: Bools, fold: Fold) -> tuple[Float64s, float]:
+    """Return the scores of the test sentences by the penalty that is best within the training documents, and its area.
+
+    Args:
+        values: the columns that the probe may use, `[n, columns]`.
+        is_a: the group of each sentence, `[n]`.
+        fold: the division of the sentences.
+    """
+    train, group = values[fold.train], is_a[fold.train]
+    penalty, area = PENALTIES[len(PENALTIES) // 2], np.nan
+    if fold.halves:
+        # The order of the scores of a single column does not depend on the penalty.
+        penalties = PENALTIES if values.shape[1] > 1 else (penalty,)
+        areas = np.zeros(len(penalties))
+        for fit, rest in fold.halves:
+            scores = fitted_scores(train[fit], group[fit], train[rest], penalties, exact=False)
+            areas += _areas_of(scores, group[rest]) / len(fold.halves)
+        penalty, area = penalties[int(areas.argmax())], float(areas.max())
+    return fitted_scores(train, group, values[fold.test], (penalty,))[:, 0], area
+
+
+def fitted_scores(train: Matrix, is_a: Bools, test: Matrix, penalties: Sequence[float], exact: bool = True) -> Float64s:
+    """Return the log odds of group a for test sentences by logistic regressions with these penalties.
+
+    Args:
+        train, test: the columns of the training and test sentences, `[n, columns]` and `[m, columns]`.
+        is_a: the group of each training sentence, `[n]`.
+        penalties: scikit-learn's `C` of each regression.
+        exact: whether the fit must converge; a comparison of penalties does not need it.
+
+    Returns:
+        The log odds, `[m, penalties]`.
+    """
+    from sklearn import config_context
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import LogisticRegression
+
+    is_small = not isinstance(train, csr_array) and train.shape[1] <= _NEWTON_WIDTH
+    solver = "newton-cholesky" if is_small else "lbfgs"
+    model = LogisticRegression(
+        solver=solver, tol=(_EXACT if exact else _ROUGH)[solver], max_iter=_MOST_STEPS, warm_start=True
+    )
+    found = np.empty((test.shape[0], len(penalties)))
+    # Checks of parameters would take a third of the time of small fits.
+    with warnings.catch_warnings(), config_context(skip_parameter_validation=True, assume_finite=True):
+        warnings.simplefilter("ignore", ConvergenceWarning)  # at the largest C of groups that words tell apart fully
+        for place, penalty in enumerate(penalties):
+            found[:, place] = model.set_params(C=penalty).fit(train, is_a).decision_function(test)
+    return found
+
+
+def _standardised(values: Floats | csr_array, fold: Fold) -> Matrix:
+    """Return values with mean 0 and standard deviation 1 in the training documents; sparse ones keep their zeros."""
+    train: Any = values[fold.train]
+    if isinstance(values, csr_array):
+        scale = np.sqrt(np.asarray(train.power(2).mean(0)))
+        return csr_array(values.multiply(np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)[None]))
+    mean, deviation = train.mean(0, dtype=np.float64), train.std(0, dtype=np.float64)
+    return np.asarray((values - mean) * np.divide(1.0, deviation, out=np.zeros_like(deviation), where=deviation > 0))
+
+
+@compiled
+def _areas(ascending: Float64s, is_a: Bools) -> Float64s:
+    """Return the areas of units, given their sorted values and the groups in this order, `[units, n]` each."""
+    units, n = ascending.shape
+    areas = np.empty(units)
+    for unit in range(units):
+        a, b, wins, at = 0.0, 0.0, 0.0, 0
+        while at < n:
+            end, more_a = at, 0.0
+            while end < n and ascending[unit, end] == ascending[unit, at]:
+                more_a += is_a[unit, end]
+                end += 1
+            more_b = end - at - more_a
+            wins += more_a * (b + more_b / 2)
+            a, b, at = a + more_a, b + more_b, end
+        areas[unit] = wins / (a * b)
+    return areas

@@ -1,0 +1,174 @@
+"""How well each unit separates two groups of sentences, as they are and matched in length and data set."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.stats import rankdata
+
+from ops.arrays import Arrays, Bools, Float64s, Floats, Int64s
+from ops.contrast.groups import Contrast
+from ops.contrast.permutations import Permutations
+from ops.mine.held_out_sets import Matcher
+from ops.patterns.sequences import Sequences
+from ops.sampling import CONTRAST_LABELS
+from ops.shards import spans
+from ops.statistics.association import measures
+from ops.statistics.by_document import areas_by_document
+from ops.statistics.design_effect import design_effects
+from ops.statistics.false_discovery import p_values
+from ops.statistics.like_area import like_area
+
+UNITS_AT_ONCE = 512  # units whose values are in memory as float64
+PERMUTATIONS = 1_000
+
+Values = Callable[[int, int], Floats]  # returns the values of the units from the first to before the last, [n, units]
+
+
+@dataclass(frozen=True)
+class Matched:
+    """The sentences of the smaller group of a contrast, and those of the other group that match them.
+
+    Attributes:
+        winners: the sentences of the smaller group, as places among those of the contrast, `[w]`.
+        others: the sentences of the other group that match any of them, `[o]`.
+        first, stop: `others[first[i]:stop[i]]` match winner i, `[w]`.
+        sign: 1 if the smaller group is a, otherwise -1.
+    """
+
+    winners: Int64s
+    others: Int64s
+    first: Int64s
+    stop: Int64s
+    sign: int
+
+    @classmethod
+    def of(cls, contrast: Contrast) -> "Matched":
+        """Match the sentences of a contrast in length and data set."""
+        is_a = contrast.is_a
+        sign = 1 if 2 * is_a.sum() <= len(is_a) else -1
+        winners = np.flatnonzero(is_a if sign == 1 else ~is_a)
+        every, lengths = np.arange(len(is_a)), contrast.lengths
+        matcher = Matcher(every, contrast.datasets, lengths.__getitem__, int(lengths.max()))
+        like = matcher.similar(Sequences(winners.astype(np.int32), np.array([0, len(winners)])))
+        return cls(winners, like.rows.items.astype(np.int64), like.first, like.stop, sign)
+
+    @property
+    def unmatched(self) -> float:
+        """The share of the smaller group without a match."""
+        return float((self.first == self.stop).mean())
+
+    def areas(self, values: Float64s, documents: Int64s) -> tuple[Float64s, Float64s]:
+        """Return the areas of units with the ends of their intervals, `[3, units]`, and their p-values, `[units]`."""
+        found, p = np.empty((3, values.shape[1])), np.empty(values.shape[1])
+        of_winners, of_others = documents[self.winners], documents[self.others]
+        above, below = (np.ascontiguousarray(self.sign * values[rows].T) for rows in (self.winners, self.others))
+        for unit in range(values.shape[1]):
+            area = like_area(above[unit], below[unit], self.first, self.stop, of_winners, of_others)
+            found[:, unit], p[unit] = area.interval_and_p()
+        return found, p
+
+
+@dataclass(frozen=True)
+class Separation:
+    """How well the units of a layer separate the groups of a contrast; NaN where a number is not known.
+
+    Attributes:
+        mean_a, mean_b: the mean of each unit in both groups, `[units]`.
+        auc, matched_auc: the areas with the ends of their intervals, `[3, units]`.
+        p: the p-value of each unit, `[units]`: of a matched area of 0.5, or of equal shares of active sentences.
+        distance: how far each area is from its mean over permuted labels, in standard deviations, `[units]`.
+        largest: the largest absolute distance of all units in each permutation, `[permutations]`.
+        active_a, active_b, lift, g2, effect: for features, the shares of sentences in which they are active, the lift
+            of the first over the second, its log-likelihood ratio and design effect, `[units]`.
+    """
+
+    mean_a: Float64s
+    mean_b: Float64s
+    auc: Float64s
+    matched_auc: Float64s
+    p: Float64s
+    distance: Float64s
+    largest: Float64s
+    active_a: Float64s
+    active_b: Float64s
+    lift: Float64s
+    g2: Float64s
+    effect: Float64s
+
+
+def separation(
+    contrast: Contrast, matched: Matched, values: Values, units: int, permutations: Permutations | None, sparse: bool
+) -> Separation:
+    """Return how well units separate the groups of a contrast.
+
+    Args:
+        contrast, matched: the sentences, and those that match.
+        values: returns the values of some units in the sentences of the contrast.
+        units: the number of units.
+        permutations: the permutations of the labels; None if they are not asked for.
+        sparse: whether units are features, which are active in few sentences.
+    """
+    parts: list[dict[str, Arrays]] = []
+    is_a, documents = contrast.is_a, contrast.documents
+    for first, stop in spans(units, UNITS_AT_ONCE):
+        block = values(first, stop).astype(np.float64)
+        part: dict[str, Arrays] = {"mean_a": block[is_a].mean(0), "mean_b": block[~is_a].mean(0)}
+        part["auc"] = areas_by_document(block[is_a], block[~is_a], documents[is_a], documents[~is_a])
+        part["matched_auc"], part["p"] = matched.areas(block, documents)
+        part["distance"], part["largest"] = np.full(stop - first, np.nan), np.zeros(0)
+        if permutations is not None:
+            part["distance"], part["largest"] = permutations.standardised(centred_ranks(block), PERMUTATIONS)
+        part |= _active(block > 0, is_a, documents) if sparse else dict.fromkeys(FEATURE, np.full(stop - first, np.nan))
+        parts.append(part)
+    joined = {name: np.concatenate([part[name] for part in parts], -1) for name in parts[0] if name != "largest"}
+    largest = np.maximum.reduce([part["largest"] for part in parts])
+    found = Separation(**joined, largest=largest)
+    return replace(found, p=p_values(found.g2, found.effect)) if sparse else found
+
+
+FEATURE = ("active_a", "active_b", "lift", "g2", "effect")
+
+
+def centred_ranks(values: Floats) -> Float64s:
+    """Return the ranks of each unit's values minus their mean, `[n, units]`; equal values share the mean rank."""
+    return np.asarray(rankdata(values, axis=0) - (len(values) + 1) / 2)
+
+
+def with_permuted_labels(contrast: Contrast, permutations: Permutations, seed: int) -> Contrast:
+    """Return a contrast with permuted labels, as a control; a document that holds both groups gets its largest share.
+
+    Args:
+        contrast: the contrast.
+        permutations: its permutations; the permutation drawn here is not among those that p-values are made from.
+        seed: the seed of the draw.
+    """
+    drawn = replace(permutations, seeds=(seed, CONTRAST_LABELS, *permutations.seeds[2:]))
+    (labels,) = next(drawn.drawn(1))
+    return replace(contrast, is_a=labels[permutations.items] > 0.5)
+
+
+def _active(active: Bools, is_a: Bools, documents: Int64s) -> dict[str, Arrays]:
+    """Return the measures of features by the sentences in which they are active, `[features]` each.
+
+    The design effect of the difference of two shares is the mean of the effects in both groups, weighted by 1 / n.
+    """
+    rows = csr_array(active.astype(np.float64))
+    counts, sizes = [np.asarray(rows[group].sum(0), np.int64) for group in (is_a, ~is_a)], [is_a.sum(), (~is_a).sum()]
+    found = measures(counts[0], sizes[0], counts[1], sizes[1])
+    share = sum(counts) / len(is_a)
+    effects = []
+    for group, count, n in zip((is_a, ~is_a), counts, sizes, strict=True):
+        _, number = np.unique(documents[group], return_inverse=True)
+        w = np.bincount(number).astype(np.float64)
+        by_document = csr_array((np.ones(n), (number, np.arange(n))), shape=(len(w), n)) @ rows[group]
+        squares, products = by_document.power(2).sum(0), w @ by_document
+        having = np.asarray((by_document > 0).sum(0))
+        effects.append(design_effects(count, n, share, having, squares, products, len(w), (w**2).sum()))
+    with np.errstate(invalid="ignore"):
+        effect = (effects[0] / sizes[0] + effects[1] / sizes[1]) / (1 / sizes[0] + 1 / sizes[1])
+    g2, lift = found.g2, found.lift
+    return {
+        "active_a": counts[0] / sizes[0], "active_b": counts[1] / sizes[1], "lift": lift, "g2": g2, "effect": effect,
+    }  # fmt: skip
