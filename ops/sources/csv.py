@@ -10,6 +10,7 @@ from ops.errors import InputError, one_line
 from ops.sources.columns import require_columns
 from ops.sources.lines import BrokenStream, decode_line, read_lines
 from ops.sources.rows import EXCERPT, ROW_BYTES, Broken, OnError, Row, broken, is_valid, printable, to_row
+from ops.sources.source_format import Part
 from ops.sources.text_format import TextFormat
 
 
@@ -116,7 +117,7 @@ def _row(header: list[str], cells: list[str], text_column: str, doc_id: str) -> 
 
 
 class _Csv(TextFormat):
-    def file_columns(self, path: str, text_column: str) -> list[str]:
+    def file_columns(self, path: str, text_column: str, options: Part) -> list[str]:
         return _header(path, csv.reader(_Lines(path), strict=True), text_column)
 
     def lines_of(self, rows: Sequence[Row | Broken]) -> int:

@@ -11,7 +11,7 @@ from ops.sources.file_names import COMPRESSIONS
 from ops.sources.hub_format import HUB
 from ops.sources.jsonl import JSONL
 from ops.sources.parquet import PARQUET
-from ops.sources.source_format import SourceFormat
+from ops.sources.source_format import Reading, SourceFormat
 from ops.sources.txt import TXT
 
 FORMATS: tuple[SourceFormat, ...] = (PYDOCS, HUB, TXT, CSV, JSONL, PARQUET)
@@ -20,6 +20,11 @@ FORMATS: tuple[SourceFormat, ...] = (PYDOCS, HUB, TXT, CSV, JSONL, PARQUET)
 def format_of(kind: str) -> SourceFormat:
     """Return the format of a source or a piece, given its kind."""
     return {one.kind: one for one in FORMATS}[kind]
+
+
+def format_for(suffix: str, reading: Reading) -> SourceFormat | None:
+    """Return the format of a file with this suffix; None if it is unknown."""
+    return next((one for one in FORMATS if suffix in one.suffixes), None)
 
 
 def suffixes() -> str:

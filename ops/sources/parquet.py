@@ -177,11 +177,11 @@ def _batches(file: pq.ParquetFile, group: int, text_column: str, batch_bytes: in
 
 @dataclass(frozen=True, kw_only=True)
 class _Parquet(FileFormat):
-    def check_file(self, path: str, text_column: str) -> None:
+    def check_file(self, path: str, text_column: str, options: Part) -> None:
         file, _ = open_parquet(path, text_column)
         file.close()
 
-    def file_columns(self, path: str, text_column: str) -> list[str]:
+    def file_columns(self, path: str, text_column: str, options: Part) -> list[str]:
         from ops.sources.arrow_rows import read_columns
 
         file, _ = open_parquet(path, text_column)
