@@ -92,6 +92,14 @@ def scalars(column: pa.Array) -> list[str | None]:
     return [scalar_text(value) for value in column.to_pylist()]
 
 
+def named_labels(column: pa.Array, names: list[str] | None) -> pa.Array:
+    """Return the names of class labels, null for a number without a name; another column is returned unchanged."""
+    if not names or not types.is_integer(column.type):
+        return column
+    labels = [names[n] if n is not None and 0 <= n < len(names) else None for n in column.to_pylist()]
+    return pa.array(labels, pa.string())
+
+
 def batch_rows(batch: pa.RecordBatch, text_column: str, name: str, first: int) -> list[Row | Broken]:
     """Return the rows of a batch.
 

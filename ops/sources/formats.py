@@ -5,16 +5,18 @@ To add a format, write a module that defines its `SourceFormat` record, and add 
 
 from __future__ import annotations
 
+from ops.sources.arrow_file import ARROW
 from ops.sources.csv import CSV
 from ops.sources.docstrings.packages import PYDOCS
 from ops.sources.file_names import COMPRESSIONS
 from ops.sources.hub_format import HUB
+from ops.sources.json_array import JSON
 from ops.sources.jsonl import JSONL
 from ops.sources.parquet import PARQUET
 from ops.sources.source_format import Reading, SourceFormat
 from ops.sources.txt import TXT
 
-FORMATS: tuple[SourceFormat, ...] = (PYDOCS, HUB, TXT, CSV, JSONL, PARQUET)
+FORMATS: tuple[SourceFormat, ...] = (PYDOCS, HUB, TXT, CSV, JSONL, JSON, PARQUET, ARROW)
 
 
 def format_of(kind: str) -> SourceFormat:
@@ -31,7 +33,7 @@ def suffixes() -> str:
     """Return a text that lists the suffixes of all files that can be read.
 
     >>> suffixes()
-    '.txt .csv .jsonl .ndjson (also .gz .zst) .parquet'
+    '.txt .csv .tsv .jsonl .ndjson .json (also .gz .zst) .parquet .arrow'
     """
     compressible = [suffix for one in FORMATS if one.compressible for suffix in one.suffixes]
     others = [suffix for one in FORMATS if not one.compressible for suffix in one.suffixes]

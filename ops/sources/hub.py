@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyarrow import types
 
 from ops.errors import InputError, one_line
-from ops.sources.arrow_rows import batch_rows, is_string, read_columns, require_text, scalars, texts
+from ops.sources.arrow_rows import batch_rows, is_string, named_labels, read_columns, require_text, scalars, texts
 from ops.sources.columns import require_columns
 from ops.sources.hub_spec import HubSpec, open_splits
 from ops.sources.presets import PRESETS, Column, Preset
@@ -121,11 +121,7 @@ def plain_batch(table: pa.Table, features: Features | None, text_column: str) ->
 def _column(table: pa.Table, features: Features | None, name: str) -> pa.Array:
     """Return a column; class labels are replaced by their names."""
     column = _one_array(table[name])
-    names: Any = getattr((features or {}).get(name), "names", None)
-    if not names or not types.is_integer(column.type):
-        return column
-    labels = [names[n] if n is not None and 0 <= n < len(names) else None for n in column.to_pylist()]
-    return pa.array(labels, pa.string())
+    return named_labels(column, getattr((features or {}).get(name), "names", None))
 
 
 def _preset_values(table: pa.Table, features: Features | None, column: Column) -> list[str | None]:

@@ -8,6 +8,7 @@ import re
 from pyarrow.fs import FileType
 
 from ops.errors import InputError
+from ops.sources.arrow_file import saved_files
 from ops.sources.docstrings.packages import PYDOCS
 from ops.sources.file_names import compression, stem, suffix, without_query
 from ops.sources.formats import format_for, format_of, suffixes
@@ -86,6 +87,8 @@ def _files(spec: str, path: str) -> list[str]:
     if kind == FileType.NotFound:
         raise InputError(f"--corpus {spec}: no such file or preset; expected {READABLE}")
     if kind == FileType.Directory:
+        if files := saved_files(path):
+            return files
         raise InputError(f"--corpus {spec}: is a directory; name its files, as in {path.rstrip('/')}/*.parquet")
     return [path]
 

@@ -12,10 +12,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ops.errors import InputError
+from ops.sources.arrow_file import read_arrow
 from ops.sources.arrow_rows import batch_rows, is_scalar, is_string
 from ops.sources.csv import read_csv
 from ops.sources.hub import check_columns, plain_batch, preset_batch
 from ops.sources.hub_spec import HubSpec
+from ops.sources.json_array import read_json
 from ops.sources.jsonl import read_jsonl
 from ops.sources.parquet import read_parquet
 from ops.sources.presets import PRESETS
@@ -62,7 +64,10 @@ def _check(reader: Reader, path: Path) -> list[Row | Broken]:
 
 @pytest.mark.parametrize(
     ("reader", "name"),
-    [(read_txt, "a.txt.zst"), (read_csv, "a.csv"), (read_csv, "a.csv.gz"), (read_parquet, "a.parquet")],
+    [
+        *((read_txt, "a.txt.zst"), (read_csv, "a.csv"), (read_csv, "a.csv.gz"), (read_csv, "a.tsv")),
+        *((read_parquet, "a.parquet"), (read_json, "a.json"), (read_json, "a.json.zst"), (read_arrow, "a.arrow")),
+    ],
 )
 @given(content=CONTENT)
 @SETTINGS
@@ -115,6 +120,24 @@ def test_damaged_parquet(tmp_path: Path, place: int, value: int, size: int) -> N
     path.write_bytes(PARQUET[:place] + bytes([value]) * size + PARQUET[place + size :])
     rows = _check(read_parquet, path)
     assert len(rows) <= 20 or place > len(PARQUET) // 2
+
+
+def _arrow() -> bytes:
+    table, stream = pq.read_table(io.BytesIO(PARQUET)), io.BytesIO()
+    with pa.ipc.new_stream(stream, table.schema) as writer:
+        writer.write_table(table, max_chunksize=5)
+    return stream.getvalue()
+
+
+ARROW = _arrow()
+
+
+@given(place=st.integers(4, len(ARROW) - 1), value=st.integers(0, 255), size=st.integers(1, 8))
+@SETTINGS
+def test_damaged_arrow(tmp_path: Path, place: int, value: int, size: int) -> None:
+    path = tmp_path / "a.arrow"
+    path.write_bytes(ARROW[:place] + bytes([value]) * size + ARROW[place + size :])
+    _check(read_arrow, path)
 
 
 COLUMN_KINDS = st.sampled_from(
