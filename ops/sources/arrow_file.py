@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ops.errors import InputError, one_line
-from ops.sources.columns import require_columns
+from ops.sources.chat import records_in
 from ops.sources.file_format import FileFormat
 from ops.sources.file_names import inside
-from ops.sources.rows import Broken, OnError, Row, broken, printable
+from ops.sources.rows import Broken, OnError, Row, broken
 from ops.sources.source_format import Part, Piece
 from ops.storage.streams import ErrorRecordingStream, file_size, file_type, open_seekable
 
@@ -40,11 +40,11 @@ def read_arrow(
             damaged.
         OSError: the storage fails, which does not mean that the file is damaged.
     """
-    from ops.sources.arrow_rows import DAMAGE, batch_rows, read_columns
+    from ops.sources.arrow_rows import DAMAGE, batch_rows, check_schema, read_columns
 
     name = name or os.path.basename(path)
     schema, batches, stream = _open(path)
-    _check(path, schema, text_column)
+    check_schema(path, schema, text_column)
     columns, labels = read_columns(schema, text_column), _label_names(schema)
     number = 0
     while True:
@@ -107,13 +107,6 @@ def _open(path: str) -> tuple[pa.Schema, Iterator[pa.RecordBatch], ErrorRecordin
     return schema, batches, stream
 
 
-def _check(path: str, schema: pa.Schema, text_column: str) -> None:
-    from ops.sources.arrow_rows import require_text
-
-    require_columns(path, [printable(column) for column in schema.names], text_column)
-    require_text(path, text_column, schema.field(text_column).type)
-
-
 def _label_names(schema: pa.Schema) -> dict[str, list[str]]:
     """Return the names of class labels by column, from the metadata that `datasets` adds to a schema."""
     try:
@@ -133,14 +126,16 @@ def _with_names(batch: pa.RecordBatch, labels: dict[str, list[str]]) -> pa.Recor
 @dataclass(frozen=True, kw_only=True)
 class _Arrow(FileFormat):
     def check_file(self, path: str, text_column: str, options: Part) -> None:
-        _check(path, _open(path)[0], text_column)
+        from ops.sources.arrow_rows import check_schema
+
+        check_schema(path, _open(path)[0], text_column)
 
     def file_columns(self, path: str, text_column: str, options: Part) -> list[str]:
-        from ops.sources.arrow_rows import read_columns
+        from ops.sources.arrow_rows import check_schema, listed_columns
 
         schema = _open(path)[0]
-        _check(path, schema, text_column)
-        return read_columns(schema, text_column)
+        check_schema(path, schema, text_column)
+        return listed_columns(schema, text_column)
 
     def extent(self, piece: Piece) -> float:
         """Return the number of bytes of a file, because only its batches say how many rows they have."""
@@ -148,7 +143,7 @@ class _Arrow(FileFormat):
 
     def extent_of(self, piece: Piece, rows: Sequence[Row | Broken]) -> float:
         """Return the approximate number of bytes of the batches of these rows."""
-        size, left = 0.0, len(rows)
+        size, left = 0.0, records_in(rows)
         for batch in _open(piece.file)[1]:
             size += batch.nbytes * min(left / max(batch.num_rows, 1), 1)
             left -= batch.num_rows

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from urllib.parse import unquote
 
+from ops.sources.chat import text_or_chat
 from ops.sources.file_names import folder_keys
 from ops.sources.rows import Broken, OnError, Row
 from ops.sources.source_format import Part, Piece, Source, SourceFormat
@@ -63,7 +64,7 @@ class FileFormat(SourceFormat):
         for path in source.files:
             columns = self.file_columns(path, text_column, source.options)
             if columns is not None:
-                columns = [name for name in columns if name not in (text_column, "doc_id")]
+                columns = [name for name in columns if name not in (text_or_chat(columns, text_column), "doc_id")]
                 columns = list(dict.fromkeys([*columns, *_folder_meta(path, text_column)]))
             yield columns
 

@@ -9,8 +9,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from ops.errors import InputError, one_line
-from ops.sources.arrow_rows import batch_rows, is_string, named_labels, read_columns, require_text, scalars, texts
-from ops.sources.columns import require_columns
+from ops.sources.arrow_rows import batch_rows, check_schema, is_string, named_labels, read_columns, scalars, texts
 from ops.sources.hub_spec import HubSpec, open_splits
 from ops.sources.presets import PRESETS, Column, Preset
 from ops.sources.rows import Broken, OnError, Row, broken
@@ -98,8 +97,7 @@ def check_columns(spec: HubSpec, columns: dict[str, pa.DataType], text_column: s
         missing = [column for column in wanted if column not in columns]
         if missing:
             raise InputError(f"{shown}: {spec.hub} has no column {missing[0]!r}, only {', '.join(columns)}")
-    require_columns(shown, list(columns), text_column)
-    require_text(shown, text_column, columns[text_column])
+    check_schema(shown, pa.schema(list(columns.items())), text_column)
 
 
 def preset_batch(table: pa.Table, features: Features | None, preset: Preset) -> pa.RecordBatch:

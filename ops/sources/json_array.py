@@ -40,7 +40,7 @@ def read_json(
     values = _Values(read_text(path))
     try:
         for record in values:
-            yield records.row(record, f"{name}:{number}", f"record {number}", "")
+            yield from records.rows(record, f"{name}:{number}", f"record {number}", "")
             number += 1
     except (BrokenStream, ValueError, RecursionError) as error:
         found = str(error) if isinstance(error, BrokenStream) else f"not valid JSON ({one_line(error)})"

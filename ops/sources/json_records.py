@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from ops.sources.chat import text_or_chat, text_rows
 from ops.sources.columns import require_columns
-from ops.sources.rows import Broken, OnError, Row, broken, printable, scalar_text, to_row
+from ops.sources.rows import Broken, OnError, Row, broken, printable, scalar_text
 
 # After this many objects without it, the text column counts as missing; keys with null values are often omitted.
 _OBJECTS_WITHOUT_TEXT = 100
@@ -24,8 +25,8 @@ class JsonRecords:
         self.objects = 0
         self.columns: dict[str, None] | None = {} if checks else None
 
-    def row(self, record: object, doc_id: str, place: str, text: str) -> Row | Broken:
-        """Return the row of a value.
+    def rows(self, record: object, doc_id: str, place: str, text: str) -> list[Row | Broken]:
+        """Return the rows of a value, which are several if its text is a conversation.
 
         `doc_id` is the value of the key `doc_id`, or else the given one. Other scalar values are metadata. A null text
         is rejected as `empty`.
@@ -41,15 +42,16 @@ class JsonRecords:
         """
         if not isinstance(record, dict):
             found = f"a JSON {type(record).__name__}, expected an object"
-            return broken(self.path, place, found, doc_id, text, self.on_error)
+            return [broken(self.path, place, found, doc_id, text, self.on_error)]
+        text_column = text_or_chat(record, self.text_column)
         if self.columns is not None:
             self.objects += 1
             self.columns.update(dict.fromkeys(map(printable, record)))
-            if self.text_column in record:
+            if text_column in record:
                 self.columns = None
             elif self.objects == _OBJECTS_WITHOUT_TEXT:
                 self.finish()
-        return _row(record, self.text_column, doc_id)
+        return _rows(record, text_column, doc_id)
 
     def finish(self) -> None:
         """Refuse the file if none of its objects so far has the text column.
@@ -61,11 +63,11 @@ class JsonRecords:
             require_columns(self.path, list(self.columns), self.text_column)
 
 
-def _row(record: dict[str, object], text_column: str, doc_id: str) -> Row | Broken:
+def _rows(record: dict[str, object], text_column: str, doc_id: str) -> list[Row | Broken]:
     text = record.pop(text_column, None)
     own = scalar_text(record.pop("doc_id", None))
     values = {key: scalar_text(value) for key, value in record.items()}
-    return to_row(
+    return text_rows(
         text,
         doc_id if own is None else own,
         {key: value for key, value in values.items() if value is not None},

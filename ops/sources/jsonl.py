@@ -51,7 +51,7 @@ def read_jsonl(
                 problem = f"not valid JSON ({one_line(error)})"
                 yield broken(path, f"line {number}", problem, doc_id, text, on_error)
                 continue
-            yield records.row(record, doc_id, f"line {number}", text)
+            yield from records.rows(record, doc_id, f"line {number}", text)
     except BrokenStream as error:
         yield broken(path, f"after line {number}", str(error), f"{name}:{number}", "", on_error)
     if stop_byte is None:

@@ -29,7 +29,7 @@ BITS = st.sampled_from(
     [
         *(b"text", b",", b'"', b"\n", b"\r\n", b"\r", b"\0", b"\xff", b"\xc3\xa9", b"\xef\xbb\xbf"),
         *(b"doc_id", b" ", b"a", b'{"text": "', b'"}', b"{", b"}", b"[", b"null", b"1e999", b"NaN"),
-        *(b"\\ud800", b"\\u0000", b":", b"\x1f\x8b"),
+        *(b"\\ud800", b"\\u0000", b":", b"\x1f\x8b", b'{"messages": [{"role": "u", "content": "'),
     ]
 )
 CONTENT = st.one_of(st.binary(max_size=200), st.lists(BITS, max_size=40).map(b"".join))
@@ -46,7 +46,7 @@ def _check_values(rows: list[Row | Broken]) -> None:
             assert row.text.strip()
         else:
             assert len(row.text) <= 200
-            assert row.reason in {"empty", "invalid_text", "broken"}
+            assert row.reason in {"empty", "invalid_text", "broken", "no_role", "not_text"}
 
 
 def _check(reader: Reader, path: Path) -> list[Row | Broken]:
