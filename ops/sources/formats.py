@@ -8,15 +8,18 @@ from __future__ import annotations
 from ops.sources.arrow_file import ARROW
 from ops.sources.csv import CSV
 from ops.sources.docstrings.packages import PYDOCS
+from ops.sources.documents import DOCUMENTS
 from ops.sources.file_names import COMPRESSIONS
 from ops.sources.hub_format import HUB
 from ops.sources.json_array import JSON
 from ops.sources.jsonl import JSONL
+from ops.sources.paragraphs import PARAGRAPHS
 from ops.sources.parquet import PARQUET
 from ops.sources.source_format import Reading, SourceFormat
 from ops.sources.txt import TXT
 
-FORMATS: tuple[SourceFormat, ...] = (PYDOCS, HUB, TXT, CSV, JSONL, JSON, PARQUET, ARROW)
+# The last two have no suffixes, because options choose them.
+FORMATS: tuple[SourceFormat, ...] = (PYDOCS, HUB, TXT, CSV, JSONL, JSON, PARQUET, ARROW, PARAGRAPHS, DOCUMENTS)
 
 
 def format_of(kind: str) -> SourceFormat:
@@ -25,8 +28,15 @@ def format_of(kind: str) -> SourceFormat:
 
 
 def format_for(suffix: str, reading: Reading) -> SourceFormat | None:
-    """Return the format of a file with this suffix; None if it is unknown."""
-    return next((one for one in FORMATS if suffix in one.suffixes), None)
+    """Return the format of a file with this suffix; None if it is unknown.
+
+    >>> format_for(".md", Reading()), format_for(".md", Reading(documents=True)).kind
+    (None, 'document')
+    """
+    found = next((one for one in FORMATS if suffix in one.suffixes), None)
+    if found in (None, TXT) and reading.documents:
+        return DOCUMENTS
+    return PARAGRAPHS if found is TXT and reading.paragraphs else found
 
 
 def suffixes() -> str:
