@@ -102,8 +102,10 @@ def _kind(spec: str, file: str, reading: Reading) -> str:
 
 
 def _dataset(path: str, files: list[str]) -> str:
-    if len(files) == 1:
+    is_of_a_folder = not WILDCARD.search(path) and suffix(path) != suffix(files[0])
+    if len(files) == 1 and not is_of_a_folder:
         return stem(files[0])
+    path = path.rstrip("/")
     words = re.sub(r"\[[^\]]*\]|[*?]", "", stem(path)).strip("-_. ")
     folder = os.path.basename(os.path.dirname(without_query(path)))
     return words or (folder if folder and not WILDCARD.search(folder) else "corpus")

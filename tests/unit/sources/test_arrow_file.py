@@ -55,6 +55,7 @@ def test_a_folder_that_datasets_saved(tmp_path: Path) -> None:
     assert [row.meta for row in rows if isinstance(row, Row)] == [{"mood": "glad"}, {}, {"mood": "glad"}] * 2
     datasets.DatasetDict({"train": saved(), "test": saved().select([3])}).save_to_disk(tmp_path / "both")
     found = parse_source(f"n={tmp_path}/both")
+    assert parse_source(f"{tmp_path}/both/test/").dataset == "test"
     rows = [row for piece in pieces(found) for row in read_piece(piece)]
     assert [row.text for row in rows] == [*saved()["text"], "text 3"]
     assert rows[-1].doc_id == "test/data-00000-of-00001.arrow:0"
