@@ -15,7 +15,8 @@ FILES = 20  # from this number of files on, a file is a document
 BLOCK = 40  # paragraphs of a document where there are fewer files
 _MOST_CHARACTERS = 1 << 20  # a longer paragraph is cut at a line end
 _HEAD = 1 << 16  # bytes of a file from which hard line breaks are recognised
-_PAIRS, _BAND, _CONTINUED = 20, 16, 0.4
+_PAIRS = 20  # of neighbouring lines, the minimum
+_WIDEST, _BAND, _CONTINUED = 120, 5, 0.4  # characters; a fifth of a line; share of lines
 
 
 def read_paragraphs(
@@ -82,7 +83,9 @@ def has_hard_breaks(text: str) -> bool:
     if len(pairs) < _PAIRS:
         return False
     longest = sorted(len(a) for a, _ in pairs)[int(len(pairs) * 0.9)]
-    full = [b for a, b in pairs if longest - _BAND <= len(a) <= longest + _BAND // 4]
+    if longest > _WIDEST:
+        return False
+    full = [b for a, b in pairs if longest - longest // _BAND <= len(a) <= longest + longest // (4 * _BAND)]
     return 2 * len(full) > len(pairs) and sum(b[0].islower() for b in full) > _CONTINUED * len(full)
 
 

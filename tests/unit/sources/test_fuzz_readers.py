@@ -15,10 +15,12 @@ from ops.errors import InputError
 from ops.sources.arrow_file import read_arrow
 from ops.sources.arrow_rows import batch_rows, is_scalar, is_string
 from ops.sources.csv import read_csv
+from ops.sources.documents import read_document
 from ops.sources.hub import check_columns, plain_batch, preset_batch
 from ops.sources.hub_spec import HubSpec
 from ops.sources.json_array import read_json
 from ops.sources.jsonl import read_jsonl
+from ops.sources.paragraphs import read_paragraphs
 from ops.sources.parquet import read_parquet
 from ops.sources.presets import PRESETS
 from ops.sources.rows import Broken, Row
@@ -66,6 +68,7 @@ def _check(reader: Reader, path: Path) -> list[Row | Broken]:
     ("reader", "name"),
     [
         *((read_txt, "a.txt.zst"), (read_csv, "a.csv"), (read_csv, "a.csv.gz"), (read_csv, "a.tsv")),
+        *((read_paragraphs, "a.txt"), (read_document, "a.py"), (read_document, "a.py.gz")),
         *((read_parquet, "a.parquet"), (read_json, "a.json"), (read_json, "a.json.zst"), (read_arrow, "a.arrow")),
     ],
 )
