@@ -19,6 +19,8 @@ from jobs.stage.runner import Stage, begin_stage
 from jobs.stage.scored import Scored
 from jobs.stage.step import Made, Step, Steps
 from ops.arrays import Arrays
+from ops.corpus.split_sentences import SentenceSplitter
+from ops.corpus.token_windows import window_size
 from ops.estimate.selection import expected_selected
 from ops.sentences.codes import coded, meta_kinds, name_kinds, sentence_table
 from ops.sentences.pipeline import Annotator, describe, load_pipeline
@@ -77,10 +79,12 @@ def annotate_steps(config: AnnotateConfig, stage: Stage, scored: Scored, expecte
             store.commit(WINS, marked.wins.tofile)
         del marked
     items = [{"shard": i, "span": shards.span(i), "sentences": number} for i, number in enumerate(selected)]
+    of_windows = window_size(stage.run.require("ingest")["identity"]["split"]) is not None
     yield [
         Step(
             name="annotate", items=items, outputs=shard_outputs, worker=ShardAnnotator,
-            args={"store": store, "pipeline": config.pipeline, "seed": config.seed}, unit="shards",
+            args={"store": store, "pipeline": config.pipeline, "seed": config.seed, "of_windows": of_windows},
+            unit="shards",
             work=("sentences", sum(selected)), actors=True, amount=sum(selected),
         ),
         Step(
@@ -124,10 +128,10 @@ def shard_outputs(item: Item) -> list[Output]:
 class ShardAnnotator:
     """Annotates the selected sentences of shards."""
 
-    def __init__(self, store: Store, pipeline: str, seed: int) -> None:
+    def __init__(self, store: Store, pipeline: str, seed: int, of_windows: bool) -> None:
         torch.set_num_threads(1)
         self.store, self.seed = store, seed
-        self.annotator = Annotator(pipeline)
+        self.annotator = Annotator(pipeline, SentenceSplitter().split if of_windows else None)
 
     def __call__(self, item: Item) -> Made:
         """Annotate the selected sentences of one shard."""

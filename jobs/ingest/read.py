@@ -14,8 +14,7 @@ from jobs.stage.step import Step
 from ops.corpus.exact_duplicates import DOCUMENT_HASHES, TEXT_HASHES
 from ops.corpus.meta import check_keys
 from ops.corpus.piece_counts import COUNTS, Pieces
-from ops.corpus.sentences import REJECTS, SENTENCES, SentenceFilter
-from ops.corpus.split_sentences import SentenceSplitter
+from ops.corpus.sentences import REJECTS, SENTENCES, SentenceFilter, make_splitter
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
 from ops.sources.growth import Growth
@@ -53,7 +52,7 @@ class PieceReader:
     def __init__(self, store: Store, facts: ModelFacts, fingerprint: str, options: dict[str, Any]) -> None:
         self.store, self.fingerprint, self.options = store, fingerprint, options
         self.tokenizer = Tokenizer(facts)
-        self.splitter = SentenceSplitter() if options["split"] == "sentences" else None
+        self.splitter = make_splitter(options["split"], self.tokenizer)
 
     def __call__(self, item: Item) -> Item:
         """Read one piece and commit its files; the file of the sentences is committed last."""

@@ -21,12 +21,13 @@ from jobs.stage.step import Steps
 from ops.corpus.accounts import account, account_lines, check_found
 from ops.corpus.meta import check_keys
 from ops.corpus.numbering import number
-from ops.corpus.split_sentences import SentenceSplitter
+from ops.corpus.sentences import Splitter, make_splitter
 from ops.errors import InputError, counted
 from ops.estimate.source_sample import SourceSample, check_samples, sample_source, sampled_sentences
 from ops.model.load import ModelFacts, read_facts
 from ops.model.tokenizer import Tokenizer
 from ops.shards import shard_size
+from ops.sources.paragraphs import hard_broken
 from ops.sources.pieces import named_apart, pieces, source_fingerprint
 from ops.sources.source_format import Piece, Source
 
@@ -60,18 +61,22 @@ def ingest(config: IngestConfig, run: Run) -> None:
     sources = check_sources(config)
     facts = read_facts(config.model, config.model_seed)
     tokenizer = Tokenizer(facts)
+    splitter = make_splitter(config.split, tokenizer)
     names = ("text_column", "split", "limit", "near_dedup", "shard_size", "on_error", "seed")
     depends_on = {
         "corpus": [f"{s.dataset}:{s.kind}:{source_fingerprint(s)}" for s in sources],
         "tokenizer": tokenizer.fingerprint,
         **{name: getattr(config, name) for name in names},
+        **{name: getattr(config, name) for name in ("paragraphs", "delimiter") if getattr(config, name)},
     }
     stage = begin_stage("ingest", config, run, depends_on)
     if stage is None:
         return
+    for source in filter(hard_broken, sources):
+        stage.say(f"{source.spec}: lines end within sentences (hard line breaks); --paragraphs makes paragraphs rows")
     documents = named_apart([source.dataset for source in sources])
     plan = [(i, replace(piece, documents=documents[i])) for i, source in enumerate(sources) for piece in pieces(source)]
-    expected = expect(config, stage, run, facts, sources, plan) if isinstance(run, DryRun) else {}
+    expected = expect(config, stage, run, tokenizer, splitter, sources, plan) if isinstance(run, DryRun) else {}
     steps = ingest_steps(config, stage, tokenizer.highest_id, facts, sources, plan)
     notes = [expected.pop("note")] if expected else []
     counts = stage.complete(steps, {"corpus": expected.get("sentences", 0)}, expected, notes)
@@ -144,14 +149,19 @@ def ingest_steps(
 
 
 def expect(
-    config: IngestConfig, stage: Stage, run: DryRun, facts: ModelFacts, sources: Sequence[Source], plan: Pieces
+    config: IngestConfig,
+    stage: Stage,
+    run: DryRun,
+    tokenizer: Tokenizer,
+    splitter: Splitter | None,
+    sources: Sequence[Source],
+    plan: Pieces,
 ) -> dict[str, Any]:
     """Return the counts to expect, from the beginnings of some pieces of each source, which later plans read too.
 
     Raises:
         InputError: a source is empty, or the part of it that was read is broken.
     """
-    tokenizer, splitter = Tokenizer(facts), SentenceSplitter() if config.split == "sentences" else None
     samples = []
     for source in range(len(sources)):
         some = [piece for i, piece in plan if i == source]

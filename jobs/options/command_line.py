@@ -19,6 +19,7 @@ _PLAIN: dict[Any, str] = {
         for option in ("workers", "shard_size", "token_budget")
         for kind in ("int_parsing", "literal_error")
     },
+    ("split", "literal_error"): "should be sentences, none or tokens:N",
     "int_parsing": "should be a whole number",
     "int_from_float": "should be a whole number",
     "int_type": "should be a whole number",

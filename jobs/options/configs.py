@@ -6,10 +6,12 @@ Nothing heavy is imported here, so that a job's `--help`, which reads these clas
 from collections.abc import Container
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 
+from ops.corpus.token_windows import LEAST, window_size
 from ops.sources.formats import suffixes
 from ops.sources.presets import PRESETS as CORPORA
+from ops.sources.source_format import Reading
 
 PAPER: dict[str, Any] = {
     "k": 10_000,
@@ -145,9 +147,16 @@ class CorpusConfig(StageConfig):
         (),
         description="Read this source, [NAME=]SOURCE: a file, glob, URI, Hugging Face data set or preset; repeatable",
     )
-    text_column: str = Field("text", description="Column that holds the text")
-    split: Literal["sentences", "none"] = Field(
-        "sentences", description="Split each text into sentences, or take each row as one sentence (none)"
+    text_column: str = Field(
+        "text", description="Column that holds the text (default: text, or else a column of chats: messages)"
+    )
+    delimiter: str = Field("", description="Character between the cells of CSV files (default: found from the header)")
+    paragraphs: bool = Field(
+        False, description="Take each paragraph of a .txt file as a row, for text with hard line breaks"
+    )
+    split: Literal["sentences", "none"] | Annotated[str, Field(pattern=r"^tokens:\d{1,15}$")] = Field(
+        "sentences",
+        description="Split texts into sentences, keep rows as they are (none), or cut windows of N tokens (tokens:N)",
     )
     limit: int | None = Field(
         None, ge=1, description="Keep at most this many sentences, a uniform sample drawn after deduplication"
@@ -164,6 +173,29 @@ class CorpusConfig(StageConfig):
     on_error: Literal["fail", "reject"] = Field(
         "fail", description="Stop at a broken place in a source, or record it as a reject and continue"
     )
+
+    @field_validator("delimiter")
+    @classmethod
+    def _is_one_character(cls, value: str) -> str:
+        value = "\t" if value in (r"\t", "tab") else value
+        if len(value) > 1 or value.isalnum() or value in ('"', "\r", "\n", "\0"):
+            raise ValueError(r"should be one character such as ; or \t for a tab, no letter, digit, quote or line end")
+        return value
+
+    @field_validator("split")
+    @classmethod
+    def _is_of_windows(cls, value: str, given: ValidationInfo) -> str:
+        size = window_size(value)
+        if size is not None and size < LEAST:
+            raise ValueError(f"a window has at least {LEAST} tokens")
+        if size is not None and given.data.get("paragraphs"):
+            raise ValueError("windows keep line ends, which --paragraphs removes; leave one of the two out")
+        return value
+
+    @property
+    def reading(self) -> Reading:
+        """How the files of the sources are read."""
+        return Reading(self.paragraphs, window_size(self.split) is not None, self.delimiter)
 
 
 class DeviceConfig(StageConfig):

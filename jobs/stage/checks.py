@@ -12,6 +12,8 @@ from ops.model.load import ModelFacts, read_facts
 from ops.model.names import RANDOM
 from ops.model.numerics import TF32, check_dtype
 from ops.model.tokenizer import Tokenizer
+from ops.sources.csv import CSV
+from ops.sources.paragraphs import PARAGRAPHS
 from ops.sources.pieces import check_source
 from ops.sources.source_format import Source
 from ops.sources.spec import READABLE, parse_source
@@ -21,11 +23,17 @@ def check_sources(config: CorpusConfig) -> list[Source]:
     """Return the sources after checking each of them.
 
     Raises:
-        InputError: no source is named, or a source cannot be read.
+        InputError: no source is named, a source cannot be read, or an option is for files that are not there.
     """
     if not config.corpus:
         raise InputError(f"--corpus is missing: name {READABLE}")
-    sources = [parse_source(spec) for spec in config.corpus]
+    sources = [parse_source(spec, config.reading) for spec in config.corpus]
+    for flag, is_given, what, kind in (
+        ("--paragraphs", config.paragraphs, "is a .txt file", PARAGRAPHS.kind),
+        ("--delimiter", config.delimiter, "is a CSV file", CSV.kind),
+    ):
+        if is_given and kind not in {source.kind for source in sources}:
+            raise InputError(f"{flag}: no source {what}; leave the option out")
     for source in sources:
         check_source(source, config.text_column)
     return sources

@@ -17,7 +17,7 @@ def check_source_column(config: CorpusConfig, flag: str, column: str | None) -> 
     """
     if column is None or not config.corpus:
         return
-    columns = missing_column([parse_source(spec) for spec in config.corpus], column, config.text_column)
+    columns = missing_column([parse_source(spec, config.reading) for spec in config.corpus], column, config.text_column)
     if columns is not None:
         raise no_such_column(flag, column, columns)
 

@@ -1,6 +1,7 @@
 """Conversion of a source's rows to sentences, block by block: split, clean, tokenize, and reject unusable ones."""
 
 import hashlib
+import unicodedata
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple, Protocol
 
@@ -10,7 +11,9 @@ import pyarrow as pa
 from ops.arrays import Int64s, UInt64s
 from ops.corpus.clean_text import clean_sentence, normalize
 from ops.corpus.meta import META_MAP, meta_maps
+from ops.corpus.split_sentences import SentenceSplitter
 from ops.corpus.token_columns import TOKEN_COLUMNS, token_columns
+from ops.corpus.token_windows import TokenWindows, window_size
 from ops.model.tokenizer import Tokenizer, Tokens
 from ops.sources.rows import Broken, Row
 
@@ -81,7 +84,8 @@ class SentenceFilter:
 
     Args:
         tokenizer: the model's tokenizer.
-        splitter: cuts rows into sentences; None if a row is already a sentence, which then keeps its symbols.
+        splitter: cuts rows into sentences, or into windows, which keep their white space and symbols; None if a row
+            is already a sentence, which then keeps its symbols.
     """
 
     def __init__(self, tokenizer: Tokenizer, splitter: Splitter | None) -> None:
@@ -123,10 +127,12 @@ class SentenceFilter:
             self.keys |= row.meta.keys()
         if self.splitter is None:
             texts = [normalize(row.text)]
+        elif isinstance(self.splitter, TokenWindows):
+            texts = self.splitter.split(unicodedata.normalize("NFC", row.text))
         else:
             texts = [clean_sentence(piece) for piece in self.splitter.split(row.text)]
         for text in texts or [""]:
-            yield _Sentence(text, row.doc_id, row.meta, None if text else "empty")
+            yield _Sentence(text, row.doc_id, row.meta, "empty" if not text or text.isspace() else None)
 
     def _block(self, found: list[_Sentence]) -> Block:
         sound = [i for i, sentence in enumerate(found) if sentence.reason is None]
@@ -164,6 +170,18 @@ def has_only_unknown(tokens: Tokens, unknown: int | None) -> bool:
     if unknown is None or unknown not in tokens.ids:
         return False
     return all(i == unknown for i, added in zip(tokens.ids, tokens.added, strict=True) if not added)
+
+
+def make_splitter(split: str, tokenizer: Tokenizer) -> Splitter | None:
+    """Return the splitter for a value of `--split`: `sentences`, `none` or `tokens:N`.
+
+    Raises:
+        InputError: the model cannot read windows of this size.
+    """
+    size = window_size(split)
+    if size is not None:
+        return TokenWindows(tokenizer, size)
+    return SentenceSplitter() if split == "sentences" else None
 
 
 def hashes(texts: list[str]) -> UInt64s:

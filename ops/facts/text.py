@@ -76,8 +76,21 @@ def wrap(text: str, width: int) -> str:
     return textwrap.fill(text, width, break_long_words=False, break_on_hyphens=False)
 
 
+_ON_ONE_LINE = str.maketrans({"\n": "\u23ce", "\r": " ", "\t": " "})
+
+
+def on_one_line(text: str) -> str:
+    """Return a text of the same length with a mark for each line end.
+
+    >>> on_one_line("if x:\\n\\treturn")
+    'if x:⏎ return'
+    """
+    return text.translate(_ON_ONE_LINE)
+
+
 def shorten(text: str, width: int) -> str:
-    """Return a text cut to this width, with dots at the end if it was cut."""
+    """Return a text on one line, cut to this width, with dots at the end if it was cut."""
+    text = on_one_line(text)
     return text if len(text) <= width else text[: max(width - 3, 1)] + "..."
 
 

@@ -128,6 +128,19 @@ class Tokenizer:
             placed.append(PlacedTokens(tokens, e.tokens, spans))
         return placed
 
+    def spans(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        """Return the ids of all tokens of a text, without truncation and added tokens, and their spans in characters.
+
+        Raises:
+            ValueError: the tokenizer reports no positions (`has_spans`).
+        """
+        if self._fast is None:
+            raise ValueError("the tokenizer reports no positions")
+        self._fast.no_truncation()
+        found = self._fast.encode(text, add_special_tokens=False)
+        self._fast.enable_truncation(self.limit)
+        return found.ids, found.offsets
+
     def encode_pairs(self, first: list[str], second: list[str]) -> list[tuple[Tokens, list[int]]]:
         """Return the tokens of pairs of sentences, and the token type of each token (0 or 1: first or second sentence).
 

@@ -1,11 +1,12 @@
 """Renders pages from templates: all text from the corpus is escaped, and unsafe control characters are spelled out."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from ops.errors import visible
 from ops.facts import text
@@ -41,7 +42,7 @@ def shaded(pieces: Sequence[Piece], scale: float) -> Markup:
     parts: list[str] = []
     for piece, value, is_peak in pieces:
         colour = tint(value, scale)
-        said: str = escape(visible(piece))
+        said: str = in_lines(piece)
         if colour or is_peak:
             # A page has a thousand of these, so they are short.
             title = "" if value is None else f" title={number(value, 2)}"
@@ -49,6 +50,17 @@ def shaded(pieces: Sequence[Piece], scale: float) -> Markup:
             said = f"<i class={name}{title}>{said}</i>"
         parts.append(said)
     return Markup("".join(parts))
+
+
+def in_lines(text: str) -> Markup:
+    """Return a text as HTML with a mark at each line end, after which style sheets may break the line.
+
+    >>> str(in_lines("a <\\r\\n\\tb"))
+    'a &lt;<span class="end">⏎</span>\\n\\tb'
+    """
+    parts = re.split(r"\r?\n", text)
+    kept = ("\t".join(map(visible, part.split("\t"))) for part in parts)
+    return Markup('<span class="end">\u23ce</span>\n').join(kept)
 
 
 def tint(value: float | None, scale: float) -> str:
@@ -75,6 +87,7 @@ _ENVIRONMENT = Environment(
 _ENVIRONMENT.globals["CAUTION"] = CAUTION
 _ENVIRONMENT.filters |= {
     "seen": visible,
+    "in_lines": in_lines,
     "number": number,
     "share": share,
     "lift": text.lift,

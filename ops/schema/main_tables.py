@@ -57,7 +57,8 @@ TABLES: dict[str, TableSpec] = {
             Column(
                 "reason",
                 STRING,
-                "empty, invalid_text, too_short, too_long (over 4 million characters), unknown_tokens or broken",
+                "empty, invalid_text, too_short, too_long (over 4 million characters), unknown_tokens, no_role (of a "
+                "message), not_text (a part of one) or broken",
             ),
         ),
         (),

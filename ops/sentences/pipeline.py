@@ -1,7 +1,7 @@
 """Annotation with a spaCy pipeline: the pipeline that is included in the project, or any installed one."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -92,10 +92,14 @@ class Annotator:
 
     Args:
         name: the pipeline, as `load_pipeline` takes it.
+        split: returns the sentences of a text, if the texts are windows of running text.
         most_new: number of strings that the pipeline may store before it is loaded again.
     """
 
-    def __init__(self, name: str, most_new: int = MOST_NEW_STRINGS) -> None:
+    def __init__(
+        self, name: str, split: Callable[[str], list[str]] | None = None, *, most_new: int = MOST_NEW_STRINGS
+    ) -> None:
+        self.split = split
         self._pipeline = ReloadedPipeline(lambda: load_pipeline(name), most_new)
         self._pipeline()
 
@@ -108,14 +112,14 @@ class Annotator:
         """Return each sentence's words, tags and tree, in order.
 
         Sentences of similar length are processed in one batch, whose size is limited so that the scores fit in memory.
-        A sentence longer than `MOST_WORDS` or `MOST_LETTERS` is annotated in pieces. Its tree has the pieces' trees as
-        siblings under one ROOT.
+        A sentence longer than `MOST_WORDS` or `MOST_LETTERS` is annotated in pieces, and a window sentence by sentence,
+        without its line ends. Its tree has the pieces' trees as siblings under one ROOT.
 
         Args:
             texts: the sentences.
             together_letters: maximum number of characters of a batch.
         """
-        cut = [in_pieces(text) for text in texts]
+        cut = [[piece for sentence in self._sentences(text) for piece in in_pieces(sentence)] for text in texts]
         pieces = [piece for own in cut for piece in own]
         order = sorted(range(len(pieces)), key=lambda place: len(pieces[place]))
         found: dict[int, Annotation] = {}
@@ -124,6 +128,10 @@ class Annotator:
             found |= zip(together, map(read_annotation, docs), strict=True)
         annotations = (found[place] for place in range(len(pieces)))
         return [join([next(annotations) for _ in own]) for own in cut]
+
+    def _sentences(self, text: str) -> list[str]:
+        found = [" ".join(sentence.split()) for sentence in self.split(text)] if self.split else []
+        return found or [text]
 
 
 def _batches(order: list[int], texts: list[str], together_letters: int) -> Iterator[list[int]]:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ops.facts.text import activation, shorten
+from ops.facts.text import activation, on_one_line, shorten
 from ops.sentences.word_spans import Span
 
 Row = dict[str, Any]
@@ -43,6 +43,7 @@ def marked(text: str, peak: Span | None, matches: list[Span], width: int) -> str
     >>> marked("he said that it fell by ten", (16, 20), [(3, 7)], 22)
     '...it [fell] by...'
     """
+    text = on_one_line(text)
     spans = [(start, end, "*", "*") for start, end in matches if peak is None or end <= peak[0] or start >= peak[1]]
     spans = sorted([*spans, *([(*peak, "[", "]")] if peak else [])])
     whole = _with_marks(text, spans, 0, len(text))

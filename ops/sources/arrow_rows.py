@@ -8,8 +8,10 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import types
 
-from ops.errors import InputError
-from ops.sources.rows import Broken, Row, printable, scalar_text, to_row
+from ops.errors import InputError, one_line
+from ops.sources.chat import CHAT_KEYS, FORMS, text_or_chat, text_rows
+from ops.sources.columns import require_columns
+from ops.sources.rows import Broken, Row, printable, scalar_text
 
 DAMAGE = (OSError, ValueError, MemoryError, pa.ArrowException)  # raised by pyarrow if stored bytes are damaged
 _OFFSET = re.compile(r"([+-]\d\d)(\d\d)$")
@@ -41,30 +43,50 @@ def is_scalar(kind: pa.DataType) -> bool:
     return is_string(plain) or numeric or types.is_temporal(plain)
 
 
-def require_text(path: str, text_column: str, kind: pa.DataType) -> None:
-    """Refuse a column of text whose values are neither strings nor bytes.
+def is_chat(kind: pa.DataType) -> bool:
+    """Return whether the values are lists of messages, each with a role and its content."""
+    if not (types.is_list(kind) or types.is_large_list(kind)) or not types.is_struct(kind.value_type):
+        return False
+    names = {field.name for field in kind.value_type}
+    return any(names.issuperset(form) for form in FORMS)
+
+
+def check_schema(path: str, schema: pa.Schema, text_column: str) -> None:
+    """Refuse columns without a text.
 
     Args:
         path: the source that the user named, for the error message.
-        text_column: the column's name.
-        kind: the column's type.
+        schema: the columns and their types.
+        text_column: the name of the column of the text.
 
     Raises:
-        InputError: the values are neither strings nor bytes.
+        InputError: there is no such column, a name occurs twice, or the values are neither strings, bytes nor
+            conversations.
     """
-    if not (is_string(kind) or is_bytes(kind)):
+    text_column = text_or_chat(schema.names, text_column)
+    require_columns(path, [printable(column) for column in schema.names], text_column)
+    kind = schema.field(text_column).type
+    if not (is_string(kind) or is_bytes(kind) or is_chat(kind)):
         raise InputError(
-            f"{path}: the column {text_column!r} is {kind}, expected text; name the text column with --text-column"
+            f"{path}: the column {text_column!r} is {one_line(str(kind))}, expected text, or messages with role and "
+            "content (or from and value); name the text column with --text-column"
         )
 
 
 def read_columns(schema: pa.Schema, text_column: str) -> list[str]:
     """Return the columns that rows are made of: the text, all scalar columns, and `doc_id` even if it is bytes."""
+    text_column = text_or_chat(schema.names, text_column)
     return [
         field.name
         for field in schema
         if field.name == text_column or is_scalar(field.type) or (field.name == "doc_id" and is_bytes(field.type))
     ]
+
+
+def listed_columns(schema: pa.Schema, text_column: str) -> list[str]:
+    """Return the columns that rows are made of, and the metadata of messages if the text is conversations."""
+    is_of_chats = is_chat(schema.field(text_or_chat(schema.names, text_column)).type)
+    return [*read_columns(schema, text_column), *(CHAT_KEYS if is_of_chats else ())]
 
 
 def texts(column: pa.Array) -> list[str | None]:
@@ -92,8 +114,16 @@ def scalars(column: pa.Array) -> list[str | None]:
     return [scalar_text(value) for value in column.to_pylist()]
 
 
+def named_labels(column: pa.Array, names: list[str] | None) -> pa.Array:
+    """Return the names of class labels, null for a number without a name; another column is returned unchanged."""
+    if not names or not types.is_integer(column.type):
+        return column
+    labels = [names[n] if n is not None and 0 <= n < len(names) else None for n in column.to_pylist()]
+    return pa.array(labels, pa.string())
+
+
 def batch_rows(batch: pa.RecordBatch, text_column: str, name: str, first: int) -> list[Row | Broken]:
-    """Return the rows of a batch.
+    """Return the rows of a batch, which are several for a conversation.
 
     Args:
         batch: the columns that `read_columns` returns; scalar columns become metadata, without null values.
@@ -103,7 +133,8 @@ def batch_rows(batch: pa.RecordBatch, text_column: str, name: str, first: int) -
     """
     numbers = range(first, first + batch.num_rows)
     values = {field.name: batch.column(place) for place, field in enumerate(batch.schema)}
-    text = texts(values.pop(text_column))
+    column = values.pop(text_or_chat(values, text_column))
+    text: list[Any] = column.to_pylist() if is_chat(column.type) else texts(column)
     own: list[str | None] = [None] * batch.num_rows
     if "doc_id" in values:
         column = values.pop("doc_id")
@@ -114,7 +145,7 @@ def batch_rows(batch: pa.RecordBatch, text_column: str, name: str, first: int) -
             if value is not None:
                 record[printable(key)] = value
     ids = [f"{name}:{number}" if given is None else given for given, number in zip(own, numbers, strict=True)]
-    return [to_row(*row) for row in zip(text, ids, meta, strict=True)]
+    return [row for value in zip(text, ids, meta, strict=True) for row in text_rows(*value)]
 
 
 def _plain(column: pa.Array) -> pa.Array:

@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from ops.errors import InputError
 
 
-def require_columns(path: str, columns: Sequence[str], text_column: str) -> None:
+def require_columns(path: str, columns: Sequence[str], text_column: str, delimiter: str = "") -> None:
     """Refuse columns that lack the text column or contain a name more than once.
 
     Args:
         path: the source that the user named, for the error message.
         columns: the names of all columns.
         text_column: the name of the column that contains the text.
+        delimiter: the character by which the columns of a text were separated, for the error message; may be empty.
 
     Raises:
         InputError: the text column is missing, or a name occurs more than once; the message names the column.
@@ -24,6 +25,7 @@ def require_columns(path: str, columns: Sequence[str], text_column: str) -> None
         raise InputError(f"{path}: the column {twice[0]!r} occurs {columns.count(twice[0])} times; rename all but one")
     if text_column not in columns:
         found = ", ".join(repr(column) for column in columns[:20]) + (", ..." if len(columns) > 20 else "")
+        how = f" (between {delimiter!r}; --delimiter names another)" if delimiter else ""
         raise InputError(
-            f"{path}: no column {text_column!r}; it has {found or 'none'}; name the text column with --text-column"
+            f"{path}: no column {text_column!r}; it has {found or 'none'}{how}; name the text column with --text-column"
         )

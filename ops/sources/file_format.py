@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from urllib.parse import unquote
 
+from ops.sources.chat import text_or_chat
 from ops.sources.file_names import folder_keys
 from ops.sources.rows import Broken, OnError, Row
 from ops.sources.source_format import Part, Piece, Source, SourceFormat
@@ -35,10 +36,10 @@ class FileFormat(SourceFormat):
     reader: Reader
 
     @abstractmethod
-    def check_file(self, path: str, text_column: str) -> None:
+    def check_file(self, path: str, text_column: str, options: Part) -> None:
         """Refuse a file that cannot be read, after reading only its beginning or its footer."""
 
-    def file_columns(self, path: str, text_column: str) -> list[str] | None:
+    def file_columns(self, path: str, text_column: str, options: Part) -> list[str] | None:
         """Return the columns of a file, including the text column; None if each row may have different columns."""
         return None
 
@@ -48,7 +49,7 @@ class FileFormat(SourceFormat):
 
     def check(self, source: Source, text_column: str) -> None:
         """Refuse a source if one of its files cannot be read."""
-        for _ in side_by_side(lambda path: self.check_file(path, text_column), source.files):
+        for _ in side_by_side(lambda path: self.check_file(path, text_column, source.options), source.files):
             pass
 
     def identity(self, source: Source) -> Iterator[str]:
@@ -61,9 +62,9 @@ class FileFormat(SourceFormat):
     def columns(self, source: Source, text_column: str) -> Iterator[list[str] | None]:
         """Return the columns of each file other than the text and `doc_id`, and the keys of its folders."""
         for path in source.files:
-            columns = self.file_columns(path, text_column)
+            columns = self.file_columns(path, text_column, source.options)
             if columns is not None:
-                columns = [name for name in columns if name not in (text_column, "doc_id")]
+                columns = [name for name in columns if name not in (text_or_chat(columns, text_column), "doc_id")]
                 columns = list(dict.fromkeys([*columns, *_folder_meta(path, text_column)]))
             yield columns
 
@@ -72,7 +73,7 @@ class FileFormat(SourceFormat):
         fewest = -(-FEWEST // len(source.files))
         parts_of_files = side_by_side(lambda path: self.split_file(path, range_bytes, fewest), source.files)
         for path, name, parts in zip(source.files, named_files(source.files), parts_of_files, strict=True):
-            yield from ((path, name, part) for part in parts)
+            yield from ((path, name, {**source.options, **part}) for part in parts)
 
     def read(self, piece: Piece, text_column: str, on_error: OnError) -> Iterator[Row | Broken]:
         """Return the rows of a file, or of a part of it; a row's own metadata precedes the keys of its folders."""

@@ -46,6 +46,16 @@ def folder_keys(path: str) -> dict[str, str]:
     return {unquote(key): unquote(value) for key, _, value in named if key and value and value != _NULL}
 
 
+def inside(folder: str, name: str) -> str:
+    """Return the path of a name in a folder, whose query goes to the end.
+
+    >>> inside("s3://bucket/a/?region=x", "b")
+    's3://bucket/a/b?region=x'
+    """
+    plain = without_query(folder)
+    return f"{plain.rstrip('/')}/{name}{folder[len(plain) :]}"
+
+
 def without_query(path: str) -> str:
     """Return a path; the query of a URI is removed."""
     return path.partition("?")[0] if "://" in path else path

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyarrow import types
 
 from ops.errors import InputError, one_line
-from ops.sources.arrow_rows import batch_rows, is_string, read_columns, require_text, scalars, texts
-from ops.sources.columns import require_columns
+from ops.sources.arrow_rows import batch_rows, check_schema, is_string, named_labels, read_columns, scalars, texts
 from ops.sources.hub_spec import HubSpec, open_splits
 from ops.sources.presets import PRESETS, Column, Preset
 from ops.sources.rows import Broken, OnError, Row, broken
@@ -98,8 +97,7 @@ def check_columns(spec: HubSpec, columns: dict[str, pa.DataType], text_column: s
         missing = [column for column in wanted if column not in columns]
         if missing:
             raise InputError(f"{shown}: {spec.hub} has no column {missing[0]!r}, only {', '.join(columns)}")
-    require_columns(shown, list(columns), text_column)
-    require_text(shown, text_column, columns[text_column])
+    check_schema(shown, pa.schema(list(columns.items())), text_column)
 
 
 def preset_batch(table: pa.Table, features: Features | None, preset: Preset) -> pa.RecordBatch:
@@ -121,11 +119,7 @@ def plain_batch(table: pa.Table, features: Features | None, text_column: str) ->
 def _column(table: pa.Table, features: Features | None, name: str) -> pa.Array:
     """Return a column; class labels are replaced by their names."""
     column = _one_array(table[name])
-    names: Any = getattr((features or {}).get(name), "names", None)
-    if not names or not types.is_integer(column.type):
-        return column
-    labels = [names[n] if n is not None and 0 <= n < len(names) else None for n in column.to_pylist()]
-    return pa.array(labels, pa.string())
+    return named_labels(column, getattr((features or {}).get(name), "names", None))
 
 
 def _preset_values(table: pa.Table, features: Features | None, column: Column) -> list[str | None]:

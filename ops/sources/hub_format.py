@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ops.sources.chat import records_in
 from ops.sources.hub_spec import HubSpec, commit_of, open_splits
 from ops.sources.presets import PRESETS
 from ops.sources.rows import Broken, OnError, Row
@@ -49,7 +50,7 @@ class _Hub(SourceFormat):
         return split.num_examples / piece.part["shards"] if split is not None and split.num_examples else None
 
     def extent_of(self, piece: Piece, rows: Sequence[Row | Broken]) -> float:
-        return float(len(rows))
+        return float(records_in(rows))
 
 
 def _spec(source: Source) -> HubSpec:

@@ -1,7 +1,8 @@
-"""The lines of a file, compressed or not, as bytes."""
+"""The lines of a file, compressed or not, as bytes, and its text."""
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import io
 import zlib
@@ -93,6 +94,26 @@ def read_lines(path: str, first: int = 0, stop: int | None = None, row_bytes: in
             if len(line) > row_bytes:
                 raise BrokenStream(f"a line of more than {row_bytes} bytes")
             yield line
+
+
+def read_text(path: str) -> Iterator[str]:
+    """Yield a file's text in blocks, without a byte-order mark; bytes that are not UTF-8 become lone surrogates.
+
+    Raises:
+        InputError: the file cannot be opened.
+        BrokenStream: the file is damaged; raised after the text before the damage.
+    """
+    decoder = codecs.getincrementaldecoder("utf-8-sig")("surrogateescape")
+    with open_stream(path) as raw:
+        stream = cast(io.BufferedReader, _decompressed(raw, compression(path)))
+        block = b"begin"
+        while block:
+            try:
+                block = stream.read1(_BLOCK)
+            except _damage() as error:
+                raise BrokenStream(one_line(error)) from error
+            if text := decoder.decode(block, final=not block):
+                yield text
 
 
 def decode_line(line: bytes) -> str:

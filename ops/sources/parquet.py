@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ops.errors import InputError, one_line
-from ops.sources.columns import require_columns
+from ops.sources.chat import CHAT_COLUMNS, records_in
 from ops.sources.file_format import FileFormat, piece_bytes
-from ops.sources.rows import Broken, OnError, Row, broken, printable
+from ops.sources.rows import Broken, OnError, Row, broken
 from ops.sources.source_format import Part, Piece
 from ops.storage.streams import ErrorRecordingStream, open_seekable
 
@@ -28,12 +28,10 @@ def open_parquet(path: str, text_column: str) -> tuple[pq.ParquetFile, ErrorReco
     Raises:
         InputError: the footer cannot be read, or there is no column of text with this name.
     """
-    from ops.sources.arrow_rows import require_text
+    from ops.sources.arrow_rows import check_schema
 
     file, stream = _open(path)
-    schema = file.schema_arrow
-    require_columns(path, [printable(column) for column in schema.names], text_column)
-    require_text(path, text_column, schema.field(text_column).type)
+    check_schema(path, file.schema_arrow, text_column)
     return file, stream
 
 
@@ -41,7 +39,7 @@ def row_group_runs(path: str, range_bytes: int, fewest: int = 1) -> list[tuple[i
     """Divide a file into ranges of consecutive row groups, each as (start, stop, first row).
 
     A range ends once its row groups have at least `piece_bytes` decompressed bytes. Nested columns, such as vectors,
-    are never read, so they are not counted: the text may be a small part of the file.
+    are never read, so they are not counted: the text may be a small part of the file. Conversations are counted.
 
     Args:
         path: the file.
@@ -53,9 +51,9 @@ def row_group_runs(path: str, range_bytes: int, fewest: int = 1) -> list[tuple[i
     file, _ = _open(path)
     runs, start, first, row, size = [], 0, 0, 0, 0
     with file:
-        flat = [place for place in range(len(file.schema)) if _is_flat(file.schema.column(place))]
+        read = [place for place in range(len(file.schema)) if _is_read(file.schema.column(place))]
         groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
-        sizes = [sum(group.column(place).total_uncompressed_size for place in flat) for group in groups]
+        sizes = [sum(group.column(place).total_uncompressed_size for place in read) for group in groups]
         enough = piece_bytes(sum(sizes), range_bytes, fewest)
         for number, group in enumerate(groups):
             size += sizes[number]
@@ -124,9 +122,8 @@ def read_parquet(
             done = 0
             try:
                 for batch in _batches(file, group, text_column, batch_bytes):
-                    for row in batch_rows(batch, text_column, name, first + done):
-                        yield row
-                        done += 1
+                    yield from batch_rows(batch, text_column, name, first + done)
+                    done += batch.num_rows
                 if done != rows:
                     raise pa.ArrowInvalid(f"{done} rows, the footer says {rows}")
             except DAMAGE as error:
@@ -160,8 +157,9 @@ def _open(path: str) -> tuple[pq.ParquetFile, ErrorRecordingStream]:
     return file, stream
 
 
-def _is_flat(column: pq.ColumnSchema) -> bool:
-    return bool(column.max_repetition_level == 0 and column.max_definition_level <= 1)
+def _is_read(column: pq.ColumnSchema) -> bool:
+    is_flat = column.max_repetition_level == 0 and column.max_definition_level <= 1
+    return is_flat or column.path.partition(".")[0] in CHAT_COLUMNS
 
 
 def _batches(file: pq.ParquetFile, group: int, text_column: str, batch_bytes: int) -> Iterator[pa.RecordBatch]:
@@ -177,16 +175,16 @@ def _batches(file: pq.ParquetFile, group: int, text_column: str, batch_bytes: in
 
 @dataclass(frozen=True, kw_only=True)
 class _Parquet(FileFormat):
-    def check_file(self, path: str, text_column: str) -> None:
+    def check_file(self, path: str, text_column: str, options: Part) -> None:
         file, _ = open_parquet(path, text_column)
         file.close()
 
-    def file_columns(self, path: str, text_column: str) -> list[str]:
-        from ops.sources.arrow_rows import read_columns
+    def file_columns(self, path: str, text_column: str, options: Part) -> list[str]:
+        from ops.sources.arrow_rows import listed_columns
 
         file, _ = open_parquet(path, text_column)
         with file:
-            return read_columns(file.schema_arrow, text_column)
+            return listed_columns(file.schema_arrow, text_column)
 
     def split_file(self, path: str, range_bytes: int, fewest: int) -> list[Part]:
         runs = row_group_runs(path, range_bytes, fewest)
@@ -198,7 +196,7 @@ class _Parquet(FileFormat):
         return float(count_rows(piece.file, piece.part.get("first_group", 0), piece.part.get("stop_group")))
 
     def extent_of(self, piece: Piece, rows: Sequence[Row | Broken]) -> float:
-        return float(len(rows))
+        return float(records_in(rows))
 
 
 PARQUET = _Parquet(kind="parquet", suffixes=(".parquet",), reader=read_parquet, told_by="footers")

@@ -20,14 +20,37 @@ Part = dict[str, Any]
 
 
 @dataclass(frozen=True)
+class Reading:
+    """How the files of sources are read, if not in the usual way.
+
+    Attributes:
+        paragraphs: whether the rows of a text file are its paragraphs instead of its lines.
+        documents: whether every file of text is one document, whose white space is kept.
+        delimiter: the character between the cells of CSV; empty if it is found from the header.
+    """
+
+    paragraphs: bool = False
+    documents: bool = False
+    delimiter: str = ""
+
+
+USUAL = Reading()
+
+
+@dataclass(frozen=True)
 class Source:
-    """One source of sentences: its dataset's name, the kind of its format, and its files or its hub dataset."""
+    """One source of sentences: its dataset's name, the kind of its format, and its files or its hub dataset.
+
+    Attributes:
+        options: entries of the part of every piece.
+    """
 
     spec: str
     dataset: str
     kind: str
     files: tuple[str, ...]
     hub: HubSpec | None = None
+    options: Part = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -69,6 +92,10 @@ class SourceFormat(ABC):
     told_by: str
     suffixes: tuple[str, ...] = ()
     compressible: bool = False
+
+    def options(self, reading: Reading, files: Sequence[str]) -> Part:
+        """Return the options of a source with these files, which its readers take as keywords."""
+        return {}
 
     @abstractmethod
     def check(self, source: Source, text_column: str) -> None:

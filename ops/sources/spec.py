@@ -8,24 +8,26 @@ import re
 from pyarrow.fs import FileType
 
 from ops.errors import InputError
+from ops.sources.arrow_file import saved_files
 from ops.sources.docstrings.packages import PYDOCS
 from ops.sources.file_names import compression, stem, suffix, without_query
-from ops.sources.formats import FORMATS, suffixes
+from ops.sources.formats import format_for, format_of, suffixes
 from ops.sources.hub_format import HUB
 from ops.sources.hub_spec import parse_hub
-from ops.sources.source_format import Source
+from ops.sources.source_format import USUAL, Reading, Source
 from ops.storage.option_text import check_text
 from ops.storage.streams import WILDCARD, expand_glob, file_type, is_uri
 
 READABLE = f"pydocs, a preset, hf:ORG/NAME, or a file or glob of {suffixes()}"
 
 
-def parse_source(spec: str) -> Source:
+def parse_source(spec: str, reading: Reading = USUAL) -> Source:
     """Return the source that a value of `--corpus` names.
 
     Args:
         spec: `pydocs`, a preset (`ops/sources/presets.py`), `hf:ORG/NAME[:CONFIG][:SPLIT]`, or a file, glob or URI,
             with or without `NAME=` in front.
+        reading: how its files are read.
 
     Returns:
         The source, with absolute and sorted file paths. Without NAME, the dataset is named after the preset or file.
@@ -44,10 +46,11 @@ def parse_source(spec: str) -> Source:
     if not path:
         raise InputError(f"--corpus {spec!r}: no file is named; expected {READABLE}")
     files = _files(spec, path)
-    kinds = sorted({_kind(spec, file) for file in files})
+    kinds = sorted({_kind(spec, file, reading) for file in files})
     if len(kinds) > 1:
         raise InputError(f"--corpus {spec}: files of several kinds ({', '.join(kinds)}); give each its own --corpus")
-    return Source(spec, name or _dataset(path, files), kinds[0], tuple(files))
+    options = format_of(kinds[0]).options(reading, files)
+    return Source(spec, name or _dataset(path, files), kinds[0], tuple(files), options=options)
 
 
 def _split_name(spec: str) -> tuple[str | None, str]:
@@ -84,12 +87,14 @@ def _files(spec: str, path: str) -> list[str]:
     if kind == FileType.NotFound:
         raise InputError(f"--corpus {spec}: no such file or preset; expected {READABLE}")
     if kind == FileType.Directory:
+        if files := saved_files(path):
+            return files
         raise InputError(f"--corpus {spec}: is a directory; name its files, as in {path.rstrip('/')}/*.parquet")
     return [path]
 
 
-def _kind(spec: str, file: str) -> str:
-    found = next((one for one in FORMATS if suffix(file) in one.suffixes), None)
+def _kind(spec: str, file: str, reading: Reading) -> str:
+    found = format_for(suffix(file), reading)
     if found is None or (compression(file) and not found.compressible):
         name = os.path.basename(without_query(file))
         raise InputError(f"--corpus {spec}: {name} has a suffix of no known kind; expected {READABLE}")
@@ -97,8 +102,10 @@ def _kind(spec: str, file: str) -> str:
 
 
 def _dataset(path: str, files: list[str]) -> str:
-    if len(files) == 1:
+    is_of_a_folder = not WILDCARD.search(path) and suffix(path) != suffix(files[0])
+    if len(files) == 1 and not is_of_a_folder:
         return stem(files[0])
+    path = path.rstrip("/")
     words = re.sub(r"\[[^\]]*\]|[*?]", "", stem(path)).strip("-_. ")
     folder = os.path.basename(os.path.dirname(without_query(path)))
     return words or (folder if folder and not WILDCARD.search(folder) else "corpus")

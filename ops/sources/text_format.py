@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from ops.errors import InputError
+from ops.sources.chat import records_in
 from ops.sources.file_format import FileFormat, piece_bytes
 from ops.sources.file_names import compression
 from ops.sources.lines import expansion, read_head, read_lines
@@ -38,14 +39,14 @@ class TextFormat(FileFormat):
 
     def lines_of(self, rows: Sequence[Row | Broken]) -> int:
         """Return the number of lines of the first rows of a file."""
-        return len(rows)
+        return records_in(rows)
 
-    def check_file(self, path: str, text_column: str) -> None:
+    def check_file(self, path: str, text_column: str, options: Part) -> None:
         """Refuse a file whose encoding uses several bytes for every letter, or whose first rows the reader refuses."""
         encoding = wide_encoding(read_head(path, _HEAD))
         if encoding:
             raise InputError(f"{path}: the text is {encoding}, expected UTF-8; convert it, as with iconv")
-        for _ in islice(self.reader(path, text_column=text_column, on_error="reject"), _CHECKED_ROWS):
+        for _ in islice(self.reader(path, text_column=text_column, on_error="reject", **options), _CHECKED_ROWS):
             pass
 
     def split_file(self, path: str, range_bytes: int, fewest: int) -> list[Part]:

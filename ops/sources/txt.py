@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from ops.sources.lines import BrokenStream, decode_line, read_lines
 from ops.sources.rows import Broken, OnError, Row, broken, to_row
+from ops.sources.source_format import Part
 from ops.sources.text_format import TextFormat
 
 
@@ -38,7 +39,7 @@ def read_txt(
 
 
 class _Txt(TextFormat):
-    def file_columns(self, path: str, text_column: str) -> list[str]:
+    def file_columns(self, path: str, text_column: str, options: Part) -> list[str]:
         return []
 
 

@@ -214,6 +214,9 @@ class Drawing:
             return True
         if odd:
             return rng.choice((*ODD, *([str(kind["minimum"] - 1)] * 4 if "minimum" in kind else ())))
+        if "pattern" in kind:
+            number = str(rng.choice((8, 8, 16, 30, 100, 7, 10**9)))
+            return re.sub(r"\\d\{.*\}", number, kind["pattern"]).strip("^$")
         if "enum" in kind or "const" in kind:
             return rng.choice(kind.get("enum", [kind.get("const")]))
         if kind["type"] == "string":
@@ -239,6 +242,8 @@ class Drawing:
         templates = re.findall(r"[\w=:/]*[A-Z]{4,}[\w=:/]*", about.replace("[NAME=]", "").replace("random:NAME", ""))
         if templates:
             return re.sub("[A-Z]{4,}", self._fill, rng.choice(templates))
+        if about.startswith("Character"):
+            return rng.choice((";", r"\t", ",", "|", "ab", "é"))
         if re.search(r"[Cc]olumn", about):
             return rng.choice([name for name in COLUMNS if name in about] or ["topic"])
         if re.search(r"\brun\b", about) and rng.random() < 0.8:

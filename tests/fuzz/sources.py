@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyarrow.csv import write_csv
+from pyarrow.csv import WriteOptions, write_csv
 
 Rows = list[dict[str, Any]]
 
@@ -60,6 +60,15 @@ def _no_column(rng: Random, rows: Rows) -> Rows:
     return [{name: value for name, value in row.items() if name != gone} for row in rows]
 
 
+def _chats(rng: Random, rows: Rows) -> Rows:
+    """Return conversations of three messages, some of which lack something."""
+    talks = [rows[at : at + 3] for at in range(0, len(rows), 3)]
+    odd: Any = rng.choice((None, "", 3, [{"type": "image"}, {"type": "text", "text": "the cat sees it"}]))
+    chats = [[{"role": r, "content": m["text"]} for r, m in zip("uas", talk, strict=False)] for talk in talks]
+    chats.append([{"role": "u", "content": odd}, {"content": "by nobody at all"}])
+    return [{"messages": chat, "key": f"k{number}"} for number, chat in enumerate(chats)]
+
+
 GENERATORS: tuple[Callable[[Random, Rows], Rows], ...] = (
     lambda rng, rows: rows,
     lambda rng, rows: [rows[0]] * len(rows),
@@ -67,6 +76,7 @@ GENERATORS: tuple[Callable[[Random, Rows], Rows], ...] = (
     lambda rng, rows: [{**row, "doc_id": "one", "topic": "same"} for row in rows],
     _odd_column,
     _no_column,
+    _chats,
     _texts(lambda rng, i, text: rng.choice(ODD) if rng.random() < 0.4 else text),
     _texts(lambda rng, i, text: rng.choice(ODD)),
     _texts(lambda rng, i, text: f"{rng.choice(SCRIPTS)} {i}"),
@@ -90,10 +100,22 @@ def _written(rows: Rows, write: Callable[[pa.Table, io.BytesIO], None]) -> bytes
     return stream.getvalue()
 
 
+def _csv(delimiter: str) -> Callable[[pa.Table, io.BytesIO], None]:
+    return partial(write_csv, write_options=WriteOptions(delimiter=delimiter))
+
+
+def _arrow(table: pa.Table, stream: io.BytesIO) -> None:
+    with pa.ipc.new_stream(stream, table.schema) as writer:
+        writer.write_table(table, max_chunksize=7)
+
+
 FORMATS: dict[str, Callable[[Rows], bytes]] = {
     ".txt": _text,
     ".jsonl": _jsonl,
-    ".csv": lambda rows: _written(rows, write_csv),
+    ".csv": lambda rows: _written(rows, _csv(",;"[len(rows) % 2])),
+    ".tsv": lambda rows: _written(rows, _csv("\t")),
+    ".json": lambda rows: json.dumps(rows, indent=1).encode(),
+    ".arrow": lambda rows: _written(rows, _arrow),
     ".parquet": lambda rows: _written(rows, partial(pq.write_table, row_group_size=7)),
 }
 
@@ -112,13 +134,15 @@ def draw_source(rng: Random, folder: Path, hostile: float = 0.4) -> str:
     odd = rng.random() < hostile
     rows = rng.choice(GENERATORS if odd else GENERATORS[:1])(rng, ordinary(rng, rng.choice((25, 60, 60, 110))))
     suffix, codec = rng.choice((*FORMATS, ".jsonl", ".jsonl")), rng.choice((None, None, None, "gzip", "zstd"))
+    if rows and "messages" in rows[0]:
+        suffix = rng.choice((".json", ".jsonl"))  # columns of other formats have one type
     data = FORMATS[suffix](rows)
-    if codec and suffix != ".parquet":
+    if codec and suffix not in (".parquet", ".arrow"):
         data, suffix = pa.compress(data, codec, asbytes=True), suffix + (".gz" if codec == "gzip" else ".zst")
     if odd and rng.random() < 0.25:
         data = damaged(rng, data)
     if odd and rng.random() < 0.05:
-        suffix = rng.choice((".xml", "", ".TXT", ".json", ".gz"))
+        suffix = rng.choice((".xml", "", ".TXT", ".JSON", ".gz"))
     file = folder / f"{rng.choice(NAMES) if odd and rng.random() < 0.3 else f'a{rng.randrange(100)}'}{suffix}"
     file.write_bytes(data)
     if odd and rng.random() < 0.1:

@@ -1,10 +1,21 @@
 import hashlib
+import unicodedata
 from typing import cast
 
 import numpy as np
 import pyarrow as pa
 
-from ops.corpus.sentences import MOST_CHARACTERS, REJECT_CHARACTERS, REJECTS, SENTENCES, Block, SentenceFilter, hashes
+from ops.corpus.sentences import (
+    MOST_CHARACTERS,
+    REJECT_CHARACTERS,
+    REJECTS,
+    SENTENCES,
+    Block,
+    SentenceFilter,
+    hashes,
+    make_splitter,
+)
+from ops.model.load import read_facts
 from ops.model.tokenizer import Tokenizer, Tokens
 from ops.sources.rows import Broken, Row
 
@@ -96,6 +107,17 @@ def test_without_a_splitter_a_row_is_a_sentence_and_its_symbols_stay() -> None:
         ("e f g|h i j", 0, 1),
     ]
     assert found.rejects.num_rows == 0
+
+
+def test_windows_keep_their_white_space_and_symbols() -> None:
+    tokenizer = Tokenizer(read_facts("sample"))
+    text = "if x:\n    return  '...'  # cafe\u0301\n" * 3
+    rows: list[Row | Broken] = [Row(text, "d", {}), Row(" \u200b ", "e", {}), Row("a\tb", "f", {})]
+    (block, _) = SentenceFilter(tokenizer, make_splitter("tokens:12", tokenizer)).blocks(rows)
+    assert "".join(block.sentences["text"].to_pylist()) == unicodedata.normalize("NFC", text)
+    assert column(block.sentences, "run", "place") == [(0, place) for place in range(block.sentences.num_rows)]
+    assert max(block.sentences["n_tokens"].to_pylist()) <= 14
+    assert column(block.rejects, "text", "reason") == [(" \u200b ", "too_short"), ("a\tb", "too_short")]
 
 
 def test_rejects_are_cut_and_sentences_are_not() -> None:

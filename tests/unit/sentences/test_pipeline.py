@@ -7,6 +7,7 @@ import spacy
 from spacy.tokens import Doc, Span
 
 from ops import penn
+from ops.corpus.split_sentences import SentenceSplitter
 from ops.errors import InputError
 from ops.sentences.pipeline import (
     MOST_LETTERS,
@@ -18,6 +19,7 @@ from ops.sentences.pipeline import (
     load_pipeline,
     read_annotation,
 )
+from ops.sentences.word_spans import word_spans
 from tests.conftest import ROOT
 
 VOCAB = spacy.blank("en").vocab
@@ -162,6 +164,22 @@ def test_a_long_sentence_is_annotated_in_pieces_side_by_side() -> None:
     assert [penn.write(child) for child in tree.children] == [
         penn.write(child) for part in parts for child in penn.read(part.tree or "").children
     ]
+
+
+def test_a_window_is_annotated_sentence_by_sentence_and_keeps_its_words() -> None:
+    split = SentenceSplitter().split
+    texts = ["d the boats.\n\nThe old man\n    saw the river. He\tsle", "Yes\n", "x = 1\r\n# one line"]
+    found = Annotator("english", split).annotate(texts)
+    alone = Annotator("english")
+    for text, own in zip(texts, found, strict=True):
+        parts = [alone.annotate([" ".join(sentence.split())])[0] for sentence in split(text)]
+        assert own.words == [word for part in parts for word in part.words]
+        assert own.tags == [tag for part in parts for tag in part.tags or []]
+        tree = penn.read(own.tree or "")
+        assert [leaf.word for leaf in penn.leaves(tree)] == own.words
+        assert len(tree.children) == sum(len(penn.read(part.tree or "").children) for part in parts)
+        assert None not in word_spans(text, own.words)
+    assert [len(split(text)) for text in texts] == [3, 1, 1]
 
 
 def test_how_many_go_together_changes_nothing() -> None:

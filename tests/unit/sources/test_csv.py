@@ -4,7 +4,10 @@ import pytest
 
 from ops.errors import InputError
 from ops.sources.csv import read_csv
+from ops.sources.pieces import check_source, pieces, read_piece
 from ops.sources.rows import Broken, Row
+from ops.sources.source_format import Reading
+from ops.sources.spec import parse_source
 from tests.unit.sources.files import write
 
 
@@ -56,6 +59,36 @@ def test_a_quote_that_another_closes_takes_in_no_more_than_the_lines_between(tmp
         Broken('"b,2\nc "x" d,3', "a.csv:1 (lines 3 to 4)", "broken"),
         Row("e", "a.csv:2", {"m": "4"}),
     ]
+
+
+def test_other_delimiters_are_found_by_the_text_column_or_given(tmp_path: Path) -> None:
+    rows = [Row("one, two", "d", {"a": "x"})]
+    for mark in ";\t|":
+        content = f'text{mark}a{mark}doc_id\n"one, two"{mark}x{mark}d\n'
+        assert list(read_csv(write(tmp_path / "a.csv", content))) == rows
+        assert list(read_csv(write(tmp_path / "a.csv", content), delimiter=mark)) == rows
+    assert list(read_csv(write(tmp_path / "a.tsv", "text\ta\tdoc_id\none, two\tx\td\n"))) == rows
+    assert list(read_csv(write(tmp_path / "a.tsv", "text,a\tb\nx;y\tz\n"), text_column="text,a")) == [
+        Row("x;y", "a.tsv:0", {"b": "z"})
+    ]
+    assert list(read_csv(write(tmp_path / "a.csv", "text^a\nb^c\n"), delimiter="^")) == [
+        Row("b", "a.csv:0", {"a": "c"})
+    ]
+    # A comma that makes a column of the text comes first, and one column of text needs no delimiter.
+    assert list(read_csv(write(tmp_path / "a.csv", "text,a;b\nc,d;e\n"))) == [Row("c", "a.csv:0", {"a;b": "d;e"})]
+    assert list(read_csv(write(tmp_path / "a.csv", "text\nc;d|e\n"))) == [Row("c;d|e", "a.csv:0", {})]
+
+
+def test_a_refusal_names_the_delimiter(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", "body;author\nhello;me\n")
+    with pytest.raises(InputError, match=r"'body', 'author' \(between ';'; --delimiter names another\)"):
+        list(read_csv(path))
+    for content in ("text;author\na;b\n", "text\na\n"):
+        source = parse_source(write(tmp_path / "a.csv", content), Reading(delimiter="|"))
+        with pytest.raises(InputError, match=r"a\.csv: --delimiter '\|' gives one column, 'text"):
+            check_source(source)
+    (piece,) = pieces(parse_source(write(tmp_path / "a.csv", "text^a\nb^c\n"), Reading(delimiter="^")))
+    assert list(read_piece(piece)) == [Row("b", "a.csv:0", {"a": "c"})]
 
 
 def test_an_unusable_header(tmp_path: Path) -> None:

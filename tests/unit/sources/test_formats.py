@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ops.sources import formats, spec
+from ops.sources import formats
 from ops.sources.formats import FORMATS, suffixes
 from ops.sources.pieces import check_source, missing_column, piece_extent, pieces, read_piece, source_fingerprint
 from ops.sources.spec import parse_source
@@ -17,8 +17,7 @@ from tests.conftest import ROOT
 
 def test_a_new_format_needs_nothing_but_its_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     new = TextFormat(kind="lines", suffixes=(".lines",), reader=read_txt)
-    for place in (formats, spec):
-        monkeypatch.setattr(place, "FORMATS", (*FORMATS, new))
+    monkeypatch.setattr(formats, "FORMATS", (*FORMATS, new))
     (tmp_path / "a.lines").write_text("One.\nTwo.\n")
     source = parse_source(str(tmp_path / "a.lines"))
     check_source(source)

@@ -12,11 +12,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ops.errors import InputError
+from ops.sources.arrow_file import read_arrow
 from ops.sources.arrow_rows import batch_rows, is_scalar, is_string
 from ops.sources.csv import read_csv
+from ops.sources.documents import read_document
 from ops.sources.hub import check_columns, plain_batch, preset_batch
 from ops.sources.hub_spec import HubSpec
+from ops.sources.json_array import read_json
 from ops.sources.jsonl import read_jsonl
+from ops.sources.paragraphs import read_paragraphs
 from ops.sources.parquet import read_parquet
 from ops.sources.presets import PRESETS
 from ops.sources.rows import Broken, Row
@@ -27,7 +31,7 @@ BITS = st.sampled_from(
     [
         *(b"text", b",", b'"', b"\n", b"\r\n", b"\r", b"\0", b"\xff", b"\xc3\xa9", b"\xef\xbb\xbf"),
         *(b"doc_id", b" ", b"a", b'{"text": "', b'"}', b"{", b"}", b"[", b"null", b"1e999", b"NaN"),
-        *(b"\\ud800", b"\\u0000", b":", b"\x1f\x8b"),
+        *(b"\\ud800", b"\\u0000", b":", b"\x1f\x8b", b'{"messages": [{"role": "u", "content": "'),
     ]
 )
 CONTENT = st.one_of(st.binary(max_size=200), st.lists(BITS, max_size=40).map(b"".join))
@@ -44,7 +48,7 @@ def _check_values(rows: list[Row | Broken]) -> None:
             assert row.text.strip()
         else:
             assert len(row.text) <= 200
-            assert row.reason in {"empty", "invalid_text", "broken"}
+            assert row.reason in {"empty", "invalid_text", "broken", "no_role", "not_text"}
 
 
 def _check(reader: Reader, path: Path) -> list[Row | Broken]:
@@ -62,7 +66,11 @@ def _check(reader: Reader, path: Path) -> list[Row | Broken]:
 
 @pytest.mark.parametrize(
     ("reader", "name"),
-    [(read_txt, "a.txt.zst"), (read_csv, "a.csv"), (read_csv, "a.csv.gz"), (read_parquet, "a.parquet")],
+    [
+        *((read_txt, "a.txt.zst"), (read_csv, "a.csv"), (read_csv, "a.csv.gz"), (read_csv, "a.tsv")),
+        *((read_paragraphs, "a.txt"), (read_document, "a.py"), (read_document, "a.py.gz")),
+        *((read_parquet, "a.parquet"), (read_json, "a.json"), (read_json, "a.json.zst"), (read_arrow, "a.arrow")),
+    ],
 )
 @given(content=CONTENT)
 @SETTINGS
@@ -115,6 +123,24 @@ def test_damaged_parquet(tmp_path: Path, place: int, value: int, size: int) -> N
     path.write_bytes(PARQUET[:place] + bytes([value]) * size + PARQUET[place + size :])
     rows = _check(read_parquet, path)
     assert len(rows) <= 20 or place > len(PARQUET) // 2
+
+
+def _arrow() -> bytes:
+    table, stream = pq.read_table(io.BytesIO(PARQUET)), io.BytesIO()
+    with pa.ipc.new_stream(stream, table.schema) as writer:
+        writer.write_table(table, max_chunksize=5)
+    return stream.getvalue()
+
+
+ARROW = _arrow()
+
+
+@given(place=st.integers(4, len(ARROW) - 1), value=st.integers(0, 255), size=st.integers(1, 8))
+@SETTINGS
+def test_damaged_arrow(tmp_path: Path, place: int, value: int, size: int) -> None:
+    path = tmp_path / "a.arrow"
+    path.write_bytes(ARROW[:place] + bytes([value]) * size + ARROW[place + size :])
+    _check(read_arrow, path)
 
 
 COLUMN_KINDS = st.sampled_from(

@@ -23,6 +23,9 @@ def test_kind_and_dataset_come_from_the_file(tmp_path: Path) -> None:
         ("x.CSV", "x", "csv"),
         ("x.jsonl.gz", "x", "jsonl"),
         ("x.ndjson.zst", "x", "jsonl"),
+        ("x.tsv.gz", "x", "csv"),
+        ("x.json.zst", "x", "json"),
+        ("x.arrow", "x", "arrow"),
         ("x.parquet", "x", "parquet"),
     ):
         path = write(tmp_path / file)
