@@ -4,19 +4,18 @@
 
 The sentences are drawn from the corpus. The first call compiles and reads what later calls have, so that it is not
 counted: `seconds` is the median of five calls after it, `cpu` that of their processor time, and `forward` that of
-one forward pass, of which a call makes two. `memory_mb` is the
-highest resident memory of these calls without that of a process that has the same model and nothing else.
+one forward pass, of which a call makes two. `memory_mb` is the highest resident memory of these calls without that of a
+process that has the same model and nothing else.
 """
 
-import argparse
-import json
 import time
 from pathlib import Path
 from statistics import median
 
 import numpy as np
 
-from bench.running import load, resident
+from bench.harness import Result
+from bench.memory import resident
 from jobs.respond.job import TOP
 from jobs.respond.steps import Responder
 from jobs.run_folder.run import RunReader
@@ -41,10 +40,13 @@ def respond_to(responder: Responder, texts: list[str]) -> int:
     return sum(len(text["rows"]) for text in facts)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", required=True, help="a run that jobs.topk has finished")
-    run = RunReader(parser.parse_args().out, create=False)
+def measure(out: str) -> Result:
+    """Respond to sentences of a run.
+
+    Args:
+        out: a run that jobs.topk has finished.
+    """
+    run = RunReader(out, create=False)
     ids = draw(run.require("ingest")["counts"]["sentences"], SENTENCES, 0)
     texts = [text for table in read_rows(run.store, run.shards(), ids, ["text"]) for text in table["text"].to_pylist()]
     facts = model_of_topk(run)
@@ -66,15 +68,9 @@ def main() -> None:
         seconds.append(time.perf_counter() - began)
         cpu.append(time.process_time() - worked)
     weights = sum(w.nbytes for w in model.reader.model.parameters())
-    found = {
+    return {
         "neurons": len(responder.corpus.neurons), "sample": len(responder.corpus.sample.ids), "texts": len(texts),
         "listed": listed, "seconds": round(median(seconds), 3), "slowest": round(max(seconds), 3),
         "cpu": round(median(cpu), 3), "forward": round(median(forward), 3),
         "memory_mb": round((resident()["VmHWM"] - before - weights) / 1e6), "weights_mb": round(weights / 1e6),
-        "load": load(),
-    }  # fmt: skip
-    print(json.dumps(found))
-
-
-if __name__ == "__main__":
-    main()
+    }, True  # fmt: skip

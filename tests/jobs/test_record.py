@@ -39,7 +39,15 @@ def test_what_follows_from_what_is_followed_to_the_end() -> None:
         f"compare/{part}" for part in ("dimensions", "diversity", "groups", "neighbours", "matches", "runs", "shift")
     ]
     assert stages_after("ingest") == [name for name in STAGES if name not in ("ingest", "psi")]
-    assert stages_after("topk") == [*after_topk, "audit", "outputs", "contrast", *compared, "compare/ablation", "report"]
+    assert stages_after("topk") == [
+        *after_topk,
+        "audit",
+        "outputs",
+        "contrast",
+        *compared,
+        "compare/ablation",
+        "report",
+    ]
     after_mine = ["explain", "tokens", "audit"]
     after_mine += ["compare/dimensions", "compare/groups", "compare/runs", "compare/ablation"]
     assert stages_after("mine") == [*after_mine, "report"]
