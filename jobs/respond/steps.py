@@ -8,7 +8,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -252,18 +252,20 @@ def blocks(responder: Responder, texts: Sequence[OwnText]) -> Iterator[tuple[int
     if len(texts) < MANY:
         yield from ((first, responder.score(texts[first : first + BLOCK])) for first in starts)
         return
-    args, units = vars(responder.args), len(responder.corpus.neurons)
-    tokens = tuple(text.placed.tokens for text in texts)
-    items = [{"first": first, "stop": min(first + BLOCK, len(texts))} for first in starts]
     on_gpus = responder.args.options.device == "cuda"
-    holds = {"gpus": 1} if on_gpus else {"cpus": 1}
     options = responder.args.options if on_gpus else responder.args.options._replace(threads=1)
-    given = {"args": RespondArgs(**args | {"texts": tokens, "options": options})}
+    args = replace(responder.args, texts=tuple(text.placed.tokens for text in texts), options=options)
+    items = [{"first": first, "stop": min(first + BLOCK, len(texts))} for first in starts]
+    how = Spread(holds={"gpus": 1} if on_gpus else {"cpus": 1}, actors=True)
+    done: dict[int, bytes] = {}
+    due = list(starts)
     with Progress("respond", len(items), "blocks", work=("sentences", len(texts))) as progress:
-        for row in fan_out(items, TextScorer, given, Spread(holds=holds, actors=True), name="respond"):
+        for row in fan_out(items, TextScorer, {"args": args}, how, name="respond"):
             progress.add(row["sentences"])
-            values = np.frombuffer(base64.b85decode(row["values"]), np.float32)
-            yield row["first"], values.reshape(-1, units)
+            done[row["first"]] = base64.b85decode(row["values"])
+            while due and due[0] in done:  # blocks are done in no particular order
+                values = np.frombuffer(done.pop(due[0]), np.float32)
+                yield due.pop(0), values.reshape(-1, len(responder.corpus.neurons))
 
 
 def _given(config: RespondConfig) -> list[str]:
