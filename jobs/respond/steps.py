@@ -25,7 +25,6 @@ from jobs.respond.job import TOP, RespondConfig
 from jobs.run_folder.run import RunReader
 from jobs.stage.checks import model_of_topk
 from jobs.stage.dictionaries import ScorerArgs, block_of, dictionaries_of
-from jobs.stage.scored import Scored
 from ops.arrays import Float32s, Int64s
 from ops.errors import InputError
 from ops.facts.text import wrap
@@ -102,7 +101,7 @@ class Responder:
             raise InputError(f"--out {run.store.uri}: the tokenizer of its model has changed since; restore it")
         tables, identity = OpenTables(run.store), topk["identity"]
         self.corpus, self.names = Corpus.read(tables, topk), unit_names(topk)
-        self.explained = Explained(tables, [*(["explanations", "families"] if explains else [])])
+        self.explained = Explained(tables, ["explanations", "families"] if explains else [])
         self.sentences, self.fingerprint = int(ingest["counts"]["sentences"]), topk["fingerprint"]
         place = _device(device, str(identity["device"]))
         dtype = "float32" if identity["dtype"] == TF32 and place == "cpu" else str(identity["dtype"])
@@ -110,7 +109,7 @@ class Responder:
             identity["site"], identity["pool"], identity["special_tokens"], place, dtype, os.cpu_count() or 1
         )
         self.args = RespondArgs(
-            store=run.store, neurons=Scored.of(run).neurons, seed=self.corpus.seed, facts=facts, options=options,
+            store=run.store, neurons=self.corpus.neurons, seed=self.corpus.seed, facts=facts, options=options,
             dictionaries=dictionaries_of(topk, facts), block=block_of(topk),
             token_budget=identity["token_budget"] if place == identity["device"] else ON_CPU,
             lengths=batch_lengths(place, topk["counts"].get("equal_lengths", True)),
@@ -228,8 +227,8 @@ def respond(config: RespondConfig) -> None:
     shared = None if common is None else common_facts(common, corpus, responder.explained, config.top)
     if config.json_:
         found = {
-            "winners": corpus.winners,
             "sentences": corpus.distributions.sentences,
+            "winners": corpus.winners,
             "common": shared,
             "texts": facts,
         }
