@@ -8,7 +8,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,6 @@ from jobs.respond.job import TOP, RespondConfig
 from jobs.run_folder.run import RunReader
 from jobs.stage.checks import model_of_topk
 from jobs.stage.dictionaries import ScorerArgs, block_of, dictionaries_of
-from jobs.stage.scored import Scored
 from ops.arrays import Float32s, Int64s
 from ops.errors import InputError
 from ops.facts.text import wrap
@@ -102,7 +101,7 @@ class Responder:
             raise InputError(f"--out {run.store.uri}: the tokenizer of its model has changed since; restore it")
         tables, identity = OpenTables(run.store), topk["identity"]
         self.corpus, self.names = Corpus.read(tables, topk), unit_names(topk)
-        self.explained = Explained(tables, [*(["explanations", "families"] if explains else [])])
+        self.explained = Explained(tables, ["explanations", "families"] if explains else [])
         self.sentences, self.fingerprint = int(ingest["counts"]["sentences"]), topk["fingerprint"]
         place = _device(device, str(identity["device"]))
         dtype = "float32" if identity["dtype"] == TF32 and place == "cpu" else str(identity["dtype"])
@@ -110,7 +109,7 @@ class Responder:
             identity["site"], identity["pool"], identity["special_tokens"], place, dtype, os.cpu_count() or 1
         )
         self.args = RespondArgs(
-            store=run.store, neurons=Scored.of(run).neurons, seed=self.corpus.seed, facts=facts, options=options,
+            store=run.store, neurons=self.corpus.neurons, seed=self.corpus.seed, facts=facts, options=options,
             dictionaries=dictionaries_of(topk, facts), block=block_of(topk),
             token_budget=identity["token_budget"] if place == identity["device"] else ON_CPU,
             lengths=batch_lengths(place, topk["counts"].get("equal_lengths", True)),
@@ -228,8 +227,8 @@ def respond(config: RespondConfig) -> None:
     shared = None if common is None else common_facts(common, corpus, responder.explained, config.top)
     if config.json_:
         found = {
-            "winners": corpus.winners,
             "sentences": corpus.distributions.sentences,
+            "winners": corpus.winners,
             "common": shared,
             "texts": facts,
         }
@@ -252,18 +251,20 @@ def blocks(responder: Responder, texts: Sequence[OwnText]) -> Iterator[tuple[int
     if len(texts) < MANY:
         yield from ((first, responder.score(texts[first : first + BLOCK])) for first in starts)
         return
-    args, units = vars(responder.args), len(responder.corpus.neurons)
-    tokens = tuple(text.placed.tokens for text in texts)
-    items = [{"first": first, "stop": min(first + BLOCK, len(texts))} for first in starts]
     on_gpus = responder.args.options.device == "cuda"
-    holds = {"gpus": 1} if on_gpus else {"cpus": 1}
     options = responder.args.options if on_gpus else responder.args.options._replace(threads=1)
-    given = {"args": RespondArgs(**args | {"texts": tokens, "options": options})}
+    args = replace(responder.args, texts=tuple(text.placed.tokens for text in texts), options=options)
+    items = [{"first": first, "stop": min(first + BLOCK, len(texts))} for first in starts]
+    how = Spread(holds={"gpus": 1} if on_gpus else {"cpus": 1}, actors=True)
+    done: dict[int, bytes] = {}
+    due = list(starts)
     with Progress("respond", len(items), "blocks", work=("sentences", len(texts))) as progress:
-        for row in fan_out(items, TextScorer, given, Spread(holds=holds, actors=True), name="respond"):
+        for row in fan_out(items, TextScorer, {"args": args}, how, name="respond"):
             progress.add(row["sentences"])
-            values = np.frombuffer(base64.b85decode(row["values"]), np.float32)
-            yield row["first"], values.reshape(-1, units)
+            done[row["first"]] = base64.b85decode(row["values"])
+            while due and due[0] in done:  # blocks are done in no particular order
+                values = np.frombuffer(done.pop(due[0]), np.float32)
+                yield due.pop(0), values.reshape(-1, len(responder.corpus.neurons))
 
 
 def _given(config: RespondConfig) -> list[str]:

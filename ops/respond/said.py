@@ -28,7 +28,9 @@ def said_of_text(facts: Row, names: UnitNames) -> list[str]:
         said.append(f"It is sentence {facts['sent_id']} of the corpus ({facts['dataset']}), left out of all counts.")
     said += facts["notes"]
     outer, units = facts["outer"], counted(facts["units"], names.one)
-    head = f"{outer:,} of {units} are in the outer {OUTER:.0%} of the corpus".replace("%", " %")
+    head = f"{outer:,} of {units} {'is' if outer == 1 else 'are'} in the outer {OUTER:.0%} of the corpus".replace(
+        "%", " %"
+    )
     if not facts["reference"]:
         few = f"Fewer than {LEAST} sentences of the activation sample are about as long, so it is compared with none."
         return [*said, f"{head}. {few}"]
@@ -69,11 +71,11 @@ def unit_listing(facts: Row, winners: int, names: UnitNames, about: str) -> List
         names: the names of the run's units.
         about: what the list shows.
     """
-    has_like = bool(facts["reference"])
+    has_like, has_family = bool(facts["reference"]), any(row["alike"] for row in facts["rows"])
     columns = [
         (names.one, "{layer}:{unit} {pole}"), ("activation", "{activation:activation}"), ("z", "{z:+.1f}"),
         ("tail", "{tail:tail}"), *([("like", "{tail_like:tail}")] if has_like else []), ("winner", "{winner}"),
-        ("peak", "{peak_said}"), ("family", "{alike_said}"),
+        ("peak", "{peak_said}"), *([("family", "{alike_said}")] if has_family else []),
     ]  # fmt: skip
     return Listing.of(about, columns, [row | _said(row, winners) for row in facts["rows"]])
 
@@ -137,7 +139,6 @@ def _with_explanations(listing: Listing, rows: list[Row], width: int) -> list[st
 
 def _said(row: Row, winners: int) -> dict[str, str]:
     return {
-        "tail_said": tail(row["tail"]), "like_said": tail(row["tail_like"]),
         "winner": "-" if row["rank"] is None else f"{row['rank']:,} of {winners:,}",
         "peak_said": "-" if row["peak"] is None else visible(row["peak"]),
         "alike_said": f"+{row['alike']}" if row["alike"] else "",

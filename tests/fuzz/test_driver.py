@@ -161,7 +161,7 @@ def test_a_case_follows_from_its_seed_and_number(world: World) -> None:
         drawing.begin()
         return [str(drawing.command()) for _ in range(2)]
 
-    cases = [drawn(number) for number in range(160)]
+    cases = [drawn(number) for number in range(240)]
     assert cases[:7] == [drawn(number) for number in range(7)]
     jobs = {command.partition("-m jobs.")[2].partition(" ")[0] for commands in cases for command in commands}
     assert jobs == set(find_jobs())

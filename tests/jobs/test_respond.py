@@ -220,7 +220,8 @@ def test_many_texts_are_scored_by_the_engine(
     here = responses(runs("neurons"), tmp_path / "here.parquet", texts)
     monkeypatch.setattr(steps, "MANY", 4)
     monkeypatch.setattr(steps, "BLOCK", 4)
-    monkeypatch.setattr(steps, "fan_out", InProcess())
+    # Blocks come as they are done, so not in the order of the texts.
+    monkeypatch.setattr(steps, "fan_out", lambda items, *given, **named: InProcess()(items[::-1], *given, **named))
     there = responses(runs("neurons"), tmp_path / "there.parquet", texts)
     for name in ("number", "text", "layer", "unit"):
         assert np.array_equal(here[name], there[name])

@@ -311,7 +311,7 @@ for (const plain of document.querySelectorAll("span.pattern")) {
     for (const before of document.querySelectorAll(".shown" + own)) before.remove();
     button.setAttribute("aria-pressed", String(on));
     const ranks = new Set(button.dataset.winners.split(" ")), lists = [...document.querySelectorAll("ol.winners" + own)];
-    const items = lists.flatMap(list => [...list.children]), matched = on ? items.filter(item => ranks.has(item.dataset.rank)) : [];
+    const items = lists.flatMap(list => [...list.querySelectorAll(":scope > [data-rank]")]), matched = on ? items.filter(item => ranks.has(item.dataset.rank)) : [];
     for (const list of lists) list.classList.toggle("marked", on);
     for (const item of items) item.classList.toggle("match", matched.includes(item));
     const said = on ? matched.length + " of these " + items.length + " sentences have it" : "";
