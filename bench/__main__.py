@@ -11,7 +11,7 @@ NAMES = (
     *("tokens", "psi", "mixing", "positions", "meaning"),
 )
 # `gpu` needs a GPU, `bases`, `browse` and `search` need finished runs, and the others train models to measure.
-NOT_IN_ALL = ("gpu", "bases", "browse", "search", "train_dictionary", "train_gpt2")
+NOT_IN_ALL = ("gpu", "bases", "browse", "contrast", "respond", "search", "train_dictionary", "train_gpt2")
 
 
 def main() -> int:

@@ -23,6 +23,7 @@ PAPER: dict[str, Any] = {
     "pack": 128,
 }
 SMALL: dict[str, Any] = {"k": 100, "k_per_dataset": 50, "baseline_size": None, "activation_sample": 5_000}
+TAB = r"\t"  # a tab on a command line
 MOST = 10**15  # every number must be less than this
 MOST_UNITS = 65_536  # most neurons that a stage processes by default if its work grows with their number
 PRESETS: dict[str, dict[str, Any]] = {"small": SMALL, "paper": PAPER}
@@ -177,8 +178,7 @@ class CorpusConfig(StageConfig):
     @field_validator("delimiter")
     @classmethod
     def _is_one_character(cls, value: str) -> str:
-        value = "\t" if value in (r"\t", "tab") else value
-        if len(value) > 1 or value.isalnum() or value in ('"', "\r", "\n", "\0"):
+        if value != TAB and (len(value) > 1 or value.isalnum() or value in ('"', "\r", "\n")):
             raise ValueError(r"should be one character such as ; or \t for a tab, no letter, digit, quote or line end")
         return value
 
@@ -195,7 +195,8 @@ class CorpusConfig(StageConfig):
     @property
     def reading(self) -> Reading:
         """How the files of the sources are read."""
-        return Reading(self.paragraphs, window_size(self.split) is not None, self.delimiter)
+        delimiter = "\t" if self.delimiter == TAB else self.delimiter
+        return Reading(self.paragraphs, window_size(self.split) is not None, delimiter)
 
 
 class DeviceConfig(StageConfig):

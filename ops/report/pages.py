@@ -88,6 +88,7 @@ _ENVIRONMENT.globals["CAUTION"] = CAUTION
 _ENVIRONMENT.filters |= {
     "seen": visible,
     "in_lines": in_lines,
+    "on_one_line": text.on_one_line,
     "number": number,
     "share": share,
     "lift": text.lift,

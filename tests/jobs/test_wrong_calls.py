@@ -20,6 +20,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "empty.txt").write_text("")
     (folder / "short.txt").write_text("Hm\n\n")
     (folder / "no_text.csv").write_text("body,author\nhello there my friend,me\n")
+    (folder / "marks.csv").write_text("body;author\nhello there my friend;me\n")
+    (folder / "nobody.jsonl").write_text(json.dumps({"messages": [{"content": "hello there my friend"}] * 2}) + "\n")
     (folder / "wide.jsonl").write_text(
         json.dumps({"text": "hello there my friend"} | {f"k{i:03d}": i for i in range(201)}) + "\n"
     )
@@ -43,6 +45,28 @@ CASES = {
     "missing file": ("run", ["--corpus", "{f}/none.txt"], "none.txt"),
     "glob of nothing": ("run", ["--corpus", "{f}/*.tsv"], "*.tsv"),
     "no text column": ("run", ["--corpus", "{f}/no_text.csv"], "text-column"),
+    "no text column, other delimiter": ("run", ["--corpus", "{f}/marks.csv"], "between ';'"),
+    "delimiter of one column": ("run", ["--corpus", "{f}/marks.csv", "--delimiter", "|"], "gives one column"),
+    "delimiter of no file": ("run", ["--corpus", "{f}/good.txt", "--delimiter", ";"], "no source is a CSV file"),
+    "paragraphs of no text": ("run", ["--corpus", "{f}/no_text.csv", "--paragraphs"], "no source is a .txt file"),
+    "messages by nobody": (
+        "run",
+        ["--corpus", "{f}/nobody.jsonl"],
+        "gave no sentence (2 rows read, rejected: 2 no_role)",
+    ),
+    "small windows": ("run", ["--corpus", "{f}/good.txt", "--split", "tokens:7"], "a window has at least 8 tokens"),
+    "large windows": ("run", ["--corpus", "{f}/good.txt", "--split", "tokens:511"], "give tokens:510 or fewer"),
+    "windows of no number": (
+        "run",
+        ["--corpus", "{f}/good.txt", "--split", "tokens:N"],
+        "--split 'tokens:N': should be",
+    ),
+    "windows of paragraphs": (
+        "run",
+        ["--corpus", "{f}/good.txt", "--split", "tokens:9", "--paragraphs"],
+        "--paragraphs removes",
+    ),
+    "a mixture of formats": ("run", ["--corpus", "{f}/*o*.[tc]*"], "files of several kinds (csv, txt)"),
     "truncated parquet": ("run", ["--corpus", "{f}/cut.parquet"], "cut.parquet"),
     "text is no text": ("run", ["--corpus", "{f}/ints.parquet"], "int64"),
     "over 200 keys": ("run", ["--corpus", "{f}/wide.jsonl"], "wide.jsonl: has more than 200 metadata keys (k000, "),
