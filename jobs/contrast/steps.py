@@ -78,8 +78,7 @@ def contrast(config: ContrastConfig, run: Run) -> None:
     pair = open_random_run(config.random_run, run) if config.random_run else None
     is_scored = bool(texts) or config.sentences is not None
     sentences = None if texts else read_sentences(config, run)
-    if sentences is not None:
-        contrasts_of(config, sentences)
+    known = 1 if sentences is None else len(contrasts_of(config, sentences)[0])
     if pair is not None and not is_scored:
         common_sample(pair)
     fields = ("by", "a", "b", "text_column", "split", "text_limit", "sentences", "no_probes", "seed")
@@ -96,7 +95,8 @@ def contrast(config: ContrastConfig, run: Run) -> None:
     if stage is None:
         return
     job = ContrastJob(config, stage, Scored.of(run), pair, texts, sentences, placement, models, topk)
-    counts = stage.complete(job.steps(), {}, {"contrasts": 0})
+    rows = {"contrast/units": len(job.scored.neurons) * known}
+    counts = stage.complete(job.steps(), rows, {"contrasts": 0})
     if counts is not None:
         print("\n".join(counts["said"]))
 
@@ -416,9 +416,10 @@ def kept(contrast: Contrast, finite: Bools | None) -> Contrast:
     """Return a contrast without the sentences whose activations are not finite."""
     if finite is None or finite[contrast.rows].all():
         return contrast
-    own = finite[contrast.rows]
     names = ("rows", "is_a", "documents", "datasets", "lengths", "folds")
-    return replace(contrast, **{name: getattr(contrast, name)[own] for name in names})
+    own = {name: getattr(contrast, name)[finite[contrast.rows]] for name in names}
+    own["documents"] = np.unique(own["documents"], return_inverse=True)[1]  # without gaps
+    return replace(contrast, **own)
 
 
 def draw_texts(item: Item, facts: ModelFacts, **options: Any) -> Made:

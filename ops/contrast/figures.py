@@ -10,8 +10,8 @@ from ops.figures.lines import lines, quantiles
 MOST_GROUPS = 6  # maximum number of contrasts that are drawn
 _CONTROLS = {"units": "units", "rotated": "rotated axes", "permuted": "permuted labels"}
 _BASES = {
-    "units": "units", "rotated": "rotated axes (range of ten)", "random": "random weights", "layer": "complete layer",
-    "words": "words",
+    "units": "units", "rotated": "rotated axes (range of ten)", "words": "words", "layer": "complete layer",
+    "random": "random weights",
 }  # fmt: skip
 
 
@@ -38,8 +38,7 @@ def contrast_figures(controls: pa.Table, probes: pa.Table) -> dict[str, Figure]:
 
 def _for_every_k(rows: pa.Table) -> pa.Table:
     """Return rows with those of words, which have no k, repeated for each of the numbers of units."""
-    known = rows.filter(pc.is_valid(rows["k"]))
-    words = rows.filter(pc.is_null(rows["k"]))
+    known, words = (rows.filter(own) for own in (pc.is_valid(rows["k"]), pc.is_null(rows["k"])))
     place = words.schema.get_field_index("k")
     repeated = [words.set_column(place, words.schema.field("k"), pa.repeat(pa.scalar(k, pa.int16()), len(words)))
                 for k in KS]  # fmt: skip

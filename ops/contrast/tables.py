@@ -177,7 +177,7 @@ class ProbeRows:
             row |= _with_ends(f"over_{basis}", areas.combined(weights, variance))
             if basis == ROTATED:
                 rows.append(self._row(basis, layer, k, np.array([np.median(values), values.min(), values.max()])))
-            elif basis == RANDOM:
+            elif basis == RANDOM or (basis == LAYER and layer is None):
                 rows.append(self._row(basis, layer, k, found[:, own][:, 0]))
         return rows
 

@@ -26,7 +26,7 @@ _FEATURES: list[tuple[str, str]] = [
 ]  # fmt: skip
 _PROBES: list[tuple[str, str]] = [
     ("k", "{k}"), ("units", "{auc:.3f}"), ("rotated axes", "{rotated}"), ("over rotated axes", "{said_rotated}"),
-    ("words", "{words:.3f}"), ("over words", "{said_words}"), ("layer", "{whole}"), ("random weights", "{random}"),
+    ("words", "{words:.3f}"), ("over words", "{said_words}"), ("layer", "{layer}"), ("random weights", "{random}"),
 ]  # fmt: skip
 
 
@@ -129,10 +129,8 @@ def _probe_list(group: str, probes: Sequence[Row]) -> Listing:
     rows = []
     for row in own:
         if row["basis"] == "units" and row["layer"] is None:
-            found = {"k": str(row["k"]), "words": by_basis["words", None]["auc"], "whole": "-", "auc": row["auc"]}
-            if row["auc"] is not None and row["over_layer"] is not None:
-                found["whole"] = number(row["auc"] - row["over_layer"], ".3f")
-            for basis in ("rotated", "random"):
+            found = {"k": str(row["k"]), "words": by_basis["words", None]["auc"], "auc": row["auc"]}
+            for basis in ("rotated", "layer", "random"):
                 there = by_basis.get((basis, row["k"]))
                 found[basis] = number(there["auc"] if there else None, ".3f")
             for basis in ("rotated", "words"):

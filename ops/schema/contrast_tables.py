@@ -68,7 +68,9 @@ TABLES: dict[str, TableSpec] = {
                 "`words`: words, length and data set; `random`: the best units with random weights",
             ),
             Column("layer", INT16, "layer; null for `words`, and for the layer chosen on training documents", True),
-            Column("k", INT16, "number of units; null for `layer` and `words`", True),
+            Column(
+                "k", INT16, "units; null for `words` and `layer`, which has it with the layer chosen for k units", True
+            ),
             *measured(
                 "auc",
                 "how often a held-out sentence of a has a higher score than one of b; `rotated`: median",

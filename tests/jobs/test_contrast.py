@@ -19,6 +19,7 @@ from jobs.topk import job as topk
 from jobs.topk.job import TopkConfig
 from ops.errors import InputError
 from tests.jobs.finished_runs.contrast import SENTENCES, WORD, probe_quickly
+from tests.jobs.test_dictionaries import FEATURES, LAYER, sparse_dictionary
 from tests.jobs.test_explain import do_item_by_item
 
 TABLES = ("units", "probes", "controls")
@@ -196,6 +197,38 @@ def test_wrong_calls_are_refused_in_one_line(copy: Path, options: dict[str, Any]
     with pytest.raises(InputError, match=told) as refused:
         again(copy, **options)
     assert "\n" not in str(refused.value)
+
+
+def test_features_are_compared_with_words_alone(
+    small_run: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = Path(shutil.copytree(small_run[0], tmp_path / "run"))
+    options = {"out": str(run), "model": str(small_run[1]), "k": 40, "workers": 1, "redo": True}
+    dictionary = sparse_dictionary(tmp_path / "sae")
+    topk.JOB.run(TopkConfig.model_validate({**options, "dictionary": (f"{LAYER}={dictionary}",)}))
+    again(run, by=("topic",))
+    (first, *_) = capsys.readouterr().out.splitlines()
+    assert "rotated" not in first
+    assert "than words" in first
+    units = rows(run, "units", "\"group\" = 'topic=t1' order by rank")
+    assert 20 < len(units) < FEATURES, "silent features are left out"
+    sample = duckdb.sql(
+        f"select layer_{LAYER}_units as units, meta.topic = 't1' as is_a from '{run}/activations/*.parquet' "
+        f"join '{run}/corpus/*.parquet' using (sent_id)"
+    ).to_arrow_table()
+    active = [set(own) for own in sample["units"].to_pylist()]
+    is_a = np.array(sample["is_a"].to_pylist())
+    for row in units:
+        own = np.array([row["unit"] in one for one in active])
+        assert row["active_a"] == pytest.approx(own[is_a].mean())
+        assert row["active_b"] == pytest.approx(own[~is_a].mean())
+    assert {row["control"] for row in rows(run, "controls")} == {"units", "permuted"}
+    assert {row["basis"] for row in rows(run, "probes")} == {"units", "layer", "words"}
+    again(run, by=("topic",), sentences=SENTENCES)
+    for row, known in zip(rows(run, "units", "\"group\" = 'topic=t1' order by rank"), units, strict=True):
+        assert row == pytest.approx(known, abs=1e-4)
+    show.JOB.run(show.ShowConfig(out=str(run), contrast=True))
+    assert "active in a" in capsys.readouterr().out
 
 
 def test_random_weights_are_another_basis(

@@ -1,0 +1,113 @@
+"""Measure the parts of a contrast, and check that permuted labels are significant as often as chance says.
+
+    python -m bench contrast --out runs/six --by sentiment --permutations 200
+
+Takes the first contrast of a metadata key over the activation sample of a finished `topk`. `seconds` has the processor
+time of each part over all layers, on one core. With --permutations the labels are permuted so many times: `share` is
+the mean share of units with p < 0.05, which should be 0.04 to 0.06, and `found` the number of permutations in which any
+unit has q < 0.05, which should be at most 9 %.
+"""
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+from jobs.contrast.job import ContrastConfig
+from jobs.contrast.steps import contrasts_of, read_sentences
+from jobs.run_folder.run import Run
+from ops.arrays import Float32s
+from ops.compare.activation_vectors import layer_activations
+from ops.contrast.groups import Contrast
+from ops.contrast.permutations import Permutations
+from ops.contrast.probes import layer_probe, rotated_probes, unit_probes, word_probe
+from ops.contrast.units import Matched, separation, with_permuted_labels
+from ops.explain.rotation import rotated
+from ops.statistics.false_discovery import q_values
+from ops.topk.neurons import read_neurons
+from ops.topk.silent import read_silent
+
+Result = TypeVar("Result")
+
+
+def time_parts(one: Contrast, layers: dict[int, Float32s], texts: list[str], probes: bool) -> dict[str, float]:
+    """Return the seconds of processor time of each part of a contrast over all layers."""
+    seconds: dict[str, float] = {}
+
+    def timed(part: str, do: Callable[[], Result]) -> Result:
+        began = time.process_time()
+        found = do()
+        seconds[part] = seconds.get(part, 0.0) + time.process_time() - began
+        return found
+
+    matched, permutations = Matched.of(one), Permutations.of(one, 0)
+    for layer, values in layers.items():
+        width = values.shape[1]
+        timed("units", lambda: separation(one, matched, lambda a, b: values[:, a:b], width, None, False))  # noqa: B023
+        timed(
+            "units and permutations",
+            lambda: separation(one, matched, lambda a, b: values[:, a:b], width, permutations, False),  # noqa: B023
+        )
+        timed(
+            "rotated control",
+            lambda: separation(one, matched, lambda a, b: rotated(values, layer, 0, a, b), width, None, False),  # noqa: B023
+        )
+        if probes:
+            timed("probes of units", lambda: unit_probes(one, values))  # noqa: B023
+            timed("probes of rotations", lambda: rotated_probes(one, values, 0, layer))  # noqa: B023
+            timed("probes of layers", lambda: layer_probe(one, values))  # noqa: B023
+    if probes:
+        timed("probe of words", lambda: word_probe(one, texts))
+    return {part: round(own, 2) for part, own in seconds.items()}
+
+
+def calibrate(one: Contrast, layers: dict[int, Float32s], permutations: int) -> dict[str, Any]:
+    """Return how often units of permuted labels are significant."""
+    shares, found = [], 0
+    for seed in range(permutations):
+        own = with_permuted_labels(one, Permutations.of(one, seed), seed)
+        matched = Matched.of(own)
+        p = np.concatenate(
+            [
+                separation(own, matched, lambda a, b: values[:, a:b], values.shape[1], None, False).p  # noqa: B023
+                for values in layers.values()
+            ]
+        )
+        shares.append(float((p < 0.05).mean()))
+        found += bool((q_values(p) < 0.05).any())
+    return {"permutations": permutations, "share": round(float(np.mean(shares)), 4), "found": found}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", required=True, help="a run that jobs.topk has finished")
+    parser.add_argument("--by", required=True, help="a metadata key, or dataset")
+    parser.add_argument("--layers", type=int, nargs="*", default=[], help="only these layers")
+    parser.add_argument("--permutations", type=int, default=0, help="permute the labels this many times")
+    parser.add_argument("--no-probes", action="store_true", help="do not time probes")
+    args = parser.parse_args()
+    run = Run(args.out, create=False)
+    config = ContrastConfig.model_validate({"out": args.out, "by": (args.by,)})
+    sentences = read_sentences(config, run)
+    one = contrasts_of(config, sentences)[0][0]
+    texts = [sentences["text"][row].as_py() for row in one.rows.tolist()]
+    neurons = read_neurons(run.store)
+    heard = ~read_silent(run.store, neurons)
+    layers = {
+        layer: layer_activations(run.store, layer)[one.rows][:, heard[slice(*neurons.span(layer))]]
+        for layer in args.layers or neurons.layers
+    }
+    with threadpool_limits(1):
+        found: dict[str, Any] = {"group": one.group, "sentences": len(one.rows), "units": int(heard.sum())}
+        found["seconds"] = time_parts(one, layers, texts, not args.no_probes)
+        if args.permutations:
+            found |= calibrate(one, layers, args.permutations)
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()
