@@ -8,8 +8,6 @@ the mean share of units with p < 0.05, which should be 0.04 to 0.06, and `found`
 unit has q < 0.05, which should be at most 9 %.
 """
 
-import argparse
-import json
 import time
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -17,6 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+from bench.harness import Result
 from jobs.contrast.job import ContrastConfig
 from jobs.contrast.steps import contrasts_of, read_sentences
 from jobs.run_folder.run import Run
@@ -31,14 +30,14 @@ from ops.statistics.false_discovery import q_values
 from ops.topk.neurons import read_neurons
 from ops.topk.silent import read_silent
 
-Result = TypeVar("Result")
+Found = TypeVar("Found")
 
 
 def time_parts(one: Contrast, layers: dict[int, Float32s], texts: list[str], probes: bool) -> dict[str, float]:
     """Return the seconds of processor time of each part of a contrast over all layers."""
     seconds: dict[str, float] = {}
 
-    def timed(part: str, do: Callable[[], Result]) -> Result:
+    def timed(part: str, do: Callable[[], Found]) -> Found:
         began = time.process_time()
         found = do()
         seconds[part] = seconds.get(part, 0.0) + time.process_time() - began
@@ -82,32 +81,32 @@ def calibrate(one: Contrast, layers: dict[int, Float32s], permutations: int) -> 
     return {"permutations": permutations, "share": round(float(np.mean(shares)), 4), "found": found}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", required=True, help="a run that jobs.topk has finished")
-    parser.add_argument("--by", required=True, help="a metadata key, or dataset")
-    parser.add_argument("--layers", type=int, nargs="*", default=[], help="only these layers")
-    parser.add_argument("--permutations", type=int, default=0, help="permute the labels this many times")
-    parser.add_argument("--no-probes", action="store_true", help="do not time probes")
-    args = parser.parse_args()
-    run = Run(args.out, create=False)
-    config = ContrastConfig.model_validate({"out": args.out, "by": (args.by,)})
+def measure(
+    out: str, by: str, layers: list[int] | None = None, permutations: int = 0, no_probes: bool = False
+) -> Result:  # fmt: skip
+    """Time a contrast.
+
+    Args:
+        out: a run that jobs.topk has finished.
+        by: a metadata key, or dataset.
+        layers: only these layers.
+        permutations: permute the labels this many times.
+        no_probes: do not time probes.
+    """
+    run = Run(out, create=False)
+    config = ContrastConfig.model_validate({"out": out, "by": (by,)})
     sentences = read_sentences(config, run)
     one = contrasts_of(config, sentences)[0][0]
     texts = [sentences["text"][row].as_py() for row in one.rows.tolist()]
     neurons = read_neurons(run.store)
     heard = ~read_silent(run.store, neurons)
-    layers = {
+    values = {
         layer: layer_activations(run.store, layer)[one.rows][:, heard[slice(*neurons.span(layer))]]
-        for layer in args.layers or neurons.layers
+        for layer in layers or neurons.layers
     }
     with threadpool_limits(1):
         found: dict[str, Any] = {"group": one.group, "sentences": len(one.rows), "units": int(heard.sum())}
-        found["seconds"] = time_parts(one, layers, texts, not args.no_probes)
-        if args.permutations:
-            found |= calibrate(one, layers, args.permutations)
-    print(json.dumps(found))
-
-
-if __name__ == "__main__":
-    main()
+        found["seconds"] = time_parts(one, values, texts, not no_probes)
+        if permutations:
+            found |= calibrate(one, values, permutations)
+    return found, True

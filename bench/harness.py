@@ -75,7 +75,7 @@ def _values(kind: Any) -> dict[str, Any]:
         return {"choices": inner}
     if origin in (list, tuple):
         return {"action": "extend", "nargs": "+"} | _values(inner[0])
-    return {"type": inner[0] if origin is UnionType else kind}
+    return _values(inner[0]) if origin is UnionType else {"type": kind}
 
 
 @contextmanager
