@@ -10,7 +10,7 @@ from torch import nn
 
 from ops.errors import InputError
 from ops.model.direction import is_decoder
-from ops.model.load import ModelFacts, load_model, loading_options, quiet_transformers
+from ops.model.load import ModelFacts, load_model, quiet_transformers, tokenizer_place
 from ops.model.loaded_weights import require_finite
 from ops.model.pooling import Pooler
 from ops.model.tokenizer import Tokenizer
@@ -69,7 +69,8 @@ def save_classifier(model: Classifier, facts: ModelFacts, names: list[str], fold
     encoder: Any = model.encoder
     with quiet_transformers():
         encoder.save_pretrained(folder)
-        AutoTokenizer.from_pretrained(facts.path, **loading_options(facts.revision)).save_pretrained(folder)
+        place, options = tokenizer_place(facts.name, facts.path, facts.revision)
+        AutoTokenizer.from_pretrained(place, **options).save_pretrained(folder)
     save_file({"weight": model.linear.weight.data.cpu(), "bias": model.linear.bias.data.cpu()}, folder / WEIGHTS)
     text = json.dumps({"labels": names, "uses_cls": model.uses_cls}, ensure_ascii=False, indent=2)
     (folder / NAMES).write_text(text + "\n", encoding="utf-8")

@@ -1,0 +1,60 @@
+"""Models whose weights were saved quantised: the packages that read them, and whether activations are quantised."""
+
+import importlib.util
+from typing import Any
+
+from ops.errors import InputError
+
+# The packages that transformers needs besides its own dependencies, by the method that config.json names.
+_PACKAGES = {
+    "gptq": ("optimum", "gptqmodel"),
+    "awq": ("gptqmodel",),
+    "compressed-tensors": ("compressed_tensors",),
+    "bitsandbytes": ("bitsandbytes",),
+    "torchao": ("torchao",),
+    "quanto": ("optimum.quanto",),
+    "hqq": ("hqq",),
+}
+# Methods whose weights transformers can expand while it loads them. Then no activation is quantised either.
+_EXPANDED = ("compressed-tensors", "fp8", "mxfp8", "mxfp4")
+
+
+def method_of(config: Any) -> str:
+    """Return the name of the method that quantised a model's weights; empty if they are not quantised."""
+    said = getattr(config, "quantization_config", None)
+    if said is None:
+        return ""
+    method = said.get("quant_method") if isinstance(said, dict) else getattr(said, "quant_method", None)
+    return str(getattr(method, "value", method) or "bitsandbytes")  # old files of bitsandbytes name no method
+
+
+def expand(config: Any) -> None:
+    """Change a configuration so that quantised weights are expanded while loading, where transformers can do that."""
+    if method_of(config) in _EXPANDED and isinstance(config.quantization_config, dict):
+        config.quantization_config = config.quantization_config | {"dequantize": True}
+
+
+def check_packages(name: str, config: Any) -> None:
+    """Refuse a quantised model whose weights cannot be read with the packages at hand.
+
+    Args:
+        name: the name that the user gave, for the error message.
+        config: the model's configuration.
+
+    Raises:
+        InputError: a package is not installed.
+    """
+    method = method_of(config)
+    missing = [package for package in _PACKAGES.get(method, ()) if not _installed(package)]
+    if missing:
+        own = " ".join(package.replace("_", "-").replace(".", "-") for package in missing)
+        raise InputError(
+            f"--model {name}: its weights are quantised ({method}), and reading them requires {own}; pip install {own}"
+        )
+
+
+def _installed(package: str) -> bool:
+    try:
+        return importlib.util.find_spec(package) is not None
+    except ModuleNotFoundError:  # a package within a package that is not installed
+        return False
