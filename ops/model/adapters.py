@@ -34,7 +34,7 @@ def read_adapter(name: str, path: str, revision: str) -> dict[str, Any] | None:
     """
     from transformers.utils.peft_utils import find_adapter_config_file
 
-    file = find_adapter_config_file(path, revision=revision or None)
+    file = None if Path(path).is_file() else find_adapter_config_file(path, revision=revision or None)
     if file is None:
         return None
     try:

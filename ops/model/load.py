@@ -18,7 +18,7 @@ from ops.model.loaded_weights import check_report, require_filled, require_finit
 from ops.model.names import SAMPLE, original_name, seed_of
 from ops.model.numerics import torch_dtype
 from ops.model.parts import Part, check_part, config_of_part, find_part
-from ops.model.quantised import check_packages, expand, method_of
+from ops.model.quantised import check_quantised, expand, method_of
 from ops.model.random_weights import cast, draw_model, drawn_by
 from ops.model.saved_tensors import check_layer_count, check_saved, saved_shapes
 
@@ -177,7 +177,7 @@ def _skeleton(name: str, path: str, revision: str, trained: bool) -> Part:
             own = _check_kind(name, config)
             saved = None
             if trained:
-                check_packages(name, config)
+                check_quantised(name, config)
                 saved = saved_shapes(_weights_folder(*(_base_of(name, path, revision) or (path, revision))))
             check_layer_count(name, own, saved)
             # Some architectures draw random numbers on the CPU even when they are built on the meta device.

@@ -34,17 +34,23 @@ def expand(config: Any) -> None:
         config.quantization_config = config.quantization_config | {"dequantize": True}
 
 
-def check_packages(name: str, config: Any) -> None:
-    """Refuse a quantised model whose weights cannot be read with the packages at hand.
+def check_quantised(name: str, config: Any) -> None:
+    """Refuse a quantised model that cannot be read with the packages at hand, or that computes over a batch.
 
     Args:
         name: the name that the user gave, for the error message.
         config: the model's configuration.
 
     Raises:
-        InputError: a package is not installed.
+        InputError: a package is not installed, or large activations of a batch are computed apart.
     """
     method = method_of(config)
+    said = getattr(config, "quantization_config", None)
+    if isinstance(said, dict) and said.get("load_in_8bit") and said.get("llm_int8_threshold", 6.0) > 0:
+        raise InputError(
+            f"--model {name}: its weights are quantised ({method}, 8 bits, llm_int8_threshold above 0), so that large "
+            "activations of one sentence change how others are computed; give the model before quantisation"
+        )
     missing = [package for package in _PACKAGES.get(method, ()) if not _installed(package)]
     if missing:
         own = " ".join(package.replace("_", "-").replace(".", "-") for package in missing)
