@@ -109,9 +109,9 @@ def _locate(asked: Asked) -> tuple[Path, Program | None]:
         there, is_folder = path.exists(), path.is_dir()
     except (OSError, ValueError) as error:
         raise asked.error(one_line(error, 100)) from error
-    known = program_of(path) if there else None
-    own = there and (known or (path / saelens.WEIGHTS).is_file() or (not is_folder and path.suffix not in _PICKLED))
-    if not own and not is_qwen_scope(path) and (listed := find_listed(asked.path)) is not None:
+    # The list of sae-lens corrects the configuration of some dictionaries in SAELens's own format.
+    own = is_qwen_scope(path) or (there and (program_of(path) or not (is_folder or path.suffix in _PICKLED)))
+    if not own and (listed := find_listed(asked.path)) is not None:
         return path, listed_program(listed)
     if path.suffix.lower() in _PICKLED and not is_qwen_scope(path):
         how = "save its tensors with safetensors.torch.save_file in a program that you trust, and name that file"
