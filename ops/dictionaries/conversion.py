@@ -39,7 +39,7 @@ from ops.errors import InputError, one_line
 INSTALL = "pip install '.[dictionaries]'"
 # The names of Gemma Scope's dictionaries: the repository, followed by the layer and the width.
 _GEMMA = re.compile(
-    r"(gemma-scope-(?:2b|9b|27b)-(?:pt|it)-(?:res|mlp|att))(?:/snapshots/[^/]+)?/((?:layer_\d+|embedding)/.+)"
+    r"(gemma-scope-(?:2b|9b|27b)-(?:pt|it)-(?:res|mlp|att|transcoders))(?:/snapshots/[^/]+)?/((?:layer_\d+|embedding)/.+)"
 )
 _GEMMA_2 = re.compile(r"(gemma-scope-2-\w+-(?:pt|it))(?:/snapshots/[^/]+)?/(.*layer_\d+.*)")
 _EXAMPLES = {
@@ -60,6 +60,7 @@ class Program(NamedTuple):
         weights: the file with the tensors.
         read: the function that reads a dictionary without the package sae-lens; None if that package reads it.
         listed: the dictionary's names in the list of sae-lens; None if the dictionary is detected by its files.
+        decodes: whether a decoder reconstructs states of one hook point; False for cross-layer transcoders.
     """
 
     name: str
@@ -67,6 +68,7 @@ class Program(NamedTuple):
     weights: str = ""
     read: Callable[[Asked, Path], Converted] | None = None
     listed: Listed | None = None
+    decodes: bool = True
 
 
 PROGRAMS = (
@@ -76,6 +78,7 @@ PROGRAMS = (
     Program("Llama Scope", ("hyperparams.json", "checkpoints/final.safetensors"), "checkpoints/final.safetensors"),
 )
 _QWEN_SCOPE = Program("Qwen-Scope", read=read_qwen_scope)
+_GEMMA_2_CROSS_LAYER = Program("Gemma Scope 2", decodes=False)
 _CROSS_LAYER = Program("a cross-layer transcoder", read=read_cross_layer)
 
 
@@ -85,12 +88,14 @@ def program_of(path: Path) -> Program | None:
         return _QWEN_SCOPE
     if is_cross_layer(path):
         return _CROSS_LAYER
+    if path.suffix == ".safetensors" and "/clt/" in path.as_posix() and _names("Gemma Scope 2", path) is not None:
+        return _GEMMA_2_CROSS_LAYER
     return next((own for own in PROGRAMS if all((path / name).is_file() for name in own.files)), None)
 
 
 def listed_program(listed: Listed) -> Program:
     """Return the program that stands for the dictionaries in the list of sae-lens."""
-    return Program("sae-lens", listed=listed)
+    return Program("sae-lens", listed=listed, decodes=listed.loader != "mntss_clt_layer_transcoder")
 
 
 def convert(asked: Asked, path: Path, program: Program) -> Converted:
@@ -121,11 +126,12 @@ def convert(asked: Asked, path: Path, program: Program) -> Converted:
                 found, files = _from_list(asked, program.listed)
             else:
                 found = SAE.load_from_disk(path, dtype="float32", converter=_CONVERTERS[program.name](asked))
-                files = [path / name for name in program.files]
+                files = [path / name for name in program.files] or [path]
             if program.name == "Llama Scope":
                 found.fold_activation_norm_scaling_factor(_input_factor(asked, path))
             cfg: dict[str, Any] = found.cfg.to_dict()
-            return Converted(cfg, {name: tensor.detach() for name, tensor in found.state_dict().items()}, files)
+            tensors = {name: tensor.detach() for name, tensor in found.state_dict().items()}
+            return Converted(cfg, tensors, files, program.decodes)
         except InputError:
             raise
         except _FAILS as error:
@@ -134,7 +140,7 @@ def convert(asked: Asked, path: Path, program: Program) -> Converted:
 
 def _look(asked: Asked, folder: Path, program: Program) -> None:
     """Refuse a dictionary that is damaged, too large or would be read wrongly, before any of it is loaded."""
-    _check_sizes(asked, folder / program.weights)
+    _check_sizes(asked, folder / program.weights if program.weights else folder)
     if program.name == "sparsify":
         cfg = read_config(asked, folder / "cfg.json")
         for name in ("transcode", "skip_connection", "signed"):
@@ -152,7 +158,7 @@ def _look(asked: Asked, folder: Path, program: Program) -> None:
 def _check_sizes(asked: Asked, path: Path) -> None:
     shapes = _npz_shapes(asked, path) if path.suffix == ".npz" else tensor_shapes(asked, path)
     for name, shape in shapes.items():
-        if len(shape) > 2 or any(size > max(MOST_FEATURES, MOST_WIDTH) for size in shape):
+        if len(shape) > 3 or any(size > max(MOST_FEATURES, MOST_WIDTH) for size in shape):
             raise asked.error(f"{name} in {path.name} has the shape {list(shape)}, which no dictionary has")
 
 
@@ -189,12 +195,16 @@ def _sparsify(asked: Asked) -> Converter:
 
 def _gemma_scope(asked: Asked) -> Converter:
     def read(path: Path, device: str, cfg_overrides: dict[str, Any]) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
-        from sae_lens.loading.pretrained_sae_loaders import gemma_2_sae_huggingface_loader
+        from sae_lens.loading import pretrained_sae_loaders as loaders
 
         names = _names("Gemma Scope", Path(path))
         assert names is not None
+        transcodes = names[0].endswith("transcoders")
+        own = loaders.gemma_2_transcoder_huggingface_loader if transcodes else loaders.gemma_2_sae_huggingface_loader
         with _files_of(partial(_in_folder, Path(path))):
-            cfg, tensors, _ = gemma_2_sae_huggingface_loader(*names, device=device, cfg_overrides=cfg_overrides)
+            cfg, tensors, _ = own(*names, device=device, cfg_overrides=cfg_overrides)
+        if transcodes:
+            cfg["d_out"] = tensors["b_dec"].shape[0]
         sizes = dict(zip(("d_in", "d_sae"), tensors["W_enc"].shape, strict=True))
         return cfg | sizes, tensors
 
@@ -207,8 +217,12 @@ def _gemma_scope_2(asked: Asked) -> Converter:
 
         names = _names("Gemma Scope 2", Path(path))
         assert names is not None
-        with _files_of(partial(_in_folder, Path(path))):
-            cfg, tensors, _ = gemma_3_sae_huggingface_loader(*names, device=device, cfg_overrides=cfg_overrides)
+        repository, name = names[0], names[1].removesuffix(".safetensors")
+        folder = Path(path) if Path(path).is_dir() else Path(path).parent
+        with _files_of(partial(_in_folder, folder)):
+            cfg, tensors, _ = gemma_3_sae_huggingface_loader(
+                repository, name, device=device, cfg_overrides=cfg_overrides
+            )
         return cfg, tensors
 
     return read

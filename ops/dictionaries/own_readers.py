@@ -116,9 +116,10 @@ def read_cross_layer(asked: Asked, path: Path) -> Converted:
     if threshold in shapes or f"activation_function.{threshold}" in shapes:
         raise asked.error(f"{path.name} has a threshold, which is not computed; relu is")
     check_size(asked, width, features, f"in {path.name}")
+    hook = hook if hook.startswith("blocks.") else f"blocks.{number[1]}.{hook}"
     cfg = {
         "architecture": "standard", "d_in": width, "d_sae": features, "apply_b_dec_to_input": False,
-        "metadata": {"hook_name": hook if hook.startswith("blocks.") else f"blocks.{number[1]}.{hook}", "model_name": model},
+        "metadata": {"hook_name": hook, "model_name": model},
     }  # fmt: skip
     tensors = {"W_enc": read_tensor(asked, path, encoder).T.contiguous(), "b_enc": read_tensor(asked, path, bias)}
     return Converted(cfg, tensors, [path, config], decodes=False)

@@ -110,7 +110,7 @@ def _locate(asked: Asked) -> tuple[Path, Program | None]:
     except (OSError, ValueError) as error:
         raise asked.error(one_line(error, 100)) from error
     # The list of sae-lens corrects the configuration of some dictionaries in SAELens's own format.
-    own = is_qwen_scope(path) or (there and (program_of(path) or not (is_folder or path.suffix in _PICKLED)))
+    own = is_qwen_scope(path) or (there and (program_of(path) or path.suffix == ".npy"))
     if not own and (listed := find_listed(asked.path)) is not None:
         return path, listed_program(listed)
     if path.suffix.lower() in _PICKLED and not is_qwen_scope(path):

@@ -12,11 +12,13 @@ class Listed(NamedTuple):
 
     Attributes:
         release, identifier: its names in sae-lens.
+        loader: the name of the function that reads it; empty for SAELens's own format.
         root: a local copy of its repository; None if its files are downloaded from the hub.
     """
 
     release: str
     identifier: str
+    loader: str
     root: Path | None
 
 
@@ -28,12 +30,13 @@ def find_listed(text: str) -> Listed | None:
             NAME/PATH.
     """
     listed = _read()
-    by_hub: dict[str, tuple[str, str]] = {}
+    by_hub: dict[str, tuple[str, str, str]] = {}
     for release, entry in listed.items():
+        loader = entry.get("conversion_func") or ""
         for one in entry["saes"]:
             if text == f"{release}/{one['id']}":
-                return Listed(release, one["id"], None)
-            by_hub.setdefault(f"{entry['repo_id']}/{one['path']}", (release, one["id"]))
+                return Listed(release, one["id"], loader, None)
+            by_hub.setdefault(f"{entry['repo_id']}/{one['path']}", (release, one["id"], loader))
     if text in by_hub:
         return Listed(*by_hub[text], None)
     local = re.sub(r"/snapshots/[^/]+", "", Path(text).expanduser().absolute().as_posix())

@@ -81,7 +81,9 @@ def describe(asked: Asked, folder: Path, program: Program | None = None) -> Desc
     if kind == "topk" and (not isinstance(k, int) or isinstance(k, bool) or not 0 < k <= features):
         raise asked.error(f"k is {as_json(k)} in {CONFIG}; expected a number from 1 to {features:,}")
     point = _point(asked, said, "hook_name")
-    target = _point(asked, said, "hook_name_out") if transcodes else point if decodes else None
+    target = None
+    if decodes:
+        target = _point(asked, said, "hook_name_out") if transcodes else point
     if point.layer != asked.layer:
         raise asked.error(
             f"reads {point} ({said['hook_name']}), not layer {asked.layer}; give it as {point.layer}=PATH"
