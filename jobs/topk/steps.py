@@ -194,6 +194,8 @@ def topk_steps(config: TopkConfig, prepared: Prepared, job: CorpusPass, args: Sc
             "if it had lost merges; compare its merges.txt or tokenizer.json with the original"
         )
     args = replace(args, equal_lengths=pilot.equal_lengths)
+    if args.facts.part:
+        stage.say(f"reads the {args.facts.part} of {args.facts.name}; its other parts are dropped")
     if args.equal_lengths:
         kind = args.facts.model_type
         stage.say(f"padding changes what a {kind} computes, so batches have sentences of one length")

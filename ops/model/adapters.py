@@ -23,34 +23,48 @@ _CLASSES = {
 
 
 def read_adapter(name: str, path: str, revision: str) -> dict[str, Any] | None:
-    """Return the content of a model's adapter_config.json; None if the model is not an adapter.
+    """Return the content of a model's adapter_config.json; None if the model is complete or there is no such file.
 
     Args:
         name: the name that the user gave, for error messages.
         path, revision: as `locate_model` returns them.
 
     Raises:
-        InputError: the file is invalid or names no base model, or the directory has complete weights too.
+        InputError: the file is invalid or names no base model, or the adapter has no weights.
     """
-    from transformers.utils.peft_utils import find_adapter_config_file
-
-    file = None if Path(path).is_file() else find_adapter_config_file(path, revision=revision or None)
-    if file is None:
+    file = _config_file(path, revision)
+    if file is None or (file.parent / "config.json").is_file():
         return None
     try:
-        found = json.loads(Path(file).read_text(encoding="utf-8"))
+        found = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"--model {name}: its adapter_config.json cannot be read ({one_line(error, 100)})") from error
-    if (Path(file).parent / "config.json").is_file():
-        raise InputError(
-            f"--model {name}: holds an adapter (adapter_config.json) beside a complete model; merge it into "
-            "the weights (merge_and_unload of the package peft), or move it into a directory of its own"
-        )
     if not revision and len(adapter_files(Path(path))) < 2:
         raise InputError(f"--model {name}: is an adapter without weights ({_WEIGHTS[0]}); copy it again")
     if not isinstance(found, dict) or not isinstance(found.get("base_model_name_or_path"), str):
         raise InputError(f"--model {name}: its adapter_config.json names no base model (base_model_name_or_path)")
     return found
+
+
+def _config_file(path: str, revision: str) -> Path | None:
+    from transformers.utils.peft_utils import find_adapter_config_file
+
+    file = None if Path(path).is_file() else find_adapter_config_file(path, revision=revision or None)
+    return None if file is None else Path(file)
+
+
+def refuse_beside(name: str, path: str, revision: str) -> None:
+    """Refuse a complete model with an adapter beside it, because it is not clear which of them is meant.
+
+    Raises:
+        InputError: there is an adapter.
+    """
+    file = _config_file(path, revision)
+    if file is not None and (file.parent / "config.json").is_file():
+        raise InputError(
+            f"--model {name}: holds an adapter (adapter_config.json) beside a complete model; merge it into "
+            "the weights (merge_and_unload of the package peft), or move it into a directory of its own"
+        )
 
 
 def require_peft(name: str) -> None:

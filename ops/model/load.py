@@ -12,13 +12,22 @@ from typing import Any
 import torch
 
 from ops.errors import InputError, one_line
-from ops.model.adapters import adapter_files, build_for, check_adapter, loader_of, merge, read_adapter, require_peft
+from ops.model.adapters import (
+    adapter_files,
+    build_for,
+    check_adapter,
+    loader_of,
+    merge,
+    read_adapter,
+    refuse_beside,
+    require_peft,
+)
 from ops.model.facts import ModelFacts as ModelFacts
 from ops.model.loaded_weights import check_report, require_filled, require_finite
 from ops.model.names import SAMPLE, original_name, seed_of
 from ops.model.numerics import torch_dtype
 from ops.model.parts import Part, check_part, config_of_part, find_part
-from ops.model.quantised import check_quantised, expand, method_of
+from ops.model.quantised import check_quantised, expand, method_of, note_on_part
 from ops.model.random_weights import cast, draw_model, drawn_by
 from ops.model.saved_tensors import check_layer_count, check_saved, saved_shapes
 
@@ -170,6 +179,9 @@ def _skeleton(name: str, path: str, revision: str, trained: bool) -> Part:
 
     with quiet_transformers():
         try:
+            base = _base_of(name, path, revision) or (path, revision)
+            if trained:
+                refuse_beside(name, *base)
             adapter = read_adapter(name, path, revision)
             if adapter is not None and trained:
                 require_peft(name)
@@ -178,7 +190,7 @@ def _skeleton(name: str, path: str, revision: str, trained: bool) -> Part:
             saved = None
             if trained:
                 check_quantised(name, config)
-                saved = saved_shapes(_weights_folder(*(_base_of(name, path, revision) or (path, revision))))
+                saved = saved_shapes(_weights_folder(*base))
             check_layer_count(name, own, saved)
             # Some architectures draw random numbers on the CPU even when they are built on the meta device.
             with torch.device("meta"), torch.random.fork_rng(devices=[]):
@@ -283,6 +295,7 @@ def load_model(facts: ModelFacts, device: str, dtype: str, predicts: bool = Fals
     part = Part("", "", whole) if predicts else find_part(facts.name, whole)
     check_report(facts.name, whole, report, part)
     whole.config.use_cache = part.model.config.use_cache = False
+    note_on_part(whole.config, part.model.config)
     whole = whole.eval().to(device)
     require_finite(facts.name, part.model)
     if facts.seed is None:

@@ -52,16 +52,20 @@ def find_part(name: str, whole: Any) -> Part:
     from transformers import PreTrainedModel
 
     config, kind = whole.config, with_article(whole.config.model_type)
-    if getattr(config, "is_encoder_decoder", False):
-        found, what = [whole.get_encoder()], ENCODER
-    elif getattr(whole, "encoder", None) is not None and getattr(whole, "decoder", None) is not None:
+    two = getattr(whole, "encoder", None) is not None and getattr(whole, "decoder", None) is not None
+    if two and getattr(config, "is_decoder", False):
         raise InputError(
             f"--model {name}: is the decoder of an encoder-decoder ({config.model_type}), which is not read; "
             "give the complete model, whose encoder is read"
         )
+    # An encoder that was saved alone has the class of two stacks here; the weights of the decoder are missing.
+    if getattr(config, "is_encoder_decoder", False) or two:
+        found, what = [whole.get_encoder()], ENCODER
     else:
         text = config_of_part(config)
         if text is config:
+            if whole.main_input_name != "input_ids":
+                raise InputError(f"--model {name}: takes no text ({whole.main_input_name}); give a language model")
             return Part("", "", whole)
         found, what = [m for m in whole.modules() if m is not whole and _is_of(m, text)], TEXT
     for part in found:

@@ -34,6 +34,20 @@ def expand(config: Any) -> None:
         config.quantization_config = config.quantization_config | {"dequantize": True}
 
 
+def note_on_part(whole: Any, part: Any) -> None:
+    """Make the configuration of a loaded part say whether its weights are quantised now.
+
+    Args:
+        whole: the configuration of the model that was loaded.
+        part: the configuration of the part that is read, which may be the same.
+    """
+    quantised = method_of(whole) and method_of(whole) not in _EXPANDED
+    if quantised:
+        part.quantization_config = whole.quantization_config
+    elif hasattr(part, "quantization_config"):
+        del part.quantization_config
+
+
 def check_quantised(name: str, config: Any) -> None:
     """Refuse a quantised model that cannot be read with the packages at hand, or that computes over a batch.
 
