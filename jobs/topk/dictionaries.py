@@ -3,10 +3,12 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from jobs.stage.dry_run import size
 from jobs.topk.job import TopkConfig
 from ops.dictionaries.description import FLAG, Description
 from ops.dictionaries.reconstruction import LEAST
 from ops.errors import InputError
+from ops.topk.room import MOST_ACTIVE
 
 SITE = "dictionary"  # the value of `site` in run.json
 
@@ -49,6 +51,20 @@ def identity_of(dictionaries: Sequence[Description]) -> dict[str, Any]:
     if not dictionaries:
         return {}
     return {"site": SITE, "dictionaries": {str(each.layer): each.fingerprint for each in dictionaries}}
+
+
+def memory_of(dictionaries: Sequence[Description]) -> str:
+    """Return a note on the memory that the matrices of the dictionaries take."""
+    each = ", ".join(f"{size(own.matrix_bytes)} for layer {own.layer}" for own in dictionaries)
+    return f"matrices of dictionaries take {each} of each worker's memory"
+
+
+def values_of_sample(units: int, dictionaries: Sequence[Description]) -> int:
+    """Return the maximum number of 4-byte values that the activation sample keeps for a sentence.
+
+    Sparse features are stored with their indices.
+    """
+    return 2 * min(units, MOST_ACTIVE) if dictionaries and dictionaries[0].sparse else units
 
 
 def report_pilot(

@@ -22,7 +22,14 @@ from jobs.stage.corpus_pass import CorpusPass, begin_pass
 from jobs.stage.dry_run import size
 from jobs.stage.outputs import read_notes, shard_file
 from jobs.stage.step import Step, Steps
-from jobs.topk.dictionaries import check_options, identity_of, options_of, report_pilot
+from jobs.topk.dictionaries import (
+    check_options,
+    identity_of,
+    memory_of,
+    options_of,
+    report_pilot,
+    values_of_sample,
+)
 from jobs.topk.job import TopkConfig
 from jobs.topk.merge import RangeMerger, merged_outputs, range_items, ranges_together, tables_of
 from jobs.topk.score import BOUNDS, PILOT_FILE, PilotScorer, ScoreArgs, ShardWorker, prepare_shard
@@ -114,7 +121,7 @@ def find_winners(config: TopkConfig, run: Run, prepared: Prepared) -> None:
     neurons, poles, sampled = len(args.neurons), len(args.poles), min(config.activation_sample, job.sentences)
     rows = {
         "topk": neurons * poles * args.k, "topk_by_dataset": neurons * poles * datasets.winners if datasets.k else 0,
-        "neurons": neurons, "activations": sampled * neurons,
+        "neurons": neurons, "activations": sampled * values_of_sample(neurons, prepared.dictionaries),
     }  # fmt: skip
     counts = {
         "scored": job.sentences, "unscored": 0, "activation_sample": sampled, "neurons": neurons, "poles": poles,
@@ -122,6 +129,8 @@ def find_winners(config: TopkConfig, run: Run, prepared: Prepared) -> None:
         "datasets": dict(zip(datasets.names, datasets.sizes, strict=True)),
     }  # fmt: skip
     notes = [f"winners so far take {size(state_bytes(neurons, args.k, poles, datasets))} of each worker's memory"]
+    if prepared.dictionaries:
+        notes.append(memory_of(prepared.dictionaries))
     if datasets.k:
         notes.insert(0, f"keep {datasets.said(job.corpus['counts']['sources'])}")
     job.stage.complete(topk_steps(config, prepared, job, args), rows, counts, notes)
@@ -185,6 +194,8 @@ def topk_steps(config: TopkConfig, prepared: Prepared, job: CorpusPass, args: Sc
             "if it had lost merges; compare its merges.txt or tokenizer.json with the original"
         )
     args = replace(args, equal_lengths=pilot.equal_lengths)
+    if args.facts.part:
+        stage.say(f"reads the {args.facts.part} of {args.facts.name}; its other parts are dropped")
     if args.equal_lengths:
         kind = args.facts.model_type
         stage.say(f"padding changes what a {kind} computes, so batches have sentences of one length")

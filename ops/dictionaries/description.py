@@ -69,6 +69,11 @@ class Description:
         """Whether most activations are 0 and none is negative, so that only the pole `top` exists."""
         return self.kind != "linear"
 
+    @property
+    def matrix_bytes(self) -> int:
+        """The bytes of its encoder and, if there is one, its decoder, as float32."""
+        return 4 * self.features * self.width * (2 if self.target is not None else 1)
+
     def said(self) -> dict[str, Any]:
         """Return the dictionary's entry in run.json."""
         return {

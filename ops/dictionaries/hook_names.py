@@ -24,7 +24,8 @@ _IN_LAYER: dict[str, Place] = {
     "post_feedforward_layernorm.output": "mlp_output",
     "mlp.input": "mlp_input",
     "mlp.hook_in": "mlp_input",
-    "ln2.hook_normalized": "mlp_input",
+    "ln2.hook_normalized": "mlp_normalized",
+    "hook_resid_mid": "before_mlp",
     "pre_feedforward_layernorm.output": "mlp_input",
 }
 _BEFORE_LAYER = ("hook_resid_pre", "hook_in", "input")
@@ -37,7 +38,7 @@ def hook_point(name: str) -> HookPoint | None:
 
     >>> hook_point("blocks.5.hook_resid_post"), hook_point("blocks.0.hook_resid_pre"), hook_point("layers.3.mlp")
     (HookPoint(layer=6, place='residual'), HookPoint(layer=0, place='residual'), HookPoint(layer=4, place='mlp_output'))
-    >>> hook_point("blocks.5.hook_resid_mid") is None
+    >>> hook_point("blocks.5.attn.hook_q") is None
     True
     """
     if name in _EMBEDDINGS:

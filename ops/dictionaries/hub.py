@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ops.dictionaries.conversion import PROGRAMS
 from ops.dictionaries.description import Asked
+from ops.dictionaries.own_readers import is_cross_layer
 from ops.errors import one_line
 
 _ID = re.compile(r"([\w-][\w.-]*/[\w-][\w.-]*)((?:/[\w-][\w.-]*)*)/?", re.ASCII)
@@ -28,6 +29,8 @@ def download(asked: Asked) -> Path:
         raise asked.error(_NOTHING)
     name, within = found[1], found[2].strip("/")
     wanted = [f"{within}/{file}" if within else file for file in _FILES]
+    if is_cross_layer(Path(within)):
+        wanted.append(f"{within.rpartition('/')[0]}/config.yaml".lstrip("/"))
     level = hub_log.get_verbosity()
     hub_log.set_verbosity(logging.ERROR)  # the error below says that no file fits
     try:

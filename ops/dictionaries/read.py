@@ -1,5 +1,6 @@
 """Reads a dictionary given as `--dictionary LAYER=PATH`; the format is detected from the content, never the name."""
 
+import importlib.util
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,10 +8,12 @@ from pathlib import Path
 import torch
 
 from ops.dictionaries import directions, saelens
-from ops.dictionaries.conversion import program_of
+from ops.dictionaries.conversion import INSTALL, Program, listed_program, program_of
 from ops.dictionaries.description import FLAG, Asked, Description
 from ops.dictionaries.directions import ROTATED, is_rotation
 from ops.dictionaries.hub import download
+from ops.dictionaries.own_readers import is_qwen_scope
+from ops.dictionaries.sae_lens_list import find_listed
 from ops.errors import InputError, counted, one_line
 from ops.model.direction import is_decoder
 from ops.model.hook_points import HookPoint
@@ -69,13 +72,14 @@ def describe(asked: Asked, facts: ModelFacts) -> Description:
         )
     if is_rotation(asked.path):
         return directions.describe_rotation(asked, facts.width)
-    path = _locate(asked)
-    if path.is_dir() and facts.seed is not None:
+    path, program = _locate(asked)
+    trained = program is not None or path.is_dir()
+    if trained and facts.seed is not None:
         raise asked.error(
             f"was trained on a model's states, and the weights of {facts.name} are random; "
             f"give {ROTATED}SEED, a file of directions, or a trained model"
         )
-    found = saelens.describe(asked, path) if path.is_dir() else directions.describe_file(asked, path)
+    found = saelens.describe(asked, path, program) if trained else directions.describe_file(asked, path)
     _check_fits(found, facts)
     return found
 
@@ -89,20 +93,27 @@ def load(description: Description) -> dict[str, torch.Tensor]:
     asked = description.asked
     if description.format == "rotated":
         return directions.load_rotation(description)
-    path = _locate(asked)
-    if path.is_dir():
-        return saelens.load(description, path)
+    path, program = _locate(asked)
+    if program is not None or path.is_dir():
+        return saelens.load(description, path, program)
     return directions.load_file(description, path)
 
 
-def _locate(asked: Asked) -> Path:
-    """Return the folder or file, after checking that its format is supported."""
+def _locate(asked: Asked) -> tuple[Path, Program | None]:
+    """Return the folder or file and the program that reads it, after checking that its format is supported.
+
+    The program is None for SAELens's own format and for directions.
+    """
     path = Path(asked.path).expanduser()
     try:
         there, is_folder = path.exists(), path.is_dir()
     except (OSError, ValueError) as error:
         raise asked.error(one_line(error, 100)) from error
-    if path.suffix.lower() in _PICKLED:
+    # The list of sae-lens corrects the configuration of some dictionaries in SAELens's own format.
+    own = is_qwen_scope(path) or (there and (program_of(path) or path.suffix == ".npy"))
+    if not own and (listed := find_listed(asked.path)) is not None:
+        return path, listed_program(listed)
+    if path.suffix.lower() in _PICKLED and not is_qwen_scope(path):
         how = "save its tensors with safetensors.torch.save_file in a program that you trust, and name that file"
         raise asked.error(f"{path.suffix} files are not read, because loading one can run code; {how}")
     if not there:
@@ -111,11 +122,14 @@ def _locate(asked: Asked) -> Path:
     if not is_folder:
         if not os.access(path, os.R_OK) or not path.is_file():
             raise asked.error("cannot be read")
-        return path
-    if program_of(path) or ((path / saelens.CONFIG).is_file() and (path / saelens.WEIGHTS).is_file()):
-        return path
+        return path, program_of(path)
+    program = program_of(path)
+    if program or ((path / saelens.CONFIG).is_file() and (path / saelens.WEIGHTS).is_file()):
+        return path, program
     pickled = [name for name in sorted(os.listdir(path)) if Path(name).suffix in _PICKLED]
     why = f"; {pickled[0]} is not read, because loading it can run code" if pickled else ""
+    if importlib.util.find_spec("sae_lens") is None:
+        why += f"; dictionaries that the package sae-lens lists require it ({INSTALL})"
     raise asked.error(f"the folder holds no {saelens.CONFIG} and {saelens.WEIGHTS}{why}")
 
 

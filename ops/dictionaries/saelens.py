@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from ops.dictionaries.conversion import convert, program_of
+from ops.dictionaries.conversion import Program, convert, program_of
 from ops.dictionaries.description import Asked, Description, Kind, Normalization
 from ops.dictionaries.hook_names import hook_point
 from ops.dictionaries.tensor_files import (
@@ -47,15 +47,19 @@ _OF_KIND: dict[Kind, dict[str, str]] = {
 }
 
 
-def describe(asked: Asked, folder: Path) -> Description:
-    """Return the description of a folder that SAELens has written, or that the package sae-lens converts.
+def describe(asked: Asked, folder: Path, program: Program | None = None) -> Description:
+    """Return the description of a folder that SAELens has written, or of a dictionary that is converted.
+
+    Args:
+        asked: the dictionary.
+        folder: the folder or file.
+        program: the program that it belongs to; None to detect it by the files.
 
     Raises:
         InputError: the configuration or weights are invalid, or require something that is not supported here.
     """
-    program = program_of(folder)
-    cfg, tensors = _open(asked, folder)
-    files = [folder / name for name in (program.files if program else (CONFIG, WEIGHTS))]
+    program = program or program_of(folder)
+    cfg, tensors, files, decodes = _open(asked, folder, program)
     said: dict[str, Any] = cfg["metadata"]
     architecture = cfg.get("architecture", "standard")
     if not isinstance(architecture, str) or architecture not in _KINDS:
@@ -76,13 +80,15 @@ def describe(asked: Asked, folder: Path) -> Description:
     k = cfg.get("k", 100) if kind == "topk" else 0
     if kind == "topk" and (not isinstance(k, int) or isinstance(k, bool) or not 0 < k <= features):
         raise asked.error(f"k is {as_json(k)} in {CONFIG}; expected a number from 1 to {features:,}")
-    point = _point(asked, said.get("hook_name"), "hook_name")
-    target = _point(asked, said.get("hook_name_out"), "hook_name_out") if transcodes else point
+    point = _point(asked, said, "hook_name")
+    target = None
+    if decodes:
+        target = _point(asked, said, "hook_name_out") if transcodes else point
     if point.layer != asked.layer:
         raise asked.error(
             f"reads {point} ({said['hook_name']}), not layer {asked.layer}; give it as {point.layer}=PATH"
         )
-    _check_shapes(asked, tensors.shapes, kind, (width, features, out))
+    _check_shapes(asked, tensors.shapes, kind, (width, features, out), decodes)
     if said.get("hook_head_index") is not None:
         raise asked.error("reads a single head (hook_head_index), which is not read here; all heads together are")
     # The other changes that TransformerLens makes to the weights do not affect the states that the dictionary reads.
@@ -96,29 +102,34 @@ def describe(asked: Asked, folder: Path) -> Description:
         subtracts_bias=setting(asked, cfg, "apply_b_dec_to_input", True) and not transcodes,
         normalization=normalization, centred=centred, model=setting(asked, said, "model_name", ""),
     )  # fmt: skip
-    for name, values in _weights(kind, tensors).items():
+    for name, values in _weights(kind, tensors, decodes).items():
         check_finite(asked, name, values)
     if "scaling_factor" in tensors.shapes and not bool((tensors.read("scaling_factor") == 1).all()):
         raise asked.error("has a scaling_factor for its activations, which is not computed; save it without")
     return found
 
 
-def load(description: Description, folder: Path) -> dict[str, torch.Tensor]:
+def load(description: Description, folder: Path, program: Program | None = None) -> dict[str, torch.Tensor]:
     """Return the weights as float32: `encoder` `[width, features]`, `decoder` `[features, width]`, and vectors."""
-    return _weights(description.kind, _open(description.asked, folder)[1])
+    _, tensors, _, decodes = _open(description.asked, folder, program or program_of(folder))
+    return _weights(description.kind, tensors, decodes)
 
 
-def _open(asked: Asked, folder: Path) -> tuple[dict[str, Any], Tensors]:
-    """Return the configuration as SAELens 6 writes it, and the tensors."""
-    program = program_of(folder)
+def _open(asked: Asked, folder: Path, program: Program | None) -> tuple[dict[str, Any], Tensors, list[Path], bool]:
+    """Return the configuration as SAELens 6 writes it, the tensors, the files, and whether there is a decoder."""
     if program is not None:
-        cfg, tensors = convert(asked, folder, program)
-        return cfg, Tensors.of_memory(tensors)
-    return _renewed(asked, read_config(asked, folder / CONFIG)), Tensors.of_file(asked, folder / WEIGHTS)
+        found = convert(asked, folder, program)
+        return found.cfg, Tensors.of_memory(found.tensors), found.files, found.decodes
+    files = [folder / CONFIG, folder / WEIGHTS]
+    return _renewed(asked, read_config(asked, files[0])), Tensors.of_file(asked, files[1]), files, True
 
 
-def _weights(kind: Kind, tensors: Tensors) -> dict[str, torch.Tensor]:
-    found = {own: tensors.read(name) for name, own in (_ENCODER | _OF_KIND[kind]).items()}
+def _names_of(kind: Kind, decodes: bool) -> dict[str, str]:
+    return (_ENCODER if decodes else {"W_enc": "encoder"}) | _OF_KIND[kind]
+
+
+def _weights(kind: Kind, tensors: Tensors, decodes: bool) -> dict[str, torch.Tensor]:
+    found = {own: tensors.read(name) for name, own in _names_of(kind, decodes).items()}
     return found | ({"skip": tensors.read("W_skip")} if "W_skip" in tensors.shapes else {})
 
 
@@ -136,21 +147,27 @@ def _renewed(asked: Asked, found: dict[str, Any]) -> dict[str, Any]:
     return old | {"metadata": old, "activation_fn": function}
 
 
-def _point(asked: Asked, name: object, key: str) -> HookPoint:
+def _point(asked: Asked, said: dict[str, Any], key: str) -> HookPoint:
+    name = said.get(key)
     if not isinstance(name, str) or not name:
         raise asked.error(f"{CONFIG} does not say which activations the dictionary reads ({key} is missing)")
-    found = hook_point(name)
+    # Gemma Scope 2 also names the module of transformers, which is more precise than `hook_mlp_in`.
+    found = hook_point(name) or hook_point(str(said.get(f"hf_{key}") or ""))
     if found is None:
         raise asked.error(
             f"reads {one_line(str(name), 80)}, which is not read here; taken are the residual stream (hook_resid_pre, "
-            "hook_resid_post), hook_attn_out, hook_z, hook_mlp_out and the input of the feed-forward network"
+            "hook_resid_mid, hook_resid_post), hook_attn_out, hook_z, hook_mlp_out and the feed-forward's input"
         )
     return found
 
 
-def _check_shapes(asked: Asked, found: Mapping[str, Shape], kind: Kind, sizes: tuple[int, int, int]) -> None:
+def _check_shapes(
+    asked: Asked, found: Mapping[str, Shape], kind: Kind, sizes: tuple[int, int, int], decodes: bool
+) -> None:
     width, features, out = sizes
-    expected = {"W_enc": (width, features), "W_dec": (features, out), "b_dec": (out,)}
+    expected: dict[str, Shape] = {"W_enc": (width, features)}
+    if decodes:
+        expected |= {"W_dec": (features, out), "b_dec": (out,)}
     expected |= dict.fromkeys(_OF_KIND[kind], (features,))
     if "W_skip" in found:
         expected["W_skip"] = (out, width)

@@ -10,8 +10,9 @@ from torch import nn
 
 from ops.errors import InputError
 from ops.model.direction import is_decoder
-from ops.model.load import ModelFacts, load_model, loading_options, quiet_transformers
+from ops.model.load import ModelFacts, load_model, quiet_transformers, tokenizer_place
 from ops.model.loaded_weights import require_finite
+from ops.model.parts import ENCODER
 from ops.model.pooling import Pooler
 from ops.model.tokenizer import Tokenizer
 
@@ -57,6 +58,11 @@ def pool_of(uses_cls: bool) -> str:
 
 def new_classifier(facts: ModelFacts, tokenizer: Tokenizer, labels: int, dropout: float, seed: int) -> Classifier:
     """Return a model with a new classifier of seeded random weights, in float32 on the CPU."""
+    if facts.part == ENCODER:
+        raise InputError(
+            f"--model {facts.name}: is an encoder-decoder ({facts.model_type}), whose encoder cannot be saved alone; "
+            "fine-tune an encoder"
+        )
     encoder = load_model(facts, "cpu", "float32")
     torch.manual_seed(seed)
     return Classifier(encoder, facts.width, labels, dropout, tokenizer.has_cls and not is_decoder(facts))
@@ -69,7 +75,8 @@ def save_classifier(model: Classifier, facts: ModelFacts, names: list[str], fold
     encoder: Any = model.encoder
     with quiet_transformers():
         encoder.save_pretrained(folder)
-        AutoTokenizer.from_pretrained(facts.path, **loading_options(facts.revision)).save_pretrained(folder)
+        place, options = tokenizer_place(facts.name, facts.path, facts.revision)
+        AutoTokenizer.from_pretrained(place, **options).save_pretrained(folder)
     save_file({"weight": model.linear.weight.data.cpu(), "bias": model.linear.bias.data.cpu()}, folder / WEIGHTS)
     text = json.dumps({"labels": names, "uses_cls": model.uses_cls}, ensure_ascii=False, indent=2)
     (folder / NAMES).write_text(text + "\n", encoding="utf-8")

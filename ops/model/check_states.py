@@ -1,13 +1,17 @@
 """Checks that the states read from a model are its own hidden states and do not depend on padding."""
 
+from typing import Any
+
 import numpy as np
 import torch
 
 from ops.errors import InputError, one_line
 from ops.model.activations import Scorer
 from ops.model.batches import Lengths, batch_lengths, pad
+from ops.model.quantised import method_of
 from ops.model.sites import SiteReader
 from ops.model.tokenizer import Tokenizer, Tokens
+from ops.model.trial import moved
 
 CHECKED = 8  # sentences
 # The words of the sentences that `equal_lengths` builds, and the sentences' lengths in words.
@@ -79,7 +83,7 @@ def check_layers(scorer: Scorer, batch: list[Tokens]) -> None:
         theirs = theirs[:, : real.shape[1]]
         if ours.dim() != 3 or ours.shape != theirs.shape or ours.shape[:2] != real.shape:
             why = why or f"layer {layer} has a vector of another shape"
-        elif _moved(ours[real], theirs[real]) > TOLERANCE[scorer.options.dtype]:
+        elif moved(ours[real], theirs[real]) > TOLERANCE[scorer.options.dtype]:
             why = why or f"layer {layer} has other values"
     if why:
         kind = getattr(model.config, "model_type", "")
@@ -87,6 +91,38 @@ def check_layers(scorer: Scorer, batch: list[Tokens]) -> None:
             f"--model {scorer.name}: what is read of a {kind} is not its output_hidden_states ({why}); "
             "give another model"
         )
+    if method_of(model.config):
+        check_alone(scorer, batch)
+
+
+@torch.inference_mode()
+def check_alone(scorer: Scorer, batch: list[Tokens]) -> None:
+    """Refuse a quantised model in which a sentence's states depend on the other sentences of its batch.
+
+    Activations that are quantised over a batch share a scale, or their outliers. Each sentence is compared with itself
+    beside a long sentence and a sentence of the tokens whose embeddings have the largest values.
+
+    Args:
+        scorer: the model.
+        batch: some sentences.
+
+    Raises:
+        InputError: the states differ by more than rounding.
+    """
+    model: Any = scorer.reader.model
+    largest = model.get_input_embeddings().weight.abs().amax(1).topk(8).indices.tolist()
+    size = max(len(tokens.ids) for tokens in batch)
+    # Sentences of one length, because padding is another question.
+    ids = [(tokens.ids * size)[:size] for tokens in batch] + [(largest * size)[:size]]
+    rows = [Tokens(own, [0] * size, False) for own in ids]
+    together = scorer.site_states(rows)
+    for row, tokens in enumerate(rows):
+        for layer, alone in zip(together, scorer.site_states([tokens]), strict=True):
+            if moved(layer[row : row + 1], alone) > TOLERANCE[scorer.options.dtype]:
+                raise InputError(
+                    f"--model {scorer.name}: its weights are quantised ({method_of(model.config)}) in a way that makes "
+                    "a sentence's states depend on the other sentences of its batch; give the model before quantisation"
+                )
 
 
 def padding_leaks(scorer: Scorer, batch: list[Tokens]) -> bool:
@@ -104,7 +140,7 @@ def padding_leaks(scorer: Scorer, batch: list[Tokens]) -> bool:
     together = scorer.site_states(batch)
     for row, tokens in enumerate(batch):
         for layer, alone in zip(together, scorer.site_states([tokens]), strict=True):
-            if _moved(layer[row : row + 1], alone) > TOLERANCE[scorer.options.dtype]:
+            if moved(layer[row : row + 1], alone) > TOLERANCE[scorer.options.dtype]:
                 return True
     return False
 
@@ -114,9 +150,3 @@ def scales_by_length(model: torch.nn.Module) -> bool:
     kinds = [getattr(module, "rope_type", ()) for module in model.modules()]  # by layer type in some architectures
     every = (kind for own in kinds for kind in ([own] if isinstance(own, str) else dict(own).values()))
     return not set(every) <= {*SAME_FOR_ALL_LENGTHS}
-
-
-def _moved(found: torch.Tensor, right: torch.Tensor) -> float:
-    """Return the greatest distance between corresponding vectors, divided by the length of the vector in `right`."""
-    found, right = found.double(), right.double()
-    return float(((found - right).norm(dim=-1) / right.norm(dim=-1).clamp_min(1e-6)).max())

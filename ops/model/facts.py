@@ -24,6 +24,7 @@ class ModelFacts:
         fingerprint: the sha256 of the configuration and the weights, or ID@REVISION for files on the hub. For random
             weights it contains a sha256 of the configuration, the seed and the versions of torch and transformers.
         seed: the seed of random weights; None if the weights are trained.
+        part: what is read if a model combines several: `text model` or `encoder`; empty for a single stack.
         tried: what was found by trying the model (`direction.is_decoder`), kept here so that workers receive it.
     """
 
@@ -37,6 +38,7 @@ class ModelFacts:
     vocabulary: int
     fingerprint: str
     seed: int | None = None
+    part: str = ""
     tried: dict[str, bool] = field(default_factory=dict, compare=False, repr=False)
 
     @property

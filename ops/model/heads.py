@@ -36,7 +36,7 @@ def load_head(facts: ModelFacts, head: str, device: str, dtype: str) -> torch.nn
         )
     else:
         loader, kinds = AutoModelForMaskedLM, modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES
-    if facts.seed is not None or facts.model_type not in kinds or is_decoder(facts):
+    if facts.seed is not None or facts.part or facts.model_type not in kinds or is_decoder(facts):
         return None
     with quiet_transformers():
         try:

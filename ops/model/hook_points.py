@@ -16,17 +16,21 @@ if TYPE_CHECKING:
     import torch
     from torch import nn
 
-Place = Literal["residual", "attention", "heads", "mlp_input", "mlp_output"]
+Place = Literal["residual", "attention", "heads", "before_mlp", "mlp_normalized", "mlp_input", "mlp_output"]
 PLACES: tuple[Place, ...] = get_args(Place)
 MEANS: dict[Place, str] = {
     "residual": "the residual stream",
     "attention": "the attention's output",
     "heads": "the heads' outputs before the attention's output matrix",
+    "before_mlp": "the residual stream between attention and feed-forward network",
+    "mlp_normalized": "the normalised input of the feed-forward network, without the norm's weights,",
     "mlp_input": "the input of the feed-forward network",
     "mlp_output": "the output of the feed-forward network",
 }
 # Names of the feed-forward network, relative to a layer; the first name that exists is used.
 _FEED_FORWARD = ("intermediate", "mlp", "ffn", "feed_forward", "fc1")
+# The module that normalises before the feed-forward network; the first name that exists is used.
+_NORM_BEFORE = ("pre_feedforward_layernorm", "post_attention_layernorm", "ln_2")
 # In a layer that normalises after the feed-forward network, these modules normalise the outputs.
 _NORM_AFTER = {"mlp_output": "post_feedforward_layernorm", "attention": "post_attention_layernorm"}
 
@@ -76,6 +80,8 @@ class HookPointReader:
         try:
             for i, (module, enters) in enumerate(self._modules):
                 take = unfolded(cut_to(takes[i], shape[1]), shape)
+                if self.points[i].place == "mlp_normalized":
+                    take = normalised_first(module, take)
                 if enters:
                     handles.append(module.register_forward_pre_hook(input_hook(found, i, take), with_kwargs=True))
                 else:
@@ -104,6 +110,8 @@ def module_at(model: nn.Module, layers: list[nn.Module], point: HookPoint) -> tu
     if point.place == "residual":
         return (layers[point.layer - 1], False) if point.layer else (layers[0], True)
     layer = layers[point.layer - 1]
+    if point.place in ("before_mlp", "mlp_normalized"):
+        return norm_before(model, layer, point), True
     if point.place == "mlp_input":
         children: dict[str, Any] = dict(layer.named_children())
         there = [children[name] for name in _FEED_FORWARD if name in children]
@@ -116,6 +124,58 @@ def module_at(model: nn.Module, layers: list[nn.Module], point: HookPoint) -> tu
     if found is None:
         raise InputError(_unknown(model, point, why))
     return found, point.place == "heads"
+
+
+def norm_before(model: nn.Module, layer: nn.Module, point: HookPoint) -> nn.Module:
+    """Return the module that normalises the residual stream before a layer's feed-forward network.
+
+    Args:
+        model: the model, for the error message.
+        layer: the layer.
+        point: the place for which the module is needed.
+
+    Raises:
+        InputError: the module is not known, or does not compute what its kind computes.
+    """
+    found = next((norm for name in _NORM_BEFORE if (norm := getattr(layer, name, None)) is not None), None)
+    config: Any = model.config
+    after_only = hasattr(layer, _NORM_AFTER["mlp_output"]) and not hasattr(layer, _NORM_BEFORE[0])
+    if found is None or after_only or getattr(config, "use_parallel_residual", False):
+        raise InputError(_unknown(model, point, "a layer has no norm before its feed-forward network"))
+    if found.weight.device.type != "meta":
+        _check_norm(model, found, point)
+    return found
+
+
+def _check_norm(model: nn.Module, norm: Any, point: HookPoint) -> None:
+    """Refuse a norm that is not its weights times the normalised states, plus a bias; Gemma's adds 1 to the weights."""
+    import torch
+
+    weight, bias = norm.weight, getattr(norm, "bias", None)
+    with torch.inference_mode():
+        states = torch.linspace(-2, 3, weight.shape[0], device=weight.device, dtype=weight.dtype).square()[None, None]
+        found, right = normalised(norm, states), norm.forward(states)
+        for gain in (weight, 1 + weight):
+            made = found * gain + (0 if bias is None else bias)
+            if torch.allclose(made.float(), right.float(), rtol=2e-2, atol=1e-4):
+                return
+    raise InputError(_unknown(model, point, f"{type(norm).__name__} is no norm of a known kind"))
+
+
+def normalised(norm: Any, states: torch.Tensor) -> torch.Tensor:
+    """Return states normalised by a LayerNorm or an RMSNorm, without its weight and bias."""
+    from torch.nn import LayerNorm, functional
+
+    eps = getattr(norm, "variance_epsilon", getattr(norm, "eps", 0.0))
+    shape = states.shape[-1:]
+    if isinstance(norm, LayerNorm):
+        return functional.layer_norm(states.float(), shape, eps=eps).to(states.dtype)
+    return functional.rms_norm(states.float(), shape, eps=eps).to(states.dtype)
+
+
+def normalised_first(norm: nn.Module, take: Take) -> Take:
+    """Return a `take` of the states as `normalised` returns them."""
+    return lambda states: take(normalised(norm, states))
 
 
 def norm_after(layer: nn.Module, place: Place) -> nn.Module | None:

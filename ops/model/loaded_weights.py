@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from ops.errors import InputError, counted
+from ops.model.parts import Part, outside
 from ops.model.saved_tensors import misfit
 
 # Buffers that older versions of transformers saved and that are computed today. DeBERTa saves a second table of words,
@@ -23,7 +24,7 @@ _POOLER = "pooler."
 _COMPLETE = "give a model whose weights are complete"
 
 
-def check_report(name: str, model: Any, report: dict[str, Any]) -> None:
+def check_report(name: str, model: Any, report: dict[str, Any], part: Part | None = None) -> None:
     """Refuse a model that would compute with other weights than those that were saved.
 
     Welcome are a pooler, tied weights, and unused weights outside the modules of the base model (heads), stale buffers,
@@ -33,13 +34,15 @@ def check_report(name: str, model: Any, report: dict[str, Any]) -> None:
         name: the name that the user gave, for the error message.
         model: the model, with or without a head.
         report: transformers' report on the loading: `missing_keys`, `mismatched_keys`, `unexpected_keys`.
+        part: the part of the model that is read; the weights of other parts may be missing.
 
     Raises:
         InputError: a tensor has another shape, is missing, or belongs to a module of the base model and is not used.
     """
     if report["mismatched_keys"]:
         raise misfit(name, sorted(report["mismatched_keys"]))
-    missing = [key for key in report["missing_keys"] if not key.startswith(_POOLER) and not _STALE.search(key)]
+    ignored = (_POOLER, *(outside(model, part) if part is not None else ()))
+    missing = [key for key in report["missing_keys"] if not key.startswith(ignored) and not _STALE.search(key)]
     if missing:
         raise InputError(
             f"--model {name}: its weights lack {counted(len(missing), 'tensor')} of the model ({_some(missing)}); "
@@ -56,7 +59,8 @@ def check_report(name: str, model: Any, report: dict[str, Any]) -> None:
 def _belongs(model: Any, key: str) -> bool:
     """Return whether an unused tensor belongs to a module of the base model, which would compute without it."""
     key = key.removeprefix(f"{model.base_model_prefix}.")
-    layers, more = model.config.num_hidden_layers, getattr(model.config, "num_nextn_predict_layers", None) or 0
+    config = model.config.get_text_config()
+    layers, more = config.num_hidden_layers, getattr(config, "num_nextn_predict_layers", None) or 0
     number = re.search(r"\.(\d+)\.", key)
     if key.startswith(_POOLER) or _STALE.search(key) or (number and layers <= int(number[1]) < layers + more):
         return False

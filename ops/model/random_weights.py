@@ -39,10 +39,17 @@ def draw_model(config: Any, seed: int, dtype: torch.dtype, predicts: bool = Fals
         model = whole
     # Values that are not in the state, such as a drawn buffer, are created again here with the same seed.
     with _seeded(seed):
-        loaded, info = type(model).from_pretrained(
-            None, config=model.config, state_dict=model.state_dict(), dtype=dtype, output_loading_info=True
-        )
-    return loaded, info
+        return cast(model, dtype)
+
+
+def cast(model: Any, dtype: torch.dtype) -> tuple[Any, dict[str, Any]]:
+    """Return a model with its weights cast as transformers casts saved ones, and transformers' report on the loading.
+
+    Weights that an architecture keeps in float32 are not cast.
+    """
+    return type(model).from_pretrained(  # type: ignore[no-any-return]
+        None, config=model.config, state_dict=model.state_dict(), dtype=dtype, output_loading_info=True
+    )
 
 
 def drawn_by(seed: int) -> str:

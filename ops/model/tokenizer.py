@@ -6,7 +6,7 @@ import re
 from typing import Any, NamedTuple
 
 from ops.errors import InputError
-from ops.model.load import ModelFacts, loading_options, quiet_transformers, why_not
+from ops.model.load import ModelFacts, quiet_transformers, tokenizer_place, why_not
 
 
 class Tokens(NamedTuple):
@@ -46,7 +46,8 @@ class Tokenizer:
 
         with quiet_transformers():
             try:
-                self._own: Any = AutoTokenizer.from_pretrained(facts.path, **loading_options(facts.revision))
+                place, options = tokenizer_place(facts.name, facts.path, facts.revision)
+                self._own: Any = AutoTokenizer.from_pretrained(place, **options)
             except Exception as error:
                 raise InputError(
                     f"--model {facts.name}: its tokenizer cannot be loaded ({why_not(error)}); "

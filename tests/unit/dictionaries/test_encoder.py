@@ -90,7 +90,7 @@ def test_a_transcoder_predicts_its_target_and_skips(tmp_path: Path) -> None:
     more = {"metadata": {"hook_name_out": "blocks.1.hook_mlp_out"}}
     folder = write(tmp_path, "jumprelu_skip_transcoder", own, "blocks.1.ln2.hook_normalized", **more)
     made = encoder(folder)
-    assert (made.description.point.place, made.description.target) == ("mlp_input", (2, "mlp_output"))
+    assert (made.description.point.place, made.description.target) == ("mlp_normalized", (2, "mlp_output"))
     cfg = {"normalize_activations": "none", "apply_b_dec_to_input": False}
     expected = encode("jumprelu_transcoder", own, STATES, cfg)
     np.testing.assert_allclose(made.encode(torch.from_numpy(STATES)), expected, atol=1e-5 * expected.max())

@@ -138,7 +138,7 @@ def right_by_sae_lens(described: Any, folder: Path) -> Any:
 
     program = program_of(folder)
     assert program is not None
-    cfg, tensors = convert(described.asked, folder, program)
+    cfg, tensors, *_ = convert(described.asked, folder, program)
     made = SAE.from_dict(cfg)
     made.load_state_dict(tensors)
     return made

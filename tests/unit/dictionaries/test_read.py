@@ -114,7 +114,7 @@ HARM: list[tuple[Callable[[Path], None], str]] = [
     (change("d_sae", 31), "W_enc has the shape [24, 30] in sae_weights.safetensors, and [24, 31] by cfg.json"),
     (change("normalize_activations", "expected_average_only_in"), "normalize_activations expected_average_only_in"),
     (change("activation_fn", "tanh-relu"), "its activation function tanh-relu is not computed"),
-    (change("metadata", {"hook_name": "blocks.1.hook_resid_mid"}), "reads blocks.1.hook_resid_mid, which is not"),
+    (change("metadata", {"hook_name": "blocks.1.attn.hook_q"}), "reads blocks.1.attn.hook_q, which is not"),
     (change("metadata", {}), "cfg.json does not say which activations the dictionary reads (hook_name is missing)"),
     (change("metadata", {"hook_name": "blocks.2.hook_resid_post"}), "not layer 2; give it as 3=PATH"),
     (cut, "sae_weights.safetensors is damaged or cut off"),

@@ -236,14 +236,3 @@ def test_eager_attention_which_every_model_has_stays(tmp_path: Path) -> None:
     config = json.loads((tmp_path / "config.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps(config | {"attn_implementation": "eager"}))
     assert load(name).config._attn_implementation == "eager"
-
-
-def test_a_model_of_several_is_refused_with_its_kind(tmp_path: Path) -> None:
-    from transformers import Gemma3Config, Gemma3TextConfig, SiglipVisionConfig
-
-    text = Gemma3TextConfig(**SIZE, num_key_value_heads=2, head_dim=4)
-    image = SiglipVisionConfig(hidden_size=8, intermediate_size=8, num_hidden_layers=1, num_attention_heads=1)
-    Gemma3Config(text_config=text.to_dict(), vision_config=image.to_dict()).save_pretrained(tmp_path)
-    said = r"is a gemma3, which combines several models \(text_config, vision_config\); save its language model alone"
-    with pytest.raises(InputError, match=said):
-        read_facts(str(tmp_path))
