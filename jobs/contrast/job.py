@@ -28,7 +28,6 @@ class ContrastConfig(PlacementConfig):
     """Options of `contrast`."""
 
     heading: ClassVar[tuple[int, str]] = (56, "Your own groups (contrast)")
-    required: ClassVar[tuple[str, ...]] = ("out", "by", "a", "b", "a_texts", "b_texts")
 
     by: Several = Field(
         (), description="Contrast each value of this metadata key, or of dataset, with the rest; repeatable"

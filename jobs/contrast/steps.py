@@ -1,7 +1,7 @@
 """The stage `contrast`: texts and sentences are scored if needed, then units and probes are measured layer by layer."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -73,7 +73,7 @@ def contrast(config: ContrastConfig, run: Run) -> None:
     """Run the stage, or the missing part of it, and print whether units do better than rotated axes and words."""
     check_groups(config)
     run.require("ingest")
-    topk = run.require("topk")
+    run.require("topk")
     texts = {name: own_texts(name, getattr(config, name), config.text_column) for name in TEXTS if config.a_texts}
     pair = open_random_run(config.random_run, run) if config.random_run else None
     is_scored = bool(texts) or config.sentences is not None
@@ -94,7 +94,10 @@ def contrast(config: ContrastConfig, run: Run) -> None:
     stage = begin_stage("contrast", config, run, depends_on, counted=("contrasts", "contrasts"))
     if stage is None:
         return
-    job = ContrastJob(config, stage, Scored.of(run), pair, texts, sentences, placement, models, topk)
+    job = ContrastJob(
+        config=config, stage=stage, scored=Scored.of(run), pair=pair, texts=texts, sentences=sentences,
+        placement=placement, models=models,
+    )  # fmt: skip
     rows = {"contrast/units": len(job.scored.neurons) * known}
     counts = stage.complete(job.steps(), rows, {"contrasts": 0})
     if counts is not None:
@@ -172,24 +175,26 @@ def contrasts_of(config: ContrastConfig, sentences: pa.Table) -> tuple[list[Cont
     return found, said
 
 
+@dataclass(frozen=True, kw_only=True)
 class ContrastJob:
     """The steps of the stage, with what they need.
 
-    Args:
+    Attributes:
         config, stage, scored: the options, the stage and what `topk` left behind.
         pair: the run with random weights, or None.
         texts: the sources of texts of one's own, by option.
         sentences: the sentences of the corpus that are contrasted; None for texts of one's own.
         placement, models: where models score sentences, and which; None and empty if none does.
-        topk: the entry of `topk` in run.json.
     """
 
-    def __init__(
-        self, config: ContrastConfig, stage: Stage, scored: Scored, pair: RunPair | None, texts: dict[str, Source],
-        sentences: pa.Table | None, placement: Placement | None, models: dict[str, ModelFacts], topk: dict[str, Any],
-    ) -> None:  # fmt: skip
-        self.config, self.stage, self.scored, self.pair = config, stage, scored, pair
-        self.texts, self.sentences, self.placement, self.models, self.topk = texts, sentences, placement, models, topk
+    config: ContrastConfig
+    stage: Stage
+    scored: Scored
+    pair: RunPair | None
+    texts: dict[str, Source]
+    sentences: pa.Table | None
+    placement: Placement | None
+    models: dict[str, ModelFacts]
 
     def steps(self) -> Steps:
         """Yield the steps, write the tables and figures, and return the counts."""
