@@ -15,6 +15,8 @@ LEAST_OF_LAST = 3
 OPTION = re.compile(r"tokens:(\d+)")
 # Tokens after a cut that are compared, and further ones that are read because the text in hand may end within a word.
 _COMPARED, _BEYOND = 16, 16
+# Places whose right side has other tokens: a tokenizer that begins every text with a mark has no others.
+_TRIES = 64
 _LETTERS = 6  # characters of a token, about
 
 
@@ -89,10 +91,10 @@ class TokenWindows:
             ahead: the tokens from `start` on, more than `size` of them.
         """
         ids, spans = ahead.ids, ahead.spans
-        second = None
+        second, tries = None, 0
         for count in range(min(self.size, len(ids) - LEAST_OF_LAST), 0, -1):
             end = start + spans[count - 1][1]
-            if end > start + spans[count][0]:
+            if end == start or end > start + spans[count][0]:
                 continue  # the two tokens share a character
             if self.tokenizer.spans(text[start:end])[0] != ids[:count]:
                 continue
@@ -100,7 +102,9 @@ class TokenWindows:
             compared = ids[count : count + _COMPARED]
             if after.ids[: len(compared)] == compared:
                 return end, after
-            second = second or (end, after)
+            second, tries = second or (end, after), tries + 1
+            if tries == _TRIES:
+                break
         if second is None:
             end = start + self._within(text, start, spans)
             second = end, self._ahead(text, end)
