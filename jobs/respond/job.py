@@ -6,6 +6,9 @@
 
 Reads a run with topk/ and activations/, and explanations/ if there are any. Each text is scored exactly as the run's
 sentences were. Takes no lock and writes nothing into the run. Starts Ray only for 1,000 texts or more.
+
+What to expect (two shared cores, November 2026): the start takes about 10 s of processor time; then ten sentences take
+0.7 s, in a run of 2,304 neurons with an activation sample of 5,000 sentences (`python -m bench respond`).
 """
 
 from typing import Annotated, ClassVar, Literal

@@ -106,7 +106,7 @@ class Responder:
         place = _device(device, str(identity["device"]))
         dtype = "float32" if identity["dtype"] == TF32 and place == "cpu" else str(identity["dtype"])
         options = ScoreOptions(
-            identity["site"], identity["pool"], identity["special_tokens"], place, dtype, os.cpu_count() or 1
+            identity["site"], identity["pool"], identity["special_tokens"], place, dtype, identity["threads"] or 1
         )
         self.args = RespondArgs(
             store=run.store, neurons=self.corpus.neurons, seed=self.corpus.seed, facts=facts, options=options,
@@ -252,10 +252,9 @@ def blocks(responder: Responder, texts: Sequence[OwnText]) -> Iterator[tuple[int
         yield from ((first, responder.score(texts[first : first + BLOCK])) for first in starts)
         return
     on_gpus = responder.args.options.device == "cuda"
-    options = responder.args.options if on_gpus else responder.args.options._replace(threads=1)
-    args = replace(responder.args, texts=tuple(text.placed.tokens for text in texts), options=options)
+    args = replace(responder.args, texts=tuple(text.placed.tokens for text in texts))
     items = [{"first": first, "stop": min(first + BLOCK, len(texts))} for first in starts]
-    how = Spread(holds={"gpus": 1} if on_gpus else {"cpus": 1}, actors=True)
+    how = Spread(holds={"gpus": 1} if on_gpus else {"cpus": responder.args.options.threads}, actors=True)
     done: dict[int, bytes] = {}
     due = list(starts)
     with Progress("respond", len(items), "blocks", work=("sentences", len(texts))) as progress:

@@ -30,6 +30,7 @@ class ShowConfig(JobConfig):
     """Options of `show`."""
 
     heading: ClassVar[tuple[int, str]] = (10, "What to print")
+    notes: ClassVar[tuple[str, ...]] = ('A text of your own: atlas respond --out RUN --text "..."',)
 
     neuron: str = Field(
         "",
