@@ -21,7 +21,7 @@ from jobs.stage.step import Steps
 from ops.corpus.accounts import account, account_lines, check_found
 from ops.corpus.meta import check_keys
 from ops.corpus.numbering import number
-from ops.corpus.sentences import Splitter, make_splitter
+from ops.corpus.sentences import make_splitter
 from ops.errors import InputError, counted
 from ops.estimate.source_sample import SourceSample, check_samples, sample_source, sampled_sentences
 from ops.model.load import ModelFacts, read_facts
@@ -61,7 +61,7 @@ def ingest(config: IngestConfig, run: Run) -> None:
     sources = check_sources(config)
     facts = read_facts(config.model, config.model_seed)
     tokenizer = Tokenizer(facts)
-    splitter = make_splitter(config.split, tokenizer)
+    make_splitter(config.split, tokenizer)  # refuses windows that the model cannot read
     names = ("text_column", "split", "limit", "near_dedup", "shard_size", "on_error", "seed")
     depends_on = {
         "corpus": [f"{s.dataset}:{s.kind}:{source_fingerprint(s)}" for s in sources],
@@ -76,7 +76,7 @@ def ingest(config: IngestConfig, run: Run) -> None:
         stage.say(f"{source.spec}: lines end within sentences (hard line breaks); --paragraphs makes paragraphs rows")
     documents = named_apart([source.dataset for source in sources])
     plan = [(i, replace(piece, documents=documents[i])) for i, source in enumerate(sources) for piece in pieces(source)]
-    expected = expect(config, stage, run, tokenizer, splitter, sources, plan) if isinstance(run, DryRun) else {}
+    expected = expect(config, stage, run, tokenizer, sources, plan) if isinstance(run, DryRun) else {}
     steps = ingest_steps(config, stage, tokenizer.highest_id, facts, sources, plan)
     notes = [expected.pop("note")] if expected else []
     counts = stage.complete(steps, {"corpus": expected.get("sentences", 0)}, expected, notes)
@@ -149,20 +149,14 @@ def ingest_steps(
 
 
 def expect(
-    config: IngestConfig,
-    stage: Stage,
-    run: DryRun,
-    tokenizer: Tokenizer,
-    splitter: Splitter | None,
-    sources: Sequence[Source],
-    plan: Pieces,
+    config: IngestConfig, stage: Stage, run: DryRun, tokenizer: Tokenizer, sources: Sequence[Source], plan: Pieces
 ) -> dict[str, Any]:
     """Return the counts to expect, from the beginnings of some pieces of each source, which later plans read too.
 
     Raises:
         InputError: a source is empty, or the part of it that was read is broken.
     """
-    samples = []
+    samples, splitter = [], make_splitter(config.split, tokenizer)
     for source in range(len(sources)):
         some = [piece for i, piece in plan if i == source]
         seconds = run.timed_s / len(sources)
