@@ -8,8 +8,9 @@ from typing import Any
 import torch
 
 from ops.errors import InputError, counted, one_line
-from ops.model.trial import SAME, moved, trial_tokens
+from ops.model.trial import moved, trial_tokens
 
+_ROUNDING = 1e-4  # of a vector's length: what merging in float32 may move a state
 _WEIGHTS = ("adapter_model.safetensors", "adapter_model.bin")
 # The class of transformers for which an adapter was trained, by the task that its configuration names.
 _CLASSES = {
@@ -164,7 +165,7 @@ def merge(name: str, path: str, revision: str, base: Any) -> Any:
     right = [states.clone() for states in _states(own(**inputs, **options))]
     merged = adapted.merge_and_unload()
     found = _states(merged.base_model(**inputs, **options))
-    if len(found) != len(right) or any(moved(*pair) > SAME for pair in zip(found, right, strict=True)):
+    if len(found) != len(right) or any(moved(*pair) > _ROUNDING for pair in zip(found, right, strict=True)):
         raise InputError(
             f"--model {name}: merging its adapter changes what the model computes; merge it with the program that "
             "trained it, and give the merged model"

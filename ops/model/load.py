@@ -170,7 +170,7 @@ def load_without_weights(name: str, path: str, revision: str, trained: bool = Tr
     Raises:
         InputError: the model cannot be built, its kind is not supported, or its weights do not fit its configuration.
     """
-    return _skeleton(name, path, revision, trained).model
+    return _skeleton(name, path, revision, trained).model  # type: ignore[no-any-return]
 
 
 def _skeleton(name: str, path: str, revision: str, trained: bool) -> Part:
@@ -186,6 +186,11 @@ def _skeleton(name: str, path: str, revision: str, trained: bool) -> Part:
             if adapter is not None and trained:
                 require_peft(name)
             config = read_config(path, revision)
+            if adapter is not None and trained and method_of(config):
+                raise InputError(
+                    f"--model {name}: is an adapter of a quantised model ({method_of(config)}), and merging would "
+                    "round it; name the model before quantisation as base_model_name_or_path in adapter_config.json"
+                )
             own = _check_kind(name, config)
             saved = None
             if trained:
@@ -317,11 +322,6 @@ def read_weights(facts: ModelFacts, loader: Any, dtype: str) -> tuple[Any, dict[
 
     adapter = read_adapter(facts.name, facts.path, facts.revision)
     config, base = read_config(facts.path, facts.revision), _base_of(facts.name, facts.path, facts.revision)
-    if adapter is not None and method_of(config):
-        raise InputError(
-            f"--model {facts.name}: is an adapter of a quantised model ({method_of(config)}), and merging would round "
-            "it; name the model before quantisation as base_model_name_or_path in adapter_config.json"
-        )
     place, options = place_of(*(base or (facts.path, facts.revision)))
     if "gguf_file" in options:
         options["quantization_config"] = GgufConfig(dequantize=True)
@@ -338,7 +338,8 @@ def read_weights(facts: ModelFacts, loader: Any, dtype: str) -> tuple[Any, dict[
         model = merge(facts.name, facts.path, facts.revision, model)
         if plain and model.base_model is not model:
             prefix, model = f"{model.base_model_prefix}.", model.base_model
-            report["missing_keys"] = {key for key in report["missing_keys"] if key.startswith(prefix)}
+            own = [key for key in report["missing_keys"] if key.startswith(prefix)]  # heads have other names
+            report["missing_keys"] = {key.removeprefix(prefix) for key in own}
         if dtype != "float32":
             model = cast(model, torch_dtype(dtype))[0]
     return model, report
@@ -358,7 +359,7 @@ def place_of(path: str, revision: str) -> tuple[str, dict[str, Any]]:
 
 def tokenizer_place(name: str, path: str, revision: str) -> tuple[str, dict[str, Any]]:
     """Return the same as `place_of` for a model's tokenizer; an adapter without one has that of its base model."""
-    from transformers.utils import cached_file
+    from transformers.utils.hub import cached_file
 
     base = _base_of(name, path, revision)
     if base is None or cached_file(
