@@ -52,7 +52,7 @@ def find_part(name: str, whole: Any) -> Part:
     from transformers import PreTrainedModel
 
     config, kind = whole.config, with_article(whole.config.model_type)
-    two = getattr(whole, "encoder", None) is not None and getattr(whole, "decoder", None) is not None
+    two = all(isinstance(getattr(whole, part, None), PreTrainedModel) for part in ("encoder", "decoder"))
     if two and getattr(config, "is_decoder", False):
         raise InputError(
             f"--model {name}: is the decoder of an encoder-decoder ({config.model_type}), which is not read; "

@@ -109,6 +109,6 @@ def test_a_gguf_file_without_the_package_or_without_the_file_is_one_line(
     with pytest.raises(InputError, match="there is no such directory"):
         read_facts(str(tmp_path / "none.gguf"))
     (tmp_path / "own.gguf").write_bytes(b"GGUF")
-    monkeypatch.setattr("ops.model.load.importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("ops.model.locate.importlib.util.find_spec", lambda name: None)
     with pytest.raises(InputError, match="is a GGUF file, which the package gguf reads; pip install gguf"):
         read_facts(str(tmp_path / "own.gguf"))
