@@ -3,7 +3,7 @@
 #   make test         most tests, in six minutes on two cores; make test WORKERS=4
 #   make test-all     the slow ones too                      make test-faults   those that kill processes and nodes
 #   make check        ruff and mypy                          make bench         speed, as ratios
-#   make interop      the tests that read with sae-lens, delphi and neuronpedia, in a separate environment
+#   make interop      the tests with sae-lens, peft, gguf, delphi and others, in a separate environment
 #   make fuzz         2,000 hostile commands, checked: half an hour on two cores; make fuzz SEED=7 COMMANDS=300 MINUTES=5
 # On Linux the plain package index gives PyTorch with CUDA (several GB). For the small CPU build:
 #   make small PIP_ARGS='--extra-index-url https://download.pytorch.org/whl/cpu'

@@ -12,6 +12,8 @@ _PLACES = {
     "mlp": ("mlp", ".mlp.neurons"),
     "attention": ("att", ".attention"),
     "heads": ("att-heads", ".attention.heads"),
+    "before_mlp": ("res-mid", ".attention.residual"),
+    "mlp_normalized": ("mlp-norm", ".mlp.normalized"),
     "mlp_input": ("mlp-in", ".mlp.input"),
     "mlp_output": ("mlp-out", ".mlp"),
 }

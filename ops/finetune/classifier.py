@@ -10,8 +10,9 @@ from torch import nn
 
 from ops.errors import InputError
 from ops.model.direction import is_decoder
-from ops.model.load import ModelFacts, load_model, quiet_transformers, tokenizer_place
+from ops.model.load import ModelFacts, load_model, quiet_transformers
 from ops.model.loaded_weights import require_finite
+from ops.model.locate import tokenizer_place
 from ops.model.parts import ENCODER
 from ops.model.pooling import Pooler
 from ops.model.tokenizer import Tokenizer

@@ -8,8 +8,9 @@ from typing import Any
 import torch
 
 from ops.errors import InputError, counted, one_line
-from ops.model.trial import SAME, moved, trial_tokens
+from ops.model.trial import moved, trial_tokens
 
+_ROUNDING = 1e-4  # of a vector's length: what merging in float32 may move a state
 _WEIGHTS = ("adapter_model.safetensors", "adapter_model.bin")
 # The class of transformers for which an adapter was trained, by the task that its configuration names.
 _CLASSES = {
@@ -54,7 +55,7 @@ def _config_file(path: str, revision: str) -> Path | None:
 
 
 def refuse_beside(name: str, path: str, revision: str) -> None:
-    """Refuse a complete model with an adapter beside it, because it is not clear which of them is meant.
+    """Refuse a complete model with an adapter next to it, because it is not clear which of them is meant.
 
     Raises:
         InputError: there is an adapter.
@@ -62,7 +63,7 @@ def refuse_beside(name: str, path: str, revision: str) -> None:
     file = _config_file(path, revision)
     if file is not None and (file.parent / "config.json").is_file():
         raise InputError(
-            f"--model {name}: holds an adapter (adapter_config.json) beside a complete model; merge it into "
+            f"--model {name}: holds an adapter (adapter_config.json) next to a complete model; merge it into "
             "the weights (merge_and_unload of the package peft), or move it into a directory of its own"
         )
 
@@ -164,7 +165,7 @@ def merge(name: str, path: str, revision: str, base: Any) -> Any:
     right = [states.clone() for states in _states(own(**inputs, **options))]
     merged = adapted.merge_and_unload()
     found = _states(merged.base_model(**inputs, **options))
-    if len(found) != len(right) or any(moved(*pair) > SAME for pair in zip(found, right, strict=True)):
+    if len(found) != len(right) or any(moved(*pair) > _ROUNDING for pair in zip(found, right, strict=True)):
         raise InputError(
             f"--model {name}: merging its adapter changes what the model computes; merge it with the program that "
             "trained it, and give the merged model"

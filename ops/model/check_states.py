@@ -100,7 +100,7 @@ def check_alone(scorer: Scorer, batch: list[Tokens]) -> None:
     """Refuse a quantised model in which a sentence's states depend on the other sentences of its batch.
 
     Activations that are quantised over a batch share a scale, or their outliers. Each sentence is compared with itself
-    beside a long sentence and a sentence of the tokens whose embeddings have the largest values.
+    together with a long sentence and a sentence of the tokens whose embeddings have the largest values.
 
     Args:
         scorer: the model.

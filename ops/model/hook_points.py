@@ -137,14 +137,14 @@ def norm_before(model: nn.Module, layer: nn.Module, point: HookPoint) -> nn.Modu
     Raises:
         InputError: the module is not known, or does not compute what its kind computes.
     """
-    found = next((norm for name in _NORM_BEFORE if (norm := getattr(layer, name, None)) is not None), None)
+    found: Any = next((norm for name in _NORM_BEFORE if (norm := getattr(layer, name, None)) is not None), None)
     config: Any = model.config
     after_only = hasattr(layer, _NORM_AFTER["mlp_output"]) and not hasattr(layer, _NORM_BEFORE[0])
     if found is None or after_only or getattr(config, "use_parallel_residual", False):
         raise InputError(_unknown(model, point, "a layer has no norm before its feed-forward network"))
     if found.weight.device.type != "meta":
         _check_norm(model, found, point)
-    return found
+    return found  # type: ignore[no-any-return]
 
 
 def _check_norm(model: nn.Module, norm: Any, point: HookPoint) -> None:

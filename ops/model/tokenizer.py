@@ -6,7 +6,8 @@ import re
 from typing import Any, NamedTuple
 
 from ops.errors import InputError
-from ops.model.load import ModelFacts, quiet_transformers, tokenizer_place, why_not
+from ops.model.load import ModelFacts, quiet_transformers, why_not
+from ops.model.locate import tokenizer_place
 
 
 class Tokens(NamedTuple):

@@ -17,8 +17,8 @@ def trial_tokens(model: Any) -> dict[str, torch.Tensor]:
     """
     named = {value for config in _configs(model.config) for value in config.values() if isinstance(value, int)}
     rows = model.get_input_embeddings().weight.shape[0]
-    ids = [i for i in range(3, rows) if i not in named][:9] or [0]
-    ids = torch.tensor([ids], device=model.get_input_embeddings().weight.device)
+    ordinary = [i for i in range(3, rows) if i not in named][:9] or [0]
+    ids = torch.tensor([ordinary], device=model.get_input_embeddings().weight.device)
     return {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
 
 

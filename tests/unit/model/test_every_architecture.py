@@ -53,12 +53,12 @@ SLOW = ("falcon_h1", "kimi_linear")  # a minute each, in recurrences that are co
 
 # What is known to be so: what users are likely to have, and all in which padding leaks.
 EQUAL = (
-    "albert bert big_bird bloom camembert deberta deberta-v2 distilbert electra flaubert gemma gemma2 "
-    "gpt2 gpt_neox llama longformer mistral mixtral modernbert mpnet nomic_bert olmo2 openai-gpt opt phi3 "
-    "qwen2 qwen3 roberta roformer squeezebert xlm xlm-roberta"
+    "albert bart bert big_bird bigbird_pegasus bloom camembert deberta deberta-v2 distilbert electra flaubert "
+    "gemma gemma2 gpt2 gpt_neox llama longformer mbart mistral mixtral modernbert mpnet nomic_bert olmo2 openai-gpt "
+    "opt phi3 qwen2 qwen3 roberta roformer squeezebert xlm xlm-roberta"
 )
 BY_LENGTH = "convbert fnet nystromformer yoso"
-REFUSED = "bart bigbird_pegasus funnel mamba mbart rwkv"
+REFUSED = "funnel mamba rwkv"
 
 
 def names() -> list[str]:

@@ -19,7 +19,7 @@ from transformers import (
 )
 
 from ops.errors import InputError
-from ops.model import load
+from ops.model import locate
 from ops.model.heads import MASKED_WORD, load_head
 from ops.model.load import load_model, position_limit, read_facts
 from ops.model.loaded_weights import not_finite
@@ -51,7 +51,7 @@ def test_the_fingerprint_is_of_the_contents(folder: Path, tmp_path: Path, monkey
     first = read_facts(str(folder))
     with monkeypatch.context() as patch:
         # Weights are read once.
-        patch.setattr("ops.model.load.hashlib.file_digest", None)
+        patch.setattr("ops.model.locate.hashlib.file_digest", None)
         assert read_facts(str(folder)).fingerprint == first.fingerprint
     folder.rename(tmp_path / "moved")
     moved = tmp_path / "moved"
@@ -85,7 +85,7 @@ def test_figures_call_a_model_by_its_hub_id_or_by_its_folder(folder: Path, monke
     monkeypatch.chdir(folder)
     assert (read_facts(".").title, read_facts("../tiny").title) == ("tiny", "tiny")
     own = {"name": "org/model", "path": "org/model", "revision": "0a1b2c"}
-    hub = replace(facts, **own, fingerprint=load._fingerprint(**own))
+    hub = replace(facts, **own, fingerprint=locate.fingerprint(**own))
     assert hub.title == "org/model"
 
 
