@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -48,9 +49,17 @@ def read_adapter(name: str, path: str, revision: str) -> dict[str, Any] | None:
 
 
 def _config_file(path: str, revision: str) -> Path | None:
+    if revision:
+        return _config_file_of_hub(path, revision)
+    file = Path(path) / "adapter_config.json"
+    return file if file.is_file() else None
+
+
+@lru_cache
+def _config_file_of_hub(path: str, revision: str) -> Path | None:
     from transformers.utils.peft_utils import find_adapter_config_file
 
-    file = None if Path(path).is_file() else find_adapter_config_file(path, revision=revision or None)
+    file = find_adapter_config_file(path, revision=revision)
     return None if file is None else Path(file)
 
 

@@ -18,11 +18,16 @@ from jobs.export import job as export
 from jobs.report import job as report
 from jobs.run import job as run_job
 from jobs.show import job as show
+from jobs.stage.dry_run import size
 from jobs.tokens import job as tokens
 from jobs.topk import job as topk
+from jobs.topk.dictionaries import values_of_sample
+from ops.dictionaries.read import describe_all
 from ops.errors import InputError
+from ops.model.load import read_facts
 from ops.topk.activation_sample import is_sparse, read_layer
 from ops.topk.neurons import Neurons, read_neurons
+from ops.topk.room import state_bytes
 from tests.jobs.finished_runs.main import SENTENCES, K, config
 from tests.unit.dictionaries.made import weights, write
 
@@ -92,6 +97,24 @@ def test_the_tables_are_of_the_features(features: tuple[Path, Path, Path]) -> No
     assert any(0 < row[1] < K for row in found)
     assert any(row[1] > K for row in found)
     assert duckdb.sql(f"select distinct pole from '{out}/topk/*.parquet'").fetchall() == [("top",)]
+
+
+def test_a_dry_run_says_how_large_its_matrices_and_its_sample_are(
+    features: tuple[Path, Path, Path], source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    large = weights("topk", WIDTH, 9_000)
+    folder = write(tmp_path / "large", "topk", large, f"blocks.{LAYER - 1}.hook_resid_post", k=3)
+    more: dict[str, Any] = {"dictionary": (f"{LAYER}={folder}",), "units": (f"{LAYER}:3",), "k_per_dataset": 0}
+    capsys.readouterr()
+    run_job.JOB.run(config(tmp_path / "out", source, model=str(features[1]), dry_run=True, **more))
+    said = capsys.readouterr().out
+    taken = size(large["W_enc"].nbytes + large["W_dec"].nbytes)
+    assert f"matrices of dictionaries take {taken} for layer {LAYER} of each worker's memory" in said
+    assert f"winners so far take {size(state_bytes(9_000, K, 1))} of each worker's memory" in said
+    # At most 2,000 features are active in a sentence, each with its index; without the bound, it would be more.
+    described = describe_all(more["dictionary"], read_facts(str(features[1])))
+    assert values_of_sample(9_000, described) == 4_000
+    assert values_of_sample(9_000, describe_all([f"{LAYER}=rotated:0"], read_facts(str(features[1])))) == 9_000
 
 
 def test_both_forms_of_the_sample_are_read_by_one_reader(features: tuple[Path, Path, Path]) -> None:

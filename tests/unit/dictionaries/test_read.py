@@ -15,6 +15,7 @@ from ops.dictionaries.read import describe_all, parse
 from ops.errors import InputError
 from tests.conftest import ROOT
 from tests.unit.dictionaries.made import weights, write
+from tests.unit.dictionaries.test_own_readers import cross_layer, qwen_scope
 from tests.unit.small_models import LAYERS, WIDTH, facts
 
 HOOK = "blocks.1.hook_resid_post"
@@ -188,6 +189,19 @@ def test_a_dictionary_of_the_hub_is_named_by_its_folder(hub: tuple[dict[str, str
     for said in found[5:]:
         assert said.endswith(": there is no such file or folder")
     assert not any("huge.bin" in path for path in asked), "more was downloaded than the dictionary"
+
+
+def test_a_file_of_the_hub_brings_what_it_needs(hub: tuple[dict[str, str], Path, list[str]]) -> None:
+    variables, root, asked = hub
+    qwen, _ = qwen_scope(root / "Qwen", 30)
+    (root / "org" / "clt").mkdir(parents=True)
+    cross_layer(root / "org" / "clt")
+    (root / "org" / "clt" / "W_dec_1.safetensors").write_bytes(b"x")
+    names = (f"2=Qwen/{qwen.parent.name}/{qwen.name}", "2=org/clt/W_enc_1.safetensors", "2=org/clt/W_enc_7.safetensors")
+    found = read_by_name(variables, *names)
+    assert found[:2] == [[30, [WIDTH, 30]], [40, [WIDTH, 40]]]
+    assert "the hub's org/clt has no dictionary W_enc_7.safetensors" in found[2]
+    assert not any("W_dec" in path for path in asked), "more was downloaded than the encoder"
 
 
 def test_what_does_not_fit_the_model_is_refused(tmp_path: Path) -> None:

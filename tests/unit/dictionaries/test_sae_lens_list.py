@@ -18,6 +18,7 @@ from ops.dictionaries.read import describe, load
 from ops.dictionaries.sae_lens_list import find_listed
 from ops.errors import InputError
 from tests.unit.dictionaries.made import weights, write
+from tests.unit.dictionaries.test_read import read_by_name
 from tests.unit.small_models import facts
 
 pytestmark = [
@@ -207,6 +208,36 @@ def test_a_layer_of_a_listed_cross_layer_transcoder_has_no_decoder(tmp_path: Pat
         found = Encoder(described, load(described), PANEL).encode(STATES)
         expected = torch.relu(STATES @ own["W_enc_3"].T + own["b_enc_3"])
         assert float((found - expected).abs().max()) <= 1e-5 * float(expected.max())
+
+
+def test_a_layer_of_a_cross_layer_transcoder_of_gemma_scope_2_is_an_encoder_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "gemma-scope-2-1b-pt" / "clt" / "width_16k_l0_big"
+    folder.mkdir(parents=True)
+    own = drawn(**(BASIC | {"w_dec": (FEATURES, 4, WIDTH)}), threshold=(FEATURES,))
+    save_file(own, folder / "params_layer_1.safetensors")
+    path = folder / "params_layer_1.safetensors"
+    described = describe(Asked(2, str(path)), MODEL)
+    assert (described.point, described.target, described.format) == ((2, "mlp_input"), None, "gemma scope 2")
+    found = Encoder(described, load(described), PANEL).encode(STATES)
+    expected = jump(STATES @ own["w_enc"] + own["b_enc"], own["threshold"])
+    assert float((found - expected).abs().max()) <= 1e-5 * float(expected.max())
+    (folder / "config.json").write_text("{")
+    elsewhere = tmp_path / "params.safetensors"
+    save_file(drawn(**BASIC, threshold=(FEATURES,)), elsewhere)
+    with pytest.raises(InputError, match="a folder of Gemma Scope 2 says in its path what it was trained on"):
+        describe(Asked(2, str(tmp_path)), MODEL)
+
+
+def test_a_listed_dictionary_is_downloaded_by_its_names(hub: tuple[dict[str, str], Path, list[str]]) -> None:
+    variables, root, asked = hub
+    path, layer, _ = transcoder_of_gemma_scope_2(root)
+    (root / path / "huge.bin").write_bytes(b"x")
+    release = "gemma-scope-2-4b-pt-transcoders-all/layer_0_width_16k_l0_big_affine"
+    missing = path.replace("layer_0", "layer_12")
+    found = read_by_name(variables, f"{layer}={path}", f"{layer}={release}", f"{layer}={missing}")
+    assert found[:2] == [[FEATURES, [WIDTH, FEATURES]]] * 2
+    assert "sae-lens cannot read it" in found[2]
+    assert not any("huge.bin" in name for name in asked), "more was downloaded than the dictionary"
 
 
 def test_what_is_listed_and_not_a_function_of_one_token_is_one_line(tmp_path: Path) -> None:
