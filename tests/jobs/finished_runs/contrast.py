@@ -40,5 +40,5 @@ def contrast_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     run_job.JOB.run(RunConfig.model_validate(options))
     with pytest.MonkeyPatch.context() as patch:
         probe_quickly(patch)
-        contrast.JOB.run(ContrastConfig(out=options["out"], by=("word", "half"), workers=1))
+        contrast.JOB.run(ContrastConfig.model_validate({"out": options["out"], "by": ("word", "half"), "workers": 1}))
     return published(folder / "run"), model
