@@ -36,6 +36,7 @@ from ops.dictionaries.tensor_files import (
 )
 from ops.errors import InputError, one_line
 
+OLDEST = "6.54.12"  # of sae-lens
 INSTALL = "pip install '.[dictionaries]'"
 # The names of Gemma Scope's dictionaries: the repository, followed by the layer and the width.
 _GEMMA = re.compile(
@@ -109,6 +110,7 @@ def convert(asked: Asked, path: Path, program: Program) -> Converted:
         return program.read(asked, path)
     if importlib.util.find_spec("sae_lens") is None:
         raise asked.error(f"is a dictionary of {program.name}, which the package sae-lens reads; install it: {INSTALL}")
+    _check_version(asked)
     if program.listed is None:
         _look(asked, path, program)
     with warnings.catch_warnings():
@@ -118,7 +120,7 @@ def convert(asked: Asked, path: Path, program: Program) -> Converted:
         except Exception as error:
             raise asked.error(
                 f"is a dictionary of {program.name}, which the package sae-lens reads; it is installed but cannot be "
-                f"imported ({one_line(error, 200)}); install versions that fit together (sae-lens 6.54.12 or later): "
+                f"imported ({one_line(error, 200)}); install versions that fit together (sae-lens {OLDEST} or later): "
                 f"{INSTALL}"
             ) from error
         try:
@@ -136,6 +138,20 @@ def convert(asked: Asked, path: Path, program: Program) -> Converted:
             raise
         except _FAILS as error:
             raise asked.error(f"sae-lens cannot read it as one of {program.name} ({one_line(error, 200)})") from error
+
+
+def _check_version(asked: Asked) -> None:
+    """Refuse a sae-lens that is too old: it lacks readers, and breaks with newer versions of TransformerLens."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    from packaging.version import Version
+
+    try:
+        found = version("sae-lens")
+    except PackageNotFoundError:  # imported from a folder
+        return
+    if Version(found) < Version(OLDEST):
+        raise asked.error(f"needs sae-lens {OLDEST} or later, and {found} is installed; {INSTALL}")
 
 
 def _look(asked: Asked, folder: Path, program: Program) -> None:

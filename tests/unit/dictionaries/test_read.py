@@ -151,6 +151,15 @@ def test_a_sae_lens_that_cannot_be_imported_is_named_with_its_error(
         describe_all([f"2={folder}"], BERT)
 
 
+def test_an_old_sae_lens_is_named_with_its_cure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = standard(tmp_path / "dictionary")
+    sparsify(Path(folder))
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: object())
+    monkeypatch.setattr("importlib.metadata.version", lambda name: "6.54.3")
+    with pytest.raises(InputError, match=r"needs sae-lens 6\.54\.12 or later, and 6\.54\.3 is installed; pip install"):
+        describe_all([f"2={folder}"], BERT)
+
+
 READ = """
 import json, sys
 from ops.dictionaries.read import describe_all, load
