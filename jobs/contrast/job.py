@@ -10,8 +10,8 @@ in documents that they were not chosen on, next to rotated axes, the complete la
 figures. Needs topk/ (jobs.topk). Without --sentences and texts it uses the activation sample, and no model is run. The
 first line printed says whether units do better than rotated axes and than words. docs/contrast.md explains the numbers.
 
-What to expect (10,000 sentences, 2,304 units, two cores, November 2026): units and controls take 30 s at most, probes
-three minutes for each group (python -m bench contrast). --no-probes leaves them out.
+What to expect (9,813 sentences, 2,301 units, November 2026): units and controls take 19 s of one core for each group,
+and probes 120 s, 88 s of them for rotations (python -m bench contrast). --no-probes leaves them out.
 """
 
 from typing import Annotated, ClassVar, Literal

@@ -29,8 +29,8 @@ SECONDS: dict[str, float] = {
     "topk: merge": 0.24e-6,  # a candidate, its share of the tables included (docs/scale.md)
     "mine: tables": 71e-6,  # a winner, held-out scores included (bench mine)
     "audit: neurons": 8e-3,  # a neuron, pole and data set (bench audit)
-    "contrast: units": 6e-7,  # a unit and sentence of a contrast (bench contrast)
-    "contrast: probes": 1.5e-5,  # the same (bench contrast)
+    "contrast: units": 8.5e-7,  # a unit and sentence of a contrast (bench contrast)
+    "contrast: probes": 5.3e-6,  # the same (bench contrast)
     # A direction and a token of a model of width 768: 50 GFLOP/s, and 22 ns besides: estimated.
     "outputs: random directions": 53e-9,
     "outputs: units": 53e-9,
