@@ -107,6 +107,9 @@ def test_sentences_of_the_corpus_are_where_the_run_has_them(
         if at >= len(chosen) or found["pole"][at, unit] != row["pole"] or silent[unit]:
             continue
         near = np.abs(values[:, unit] - values[at, unit]) <= 2e-5
+        if np.isnan(found["rank"][at, unit]):  # the last winner, which is now a rounding error below itself
+            assert row["rank"] == max(other["rank"] for other in rows)
+            continue
         assert abs(found["rank"][at, unit] - row["rank"]) < near.sum(), row
         ranked += 1
     assert ranked > 300
