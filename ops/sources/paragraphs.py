@@ -74,7 +74,7 @@ def hard_broken(source: Source) -> bool:
 
 
 def has_hard_breaks(text: str) -> bool:
-    """Return whether most lines of a text end within a narrow band of length and go on in lower case in the next line.
+    r"""Return whether most lines of a text end within a narrow band of length and go on in lower case in the next line.
 
     >>> has_hard_breaks("He walked along the river until the\nsun was low and the first lamps were\n" * 15)
     True

@@ -116,6 +116,7 @@ def test_activations_are_those_of_plain_transformers(run: Path, model: str) -> N
             assert np.abs(table[f"layer_{layer}"][row].as_py() - alone).max() < 1e-5
 
 
+@pytest.mark.slow
 def test_one_worker_or_a_stop_in_every_stage_gives_the_same_tables(
     case: Case, run: Path, model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

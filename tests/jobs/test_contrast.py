@@ -159,6 +159,7 @@ def test_cut_off_amid_the_layers_it_goes_on_with_the_rest(
         assert rows(copy, table) == rows(whole, table)
 
 
+@pytest.mark.slow
 def test_two_workers_give_the_same_rows(whole: Path, copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     again(copy, by=("word", "half"), workers=2)
     for table in TABLES:
@@ -199,6 +200,7 @@ def test_wrong_calls_are_refused_in_one_line(copy: Path, options: dict[str, Any]
     assert "\n" not in str(refused.value)
 
 
+@pytest.mark.slow
 def test_features_are_compared_with_words_alone(
     small_run: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -231,6 +233,7 @@ def test_features_are_compared_with_words_alone(
     assert "active in a" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_random_weights_are_another_basis(
     small_run: tuple[Path, Path], tmp_path: Path, make_model: Callable[..., Path]
 ) -> None:
