@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from jobs.contrast import job as contrast
+from jobs.contrast.job import ContrastConfig
 from jobs.ingest import job as ingest
 from jobs.ingest.job import IngestConfig
 from jobs.run_folder.run import Run
@@ -49,7 +51,7 @@ ROWS = [
         *("mine/range-*", "explain/explained-*"),
     ),
     row("audit", "audit_run", "audit/literals-*", AMID + "audit/tables/audit/portability/part-*"),
-    row("contrast", "contrast_run", "contrast/units-*", "contrast/probes-*"),
+    row("contrast", "whole_contrast_run", "contrast/units-*", "contrast/probes-*"),
     row("psi", "psi_run", "psi/vocabulary/tables/psi/clusters/part-*", "psi/contextual/shard-*"),
     row("mixing", "mixing_run", "mixing/shard-*", frame=True),
     row("positions", "positions_run", "positions/pilot*", "positions/shard-*"),
@@ -83,6 +85,15 @@ def ingest_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     options = {"out": str(folder / "run"), "corpus": (f"{folder}/in*.jsonl",), "split": "none", "limit": 250}
     ingest.JOB.run(IngestConfig.model_validate({**options, "shard_size": 50, "workers": 2}))
     return folder / "run", folder
+
+
+@pytest.fixture(scope="module")
+def whole_contrast_run(contrast_run: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """That of `contrast_run` with all penalties and rotations, which a process of its own has too, and the model."""
+    out = tmp_path_factory.mktemp("contrast") / "run"
+    shutil.copytree(contrast_run[0], out)
+    contrast.JOB.run(ContrastConfig(out=str(out), by=("word", "half"), workers=1, redo=True))
+    return out, contrast_run[1]
 
 
 @pytest.mark.parametrize(("job", "run", "kills", "workers"), ROWS)
