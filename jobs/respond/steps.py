@@ -26,6 +26,7 @@ from jobs.run_folder.run import RunReader
 from jobs.stage.checks import model_of_topk
 from jobs.stage.dictionaries import ScorerArgs, block_of, dictionaries_of
 from ops.arrays import Float32s, Int64s
+from ops.corpus.token_windows import window_size
 from ops.errors import InputError
 from ops.facts.text import wrap
 from ops.model.activations import ScoreOptions
@@ -114,7 +115,8 @@ class Responder:
             token_budget=identity["token_budget"] if place == identity["device"] else ON_CPU,
             lengths=batch_lengths(place, topk["counts"].get("equal_lengths", True)),
         )  # fmt: skip
-        self.reader = TextReader(self.tokenizer, ingest["config"]["split"] == "sentences")
+        split = ingest["config"]["split"]
+        self.reader = TextReader(self.tokenizer, split == "sentences", window_size(split) is not None)
         self.scorer = self.args.scorer(self.tokenizer.pad_id)
 
     def sentences_of(self, texts: Sequence[OwnText]) -> dict[str, tuple[int, str]]:

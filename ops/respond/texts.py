@@ -1,7 +1,9 @@
 """Texts of the user's own, cleaned and tokenized as `ingest` does it, each with what a reader should know about it."""
 
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -59,11 +61,13 @@ class TextReader:
     Args:
         tokenizer: the model's tokenizer.
         is_split: whether the run split its texts into sentences.
+        is_windows: whether the run's texts are windows of tokens, which keep white space and line ends.
     """
 
-    def __init__(self, tokenizer: Tokenizer, is_split: bool) -> None:
-        self._tokenizer, self._is_split = tokenizer, is_split
-        self._annotator, self._splitter = Annotator(BLANK), SentenceSplitter()
+    def __init__(self, tokenizer: Tokenizer, is_split: bool, is_windows: bool = False) -> None:
+        self._tokenizer, self._is_split, self._splitter = tokenizer, is_split, SentenceSplitter()
+        self._annotator = Annotator(BLANK, self._splitter.split if is_windows else None)
+        self._clean = clean_sentence if is_split else partial(unicodedata.normalize, "NFC") if is_windows else normalize
 
     def read(self, texts: Iterable[str], split: bool = False) -> list[OwnText]:
         """Return the texts, or with `split` their sentences.
@@ -72,7 +76,7 @@ class TextReader:
             InputError: a text is empty, or has only tokens that the model does not know.
         """
         pieces = [piece for text in texts for piece in (self._splitter.split(text) if split else [text]) or [""]]
-        clean = [(clean_sentence if self._is_split else normalize)(piece) for piece in pieces]
+        clean = [self._clean(piece) for piece in pieces]
         placed = self._tokenizer.encode_with_spans(clean)
         words = [annotation.words for annotation in self._annotator.annotate(clean)]
         return [
@@ -82,7 +86,7 @@ class TextReader:
 
     def _notes(self, text: str, placed: PlacedTokens, split: bool) -> tuple[str, ...]:
         tokens, notes = placed.tokens, []
-        if not text:
+        if not text.strip():
             raise InputError("a text is empty; give at least a word")
         if has_only_unknown(tokens, self._tokenizer.unknown_id):
             raise InputError(f"{text[:60]!r}: the model's tokenizer knows none of it; give another text")

@@ -28,6 +28,15 @@ def test_a_text_is_cleaned_as_the_corpus_was(tokenizer: Tokenizer) -> None:
     assert own.text[starts[1] : ends[1]].lower() == "well"
 
 
+def test_a_text_for_a_run_of_windows_keeps_white_space_and_line_ends(tokenizer: Tokenizer) -> None:
+    written = "def shut(cafe\u0301):\n    return  cafe\u0301\n\n"
+    (own,) = TextReader(tokenizer, False, True).read([written])
+    assert own.text == "def shut(caf\u00e9):\n    return  caf\u00e9\n\n"
+    assert "return" in [own.text[slice(*span)] for span in own.words if span]
+    with pytest.raises(InputError, match="empty"):
+        TextReader(tokenizer, False, True).read([" \n"])
+
+
 def test_several_sentences_are_said_or_split(tokenizer: Tokenizer) -> None:
     text = "The kettle sang. Nobody heard it."
     (own,) = TextReader(tokenizer, True).read([text])
