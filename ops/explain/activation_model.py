@@ -170,7 +170,7 @@ class ActivationFitter:
     def _together(self, sentences: Int64s) -> Int64s:
         """Count the training sentences among these that have each literal, `[literals]`."""
         one_fold = np.zeros(len(sentences), np.int8)
-        return np.asarray(count_by_fold(self._by_sentence, sentences, one_fold, 1)[0], np.int64)
+        return np.asarray(count_by_fold(self._by_sentence, sentences, one_fold, 1)[:, 0], np.int64)
 
     def _copies(self, literal: int) -> Int64s:
         """Return the near-copies of a literal on the training sentences, including itself unless it has none."""
