@@ -8,18 +8,18 @@ import io
 import zlib
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, Any, cast
+
+import pyarrow as pa
 
 from ops.errors import one_line
 from ops.sources.file_names import compression
 from ops.sources.rows import ROW_BYTES
 from ops.storage.streams import ErrorRecordingStream, open_seekable, open_stream
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 BOM = b"\xef\xbb\xbf"
 _BLOCK, _STEP = 1 << 18, 1 << 14  # bytes
+_DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile, pa.ArrowInvalid)  # raised if compression is damaged
 
 
 class BrokenStream(Exception):
@@ -35,7 +35,7 @@ def read_head(path: str, size: int) -> bytes:
     with open_stream(path) as raw:
         try:
             return _decompressed(raw, compression(path)).read(size)
-        except _damage():
+        except _DAMAGE:
             return b""
 
 
@@ -44,15 +44,13 @@ def expansion(path: str, size: int = 1 << 20) -> float:
 
     It is 1 for a file that is not compressed or is damaged there; whoever reads the file reports the damage.
     """
-    import pyarrow as pa
-
     method = compression(path)
     if method is None:
         return 1.0
     with open_stream(path) as raw:
         block = raw.read(size)
     stream, length = _decompressed(pa.BufferReader(block), method), 0
-    with suppress(*_damage()):
+    with suppress(*_DAMAGE):
         while found := stream.read(_STEP):
             length += len(found)
     return length / len(block) if length else 1.0
@@ -81,7 +79,7 @@ def read_lines(path: str, first: int = 0, stop: int | None = None, row_bytes: in
         while stop is None or place < stop:
             try:
                 line = stream.readline(row_bytes + 1)
-            except _damage() as error:
+            except _DAMAGE as error:
                 raise BrokenStream(one_line(error)) from error
             place += len(line)
             if begins:
@@ -110,7 +108,7 @@ def read_text(path: str) -> Iterator[str]:
         while block:
             try:
                 block = stream.read1(_BLOCK)
-            except _damage() as error:
+            except _DAMAGE as error:
                 raise BrokenStream(one_line(error)) from error
             if text := decoder.decode(block, final=not block):
                 yield text
@@ -119,13 +117,6 @@ def read_text(path: str) -> Iterator[str]:
 def decode_line(line: bytes) -> str:
     """Return a line's text; bytes that are not UTF-8 become lone surrogates, which `to_row` rejects."""
     return line.decode("utf-8", "surrogateescape")
-
-
-def _damage() -> tuple[type[Exception], ...]:
-    """Return the errors by which damaged compression shows."""
-    import pyarrow as pa
-
-    return EOFError, zlib.error, gzip.BadGzipFile, pa.ArrowInvalid
 
 
 def _decompressed(raw: pa.NativeFile, method: str | None) -> IO[bytes]:
@@ -140,8 +131,6 @@ class _ZstdStream(io.RawIOBase):
     """The decompressed content of zstd frames, up to any damage."""
 
     def __init__(self, raw: pa.NativeFile) -> None:
-        import pyarrow as pa
-
         self.storage = ErrorRecordingStream(raw)
         self.stream = pa.CompressedInputStream(pa.PythonFile(self.storage, "r"), "zstd")
 

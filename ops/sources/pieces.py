@@ -1,18 +1,32 @@
-"""The pieces of a source, each read by one worker, and the checks, fingerprint, columns and length of a source.
+"""All formats of sources, and the pieces, checks, fingerprint, columns and length of a source.
 
-Everything that differs between formats is in their `SourceFormat` records (`source_format.py`).
+To add a format, write a module that defines its record, add the record to `FORMATS`, and its suffixes to `KINDS` of
+`file_names.py`.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
-from ops.sources.formats import format_of
+from ops.sources.arrow import ARROW
+from ops.sources.csv import CSV
+from ops.sources.docstrings import PYDOCS
+from ops.sources.hub import HUB
+from ops.sources.json import JSON, JSONL
+from ops.sources.parquet import PARQUET
 from ops.sources.rows import Broken, OnError, Row
-from ops.sources.source_format import Piece, Source
+from ops.sources.source import Piece, Source
+from ops.sources.source_format import Rows, SourceFormat
+from ops.sources.text import DOCUMENTS, PARAGRAPHS, TXT
 
+FORMATS: tuple[SourceFormat, ...] = (PYDOCS, HUB, TXT, CSV, JSONL, JSON, PARQUET, ARROW, PARAGRAPHS, DOCUMENTS)
 RANGE_BYTES = 1 << 24  # about 125,000 short rows: many more pieces than workers, so that all workers finish together
+
+
+def format_of(kind: str) -> SourceFormat:
+    """Return the format of a source or a piece, given its kind."""
+    return {one.kind: one for one in FORMATS}[kind]
 
 
 def pieces(source: Source, range_bytes: int = RANGE_BYTES) -> list[Piece]:
@@ -46,7 +60,7 @@ def named_apart(datasets: list[str]) -> list[str]:
     ]
 
 
-def read_piece(piece: Piece, text_column: str = "text", on_error: OnError = "fail") -> Iterator[Row | Broken]:
+def read_piece(piece: Piece, text_column: str = "text", on_error: OnError = "fail") -> Rows:
     """Return the rows of a piece in order.
 
     Raises:
@@ -57,12 +71,7 @@ def read_piece(piece: Piece, text_column: str = "text", on_error: OnError = "fai
 
 
 def check_source(source: Source, text_column: str = "text") -> None:
-    """Refuse a source that cannot be read, after reading only the beginning or the footer of each file.
-
-    Raises:
-        InputError: a file cannot be opened, is not UTF-8 or has no text column; a package is not installed; or the hub
-            cannot be reached.
-    """
+    """Refuse a source that cannot be read, as `SourceFormat.check` does."""
     format_of(source.kind).check(source, text_column)
 
 
@@ -82,11 +91,7 @@ def source_fingerprint(source: Source) -> str:
 
 
 def piece_extent(piece: Piece) -> float | None:
-    """Return the length of a piece in rows or bytes, depending on its format; None if it is unknown before reading.
-
-    Raises:
-        InputError: the piece cannot be opened.
-    """
+    """Return the length of a piece in rows or bytes, depending on its format; None if it is unknown before reading."""
     return format_of(piece.kind).extent(piece)
 
 

@@ -11,7 +11,7 @@ from ops.errors import InputError
 from ops.sources.chat import records_in
 from ops.sources.hub import check_columns, plain_batch
 from ops.sources.hub_spec import HubSpec
-from ops.sources.parquet import row_group_runs
+from ops.sources.parquet import PARQUET
 from ops.sources.pieces import check_source, extent_of, missing_column, piece_extent, pieces, read_piece
 from ops.sources.rows import Broken, Row
 from ops.sources.spec import parse_source
@@ -131,5 +131,6 @@ def test_conversations_of_the_hub_and_large_ones(tmp_path: Path) -> None:
     assert plain_batch(table, None, "text").schema.names == ["id", "messages"]
     long = [{"id": i, "messages": [{"role": "user", "content": f"{i} " * 2_000_000}]} for i in range(4)]
     path = write(tmp_path / "a.parquet", written(".parquet", long))
-    assert row_group_runs(path, 1 << 21) == [(i, i + 1, i) for i in range(4)]
+    parts = PARQUET.split_file(path, 1 << 21, 1)
+    assert parts == [{"first_group": i, "stop_group": i + 1, "first_row": i} for i in range(4)]
     assert records_in([*ROWS, Broken("", "a:2", "empty"), Row("x", "a:3", {"turn": "3"})]) == 4

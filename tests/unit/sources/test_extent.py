@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ops.sources.pieces import extent_of, piece_extent, pieces, read_piece
-from ops.sources.source_format import Piece
+from ops.sources.source import Piece
 from ops.sources.spec import parse_source
 
 TEXTS = [f"Line {i} has {'some ' * (i % 7)}words." for i in range(400)]

@@ -11,11 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from ops.errors import InputError
-from ops.sources import file_format
-from ops.sources.docstrings import packages as pydocs
+from ops.sources import docstrings as pydocs
+from ops.sources import source_format
 from ops.sources.pieces import check_source, named_apart, piece_extent, pieces, read_piece, source_fingerprint
 from ops.sources.rows import Row
-from ops.sources.source_format import Piece
+from ops.sources.source import Piece
 from ops.sources.spec import parse_source
 from ops.sources.text_format import line_ranges
 from tests.unit.sources.files import write
@@ -93,7 +93,7 @@ def test_runs_of_row_groups_give_the_rows_of_the_file(tmp_path: Path) -> None:
 def test_a_source_of_few_files_has_enough_pieces_for_all_to_end_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: int, least: int
 ) -> None:
-    monkeypatch.setattr(file_format, "LEAST_BYTES", 100)
+    monkeypatch.setattr(source_format, "LEAST_BYTES", 100)
     for number in range(files):
         texts = [f"{number}-{row} ".ljust(30, "x") for row in range(200)]
         pq.write_table(pa.table({"text": texts}), tmp_path / f"{number:02}.parquet", row_group_size=5)

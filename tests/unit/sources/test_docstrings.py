@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ops.errors import InputError
-from ops.sources.docstrings.packages import PIECES, package_versions, read_pydocs
+from ops.sources.docstrings import PIECES, package_versions, read_pydocs
 from ops.sources.rows import Broken, Row
 
 SOURCE = '''"""This is the module of the test."""
