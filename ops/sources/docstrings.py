@@ -33,14 +33,14 @@ def pydocs_pieces() -> list[str]:
     return [f"{name}:{part}" for name in (STANDARD_LIBRARY, *PACKAGES) for part in range(PIECES)]
 
 
-def package_versions(packages: tuple[str, ...] = PACKAGES) -> dict[str, str]:
-    """Return the version of Python, and of each of these packages.
+def package_versions() -> dict[str, str]:
+    """Return the version of Python, and of each package.
 
     Raises:
         InputError: one of the packages is not installed.
     """
     versions = {STANDARD_LIBRARY: ".".join(map(str, sys.version_info[:3]))}
-    for package in packages:
+    for package in PACKAGES:
         try:
             versions[package] = version(package)
         except PackageNotFoundError as error:
@@ -141,7 +141,7 @@ class _Pydocs(SourceFormat):
     def columns(self, source: Source, text_column: str) -> list[list[str]]:
         return [list(META)]
 
-    def split(self, source: Source, range_bytes: int) -> list[tuple[str, str, Part]]:
+    def split(self, source: Source) -> list[tuple[str, str, Part]]:
         return [(piece, piece, {}) for piece in pydocs_pieces()]
 
     def read(self, piece: Piece, text_column: str, on_error: OnError) -> Rows:

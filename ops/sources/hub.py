@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -18,10 +18,9 @@ from ops.sources.arrow_rows import (
     scalars,
     texts,
 )
-from ops.sources.chat import records_in
 from ops.sources.hub_spec import HubSpec, commit_of, open_splits
 from ops.sources.presets import PRESETS, Column, Preset
-from ops.sources.rows import Broken, OnError, Row
+from ops.sources.rows import OnError
 from ops.sources.source import Part, Piece, Source, SourceFile
 from ops.sources.source_format import Rows, SourceFormat
 
@@ -65,7 +64,7 @@ def check_columns(spec: HubSpec, columns: dict[str, pa.DataType], text_column: s
 
 def preset_batch(table: pa.Table, features: Features | None, preset: Preset) -> pa.RecordBatch:
     """Return the columns `text`, `doc_id` and metadata that a preset makes from a table's columns."""
-    columns = {"text": _one_array(table[preset.text])}
+    columns = {"text": table[preset.text].combine_chunks()}
     if preset.doc_id is not None:
         columns["doc_id"] = pa.array(_preset_values(table, features, preset.doc_id), pa.string())
     for key, column in preset.meta.items():
@@ -81,8 +80,7 @@ def plain_batch(table: pa.Table, features: Features | None, text_column: str) ->
 
 def _column(table: pa.Table, features: Features | None, name: str) -> pa.Array:
     """Return a column; class labels are replaced by their names."""
-    column = _one_array(table[name])
-    return named_labels(column, getattr((features or {}).get(name), "names", None))
+    return named_labels(table[name].combine_chunks(), getattr((features or {}).get(name), "names", None))
 
 
 def _preset_values(table: pa.Table, features: Features | None, column: Column) -> list[str | None]:
@@ -93,11 +91,6 @@ def _preset_values(table: pa.Table, features: Features | None, column: Column) -
     found = texts(values) if is_string(values.type) else scalars(values)
     stripped = [None if value is None else value.strip(column.strip + " \t\r\n") for value in found]
     return [(column.values.get(value) if column.values else value) if value else None for value in stripped]
-
-
-def _one_array(column: pa.ChunkedArray) -> pa.Array:
-    whole = column.combine_chunks()
-    return pa.concat_arrays(whole.chunks) if isinstance(whole, pa.ChunkedArray) else whole
 
 
 def _is_damage(error: Exception) -> bool:
@@ -111,7 +104,6 @@ def _is_damage(error: Exception) -> bool:
 
 class _Hub(SourceFormat):
     def check(self, source: Source, text_column: str) -> None:
-        """Refuse a dataset that the hub does not have, or that lacks a column."""
         hub = _spec(source)
         for stream in open_splits(hub, commit_of(hub)).values():
             check_columns(hub, column_types(hub, stream), text_column)
@@ -125,8 +117,7 @@ class _Hub(SourceFormat):
         """Return None, because the columns of a hub dataset are converted and known only after reading."""
         return [None]
 
-    def split(self, source: Source, range_bytes: int) -> Iterator[tuple[str, str, Part]]:
-        """Return the shards of each split."""
+    def split(self, source: Source) -> Iterator[tuple[str, str, Part]]:
         hub = _spec(source)
         commit = commit_of(hub)
         for split, stream in open_splits(hub, commit).items():
@@ -156,9 +147,6 @@ class _Hub(SourceFormat):
         hub = _spec_of_piece(piece)
         split = (open_splits(hub, hub.revision)[hub.split].info.splits or {}).get(hub.split)
         return split.num_examples / piece.part["shards"] if split is not None and split.num_examples else None
-
-    def extent_of(self, piece: Piece, rows: Sequence[Row | Broken]) -> float:
-        return float(records_in(rows))
 
 
 def _spec(source: Source) -> HubSpec:

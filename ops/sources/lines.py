@@ -18,7 +18,7 @@ from ops.sources.rows import ROW_BYTES
 from ops.storage.streams import ErrorRecordingStream, open_seekable, open_stream
 
 BOM = b"\xef\xbb\xbf"
-_BLOCK, _STEP = 1 << 18, 1 << 14  # bytes
+_BLOCK, _STEP, _SAMPLE = 1 << 18, 1 << 14, 1 << 20  # bytes
 _DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile, pa.ArrowInvalid)  # raised if compression is damaged
 
 
@@ -39,8 +39,8 @@ def read_head(path: str, size: int) -> bytes:
             return b""
 
 
-def expansion(path: str, size: int = 1 << 20) -> float:
-    """Return a file's decompressed bytes per stored byte, estimated from its first `size` bytes.
+def expansion(path: str) -> float:
+    """Return a file's decompressed bytes per stored byte, estimated from its beginning.
 
     It is 1 for a file that is not compressed or is damaged there; whoever reads the file reports the damage.
     """
@@ -48,7 +48,7 @@ def expansion(path: str, size: int = 1 << 20) -> float:
     if method is None:
         return 1.0
     with open_stream(path) as raw:
-        block = raw.read(size)
+        block = raw.read(_SAMPLE)
     stream, length = _decompressed(pa.BufferReader(block), method), 0
     with suppress(*_DAMAGE):
         while found := stream.read(_STEP):
@@ -56,18 +56,17 @@ def expansion(path: str, size: int = 1 << 20) -> float:
     return length / len(block) if length else 1.0
 
 
-def read_lines(path: str, first: int = 0, stop: int | None = None, row_bytes: int = ROW_BYTES) -> Iterator[bytes]:
+def read_lines(path: str, first: int = 0, stop: int | None = None) -> Iterator[bytes]:
     """Yield every line with its line end, without a byte-order mark at the start of the file.
 
     Args:
         path: the file.
         first: the byte at which reading begins, which is the first byte of a line. It must be 0 for a compressed file.
         stop: the byte before which the last line begins; None means the end of the file.
-        row_bytes: maximum number of bytes of a line; a longer line counts as damage.
 
     Raises:
         InputError: the file cannot be opened.
-        BrokenStream: the file is damaged; raised after the last complete line before the damage.
+        BrokenStream: the file is damaged, or a line is too long; raised after the last complete line before that.
         OSError: the storage fails, which does not mean that the file is damaged.
     """
     raw = open_seekable(path) if first else open_stream(path)
@@ -78,19 +77,19 @@ def read_lines(path: str, first: int = 0, stop: int | None = None, row_bytes: in
         place, begins = first, not first
         while stop is None or place < stop:
             try:
-                line = stream.readline(row_bytes + 1)
+                line = stream.readline(ROW_BYTES + 1)
             except _DAMAGE as error:
                 raise BrokenStream(one_line(error)) from error
             place += len(line)
             if begins:
                 line, begins = line.removeprefix(BOM), False
                 if not line:
-                    line = stream.readline(row_bytes + 1)
+                    line = stream.readline(ROW_BYTES + 1)
                     place += len(line)
             if not line:
                 return
-            if len(line) > row_bytes:
-                raise BrokenStream(f"a line of more than {row_bytes} bytes")
+            if len(line) > ROW_BYTES:
+                raise BrokenStream(f"a line of more than {ROW_BYTES} bytes")
             yield line
 
 

@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ops.errors import InputError, one_line
 from ops.sources.arrow_rows import DAMAGE, batch_rows, check_schema, listed_columns, read_columns
-from ops.sources.chat import CHAT_COLUMNS, records_in
-from ops.sources.rows import Broken, Row
+from ops.sources.chat import CHAT_COLUMNS
 from ops.sources.source import Part, Piece, SourceFile
 from ops.sources.source_format import FileFormat, Rows, piece_bytes
 from ops.storage.streams import ErrorRecordingStream, open_seekable
 
-_BATCH_BYTES = 1 << 24  # of decoded values, so that rows of 10 MB are read one by one
+_BATCH_BYTES = 1 << 24  # of decoded values in memory at once, so that rows of 10 MB are read one by one
 _BATCH_ROWS = 8192
 
 
-def read_parquet(
-    file: SourceFile,
-    first_group: int = 0,
-    stop_group: int | None = None,
-    first_row: int = 0,
-    batch_bytes: int = _BATCH_BYTES,
-) -> Rows:
+def read_parquet(file: SourceFile, first_group: int = 0, stop_group: int | None = None, first_row: int = 0) -> Rows:
     """Yield the rows of a Parquet file.
 
     The text is a column of strings or UTF-8 bytes, possibly dictionary-encoded, or of conversations. `doc_id` is read
@@ -36,7 +27,6 @@ def read_parquet(
         first_group, stop_group: the row groups that are read, from `first_group` up to, but not including,
             `stop_group`; None means all following row groups.
         first_row: the index in the file of the first row of `first_group`.
-        batch_bytes: maximum number of decoded bytes in memory at once, unless a single row has more.
 
     Raises:
         InputError: the footer cannot be read, or there is no column of text with this name; or, under `fail`, a row
@@ -51,7 +41,7 @@ def read_parquet(
         for group in range(first_group, opened.num_row_groups if stop_group is None else stop_group):
             info = opened.metadata.row_group(group)
             size = max(1, info.total_byte_size // max(1, info.num_rows))
-            together, done = min(_BATCH_ROWS, max(1, batch_bytes // size)), 0
+            together, done = min(_BATCH_ROWS, max(1, _BATCH_BYTES // size)), 0
             try:
                 for batch in opened.iter_batches(together, row_groups=[group], columns=columns, use_threads=False):
                     yield from batch_rows(batch, file.text_column, file.document, first + done)
@@ -96,7 +86,7 @@ class _Parquet(FileFormat):
             check_schema(path, file.schema_arrow, text_column)
             return listed_columns(file.schema_arrow, text_column)
 
-    def split_file(self, path: str, range_bytes: int, fewest: int) -> list[Part]:
+    def split_file(self, path: str, fewest: int) -> list[Part]:
         """Divide a file into ranges of consecutive row groups.
 
         A range ends once its row groups have at least `piece_bytes` decompressed bytes. Nested columns, such as
@@ -109,7 +99,7 @@ class _Parquet(FileFormat):
             read = [place for place in range(len(file.schema)) if _is_read(file.schema.column(place))]
             groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
         sizes = [sum(group.column(place).total_uncompressed_size for place in read) for group in groups]
-        enough = piece_bytes(sum(sizes), range_bytes, fewest)
+        enough = piece_bytes(sum(sizes), fewest)
         for stop, group in enumerate(groups, 1):
             size += sizes[stop - 1]
             row += group.num_rows
@@ -124,9 +114,6 @@ class _Parquet(FileFormat):
         with file:
             groups = range(file.num_row_groups)[piece.part.get("first_group") : piece.part.get("stop_group")]
             return float(sum(file.metadata.row_group(group).num_rows for group in groups))
-
-    def extent_of(self, piece: Piece, rows: Sequence[Row | Broken]) -> float:
-        return float(records_in(rows))
 
 
 PARQUET = _Parquet(kind="parquet", reader=read_parquet)

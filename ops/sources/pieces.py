@@ -21,7 +21,6 @@ from ops.sources.source_format import Rows, SourceFormat
 from ops.sources.text import DOCUMENTS, PARAGRAPHS, TXT
 
 FORMATS: tuple[SourceFormat, ...] = (PYDOCS, HUB, TXT, CSV, JSONL, JSON, PARQUET, ARROW, PARAGRAPHS, DOCUMENTS)
-RANGE_BYTES = 1 << 24  # about 125,000 short rows: many more pieces than workers, so that all workers finish together
 
 
 def format_of(kind: str) -> SourceFormat:
@@ -29,20 +28,16 @@ def format_of(kind: str) -> SourceFormat:
     return {one.kind: one for one in FORMATS}[kind]
 
 
-def pieces(source: Source, range_bytes: int = RANGE_BYTES) -> list[Piece]:
+def pieces(source: Source) -> list[Piece]:
     """Return the pieces of a source in a fixed order.
 
     A piece is named after its file or, for a glob, after the file's path relative to the folder that all files share.
-
-    Args:
-        source: the source that is read.
-        range_bytes: number of bytes of text in a piece of an uncompressed file of lines or of a Parquet file's row
-            groups. Pieces are smaller if the source would otherwise have too few of them (`piece_bytes`).
+    An uncompressed file of lines and a Parquet file's row groups are divided into pieces of `piece_bytes`.
 
     Raises:
         InputError: the footer of a Parquet file cannot be read, or the hub cannot be reached.
     """
-    found = format_of(source.kind).split(source, range_bytes)
+    found = format_of(source.kind).split(source)
     return [
         Piece(source.dataset, source.kind, file, name, index, part) for index, (file, name, part) in enumerate(found)
     ]

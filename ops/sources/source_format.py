@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from urllib.parse import unquote
 
-from ops.sources.chat import text_or_chat
+from ops.sources.chat import records_in, text_or_chat
 from ops.sources.file_names import folder_keys
 from ops.sources.rows import Broken, OnError, Row
 from ops.sources.source import Part, Piece, Reading, Source, SourceFile
@@ -21,6 +21,7 @@ from ops.storage.side_by_side import side_by_side
 _HASHED_AT_A_TIME = 8  # files
 # The minimum number of pieces of a source, provided that each has at least LEAST_BYTES of text (about 3 s of a core).
 FEWEST, LEAST_BYTES = 32, 1 << 21
+RANGE_BYTES = 1 << 24  # about 125,000 short rows: many more pieces than workers, so that all workers finish together
 Rows = Iterator[Row | Broken]
 
 
@@ -56,13 +57,8 @@ class SourceFormat(ABC):
         """Return the metadata columns of each of a source's files; None if they are known only after reading."""
 
     @abstractmethod
-    def split(self, source: Source, range_bytes: int) -> Iterable[tuple[str, str, Part]]:
-        """Return the file, the name and the part of each piece of a source, in order.
-
-        Args:
-            source: the source that is read.
-            range_bytes: approximate maximum number of bytes of text in a piece of a file that can be divided.
-        """
+    def split(self, source: Source) -> Iterable[tuple[str, str, Part]]:
+        """Return the file, the name and the part of each piece of a source, in order."""
 
     @abstractmethod
     def read(self, piece: Piece, text_column: str, on_error: OnError) -> Rows:
@@ -76,9 +72,9 @@ class SourceFormat(ABC):
             InputError: the piece cannot be opened.
         """
 
-    @abstractmethod
     def extent_of(self, piece: Piece, rows: Sequence[Row | Broken]) -> float:
-        """Return the length of a piece's first rows, in the same unit as `extent`."""
+        """Return the length of a piece's first rows, in the same unit as `extent`: by default their number."""
+        return float(records_in(rows))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +96,7 @@ class FileFormat(SourceFormat):
         """Refuse a file that cannot be read, after reading only its beginning or its footer."""
         self.file_columns(path, text_column, options)
 
-    def split_file(self, path: str, range_bytes: int, fewest: int) -> list[Part]:
+    def split_file(self, path: str, fewest: int) -> list[Part]:
         """Return the parts of a file, each of `piece_bytes` bytes for one worker; an empty part is the whole file."""
         return [{}]
 
@@ -125,10 +121,10 @@ class FileFormat(SourceFormat):
                 columns = list(dict.fromkeys([*columns, *_folder_meta(path, text_column)]))
             yield columns
 
-    def split(self, source: Source, range_bytes: int) -> Iterator[tuple[str, str, Part]]:
+    def split(self, source: Source) -> Iterator[tuple[str, str, Part]]:
         """Return the parts of each file."""
         fewest = -(-FEWEST // len(source.files))
-        parts_of_files = side_by_side(lambda path: self.split_file(path, range_bytes, fewest), source.files)
+        parts_of_files = side_by_side(lambda path: self.split_file(path, fewest), source.files)
         for path, name, parts in zip(source.files, named_files(source.files), parts_of_files, strict=True):
             yield from ((path, name, {**source.options, **part}) for part in parts)
 
@@ -139,18 +135,17 @@ class FileFormat(SourceFormat):
         return (r._replace(meta={**keys, **r.meta}) if isinstance(r, Row) else r for r in rows) if keys else rows
 
 
-def piece_bytes(size: int, range_bytes: int, fewest: int) -> int:
+def piece_bytes(size: int, fewest: int) -> int:
     """Return the size in bytes of a file's pieces; it depends on the file's size but not on the number of workers.
 
     Args:
         size: number of bytes of the complete file's text.
-        range_bytes: maximum number of bytes of a piece.
         fewest: minimum number of pieces of the file, provided that each has at least `LEAST_BYTES`.
 
-    >>> [piece_bytes(size << 20, 16 << 20, 32) >> 20 for size in (1, 59, 128, 10_000)]
+    >>> [piece_bytes(size << 20, 32) >> 20 for size in (1, 59, 128, 10_000)]
     [2, 2, 4, 16]
     """
-    return min(range_bytes, max(size // fewest, LEAST_BYTES))
+    return min(RANGE_BYTES, max(size // fewest, LEAST_BYTES))
 
 
 def named_files(files: Sequence[str]) -> list[str]:

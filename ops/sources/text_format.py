@@ -51,12 +51,12 @@ class TextFormat(FileFormat):
         """Return None, because each row may have different columns."""
         return None
 
-    def split_file(self, path: str, range_bytes: int, fewest: int) -> list[Part]:
+    def split_file(self, path: str, fewest: int) -> list[Part]:
         """Divide a large uncompressed file into ranges of lines."""
         if not self.in_ranges or compression(path):
             return [{}]
         size = file_size(path)
-        each = piece_bytes(size, range_bytes, fewest)
+        each = piece_bytes(size, fewest)
         if size < 2 * each:
             return [{}]
         return line_ranges(path, each)

@@ -4,8 +4,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from ops.sources.pieces import pieces
 from ops.sources.rows import OnError
-from ops.sources.source import SourceFile
+from ops.sources.source import Piece, Source, SourceFile
 from ops.sources.source_format import Rows
 
 
@@ -27,3 +30,10 @@ def read(
 ) -> Rows:
     """Return the rows that a reader finds in a file."""
     return reader(SourceFile(path, text_column, on_error, name), **part)
+
+
+def pieces_of(source: Source, range_bytes: int) -> list[Piece]:
+    """Return the pieces of a source, each of about this size."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ops.sources.source_format.RANGE_BYTES", range_bytes)
+        return pieces(source)

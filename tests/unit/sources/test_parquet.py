@@ -100,10 +100,11 @@ def test_a_damaged_row_group_is_recorded_row_by_row(tmp_path: Path) -> None:
     assert [isinstance(row, Broken) for row in rows] == [False] * 10 + [True] * 10 + [False] * 10
 
 
-def test_large_rows_come_in_small_batches(tmp_path: Path) -> None:
+def test_large_rows_come_in_small_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ops.sources.parquet._BATCH_BYTES", 1000)
     texts = [f"{number} " + "x" * 600 for number in range(5)]
     path = _write(tmp_path / "a.parquet", pa.table({"text": texts}))
-    assert [row.text for row in read(read_parquet, path, batch_bytes=1000)] == texts
+    assert [row.text for row in read(read_parquet, path)] == texts
 
 
 def test_a_failure_of_the_storage_is_not_taken_for_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

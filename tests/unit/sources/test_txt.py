@@ -49,8 +49,9 @@ def test_compressed_lines_also_in_several_frames(tmp_path: Path, suffix: str) ->
     assert list(read(read_txt, path, on_error="reject")) == [Broken("", f"a.txt{suffix}:0", "broken")]
 
 
-def test_a_line_without_end_is_taken_for_damage(tmp_path: Path) -> None:
-    lines = read_lines(write(tmp_path / "a.txt", b"short\n" + b"x" * 50), row_bytes=10)
+def test_a_line_without_end_is_taken_for_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ops.sources.lines.ROW_BYTES", 10)
+    lines = read_lines(write(tmp_path / "a.txt", b"short\n" + b"x" * 50))
     assert next(lines) == b"short\n"
     with pytest.raises(BrokenStream, match="a line of more than 10 bytes"):
         next(lines)
