@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 
 from ops.errors import InputError
 from ops.sources.chat import records_in
 from ops.sources.file_names import compression
-from ops.sources.lines import expansion, read_head, read_lines
+from ops.sources.lines import BrokenStream, expansion, read_head, read_lines
 from ops.sources.rows import Broken, Row
 from ops.sources.source import Part, Piece, SourceFile
 from ops.sources.source_format import FileFormat, piece_bytes
@@ -67,9 +68,12 @@ class TextFormat(FileFormat):
         return float(stop - first) if stop is not None else (file_size(piece.file) - first) * expansion(piece.file)
 
     def extent_of(self, piece: Piece, rows: Sequence[Row | Broken]) -> float:
-        """Return the number of bytes of the lines of these rows."""
-        lines = read_lines(piece.file, piece.part.get("first_byte", 0))
-        return float(sum(map(len, islice(lines, self.lines_of(rows)))))
+        """Return the number of bytes of the lines of these rows, of which the last may be the rest after damage."""
+        size = 0
+        with suppress(BrokenStream):
+            for line in islice(read_lines(piece.file, piece.part.get("first_byte", 0)), self.lines_of(rows)):
+                size += len(line)
+        return float(size)
 
 
 def wide_encoding(head: bytes) -> str:

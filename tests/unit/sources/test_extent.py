@@ -54,6 +54,7 @@ def test_a_damaged_compressed_file_has_an_extent_and_is_refused_by_who_reads_it(
     path.write_bytes(data)
     (piece,) = pieces(parse_source(str(path)))
     assert piece_extent(piece) == len(data)
+    assert 0 <= extent_of(piece, list(read_piece(piece, on_error="reject"))) < len(data)
 
 
 def test_modules_up_to_the_last_row_s() -> None:
