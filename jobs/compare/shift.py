@@ -33,7 +33,7 @@ from ops.model.names import FINE_TUNED
 from ops.model.tokenizer import Tokenizer
 from ops.shards import Shards, spans
 from ops.sources.pieces import source_fingerprint
-from ops.sources.source_format import Source
+from ops.sources.source import Source
 from ops.storage.arrays import read_arrays, write_arrays
 from ops.storage.store import Store
 from ops.topk.neurons import Neurons, read_neurons

@@ -43,8 +43,7 @@ from ops.model.load import ModelFacts
 from ops.model.tokenizer import PlacedTokens, Tokenizer
 from ops.schema import meta_keys
 from ops.sentences.pipeline import Annotator
-from ops.sentences.token_words import words_of_tokens
-from ops.sentences.word_spans import word_spans
+from ops.sentences.word_spans import word_spans, words_of_tokens
 from ops.shards import spans
 from ops.storage.arrays import read_arrays, write_arrays
 from ops.storage.side_by_side import LARGE_FILES_AT_ONCE

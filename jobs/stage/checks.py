@@ -13,10 +13,10 @@ from ops.model.names import RANDOM
 from ops.model.numerics import TF32, check_dtype
 from ops.model.tokenizer import Tokenizer
 from ops.sources.csv import CSV
-from ops.sources.paragraphs import PARAGRAPHS
 from ops.sources.pieces import check_source
-from ops.sources.source_format import Source
+from ops.sources.source import Source
 from ops.sources.spec import READABLE, parse_source
+from ops.sources.text import PARAGRAPHS
 
 
 def check_sources(config: CorpusConfig) -> list[Source]:

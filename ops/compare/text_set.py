@@ -11,7 +11,7 @@ from ops.errors import InputError
 from ops.model.tokenizer import Tokenizer
 from ops.sampling import TEXT_SETS, priorities
 from ops.sources.pieces import check_source, pieces, read_piece
-from ops.sources.source_format import Source
+from ops.sources.source import Source
 from ops.sources.spec import parse_source
 
 _COLUMNS = ["text", "doc_id", "n_tokens"]
