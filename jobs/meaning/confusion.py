@@ -17,17 +17,16 @@ from jobs.stage.outputs import (
     read_notes,
     read_partials,
     shard_file,
-    whole_table,
     with_notes,
 )
 from jobs.stage.step import Made, Step, Steps
 from ops import schema
 from ops.errors import InputError, counted
 from ops.figures.files import save_figures
-from ops.meaning.blank_states import BlankReader
-from ops.meaning.confusion import from_which_layer, measure_set
-from ops.meaning.confusion_examples import COLUMNS, Sets, examples_of, find_examples
+from ops.meaning.confusion import COLUMNS, Sets, examples_of, find_examples
+from ops.meaning.confusion_classifiers import from_which_layer, measure_set
 from ops.meaning.figures import confusion_figure
+from ops.meaning.readers import BlankReader
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
 from ops.storage.side_by_side import LARGE_FILES_AT_ONCE
@@ -78,7 +77,7 @@ def confusion_steps(config: MeaningConfig, sets: list[tuple[str, ...]], job: Cor
             f"--confusion: {names[0]!r} occurs {occurrences[0]} times: too rarely, as only one of its words, or in too "
             "few documents to train and test on; give other sets, or leave the part out of --parts"
         )
-    whole_table(CONFUSION).commit(args.store, schema.table(CONFUSION, table), job.stage.fingerprint)
+    job.stage.write(CONFUSION, schema.table(CONFUSION, table))
     layers, alike = (
         {name: from_which_layer(own_rows, facts.layers, equal) for name, own_rows in rows_of.items()}
         for equal in (False, True)

@@ -22,13 +22,12 @@ from jobs.stage.outputs import (
     read_partial,
     read_partials,
     shard_file,
-    whole_table,
 )
 from jobs.stage.runner import Stage, begin_stage
 from jobs.stage.step import Made, Step, Steps
 from ops.corpus.read_shard import read_shard
-from ops.meaning.context_tables import CONTEXTS, WORDS, ContextTables
 from ops.meaning.contexts import ContextCounter
+from ops.meaning.vectors import CONTEXTS, WORDS, ContextTables
 from ops.meaning.vocabulary import Vocabulary, add_counts, choose, count_words
 from ops.shards import spans
 from ops.storage.fingerprint import fingerprint
@@ -87,18 +86,12 @@ def count_steps(config: MeaningConfig, context_words: int | list[str], stage: St
     files = [range_file(item) for item in ranges]
     sums = np.array(read_notes(store, files), np.int64).sum(0)
     tables = ContextTables(vocabulary, sums, config.smoothing)
-    rows = tables.pairs(read_each(store, [file.path for file in files]))
-    pairs = whole_table(CONTEXTS).commit(store, rows, stage.fingerprint)
+    pairs = stage.write(CONTEXTS, tables.pairs(read_each(store, [file.path for file in files])))
     vectors = tables.vectors(config.dimensions, config.singular_power, config.seed)
-    whole_table(WORDS).commit(store, vectors, stage.fingerprint)
     return {
-        "sentences": shards.sentences,
-        "words": vectors.num_rows,
-        "context_words": len(sums),
-        "pairs": pairs,
-        "counted": int(sums.sum()),
-        "dimensions": len(vectors["vector"][0]),
-    }
+        "sentences": shards.sentences, "words": stage.write(WORDS, vectors), "context_words": len(sums),
+        "pairs": pairs, "counted": int(sums.sum()), "dimensions": len(vectors["vector"][0]),
+    }  # fmt: skip
 
 
 def words_file(shard: int) -> Output:
@@ -128,11 +121,7 @@ def count_shard(item: Item, store: Store, case: str) -> Made:
 
 
 def choose_words(item: Item, store: Store, shards: int, min_count: int, context_words: int | list[str]) -> Made:
-    """Choose the vocabulary from the words of all shards.
-
-    Raises:
-        InputError: `ops.meaning.vocabulary.choose` raises this error.
-    """
+    """Choose the vocabulary from the words of all shards."""
     counts = add_counts(read_partials(store, map(words_file, range(shards)), at_once=LARGE_FILES_AT_ONCE))
     return {VOCABULARY: choose(counts, min_count, context_words).to_table()}
 

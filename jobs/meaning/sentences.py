@@ -12,9 +12,10 @@ from jobs.meaning.job import MeaningConfig
 from jobs.run_folder.run import Run
 from jobs.stage.corpus_pass import CorpusPass, PassArgs, begin_pass
 from jobs.stage.costs import PASSES
-from jobs.stage.outputs import Output, partial_file, read_partial, read_partials, shard_file, whole_table
+from jobs.stage.outputs import Output, partial_file, read_partial, read_partials, shard_file
 from jobs.stage.step import Made, Step, Steps
 from ops import schema
+from ops.arrays import Arrays
 from ops.errors import InputError, counted
 from ops.figures.files import save_figures
 from ops.meaning.drawn_sentences import (
@@ -27,17 +28,10 @@ from ops.meaning.drawn_sentences import (
     draw_from_shard,
 )
 from ops.meaning.figures import sentence_figures
-from ops.meaning.next_sentences import OTHER, SAME, best_layer
-from ops.meaning.sentence_blocks import (
-    Results,
-    masked_word_rows,
-    pair_rows,
-    read_masked,
-    read_pairs,
-    read_states,
-    translated_rows,
-)
-from ops.meaning.sentence_states import SentenceReader
+from ops.meaning.masked_words import masked_word_rows, read_masked
+from ops.meaning.next_sentences import OTHER, SAME, best_layer, next_rows, read_pairs
+from ops.meaning.readers import SentenceReader
+from ops.meaning.translations import translation_rows
 from ops.model.heads import MASKED_WORD, NEXT_SENTENCE, heads_of, load_head
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import PlacedTokens, Tokenizer
@@ -101,10 +95,9 @@ def sentence_steps(args: SentenceArgs, is_named: bool, at_most: int, tokenizer: 
     """Yield the steps, write the tables and the figures, and return the counts.
 
     Args:
-        args: the arguments of the workers.
+        args, tokenizer, job: the arguments of the workers, the tokenizer, and the pass.
         is_named: whether the user named the parts.
         at_most: the maximum number of sentences that the model reads.
-        tokenizer, job: the tokenizer, and the pass.
 
     Raises:
         InputError: no state is finite, or the user named the part and the corpus has no data for it.
@@ -137,18 +130,18 @@ def sentence_steps(args: SentenceArgs, is_named: bool, at_most: int, tokenizer: 
     facts, drawn = args.facts, chosen["texts"].to_pylist()
     pairs, translations = (chosen.filter(pc.equal(chosen["kind"], kind)) for kind in (PAIR, TRANSLATION))
     read = {kind: read_blocks(store, blocks, kind) for kind in (PAIR, MASKED, TRANSLATION)}
-    rows, not_finite = pair_rows(read[PAIR], pairs["document"].to_pylist(), args.seed)
+    rows, not_finite = next_rows(read[PAIR], pairs["document"].to_pylist(), args.seed) if read[PAIR] else ([], 0)
     if pairs.num_rows and not_finite == pairs.num_rows:
         raise InputError("--model: gave no finite state for any sentence; try --dtype float32, or another model")
     document_of = dict(zip(chosen["sent_id"].to_pylist(), chosen["document"].to_pylist(), strict=True))
     alone = [texts[0] for texts in drawn if texts]
-    words = masked_word_rows(read[MASKED], document_of, alone, tokenizer, facts.vocabulary)
-    keys, languages, documents = (translations[column].to_pylist() for column in ("key", "language", "document"))
-    near = translated_rows(read[TRANSLATION], keys, languages, documents, args.seed)
+    words = masked_word_rows(read[MASKED], document_of, alone, tokenizer, facts.vocabulary) if read[MASKED] else []
+    described = (translations[column].to_pylist() for column in ("key", "language", "document"))
+    near = translation_rows(read[TRANSLATION]["state"], *described, args.seed) if read[TRANSLATION] else []
     for name, table_rows in ((SENTENCES, rows), (MASKED_WORDS, words), (TRANSLATIONS, near)):
         # A table for which the model or the corpus has no data is not written.
         if table_rows:
-            whole_table(name).commit(store, schema.table(name, table_rows), job.stage.fingerprint)
+            job.stage.write(name, schema.table(name, table_rows))
     missing = {
         "next sentences (too few documents of three sentences, two of them consecutive)": not rows,
         "the model's own next-sentence head (its weights have none)": NEXT_SENTENCE not in args.heads,
@@ -199,7 +192,7 @@ def block_file(item: Item) -> Output:
     return partial_file(SENTENCES, "results", item["block"])
 
 
-def read_blocks(store: Store, blocks: list[Item], kind: str) -> Results:
+def read_blocks(store: Store, blocks: list[Item], kind: str) -> dict[str, Arrays]:
     """Return the results of one kind, in the order of the chosen sentences."""
     files = [block_file(item) for item in blocks if item["kind"] == kind]
     results = [read_arrays(table) for table in read_partials(store, files, at_once=LARGE_FILES_AT_ONCE)]
@@ -228,7 +221,7 @@ class BlockReader:
             head = self.head(MASKED_WORD)
             results = read_masked(self.reader, head, alone, ids, args.mask_rate, args.seed, self._tags)
         else:
-            results = read_states(self.reader, alone)
+            results = {"state": self.reader.read(self.reader.tokenizer.encode(alone))}
         return {block_file(item): write_arrays(**results)}
 
     def _tags(self, texts: list[str], placed: list[PlacedTokens]) -> list[list[str]]:

@@ -24,7 +24,7 @@ class ContextCounter:
         self.window, self.case = window, case
         self.row, self.column = vocabulary.row, vocabulary.column
         self.columns = int((vocabulary.column >= 0).sum())
-        self.numbers = {word: i for i, word in enumerate(vocabulary.words)} | {"\n": SENTENCE_END}
+        self.numbers = {word: i for i, word in enumerate(vocabulary.words)}
 
     def count(self, texts: list[str]) -> pa.Table:
         """Count the pairs of some sentences; in memory are one chunk and the distinct pairs.

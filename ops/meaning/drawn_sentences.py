@@ -49,7 +49,6 @@ def draw_from_shard(table: pa.Table, wanted: Wanted) -> pa.Table:
 
     Args:
         table: the shard, with `COLUMNS`, and with `meta` if a language is requested.
-        wanted: the description of the draw.
 
     Returns:
         The columns `kind`, `order` (rows with the lowest values over all shards are chosen), `sent_id`, `document`,

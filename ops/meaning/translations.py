@@ -1,6 +1,6 @@
 """The test whether translations are nearer to each other than to other sentences: mean reciprocal ranks by layer."""
 
-from itertools import permutations
+from itertools import compress, permutations
 from typing import Any
 
 import numpy as np
@@ -55,7 +55,7 @@ def reciprocal_ranks(states: Float32s, others: Float32s) -> Float64s:
 def translation_rows(
     states: Float32s, keys: list[str], languages: list[str], documents: list[str], seed: int
 ) -> list[dict[str, Any]]:
-    """Return the rows of `meaning/translations`.
+    """Return the rows of `meaning/translations`, without the sentences that have a state that is not finite.
 
     The intervals are by document of the language that has fewer documents. In simulations with 10 to 60 documents of
     unequal size, which differ in how well they are translated, 91 to 99 % of them contained the truth.
@@ -67,12 +67,13 @@ def translation_rows(
         seed: the seed of the shuffled control, which uses the last layer with partners in random order.
     """
     rows: list[dict[str, Any]] = []
-    last = states.shape[1] - 1
-    _, number = np.unique(np.array(documents, object), return_inverse=True)
-    for (one, other), translations in partners(keys, languages).items():
+    good, last = np.isfinite(states).all((1, 2)), states.shape[1] - 1
+    states, document = states[good], np.array(documents, object)[good]
+    known = partners(list(compress(keys, good)), list(compress(languages, good)))
+    for (one, other), translations in known.items():
         first, second = translations.T
         n, by_chance = len(first), 1 / np.arange(1, len(first) + 1)
-        clusters = min(number[first], number[second], key=lambda own: len(np.unique(own)))
+        clusters = min(document[first], document[second], key=lambda own: len(np.unique(own)))
         row = {"language": one, "other": other, "n": n, "chance": float(by_chance.mean())}
         spaces = [(f"layer:{layer + 1}", layer, second) for layer in range(last + 1)]
         spaces.append((SHUFFLED, last, np.random.default_rng([seed, TRANSLATIONS]).permutation(second)))
