@@ -44,9 +44,7 @@ class SequenceReader:
 
         Each sequence is identified by its first sentence. No sequence extends beyond the end of the last part.
 
-        Args:
-            store: the run's folder.
-            parts: the parts, each with the ascending ids of the sentences to read; None for all.
+        Each part is given with the ascending ids of the sentences to read, or None for all.
         """
         tables = []
         for part, ids in parts:
@@ -86,8 +84,7 @@ def sequence_starts(n_tokens: Int64s, documents: Sequence[object], limit: int, a
     other sentences between them (copies, rejects, sentences outside the sample).
 
     Args:
-        n_tokens, documents: the number of tokens of each sentence, special ones included, and what identifies its
-            document.
+        n_tokens, documents: the number of tokens of each sentence, special ones included, and its document.
         limit: maximum number of tokens in a sequence, including special ones.
         added: number of special tokens that the tokenizer adds to a text.
 

@@ -10,8 +10,7 @@ from torch import nn
 
 from ops.model.load import ModelFacts, load_model
 from ops.model.sites import SiteReader
-from ops.positions.masked_attention import use_masked_attention
-from ops.positions.masks import linear
+from ops.positions.masks import linear, use_masked_attention
 from ops.positions.position_table import DECODERS, find_table
 from ops.positions.variants import VARIANTS, Texts, Variant
 from ops.shards import Ids
@@ -78,8 +77,7 @@ class VariantReader:
     """A model that reads batches under any variant.
 
     Args:
-        model: a model that is already loaded; a decoder must have its prediction head.
-        facts: the facts of the model.
+        model, facts: a model that is already loaded, and its facts; a decoder must have its prediction head.
         shift, seed: the options of the variants `shifted` and `shuffled`.
 
     Raises:
@@ -110,13 +108,7 @@ class VariantReader:
 
     @torch.inference_mode()
     def read(self, batch: Batch, variant: str, joined: bool = False) -> States:
-        """Return the results of the model for a batch under a variant.
-
-        Args:
-            batch: some texts.
-            variant: the name of the variant.
-            joined: whether to return `joined`, the part of the position embeddings in the model's input.
-        """
+        """Return the results of the model for a batch under a variant, with `joined` if it is requested."""
         own = VARIANTS[variant]
         inputs: dict[str, Any] = {"input_ids": batch.ids, "attention_mask": batch.real.long()}
         tokens, device = batch.ids.shape[1], batch.ids.device

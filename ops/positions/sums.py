@@ -8,7 +8,7 @@ from typing import TypeVar
 import torch
 
 from ops.arrays import Arrays, Float64s
-from ops.positions.compare import EDGES
+from ops.positions.similarity import EDGES
 from ops.reducers.grouped_moments import GroupedMoments, GroupedSums
 from ops.reducers.histogram import Histogram
 
