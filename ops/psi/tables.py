@@ -8,10 +8,9 @@ import pyarrow as pa
 
 from ops import schema
 from ops.arrays import Floats, Int16s, Int32s
-from ops.psi.clusters import cluster_psi
+from ops.psi.clusters import agreements, centroids, cluster_psi, distances, examples, superclusters
 from ops.psi.psi import VALUES
 from ops.psi.token_types import cluster_types, token_type, vocabulary_mark
-from ops.psi.vocabulary_clusters import agreements, centroids, distances, examples, superclusters
 from ops.reducers.grouped_moments import GroupedMoments
 
 EXAMPLES = 10
