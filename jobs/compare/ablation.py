@@ -12,7 +12,7 @@ from jobs.compare.parts import ModelArgs, begin_part
 from jobs.engine.item import Item
 from jobs.run_folder.run import Run
 from jobs.stage.checks import model_of_topk
-from jobs.stage.outputs import partial_file, read_partials, whole_table
+from jobs.stage.outputs import partial_file, read_partials
 from jobs.stage.placement import choose_placement, run_scoring
 from jobs.stage.runner import Stage
 from jobs.stage.scored import Scored
@@ -41,10 +41,8 @@ def ablation(config: CompareConfig, run: Run) -> None:
     if stage is None:
         return
     scored = Scored.of(run)
-    args = ModelArgs(
-        store=stage.store, neurons=scored.neurons, seed=config.seed, facts=facts,
-        scoring=run_scoring(scored.identity, placement, config.dtype), placement=placement,
-    )  # fmt: skip
+    scoring = run_scoring(scored.identity, placement, config.dtype)
+    args = ModelArgs.of(config, stage, facts, scoring, placement)
     chosen = choose(config, args)
     random = len(chosen.neurons) - len(chosen.random)
     note = f"{len(chosen.random):,} neurons of {len(chosen.properties):,} properties and {random:,} random ones"
@@ -92,7 +90,7 @@ def ablation_steps(args: ModelArgs, stage: Stage, chosen: Chosen, sentences: int
         for row in table.to_pylist()
     }
     table = ablation_table(chosen, effects, args.neurons, sentences)
-    whole_table(TABLE).commit(store, table, stage.fingerprint)
+    stage.write(TABLE, table)
     layers, units = (numbers.tolist() for numbers in args.neurons.layer_and_unit(np.arange(len(args.neurons))))
     names = list(zip(layers, units, strict=True))
     null = {names[neuron]: {names[i]: effects[i] for i in drawn} for neuron, drawn in chosen.random.items()}

@@ -7,17 +7,15 @@ from jobs.compare.job import CompareConfig
 from jobs.compare.parts import begin_part, redraw
 from jobs.engine.item import Item
 from jobs.run_folder.run import Run
-from jobs.stage.outputs import partial_file, read_partials, whole_table
+from jobs.stage.outputs import partial_file, read_partials
 from jobs.stage.runner import Stage
 from jobs.stage.scored import Scored
 from jobs.stage.step import Made, Step, Steps
 from jobs.stage.title import title_of
 from ops import sampling
 from ops.arrays import Float64s
-from ops.compare.basis_agreement import Bases
-from ops.compare.figures import agreement_figure
-from ops.compare.layer_agreement import dimension_rows, rotated_rows
-from ops.compare.map_figures import units_figures
+from ops.compare.figures import agreement_figure, units_figures
+from ops.compare.layer_agreement import Bases, dimension_rows, rotated_rows
 from ops.compare.scalar_properties import scalar_properties
 from ops.errors import InputError
 from ops.figures.files import save_figures
@@ -61,7 +59,7 @@ def dimension_steps(config: CompareConfig, stage: Stage) -> Steps:
     rows = dimension_rows(properties, scored.neurons.widths, config.permutations, seed)
     unrotated, *rotated = read_partials(store, map(basis_file, bases))
     for name, table in (("compare/dimensions", rows), ("compare/rotated", rotated_rows(unrotated, rotated))):
-        whole_table(name).commit(store, table, stage.fingerprint)
+        stage.write(name, table)
     figures = draw(config, stage.run, store, properties)
     return {"rows": rows.num_rows, "properties": len(properties), "figures": figures}
 

@@ -13,14 +13,12 @@ from jobs.engine.item import Item
 from jobs.run_folder.run import Run
 from jobs.stage.checks import model_of_topk
 from jobs.stage.corpus_pass import describe, kept_tokens
-from jobs.stage.outputs import Output, partial_file, read_partial, read_partials, shard_file, whole_table
+from jobs.stage.outputs import Output, partial_file, read_partial, read_partials, shard_file
 from jobs.stage.placement import choose_placement
 from jobs.stage.runner import Stage
-from jobs.stage.scored import Scored
 from jobs.stage.step import Made, Step, Steps
-from ops.compare.diversity import curve_rows, draw_uniform, draw_winners
+from ops.compare.diversity import Embedder, SentenceVectors, curve_rows, draw_uniform, draw_winners
 from ops.compare.figures import diversity_figure
-from ops.compare.winner_vectors import Embedder, SentenceVectors
 from ops.corpus.corpus_tokens import CorpusTokens, KeptTokens
 from ops.errors import InputError, counted
 from ops.figures.files import save_figures
@@ -47,12 +45,9 @@ def diversity(config: CompareConfig, run: Run) -> None:
     stage = begin_part("diversity", config, run, depends_on, {"model": describe(facts)})
     if stage is None:
         return
-    neurons = Scored.of(run).neurons
     scoring = ScoreOptions("hidden", pool, "include", placement.device, config.dtype, placement.threads or 1)
-    args = ModelArgs(
-        store=stage.store, neurons=neurons, seed=config.seed, facts=facts, scoring=scoring, placement=placement
-    )
-    layers = len(neurons.widths)
+    args = ModelArgs.of(config, stage, facts, scoring, placement)
+    layers = len(args.neurons.widths)
     most = min(config.diversity_sample * (layers + 1), run.shards().sentences)
     notes = [f"then embed at most {most:,} sentences that were drawn, each once, and cluster them"]
     steps = diversity_steps(args, stage, clusters, config.diversity_sample)
@@ -94,7 +89,7 @@ def diversity_steps(args: ModelArgs, stage: Stage, clusters: tuple[int, ...], sa
         ),
     ]  # fmt: skip
     rows = pa.concat_tables(read_partials(store, map(curve_file, layers)))
-    whole_table(PART).commit(store, rows, stage.fingerprint)
+    stage.write(PART, rows)
     figures = save_figures(store, "compare/figures/diversity", {"curves": diversity_figure(rows)}, args.facts.title)
     return {"rows": rows.num_rows, "embedded": len(sentences), "pool": args.scoring.pool, "figures": figures}
 

@@ -13,7 +13,7 @@ from jobs.engine.item import Item
 from jobs.run_folder.again import command
 from jobs.run_folder.run import Run, RunReader
 from jobs.stage.other_run import RunPair
-from jobs.stage.outputs import partial_file, read_partials, whole_table
+from jobs.stage.outputs import partial_file, read_partials
 from jobs.stage.runner import Stage
 from jobs.stage.scored import BOTH, Scored
 from jobs.stage.step import Made, Step, Steps
@@ -139,7 +139,7 @@ def run_steps(config: CompareConfig, stage: Stage, control: Control) -> Steps:
     ]  # fmt: skip
     tables = read_partials(stage.store, [table_file(item["number"]) for item in items])
     rows = schema.table(TABLE, pa.concat_tables(tables))
-    whole_table(TABLE).commit(stage.store, rows, stage.fingerprint)
+    stage.write(TABLE, rows)
     pairs: dict[tuple[str, str], tuple[Values, Values]] = {}
     for table in control.tables:
         values, others = read_both(given["stores"], table, control.poles, control.layers)

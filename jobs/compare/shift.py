@@ -14,7 +14,7 @@ from jobs.run_folder.run_json import RECORD
 from jobs.stage.checks import model_of_topk
 from jobs.stage.corpus_pass import describe
 from jobs.stage.other_run import RunPair
-from jobs.stage.outputs import partial_file, read_partial, read_partials, whole_table
+from jobs.stage.outputs import partial_file, read_partial, read_partials
 from jobs.stage.placement import choose_placement, run_scoring
 from jobs.stage.runner import Stage
 from jobs.stage.scored import Scored
@@ -23,8 +23,7 @@ from ops import schema
 from ops.arrays import Arrays, Float64s
 from ops.compare.activation_vectors import common_rows
 from ops.compare.figures import shift_figure
-from ops.compare.model_shift import shift_rows, shift_tables, with_whole
-from ops.compare.sentence_distances import TwoModels, compare_runs
+from ops.compare.model_shift import TwoModels, compare_runs, shift_rows, with_whole
 from ops.compare.text_set import parse_text_sets, read_text_set
 from ops.errors import InputError
 from ops.figures.files import save_figures
@@ -38,7 +37,7 @@ from ops.storage.arrays import read_arrays, write_arrays
 from ops.storage.store import Store
 from ops.topk.neurons import Neurons, read_neurons
 
-PART, NEURONS = "compare/shift", "compare/shift_neurons"
+PART, LAYERS, NEURONS = "compare/shift", "compare/shift_layers", "compare/shift_neurons"
 FLAG = "--against"
 SAMPLE = "activation_sample"  # the text set that two runs of one corpus share
 SENTENCES_PER_BLOCK = 500  # sentences in one item
@@ -138,10 +137,8 @@ def shift(config: CompareConfig, run: Run, compared: Compared) -> None:
     if stage is None:
         return
     scored = Scored.of(run)
-    args = ModelArgs(
-        store=stage.store, neurons=scored.neurons, seed=config.seed, facts=compared.facts,
-        scoring=run_scoring(scored.identity, placement, config.dtype), placement=placement,
-    )  # fmt: skip
+    scoring = run_scoring(scored.identity, placement, config.dtype)
+    args = ModelArgs.of(config, stage, compared.facts, scoring, placement)
     units = len(scored.neurons)
     notes = [f"then have both models read at most {config.text_limit * len(compared.text_sets):,} sentences"]
     if compared.other is not None:
@@ -190,14 +187,13 @@ def shift_steps(config: CompareConfig, args: ModelArgs, stage: Stage, compared: 
             moved = of_runs["shift"]
     layer, unit = neurons.layer_and_unit(np.arange(len(neurons)))
     columns = {name: of_runs.get(name, np.full(len(neurons), np.nan)) for name in ("jaccard", "rank_correlation")}
-    by_neuron = schema.table(NEURONS, {"layer": layer, "unit": unit, "shift": moved, **columns})
-    tables = {**shift_tables(rows), NEURONS: by_neuron}
-    for name, table in tables.items():
-        whole_table(name).commit(store, table, stage.fingerprint)
-    shift = shift_figure(tables["compare/shift_layers"], args.facts.title, compared.against.title)
+    stage.write(NEURONS, schema.table(NEURONS, {"layer": layer, "unit": unit, "shift": moved, **columns}))
+    whole = stage.write(PART, schema.table(PART, [row for row in rows if not row["layer"]]))
+    by_layer = schema.table(LAYERS, rows)
+    stage.write(LAYERS, by_layer)
+    shift = shift_figure(by_layer, args.facts.title, compared.against.title)
     figures = save_figures(store, "compare/figures/shift", {"shift": shift})
-    counts = {"rows": tables[PART].num_rows, "sentences": sum(sizes), "neurons": len(neurons)}
-    return {**counts, "figures": figures}
+    return {"rows": whole, "sentences": sum(sizes), "neurons": len(neurons), "figures": figures}
 
 
 def blocks_of(sizes: list[int]) -> list[Item]:

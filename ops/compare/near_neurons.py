@@ -88,11 +88,8 @@ def finder_bytes(neurons: int, sampled: int, k: int, poles: int, sentences: int,
     """Estimate the memory in bytes of a process that finds neighbours: vectors, winner lists, and one block.
 
     Args:
-        neurons: number of all neurons.
-        sampled: number of sentences of the activation sample.
-        k: number of winners of a neuron at a pole.
-        poles: number of poles that the run kept.
-        sentences: number of scored sentences of the corpus.
+        neurons, sampled, k, poles, sentences: number of neurons, of sentences of the activation sample, of winners of a
+            neuron at a pole, of poles, and of scored sentences.
         block: number of neurons whose neighbours are found at once.
 
     >>> [round(finder_bytes(neurons, 10_000, 10_000, 2, 1_000_000) / 1e9, 1) for neurons in (9_216, 36_864)]
@@ -107,13 +104,9 @@ def finder_bytes(neurons: int, sampled: int, k: int, poles: int, sentences: int,
 
 
 def nearest_rows(
-    finder: NeighbourFinder,
-    layers: list[Floats],
-    sentences: int,
-    drawn: int,
-    seed: tuple[int, ...],
+    finder: NeighbourFinder, layers: list[Floats], sentences: int, drawn: int, seed: tuple[int, ...],
     rotated: bool = True,
-) -> pa.Table:
+) -> pa.Table:  # fmt: skip
     """Return the rows of `compare/nearest`: the similarity of the nearest neuron, and the similarity in two controls.
 
     Args:
