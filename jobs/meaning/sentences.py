@@ -136,8 +136,9 @@ def sentence_steps(args: SentenceArgs, is_named: bool, at_most: int, tokenizer: 
     document_of = dict(zip(chosen["sent_id"].to_pylist(), chosen["document"].to_pylist(), strict=True))
     alone = [texts[0] for texts in drawn if texts]
     words = masked_word_rows(read[MASKED], document_of, alone, tokenizer, facts.vocabulary) if read[MASKED] else []
-    described = (translations[column].to_pylist() for column in ("key", "language", "document"))
-    near = translation_rows(read[TRANSLATION]["state"], *described, args.seed) if read[TRANSLATION] else []
+    keys, languages, documents = (translations[column].to_pylist() for column in ("key", "language", "document"))
+    states = read[TRANSLATION].get("state")
+    near = [] if states is None else translation_rows(states, keys, languages, documents, args.seed)
     for name, table_rows in ((SENTENCES, rows), (MASKED_WORDS, words), (TRANSLATIONS, near)):
         # A table for which the model or the corpus has no data is not written.
         if table_rows:

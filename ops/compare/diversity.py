@@ -84,10 +84,8 @@ def squared_error(points: Floats, times: Int64s, clusters: int, seed: int, most_
     """Return the sum of squared distances of points to the k-means centroids, weighted by how often each point occurs.
 
     Args:
-        points: the distinct points, `[points, width]`.
-        times: how often each point occurs, `[points]`.
+        points, times: the distinct points, `[points, width]`, and how often each of them occurs, `[points]`.
         clusters: number of clusters; 1 gives the spread around the mean.
-        seed: the seed of the starts.
         most_at_once: maximum number of points for full k-means; with more, mini-batches are used.
     """
     method = fit_k_means(points, clusters, seed, STARTS, times, in_batches=len(points) > most_at_once)
@@ -108,7 +106,6 @@ def curve_rows(
         times: how often each winner was drawn, `[distinct]`. The uniform sentences get the same counts, so that the two
             sets have the same size and repetitions and differ only in their sentences.
         clusters: the numbers of clusters to compute; those above the number of distinct winners are skipped.
-        seed: the seed of k-means.
     """
     n, rows = int(times.sum()), []
     for count in sorted(set(clusters)):

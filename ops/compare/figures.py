@@ -266,7 +266,6 @@ def units_figures(
     Args:
         properties: the values of each property by its name, `[neurons]`, which are standardised within each layer. A
             silent neuron (NaN) stays blank.
-        widths: number of units of each layer.
         units: first and last unit; narrower layers show their last units.
     """
     shown = {name: properties[name] for name in HEAT_MAPS if name in properties}

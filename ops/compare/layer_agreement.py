@@ -86,8 +86,7 @@ def permuted_correlations(values: Float64s, permutations: int, rng: np.random.Ge
 
     Args:
         values: the values, `[layers, units]`.
-        permutations: number of permutations, which are the same for all pairs.
-        rng: the random generator that draws the permutations.
+        permutations, rng: number of permutations, which are the same for all pairs, and the generator that draws them.
 
     Returns:
         The correlations, `[permutations, layers, layers]`. For a pair (a, b), the units of b are permuted.
@@ -109,8 +108,6 @@ def dimension_rows(
     Args:
         properties: for each property's name, a value for each neuron, `[neurons]`, layer by layer; NaN for a neuron
             without a value.
-        widths: number of units of each layer.
-        permutations: number of permutations for the null distribution.
         seed: the seed of the permutations, which are the same for every property.
 
     Returns:

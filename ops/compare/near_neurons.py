@@ -19,9 +19,7 @@ class NeighbourFinder:
     """Finds the nearest neurons of one block of neurons at a time.
 
     Args:
-        neurons: all neurons.
         vectors: the result of `unit_vectors`, `[neurons, sentences]` float32.
-        winners: the winners at each pole.
         most: maximum number of neighbours of each of four kinds: by correlation and by overlap, each within the layer
             and across layers.
         silent: which neurons are silent, `[neurons]` bool. They neither have nor are neighbours.
@@ -110,11 +108,9 @@ def nearest_rows(
     """Return the rows of `compare/nearest`: the similarity of the nearest neuron, and the similarity in two controls.
 
     Args:
-        finder: the finder of the run's neurons.
         layers: the activations of each layer that has units, `[sentences, units]`.
         sentences: number of scored sentences of the corpus, from which random winners are drawn.
         drawn: number of neurons of each layer to average over, none of them silent.
-        seed: the seed of all draws.
         rotated: whether neurons are also compared with the axes of rotated layers. The features of a sparse dictionary
             should not be, because a rotation of thousands of sparse features is not a basis of anything.
     """

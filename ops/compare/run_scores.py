@@ -28,8 +28,6 @@ class Measure:
     """A number by which neurons of two runs are compared.
 
     Attributes:
-        name: the measure's name in `compare/runs`.
-        column: the column that contains the measure.
         minus: a column that is subtracted; empty for none.
         of_neuron: whether both poles of a neuron have the same value, so that the neuron counts once.
     """

@@ -53,7 +53,6 @@ class LayerUnits:
     """The units of a layer, as vectors over some sentences, a block at a time.
 
     Args:
-        sample: the layer's activations.
         rows: the sentences, by their rows in the sample.
         silent: which units are silent, `[units]`; their vectors are 0.
         rotation: the rotation of the layer's axes, `[units, units]`; None for the units themselves.
@@ -107,8 +106,6 @@ class Matcher:
     """Finds the best match of every unit of a run in the layers of another run.
 
     Args:
-        store, other: the runs' folders.
-        neurons, others: the units of the two runs.
         same_ids: whether both runs number sentences in the same way; otherwise sentences are matched by their text.
         seed: the seed of the rotations, to which a layer's number is added; None for no rotation.
     """

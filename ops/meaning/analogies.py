@@ -61,7 +61,6 @@ class Judged(NamedTuple):
     """The results of answering questions in one space.
 
     Attributes:
-        space: the name of the space.
         known: for each category, whether all four words of each question have a vector, `[questions]`.
         right: for each category, whether each question is answered correctly, `[questions, answers]`, in the order of
             `ANSWERS`; false if the question is not known.

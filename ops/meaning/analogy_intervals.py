@@ -44,7 +44,6 @@ class AnalogyBootstrap:
     Args:
         judged: the answers in each space, in the order of the spaces.
         analogies, case: the questions, and the folding of their words (`keep` or `lower`).
-        seed: the run's seed.
     """
 
     def __init__(self, judged: Sequence[Judged], analogies: Analogies, case: str, seed: int) -> None:

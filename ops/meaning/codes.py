@@ -43,8 +43,7 @@ def principal_codes(given: Float32s, asked: Float32s, size: int) -> dict[str, Co
     States are rebuilt from the components, and from the signs by least squares, as fitted on the given states.
 
     Args:
-        given: the states on which the components are fitted, `[n, width]`.
-        asked: other states to encode, `[m, width]`.
+        given, asked: the states on which the components are fitted, `[n, width]`, and other ones, `[m, width]`.
         size: number of dimensions or bits.
     """
     mean = given.astype(np.float64).mean(0)
@@ -76,8 +75,6 @@ class Autoencoder(nn.Module):
     """An autoencoder with layers of width, 256, code size, 256 and width units; the hidden layers use tanh.
 
     Args:
-        width: width of the states.
-        size: size of the code.
         bits: whether the code's units are logistic, with noise added to their input in training (Salakhutdinov and
             Hinton 2009).
     """
@@ -109,9 +106,7 @@ def autoencoder_codes(given: Float32s, asked: Float32s, size: int, epochs: int, 
     same codes.
 
     Args:
-        given: the training states, `[n, width]`.
-        asked: other states to encode, `[m, width]`.
-        size: size of the code.
+        given, asked: the training states, `[n, width]`, and other states to encode, `[m, width]`.
         epochs: number of passes over the training states.
         seed: the seed of the weights, the order and the noise.
     """

@@ -156,7 +156,6 @@ def examples_of(number: int, shards: Iterable[pa.Table], layers: int, width: int
     Args:
         number: the index of the set.
         shards: the tables of `find_examples` for each shard, in the order of the shards.
-        layers, width: the model's sizes.
     """
     table = pa.concat_tables(table.filter(pc.equal(table["set"], number)) for table in shards).combine_chunks()
     # The shards are in order, so with a stable sort ties stay in the order of the corpus.

@@ -116,7 +116,6 @@ class AnswerScores:
     Args:
         truth: the right label of each example, `[examples]`; there must be at least one example.
         documents: the number of each example's document, `[examples]` uint64.
-        seed: the run's seed.
     """
 
     def __init__(self, truth: Int64s, documents: UInt64s, seed: int) -> None:
@@ -157,7 +156,6 @@ def folds_of(documents: UInt64s, seed: int) -> Int64s:
 
     Args:
         documents: the number of each example's document, `[examples]` uint64.
-        seed: the run's seed.
     """
     salt = np.random.default_rng([seed, CONFUSION_FOLDS]).integers(0, 2**64, dtype=np.uint64)
     return (mix(documents ^ salt) % np.uint64(FOLDS)).astype(np.int64)

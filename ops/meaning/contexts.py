@@ -14,7 +14,6 @@ class ContextCounter:
     """Counts the contexts of the words of a vocabulary.
 
     Args:
-        vocabulary: the words and context words.
         window: number of words on each side, within the sentence. Words that are not counted still occupy positions in
             the window.
         case: `keep` or `lower`.

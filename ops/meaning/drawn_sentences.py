@@ -32,7 +32,6 @@ class Wanted:
         language, translation: the columns of the language and of the key that translations share. `language` is None
             if there are no languages, and `translation` is None if translations share document id and position.
         sentences: number of sentences of the corpus.
-        seed: the run's seed.
     """
 
     pairs: int

@@ -40,7 +40,6 @@ class HashedStates:
     Args:
         drawn: the sentences.
         states: the states of the sentences, `[sentences, width]` float32.
-        seed: the run's seed.
     """
 
     def __init__(self, drawn: Drawn, states: Float32s, seed: int) -> None:

@@ -23,9 +23,7 @@ def mask(tokens: Tokens, rate: float, mask_id: int, spared: frozenset[int], seed
     """Return a sentence with a seeded share of its tokens masked; None if no token is masked.
 
     Every drawn token is replaced by the mask token. Devlin et al. 2019 keep a tenth of the drawn tokens and replace
-    another tenth by random tokens, but only in training.
-
-    The tokens `spared` are never masked.
+    another tenth by random tokens, but only in training. The tokens `spared` are never masked.
     """
     masked = mask_tokens(tokens, rate, mask_id, spared | {mask_id}, seed, sent_id, True)
     places = [i for i, (new, old) in enumerate(zip(masked.ids, tokens.ids, strict=True)) if new != old]
@@ -91,12 +89,7 @@ def masked_word_rows(
 
 
 def band_of(count: Int64s, total: int) -> Int64s:
-    """Return the index in `BANDS` of each token's frequency, `[tokens]`.
-
-    Args:
-        count: number of occurrences of each token, `[tokens]`.
-        total: number of occurrences of all tokens.
-    """
+    """Return the index in `BANDS` of each token's frequency, `[tokens]`, given the counts and their total."""
     edges = np.array([edge for edge, _ in BANDS[1:]], np.float64)
     return np.searchsorted(edges, count / max(total, 1) * 1e6, side="right")
 
@@ -107,11 +100,9 @@ def masked_rows(
     """Return the rows of `meaning/masked_words`: for all masked tokens, for each tag and for each frequency band.
 
     Args:
-        ranks: the rank of the true token, from 1, `[places]`.
-        probability: the probability of the true token, `[places]`.
-        tags: the tag of the word that the token belongs to, `[places]`.
+        ranks, probability: the rank, from 1, and the probability of the true token, `[places]`.
+        tags, documents: the tag of the word that the token belongs to, and the document of the sentence, `[places]`.
         bands: the index in `BANDS` of the token's frequency, `[places]`.
-        documents: the document of the sentence, `[places]`.
     """
     if not len(ranks):
         return []

@@ -42,11 +42,9 @@ def find_pairs(sent_ids: Int64s, documents: Int64s, places: Int64s, seed: int) -
     which would be nearly as similar as the next sentence.
 
     Args:
-        sent_ids: the ids of the shard's sentences, `[rows]`.
-        documents: the index of each sentence's document, `[rows]`.
+        sent_ids, documents: the ids of the shard's sentences, and the index of each sentence's document, `[rows]`.
         places: the position of each sentence in its document, `[rows]`; sentences with consecutive positions are
             consecutive.
-        seed: the run's seed.
     """
     order = np.lexsort((places, documents))
     document, place = documents[order], places[order]

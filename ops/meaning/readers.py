@@ -41,7 +41,7 @@ class ModelReader:
         self.lengths = lengths_of_batches(self.scorer, tokenizer)
 
     def batches(self, tokens: Iterable[Tokens], most: int | None = None) -> Iterator[Int64s]:
-        """Return the row indices of each batch of sentences; `most` is a lower limit of its tokens than the budget."""
+        """Return the row indices of each batch; it has at most `most` tokens, if that is less than the budget."""
         lengths = np.array([len(own.ids) for own in tokens], np.int64)
         return length_batches(lengths, min(self.token_budget, most or self.token_budget), self.lengths)
 
@@ -64,7 +64,6 @@ class SentenceReader(ModelReader):
         """Return the states of sentences, `[sentences, layers, width]` float32.
 
         Args:
-            tokens: the tokens of each sentence.
             layers: the layers to return, from 1; None for all.
         """
         wanted = layers or list(range(1, self.layers + 1))

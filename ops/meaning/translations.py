@@ -21,8 +21,7 @@ def partners(keys: list[str], languages: list[str]) -> dict[tuple[str, str], Int
     languages with fewer than `LEAST` translated sentences are skipped.
 
     Args:
-        keys: the key of each sentence, which its translations share, `[rows]`.
-        languages: the language of each sentence, `[rows]`.
+        keys, languages: the key of each sentence, which its translations share, and its language, `[rows]`.
     """
     rows: dict[str, dict[str, int]] = {}
     for row, (key, language) in enumerate(zip(keys, languages, strict=True)):
@@ -37,9 +36,7 @@ def partners(keys: list[str], languages: list[str]) -> dict[tuple[str, str], Int
 def reciprocal_ranks(states: Float32s, others: Float32s) -> Float64s:
     """Return 1 / rank of each state's own partner among all of `others` by cosine, `[n]`; ties get the mean rank.
 
-    Args:
-        states: the states, `[n, width]`.
-        others: the states of the partners, `[n, width]`; row i is the partner of row i of `states`.
+    Row i of `others` is the partner of row i of `states`, `[n, width]`.
     """
     one, other = (s.astype(np.float64) for s in (states, others))
     one /= np.maximum(np.linalg.norm(one, axis=1, keepdims=True), 1e-30)
@@ -61,13 +58,12 @@ def translation_rows(
     unequal size, which differ in how well they are translated, 91 to 99 % of them contained the truth.
 
     Args:
-        states: the states of the sentences, `[rows, layers, width]`.
+        states, documents: the states of the sentences, `[rows, layers, width]`, and the document of each, `[rows]`.
         keys, languages: as `partners` takes them.
-        documents: the document of each sentence, `[rows]`.
         seed: the seed of the shuffled control, which uses the last layer with partners in random order.
     """
     rows: list[dict[str, Any]] = []
-    good, last = np.isfinite(states).all((1, 2)), states.shape[1] - 1
+    good, last = np.asarray(np.isfinite(states).all((1, 2))), states.shape[1] - 1
     states, document = states[good], np.array(documents, object)[good]
     known = partners(list(compress(keys, good)), list(compress(languages, good)))
     for (one, other), translations in known.items():

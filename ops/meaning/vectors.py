@@ -30,7 +30,6 @@ def ppmi(
         row, column: the index of each pair's word and of its context word, `[pairs]`.
         row_sums, column_sums: the sum of counts over all pairs of each word, `[words]`, and of each context word,
             `[contexts]`.
-        smoothing: the exponent.
 
     >>> two = np.array([0, 1]), np.array([0, 1]), np.array([3, 3]), np.array([3, 3])
     >>> ppmi(np.array([3, 3]), *two, 0.75).round(3).tolist()
@@ -50,10 +49,8 @@ def factorise(matrix: sp.csr_matrix, dimensions: int, power: float, seed: int) -
 
     Args:
         matrix: the sparse matrix, `[rows, columns]`.
-        dimensions: maximum number of dimensions.
         power: the exponent of the singular values. 1 preserves the rows' inner products best; 0.5 and less give the
             first dimensions less weight.
-        seed: the seed of the random projection.
     """
     from sklearn.utils.extmath import randomized_svd
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]

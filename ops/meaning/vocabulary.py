@@ -22,7 +22,6 @@ class Vocabulary:
     """The counted words and the context words, in the order of their UTF-8 bytes.
 
     Attributes:
-        words: the words.
         counts: how often each word occurs, `[words]` int64.
         row: the row of each word among the counted words, `[words]` int32; -1 if the word is too rare.
         column: the column of each word among the context words, `[words]` int32; -1 if it is not a context word.

@@ -25,7 +25,6 @@ class SequenceReader:
     """Reads sentences as the sequences that are measured.
 
     Attributes:
-        tokenizer: the model's tokenizer.
         device, token_budget: the model's device, and the maximum number of tokens of a batch.
         pack: maximum number of tokens of a sequence of consecutive sentences; 0 makes each sentence a sequence.
         mask_rate: the share of the tokens that are replaced by the mask token.

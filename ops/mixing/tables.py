@@ -19,8 +19,6 @@ from ops.storage.arrays import read_arrays, write_arrays
 TOKENS = "mixing/tokens"
 # For each table: the kind of its groups of tokens, and whether its measures are ratios (otherwise norms).
 TABLES = {"mixing/ratios": (CLASS, True), "mixing/lengths": (LENGTH, True), "mixing/norms": (CLASS, False)}
-
-
 Totals = dict[str, GroupedMoments]  # by kind of group, for each kind that has tokens
 
 

@@ -31,7 +31,6 @@ class Pilot(NamedTuple):
 
     Attributes:
         means: for each variant and `default`, each layer's mean state, `[layers, width]`.
-        panel: the tokens with which random pairs are made.
         texts: for each variant and `default`, the number of texts in the mean.
         shortest: number of tokens of the shortest text; 0 if there are no texts.
     """

@@ -23,8 +23,7 @@ class Batch:
     """Some texts on the model's device.
 
     Attributes:
-        sent_ids: the ids of the texts, `[texts]` int64.
-        ids: the token ids, `[texts, longest]` int64.
+        sent_ids, ids: the ids of the texts, `[texts]` int64, and of their tokens, `[texts, longest]` int64.
         real: which positions are tokens and not padding, `[texts, longest]` bool.
         owner: the row of each token's text, `[tokens]` int64, with tokens in the order of the texts.
     """

@@ -28,8 +28,7 @@ class Features(NamedTuple):
     """The measured texts of the label check, by ascending id.
 
     Attributes:
-        sent_ids: the ids of the texts, `[texts]`.
-        lengths: the number of tokens of each text, `[texts]`.
+        sent_ids, lengths: the id and the number of tokens of each text, `[texts]`.
         tokens: the token ids, text after text, `[tokens]`.
         vectors: the mean of the last layer's states under `default` and each variant, `[texts, 1 + variants, width]`;
             NaN under a variant that has no position for each token of the text. Its shape is `[0]` without texts.
@@ -47,11 +46,8 @@ class PositionsResult:
 
     Attributes:
         sums: the sums from which the tables are made.
-        scored: number of texts that were measured.
         unscored: the ids of the texts with a value that is not finite.
-        truncated: number of texts that were truncated.
         truncated_tokens: number of tokens that were cut off.
-        tokens: number of tokens that were measured.
         beyond: for each variant, the ids of the texts that are left out because they need positions beyond the model's
             table (`shifted`).
         unpredicted: number of texts with one token, in which nothing is predicted (decoders).
@@ -101,7 +97,6 @@ class PositionsScorer:
         means: for each variant and `default`, each layer's mean state, `[layers, width]`.
         panel: the tokens with which other tokens are paired, at least one.
         pad_id, limit: the id of the padding token, and maximum number of tokens of a text.
-        device: the model's device.
     """
 
     def __init__(

@@ -113,7 +113,6 @@ def draw_partners(panel: Int64s, sent_ids: Int64s, places: Int64s, seed: int) ->
     Args:
         panel: the ids of the texts of the panel's tokens, `[panel]` int64.
         sent_ids, places: the id of each token's text and the token's position in it, `[tokens]` int64.
-        seed: the run's seed.
     """
     drawn = priorities(_keys(sent_ids, places), seed, PAIRS) % np.uint64(len(panel))
     partners = drawn.astype(np.int64)

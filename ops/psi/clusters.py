@@ -102,8 +102,7 @@ def group_z_score(mean: Float64s, size: Integers, population: Float64s) -> Float
     nothing is sampled.
 
     Args:
-        mean: the means of the groups, `[groups, values]`.
-        size: the size n of each group, `[groups, 1]`.
+        mean, size: the means of the groups, `[groups, values]`, and the size n of each group, `[groups, 1]`.
         population: all values, `[tokens, values]`.
 
     Returns:

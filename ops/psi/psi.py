@@ -125,8 +125,6 @@ class ContextualPsi:
 
         Args:
             sent_ids: the ids of the sentences, `[sentences]`.
-            tokens: the tokens of each sentence.
-            pad_id: the id of the padding token.
             sums: the sums, with layers * 4 * heads columns, on the model's device.
         """
         device = sums.count.device

@@ -36,7 +36,6 @@ def token_type(token: str | None, mark: str, special: Collection[str] = ()) -> s
     Args:
         token: the piece as it is in the vocabulary.
         mark: the mark, as `vocabulary_mark` returns it.
-        special: the tokenizer's special tokens.
 
     >>> [token_type(t, "##") for t in ("may", "##ing", "1990s", "%", "人", "[unused3]")]
     ['Words', 'Subwords', 'Numbers', 'Symbols', 'Symbols', 'Special']
