@@ -12,7 +12,7 @@ from jobs.meaning.job import MeaningConfig
 from jobs.run_folder.run import Run
 from jobs.stage.corpus_pass import CorpusPass, PassArgs, begin_pass
 from jobs.stage.costs import PASSES
-from jobs.stage.outputs import Output, partial_file, read_partials, shard_file
+from jobs.stage.outputs import Output, partial_file, read_partials
 from jobs.stage.step import Made, Step, Steps
 from ops import schema
 from ops.corpus.read_shard import read_rows
@@ -134,11 +134,10 @@ class SentenceStateReader:
         self.tokens = args.tokens(lambda: tokenizer)
         self.reader = SentenceReader(args.facts, tokenizer, **args.arithmetic)
 
-    def __call__(self, item: Item) -> Made:
+    def __call__(self, item: Item) -> pa.Table:
         """Run the model on the drawn sentences of one shard."""
         _, tokens = self.tokens.read(item["shard"], np.array(item["rows"], np.int64))
-        states = self.reader.read(tokens, [self.layer])[:, 0]
-        return {shard_file(HASHING, item["shard"]): write_arrays(states=states)}
+        return write_arrays(states=self.reader.read(tokens, [self.layer])[:, 0])
 
 
 def read_states(store: Store, files: list[Output]) -> np.ndarray:

@@ -13,8 +13,8 @@ from jobs.meaning.job import MeaningConfig
 from jobs.run_folder.run import Run
 from jobs.stage.corpus_pass import CorpusPass, PassArgs, begin_pass, group_size
 from jobs.stage.costs import PASSES
-from jobs.stage.outputs import Noted, notes_of, read_partial, shard_file
-from jobs.stage.step import Made, Steps
+from jobs.stage.outputs import Noted, notes_of, read_partial
+from jobs.stage.step import Steps
 from ops import sampling, schema
 from ops.corpus.read_shard import read_shard
 from ops.errors import InputError, counted
@@ -123,7 +123,7 @@ class WordStateReader:
         compared, _ = read_words(args.store, words)
         self.reader = WordReader(args.facts, Tokenizer(args.facts), words=compared, case=case, **args.arithmetic)
 
-    def __call__(self, item: Item) -> Made:
+    def __call__(self, item: Item) -> Noted:
         """Read the drawn sentences of one group's shards, and return the words' mean states."""
         drawn, (first, stop) = self.draw(), item["span"]
         drawn = drawn[np.searchsorted(drawn, first) : np.searchsorted(drawn, stop)]
@@ -136,5 +136,4 @@ class WordStateReader:
             read += len(texts)
         if read != len(drawn):
             raise RuntimeError(f"meaning: {len(drawn)} sentences were drawn of group {item['shard']}, and {read} read")
-        notes = {"read": read, "unscored": sorted(unscored)}
-        return {shard_file(OFFSETS, item["shard"]): Noted(sums.to_table(), notes)}
+        return Noted(sums.to_table(), {"read": read, "unscored": sorted(unscored)})

@@ -22,7 +22,7 @@ from jobs.psi.job import PsiConfig
 from jobs.run_folder.run import Run
 from jobs.stage.checks import check_ingest_options, check_pass, require_corpus
 from jobs.stage.corpus_pass import CorpusPass, PassArgs, begin_pass, describe, group_size, part_rows
-from jobs.stage.outputs import Noted, TablePart, partial_file, read_partials, shard_file, table_part, with_notes
+from jobs.stage.outputs import Noted, TablePart, file_of, read_partials, shard_file, table_part, with_notes
 from jobs.stage.runner import Stage, begin_stage
 from jobs.stage.step import Made, Step, Steps
 from ops import sampling
@@ -45,7 +45,6 @@ from ops.storage.arrays import read_arrays, write_arrays
 from ops.storage.store import Store
 from ops.storage.tables import read_parts
 
-labels_file = partial(partial_file, "psi", "labels")  # the clusters of one run of k-means
 CONTEXTUAL = "psi/contextual"
 FIGURE = "psi/figures/static_contextual.svg"
 VALUE_BYTES = 16  # bytes per token, head and value in a partial file
@@ -126,15 +125,14 @@ def vocabulary_steps(
 ) -> Steps:
     """Yield the steps, write psi/vocabulary and psi/agreement between them, draw the figures and return the counts."""
     store, vectors, clusterings = stage.store, word_embeddings(model, facts).numpy(), range(config.cluster_seeds)
-    yield [
-        Step(
-            name="psi: clusters", items=[{"clustering": i} for i in clusterings],
-            outputs=lambda item: [labels_file(item["clustering"])], worker=VocabularyClusterer,
-            args={"facts": facts, "clusters": clusters, "seed": config.seed}, unit="runs of k-means", actors=True,
-            amount=len(clusterings) * clusters * vectors.size,
-        )
-    ]  # fmt: skip
-    labellings = [table["cluster"].to_numpy() for table in read_partials(store, map(labels_file, clusterings))]
+    clustering = Step(
+        name="psi: clusters", items=[{"clustering": i} for i in clusterings], worker=VocabularyClusterer,
+        outputs=file_of("psi", "labels", "clustering"), unit="runs of k-means", actors=True,
+        args={"facts": facts, "clusters": clusters, "seed": config.seed},
+        amount=len(clusterings) * clusters * vectors.size,
+    )  # fmt: skip
+    yield [clustering]
+    labellings = [table["cluster"].to_numpy() for table in read_partials(store, clustering.files)]
     names = tokenizer.decode(list(range(len(vectors))))
     tables, counts = vocabulary_tables(names, tokenizer.special, vectors, labellings, config.seed)
     for name, table in tables.items():
@@ -163,11 +161,10 @@ class VocabularyClusterer:
         self.clusters, self.seed = clusters, seed
         self.vectors = word_embeddings(load_model(facts, "cpu", "float32"), facts).numpy()
 
-    def __call__(self, item: Item) -> Made:
+    def __call__(self, item: Item) -> pa.Table:
         """Do one run of k-means."""
         rng = np.random.default_rng([self.seed, sampling.CLUSTERS, item["clustering"]])
-        labels = k_means(self.vectors, self.clusters, rng)
-        return {labels_file(item["clustering"]): pa.table({"cluster": labels})}
+        return pa.table({"cluster": k_means(self.vectors, self.clusters, rng)})
 
 
 class LayerMeasurer:
