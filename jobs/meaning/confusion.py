@@ -10,14 +10,7 @@ from jobs.meaning.job import MeaningConfig
 from jobs.run_folder.run import Run
 from jobs.stage.corpus_pass import CorpusPass, PassArgs, begin_pass
 from jobs.stage.costs import PASSES
-from jobs.stage.outputs import (
-    Noted,
-    Output,
-    file_of,
-    read_notes,
-    read_partials,
-    with_notes,
-)
+from jobs.stage.outputs import Noted, Output, file_of, read_notes, read_partials, with_notes
 from jobs.stage.step import Step, Steps
 from ops import schema
 from ops.errors import InputError, counted

@@ -14,15 +14,7 @@ from jobs.engine.item import Item
 from jobs.meaning.job import MeaningConfig
 from jobs.options.configs import without_ingest
 from jobs.run_folder.run import Run
-from jobs.stage.outputs import (
-    Noted,
-    Output,
-    file_of,
-    partial_file,
-    read_notes,
-    read_partial,
-    read_partials,
-)
+from jobs.stage.outputs import Noted, Output, file_of, partial_file, read_notes, read_partial, read_partials
 from jobs.stage.runner import Stage, begin_stage
 from jobs.stage.step import Step, Steps
 from ops.corpus.read_shard import read_shard

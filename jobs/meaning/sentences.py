@@ -19,15 +19,7 @@ from ops import schema
 from ops.arrays import Arrays
 from ops.errors import InputError, counted
 from ops.figures.files import save_figures
-from ops.meaning.drawn_sentences import (
-    COLUMNS,
-    MASKED,
-    PAIR,
-    TRANSLATION,
-    Wanted,
-    choose_sentences,
-    draw_from_shard,
-)
+from ops.meaning.drawn_sentences import COLUMNS, MASKED, PAIR, TRANSLATION, Wanted, choose_sentences, draw_from_shard
 from ops.meaning.figures import sentence_figures
 from ops.meaning.masked_words import masked_word_rows, read_masked
 from ops.meaning.next_sentences import OTHER, SAME, best_layer, next_rows, read_pairs

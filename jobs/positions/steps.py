@@ -16,15 +16,7 @@ from jobs.run_folder.run import Run
 from jobs.stage.checks import check_pass
 from jobs.stage.corpus_pass import CorpusPass, PassArgs, begin_pass, measured_sentences, part_rows
 from jobs.stage.costs import PASSES
-from jobs.stage.outputs import (
-    Noted,
-    notes_of,
-    partial_file,
-    read_partial,
-    read_partials,
-    shard_file,
-    with_notes,
-)
+from jobs.stage.outputs import Noted, notes_of, partial_file, read_partial, read_partials, shard_file, with_notes
 from jobs.stage.step import Made, Step, Steps
 from ops import schema
 from ops.corpus.read_shard import read_rows, take_sentences

@@ -78,10 +78,7 @@ _EFFECTS = {
     "moved": "how far neurons of later layers move (mean, in their standard deviations)",
     "output": "how far the classifier's output moves (total variation, 0 to 1)",
 }
-_ABLATED = {
-    "own": "neurons highest in a property",
-    "random": "random neurons of the same layer with a similar spread",
-}
+_ABLATED = {"own": "neurons highest in a property", "random": "random neurons of the same layer with a similar spread"}
 
 
 def diversity_figure(diversity: pa.Table) -> Figure:

@@ -19,12 +19,7 @@ from ops.figures.style import COLOURS, DIVERGING, GROUND, INK, PALE, SEQUENTIAL
 from ops.model.direction import is_decoder
 from ops.model.head_projections import head_projections, word_embeddings
 from ops.model.load import ModelFacts
-from ops.psi.position_geometry import (
-    cosine,
-    cosine_histogram,
-    position_attention,
-    position_table,
-)
+from ops.psi.position_geometry import cosine, cosine_histogram, position_attention, position_table
 from ops.psi.token_types import TYPES
 from ops.statistics.principal_plane import Plane, principal_plane
 from ops.storage.store import Store
