@@ -39,17 +39,26 @@ def check_sources(config: CorpusConfig) -> list[Source]:
     return sources
 
 
-def check_pass(config: CorpusModelConfig, run: Run) -> tuple[ModelFacts, Tokenizer]:
-    """Check options, sources and model, and return the facts of the model and its tokenizer.
+def check_corpus(config: CorpusModelConfig, run: Run) -> None:
+    """Check that the sources, or else a finished corpus, are there.
 
     Raises:
-        InputError: an input is missing or invalid.
+        InputError: a source or the corpus is missing, or an option of `ingest` is given without a source.
     """
     check_ingest_options(config)
     if config.corpus:
         check_sources(config)
     else:
         run.require("ingest")
+
+
+def check_pass(config: CorpusModelConfig, run: Run) -> tuple[ModelFacts, Tokenizer]:
+    """Check options, sources and model, and return the facts of the model and its tokenizer.
+
+    Raises:
+        InputError: an input is missing or invalid.
+    """
+    check_corpus(config, run)
     check_device(config)
     # On a cluster the user may have to choose a device before anything is done.
     if isinstance(config, CorpusPassConfig) and (config.dtype == TF32 or on_cluster()):
