@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ops.schema.columns import STRING, Column, TableSpec
+from ops.schema.columns import Column, TableSpec
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -53,7 +53,7 @@ def schema(table: str, keys: Iterable[str] = ()) -> pa.Schema:
     place = arrow.get_field_index("meta")
     if place < 0:
         return arrow
-    fields = [pa.field(key, STRING) for key in sorted(keys)]
+    fields = [pa.field(key, pa.string()) for key in sorted(keys)]
     return arrow.set(place, pa.field("meta", pa.struct(fields), False)) if fields else arrow.remove(place)
 
 
