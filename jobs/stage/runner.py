@@ -15,7 +15,6 @@ from jobs.options.configs import StageConfig
 from jobs.run_folder.publish import clear
 from jobs.run_folder.run import Run
 from jobs.stage.dry_run import DryRun
-from jobs.stage.plan import plan_of
 from jobs.stage.step import Step, Steps
 from ops.errors import visible
 
@@ -74,8 +73,7 @@ class Stage:
             notes: further lines of the plan.
         """
         if isinstance(self.run, DryRun):
-            plan = plan_of(self.run, self.name, self.workers, self.missing, steps, rows or {}, notes)
-            self.run.plan(plan, counts or {})
+            self.run.plan(self.name, self.workers, self.missing, steps, rows or {}, counts or {}, notes)
             return None
         done: list[Item] | None = None
         while True:
