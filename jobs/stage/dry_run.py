@@ -1,5 +1,6 @@
 """`--dry-run`: each stage begins as usual and then prints what it would do; nothing is changed."""
 
+import math
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,7 @@ from jobs.engine.item import Item
 from jobs.options.configs import StageConfig
 from jobs.run_folder.run import Run
 from jobs.run_folder.stages import STAGES
-from jobs.stage.costs import ACTORS_START_S, FIRST_START_S, SECONDS, TASKS_START_S, seconds_together
+from jobs.stage.costs import ACTORS_START_S, FIRST_START_S, SECONDS, TASKS_START_S
 from ops.clock import duration
 from ops.errors import InputError, visible
 from ops.schema import row_bytes
@@ -157,7 +158,8 @@ class DryRun(Run):
         start = ACTORS_START_S if step.actors else TASKS_START_S
         if not self._spreads:
             self._spreads, start = True, FIRST_START_S
-        return seconds_together(missing, workers, worker_s, start)
+        rounds = math.ceil(missing / min(workers or 1, missing))
+        return start + worker_s * rounds / missing  # as if all items took equally long
 
     def print_total(self) -> None:
         """Print the total time and size of all stages, and the free space."""
