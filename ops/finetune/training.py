@@ -173,7 +173,8 @@ class ClassifierTraining:
             InputError: a score is not finite.
         """
         with quiet_transformers():
-            scores: Float32s = self.trainer.predict(self.test).predictions
+            found = self.trainer.predict(self.test)  # type: ignore[arg-type]  # a list is a data set
+        scores = np.asarray(found.predictions, np.float32)
         if not np.isfinite(scores).all():
             raise diverged(self.options.learning_rate, "a score of a test document")
         return scores
