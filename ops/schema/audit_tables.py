@@ -4,13 +4,12 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from ops.schema.columns import NEURON, POLE, Column, TableSpec, interval, tables
+from ops.schema.columns import NEURON, NEURON_AND_POLE, Column, TableSpec, interval, tables
 
 _TABLES = tables(f"""
 table audit/portability by layer, unit, pole, dataset_from, dataset_to in groups of 8192: a neuron and pole, and two \
     data sets
-    {NEURON}
-    {POLE}
+    {NEURON_AND_POLE}
     dataset_from string: data set whose sentences the score cards were learned on, each on nine folds of the documents
     dataset_to string: data set on whose sentences each card is tested, in the tenth fold
     average_precision float64?: average precision if one sentence in a hundred is a winner
@@ -51,8 +50,7 @@ table audit/patterns by layer, unit, model, pole, rank in groups of 8192: a lite
     verdict string: `global`, `local`, `dataset` or `none`
 
 table audit/neurons by layer, unit, pole in groups of 8192: a neuron and pole, compared across data sets
-    {NEURON}
-    {POLE}
+    {NEURON_AND_POLE}
     transfer float64?: sum of the gains of other data sets' cards, divided by that of the own cards; null if these \
         gain nothing
     {interval("transfer")}

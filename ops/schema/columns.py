@@ -22,7 +22,10 @@ NEURON = """
 layer int16: layer, counted from 1 (0 would be the embedding output)
 unit int32: unit within the layer, counted from 0
 """
-POLE = "pole string: `top`: the highest activations; `bottom`: the lowest"
+NEURON_AND_POLE = f"""
+{NEURON}
+pole string: `top`: the highest activations; `bottom`: the lowest
+"""
 
 _TABLE = re.compile(r"(?P<name>\S+)(?: by (?P<order>\w+(?:, \w+)*))?(?: in groups of (?P<rows>\d+))?: (?P<row>.+)")
 _COLUMN = re.compile(r"(?P<name>\w+) (?P<list>list\[)?(?P<type>\w+)\]?(?P<null>\?)?: (?P<meaning>.+)")

@@ -1,6 +1,6 @@
 """The tables of the job explain: what each neuron responds to, in words, and how reliable this is."""
 
-from ops.schema.columns import LAYER, NEURON, POLE, interval, quantiles, tables
+from ops.schema.columns import LAYER, NEURON, NEURON_AND_POLE, interval, quantiles, tables
 
 _FEW = "; null with fewer than 10 documents"
 _NAMED = """
@@ -13,8 +13,7 @@ negated bool: whether sentences must lack the literal
 TABLES = tables(f"""
 table explanations by layer, unit, pole in groups of 8192: a neuron and pole, explained in one sentence; scores are \
     those of ten cards, each learned from nine folds of the documents and tested on the tenth
-    {NEURON}
-    {POLE}
+    {NEURON_AND_POLE}
     text string: the explanation in words: what is typical, the rule or why there is none, and the activation
     typical list[typical]: what is more frequent among the winners than sentences of the same data sets and lengths \
         give, strongest first; empty if nothing is
@@ -61,8 +60,7 @@ table explanation_terms by layer, unit, model, pole, rank in groups of 8192: a l
 
 table explanation_folds by layer, unit, pole, fold, rank in groups of 8192: a literal of the card of a fold, which \
     was learned from the other folds
-    {NEURON}
-    {POLE}
+    {NEURON_AND_POLE}
     fold int8: the fold on which the card is tested, 0 to 9
     rank int32: order in which it was chosen, nuisance literals first, counted from 1
     {_NAMED}
@@ -72,8 +70,7 @@ table explanation_folds by layer, unit, pole, fold, rank in groups of 8192: a li
 
 table families by layer, unit, pole: a neuron and pole of a family, whose members' activations correlate
     family int32: family, counted from 0 in the order of the leaders
-    {NEURON}
-    {POLE}
+    {NEURON_AND_POLE}
     correlation float32: Pearson correlation with the leader's activation; the leader's own is 1
     is_leader bool: whether it has the highest F1 of the family
 

@@ -1,6 +1,6 @@
 """The tables of the main job: ingest, topk, annotate and mine."""
 
-from ops.schema.columns import NEURON, POLE, interval, tables
+from ops.schema.columns import NEURON, NEURON_AND_POLE, interval, tables
 
 _SENTENCE = """
 sent_id int64: sentence id, counted from 0 without gaps in the order of the sources
@@ -33,15 +33,13 @@ table unscored by sent_id: a sentence that could not be scored
     reason string: what was not finite, and the first layer where this happened
 
 table topk by layer, unit, pole, rank: a winner
-    {NEURON}
-    {POLE}
+    {NEURON_AND_POLE}
     rank int32: rank among the neuron's winners, counted from 1
     activation float32: the neuron's activation, pooled over the sentence's tokens
     sent_id int64: sentence
 
 table topk_by_dataset by layer, unit, pole, dataset, rank: a winner within a data set
-    {NEURON}
-    {POLE}
+    {NEURON_AND_POLE}
     dataset string: name of the data set
     rank int32: rank among the neuron's winners within the data set, counted from 1
     activation float32: the neuron's activation, pooled over the sentence's tokens
@@ -77,8 +75,7 @@ table sentences by sent_id in groups of 512: a sentence that another table refer
     wins int32: neurons and poles for which it is a winner in `topk/`
 
 table patterns by layer, unit, pole, kind, rank: a pattern of a neuron
-    {NEURON}
-    {POLE}
+    {NEURON_AND_POLE}
     kind string: `word`, `tag` or `subtree`
     pattern string: the pattern, readable
     items list[string]: its items in order
@@ -94,8 +91,7 @@ table patterns by layer, unit, pole, kind, rank: a pattern of a neuron
     rank int32: rank by g2 within neuron, pole and kind, counted from 1
 
 table profiles by layer, unit, pole, property, rank: one value of one property of a neuron
-    {NEURON}
-    {POLE}
+    {NEURON_AND_POLE}
     property string: `dataset`, `words_per_sentence`, `tag`, `tag_class`, `noun`, `verb`, `adjective`, `punctuation` \
         (a mark), a form (`form`, `first_word`, `last_word`, `pronoun`, `tense`, `prefix`, `suffix`, `shape`), or the \
         name of a meta key
@@ -112,8 +108,7 @@ table profiles by layer, unit, pole, property, rank: one value of one property o
     rank int32: rank by g2 within neuron, pole and property, counted from 1
 
 table means by layer, unit, pole, property: a numeric property of a neuron's winners
-    {NEURON}
-    {POLE}
+    {NEURON_AND_POLE}
     property string: `words_per_sentence`, `verbs_per_sentence`, `nouns_per_sentence`
     n int64: winners
     mean float64: mean over the winners
@@ -123,8 +118,7 @@ table means by layer, unit, pole, property: a numeric property of a neuron's win
 
 table scores by layer, unit, pole: a neuron and pole: how well its description separates held-out winners from the \
     baseline
-    {NEURON}
-    {POLE}
+    {NEURON_AND_POLE}
     auc float64?: area under the ROC curve on each half of the documents, learned from the other half, compared with \
         sentences that have the winners' lengths and data sets; null if there are none
     {interval("auc")}

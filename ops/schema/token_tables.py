@@ -1,6 +1,6 @@
 """The tables of the job tokens: the tokens at which a neuron fires."""
 
-from ops.schema.columns import NEURON, POLE, tables
+from ops.schema.columns import NEURON, NEURON_AND_POLE, tables
 
 _TOKENS = """
 tokens list[string]: the model's tokens, as its vocabulary writes them
@@ -11,8 +11,7 @@ activations list[float32]: the neuron's activation at each token
 
 TABLES = tables(f"""
 table token_activations by layer, unit, pole, rank in groups of 2048: one of a neuron's first winners, token by token
-    {NEURON}
-    {POLE}
+    {NEURON_AND_POLE}
     rank int32: rank among the neuron's winners, counted from 1
     sent_id int64: sentence
     {_TOKENS}
@@ -25,8 +24,7 @@ table negative_tokens by layer, unit, pole, rank in groups of 2048: a hard negat
     {_TOKENS}
 
 table peaks by layer, unit, pole, property, rank: a word or tag at which a neuron's first winners peak
-    {NEURON}
-    {POLE}
+    {NEURON_AND_POLE}
     property string: `peak_word` or `peak_tag`
     value string: the word as written, or its Penn tag
     count int64: winners that peak there
