@@ -1,23 +1,16 @@
 """`--dry-run`: each stage begins as usual and then prints what it would do; nothing is changed."""
 
-import math
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from jobs.engine.connect import stays_here
-from jobs.engine.item import Item
 from jobs.options.configs import StageConfig
 from jobs.run_folder.run import Run
-from jobs.run_folder.stages import STAGES
-from jobs.stage.costs import ACTORS_START_S, FIRST_START_S, SECONDS, TASKS_START_S
 from ops.clock import duration
-from ops.errors import InputError, visible
-from ops.schema import row_bytes
+from ops.errors import InputError
 from ops.storage.read_only import ReadOnlyStore
 
 if TYPE_CHECKING:
-    from jobs.stage.step import Step, Steps
     from ops.estimate.timed_batches import Sentences
 
 _BYTES = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
@@ -32,6 +25,9 @@ class DryRun(Run):
         forward_s: the seconds of a forward pass for a sentence, by model and placement, as far as they were timed.
         assumed: a note on the number of sentences, if it cannot be found from the sources.
         timed_s: the number of seconds for which a stage times some of its work.
+        plans: the seconds and bytes of each planned stage, and its steps of unknown duration.
+        dropped: the stages whose tables the next planned stage would drop.
+        spreads: whether a planned step is spread over workers.
     """
 
     store: ReadOnlyStore
@@ -44,9 +40,9 @@ class DryRun(Run):
         self.assumed = ""
         self.reading_s = 0.0
         self.forward_s: dict[Any, float] = {}
-        self._plans: dict[str, tuple[float, int, list[str]]] = {}  # seconds, bytes, and steps of unknown duration
-        self._dropped: list[str] = []
-        self._spreads = False
+        self.plans: dict[str, tuple[float, int, list[str]]] = {}
+        self.dropped: list[str] = []
+        self.spreads = False
 
     def save(self) -> None:
         """Do nothing, so that the record stays as it is on disk."""
@@ -83,7 +79,7 @@ class DryRun(Run):
             dropped = [*filter(self.stage, [name]), *self.stages_with(name)]
             for stage in dropped:
                 self.record["stages"].pop(stage)
-            self._dropped += dropped
+            self.dropped += dropped
         return super()._start_anew(name, redo)
 
     def done_before(self, name: str, found: str) -> None:
@@ -95,96 +91,20 @@ class DryRun(Run):
         entry = self.stage(name)
         return entry is not None and "expected" in entry
 
-    def plan(
-        self,
-        stage: str,
-        workers: int | None,
-        missing: "Callable[[Step], list[Item]]",
-        steps: "Steps",
-        rows: Mapping[str, int],
-        counts: Mapping[str, Any],
-        notes: Sequence[str],
-    ) -> None:
-        """Print what a stage would do, and treat it as complete.
-
-        Args:
-            stage: the name of the stage.
-            workers: the maximum number of workers of a step.
-            missing: returns the items of a step that are not done.
-            steps, rows, counts, notes: the arguments of `Stage.complete`.
-        """
-        work: list[str] = []
-        seconds, unknown = 0.0, []
-        for group in steps:
-            todo = [missing(step) for step in group]
-            for step, items in zip(group, todo, strict=True):
-                if step.unit:
-                    work.append(_work(stage, step, items))
-                took = self._seconds(step, len(items), step.workers or workers)
-                seconds += took or 0.0
-                if took is None:
-                    unknown.append(step.name.rpartition(": ")[2])
-            if any(todo):
-                break  # what follows depends on what these steps make
-        steps.close()
-        written = round(sum(number * row_bytes(table) for table, number in rows.items()))
-        tables = [t for t in STAGES[stage].tables if rows.get(t, 1) and not t.startswith("_")]
-        plus = f", plus {', '.join(unknown)}" if unknown else ""
-        lines = [stage]
-        if self._dropped:
-            lines.append(f"  drop    existing tables of {', '.join(self._dropped)}")
-            self._dropped = []
-        lines += [f"  {'do' if i == 0 else '':<8}{line}" for i, line in enumerate([*work, *notes])]
-        lines.append(f"  write   {' '.join(f'{t}/' for t in tables)}")
-        lines.append(f"  time    {f'about {duration(seconds)}{plus}' if seconds or not unknown else 'not known'}")
-        lines.append(f"  disk    about {size(written)}")
-        if self.assumed:
-            lines.append(f"  by      {self.assumed}")
-        print("\n".join(map(visible, lines)), flush=True)
-        self._plans[stage] = seconds, written, unknown
-        self.under_way(stage).update(complete=True, expected=True, counts=dict(counts))
-
-    def _seconds(self, step: "Step", missing: int, workers: int | None) -> float | None:
-        """Return the seconds of a step's missing items, its start included; None if nothing is known about them."""
-        if not missing or not (step.unit or step.estimate):
-            return 0.0
-        cost = SECONDS.get(step.name)
-        every = step.estimate(self) if step.estimate is not None else cost and step.amount * cost
-        if every is None:
-            return None
-        worker_s = every * missing / len(step.items)
-        if step.here or stays_here(missing, workers):
-            return worker_s
-        start = ACTORS_START_S if step.actors else TASKS_START_S
-        if not self._spreads:
-            self._spreads, start = True, FIRST_START_S
-        rounds = math.ceil(missing / min(workers or 1, missing))
-        return start + worker_s * rounds / missing  # as if all items took equally long
-
     def print_total(self) -> None:
         """Print the total time and size of all stages, and the free space."""
-        if not self._plans:
+        if not self.plans:
             print("in all: nothing to do")
         else:
-            unknown = [stage for stage, (_, _, steps) in self._plans.items() if steps]
+            unknown = [stage for stage, (_, _, steps) in self.plans.items() if steps]
             plus = f", plus unknown times of {', '.join(unknown)}" if unknown else ""
-            seconds = sum(seconds for seconds, _, _ in self._plans.values())
-            written = sum(written for _, written, _ in self._plans.values())
+            seconds = sum(seconds for seconds, _, _ in self.plans.values())
+            written = sum(written for _, written, _ in self.plans.values())
             print(f"in all: about {duration(seconds)}; about {size(written)} of tables{plus}")
         free = self.store.free_bytes()
         if free is not None:
             print(f"free at {self.store.uri}: {size(free)}")
         print("nothing was started, written or removed", flush=True)
-
-
-def _work(stage: str, step: "Step", missing: list[Item]) -> str:
-    name = step.name.rpartition(": ")[2]
-    label = "" if name == stage else f"{name}: "
-    line = f"{label}{len(missing):,} of {len(step.items):,} {step.unit}"
-    if step.work is None or step.work[1] is None:
-        return line
-    what, whole = step.work
-    return f"{line}, {sum(item['sentences'] for item in missing):,} of {whole:,} {what}"
 
 
 @contextmanager

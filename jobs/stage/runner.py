@@ -15,6 +15,7 @@ from jobs.options.configs import StageConfig
 from jobs.run_folder.publish import clear
 from jobs.run_folder.run import Run
 from jobs.stage.dry_run import DryRun
+from jobs.stage.plan import print_plan
 from jobs.stage.step import Step, Steps
 from ops.errors import visible
 
@@ -73,7 +74,7 @@ class Stage:
             notes: further lines of the plan.
         """
         if isinstance(self.run, DryRun):
-            self.run.plan(self.name, self.workers, self.missing, steps, rows or {}, counts or {}, notes)
+            print_plan(self.run, self.name, self.workers, self.missing, steps, rows or {}, counts or {}, notes)
             return None
         done: list[Item] | None = None
         while True:
