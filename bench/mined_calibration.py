@@ -21,7 +21,7 @@ from ops.mine.null_sets import document_set, uniform_set
 from ops.patterns.sequences import Sequences
 from ops.sentences.store import SentenceStore
 from ops.statistics.false_discovery import description_rates
-from ops.statistics.wilson import wilson
+from ops.statistics.interval import wilson
 from ops.storage.store import Store
 from ops.topk.neurons import POLES, Neurons, read_neurons, set_number
 

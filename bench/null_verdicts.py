@@ -16,7 +16,7 @@ from ops.explain.verdict import Evidence
 from ops.mine.held_out_sets import Matcher
 from ops.mine.null_sets import uniform_set
 from ops.schema.verdicts import RULE, TENDENCY, VERDICTS
-from ops.statistics.wilson import wilson
+from ops.statistics.interval import wilson
 
 UNIFORM, MATCHED, DOCUMENTS, MATCHED_DOCUMENTS = WAYS = (
     "uniform", "matched", "whole documents", "matched whole documents"

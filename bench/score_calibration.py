@@ -17,7 +17,7 @@ from ops.mine.properties import Profiler
 from ops.mine.range_tables import RangeTables
 from ops.patterns.sequences import Sequences
 from ops.shards import spans
-from ops.statistics.wilson import wilson
+from ops.statistics.interval import wilson
 
 SETS_AT_ONCE = 128
 MOST_EXCESS = 0.01  # maximum distance from 0 of the mean over sets

@@ -1,4 +1,4 @@
-"""The machines that a cluster has and may start, and a message each minute while no suitable machine is up."""
+"""The machines that a cluster has and may start, short work on them, and a message while no suitable one is up."""
 
 import math
 import threading
@@ -17,6 +17,7 @@ from ops.clock import duration
 
 FIRST_S = 10.0
 EVERY_S = 60.0
+PATIENCE_S = 60.0  # seconds for something short on all machines together
 
 Resources = dict[str, float]
 Result = TypeVar("Result")
@@ -68,6 +69,30 @@ def on_a_gpu(do: Callable[[], Result], name: str, others: int = 0) -> Result:
     with asked_for_gpus(others), MachineWait(name, [{"GPU": 1}]):
         found: Result = ray.get(ray.remote(num_cpus=0, num_gpus=1)(work).remote())
     return found
+
+
+def on_every_machine(do: Callable[[], None]) -> None:
+    """Call a function in this process and, on a cluster, once on each machine that is up; failures of Ray are ignored.
+
+    Args:
+        do: a function that Ray can send to other processes.
+    """
+    do()
+    if not on_cluster():
+        return
+    connect(1)
+    import ray
+    from ray.exceptions import RayError
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    def work() -> None:
+        do()
+
+    with suppress(RayError):
+        task = ray.remote(num_cpus=0, max_retries=0)(work)
+        places = [NodeAffinitySchedulingStrategy(node["NodeID"], soft=False) for node in ray.nodes() if node["Alive"]]
+        begun = [task.options(scheduling_strategy=place).remote() for place in places]
+        ray.wait(begun, num_returns=len(begun), timeout=PATIENCE_S)
 
 
 def gpus_to_come() -> list[str]:

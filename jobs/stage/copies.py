@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from jobs.engine.everywhere import on_every_machine
+from jobs.engine.machines import on_every_machine
 from jobs.stage.runner import Stage
 from ops.sentences.local_copy import drop_sentences
 

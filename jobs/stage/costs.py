@@ -4,8 +4,6 @@ They were measured in November 2026 with the packaged model: by the benchmark (`
 next to a figure, or else once, on one core.
 """
 
-import math
-
 # The seconds of a step per unit of its `amount`.
 SECONDS: dict[str, float] = {
     "compare: bases": 3e-7,  # a basis and value of the activation sample
@@ -52,13 +50,3 @@ PASSES: dict[str, float] = {
 }
 # The time from a job's start to its first item, and the start of more actors or tasks (docs/scale.md).
 FIRST_START_S, ACTORS_START_S, TASKS_START_S = 10.6, 3.5, 0.2
-
-
-def seconds_together(items: int, workers: int | None, worker_s: float, start: float) -> float:
-    """Return the seconds of a step whose items, assumed to be of equal length, would take one worker `worker_s`.
-
-    >>> seconds_together(3, 2, 30.0, 1.0)
-    21.0
-    """
-    rounds = math.ceil(items / min(workers or 1, items))
-    return start + worker_s * rounds / items

@@ -1,40 +1,19 @@
 """`--dry-run`: each stage begins as usual and then prints what it would do; nothing is changed."""
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from jobs.options.configs import StageConfig
 from jobs.run_folder.run import Run
 from ops.clock import duration
-from ops.errors import InputError, visible
+from ops.errors import InputError
 from ops.storage.read_only import ReadOnlyStore
 
 if TYPE_CHECKING:
     from ops.estimate.timed_batches import Sentences
 
 _BYTES = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Plan:
-    """What a stage would do.
-
-    Attributes:
-        stage: the name of the stage.
-        work: descriptions of the work, one line for each part.
-        seconds: the approximate duration in seconds, without the steps whose time is unknown.
-        unknown: the names of these steps.
-        tables, size: the tables that it would write, and their approximate size in bytes.
-    """
-
-    stage: str
-    work: Sequence[str]
-    seconds: float
-    unknown: Sequence[str]
-    tables: Sequence[str]
-    size: int
 
 
 class DryRun(Run):
@@ -46,6 +25,9 @@ class DryRun(Run):
         forward_s: the seconds of a forward pass for a sentence, by model and placement, as far as they were timed.
         assumed: a note on the number of sentences, if it cannot be found from the sources.
         timed_s: the number of seconds for which a stage times some of its work.
+        plans: the seconds and bytes of each planned stage, and its steps of unknown duration.
+        dropped: the stages whose tables the next planned stage would drop.
+        spreads: whether a planned step is spread over workers.
     """
 
     store: ReadOnlyStore
@@ -58,9 +40,9 @@ class DryRun(Run):
         self.assumed = ""
         self.reading_s = 0.0
         self.forward_s: dict[Any, float] = {}
-        self._plans: list[Plan] = []
-        self._dropped: list[str] = []
-        self._spreads = False
+        self.plans: dict[str, tuple[float, int, list[str]]] = {}
+        self.dropped: list[str] = []
+        self.spreads = False
 
     def save(self) -> None:
         """Do nothing, so that the record stays as it is on disk."""
@@ -97,50 +79,28 @@ class DryRun(Run):
             dropped = [*filter(self.stage, [name]), *self.stages_with(name)]
             for stage in dropped:
                 self.record["stages"].pop(stage)
-            self._dropped += dropped
+            self.dropped += dropped
         return super()._start_anew(name, redo)
 
     def done_before(self, name: str, found: str) -> None:
         """Print that a stage would have nothing to do."""
         print(f"{name}\n  already done: {found}", flush=True)
 
-    def first_spread(self) -> bool:
-        """Tell whether this step would be the first one that is spread over workers, and note that it would be."""
-        first, self._spreads = not self._spreads, True
-        return first
-
     def is_expected(self, name: str) -> bool:
         """Tell whether a stage's results do not exist yet and are only assumed, so that later stages can be planned."""
         entry = self.stage(name)
         return entry is not None and "expected" in entry
 
-    def plan(self, plan: Plan, counts: Mapping[str, Any]) -> None:
-        """Print what a stage would do, and treat it as complete; `counts` are those that later stages read."""
-        lines = [plan.stage]
-        if self._dropped:
-            lines.append(f"  drop    existing tables of {', '.join(self._dropped)}")
-            self._dropped = []
-        lines += [f"  {'do' if i == 0 else '':<8}{line}" for i, line in enumerate(plan.work)]
-        lines.append(f"  write   {' '.join(f'{t}/' for t in plan.tables if not t.startswith('_'))}")
-        plus = f", plus {', '.join(plan.unknown)}" if plan.unknown else ""
-        is_known = plan.seconds or not plan.unknown
-        lines.append(f"  time    {f'about {duration(plan.seconds)}{plus}' if is_known else 'not known'}")
-        lines.append(f"  disk    about {size(plan.size)}")
-        if self.assumed:
-            lines.append(f"  by      {self.assumed}")
-        print("\n".join(map(visible, lines)), flush=True)
-        self._plans.append(plan)
-        self.under_way(plan.stage).update(complete=True, expected=True, counts=dict(counts))
-
     def print_total(self) -> None:
         """Print the total time and size of all stages, and the free space."""
-        if not self._plans:
+        if not self.plans:
             print("in all: nothing to do")
         else:
-            unknown = [plan.stage for plan in self._plans if plan.unknown]
+            unknown = [stage for stage, (_, _, steps) in self.plans.items() if steps]
             plus = f", plus unknown times of {', '.join(unknown)}" if unknown else ""
-            seconds, kept = (sum(getattr(plan, name) for plan in self._plans) for name in ("seconds", "size"))
-            print(f"in all: about {duration(seconds)}; about {size(kept)} of tables{plus}")
+            seconds = sum(seconds for seconds, _, _ in self.plans.values())
+            written = sum(written for _, written, _ in self.plans.values())
+            print(f"in all: about {duration(seconds)}; about {size(written)} of tables{plus}")
         free = self.store.free_bytes()
         if free is not None:
             print(f"free at {self.store.uri}: {size(free)}")

@@ -3,15 +3,12 @@
 Every worker imports the life cycle of a stage, and most need no PyTorch, so this is apart from it.
 """
 
-import time
-
 import numpy as np
 import torch
 
 from jobs.stage.dry_run import DryRun
 from jobs.stage.placement import Placement
-from ops.estimate.spread import spread
-from ops.estimate.timed_batches import Sentences, TimedBatches
+from ops.estimate.timed_batches import Sentences, seconds_of_a_sentence, spread
 from ops.model.activations import ScoreOptions, Scorer
 from ops.model.batches import batch_lengths
 from ops.model.load import ModelFacts
@@ -56,11 +53,7 @@ def pass_seconds(
         tokenizer, sample = Tokenizer(facts), corpus_sample(run)
         options = ScoreOptions("hidden", "mean", "include", placement.device, dtype, placement.threads or 1)
         scorer = Scorer(facts, options, tokenizer.pad_id)
-        batches = TimedBatches(*sample, tokenizer, placement.token_budget, run.timed_s, batch_lengths(placement.device))
         scorer.score(tokenizer.encode(sample.texts[:WARM_UP]))
-        started = time.perf_counter()
-        for _, tokens in batches:
-            scorer.score(tokens)
-        batches.seconds = time.perf_counter() - started
-        run.forward_s[timed] = batches.seconds_for(1)
+        budget, lengths = placement.token_budget, batch_lengths(placement.device)
+        run.forward_s[timed] = seconds_of_a_sentence(sample, tokenizer, budget, lengths, scorer.score, run.timed_s)
     return run.forward_s[timed] * sentences * passes

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, islice
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -52,10 +52,6 @@ class Written:
 Contents: TypeAlias = "pa.Table | Iterable[pa.Table] | Noted | Written"
 
 
-def _write_compressed(table: pa.Table, path: str) -> None:
-    pq.write_table(table, path, compression="zstd")
-
-
 @dataclass(frozen=True)
 class Output:
     """A file that is committed for an item.
@@ -68,7 +64,9 @@ class Output:
 
     path: str
     name: str
-    writer: Callable[[pa.Table, str], None] = field(default=_write_compressed, compare=False, kw_only=True)
+    writer: Callable[[pa.Table, str], None] = field(
+        default=partial(pq.write_table, compression="zstd"), compare=False, kw_only=True
+    )
 
     def footer(self, fingerprint: str, rows: int) -> dict[bytes, bytes]:
         """Return the footer entries by which `is_whole` recognizes the file."""
@@ -83,7 +81,7 @@ class Output:
         if isinstance(contents, Written):
             noted, rows, write = Noted(pa.table({}), contents.notes), contents.rows, contents.write
         else:
-            noted = contents if isinstance(contents, Noted) else Noted(_one_table(contents))
+            noted = contents if isinstance(contents, Noted) else Noted(pa.concat_tables(_each(contents)))
             rows, write = noted.table.num_rows, partial(self._write, noted.table)
         footer = {**self.footer(fingerprint, rows), **noted.footer}
         if noted.notes is not None:
@@ -95,8 +93,8 @@ class Output:
         self.writer(table.replace_schema_metadata(footer), path)
 
 
-def _one_table(contents: pa.Table | Iterable[pa.Table]) -> pa.Table:
-    return contents if isinstance(contents, pa.Table) else pa.concat_tables(contents)
+def _each(tables: pa.Table | Iterable[pa.Table]) -> Iterable[pa.Table]:
+    return [tables] if isinstance(tables, pa.Table) else tables
 
 
 @dataclass(frozen=True)
@@ -113,13 +111,11 @@ class TablePart(Output):
 
     def commit(self, store: Store, contents: Contents, fingerprint: str) -> int:
         """Put the part in place; each of several tables becomes a row group, and only one of them is in memory."""
-        noted = contents if isinstance(contents, Noted) else None
-        several = cast(Iterable[pa.Table], contents)
-        tables = iter([noted.table] if noted else [contents] if isinstance(contents, pa.Table) else several)
+        noted = contents if isinstance(contents, Noted) else Noted(contents)
+        tables = iter(_each(noted.table))
         first = list(islice(tables, 1))
-        keys = meta_keys(first[0].schema) if first else []
-        extra = {SHARD: self.name.encode(), **(noted.footer if noted else {})}
-        layout = schema(self.table, keys)
+        layout = schema(self.table, meta_keys(first[0].schema) if first else [])
+        extra = {SHARD: self.name.encode(), **noted.footer}
         return write_part(store, self.table, self.part, layout, chain(first, tables), fingerprint, extra)
 
 

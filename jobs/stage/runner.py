@@ -16,7 +16,7 @@ from jobs.run_folder.publish import clear
 from jobs.run_folder.run import Run
 from jobs.stage.dry_run import DryRun
 from jobs.stage.outputs import Contents, whole_table
-from jobs.stage.plan import plan_of
+from jobs.stage.plan import print_plan
 from jobs.stage.step import Step, Steps
 from ops.errors import visible
 
@@ -79,8 +79,7 @@ class Stage:
             notes: further lines of the plan.
         """
         if isinstance(self.run, DryRun):
-            plan = plan_of(self.run, self.name, self.workers, self.missing, steps, rows or {}, notes)
-            self.run.plan(plan, counts or {})
+            print_plan(self.run, self.name, self.workers, self.missing, steps, rows or {}, counts or {}, notes)
             return None
         done: list[Item] | None = None
         while True:

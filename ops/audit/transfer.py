@@ -7,8 +7,7 @@ import numpy as np
 
 from ops.arrays import Bools, Float64s, Int32s, Int64s
 from ops.statistics.false_discovery import significantly_above
-from ops.statistics.interval import UNDEFINED, Interval
-from ops.statistics.student_t import t_quantile
+from ops.statistics.interval import UNDEFINED, Interval, t_quantile
 
 HOLDS = 0.5  # minimum transfer into a data set at which the other data sets' cards hold there
 

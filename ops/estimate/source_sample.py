@@ -12,8 +12,7 @@ from ops.corpus.accounts import check_found
 from ops.corpus.meta import check_keys
 from ops.corpus.piece_counts import Pieces
 from ops.corpus.sentences import SentenceFilter, Splitter
-from ops.estimate.spread import spread
-from ops.estimate.timed_batches import Sentences
+from ops.estimate.timed_batches import Sentences, spread
 from ops.model.tokenizer import Tokenizer
 from ops.sources.pieces import extent_of, piece_extent, read_piece
 from ops.sources.rows import Broken, OnError, Row

@@ -1,15 +1,16 @@
-"""Batches of a sample of the corpus, cut in the same way as in a pass of the model, to time that pass."""
+"""The time of a pass of a model over the corpus, from a sample of sentences in batches cut as in that pass."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 
-from ops.estimate.spread import spread
 from ops.model.batches import Lengths, encode_batches, length_batches
+from ops.model.token_block import TokenBlock
 from ops.model.tokenizer import Tokenizer, Tokens
-from ops.shards import Ids
+from ops.shards import Ids, spans
 
 _TOGETHER = 4  # number of batches that are tokenized at once
 
@@ -22,46 +23,50 @@ class Sentences(NamedTuple):
     n_tokens: Ids
 
 
-class TimedBatches:
-    """Yields batches of a sample, short and long ones mixed, until the time is up, and then estimates the total time.
+def spread(count: int) -> list[int]:
+    """Return the numbers from 0 to `count` - 1 in an order in which every prefix is evenly spread.
 
-    The time of a batch is related to its number of token positions, including padding, so that the lengths in the timed
-    batches do not matter.
-
-    Attributes:
-        sentences: number of sentences in the batches so far.
-        seconds: seconds from the request for the first batch to the end of the work on the last batch.
+    >>> spread(8)
+    [0, 4, 2, 6, 1, 5, 3, 7]
     """
+    bits = max(count - 1, 0).bit_length()
+    reversed_bits = (int(f"{i:0{bits}b}"[::-1], 2) if bits else 0 for i in range(1 << bits))
+    return [i for i in reversed_bits if i < count]
 
-    def __init__(
-        self, sent_ids: Ids, texts: list[str], n_tokens: Ids, tokenizer: Tokenizer, budget: int, seconds: float,
-        lengths: Lengths = "mixed",
-    ) -> None:  # fmt: skip
-        self._columns = (sent_ids, texts, n_tokens)
-        self._tokenizer, self._budget, self._limit, self._lengths = tokenizer, budget, seconds, lengths
-        self._batches = list(length_batches(n_tokens, budget, lengths))
-        self._places = 0
-        self.sentences, self.seconds = 0, 0.0
 
-    def __iter__(self) -> Iterator[tuple[Ids, Sequence[Tokens]]]:
-        sent_ids, texts, n_tokens = self._columns
-        order = spread(len(self._batches))
-        started = time.perf_counter()
-        for start in range(0, len(order), _TOGETHER):
-            rows = np.concatenate([self._batches[i] for i in order[start : start + _TOGETHER]])
-            some = (sent_ids[rows], [texts[row] for row in rows], n_tokens[rows])
-            for ids, tokens in encode_batches(*some, self._tokenizer, self._budget, self._lengths):
-                yield ids, tokens
-                self.sentences += len(ids)
-                self._places += len(ids) * max(len(t.ids) for t in tokens)
-                self.seconds = time.perf_counter() - started
-                if self.seconds > self._limit:
-                    return
+def seconds_of_a_sentence(
+    sample: Sentences,
+    tokenizer: Tokenizer,
+    budget: int,
+    lengths: Lengths,
+    read: Callable[[Sequence[Tokens]], object],
+    limit: float,
+) -> float:
+    """Return the mean seconds that one worker needs to tokenize and read a sentence of a sample.
 
-    def seconds_for(self, sentences: int) -> float:
-        """Return the seconds that one worker needs for `sentences` sentences like those of the sample."""
-        if not self._places:
-            return 0.0
-        lengths = self._columns[2]
-        places = sum(len(batch) * int(lengths[batch].max()) for batch in self._batches)
-        return self.seconds * places / self._places * sentences / len(lengths)
+    Short and long batches are read in turn until the time is up. The time of a batch is related to its number of token
+    positions, including padding, so that the lengths in the timed batches do not matter.
+
+    Args:
+        sample: the sentences.
+        tokenizer, budget, lengths: the arguments of `encode_batches`.
+        read: reads a batch.
+        limit: the seconds after which no further batch is read.
+    """
+    batches = list(length_batches(sample.n_tokens, budget, lengths))
+    order = spread(len(batches))
+
+    def encoded(first: int, stop: int) -> Iterator[tuple[Ids, TokenBlock]]:
+        rows = np.concatenate([batches[i] for i in order[first:stop]])
+        texts = [sample.texts[row] for row in rows]
+        return encode_batches(sample.sent_ids[rows], texts, sample.n_tokens[rows], tokenizer, budget, lengths)
+
+    started, seconds, places = time.perf_counter(), 0.0, 0
+    for ids, tokens in chain.from_iterable(encoded(*span) for span in spans(len(order), _TOGETHER)):
+        read(tokens)
+        places += len(ids) * max(len(t.ids) for t in tokens)
+        seconds = time.perf_counter() - started
+        if seconds > limit:
+            break
+    every = sum(len(batch) * int(sample.n_tokens[batch].max()) for batch in batches)
+    return seconds * every / places / len(sample.texts) if places else 0.0

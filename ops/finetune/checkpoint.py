@@ -33,8 +33,4 @@ def commit_classifier(store: Store, table: str, model: Classifier, facts: ModelF
     with tempfile.TemporaryDirectory(prefix="atlas-") as scratch:
         save_classifier(model, facts, labels, Path(scratch))
         for path in sorted(Path(scratch).iterdir()):
-            store.commit(f"{table}/{path.name}", partial(_copy, path))
-
-
-def _copy(path: Path, to: str) -> None:
-    shutil.copyfile(path, to)
+            store.commit(f"{table}/{path.name}", partial(shutil.copyfile, path))

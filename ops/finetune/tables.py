@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+from scipy.special import log_softmax
 
 from ops import schema
 from ops.arrays import Float64s, Floats, Int64s
@@ -40,9 +41,7 @@ class Quality:
 def quality(scores: Floats, labels: Int64s) -> Quality:
     """Return the evaluation of scores, `[documents, labels]`, given the correct labels, `[documents]`."""
     n_labels = scores.shape[1]
-    values = scores.astype(np.float64)
-    values = values - values.max(1, keepdims=True)
-    likelihood = values - np.log(np.exp(values).sum(1, keepdims=True))
+    likelihood = log_softmax(scores.astype(np.float64), axis=1)
     predicted = scores.argmax(1)
     counts = [np.bincount(of, minlength=n_labels) for of in (labels, predicted, labels[predicted == labels])]
     return Quality(float(-likelihood[np.arange(len(labels)), labels].mean()), *counts)

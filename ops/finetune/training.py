@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from transformers import Trainer, TrainerCallback, TrainingArguments
 
@@ -171,19 +172,12 @@ class ClassifierTraining:
         Raises:
             InputError: a score is not finite.
         """
-        self.model.eval()
-        with quiet_transformers(), torch.inference_mode():
-            found = []
-            for first in range(0, len(self.test), _TEST_BATCH):
-                batch = self.collate(self.test[first : first + _TEST_BATCH])
-                device = next(self.model.parameters()).device
-                found.append(
-                    self.model(batch["input_ids"].to(device), batch["attention_mask"].to(device))["logits"].cpu()
-                )
-        scores = torch.cat(found)
-        if not bool(scores.isfinite().all()):
+        with quiet_transformers():
+            found = self.trainer.predict(self.test)  # type: ignore[arg-type]  # a list is a data set
+        scores = np.asarray(found.predictions, np.float32)
+        if not np.isfinite(scores).all():
             raise diverged(self.options.learning_rate, "a score of a test document")
-        return scores.numpy()
+        return scores
 
 
 def segments(documents: int, batch_size: int, epochs: int, steps: int) -> list[tuple[int, int]]:

@@ -8,8 +8,7 @@ import pyarrow as pa
 from ops import schema
 from ops.arrays import Int64s
 from ops.statistics.false_discovery import description_rates
-from ops.statistics.interval import Interval
-from ops.statistics.wilson import wilson
+from ops.statistics.interval import Interval, wilson
 from ops.topk.neurons import Neurons, neuron_and_pole
 
 RATE = 0.05  # the false discovery rate of a finding must be below this

@@ -15,8 +15,7 @@ from ops.errors import InputError, counted
 from ops.positions.shard import Features
 from ops.positions.variants import DEFAULT
 from ops.sampling import DOCUMENTS
-from ops.statistics.interval import UNDEFINED, Interval
-from ops.statistics.student_t import t_quantile
+from ops.statistics.interval import UNDEFINED, Interval, t_quantile
 
 TOKENS, MAJORITY = "tokens", "majority"
 MOST_CLASSES = 100

@@ -11,8 +11,8 @@ from ops.facts.contrasts import read_contrasts
 from ops.facts.listing import Listing
 from ops.report.captions import caption
 from ops.report.side_jobs import SIDE_JOBS, finding
-from ops.schema import TABLES, Column, TableSpec
-from ops.schema.columns import STRINGS
+from ops.schema import TABLES
+from ops.schema.columns import STRINGS, Column, TableSpec
 from ops.storage.store import Store
 
 Row = dict[str, Any]

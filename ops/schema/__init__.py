@@ -1,6 +1,6 @@
 """Every table: its columns with types and meanings, what may be null, and its sort order."""
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
@@ -8,24 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ops.schema.columns import STRING, Column, TableSpec
-
-__all__ = [
-    "SCHEMA_VERSION",
-    "TABLES",
-    "TOOL",
-    "Column",
-    "TableSpec",
-    "activations_schema",
-    "concatenate",
-    "group_rows",
-    "layer_columns",
-    "layer_widths",
-    "meta_keys",
-    "row_bytes",
-    "schema",
-    "table",
-]
+from ops.schema.columns import TableSpec
 
 SCHEMA_VERSION = "5"
 _UNITS, _VALUES = "_units", "_values"  # end the names of a layer's columns in activations/ if it is sparse
@@ -53,26 +36,24 @@ def schema(table: str, keys: Iterable[str] = ()) -> pa.Schema:
     place = arrow.get_field_index("meta")
     if place < 0:
         return arrow
-    fields = [pa.field(key, STRING) for key in sorted(keys)]
+    fields = [pa.field(key, pa.string()) for key in sorted(keys)]
     return arrow.set(place, pa.field("meta", pa.struct(fields), False)) if fields else arrow.remove(place)
 
 
-def concatenate(table: str | pa.Schema, tables: Iterable[pa.Table], without: Container[str] = ()) -> pa.Table:
+def concatenate(table: str | pa.Schema, tables: Iterable[pa.Table]) -> pa.Table:
     """Return tables one after another; if there are none, an empty table.
 
     Args:
         table: the name of the table to which the rows belong, or its schema if it is not in `TABLES`.
         tables: the tables, all with the same columns.
-        without: names of columns of the table that these rows do not have yet.
 
-    >>> concatenate("topk", [], without=("layer", "unit", "pole")).column_names
-    ['rank', 'activation', 'sent_id']
+    >>> concatenate("unscored", []).column_names
+    ['sent_id', 'reason']
     """
     found = list(tables)
     if found:
         return pa.concat_tables(found)
-    layout = schema(table) if isinstance(table, str) else table
-    return pa.schema([field for field in layout if field.name not in without]).empty_table()
+    return (schema(table) if isinstance(table, str) else table).empty_table()
 
 
 def table(name: str | pa.Schema, data: Iterable[Mapping[str, Any]] | Mapping[str, Any] | pa.Table) -> pa.Table:

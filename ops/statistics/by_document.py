@@ -19,9 +19,7 @@ from scipy.special import expit, logit
 
 from ops.arrays import Float64s, Int64s
 from ops.shards import spans
-from ops.statistics.interval import Interval
-from ops.statistics.student_t import t_quantile
-from ops.statistics.wilson import wilson
+from ops.statistics.interval import Interval, t_quantile, wilson
 
 _UNITS_AT_ONCE = 16  # the arrays of a few units stay in the processor's cache
 

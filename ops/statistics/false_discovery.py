@@ -58,11 +58,7 @@ def q_values_among(p: Float64s, hypotheses: int) -> Float64s:
     >>> q_values_among(np.array([0.01, 0.002]), 10).round(3).tolist()
     [0.05, 0.02]
     """
-    order = np.argsort(p, kind="stable")
-    result = np.empty(len(p))
-    stepped = p[order] * hypotheses / np.arange(1, len(p) + 1)
-    result[order] = np.minimum(np.minimum.accumulate(stepped[::-1])[::-1], 1.0)
-    return result
+    return np.minimum(q_values(p) * hypotheses / len(p), 1.0)
 
 
 def q_values(p: ArrayLike, groups: ArrayLike | None = None) -> Float64s:
@@ -81,16 +77,15 @@ def q_values(p: ArrayLike, groups: ArrayLike | None = None) -> Float64s:
     return result
 
 
-def significantly_above(values: Float64s, errors: Float64s, freedom: Float64s, rate: float = 0.05) -> Bools:
-    """Return which values are above 0 by Student's t, at a false discovery rate over all of them, `[n]`.
+def significantly_above(values: Float64s, errors: Float64s, freedom: Float64s) -> Bools:
+    """Return which values are above 0 by Student's t, at a false discovery rate of 5 % over all of them, `[n]`.
 
     Args:
         values: the values, `[n]`.
         errors: their standard errors, above 0, `[n]`.
         freedom: the degrees of freedom of the errors, `[n]`.
-        rate: the false discovery rate.
     """
-    return np.asarray((q_values(2 * stdtr(freedom, -np.abs(values / errors))) <= rate) & (values > 0))
+    return np.asarray((q_values(2 * stdtr(freedom, -np.abs(values / errors))) <= 0.05) & (values > 0))
 
 
 def description_rates(q: ArrayLike, families: ArrayLike, groups: ArrayLike | None = None) -> Float64s:

@@ -7,7 +7,7 @@ import numpy as np
 
 from ops.arrays import Bools, Float64s, Int64s, Integers
 from ops.statistics.by_document import LinearAreas, areas_with_ends, linear_areas, satterthwaite
-from ops.statistics.student_t import t_quantile
+from ops.statistics.interval import t_quantile
 
 LEAST_DOCUMENTS = 2  # of each group in a fold; other folds are left out
 

@@ -8,8 +8,7 @@ from scipy.stats import chi2  # type: ignore[import-untyped]
 
 from ops.arrays import Bools, Float64s, Int32s
 from ops.statistics.false_discovery import significantly_above
-from ops.statistics.interval import UNDEFINED, Interval
-from ops.statistics.student_t import t_quantile
+from ops.statistics.interval import UNDEFINED, Interval, t_quantile
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,8 @@ from scipy.special import ndtr, stdtr
 
 from ops.arrays import Float64s, Int64s, Integers
 from ops.compiled import compiled
-from ops.statistics.interval import UNDEFINED, Interval
+from ops.statistics.interval import UNDEFINED, Interval, t_quantile, wilson
 from ops.statistics.ratio import LEAST_DOCUMENTS, Ratio
-from ops.statistics.student_t import t_quantile
-from ops.statistics.wilson import wilson
 
 CORRELATION = 0.5  # assumed between the areas of the two halves of a set
 

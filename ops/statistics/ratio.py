@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ops.arrays import Float64s, Int64s
-from ops.statistics.interval import Interval
-from ops.statistics.student_t import t_quantile
+from ops.statistics.interval import Interval, t_quantile
 
 LEAST_DOCUMENTS = 10  # for an interval
 

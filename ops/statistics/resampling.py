@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ops.arrays import Arrays, Float64s
-from ops.statistics.interval import Interval
-from ops.statistics.wilson import wilson
+from ops.statistics.interval import Interval, wilson
 
 SAMPLES = 2_000
 

@@ -189,16 +189,12 @@ def _lives(pid: int) -> bool:
     except PermissionError:
         return True
     # A zombie process, whose parent has not yet collected its exit status, counts as ended.
-    return _state(pid) != "Z"
+    return _stat(pid)[:1] != ["Z"]
 
 
 def _stat(pid: int) -> list[str]:
     # The program's name, in parentheses, may contain any characters, so fields are read after it.
     return _read(f"/proc/{pid}/stat").rpartition(")")[2].split()
-
-
-def _state(pid: int) -> str:
-    return (_stat(pid) or [""])[0]
 
 
 def _started(pid: int) -> str:

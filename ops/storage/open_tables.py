@@ -90,13 +90,11 @@ class OpenTables:
     def _index(self, table: str, key: str) -> KeyIndex:
         with self._lock:
             if table not in self._indices:
-                self._indices[table] = _index(self.store, table, key)
+                self._indices[table] = _indexed(self.store, self.store.table_files(table), key)
             return self._indices[table]
 
 
-def _index(store: Store, table: str, key: str) -> KeyIndex:
-    files = store.table_files(table)
-
+def _indexed(store: Store, files: list[str], key: str) -> KeyIndex:
     def of_file(number: int) -> Int64s:
         with store.parquet(files[number]) as file:
             place = file.schema_arrow.get_field_index(key)

@@ -30,7 +30,7 @@ class ReadOnlyStore(Store):
         """Treat a file, or a folder with all its content, as deleted."""
         self._deleted.add(name)
 
-    def commit_several(self, names: dict[str, str], write: Callable[[dict[str, str]], None]) -> None:
+    def commit_several(self, names: dict[str, str], write: Callable[[dict[str, str]], object]) -> None:
         """Refuse to write.
 
         Raises:

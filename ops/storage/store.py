@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -128,11 +129,11 @@ class Store:
             folder = os.path.dirname(folder)
         return shutil.disk_usage(folder).free
 
-    def commit(self, name: str, write: Callable[[str], None]) -> None:
+    def commit(self, name: str, write: Callable[[str], object]) -> None:
         """Put a file in place in one step; `write` builds the file at the local path that it is given."""
         self.commit_several({"": name}, lambda paths: write(paths[""]))
 
-    def commit_several(self, names: dict[str, str], write: Callable[[dict[str, str]], None]) -> None:
+    def commit_several(self, names: dict[str, str], write: Callable[[dict[str, str]], object]) -> None:
         """Put files that are built together in place, each in one step, in the order of `names`.
 
         Args:
@@ -180,7 +181,7 @@ class Store:
     def write_json(self, name: str, value: Any) -> None:
         """Commit `value` as indented JSON."""
         text = json.dumps(value, indent=2, ensure_ascii=False) + "\n"
-        self.commit(name, lambda path: _write_text(path, text))
+        self.commit(name, lambda path: Path(path).write_text(text, encoding="utf-8"))
 
     def read_json(self, name: str) -> Any:
         """Return the content of a JSON file.
@@ -308,8 +309,3 @@ def attempt_name(name: str) -> str:
     """Return a hidden name for a file that is not finished yet, different from that of every other attempt."""
     folder, slash, base = name.rpartition("/")
     return f"{folder}{slash}.{base}.{uuid.uuid4().hex[:12]}"
-
-
-def _write_text(path: str, text: str) -> None:
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(text)

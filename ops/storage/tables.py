@@ -52,7 +52,8 @@ def write_part(
 
     def write(path: str) -> None:
         nonlocal rows
-        with _writer(path, described) as writer:
+        columns = dictionary_columns(schema)
+        with pq.ParquetWriter(path, described, compression=COMPRESSION, use_dictionary=columns) as writer:
             for batch in batches:
                 rows += batch.num_rows
                 if batch.num_rows:
@@ -61,10 +62,6 @@ def write_part(
 
     store.commit(part_name(table, part), write)
     return rows
-
-
-def _writer(where: Any, schema: pa.Schema) -> pq.ParquetWriter:
-    return pq.ParquetWriter(where, schema, compression=COMPRESSION, use_dictionary=dictionary_columns(schema))
 
 
 def read_parts(store: Store, table: str, columns: list[str] | None = None) -> Iterator[pa.Table]:

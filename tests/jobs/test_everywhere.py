@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.engine.everywhere import on_every_machine
+from jobs.engine.machines import on_every_machine
 from ops.sentences.local_copy import _copy, open_sentences
 from tests.conftest import ROOT
 from tests.unit.small_corpus import Sentence, write_store
@@ -23,7 +23,7 @@ cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "env_vars
 cluster.add_node(num_cpus=1, env_vars={"ATLAS_CACHE": sys.argv[2]})
 os.environ["RAY_ADDRESS"] = cluster.address
 os.environ["ATLAS_CACHE"] = sys.argv[3]
-from jobs.engine.everywhere import on_every_machine
+from jobs.engine.machines import on_every_machine
 from ops.sentences.local_copy import drop_sentences
 on_every_machine(partial(drop_sentences, sys.argv[4]))
 print("finished", flush=True)

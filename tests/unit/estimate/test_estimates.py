@@ -1,6 +1,7 @@
 """Estimates compared with the complete computation."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
@@ -13,8 +14,7 @@ from ops.errors import InputError
 from ops.estimate import source_sample, timed_batches
 from ops.estimate.selection import expected_selected
 from ops.estimate.source_sample import sample_source
-from ops.estimate.spread import spread
-from ops.estimate.timed_batches import TimedBatches
+from ops.estimate.timed_batches import Sentences, seconds_of_a_sentence, spread
 from ops.model.tokenizer import Tokenizer, Tokens
 from ops.sources.pieces import pieces
 from ops.sources.spec import parse_source
@@ -65,27 +65,26 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return made
 
 
-def work(batches: TimedBatches, clock: Clock) -> list[int]:
-    """Do what takes a second for 1,000 places of a batch."""
-    ids: list[int] = []
-    for some, tokens in batches:
-        clock.now += len(tokens) * max(len(t.ids) for t in tokens) / 1_000
-        ids += some.tolist()
-    return ids
-
-
 def test_some_batches_stand_for_all(clock: Clock) -> None:
     rng = np.random.default_rng(0)
     texts = [" ".join("w" * n) for n in rng.integers(1, 60, 3_000)]
-    columns = (np.arange(3_000), texts, np.array([len(t.split()) + 2 for t in texts]), TOKENIZER, 256)
-    some, whole = TimedBatches(*columns, 5.0), TimedBatches(*columns, 1e9)
-    seen, all_seen = work(some, clock), work(whole, clock)
-    assert sorted(all_seen) == list(range(3_000))
-    assert len(seen) == len(set(seen)) == some.sentences < 1_000
-    assert some.seconds == pytest.approx(5.0, rel=0.1)
-    assert some.seconds_for(3_000) == pytest.approx(whole.seconds, rel=0.05)
-    assert whole.seconds_for(3_000) == pytest.approx(whole.seconds)
-    assert whole.seconds_for(6_000) == pytest.approx(2 * whole.seconds)
+    sample = Sentences(np.arange(3_000), texts, np.array([len(t.split()) + 2 for t in texts]))
+    lengths: list[int] = []
+
+    def read(tokens: Sequence[Tokens]) -> None:
+        """Do what takes a second for 1,000 places of a batch."""
+        clock.now += len(tokens) * max(len(t.ids) for t in tokens) / 1_000
+        lengths.extend(len(t.ids) for t in tokens)
+
+    some = seconds_of_a_sentence(sample, TOKENIZER, 256, "mixed", read, 5.0)
+    assert clock.now == pytest.approx(5.0, rel=0.1)
+    assert 0 < len(lengths) < 1_000
+    lengths.clear()
+    clock.now = 0.0
+    whole = seconds_of_a_sentence(sample, TOKENIZER, 256, "mixed", read, 1e9)
+    assert sorted(lengths) == sorted(sample.n_tokens.tolist())
+    assert whole * 3_000 == pytest.approx(clock.now)
+    assert some == pytest.approx(whole, rel=0.05)
 
 
 def lines(folder: Path, names: list[str], each: int) -> str:

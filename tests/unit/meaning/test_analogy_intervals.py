@@ -6,7 +6,7 @@ import pytest
 
 from ops.meaning.analogies import ALL, ANSWERS, Analogies, Judged
 from ops.meaning.analogy_intervals import AnalogyBootstrap
-from ops.statistics.wilson import wilson
+from ops.statistics.interval import wilson
 
 SAME = "keep"  # how words are folded
 Question = tuple[str, str, str, str]

@@ -6,7 +6,7 @@ import pytest
 
 from ops.mine.chance import SCHEMA, WHOLE, chance_rows, count_findings, summary
 from ops.schema import schema
-from ops.statistics.wilson import wilson
+from ops.statistics.interval import wilson
 from ops.topk.neurons import POLES, Neurons
 
 NEURONS = Neurons((2, 1))  # so that numbers from 6 on are random sets, uniform ones even

@@ -12,6 +12,7 @@ import pytest
 
 from ops.schema import TABLES, activations_schema, group_rows, meta_keys, row_bytes, schema
 from ops.schema import table as as_table
+from ops.schema.columns import tables
 
 
 def test_every_column_says_what_it_means_and_is_in_the_arrow_schema() -> None:
@@ -22,6 +23,12 @@ def test_every_column_says_what_it_means_and_is_in_the_arrow_schema() -> None:
         assert len({c.name for c in spec.columns}) == len(spec.columns), table
         columns = [(c.name, c.type, c.nullable) for c in spec.columns if c.name != "meta"]
         assert [(f.name, f.type, f.nullable) for f in schema(table)] == columns
+
+
+@pytest.mark.parametrize("line", ["n int64 sentences", "n int99: sentences", "n: sentences", "int64: sentences", "n"])
+def test_a_line_that_describes_no_column_is_refused(line: str) -> None:
+    with pytest.raises(ValueError, match=r"is not the line|No type alias"):
+        tables(f"\ntable counts: a count\n    {line}\n")
 
 
 def test_a_table_is_sorted_by_its_own_columns() -> None:

@@ -8,7 +8,7 @@ from scipy.stats import norm, t
 from sklearn.metrics import roc_auc_score
 
 from ops.statistics.by_document import area_by_document, areas_by_document, means_by_document, share_by_document
-from ops.statistics.wilson import wilson
+from ops.statistics.interval import wilson
 
 VALUES = st.lists(st.integers(-3, 3), min_size=1, max_size=30)
 
