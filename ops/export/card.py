@@ -2,7 +2,7 @@
 
 import yaml
 
-from ops.export.description import Description, plain
+from ops.export.description import Description
 from ops.schema import TABLES
 
 MAIN = "topk"  # the config that is loaded by default
@@ -58,7 +58,7 @@ def _quoted(column: str) -> str:
 
 def write_card(about: Description) -> str:
     """Return the text of README.md, whose YAML has a config for each table."""
-    model, tables, units = about.provenance["model"], about.provenance["tables"], about.units
+    tables, units = about.provenance["tables"], about.units
     rows = sum(held["rows"] for held in tables.values())
     head = {
         "pretty_name": about.title,
@@ -74,43 +74,11 @@ def write_card(about: Description) -> str:
             for table in tables
         ],
     }
-    lines = [
-        "---",
-        yaml.safe_dump(head, sort_keys=False, allow_unicode=True).rstrip(),
-        "---",
-        "",
-        f"# {plain(about.title)}",
-        "",
-        f"What every {units.one} of {plain(about.model)} ({model['type']}, {model['layers']} layers of "
-        f"{model['width']} units) responds to, found by Neuron Atlas: its most and least activating sentences, what "
-        "they have in common, and how that compares with the rest of the corpus (the method of Oba, Yoshinaga and "
-        "Toyoda, BlackboxNLP 2021). Layers count from 1, units from 0, ranks from 1.",
-        "",
-        "```python",
-        "import datasets",
-        "",
-        'topk = datasets.load_dataset("THIS FOLDER OR ITS NAME ON THE HUB", "topk", split="train")',
-        "```",
-        "",
-        *about.origin(),
-        "The columns `text`, `words`, `tags` and `tree` of `corpus`, `sentences` and `rejects`, and patterns of words, "
-        "hold these sentences or follow from them.",
-        "",
-        "## Tables",
-        "",
-        "Each is a config of its name, and a folder of Parquet files; the queries are for DuckDB, run in this folder.",
+    described = [
+        held
+        | {"config": config_name(table), "row": TABLES[table].row if table in TABLES else _ACTIVATIONS}
+        | {"query": query(table, min(units.sources, default=1), units.one == "feature")}
+        for table, held in tables.items()
     ]
-    for table, held in tables.items():
-        row = TABLES[table].row if table in TABLES else _ACTIVATIONS
-        lines += [
-            "",
-            f"### {config_name(table)}",
-            "",
-            f"A row is {row}. {held['rows']:,} rows, {held['bytes']:,} bytes, "
-            f"fingerprint `{held['fingerprint'][:16]}`.",
-            "",
-            "```sql",
-            query(table, min(units.sources, default=1), units.one == "feature"),
-            "```",
-        ]
-    return "\n".join(lines) + "\n"
+    yaml_head = yaml.safe_dump(head, sort_keys=False, allow_unicode=True)
+    return about.render("dataset.md", head=yaml_head, tables=described)
