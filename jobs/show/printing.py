@@ -14,7 +14,8 @@ from jobs.stage.shown import read_facts
 from ops.errors import InputError, shell_word, visible
 from ops.facts.best import said_also, said_in_brief
 from ops.facts.neuron_facts import BETTER, NeuronFacts, read_neurons
-from ops.facts.run_facts import RunFacts, name_of
+from ops.facts.rows import name_of
+from ops.facts.run_facts import RunFacts
 from ops.show.best import lay_out_best, read_best, with_words
 from ops.show.neuron import SCREEN, lay_out_neuron
 from ops.topk.neuron_names import NEURON, parse_pair

@@ -9,7 +9,8 @@ import pyarrow.compute as pc
 from scipy.sparse import csr_array
 
 from ops.arrays import Bools, Float64s, Int64s
-from ops.facts.run_facts import POLE, Row, Rows, RunFacts, grouped, key_of
+from ops.facts.rows import POLE, Row, Rows, grouped, key_of
+from ops.facts.run_facts import RunFacts
 from ops.facts.text import enumerated, short_percent
 from ops.schema.verdicts import RULE, TENDENCY
 from ops.topk.silent import heard

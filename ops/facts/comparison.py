@@ -1,20 +1,16 @@
 """Read the main findings of `compare` and put them into words, each next to its null."""
 
 from collections.abc import Callable, Container, Iterator
-from typing import Any
 
 from ops.compare.property_names import in_words, measure_in_words
 from ops.compare.run_scores import BY_CHANCE
 from ops.compare.unit_matches import UNIVERSAL_FROM
 from ops.facts.listing import Listing
-from ops.facts.run_facts import grouped
+from ops.facts.rows import Row, Rows, grouped
 from ops.facts.text import filled, number
 from ops.storage.store import Store
 from ops.storage.tables import read_table
 from ops.topk.silent import read_heard
-
-Row = dict[str, Any]
-Rows = list[Row]
 
 # The tables that the findings are read from.
 _READ = (

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ops.facts.examples import embeds, matched_words, read_pattern
+from ops.facts.rows import Row, Rows
 from ops.facts.strongest import strongest
 from ops.facts.text import lift
 from ops.forms.find import sentences_with
@@ -11,8 +12,6 @@ from ops.forms.forms import NAMES
 from ops.penn import PUNCTUATION_TAGS, walk
 from ops.statistics.association import measures
 
-Row = dict[str, Any]
-Rows = list[Row]
 Holds = Callable[[Row], frozenset[int]]
 
 LEAST_COUNT = 3  # with fewer winners there is no finding, however rare it is elsewhere

@@ -7,12 +7,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ops.facts.contrasts import RANKED, said_of_unit
-from ops.facts.examples import matched_words, spans_of_findings, spans_of_words
+from ops.facts.examples import matched_words, peak_word, spans_of_findings, spans_of_words
 from ops.facts.findings import LEAST_COUNT, avoidances, findings, winners_with
-from ops.facts.peaks import peak_word
-from ops.facts.run_facts import POLE, Pair, Row, Rows, RunFacts, any_of, better_pole, grouped
-from ops.facts.shared_words import shared_words
-from ops.facts.strongest import KINDS, strongest
+from ops.facts.rows import POLE, Pair, Row, Rows, any_of, grouped
+from ops.facts.run_facts import RunFacts, better_pole
+from ops.facts.strongest import KINDS, shared_words, strongest
 from ops.facts.verdicts import said_where
 from ops.outputs.names import SIDES
 
@@ -57,11 +56,11 @@ class NeuronFacts:
         means: its rows of means/.
         dataset: the row of profiles/ for the data set that most winners are from, or None.
         winners: the rows of the first winners in topk/ and sentences/, with `is_hub`, `tokens` (the row of
-            token_activations/, or None) and `peak` (see `ops.facts.peaks`).
+            token_activations/, or None) and `peak` (see `ops.facts.examples`).
         hard_negatives: the same for sentences that look like winners; empty without a rule that they could satisfy.
         peaks: its rows of peaks/ by rank.
         findings, avoids: see `ops.facts.findings`.
-        shared_words: see `ops.facts.shared_words`.
+        shared_words: see `ops.facts.strongest`.
         outputs: the tokens that it promotes and suppresses by side, or None.
         prefers: what winners prefer, by kind (see `ops.facts.strongest`).
         nearest: its rows of compare/neighbours/ by rank.

@@ -1,16 +1,12 @@
 """Lists of everything that was measured about a neuron, which `show --all` prints and pages fold."""
 
-from typing import Any
-
 from ops.errors import counted
 from ops.facts.findings import times
 from ops.facts.listing import Listing
 from ops.facts.neuron_facts import NeuronFacts
+from ops.facts.rows import Row, Rows
 from ops.facts.text import filled, plain
 from ops.forms.forms import NAMES
-
-Row = dict[str, Any]
-Rows = list[Row]
 
 # Titles of properties. Properties without a title have their name.
 _PROPERTIES = {

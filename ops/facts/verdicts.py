@@ -2,13 +2,11 @@
 
 import math
 from collections import Counter
-from typing import Any
 
+from ops.facts.rows import Row
 from ops.facts.text import enumerated, filled, interval, lift, number
 from ops.facts.transfers import LEAST_GAIN
 from ops.schema.verdicts import NONE, RULE, SOURCE, TENDENCY, UNCONFIRMED, WEAK
-
-Row = dict[str, Any]
 
 CAUTION = "Judge by the winners: no rule was confirmed on held-out documents."
 # What an F1 is held against, by its column, in short and in full.

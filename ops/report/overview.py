@@ -6,9 +6,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from ops.facts.rows import Row
 from ops.facts.text import plain
 
-Row = dict[str, Any]
 # For each property of the map, its title, and for numbers the table, column and decimal places.
 NUMBERS = {
     "auc": ("held-out score", "scores", "auc", 3),

@@ -6,10 +6,9 @@ from threading import BoundedSemaphore, Lock
 from typing import Any, NamedTuple
 
 from ops.errors import InputError
-from ops.facts.found import found_listing
 from ops.facts.query import AUDITED, FIELDS, parse_form
 from ops.facts.run_facts import RunFacts
-from ops.facts.search import Searcher
+from ops.facts.search import Searcher, found_listing
 from ops.report.site import Site
 from ops.schema.verdicts import VERDICTS
 

@@ -6,10 +6,10 @@ The rest of a side job's page follows from its tables and their schema (`ops.rep
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
 from statistics import fmean
-from typing import Any
 
 import pyarrow.compute as pc
 
+from ops.facts.rows import Row
 from ops.facts.text import short_percent
 from ops.facts.verdicts import said_of_explanations
 from ops.outputs.control_rows import said_peaked
@@ -17,7 +17,6 @@ from ops.storage.store import Store
 from ops.storage.tables import read_rows, read_table
 from ops.topk.silent import read_heard
 
-Row = dict[str, Any]
 Finding = Callable[[Store], str]
 
 

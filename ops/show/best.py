@@ -1,14 +1,11 @@
 """Lay out the neurons that a run explains best, one line for each."""
 
-from typing import Any
-
 from ops.facts.best import best_findings, said_also, said_in_brief
 from ops.facts.listing import Listing
-from ops.facts.run_facts import POLE, RunFacts, key_of
+from ops.facts.rows import POLE, Row, key_of
+from ops.facts.run_facts import RunFacts
 from ops.facts.text import in_brief, wrap
 from ops.show.listing import lines_of
-
-Row = dict[str, Any]
 
 # What is listed of a neuron with a rule, and of a scored one.
 _RULES = [

@@ -1,13 +1,11 @@
 """Lay out one neuron as text: its explanation, what sets its winners apart, and the winners (Oba 2021, Table 2)."""
 
-from typing import Any
-
 from ops.errors import counted
 from ops.facts.findings import times
 from ops.facts.listing import Listing
 from ops.facts.neuron_facts import NeuronFacts, first_without_hubs
 from ops.facts.neuron_lists import FROM_FEW, is_from_few, label, literal, literals, measured, mined, nearest, peaks
-from ops.facts.run_facts import key_of, name_of
+from ops.facts.rows import Row, Rows, key_of, name_of
 from ops.facts.text import activation, filled, interval, number, said_wins, short_percent, shorten, token_text, wrap
 from ops.facts.verdicts import CAUTION, evidence, said_lifts, said_measure
 from ops.outputs.names import SIDES
@@ -17,9 +15,6 @@ from ops.schema.verdicts import RULE
 from ops.show.listing import lines_of
 from ops.show.winner_lines import LEGEND, line_head, marked, winner_line
 from ops.topk.silent import SAID
-
-Row = dict[str, Any]
-Rows = list[Row]
 
 TITLE = "What sets them apart"
 HUB_TEXT = 12  # a folded sentence shows at least this many characters

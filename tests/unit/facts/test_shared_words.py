@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ops.facts.shared_words import shared_words
+from ops.facts.strongest import shared_words
 
 
 def word(value: str, count: int, q: float | None, lift: float = 10.0, name: str = "noun") -> dict[str, Any]:

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from ops.report.lift_strips import NAMES, PLOT, lift_strips
+from ops.report.drawings import NAMES, PLOT, lift_strips
 from tests.unit.facts.made_up_audit import literal
 
 

@@ -1,7 +1,7 @@
 from typing import Any
 
-from ops.show.head import head_listings
 from ops.show.listing import lay_out_listings
+from ops.show.side_jobs import head_listings
 
 HEAD_ROW: dict[str, Any] = {"type": "Numbers", "tokens": ["1873", "1878"], "n": 32, "rank": 1}
 HEAD_ROW |= {f"{kind}_{p}": 1.0 for kind in ("psi", "z", "relative") for p in ("q", "k", "v", "qkv")}

@@ -1,5 +1,5 @@
 from ops.show.listing import lay_out_listings
-from ops.show.mixing import mixing_ratios
+from ops.show.side_jobs import mixing_ratios
 
 
 def test_a_row_has_the_ratios_of_a_stage_and_layer_by_class_of_tokens() -> None:

@@ -1,7 +1,7 @@
 """The main table of positions, laid out as text."""
 
 from ops.show.listing import lay_out_listings
-from ops.show.positions import position_listings
+from ops.show.side_jobs import position_listings
 
 
 def row(variant: str, layer: int, reference: str, mean: float, n: int = 1_234) -> dict[str, object]:

@@ -1,5 +1,5 @@
 from ops.show.listing import lay_out_listings
-from ops.show.word import word_listings
+from ops.show.side_jobs import word_listings
 
 
 def test_contexts_and_the_neighbours_of_every_space() -> None:
