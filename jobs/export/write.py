@@ -92,12 +92,7 @@ def check_options(config: ExportConfig) -> None:
 
 
 def dataset_folder(config: ExportConfig, run: Run, terms: list[dict[str, str]]) -> Export:
-    """Return what a dataset folder holds; nothing is written yet.
-
-    Args:
-        config: the options.
-        run: the run.
-        terms: the owner and terms of use of each source of its corpus.
+    """Return what a dataset folder holds, with the terms of its sources; nothing is written yet.
 
     Raises:
         InputError: tables are not as they were written.
@@ -121,12 +116,7 @@ def checked_provenance(run: Run, stages: Collection[str]) -> dict[str, Any]:
 
 
 def written(config: ExportConfig, run: Run, terms: list[dict[str, str]]) -> Export:
-    """Return what an export holds; nothing is written yet.
-
-    Args:
-        config: the options.
-        run: the run.
-        terms: the owner and terms of use of each source of its corpus.
+    """Return what an export for another program holds, from the tables of `tokens`; nothing is written yet.
 
     Raises:
         InputError: tables are missing, units do not exist or have no winners, or the tokenizer is missing.

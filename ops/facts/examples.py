@@ -153,13 +153,8 @@ def embeds(node: Tree, wanted: Tree) -> list[Tree] | None:
 def peak_word(tokens: dict[str, Any], sentence: dict[str, Any]) -> dict[str, Any] | None:
     """Return the word whose token has the highest activation (for `bottom`, the lowest). None if no token has a word.
 
-    Args:
-        tokens: its row of `token_activations/`.
-        sentence: its sentence's `text`, `words` and `tags`.
-
-    Returns:
-        `place` (the word's position among the words), `word`, `tag` (None without tags), `span` (its characters in the
-        text) and `activation` (the neuron's at that token).
+    `tokens` is the winner's row of `token_activations/`. The word has its `place` among the words, `word`, `tag` (None
+    without tags), `span` (its characters in the text) and `activation` (the neuron's at that token).
     """
     text, words, tags = sentence["text"], sentence["words"] or [], sentence["tags"]
     pairs = zip(tokens["starts"], tokens["ends"], strict=True)

@@ -126,7 +126,6 @@ class NeuronFacts:
         )
 
     def _example(self, finding: Row) -> Row:
-        """Return the first winner that contains a pattern as a finding's `example`."""
         for sentence in self.winners if "pattern" in finding else ():
             places = matched_words(sentence, finding, self.options)
             if places:
@@ -135,11 +134,7 @@ class NeuronFacts:
         return {"example": None}
 
     def as_json(self, everything: bool) -> Row:
-        """Return the facts for JSON.
-
-        Args:
-            everything: whether to include `patterns` and `profiles`.
-        """
+        """Return the facts for JSON, with `patterns` and `profiles` if everything is wanted."""
         left_out = {"holds", "options", *(() if everything else ("patterns", "profiles"))}
         facts = {name: value for name, value in vars(self).items() if name not in left_out}
         facts["neuron"] = {name: value for name, value in self.neuron.items() if not name.startswith("histogram")}
@@ -200,14 +195,7 @@ def read_sentences(run: RunFacts, ids: set[int]) -> dict[int, Row]:
 def facts_by_pole(
     run: RunFacts, tables: dict[str, Rows], sentences: dict[int, Row], pole: str = ""
 ) -> list[NeuronFacts]:
-    """Return the facts of a neuron at each pole, or at one, with the better explained pole first.
-
-    Args:
-        run: what is known about the run.
-        tables: the neuron's rows of the tables that `read_neurons` reads.
-        sentences: the sentences of its winners and hard negatives by id.
-        pole: the only pole, or `BETTER`.
-    """
+    """Return the facts of a neuron, as `read_neurons` does, from its rows of the tables and its sentences by id."""
     poles = [name for name in run.poles if any(row["pole"] == name for row in tables["topk"])]
     if not poles:
         return []
@@ -271,16 +259,10 @@ def _facts(run: RunFacts, tables: dict[str, Rows], sentences: dict[int, Row], po
 
 
 def with_family(row: Row, terms: Rows, families: Rows) -> Row:
-    """Return a row of explanations/, extended with data from the other tables.
+    """Return a row of explanations/ with data from the rows of explanation_terms/ and families/ of its neuron.
 
-    Args:
-        row: the row.
-        terms: rows of explanation_terms/ of its neuron.
-        families: rows of families/, those of its family among them.
-
-    Returns:
-        The row with `terms`, its rows of explanation_terms/ with those of the neuron's whole range, and `alike`: the
-        `leader` of its family (`layer`, `unit`, `pole`), and `members`, the number of neurons and poles in it.
+    These are `terms`, its rows of explanation_terms/ with those of the neuron's whole range, and `alike`: the `leader`
+    of its family (`layer`, `unit`, `pole`), and `members`, the number of neurons and poles in it.
     """
     family = [member for member in families if member["family"] == row["family"]]
     led = next(member for member in family if member["is_leader"])
@@ -291,12 +273,12 @@ def with_family(row: Row, terms: Rows, families: Rows) -> Row:
 
 
 def where_it_holds(row: Row, patterns: Rows, pairs: Rows) -> Row:
-    """Return a row of audit/neurons/, extended with data from the other tables.
+    """Return a row of audit/neurons/ with data from the other tables of its neuron and pole.
 
     Args:
         row: the row.
-        patterns: rows of audit/patterns/ for its neuron and pole.
-        pairs: rows of audit/portability/ for its neuron and pole, from a data set to itself.
+        patterns: rows of audit/patterns/.
+        pairs: rows of audit/portability/ from a data set to itself.
 
     Returns:
         The row with `known_in`, the data sets in which it has enough winners; `said`, one line that says where it
@@ -312,12 +294,7 @@ def is_hub(sentence: Row, most: float, family: int = 1) -> bool:
 
     Wins in the neuron's own family do not count. One win is subtracted for each member of the family. This is an
     estimate: `explain`, which knows the winners of each member, may call a sentence just above the limit a hub although
-    it is none here.
-
-    Args:
-        sentence: its row of `sentences/`.
-        most: the limit that `ops.sentences.hubs.most_wins` returns.
-        family: the number of neurons and poles in the neuron's family, including itself.
+    it is none here. `most` is the limit that `ops.sentences.hubs.most_wins` returns.
     """
     return bool(sentence["wins"] - family > most)
 

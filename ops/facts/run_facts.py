@@ -52,12 +52,7 @@ class RunFacts:
 
     @classmethod
     def of(cls, store: Store, run: Row) -> "RunFacts":
-        """Return what is known about a run.
-
-        Args:
-            store: the run's folder.
-            run: the content of run.json; the stages topk, annotate and mine must be complete.
-        """
+        """Return what is known about a run by its run.json; the stages topk, annotate and mine must be complete."""
         tables, units = OpenTables(store), read_neurons(store)
         stages = {name: entry for name, entry in run["stages"].items() if entry["complete"]}
         topk = stages["topk"]

@@ -140,13 +140,9 @@ class Searcher:
     def properties(self) -> frozenset[str]:
         """The properties that can be searched by name, as a query's `kind` writes them."""
         if not self._properties and "profiles" in self.tables:
-            found = self._execute("select distinct property from profiles", {})
-            self._properties = frozenset(self._execute_name(row["property"]) for row in found)
+            found = self._execute(f"select distinct {_named('property')} as name from profiles", {})
+            self._properties = frozenset(row["name"] for row in found)
         return self._properties
-
-    def _execute_name(self, name: str) -> str:
-        (row,) = self._execute(f"select replace({NAME.format('$name')}, ' ', '_') as name", {"name": name})
-        return str(row["name"])
 
     def find(self, query: Query) -> list[dict[str, Any]]:
         """Return at most `MOST` rows, each with `total`, the number of all matches; only one search runs at a time.
@@ -209,7 +205,7 @@ def statement(query: Query, evidence: list[Branch]) -> tuple[str, dict[str, Any]
     limits = [f"{name} = ${name}" for name in ("layer", "pole") if values[name] not in ("", None)]
     if query.verdict:
         limits.append(f"{'across' if query.verdict in AUDITED else 'verdict'} = $verdict")
-    matches = [f"replace({NAME.format('kind')}, ' ', '_') = $kind"] if query.kind else []
+    matches = [f"{_named('kind')} = $kind"] if query.kind else []
     for place, (name, comparison, limit) in enumerate(query.numbers):
         (limits if name == "score" else matches).append(
             f"{_NUMBER_COLUMNS.get(name, name)} {comparison} $number{place}"
@@ -268,6 +264,11 @@ def _levels(wanted: Wanted, is_kind_given: bool) -> tuple[dict[str, str], dict[s
     return levels, values
 
 
+def _named(column: str) -> str:
+    """Return the SQL of a kind or property as a query's `kind` writes it."""
+    return f"replace({NAME.format(column)}, ' ', '_')"
+
+
 def _case(is_phrase: str, contains_it: str) -> str:
     return f"case when {is_phrase} then 0 when {contains_it} then 1 end"
 
@@ -278,13 +279,7 @@ def _contains(text: str, part: str) -> str:
 
 
 def found_listing(query: Query, rows: list[Row], unit: str) -> Listing:
-    """Return the rows that `Searcher.find` returned as a list; the first column names the neuron and the pole.
-
-    Args:
-        query: the query.
-        rows: the rows, each with `total`.
-        unit: what the units are called, such as `neuron`.
-    """
+    """Return the rows that `Searcher.find` returned as a list; its first column is called `unit`, such as `neuron`."""
     total = rows[0]["total"] if rows else 0
     if not rows:
         return Listing(_nothing(query))

@@ -75,7 +75,6 @@ def _pole(facts: NeuronFacts) -> Row:
 
 
 def _ranks(facts: NeuronFacts, finding: Row) -> list[int]:
-    """Return the ranks of the winners that have a finding."""
     later = winners_with(finding, facts.winners[COMPARED:], facts.options)
     places = facts.holds(finding) | {COMPARED + place for place in later}
     return [facts.winners[place]["rank"] for place in sorted(places)]
@@ -107,7 +106,6 @@ def _winner(winner: Row) -> Row:
 
 
 def _described(row: Row, is_collapsed: bool) -> Row:
-    """Return a finding with its label and description for the page."""
     variants = row["variants"]
     return row | {
         "label": _KINDS.get(row["kind"]) or kind_of(row),
@@ -151,9 +149,7 @@ def _profiles(profiles: Rows) -> dict[str, Rows]:
 def quantile_samples(sent_ids: Int64s, values: Float32s) -> list[dict[str, Any]]:
     """Return a sentence for each quantile, the highest first: `sent_id`, `quantile` and `activation`.
 
-    Args:
-        sent_ids: the ids of the sentences in the sample, `[sentences]`.
-        values: the neuron's activations for these sentences, `[sentences]`.
+    `values` are the neuron's activations for the sentences of the activation sample, `[sentences]`.
 
     >>> [row["sent_id"] for row in quantile_samples(np.arange(5), np.array([3.0, 1, 0, 4, 2], np.float32))]
     [3, 0, 4, 1, 2]

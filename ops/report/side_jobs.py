@@ -215,12 +215,6 @@ SIDE_JOBS = {
 
 
 def finding(store: Store, tables: Container[str], job: str) -> str:
-    """Return a side job's finding in one sentence; an empty text if the run has no table that shows it.
-
-    Args:
-        store: the run's folder.
-        tables: the names of the tables that the run has.
-        job: the name of the side job.
-    """
+    """Return a side job's finding in one sentence; an empty text if none of the run's tables shows it."""
     said = (tell(store) for table, tell in SIDE_JOBS[job].findings.items() if table in tables)
     return next(filter(None, said), "")

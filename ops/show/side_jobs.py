@@ -57,13 +57,9 @@ def lay_out_audit(facts: Facts, width: int) -> str:
 
 
 def read_head(store: Store, layer: int, head: int, rows: int, has_contextual: bool) -> tuple[Rows, Rows]:
-    """Return a head's rows of `psi/clusters`, and the tokens with the highest mean psi_qkv over the corpus.
+    """Return a head's rows of `psi/clusters`, and up to `rows` tokens with the highest mean psi_qkv over the corpus.
 
-    Args:
-        store: the run's folder.
-        layer, head: layer from 1, head from 0.
-        rows: the number of tokens to return at most. Rare tokens are left out.
-        has_contextual: whether a corpus was read. Without one there are no tokens.
+    Rare tokens are left out. Layers count from 1, heads from 0. There are no tokens unless a corpus was read.
     """
     here = (pc.field("layer") == layer) & (pc.field("head") == head)
     clusters = read_rows(store, "psi/clusters", here)
@@ -78,15 +74,7 @@ def read_head(store: Store, layer: int, head: int, rows: int, has_contextual: bo
 
 
 def head_listings(layer: int, head: int, clusters: Rows, contextual: Rows, rows: int) -> list[Listing]:
-    """Return the clusters of tokens that an attention head stretches most, and single tokens, as lists.
-
-    Args:
-        layer, head: layer from 1, head from 0.
-        clusters: its rows of `psi/clusters`, by rank.
-        contextual: the tokens with the highest mean psi_qkv over the corpus, with `token`, `n`, `psi_qkv_mean` and
-            `psi_qkv_std`. Empty if no corpus was read.
-        rows: rows per list.
-    """
+    """Return what `read_head` returns of a head as lists like Table 2 of Maeda 2024, with so many rows each."""
     about = (
         f"Head {head} of layer {layer} (L{layer - 1}-H{head} where layers count from 0, as in Maeda 2024): "
         f"{len(clusters):,} clusters of the vocabulary, sorted by psi_qkv of the word embeddings alone"
@@ -103,11 +91,7 @@ def head_listings(layer: int, head: int, clusters: Rows, contextual: Rows, rows:
 
 
 def mixing_ratios(ratios: list[Row]) -> Listing:
-    """Return the mean ratios: a row for each stage and layer, and a column for each class of tokens.
-
-    Args:
-        ratios: the rows of `mixing/ratios`.
-    """
+    """Return the rows of `mixing/ratios` as a list, by stage and layer, with a column for each class of tokens."""
     means = {(row["stage"], row["layer"], row["token_class"]): row["mean"] for row in ratios}
     counts = {row["token_class"]: row["n"] for row in ratios}
     classes = [name for name in CLASSES if name in counts]
@@ -130,12 +114,10 @@ def read_positions(store: Store) -> tuple[Rows, Rows, Rows]:
 
 
 def position_listings(similarity: Rows, perplexity: Rows, labels: Rows, order: list[str]) -> list[Listing]:
-    """Return the main findings as lists: cosines by variant and layer, then perplexities and accuracies.
+    """Return what `read_positions` returns as lists: cosines by variant and layer, then perplexities and accuracies.
 
-    Args:
-        similarity, perplexity, labels: the rows of `positions/similarity`, `positions/perplexity` and
-            `positions/labels`. `perplexity` is empty for an encoder, and `labels` if no label was requested.
-        order: the variants in the order in which they are listed.
+    There are no perplexities for an encoder, and no accuracies if no label was requested. The variants are listed in
+    the given order.
     """
     found = {(r["variant"], r["layer"], r["reference"]): r for r in similarity}
     layers = sorted({r["layer"] for r in similarity})
@@ -221,12 +203,7 @@ def read_word(store: Store, options: dict[str, Any], spaces: list[str], word: st
 
 
 def word_listings(facts: dict[str, Any], rows: int) -> list[Listing]:
-    """Return a word's contexts and its neighbours in each space as lists.
-
-    Args:
-        facts: the facts that `read_word` returns.
-        rows: rows per list.
-    """
+    """Return a word's contexts and its neighbours in each space, which `read_word` returns, as lists."""
     about = f"{facts['word']}: {facts['count']:,} occurrences, {facts['n_contexts']:,} context words near it"
     contexts = facts["contexts"][:rows] or [{"ppmi": None, "count": None, "context": "none"}]
     listings = [Listing.of(about, _CONTEXTS, contexts)]
