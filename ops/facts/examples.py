@@ -18,10 +18,8 @@ _TREES_KEPT = 256  # trees in the cache, since a neuron's sentences are searched
 def matched_words(sentence: dict[str, Any], pattern: dict[str, Any], options: dict[str, Any]) -> list[int] | None:
     """Return the positions of the words in a pattern's first match in a sentence, or None if it has no match.
 
-    Args:
-        sentence: a row of `sentences/` (`words`, `tags`, `tree`).
-        pattern: a row of `patterns/` (`kind`, `pattern`, `items`).
-        options: the options of `mine`.
+    These are rows of `patterns/` (`kind`, `pattern`, `items`) and `sentences/` (`words`, `tags`, `tree`), and the
+    options are those of `mine`.
     """
     kind = pattern["kind"]
     if kind == "subtree":
@@ -84,10 +82,7 @@ def spans_of_words(text: str, words: Sequence[str], places: Sequence[int]) -> li
 def spans_of_findings(sentence: dict[str, Any], found: Sequence[dict[str, Any]], options: dict[str, Any]) -> list[Span]:
     """Return the spans of a winner's words that belong to the first findings that can be marked, in ascending order.
 
-    Args:
-        sentence: its row of `sentences/` (`text`, `words`, `tags`, `tree`).
-        found: findings (see `ops.facts.findings`), the strongest first.
-        options: the options of `mine`.
+    `found` are findings (see `ops.facts.findings`), the strongest first.
     """
     able = [row for row in found if row["kind"] not in ("form", "value") and (row["baseline_share"] or 0.0) < COMMON]
     places = {place for row in able[:MARKED] for place in _marked_words(sentence, row, options)}

@@ -28,12 +28,7 @@ QUANTILES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 
 
 def neuron_context(poles: list[NeuronFacts], samples: Rows) -> Row:
-    """Return the variables for the template of a neuron's page.
-
-    Args:
-        poles: the facts at each pole, the better explained one first.
-        samples: the sentences for each quantile, with `quantile` and `activation`.
-    """
+    """Return the variables for the template of a neuron's page: its facts at each pole, and its `quantile_samples`."""
     first = poles[0]
     histogram = draw_histogram(first.neuron)
     return {

@@ -85,12 +85,7 @@ class Site:
         return list(dict.fromkeys([*named, *list(dict.fromkeys(ranked))[:best]]))
 
     def overview(self, best: int, chosen: list[Pair]) -> str:
-        """Return the overview.
-
-        Args:
-            best: the number of neurons that the list of scores has.
-            chosen: the neurons whose pages it lists.
-        """
+        """Return the overview, which lists the `best` best scores and the pages of the chosen neurons."""
         facts, first, named = self.facts, pc.field("rank") == 1, pc.field("property")
         tables = {
             "neurons": facts.read("neurons", None, ["layer", "unit", "skew"]),
@@ -214,12 +209,7 @@ class Site:
         return search_index(evidence, keys, known, chosen)
 
     def pages(self, best: int, chosen: list[Pair]) -> Iterator[tuple[str, str | bytes]]:
-        """Yield the files of a static site, each as its name and its content.
-
-        Args:
-            best: the number of neurons that the overview's list of scores has.
-            chosen: the neurons that get pages, in order.
-        """
+        """Yield the files of a static site with pages of the chosen neurons, each as its name and its content."""
         yield "index.html", self.overview(best, chosen)
         yield "search.js", self.search_index(chosen)
         for (layer, unit), page in zip(chosen, self.neuron_pages(chosen, chosen), strict=True):

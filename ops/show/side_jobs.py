@@ -16,7 +16,7 @@ from ops.storage.store import Store
 from ops.storage.tables import read_rows, read_table
 
 _NAMES = {NEURONS: "neurons", PERMUTED: "data sets permuted over documents", HALVES: "two halves of each data set"}
-LEAST = 10  # a token's mean psi is shown if it occurs at least this often
+LEAST_OCCURRENCES = 10  # a token's mean psi is shown if it occurs at least this often
 _CLUSTERS = [
     ("rank", "{rank}"), ("psi_qkv", "{psi_qkv:.2f}"), ("z", "{z_qkv:.1f}"), ("relative", "{relative_qkv:.2f}"),
     ("psi_q", "{psi_q:.2f}"), ("psi_k", "{psi_k:.2f}"), ("psi_v", "{psi_v:.2f}"), ("n", "{n:,}"), ("type", "{type}"),
@@ -66,7 +66,7 @@ def read_head(store: Store, layer: int, head: int, rows: int, has_contextual: bo
     if not has_contextual:
         return clusters, []
     columns = ["token_id", "n", "psi_qkv_mean", "psi_qkv_std"]
-    found = read_rows(store, "psi/contextual", here & (pc.field("n") >= LEAST), columns)
+    found = read_rows(store, "psi/contextual", here & (pc.field("n") >= LEAST_OCCURRENCES), columns)
     best = sorted(found, key=lambda t: (-t["psi_qkv_mean"], t["token_id"]))[:rows]
     wanted = pc.field("token_id").isin([t["token_id"] for t in best])
     names = {n["token_id"]: n["token"] for n in read_rows(store, "psi/vocabulary", wanted, ["token_id", "token"])}
@@ -158,14 +158,13 @@ def _in_percent(row: Row) -> Row:
 
 
 def read_word(store: Store, options: dict[str, Any], spaces: list[str], word: str, rows: int) -> dict[str, Any]:
-    """Return everything about a word.
+    """Return everything about a word, which is folded in the same way as the words of the run.
 
     Args:
         store: the run's folder.
         options: the options with which `meaning` counted the words.
         spaces: the spaces in which the words were compared, in order. Empty if they were not compared.
-        word: the word. It is folded in the same way as the words of the run.
-        rows: the number of contexts, and of neighbours in each space.
+        word, rows: the word, and the number of its contexts, and of its neighbours in each space.
 
     Returns:
         `word`, `count`, `n_contexts`, `contexts` (the highest PPMI first) and `neighbours` by space (the nearest
