@@ -7,8 +7,11 @@ from ops.schema import TABLES
 
 MAIN = "topk"  # the config that is loaded by default
 LISTED, LIMIT = 6, 10  # maximum number of columns and rows in a query that lists rows
-_SIZES = ((10**3, "n<1K"), (10**4, "1K<n<10K"), (10**5, "10K<n<100K"), (10**6, "100K<n<1M"), (10**7, "1M<n<10M"))
-_SIZES += ((10**8, "10M<n<100M"), (10**9, "100M<n<1B"))  # type: ignore[assignment]
+# The hub's names for numbers of rows with up to three digits, with four, and so on.
+_SIZES = (
+    "n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M", "100M<n<1B", "1B<n<10B", "10B<n<100B",
+    "100B<n<1T", "n>1T",
+)  # fmt: skip
 _SQL_WORDS = frozenset({"group", "inner", "table"})
 _ACTIVATIONS = "a sentence of a uniform sample, with all its activations: a list for each layer"
 _QUERIES = {
@@ -64,7 +67,7 @@ def write_card(about: Description) -> str:
         "pretty_name": about.title,
         **({"license": about.licence} if about.licence else {}),
         "tags": ["neuron-atlas", "interpretability", units.many],
-        "size_categories": [next((name for most, name in _SIZES if rows < most), "n>1T")],
+        "size_categories": [_SIZES[min(max(len(str(rows)) - 3, 0), len(_SIZES) - 1)]],
         "configs": [
             {
                 "config_name": config_name(table),
