@@ -5,7 +5,6 @@ from typing import Any
 import pyarrow.compute as pc
 
 from ops.errors import InputError, one_line
-from ops.facts.audit_findings import Facts
 from ops.facts.listing import Listing
 from ops.facts.rows import Row, Rows
 from ops.facts.text import interval, number, plain, wrap
@@ -46,7 +45,7 @@ _CONTEXTS = [("ppmi", "{ppmi:.2f}"), ("count", "{count:,}"), ("context word", "{
 _NEIGHBOURS = [("cosine", "{cosine:.3f}"), ("inner", "{inner:.3g}"), ("word", "{other}")]
 
 
-def lay_out_audit(facts: Facts, width: int) -> str:
+def lay_out_audit(facts: Row, width: int) -> str:
     """Return what an audit found as text: the sentences, then a table of verdicts with the controls."""
     lines = [wrap(said, width) for said in facts["sentences"]]
     if facts["explained"]:
