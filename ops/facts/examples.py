@@ -6,8 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from ops.penn import PUNCTUATION_TAGS, ROOT, Tree, leaves, read, walk
-from ops.sentences.token_words import words_of_tokens
-from ops.sentences.word_spans import Span, word_spans
+from ops.sentences.word_spans import Span, word_spans, words_of_tokens
 
 MARKED = 3  # the words of this many findings are marked
 FEW_WORDS = 4  # a subtree that matches more words is not marked, since it would be most of the sentence
