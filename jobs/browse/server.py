@@ -39,10 +39,7 @@ THREADS = 4  # most pages that are made at a time
 class Browser:
     """Answers requests from the tables that run.json names, and reopens them when they are rebuilt.
 
-    Args:
-        out: the run's folder.
-        winners: the number of winners listed for each pole.
-        seconds: the maximum seconds of a search.
+    The arguments are the options of the same names.
 
     Attributes:
         pages: the pages of the run as it was last opened.

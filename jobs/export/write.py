@@ -1,19 +1,30 @@
 """Writes an export's folder, uploads it if requested, and prints where it is."""
 
 import sys
+from collections.abc import Collection
+from typing import Any
 
 from tqdm import tqdm
 
-from jobs.export.formats import checked_provenance, written
 from jobs.export.job import ExportConfig
 from jobs.run_folder.run import Run
 from jobs.run_folder.stages import STAGES
+from jobs.stage.checks import recorded_model
+from jobs.stage.units import check_units
 from ops.errors import InputError, counted
 from ops.export.card import write_card
-from ops.export.description import Description
+from ops.export.delphi import Delphi
+from ops.export.description import Description, UnitsDescription, provenance_of
 from ops.export.folder import Export, check_earlier, check_folder, copies, write_export
 from ops.export.licences import check_licence, parse_terms, source_terms
+from ops.export.neuronpedia import Neuronpedia, check_label, model_identifier
+from ops.export.places import hub_name, places_of
 from ops.export.push import check_access, check_name, push
+from ops.export.winners import WinnersReader
+from ops.model.tokenizer import Tokenizer
+from ops.storage.open_tables import OpenTables
+from ops.topk.neurons import read_neurons
+from ops.topk.unit_names import unit_names
 
 HUB = "hub"
 # Options that apply only to some formats.
@@ -25,6 +36,12 @@ _OPTIONS_OF = {
     "model_id": ("neuronpedia",),
     "creator_id": ("neuronpedia",),
     "context": ("delphi",),
+}
+READ = ("ingest", "topk", "annotate", "tokens")
+# The stages that each format reads if they are complete.
+ALSO = {
+    "neuronpedia": ("explain", "outputs", "compare/neighbours"),
+    "delphi": (),
 }
 
 
@@ -75,12 +92,7 @@ def check_options(config: ExportConfig) -> None:
 
 
 def dataset_folder(config: ExportConfig, run: Run, terms: list[dict[str, str]]) -> Export:
-    """Return what a dataset folder holds; nothing is written yet.
-
-    Args:
-        config: the options.
-        run: the run.
-        terms: the owner and terms of use of each source of its corpus.
+    """Return what a dataset folder holds, with the terms of its sources; nothing is written yet.
 
     Raises:
         InputError: tables are not as they were written.
@@ -90,3 +102,80 @@ def dataset_folder(config: ExportConfig, run: Run, terms: list[dict[str, str]]) 
     size = sum(file["bytes"] for file in files)
     card = write_card(Description(provenance=provenance, terms=terms, licence=config.license))
     return Export(config.format, provenance, copies(run.store, files), card, size)
+
+
+def checked_provenance(run: Run, stages: Collection[str]) -> dict[str, Any]:
+    """Return the description of the complete ones among these stages, whose tables are as they were written.
+
+    Raises:
+        InputError: a table is not as it was written.
+    """
+    done = [name for name in STAGES if name in stages and run.complete(name)]
+    run.check_files(*done)
+    return provenance_of(run.record, done, [table for name in done for table in STAGES[name].tables])
+
+
+def written(config: ExportConfig, run: Run, terms: list[dict[str, str]]) -> Export:
+    """Return what an export for another program holds, from the tables of `tokens`; nothing is written yet.
+
+    Raises:
+        InputError: tables are missing, units do not exist or have no winners, or the tokenizer is missing.
+    """
+    for name in READ:
+        run.require(name)
+    provenance = checked_provenance(run, (*READ, *ALSO[config.format]))
+    neurons = read_neurons(run.store)
+    check_units(config.units, neurons, "exported")
+    topk = run.require("topk")
+    chosen = neurons.named(config.units)
+    reader = WinnersReader(
+        OpenTables(run.store),
+        neurons,
+        chosen,
+        added_count=topk["identity"]["special_tokens"] == "include",
+        first_counts=not topk["counts"].get("leaves_first", False),
+        has_negatives="negative_tokens" in provenance["tables"],
+    )
+    if not any(side.n_winners.any() for side in reader.sides):
+        many = unit_names(topk).many
+        raise InputError(f"--out {config.out}: none of these {many} has a winner; give others with --units")
+    about = UnitsDescription(
+        form=config.format, provenance=provenance, terms=terms, licence=config.license, exported=len(chosen),
+        of=len(neurons), top=run.require("tokens")["identity"]["top"],
+    )  # fmt: skip
+    made = (neuronpedia if config.format == "neuronpedia" else delphi)(config, run, reader, about)
+    card = about.card([(made.folder(side), side) for side in reader.sides])
+    return Export(config.format, provenance, made.writers(), card)
+
+
+def neuronpedia(config: ExportConfig, run: Run, reader: WinnersReader, about: UnitsDescription) -> Neuronpedia:
+    """Return the files for Neuronpedia.
+
+    Raises:
+        InputError: an identifier is invalid.
+    """
+    identifier = config.model_id or model_identifier(run.record["model"]["name"])
+    for flag, label in (("--model-id", identifier), ("--name", config.name), ("--creator-id", config.creator_id)):
+        check_label(flag, label)
+    return Neuronpedia(reader, about, identifier=identifier, name=config.name, creator=config.creator_id)
+
+
+def delphi(config: ExportConfig, run: Run, reader: WinnersReader, about: UnitsDescription) -> Delphi:
+    """Return the files of a delphi cache.
+
+    Raises:
+        InputError: the model or its tokenizer is missing, or the tokenizer has changed.
+    """
+    topk = run.require("topk")
+    facts = recorded_model(topk)
+    tokenizer = Tokenizer(facts)
+    if tokenizer.fingerprint != run.require("ingest")["identity"]["tokenizer"]:
+        raise InputError(f"--model {facts.name}: its tokenizer has changed since this run was made; restore it")
+    described = {
+        "dataset_repo": about.datasets, "dataset_split": "", "dataset_name": "", "dataset_column": "text",
+        "batch_size": 1, "model_name": hub_name(run.record["model"]),
+    }  # fmt: skip
+    return Delphi(
+        reader=reader, tokenizer=tokenizer, place=places_of(topk, reader.neurons.layers), context=config.context,
+        config=described, out=config.out,
+    )  # fmt: skip

@@ -1,7 +1,7 @@
 """The stage `outputs`: the mean state, random directions per layer, ranges of units, and the check."""
 
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -47,7 +47,7 @@ from ops.outputs.names import MEASURES, SHOWN, SIDES
 from ops.outputs.tables import check_row, neuron_rows, token_rows
 from ops.outputs.token_effects import random_effects, token_effects
 from ops.outputs.token_head import ENTRIES, Entry, LinearHead, TokenHead
-from ops.outputs.written import Written, check_written, written_by
+from ops.outputs.written import check_written, written_by
 from ops.shards import Shards, spans
 from ops.storage.arrays import read_arrays, write_arrays
 from ops.topk.neurons import NEURONS_PER_PART
@@ -245,20 +245,12 @@ class HeadWorker:
         self.strings = self.tokenizer.vocabulary()[:rows]
         # Rows for which the tokenizer has no token are padding of the matrix, and were never trained.
         self.tokens = torch.tensor([i for i, string in enumerate(self.strings) if string], dtype=torch.int64)
-        self._linear: dict[Entry, LinearHead] = {}
-        self._written: dict[int, Written] = {}
+        # The head is linearised once for each entry; what the most recently requested layer writes is kept.
+        self.linear = cache(self._linear)
+        self.written = lru_cache(1)(partial(written_by, self.head, args.site, dictionaries=args.dictionaries))
 
-    def linear(self, entry: Entry) -> LinearHead:
-        """Return the head linearised at the mean state."""
-        if entry not in self._linear:
-            self._linear[entry] = self.head.linearise(mean_state(self.args, entry), entry, self.tokens)
-        return self._linear[entry]
-
-    def written(self, layer: int) -> Written:
-        """Return what a layer's units write; the most recently requested layer is cached."""
-        if layer not in self._written:
-            self._written = written_by(self.head, self.args.site, (layer,), self.args.dictionaries)
-        return self._written[layer]
+    def _linear(self, entry: Entry) -> LinearHead:
+        return self.head.linearise(mean_state(self.args, entry), entry, self.tokens)
 
     def batches(self, shard: int, rows: list[int], budget: int) -> Any:
         """Return batches of the tokens of some sentences of a shard."""

@@ -20,39 +20,29 @@ NEURONS = "report/neurons"
 
 
 def report(config: ReportConfig) -> None:
-    """Build the site and print where it is.
-
-    Raises:
-        InputError: tables are missing, or there is no such neuron.
-    """
-    run = Run(config.out, create=False)
-    try:
-        pages = build(run, config)
-    finally:
-        run.release()
-    index = run.store.path("report/index.html") if run.store.local else f"{config.out}/report/index.html"
-    print(f"{index}: an overview and {pages} neurons; open it in a browser")
-
-
-def build(run: Run, config: ReportConfig) -> int:
-    """Build the site in `report/` and return the number of neurons with a page.
+    """Build the site in `report/` and print where it is.
 
     Raises:
         InputError: tables are missing, or there is no such neuron.
     """
     began = time.monotonic()
-    named = [parse_pair("--neurons", which, NEURON) for which in config.neurons]
-    facts = read_facts(run)
-    run.require("ingest")
-    run.check_files(*(name for name in STAGES if name.partition("/")[0] in SIDE_JOBS and run.complete(name)))
-    site = Site(facts, run.record, written=utc_now(), winners=config.winners)
-    chosen = site.choose(config.best, [facts.check("--neurons", neuron) for neuron in named])
-    store = _begun(run, {"best": config.best, "neurons": list(config.neurons), "winners": config.winners})
-    for name, page in site.pages(config.best, chosen):
-        _write(store, f"report/{name}", page)
-    if run.lock is not None:
-        run.finish("report", {"neurons": len(chosen)}, time.monotonic() - began)
-    return len(chosen)
+    run = Run(config.out, create=False)
+    try:
+        named = [parse_pair("--neurons", which, NEURON) for which in config.neurons]
+        facts = read_facts(run)
+        run.require("ingest")
+        run.check_files(*(name for name in STAGES if name.partition("/")[0] in SIDE_JOBS and run.complete(name)))
+        site = Site(facts, run.record, written=utc_now(), winners=config.winners)
+        chosen = site.choose(config.best, [facts.check("--neurons", neuron) for neuron in named])
+        store = _begun(run, {"best": config.best, "neurons": list(config.neurons), "winners": config.winners})
+        for name, page in site.pages(config.best, chosen):
+            _write(store, f"report/{name}", page)
+        if run.lock is not None:
+            run.finish("report", {"neurons": len(chosen)}, time.monotonic() - began)
+    finally:
+        run.release()
+    index = run.store.path("report/index.html") if run.store.local else f"{config.out}/report/index.html"
+    print(f"{index}: an overview and {len(chosen)} neurons; open it in a browser")
 
 
 def _begun(run: Run, options: dict[str, Any]) -> Store:

@@ -14,7 +14,8 @@ from jobs.stage.shown import read_facts
 from ops.errors import InputError, shell_word, visible
 from ops.facts.best import said_also, said_in_brief
 from ops.facts.neuron_facts import BETTER, NeuronFacts, read_neurons
-from ops.facts.run_facts import RunFacts, name_of
+from ops.facts.rows import name_of
+from ops.facts.run_facts import RunFacts
 from ops.show.best import lay_out_best, read_best, with_words
 from ops.show.neuron import SCREEN, lay_out_neuron
 from ops.topk.neuron_names import NEURON, parse_pair
@@ -91,11 +92,7 @@ def _neuron(config: ShowConfig, run: Run) -> read.Facts:
 def neuron_facts(run: RunFacts, neuron: tuple[int, int], pole: str | None, rows: int | None) -> NeuronFacts:
     """Return the facts of a neuron at a pole (None: the better explained one), with examples.
 
-    Args:
-        run: what is known about the run.
-        neuron: its layer and unit.
-        pole: the pole.
-        rows: the number of winners that are not hubs, and of examples of each kind; None for all.
+    `rows` is the number of winners that are not hubs, and of examples of each kind; None for all.
 
     Raises:
         InputError: the run kept only the other pole.
@@ -115,11 +112,7 @@ def _best(config: ShowConfig, run: Run) -> read.Facts:
 
 
 def what_next(out: str) -> str:
-    """Return text that names the best explained neuron of a finished run, and the commands to inspect neurons.
-
-    Args:
-        out: the run directory.
-    """
+    """Return text that names the best explained neuron of a finished run, and the commands to inspect neurons."""
     known = read_facts(Run(out, create=False))
     best = with_words(known, read_best(known)[:1])
     which = f"{best[0]['layer']}:{best[0]['unit']}" if best else "1:0"

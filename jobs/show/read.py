@@ -17,17 +17,21 @@ from ops.errors import InputError
 from ops.facts.audit_findings import read_audit_findings
 from ops.facts.comparison import comparisons, read_findings
 from ops.facts.contrasts import read_contrasts
-from ops.facts.found import found_listing
 from ops.facts.listing import Listing
 from ops.facts.query import parse_query
-from ops.facts.search import Searcher
-from ops.show.audit import lay_out_audit
+from ops.facts.search import Searcher, found_listing
 from ops.show.contrast import lay_out_contrasts
-from ops.show.head import head_listings, read_head
 from ops.show.listing import lay_out_listings
-from ops.show.mixing import mixing_ratios
-from ops.show.positions import position_listings, read_positions
-from ops.show.word import read_word, word_listings
+from ops.show.side_jobs import (
+    head_listings,
+    lay_out_audit,
+    mixing_ratios,
+    position_listings,
+    read_head,
+    read_positions,
+    read_word,
+    word_listings,
+)
 from ops.storage.tables import read_table
 from ops.topk.neuron_names import parse_pair
 

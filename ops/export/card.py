@@ -2,13 +2,16 @@
 
 import yaml
 
-from ops.export.description import Description, plain
+from ops.export.description import Description
 from ops.schema import TABLES
 
 MAIN = "topk"  # the config that is loaded by default
 LISTED, LIMIT = 6, 10  # maximum number of columns and rows in a query that lists rows
-_SIZES = ((10**3, "n<1K"), (10**4, "1K<n<10K"), (10**5, "10K<n<100K"), (10**6, "100K<n<1M"), (10**7, "1M<n<10M"))
-_SIZES += ((10**8, "10M<n<100M"), (10**9, "100M<n<1B"))  # type: ignore[assignment]
+# The hub's names for numbers of rows with up to three digits, with four, and so on.
+_SIZES = (
+    "n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M", "100M<n<1B", "1B<n<10B", "10B<n<100B",
+    "100B<n<1T", "n>1T",
+)  # fmt: skip
 _SQL_WORDS = frozenset({"group", "inner", "table"})
 _ACTIVATIONS = "a sentence of a uniform sample, with all its activations: a list for each layer"
 _QUERIES = {
@@ -58,13 +61,13 @@ def _quoted(column: str) -> str:
 
 def write_card(about: Description) -> str:
     """Return the text of README.md, whose YAML has a config for each table."""
-    model, tables, units = about.provenance["model"], about.provenance["tables"], about.units
+    tables, units = about.provenance["tables"], about.units
     rows = sum(held["rows"] for held in tables.values())
     head = {
         "pretty_name": about.title,
         **({"license": about.licence} if about.licence else {}),
         "tags": ["neuron-atlas", "interpretability", units.many],
-        "size_categories": [next((name for most, name in _SIZES if rows < most), "n>1T")],
+        "size_categories": [_SIZES[min(max(len(str(rows)) - 3, 0), len(_SIZES) - 1)]],
         "configs": [
             {
                 "config_name": config_name(table),
@@ -74,43 +77,11 @@ def write_card(about: Description) -> str:
             for table in tables
         ],
     }
-    lines = [
-        "---",
-        yaml.safe_dump(head, sort_keys=False, allow_unicode=True).rstrip(),
-        "---",
-        "",
-        f"# {plain(about.title)}",
-        "",
-        f"What every {units.one} of {plain(about.model)} ({model['type']}, {model['layers']} layers of "
-        f"{model['width']} units) responds to, found by Neuron Atlas: its most and least activating sentences, what "
-        "they have in common, and how that compares with the rest of the corpus (the method of Oba, Yoshinaga and "
-        "Toyoda, BlackboxNLP 2021). Layers count from 1, units from 0, ranks from 1.",
-        "",
-        "```python",
-        "import datasets",
-        "",
-        'topk = datasets.load_dataset("THIS FOLDER OR ITS NAME ON THE HUB", "topk", split="train")',
-        "```",
-        "",
-        *about.origin(),
-        "The columns `text`, `words`, `tags` and `tree` of `corpus`, `sentences` and `rejects`, and patterns of words, "
-        "hold these sentences or follow from them.",
-        "",
-        "## Tables",
-        "",
-        "Each is a config of its name, and a folder of Parquet files; the queries are for DuckDB, run in this folder.",
+    described = [
+        held
+        | {"config": config_name(table), "row": TABLES[table].row if table in TABLES else _ACTIVATIONS}
+        | {"query": query(table, min(units.sources, default=1), units.one == "feature")}
+        for table, held in tables.items()
     ]
-    for table, held in tables.items():
-        row = TABLES[table].row if table in TABLES else _ACTIVATIONS
-        lines += [
-            "",
-            f"### {config_name(table)}",
-            "",
-            f"A row is {row}. {held['rows']:,} rows, {held['bytes']:,} bytes, "
-            f"fingerprint `{held['fingerprint'][:16]}`.",
-            "",
-            "```sql",
-            query(table, min(units.sources, default=1), units.one == "feature"),
-            "```",
-        ]
-    return "\n".join(lines) + "\n"
+    yaml_head = yaml.safe_dump(head, sort_keys=False, allow_unicode=True)
+    return about.render("dataset.md", head=yaml_head, tables=described)

@@ -1,10 +1,14 @@
 """What an export says of the run from which it was made, and of whose sentences it holds."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, cast
 
-from ops.errors import visible
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from ops.errors import counted, visible
+from ops.export.winners import Side
 from ops.model.names import model_title, without_place
 from ops.schema import TABLES
 from ops.topk.unit_names import UnitNames, unit_names
@@ -80,41 +84,63 @@ class Description:
         """The title, in one line."""
         return f"{self.units.many.capitalize()} of {self.model} over {self.datasets}"
 
-    def origin(self) -> list[str]:
-        """Return the lines that say from what the export was made, and whose its sentences are."""
-        model, kept = self.provenance["model"], self.topk["identity"]
-        random = "drawn at random with seed {}, never trained: a control for a trained model"
-        rows = {
-            "model": f"{plain(self.model)}, fingerprint `{model['fingerprint']}`",
-            **({"weights": random.format(model["seed"])} if "seed" in model else {}),
-            **{f"layer {layer}": plain(source) for layer, source in self.units.sources.items()},
-            "activation": f"site {kept['site']}, pool {kept['pool']}, special tokens {kept['special_tokens']}, "
-            f"{kept['dtype']}",
-            "sentences kept": f"{kept['k']:,} of each {self.units.one}, poles: {kept['poles']}",
-            **{
-                f"stage {name}": f"{entry['finished']}, fingerprint `{entry['fingerprint']}`"
-                for name, entry in self.provenance["stages"].items()
-            },
-        }
-        return [
-            "## Where it comes from",
-            "",
-            "| | |",
-            "|---|---|",
-            *(f"| {name} | {value} |" for name, value in rows.items()),
-            "",
-            "`provenance.json` has all options, counts and versions. The fingerprint of a stage is in the footer of "
-            "each of its files (`atlas.fingerprint`).",
-            "",
-            "## Whose the sentences are",
-            "",
-            "| data set | source | terms |",
-            "|---|---|---|",
-            *(f"| {plain(t['dataset'])} | {plain(t['source'])} | {plain(t['terms'])} |" for t in self.terms),
-            "",
+    def render(self, template: str, **more: Any) -> str:
+        """Return a card from its template, which has the description as `about`, and these variables."""
+        own = {"about": self, "units": self.units, "model": self.provenance["model"], "kept": self.topk["identity"]}
+        return _ENVIRONMENT.get_template(template).render(own | more)
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnitsDescription(Description):
+    """The description of a run in an export of units for another program.
+
+    Attributes:
+        form: the name of the format.
+        exported: number of exported units.
+        of: number of units of the run.
+        top: maximum number of winners of a unit and pole that were read token by token.
+    """
+
+    form: str
+    exported: int
+    of: int
+    top: int
+
+    @property
+    def extent(self) -> str:
+        """Which units are exported."""
+        if self.exported == self.of:
+            return f"all {self.units.many}: {self.of:,}"
+        return f"{self.exported:,} of {counted(self.of, self.units.one)}, those named by --units"
+
+    @property
+    def notes(self) -> str:
+        """Whose the texts are and which part of the run is exported, in one line."""
+        kept = self.topk["identity"]
+        said = [
+            self.extent,
+            f"the first {self.top:,} of the {kept['k']:,} strongest sentences of each {self.units.one} and pole",
+            f"pooled by {kept['pool']} over a sentence",
+            *([f"licence of the whole: {self.licence}"] if self.licence else []),
+            *(f"texts of {own['dataset']}: {own['terms']}" for own in self.terms),
         ]
+        return "; ".join(said)
+
+    def card(self, sides: Sequence[tuple[str, Side]]) -> str:
+        """Return the text of README.md; `sides` are the folder of each layer and pole, with its units."""
+        return self.render("units.md", sides=sides, counted=counted)
 
 
 def plain(text: str) -> str:
     """Return a text escaped so that a Markdown table shows it unchanged."""
     return visible(text).translate(_MARKDOWN)
+
+
+_ENVIRONMENT = Environment(
+    loader=FileSystemLoader(Path(__file__).parent / "templates"),
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    keep_trailing_newline=True,
+)
+_ENVIRONMENT.filters["plain"] = plain

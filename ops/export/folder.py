@@ -60,10 +60,6 @@ class Export:
 def check_folder(to: str, run: Store) -> Path:
     """Return the folder that `--to` names, with links resolved; its content is neither read nor changed.
 
-    Args:
-        to: the path as it was given.
-        run: the run's folder.
-
     Raises:
         InputError: the path is missing, is not a folder, is inside the run, or is not a path of this machine.
     """
@@ -169,9 +165,7 @@ def write_export(folder: Path, place: str, wanted: Export, written: Callable[[],
     """Write an export and put it in the place of the folder; return whether an edited card was kept.
 
     Args:
-        folder: the folder, from `check_folder`; `check_earlier` accepts what it holds.
-        place: the option and the folder as messages name them.
-        wanted: the export.
+        folder, place, wanted: as for `check_earlier`, which accepts what the folder holds.
         written: called after each file.
 
     Raises:

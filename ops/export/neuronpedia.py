@@ -21,8 +21,8 @@ import pyarrow.dataset as ds
 
 from ops.arrays import Float32s, Int32s
 from ops.errors import InputError
+from ops.export.description import UnitsDescription
 from ops.export.places import places_of, source_name
-from ops.export.readme import Readme
 from ops.export.winners import NEGATIVES, SIGN, TABLE, Side, WinnersReader
 from ops.facts.text import interval
 from ops.model.names import RANDOM, SAMPLE, SAMPLE_NAME, original_name
@@ -75,20 +75,22 @@ class Neuronpedia:
 
     Args:
         reader: the reader of the winners.
-        readme: the description of the run.
+        about: the description of the run.
         identifier: the model's identifier in Neuronpedia.
         name: the beginning of the names of the release and of the sets of sources.
         creator: the identifier of a user in Neuronpedia's database.
     """
 
-    def __init__(self, reader: WinnersReader, readme: Readme, *, identifier: str, name: str, creator: str) -> None:
-        self.reader, self.readme, self.identifier, self.name, self.creator = reader, readme, identifier, name, creator
-        tokens, near = (readme.provenance["stages"].get(stage) for stage in ("tokens", "compare/neighbours"))
+    def __init__(
+        self, reader: WinnersReader, about: UnitsDescription, *, identifier: str, name: str, creator: str
+    ) -> None:
+        self.reader, self.about, self.identifier, self.name, self.creator = reader, about, identifier, name, creator
+        tokens, near = (about.provenance["stages"].get(stage) for stage in ("tokens", "compare/neighbours"))
         self._created: str = tokens["finished"]
-        self._run = f"{readme.topk['fingerprint']}/{tokens['fingerprint']}"
-        self._places = places_of(readme.topk, reader.neurons.layers)
+        self._run = f"{about.topk['fingerprint']}/{tokens['fingerprint']}"
+        self._places = places_of(about.topk, reader.neurons.layers)
         # Number of tokens that count in all sentences together; 0 if the units are not sparse features.
-        self.tokens = reader.tokens_that_count() if readme.units.one == "feature" else 0
+        self.tokens = reader.tokens_that_count() if about.units.one == "feature" else 0
         # Number of correlated units of a layer that compare/neighbours/ lists.
         self._nearest: int = near["identity"]["nearest"] if near else 0
 
@@ -118,17 +120,17 @@ class Neuronpedia:
 
     def metadata(self, side: Side) -> dict[str, Row]:
         """Return the single line of each of a source's four metadata files, by the file's name without `.jsonl`."""
-        readme, identifier, model = self.readme, self.identifier, self.readme.provenance["model"]
-        kept = readme.topk["identity"]
-        of_neurons = f"{readme.units.many.capitalize()}, site {kept['site']}, pool {kept['pool']}"
+        about, identifier, model = self.about, self.identifier, self.about.provenance["model"]
+        kept = about.topk["identity"]
+        of_neurons = f"{about.units.many.capitalize()}, site {kept['site']}, pool {kept['pool']}"
         source, group = self._names(side)
         made = {"creatorId": self.creator, "createdAt": self._created}
         release = f"{self.name}-{identifier}"
         bottom = "; bottom pole, activations times -1" if side.pole == "bottom" else ""
-        described = readme.units.sources.get(side.layer, of_neurons) + bottom
+        described = about.units.sources.get(side.layer, of_neurons) + bottom
         return {
             "release": {
-                "name": release, "description": readme.title, "descriptionShort": readme.title, "visibility": "PUBLIC",
+                "name": release, "description": about.title, "descriptionShort": about.title, "visibility": "PUBLIC",
                 "isNewUi": False, "featured": False, "urls": [], "creatorName": OWNER, "creatorNameShort": OWNER,
                 "defaultUmapSourceIds": [], **made,
             },
@@ -148,8 +150,8 @@ class Neuronpedia:
             "source": {
                 "id": source, "modelId": identifier, "setName": group, "hasDashboards": True,
                 "inferenceEnabled": False, "visibility": "PUBLIC", "hasUmap": False, "hasUmapLogSparsity": False,
-                "hasUmapClusters": False, "num_prompts": readme.topk["counts"]["scored"], "dataset": readme.datasets,
-                "notes": readme.notes, **made,
+                "hasUmapClusters": False, "num_prompts": about.topk["counts"]["scored"], "dataset": about.datasets,
+                "notes": about.notes, **made,
             },
         }  # fmt: skip
 
@@ -285,7 +287,7 @@ class Neuronpedia:
 
     def _rows(self, table: str, side: Side, units: Int32s, more: ds.Expression | None = None) -> list[Row]:
         """Return the rows of a table for some units of a side's layer that satisfy `more`; none without the table."""
-        if table not in self.readme.provenance["tables"]:
+        if table not in self.about.provenance["tables"]:
             return []
         where = (ds.field("layer") == side.layer) & ds.field("unit").isin(units.tolist())
         return self.reader.tables.rows(table, where if more is None else where & more)

@@ -35,15 +35,9 @@ def check_access(name: str) -> None:
 
 
 def push(folder: str, files: list[str], name: str, private: bool) -> str:
-    """Upload an export as the dataset ORG/NAME, which is created if it does not exist, and return its address.
+    """Upload files of an export as the dataset ORG/NAME, which is created if it does not exist; return its address.
 
     Files that the hub already has are not sent again.
-
-    Args:
-        folder: the folder of the export.
-        files: the names of its files; nothing else is uploaded.
-        name: the dataset's name, ORG/NAME.
-        private: whether to make the dataset private if it is created.
 
     Raises:
         InputError: the hub refuses the upload, or cannot be reached.

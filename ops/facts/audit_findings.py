@@ -3,21 +3,19 @@
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ops.arrays import Int64s
+from ops.facts.rows import Row
 from ops.facts.transfers import COLUMNS, Transfers, among, keys, sum_transfers
 from ops.facts.verdicts import AUDITED, AUDITED_LITERALS, HALVES, NEURONS, PERMUTED, said_of_run
 from ops.schema.verdicts import RULE
 from ops.storage.store import Store
 from ops.storage.tables import read_table
 from ops.topk.silent import read_heard
-
-Facts = dict[str, Any]
 
 NEURON_COLUMNS = ["layer", "unit", "pole", "illusion", "verdict"]
 
@@ -71,7 +69,7 @@ def audited_run(
     return AuditedRun(explained, neurons.num_rows, transfers, found, compared)
 
 
-def read_audit_findings(store: Store) -> Facts:
+def read_audit_findings(store: Store) -> Row:
     """Return what an audit found.
 
     Returns:
@@ -95,7 +93,7 @@ def read_audit_findings(store: Store) -> Facts:
     literals = read_table(store, "audit/patterns", pc.field("model") == "winners", ["layer", "unit", "pole", "verdict"])
     own = run.transfers[NEURONS]
     ratios = own.ratios()
-    facts: Facts = {
+    facts: Row = {
         "explained": len(run.explained),
         "audited": run.audited,
         "datasets": list(own.names),

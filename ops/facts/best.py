@@ -1,16 +1,19 @@
 """The neurons that a run explains best, as distinct findings, and how many there are, next to their control."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 from scipy.sparse import csr_array
 
 from ops.arrays import Bools, Float64s, Int64s
-from ops.facts.run_facts import POLE, Row, Rows, RunFacts, grouped, key_of
+from ops.facts.rows import POLE, Row, Rows, grouped, key_of
+from ops.facts.run_facts import RunFacts
 from ops.facts.text import enumerated, short_percent
+from ops.schema import schema
 from ops.schema.verdicts import RULE, TENDENCY
 from ops.topk.silent import heard
 
@@ -35,7 +38,7 @@ def best_findings(run: RunFacts) -> Rows:
     leaders = run.rules
     if not leaders:
         return []
-    similar = [_Similar(_winners(run, leaders), 1), _Similar(_typical(run, leaders), LEAST_SHARED)]
+    similar = [(_winners(run, leaders), 1), (_typical(run, leaders), LEAST_SHARED)]
     finding = _findings(similar, len(leaders))
     families = grouped(run.read("families").to_pylist(), ("family",))
     members: dict[int, Rows] = {}
@@ -93,31 +96,26 @@ def _compared(own: float, n: int, rotated: float, axes: int, many: str) -> str:
     return "" if own - rotated > 1.96 * error else ", a difference that chance can explain"
 
 
-class _Similar:
-    """Which sets are similar to each other: those of winners, or of typical patterns.
+def _alike(sets: csr_array, least: int, first: int, stop: int) -> Bools:
+    """Return which leaders each leader of a block is similar to, `[block, leaders]`.
 
     Args:
-        sets: whether each leader's set has an element, `[leaders, elements]`.
+        sets: whether each leader's set of winners, or of typical patterns, has an element, `[leaders, elements]`.
         least: similar sets share at least this many elements.
+        first, stop: the block.
     """
-
-    def __init__(self, sets: csr_array, least: int) -> None:
-        self._sets, self._least = sets, least
-        self._size = np.asarray(sets.sum(axis=1), np.float64)
-
-    def rows(self, first: int, stop: int) -> Bools:
-        """Return which leaders each leader of a block is similar to, `[block, leaders]`."""
-        shared: Float64s = (self._sets[first:stop] @ self._sets.T).toarray()
-        either = self._size[first:stop, None] + self._size - shared
-        return np.asarray((shared >= self._least) & (shared >= SIMILAR * either))
+    size = np.asarray(sets.sum(axis=1), np.float64)
+    shared: Float64s = (sets[first:stop] @ sets.T).toarray()
+    either = size[first:stop, None] + size - shared
+    return np.asarray((shared >= least) & (shared >= SIMILAR * either))
 
 
-def _findings(similar: Sequence[_Similar], leaders: int) -> Int64s:
+def _findings(similar: Sequence[tuple[csr_array, int]], leaders: int) -> Int64s:
     """Return the index of the first leader of each leader's finding, `[leaders]`."""
     finding = np.arange(leaders)
     is_first = np.zeros(leaders, bool)
     for start in range(0, leaders, _BLOCK):
-        alike = np.logical_or.reduce([one.rows(start, min(start + _BLOCK, leaders)) for one in similar])
+        alike = np.logical_or.reduce([_alike(*sets, start, min(start + _BLOCK, leaders)) for sets in similar])
         for place, row in enumerate(alike, start):
             known = np.flatnonzero(row & is_first)
             finding[place] = known[0] if len(known) else place
@@ -127,22 +125,17 @@ def _findings(similar: Sequence[_Similar], leaders: int) -> Int64s:
 
 def _winners(run: RunFacts, leaders: Rows) -> csr_array:
     """Return which sentences are among the first winners of each leader, `[leaders, sentences]`."""
-
-    def pairs() -> Iterator[tuple[Int64s, Int64s]]:
-        for layer in sorted({row["layer"] for row in leaders}):
-            own = {(row["unit"], row["pole"]): i for i, row in enumerate(leaders) if row["layer"] == layer}
-            place = np.full((max(unit for unit, _ in own) + 1, 2), -1)
-            for (unit, pole), i in own.items():
-                place[unit, int(pole == "top")] = i
-            units = sorted({unit for unit, _ in own})
-            here = (pc.field("layer") == layer) & pc.field("unit").isin(units) & (pc.field("rank") <= COMPARED)
-            won = run.read("topk", here, ["unit", "pole", "sent_id"])
-            leader = place[won["unit"].to_numpy(), pc.equal(won["pole"], "top").cast("int8").to_numpy()]
-            yield leader[leader >= 0], won["sent_id"].to_numpy()[leader >= 0]
-
-    row, sentence = (np.concatenate(parts) for parts in zip(*pairs(), strict=True))
+    columns = pa.schema([schema("topk").field(name) for name in POLE])
+    numbered = pa.Table.from_pylist(leaders, columns).append_column("leader", pa.array(range(len(leaders))))
+    won = []
+    for (layer,), own in grouped(leaders, ("layer",)).items():
+        units = pc.field("unit").isin(sorted({row["unit"] for row in own}))
+        here = (pc.field("layer") == layer) & units & (pc.field("rank") <= COMPARED)
+        rows = run.read("topk", here, [*POLE, "sent_id"])
+        won.append(rows.join(numbered, list(POLE), join_type="inner").select(["leader", "sent_id"]))
+    leader, sentence = (column.to_numpy() for column in pa.concat_tables(won).columns)
     ids, column = np.unique(sentence, return_inverse=True)
-    return _sets(row, column, (len(leaders), len(ids)))
+    return _sets(leader, column, (len(leaders), len(ids)))
 
 
 def _typical(run: RunFacts, leaders: Rows) -> csr_array:

@@ -1,20 +1,16 @@
 """Read the main findings of `compare` and put them into words, each next to its null."""
 
 from collections.abc import Callable, Container, Iterator
-from typing import Any
 
 from ops.compare.property_names import in_words, measure_in_words
 from ops.compare.run_scores import BY_CHANCE
 from ops.compare.unit_matches import UNIVERSAL_FROM
 from ops.facts.listing import Listing
-from ops.facts.run_facts import grouped
+from ops.facts.rows import Row, Rows, grouped
 from ops.facts.text import filled, number
 from ops.storage.store import Store
 from ops.storage.tables import read_table
 from ops.topk.silent import read_heard
-
-Row = dict[str, Any]
-Rows = list[Row]
 
 # The tables that the findings are read from.
 _READ = (
@@ -43,12 +39,7 @@ def read_findings(store: Store, tables: Container[str]) -> dict[str, Rows]:
 
 
 def comparisons(found: dict[str, Rows], rows: int) -> list[Listing]:
-    """Return the findings as lists.
-
-    Args:
-        found: the rows of the tables of all finished parts, by table (`compare/rotated`, ...).
-        rows: lines per list.
-    """
+    """Return the findings as lists of some rows, from what `read_findings` returns."""
     parts: dict[str, Callable[[dict[str, Rows], int], Iterator[Listing]]] = {
         "compare/runs": _runs,
         "compare/universal": _matches,
@@ -89,7 +80,6 @@ def _runs(found: dict[str, Rows], rows: int) -> Iterator[Listing]:
 
 
 def _above_control(row: Row) -> str:
-    """Say in words whether a run's scores exceed its control's."""
     said = filled(
         f"Of {{n:,}} neurons and poles, {{share_above:.3g %}} ({_INTERVAL}) are above the control's 95 % quantile of "
         "{name}. If the run were no different from the control, 5 % would be.",
@@ -267,7 +257,6 @@ def _ablation(found: dict[str, Rows], rows: int) -> Iterator[Listing]:
 
 
 def _means(rows: Rows) -> Row:
-    """Return the means of the columns that are numbers."""
     return {name: _mean(rows, name) for name, value in rows[0].items() if not isinstance(value, str)}
 
 

@@ -9,10 +9,9 @@ import pyarrow.dataset as ds
 from scipy.special import rel_entr
 from scipy.stats import chi2
 
-from ops.facts.findings import LEAST_COUNT
+from ops.facts.findings import LEAST_COUNT, measured_class
 from ops.facts.query import APART, JOINED, normalised
 from ops.facts.strongest import MAX_Q
-from ops.statistics.association import measures
 
 # What a text is compared as: words in lower case, codes of tags and labels, the name of a value, or alternatives.
 FORMS = ("words", "codes", "name", "group")
@@ -137,16 +136,10 @@ def _word_classes(tables: Mapping[str, ds.Dataset]) -> list[dict[str, Any]]:
     others = pc.max(tables["profiles"].to_table(columns=["baseline_n"], filter=of_dataset)["baseline_n"]).as_py() or 0
     literals, rows = tables["explain/literals"].count_rows(), []
     for term in terms.to_pylist() if others else ():
-        n = winners[term["layer"], term["unit"], term["pole"]]
-        count = round(term["share"] * n)
-        own = measures(count, n, round((term["baseline_share"] or 0.0) * others), others)
-        g2 = float(own.g2[0])
-        q = min(1.0, float(chi2.sf(abs(g2), 1)) * literals)
-        if g2 > 0 and own.lift[0] > 1 and q < MAX_Q and count >= LEAST_COUNT:
+        own = measured_class(term, winners[term["layer"], term["unit"], term["pole"]], others)
+        q = min(1.0, float(chi2.sf(abs(own["g2"]), 1)) * literals)
+        if own["g2"] > 0 and own["lift"] > 1 and q < MAX_Q and own["count"] >= LEAST_COUNT:
             text = "|".join(item.lower() for item in term.pop("items"))
-            rows.append(
-                term
-                | {"kind": "word_class", "found": term["pattern"], "form": "group", "text": text, "rank": 1}
-                | {"count": count, "n": n, "lift": float(own.lift[0]), "q": q, "g2": round(g2, 1)}
-            )
+            said = {"kind": "word_class", "found": term["pattern"], "form": "group", "text": text, "rank": 1, "q": q}
+            rows.append(own | term | said | {"g2": round(own["g2"], 1)})
     return rows

@@ -1,4 +1,4 @@
-"""Find where a winner contains a pattern: the words of its sentence that match, and their positions in its text."""
+"""Find where a winner contains a pattern, and the word at which its neuron peaks: words, and positions in its text."""
 
 import re
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from ops.penn import PUNCTUATION_TAGS, ROOT, Tree, leaves, read, walk
-from ops.sentences.word_spans import Span, word_spans
+from ops.sentences.word_spans import Span, word_spans, words_of_tokens
 
 MARKED = 3  # the words of this many findings are marked
 FEW_WORDS = 4  # a subtree that matches more words is not marked, since it would be most of the sentence
@@ -17,10 +17,8 @@ _TREES_KEPT = 256  # trees in the cache, since a neuron's sentences are searched
 def matched_words(sentence: dict[str, Any], pattern: dict[str, Any], options: dict[str, Any]) -> list[int] | None:
     """Return the positions of the words in a pattern's first match in a sentence, or None if it has no match.
 
-    Args:
-        sentence: a row of `sentences/` (`words`, `tags`, `tree`).
-        pattern: a row of `patterns/` (`kind`, `pattern`, `items`).
-        options: the options of `mine`.
+    These are rows of `patterns/` (`kind`, `pattern`, `items`) and `sentences/` (`words`, `tags`, `tree`), and the
+    options are those of `mine`.
     """
     kind = pattern["kind"]
     if kind == "subtree":
@@ -83,10 +81,7 @@ def spans_of_words(text: str, words: Sequence[str], places: Sequence[int]) -> li
 def spans_of_findings(sentence: dict[str, Any], found: Sequence[dict[str, Any]], options: dict[str, Any]) -> list[Span]:
     """Return the spans of a winner's words that belong to the first findings that can be marked, in ascending order.
 
-    Args:
-        sentence: its row of `sentences/` (`text`, `words`, `tags`, `tree`).
-        found: findings (see `ops.facts.findings`), the strongest first.
-        options: the options of `mine`.
+    `found` are findings (see `ops.facts.findings`), the strongest first.
     """
     able = [row for row in found if row["kind"] not in ("form", "value") and (row["baseline_share"] or 0.0) < COMMON]
     places = {place for row in able[:MARKED] for place in _marked_words(sentence, row, options)}
@@ -147,3 +142,24 @@ def embeds(node: Tree, wanted: Tree) -> list[Tree] | None:
             return None
         ends += found
     return ends
+
+
+def peak_word(tokens: dict[str, Any], sentence: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the word whose token has the highest activation (for `bottom`, the lowest). None if no token has a word.
+
+    `tokens` is the winner's row of `token_activations/`. The word has its `place` among the words, `word`, `tag` (None
+    without tags), `span` (its characters in the text) and `activation` (the neuron's at that token).
+    """
+    text, words, tags = sentence["text"], sentence["words"] or [], sentence["tags"]
+    pairs = zip(tokens["starts"], tokens["ends"], strict=True)
+    placed = [None if start is None else (start, end) for start, end in pairs]
+    spans = word_spans(text, words)
+    at = words_of_tokens(placed, spans).tolist()
+    sign = 1 if tokens["pole"] == "top" else -1
+    values = tokens["activations"]
+    best = max((i for i, word in enumerate(at) if word >= 0), key=lambda i: sign * values[i], default=None)
+    if best is None:
+        return None
+    place = at[best]
+    tag = tags[place] if tags else None
+    return {"place": place, "word": words[place], "tag": tag, "span": spans[place], "activation": values[best]}

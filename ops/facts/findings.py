@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ops.facts.examples import embeds, matched_words, read_pattern
+from ops.facts.rows import Row, Rows
 from ops.facts.strongest import strongest
 from ops.facts.text import lift
 from ops.forms.find import sentences_with
@@ -11,8 +12,6 @@ from ops.forms.forms import NAMES
 from ops.penn import PUNCTUATION_TAGS, walk
 from ops.statistics.association import measures
 
-Row = dict[str, Any]
-Rows = list[Row]
 Holds = Callable[[Row], frozenset[int]]
 
 LEAST_COUNT = 3  # with fewer winners there is no finding, however rare it is elsewhere
@@ -122,6 +121,19 @@ def _one_list(by_kind: dict[str, Rows], winners: int) -> Rows:
     return found
 
 
+def measured_class(term: Row, winners: int, others: int) -> Row:
+    """Return how many of the winners have a class of words, a row of explanation_terms/, and its association.
+
+    Args:
+        term: the row.
+        winners, others: the number of winners, and of other sentences in the corpus.
+    """
+    count, elsewhere = round(term["share"] * winners), round((term["baseline_share"] or 0.0) * others)
+    own = measures(count, winners, elsewhere, others)
+    names = ("share", "baseline_share", "lift", "lift_low", "g2")
+    return {"count": count, "n": winners} | {name: float(getattr(own, name)[0]) for name in names}
+
+
 def _word_classes(terms: Sequence[Row], profiles: Rows, winners: int) -> Rows:
     """Return the classes of words in the winners' score card as findings, with the same measures as the others."""
     others = max((row["baseline_n"] for row in profiles if row["property"] == "dataset"), default=0)
@@ -129,13 +141,11 @@ def _word_classes(terms: Sequence[Row], profiles: Rows, winners: int) -> Rows:
     for term in terms if winners and others else ():
         if (term["model"], term["kind"], term["negated"]) != ("winners", "word_class", False):
             continue
-        count, elsewhere = round(term["share"] * winners), round((term["baseline_share"] or 0.0) * others)
-        own = measures(count, winners, elsewhere, others)
+        own = measured_class(term, winners, others)
         row = dict.fromkeys(("kind", "name"), "word_class") | {"text": term["pattern"].replace(", ", "/")}
-        row |= {"items": term["items"], "count": count, "n": winners, "q_value": None, "docs": None, "same_as": []}
-        row |= {name: float(getattr(own, name)[0]) for name in ("share", "baseline_share", "lift", "lift_low", "g2")}
-        row["lift_high"] = row["lift"] ** 2 / row["lift_low"]
-        if count >= LEAST_COUNT and row["g2"] > 0:
+        row |= {"items": term["items"], "count": own["count"], "n": winners, "q_value": None, "docs": None}
+        row |= {"same_as": []} | own | {"lift_high": own["lift"] ** 2 / own["lift_low"]}
+        if row["count"] >= LEAST_COUNT and row["g2"] > 0:
             found.append(row)
     return found
 
@@ -208,11 +218,9 @@ def _adds_nothing(row: Row, own: frozenset[int], other: Row, theirs: frozenset[i
 
 
 def _is_nested(row: Row, folded: list[str], other: Row, others: list[str]) -> bool:
-    """Return whether one of two findings contains the other, and the longer one, if weaker, says no more.
+    """Return whether one of two findings of a kind, the stronger one last, contains the other and says no more.
 
-    Args:
-        row, other: two findings of one kind, the stronger one last.
-        folded, others: their items in lower case.
+    The last only matters if the longer one is weaker. `folded` and `others` are their items in lower case.
     """
     if row["kind"] in ("mark", "form", "value", "word_class"):
         return row["name"] == other["name"] and folded == others

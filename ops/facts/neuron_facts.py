@@ -7,12 +7,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ops.facts.contrasts import RANKED, said_of_unit
-from ops.facts.examples import matched_words, spans_of_findings, spans_of_words
+from ops.facts.examples import matched_words, peak_word, spans_of_findings, spans_of_words
 from ops.facts.findings import LEAST_COUNT, avoidances, findings, winners_with
-from ops.facts.peaks import peak_word
-from ops.facts.run_facts import POLE, Pair, Row, Rows, RunFacts, any_of, better_pole, grouped
-from ops.facts.shared_words import shared_words
-from ops.facts.strongest import KINDS, strongest
+from ops.facts.rows import POLE, Pair, Row, Rows, any_of, grouped
+from ops.facts.run_facts import RunFacts, better_pole
+from ops.facts.strongest import KINDS, shared_words, strongest
 from ops.facts.verdicts import said_where
 from ops.outputs.names import SIDES
 
@@ -57,11 +56,11 @@ class NeuronFacts:
         means: its rows of means/.
         dataset: the row of profiles/ for the data set that most winners are from, or None.
         winners: the rows of the first winners in topk/ and sentences/, with `is_hub`, `tokens` (the row of
-            token_activations/, or None) and `peak` (see `ops.facts.peaks`).
+            token_activations/, or None) and `peak` (see `ops.facts.examples`).
         hard_negatives: the same for sentences that look like winners; empty without a rule that they could satisfy.
         peaks: its rows of peaks/ by rank.
         findings, avoids: see `ops.facts.findings`.
-        shared_words: see `ops.facts.shared_words`.
+        shared_words: see `ops.facts.strongest`.
         outputs: the tokens that it promotes and suppresses by side, or None.
         prefers: what winners prefer, by kind (see `ops.facts.strongest`).
         nearest: its rows of compare/neighbours/ by rank.
@@ -127,7 +126,6 @@ class NeuronFacts:
         )
 
     def _example(self, finding: Row) -> Row:
-        """Return the first winner that contains a pattern as a finding's `example`."""
         for sentence in self.winners if "pattern" in finding else ():
             places = matched_words(sentence, finding, self.options)
             if places:
@@ -136,11 +134,7 @@ class NeuronFacts:
         return {"example": None}
 
     def as_json(self, everything: bool) -> Row:
-        """Return the facts for JSON.
-
-        Args:
-            everything: whether to include `patterns` and `profiles`.
-        """
+        """Return the facts for JSON, with `patterns` and `profiles` if everything is wanted."""
         left_out = {"holds", "options", *(() if everything else ("patterns", "profiles"))}
         facts = {name: value for name, value in vars(self).items() if name not in left_out}
         facts["neuron"] = {name: value for name, value in self.neuron.items() if not name.startswith("histogram")}
@@ -201,14 +195,7 @@ def read_sentences(run: RunFacts, ids: set[int]) -> dict[int, Row]:
 def facts_by_pole(
     run: RunFacts, tables: dict[str, Rows], sentences: dict[int, Row], pole: str = ""
 ) -> list[NeuronFacts]:
-    """Return the facts of a neuron at each pole, or at one, with the better explained pole first.
-
-    Args:
-        run: what is known about the run.
-        tables: the neuron's rows of the tables that `read_neurons` reads.
-        sentences: the sentences of its winners and hard negatives by id.
-        pole: the only pole, or `BETTER`.
-    """
+    """Return the facts of a neuron, as `read_neurons` does, from its rows of the tables and its sentences by id."""
     poles = [name for name in run.poles if any(row["pole"] == name for row in tables["topk"])]
     if not poles:
         return []
@@ -272,16 +259,10 @@ def _facts(run: RunFacts, tables: dict[str, Rows], sentences: dict[int, Row], po
 
 
 def with_family(row: Row, terms: Rows, families: Rows) -> Row:
-    """Return a row of explanations/, extended with data from the other tables.
+    """Return a row of explanations/ with data from the rows of explanation_terms/ and families/ of its neuron.
 
-    Args:
-        row: the row.
-        terms: rows of explanation_terms/ of its neuron.
-        families: rows of families/, those of its family among them.
-
-    Returns:
-        The row with `terms`, its rows of explanation_terms/ with those of the neuron's whole range, and `alike`: the
-        `leader` of its family (`layer`, `unit`, `pole`), and `members`, the number of neurons and poles in it.
+    These are `terms`, its rows of explanation_terms/ with those of the neuron's whole range, and `alike`: the `leader`
+    of its family (`layer`, `unit`, `pole`), and `members`, the number of neurons and poles in it.
     """
     family = [member for member in families if member["family"] == row["family"]]
     led = next(member for member in family if member["is_leader"])
@@ -292,12 +273,12 @@ def with_family(row: Row, terms: Rows, families: Rows) -> Row:
 
 
 def where_it_holds(row: Row, patterns: Rows, pairs: Rows) -> Row:
-    """Return a row of audit/neurons/, extended with data from the other tables.
+    """Return a row of audit/neurons/ with data from the other tables of its neuron and pole.
 
     Args:
         row: the row.
-        patterns: rows of audit/patterns/ for its neuron and pole.
-        pairs: rows of audit/portability/ for its neuron and pole, from a data set to itself.
+        patterns: rows of audit/patterns/.
+        pairs: rows of audit/portability/ from a data set to itself.
 
     Returns:
         The row with `known_in`, the data sets in which it has enough winners; `said`, one line that says where it
@@ -313,12 +294,7 @@ def is_hub(sentence: Row, most: float, family: int = 1) -> bool:
 
     Wins in the neuron's own family do not count. One win is subtracted for each member of the family. This is an
     estimate: `explain`, which knows the winners of each member, may call a sentence just above the limit a hub although
-    it is none here.
-
-    Args:
-        sentence: its row of `sentences/`.
-        most: the limit that `ops.sentences.hubs.most_wins` returns.
-        family: the number of neurons and poles in the neuron's family, including itself.
+    it is none here. `most` is the limit that `ops.sentences.hubs.most_wins` returns.
     """
     return bool(sentence["wins"] - family > most)
 

@@ -1,16 +1,12 @@
 """Lists of everything that was measured about a neuron, which `show --all` prints and pages fold."""
 
-from typing import Any
-
 from ops.errors import counted
 from ops.facts.findings import times
 from ops.facts.listing import Listing
 from ops.facts.neuron_facts import NeuronFacts
+from ops.facts.rows import Row, Rows
 from ops.facts.text import filled, plain
 from ops.forms.forms import NAMES
-
-Row = dict[str, Any]
-Rows = list[Row]
 
 # Titles of properties. Properties without a title have their name.
 _PROPERTIES = {
@@ -45,11 +41,6 @@ def measured(title: str, rows: Rows, winners: int) -> Listing:
     """Return a list of findings with all measures.
 
     A key of metadata that few winners have says little, however large its share among them, so their number is shown.
-
-    Args:
-        title: the list's title.
-        rows: the findings.
-        winners: the number of winners.
     """
     notes = [FROM_FEW] if any(map(is_from_few, rows)) else []
     if any(row["n"] < winners for row in rows):
@@ -119,12 +110,7 @@ def nearest(facts: NeuronFacts) -> Listing:
 
 
 def mined(facts: NeuronFacts, rows: int) -> list[Listing]:
-    """Return lists of everything that was mined and counted, sorted by G2, and of means.
-
-    Args:
-        facts: the facts about the neuron.
-        rows: maximum number of rows in a list.
-    """
+    """Return lists of everything that was mined and counted, sorted by G2, and of means; at most `rows` rows each."""
     lists = [
         _counted(title, [p for p in facts.patterns if p["kind"] == kind][:rows], "{pattern}", "{support:,}")
         for kind, title in _PATTERNS.items()

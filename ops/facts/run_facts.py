@@ -1,9 +1,8 @@
 """What is known about a run before any of its neurons is read: its options, units, scores and rules."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
-from operator import or_
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -11,6 +10,7 @@ import pyarrow.compute as pc
 
 from ops.errors import InputError
 from ops.facts.findings import LEAST_COUNT
+from ops.facts.rows import POLE, Key, Pair, Row, Rows, any_of, grouped, key_of
 from ops.schema.verdicts import RULE
 from ops.sentences.hubs import most_wins
 from ops.storage.open_tables import OpenTables
@@ -19,12 +19,6 @@ from ops.topk.neurons import Neurons, read_neurons
 from ops.topk.silent import COLUMNS, heard, silent_neurons
 from ops.topk.unit_names import UnitNames, unit_names
 
-Row = dict[str, Any]
-Rows = list[Row]
-Pair = tuple[int, int]
-Key = tuple[int, int, str]
-
-POLE = ("layer", "unit", "pole")
 MOST_WORDS = 5  # maximum number of words that stand for a neuron in a list
 
 
@@ -58,12 +52,7 @@ class RunFacts:
 
     @classmethod
     def of(cls, store: Store, run: Row) -> "RunFacts":
-        """Return what is known about a run.
-
-        Args:
-            store: the run's folder.
-            run: the content of run.json; the stages topk, annotate and mine must be complete.
-        """
+        """Return what is known about a run by its run.json; the stages topk, annotate and mine must be complete."""
         tables, units = OpenTables(store), read_neurons(store)
         stages = {name: entry for name, entry in run["stages"].items() if entry["complete"]}
         topk = stages["topk"]
@@ -165,30 +154,3 @@ def better_pole(poles: Sequence[str], explanations: Sequence[Row], scores: Seque
         )
 
     return max(poles, key=worth)
-
-
-def key_of(row: Row) -> Key:
-    """Return the layer, unit and pole of a row."""
-    return row["layer"], row["unit"], row["pole"]
-
-
-def name_of(row: Row) -> str:
-    """Return a neuron and pole as people write it.
-
-    >>> name_of({"layer": 3, "unit": 43, "pole": "top"})
-    '3:43 top'
-    """
-    return f"{row['layer']}:{row['unit']} {row['pole']}"
-
-
-def any_of(neurons: Iterable[Pair]) -> pc.Expression:
-    """Return the condition for rows of any of these neurons."""
-    return reduce(or_, ((pc.field("layer") == layer) & (pc.field("unit") == unit) for layer, unit in neurons))
-
-
-def grouped(rows: Rows, columns: Sequence[str]) -> dict[Any, Rows]:
-    """Return rows by their values in these columns."""
-    found: dict[Any, Rows] = {}
-    for row in rows:
-        found.setdefault(tuple(row[c] for c in columns), []).append(row)
-    return found

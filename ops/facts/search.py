@@ -12,8 +12,10 @@ import pyarrow.dataset as ds
 
 from ops.errors import InputError, one_line
 from ops.facts.evidence import KINDS, LISTED, NAME, OF_PLACES, Branch, branches, listed_evidence
+from ops.facts.listing import Columns, Listing
 from ops.facts.query import AUDITED, PERSON, PRONOUN, Query
-from ops.facts.run_facts import Key, RunFacts
+from ops.facts.rows import Key, Row
+from ops.facts.run_facts import RunFacts
 from ops.facts.text import number
 from ops.penn_names import codes_by_name
 from ops.schema import schema
@@ -58,6 +60,21 @@ select layer, unit, pole, rank, activation, sentence as found, dataset, {{column
 BY_MATCH = "level, g2 desc, layer, unit, pole"
 BY_VERDICT = "margin_low desc nulls last, auc_excess desc nulls last, layer, unit, pole"
 _NUMBER_COLUMNS = {"score": "auc"}
+_MATCH: Columns = (
+    ("G2", "{g2:.1f}"), ("lift", "{lift:lift}"), ("q", "{q:q}"), ("winners", "{count:,} of {n:,}"),
+    ("found", "{kind:plain}: {found}"), ("verdict", "{verdict}"), ("explanation", "{explanation}"),
+)  # fmt: skip
+_VERDICT: Columns = (
+    ("beyond", "{margin_low:.3f}"), ("score", "{auc:.3f}"), ("excess", "{auc_excess:.3f}"), ("verdict", "{verdict}"),
+    ("explanation", "{explanation}"),
+)  # fmt: skip
+_ACROSS: Columns = (("data sets", "{across:plain}"), ("holds in", "{ported} of {datasets}"))
+_SENTENCE: Columns = (("rank", "{rank}"), ("activation", "{activation:activation}"), ("sentence", "{found}"))
+_ORDERS = {
+    "match": "by the G2 of the match; what is exactly the phrase comes before what contains it",
+    "verdict": "those whose F1 is surely furthest above their controls first",
+    "sentence": f"the highest ranks first, of at most {MOST_SENTENCES:,} sentences that contain it",
+}
 
 
 class Wanted(NamedTuple):
@@ -123,13 +140,9 @@ class Searcher:
     def properties(self) -> frozenset[str]:
         """The properties that can be searched by name, as a query's `kind` writes them."""
         if not self._properties and "profiles" in self.tables:
-            found = self._execute("select distinct property from profiles", {})
-            self._properties = frozenset(self._execute_name(row["property"]) for row in found)
+            found = self._execute(f"select distinct {_named('property')} as name from profiles", {})
+            self._properties = frozenset(row["name"] for row in found)
         return self._properties
-
-    def _execute_name(self, name: str) -> str:
-        (row,) = self._execute(f"select replace({NAME.format('$name')}, ' ', '_') as name", {"name": name})
-        return str(row["name"])
 
     def find(self, query: Query) -> list[dict[str, Any]]:
         """Return at most `MOST` rows, each with `total`, the number of all matches; only one search runs at a time.
@@ -192,7 +205,7 @@ def statement(query: Query, evidence: list[Branch]) -> tuple[str, dict[str, Any]
     limits = [f"{name} = ${name}" for name in ("layer", "pole") if values[name] not in ("", None)]
     if query.verdict:
         limits.append(f"{'across' if query.verdict in AUDITED else 'verdict'} = $verdict")
-    matches = [f"replace({NAME.format('kind')}, ' ', '_') = $kind"] if query.kind else []
+    matches = [f"{_named('kind')} = $kind"] if query.kind else []
     for place, (name, comparison, limit) in enumerate(query.numbers):
         (limits if name == "score" else matches).append(
             f"{_NUMBER_COLUMNS.get(name, name)} {comparison} $number{place}"
@@ -251,6 +264,11 @@ def _levels(wanted: Wanted, is_kind_given: bool) -> tuple[dict[str, str], dict[s
     return levels, values
 
 
+def _named(column: str) -> str:
+    """Return the SQL of a kind or property as a query's `kind` writes it."""
+    return f"replace({NAME.format(column)}, ' ', '_')"
+
+
 def _case(is_phrase: str, contains_it: str) -> str:
     return f"case when {is_phrase} then 0 when {contains_it} then 1 end"
 
@@ -258,3 +276,23 @@ def _case(is_phrase: str, contains_it: str) -> str:
 def _contains(text: str, part: str) -> str:
     """Return the SQL of whether a text, whose words are separated by spaces, has a part as complete words."""
     return f"contains(' ' || {text} || ' ', ' ' || {part} || ' ')"
+
+
+def found_listing(query: Query, rows: list[Row], unit: str) -> Listing:
+    """Return the rows that `Searcher.find` returned as a list; its first column is called `unit`, such as `neuron`."""
+    total = rows[0]["total"] if rows else 0
+    if not rows:
+        return Listing(_nothing(query))
+    columns, order = (_MATCH, "match") if query.text else (_VERDICT, "verdict")
+    if query.kind == TEXT:
+        columns, order = _SENTENCE, "sentence"
+    elif rows[0]["across"] is not None and not query.text:
+        columns = (*_VERDICT[:-1], *_ACROSS, _VERDICT[-1])
+    count = f"{total:,}" if len(rows) == total else f"{len(rows):,} of {total:,}"
+    return Listing.of(f"{count} found, {_ORDERS[order]}", [(unit, "{layer}:{unit} {pole}"), *columns], rows)
+
+
+def _nothing(query: Query) -> str:
+    if query.text.islower() and query.text.isalpha() and len(query.text) <= 5 and not query.kind:
+        return "Nothing was found. Tags and labels have capital letters, such as VBN or NP."
+    return "Nothing was found." + (" With weaker limits there may be more." if query.numbers else "")

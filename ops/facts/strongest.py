@@ -1,17 +1,21 @@
-"""The strongest findings about a neuron: the patterns and values that its winners prefer or avoid."""
+"""The strongest findings about a neuron: the patterns and values that its winners prefer or avoid, and their words."""
 
+from collections.abc import Iterable
 from typing import Any
 
+from ops.facts.rows import Row, Rows
 from ops.statistics.association import measures
-
-Rows = list[dict[str, Any]]
 
 MAX_Q = 0.05
 KINDS = ("word", "tag", "subtree")
 # The values of these properties are words, which are also patterns of one word.
-_WORD_CLASSES = frozenset({"noun", "verb", "adjective"})
+_WORD_CLASSES = ("noun", "verb", "adjective")
 # These properties count tokens or lengths. They are shown separately, or with --all.
 _APART = frozenset({"tag", "tag_class", "words_per_sentence"})
+LISTED = 10  # words listed at most
+LEAST_SURE = 3  # a word whose q is below 0.05 is in at least this many winners
+LEAST_UNSURE = 4  # the same for a word whose q is 0.05 or above
+LIFT_UNSURE = 5.0  # the least lift of such a word
 
 
 def strongest(patterns: Rows, profiles: Rows, is_preferred: bool) -> dict[str, Rows]:
@@ -64,3 +68,35 @@ def _described(row: dict[str, Any], name: str, text: str, count: int) -> dict[st
         elsewhere = round(row["baseline_share"] * row["baseline_n"])
         low = float(measures(count, row["n"], elsewhere, row["baseline_n"]).lift_low[0])
     return {**row, "name": name, "text": text, "count": count, "lift_low": low, "lift_high": row["lift"] ** 2 / low}
+
+
+def shared_words(profiles: Rows, topics: Rows, sentences: Iterable[Row], winners: int) -> Rows:
+    """Return the nouns, verbs and adjectives that winners have more often than the corpus, the strongest first.
+
+    Args:
+        profiles: one neuron and pole's rows of this table.
+        topics: its findings that are topics. Their `items` count as content words if winners contain them.
+        sentences: the winners' rows of `sentences/`, in which the words of topics are counted.
+        winners: the number of winners.
+
+    Returns:
+        Up to 10 rows with `word`, `count` of `n` winners, `q_value`, `lift` and `is_sure` (whether q is below 0.05).
+        The less certain words come last. The `q_value` and `lift` of a topic's word without a row of its own are null.
+    """
+    found: dict[str, Row] = {}
+    for row in sorted((r for r in profiles if r["property"] in _WORD_CLASSES and r["g2"] > 0), key=lambda r: -r["g2"]):
+        word = row["value"].lower()
+        sure = row["q_value"] is not None and row["q_value"] < MAX_Q
+        enough = row["count"] >= (LEAST_SURE if sure else LEAST_UNSURE)
+        if word not in found and enough and (sure or (row["lift"] or 0.0) >= LIFT_UNSURE):
+            found[word] = {"word": row["value"], "count": row["count"], "n": winners, "q_value": row["q_value"]}
+            found[word] |= {"lift": row["lift"], "is_sure": sure}
+    counts: dict[str, int] = {}
+    wanted = {item for topic in topics for item in topic["items"]} - set(found)
+    for sentence in sentences if wanted else ():
+        for word in wanted & {word.lower() for word in sentence["words"] or ()}:
+            counts[word] = counts.get(word, 0) + 1
+    for word, count in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])):
+        if count >= LEAST_UNSURE:
+            found[word] = {"word": word, "count": count, "n": winners, "q_value": None, "lift": None, "is_sure": False}
+    return sorted(found.values(), key=lambda row: not row["is_sure"])[:LISTED]

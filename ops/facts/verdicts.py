@@ -2,13 +2,11 @@
 
 import math
 from collections import Counter
-from typing import Any
 
+from ops.facts.rows import Row
 from ops.facts.text import enumerated, filled, interval, lift, number
 from ops.facts.transfers import LEAST_GAIN
 from ops.schema.verdicts import NONE, RULE, SOURCE, TENDENCY, UNCONFIRMED, WEAK
-
-Row = dict[str, Any]
 
 CAUTION = "Judge by the winners: no rule was confirmed on held-out documents."
 # What an F1 is held against, by its column, in short and in full.
@@ -50,38 +48,34 @@ def evidence(explanation: Row) -> str:
     >>> evidence({**row, "matched_f1": 0.1})
     'weak. Held-out F1 0.300 vs chance 0.010, matched 0.100'
     """
-    f1, low, high = (explanation[f"f1{end}"] for end in ("", "_low", "_high"))
-    if f1 is None:
+    if explanation["f1"] is None:
         return str(explanation["verdict"])
-    controls = [f"{n} {number(explanation[k], '.3f')}" for k, (n, _) in _CONTROLS.items() if explanation[k] is not None]
-    compared = f" vs {', '.join(controls)}" if controls else ""
-    return f"{explanation['verdict']}. Held-out F1 {number(f1, '.3f')}{interval(low, high, '.3f')}{compared}"
+    controls = [f"{_CONTROLS[name][0]} {value}" for name, value in _controls(explanation).items()]
+    return f"{explanation['verdict']}{_held_out(explanation)}" + (f" vs {', '.join(controls)}" if controls else "")
 
 
 def said_verdict(explanation: Row) -> str:
     """Return the verdict of a row of explanations/ with the numbers by which it fell (`ops.explain.verdict`)."""
-    f1, low, high = (explanation[f"f1{end}"] for end in ("", "_low", "_high"))
-    said = f"{explanation['verdict']}: {_lower(_HEADLINES[explanation['verdict']])}"
-    if f1 is None:
+    meaning = _HEADLINES[explanation["verdict"]]
+    said = f"{explanation['verdict']}: {meaning[0].lower()}{meaning[1:]}"
+    if explanation["f1"] is None:
         return said
-    controls = [
-        f"{name} ({number(explanation[key], '.3f')})"
-        for key, (_, name) in _CONTROLS.items()
-        if explanation[key] is not None
-    ]
-    margin, single = explanation["margin"], explanation["single_f1"]
-    between = interval(explanation["margin_low"], explanation["margin_high"], ".3f")
-    above = (
-        ""
-        if margin is None
-        else f": {number(margin, '.3f')}{between} above the highest of {enumerated(controls, 'and')}"
-    )
+    margin, single, above = explanation["margin"], explanation["single_f1"], ""
+    if margin is not None:
+        between = interval(explanation["margin_low"], explanation["margin_high"], ".3f")
+        controls = [f"{_CONTROLS[name][1]} ({value})" for name, value in _controls(explanation).items()]
+        above = f": {number(margin, '.3f')}{between} above the highest of {enumerated(controls, 'and')}"
     alone = "" if single is None else f"; its best literal alone has {number(single, '.3f')}"
-    return f"{said}. Held-out F1 {number(f1, '.3f')}{interval(low, high, '.3f')}{above}{alone}"
+    return f"{said}{_held_out(explanation)}{above}{alone}"
 
 
-def _lower(text: str) -> str:
-    return text[0].lower() + text[1:]
+def _held_out(explanation: Row) -> str:
+    ends = interval(explanation["f1_low"], explanation["f1_high"], ".3f")
+    return f". Held-out F1 {number(explanation['f1'], '.3f')}{ends}"
+
+
+def _controls(explanation: Row) -> dict[str, str]:
+    return {name: number(explanation[name], ".3f") for name in _CONTROLS if explanation[name] is not None}
 
 
 def said_of_explanations(verdicts: list[str]) -> str:
@@ -240,7 +234,6 @@ def _said_illusion(illusion: dict[str, float | None]) -> list[str]:
 
 
 def _controls_in_words(numbers: dict[str, float | None]) -> str:
-    """Return the numbers of the controls in words, or "" if none is known."""
     known = [
         f"{number(numbers[name], '.2f')} {where}" for name, where in _WHERE.items() if numbers.get(name) is not None
     ]

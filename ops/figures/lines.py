@@ -152,14 +152,10 @@ def draw_lines(
 
 
 def quantiles(table: pa.Table, x: str, basis: str, *, bases: Names, **options: Any) -> Figure:
-    """Draw median, quartiles, 5 % and 95 % by a column, with those of each basis next to each other.
+    """Draw median, quartiles, 5 % and 95 %, the columns of `QUANTILES`, with those of each basis next to each other.
 
-    Args:
-        table: rows with the columns of `QUANTILES`.
-        x: the column of the horizontal axis.
-        basis: the column that distinguishes neurons from controls, in the order of `bases`, which names its values.
-        bases: what the figure calls the values of `basis`.
-        options: more arguments of `lines`; each panel has its own axes.
+    The column `basis` distinguishes neurons from controls; `bases` names its values in order. The other arguments are
+    those of `lines`. Each panel has its own axes.
     """
     return lines(
         table, x, "q50", low="q05", high="q95", inner=("q25", "q75"), colour=basis, series=bases, own_scales=True,

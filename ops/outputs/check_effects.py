@@ -35,11 +35,8 @@ class Checker:
     def change(self, written: Written, unit: int, amount: float) -> Float64s:
         """Return each token's mean logit change when a unit's activation increases at every position, `[tokens]`."""
         vector = (written.added(unit) * amount).to(self.head.device)
-        handle = adding(written, vector)
-        try:
+        with adding(written, vector):
             after, _ = self._mean_logits()
-        finally:
-            handle.remove()
         return after - self.before
 
     @torch.inference_mode()

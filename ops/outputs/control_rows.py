@@ -17,9 +17,7 @@ _QUANTILES = {"q05": 0.05, "q25": 0.25, "q50": 0.5, "q75": 0.75, "q95": 1 - BEYO
 def control_rows(layer: int, measure: str, units: Float64s, random: Float64s) -> list[Row]:
     """Return the two rows of `outputs/controls` for a layer and measure: for its units and for random directions.
 
-    Args:
-        layer, measure: the layer and the name of the measure.
-        units, random: the values of the measure for units and for random directions; NaN for a missing value.
+    `units` and `random` are the values of the measure; NaN for a missing value.
     """
     null = random[np.isfinite(random)]
     limit = float(np.quantile(null, 1 - BEYOND)) if len(null) else np.nan
@@ -39,10 +37,7 @@ def said_peaked(controls: Sequence[Row]) -> list[str]:
 
     The share of units beyond the 95 % point of random directions is called different from 5 % if it differs by more
     than two standard errors. The standard error includes that of the share and that of the 95 % point, which is
-    estimated from the random directions of a layer.
-
-    Args:
-        controls: the rows of `outputs/controls`.
+    estimated from the random directions of a layer. `controls` are the rows of `outputs/controls`.
     """
     rows = {(r["layer"], r["basis"]): r for r in controls if r["measure"] == MEASURES[0]}
     layers = sorted(layer for layer, basis in rows if basis == UNITS and rows[layer, basis]["beyond"] is not None)
@@ -74,11 +69,7 @@ def said_peaked(controls: Sequence[Row]) -> list[str]:
 
 
 def said_checked(checks: Sequence[Row]) -> list[str]:
-    """Return the result of the check in a sentence; an empty list if no unit has a correlation.
-
-    Args:
-        checks: the rows of `outputs/checks`.
-    """
+    """Return the result of the rows of `outputs/checks` in a sentence; empty if no unit has a correlation."""
     own, shuffled = ([r[name] for r in checks if r[name] is not None] for name in ("correlation", "shuffled"))
     if not own:
         return []

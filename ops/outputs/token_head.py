@@ -6,13 +6,13 @@ normalisation, BERT's dense layer with its activation and LayerNorm, the unembed
 logits.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
 from torch import nn
+from torch.utils.hooks import RemovableHandle
 
 from ops.errors import InputError, with_article
 from ops.model.batches import pad
@@ -49,11 +49,6 @@ class LinearHead:
     unembedding: torch.Tensor
     scale: torch.Tensor
     tokens: torch.Tensor
-
-    @property
-    def width(self) -> int:
-        """The number of values of a direction."""
-        return int(self.inside.shape[1])
 
     def logits(self, directions: torch.Tensor) -> torch.Tensor:
         """Return the changes of the tokens' logits for directions `[units, width]`, `[units, tokens]` float32."""
@@ -102,12 +97,8 @@ class TokenHead:
             found.extend((args[0], output))
 
         token = torch.ones(1, 1, dtype=torch.int64, device=self.device)
-        handle = self.unembedding.register_forward_hook(take)
-        try:
-            with replacing(self._places[entry], states[:, None]):
-                logits = self.model(input_ids=token, attention_mask=token).logits
-        finally:
-            handle.remove()
+        with self.unembedding.register_forward_hook(take), replacing(self._places[entry], states[:, None]):
+            logits = self.model(input_ids=token, attention_mask=token).logits
         if len(found) != 2 or logits.numel() != len(states) * self.unembedding.out_features:
             raise _unknown(self.facts, "its last layer's states are not all that the head reads")
         read, leaving = found
@@ -160,11 +151,8 @@ class TokenHead:
         def take(module: nn.Module, args: Any, output: Any) -> None:
             found["stream"] = output if isinstance(output, torch.Tensor) else output[0]
 
-        handle = self._places["stream"].register_forward_hook(take)
-        try:
+        with self._places["stream"].register_forward_hook(take):
             found["output"] = self.body(**inputs)[0]
-        finally:
-            handle.remove()
         shape = counted.shape
         sums = {entry: found[entry].reshape(*shape, -1)[counted].sum(0, dtype=torch.float64).cpu() for entry in ENTRIES}
         return sums, int(counted.sum())
@@ -182,18 +170,9 @@ class TokenHead:
         return {"input_ids": ids, "attention_mask": real.long()}, counted
 
 
-@contextmanager
-def replacing(module: nn.Module, states: torch.Tensor) -> Iterator[None]:
-    """Make a module return these states in this context, in the form in which it returns its own states."""
-
-    def hook(module: nn.Module, args: Any, output: Any) -> Any:
-        return with_states(output, states)
-
-    handle = module.register_forward_hook(hook)
-    try:
-        yield
-    finally:
-        handle.remove()
+def replacing(module: nn.Module, states: torch.Tensor) -> RemovableHandle:
+    """Make a module return these states, in the form in which it returns its own, until the handle is removed."""
+    return module.register_forward_hook(lambda module, args, output: with_states(output, states))
 
 
 def with_states(output: Any, states: torch.Tensor) -> Any:

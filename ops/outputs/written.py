@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import nn
+from torch.utils.hooks import RemovableHandle
 
 from ops.dictionaries.description import Description
 from ops.dictionaries.read import load
@@ -174,13 +175,10 @@ def written_by_features(head: TokenHead, description: Description) -> Written:
     return Written(description.layer, description.features, "stream", writes, reads, module, enters, adds)
 
 
-def written_by(
-    head: TokenHead, site: str, layers: Sequence[int], dictionaries: Sequence[Description]
-) -> dict[int, Written]:
-    """Return the directions that the units of these layers write, by layer; without dictionaries, units are neurons."""
-    if dictionaries:
-        return {own.layer: written_by_features(head, own) for own in dictionaries if own.layer in layers}
-    return {layer: written_by_neurons(head, site, layer) for layer in layers}
+def written_by(head: TokenHead, site: str, layer: int, dictionaries: Sequence[Description]) -> Written:
+    """Return the directions that the units of a layer write; without dictionaries, units are neurons."""
+    described = next((own for own in dictionaries if own.layer == layer), None)
+    return written_by_neurons(head, site, layer) if described is None else written_by_features(head, described)
 
 
 def check_written(facts: ModelFacts, site: str, layers: Sequence[int], dictionaries: Sequence[Description]) -> int:
@@ -191,11 +189,11 @@ def check_written(facts: ModelFacts, site: str, layers: Sequence[int], dictionar
     """
     head = TokenHead(facts, threads=None)
     for layer in layers:
-        written_by(head, site, (layer,), dictionaries)
+        written_by(head, site, layer, dictionaries)
     return head.unembedding.out_features
 
 
-def adding(written: Written, vector: torch.Tensor) -> Any:
+def adding(written: Written, vector: torch.Tensor) -> RemovableHandle:
     """Add a vector at every token to the state that contains a layer's units, until the returned handle is removed."""
 
     def enter(module: nn.Module, args: Any, keywords: Any) -> Any:

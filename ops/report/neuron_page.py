@@ -4,20 +4,18 @@ from typing import Any
 
 import numpy as np
 
+from ops.arrays import Float32s, Int64s
 from ops.facts.examples import read_pattern
 from ops.facts.findings import said_lift, winners_with
 from ops.facts.neuron_facts import COMPARED, NeuronFacts, first_without_hubs
 from ops.facts.neuron_lists import kind_of, literals, measured, peaks
+from ops.facts.rows import Row, Rows
 from ops.facts.text import short_percent
 from ops.forms.forms import NAMES
 from ops.penn_names import ROOTS, name_root, name_tags, name_tree
-from ops.report.drawings import draw_histogram, draw_tree
-from ops.report.lift_strips import lift_strips
+from ops.report.drawings import draw_histogram, draw_tree, lift_strips
 from ops.report.shading import shade
 from ops.topk.silent import SAID
-
-Row = dict[str, Any]
-Rows = list[Row]
 
 FINDINGS, MORE_FINDINGS, VARIANTS, VALUES = 10, 10, 6, 8  # maximum number of rows in each list
 FIRST_WINNERS = 20  # number of winners that are shown unfolded, not counting hubs
@@ -26,15 +24,11 @@ LEAD, BEFORE_PEAK = 90, 40  # a start of more than LEAD characters is cut to BEF
 # Properties that the findings include.
 APART = ("words_per_sentence", "noun", "verb", "adjective", "punctuation", *NAMES)
 _KINDS = {"word": "words", "tag": "tags", "subtree": "subtree", "mark": "mark", "word_class": "a word like"}
+QUANTILES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 
 
 def neuron_context(poles: list[NeuronFacts], samples: Rows) -> Row:
-    """Return the variables for the template of a neuron's page.
-
-    Args:
-        poles: the facts at each pole, the better explained one first.
-        samples: the sentences for each quantile, with `quantile` and `activation`.
-    """
+    """Return the variables for the template of a neuron's page: its facts at each pole, and its `quantile_samples`."""
     first = poles[0]
     histogram = draw_histogram(first.neuron)
     return {
@@ -76,7 +70,6 @@ def _pole(facts: NeuronFacts) -> Row:
 
 
 def _ranks(facts: NeuronFacts, finding: Row) -> list[int]:
-    """Return the ranks of the winners that have a finding."""
     later = winners_with(finding, facts.winners[COMPARED:], facts.options)
     places = facts.holds(finding) | {COMPARED + place for place in later}
     return [facts.winners[place]["rank"] for place in sorted(places)]
@@ -108,7 +101,6 @@ def _winner(winner: Row) -> Row:
 
 
 def _described(row: Row, is_collapsed: bool) -> Row:
-    """Return a finding with its label and description for the page."""
     variants = row["variants"]
     return row | {
         "label": _KINDS.get(row["kind"]) or kind_of(row),
@@ -147,3 +139,23 @@ def _profiles(profiles: Rows) -> dict[str, Rows]:
     order = ("dataset", "tag_class", "tag")
     names = sorted(found, key=lambda name: (order.index(name) if name in order else -1, name))
     return {name: sorted(found[name], key=lambda row: (-row["share"], row["value"]))[:VALUES] for name in names}
+
+
+def quantile_samples(sent_ids: Int64s, values: Float32s) -> list[dict[str, Any]]:
+    """Return a sentence for each quantile, the highest first: `sent_id`, `quantile` and `activation`.
+
+    `values` are the neuron's activations for the sentences of the activation sample, `[sentences]`.
+
+    >>> [row["sent_id"] for row in quantile_samples(np.arange(5), np.array([3.0, 1, 0, 4, 2], np.float32))]
+    [3, 0, 4, 1, 2]
+    """
+    if not len(sent_ids):
+        return []
+    order = np.argsort(values, kind="stable")
+    places = (np.array(QUANTILES) * (len(order) - 1)).round().astype(int).tolist()
+    # Of the quantiles at the same sentence, the lowest is kept.
+    lowest = dict(zip(reversed(places), reversed(QUANTILES), strict=True))
+    return [
+        {"sent_id": int(sent_ids[order[place]]), "quantile": quantile, "activation": float(values[order[place]])}
+        for place, quantile in lowest.items()
+    ]

@@ -6,9 +6,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from ops.facts.rows import Row
 from ops.facts.text import plain
 
-Row = dict[str, Any]
 # For each property of the map, its title, and for numbers the table, column and decimal places.
 NUMBERS = {
     "auc": ("held-out score", "scores", "auc", 3),
@@ -33,9 +33,7 @@ def map_data(tables: dict[str, pa.Table], widths: tuple[int, ...], poles: Sequen
         tables: the rows, without silent neurons, of `neurons`, `scores`, `means` (words per sentence), `profiles`
             (strongest values of data set and tag), `peaks` (strongest words) and `audit` (the rows of audit/neurons/).
             `scores`, `peaks` and `audit` may be empty.
-        widths: number of units of each layer.
-        poles: the poles of the run.
-        layer: the first layer, which has `widths[0]` units.
+        widths, poles, layer: the number of units of each layer, the poles of the run, and the first layer.
 
     Returns:
         `widths`, `poles`, and `properties`. Each property has a `title`, and `values` for each pole: one value for

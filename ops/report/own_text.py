@@ -1,11 +1,8 @@
 """A text of the reader's own on pages: its tokens in shades, and its place among a neuron's winners."""
 
-from typing import Any
-
+from ops.facts.rows import Row
 from ops.facts.text import number
 from ops.report.shading import shade
-
-Row = dict[str, Any]
 
 MOST = 0.9999  # a larger share is nearly all
 

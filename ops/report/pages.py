@@ -105,10 +105,5 @@ _ENVIRONMENT.filters |= {
 
 
 def render(template: str, context: dict[str, Any]) -> str:
-    """Return a page.
-
-    Args:
-        template: the file name of the template, such as `neuron.html`.
-        context: the variables of the template.
-    """
+    """Return a page from its template, such as `neuron.html`, with these variables."""
     return _ENVIRONMENT.get_template(template).render(context)

@@ -5,17 +5,14 @@ import json
 import math
 from base64 import b64encode
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
 
 import pyarrow as pa
 
 from ops.facts.evidence import OF_PLACES
 from ops.facts.query import FILTER, KIND, NUMBERS, PERSON, QUOTED
-from ops.facts.run_facts import Key, key_of
+from ops.facts.rows import Key, Row, key_of
 from ops.facts.text import in_brief
 from ops.penn_names import codes_by_name
-
-Row = dict[str, Any]
 
 # The columns of the evidence that an index has, and which rows: all single tags, and the strongest others of each
 # neuron, pole and kind. All words of a small run are among its strongest.

@@ -6,10 +6,9 @@ from threading import BoundedSemaphore, Lock
 from typing import Any, NamedTuple
 
 from ops.errors import InputError
-from ops.facts.found import found_listing
 from ops.facts.query import AUDITED, FIELDS, parse_form
 from ops.facts.run_facts import RunFacts
-from ops.facts.search import Searcher
+from ops.facts.search import Searcher, found_listing
 from ops.report.site import Site
 from ops.schema.verdicts import VERDICTS
 
@@ -29,13 +28,9 @@ class Page(NamedTuple):
 
 
 class Pages:
-    """The pages of a run, rendered from its current tables.
+    """The pages of a run, rendered from its current tables; searches take some `seconds` at most.
 
-    Args:
-        facts: what is known about the run; its stage ingest must be complete too.
-        run: the content of run.json.
-        winners: number of winners that a neuron's page lists for each pole.
-        seconds: maximum duration of a search.
+    The other arguments are those of `Site`.
     """
 
     def __init__(self, facts: RunFacts, run: dict[str, Any], winners: int, seconds: float) -> None:

@@ -6,10 +6,10 @@ The rest of a side job's page follows from its tables and their schema (`ops.rep
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
 from statistics import fmean
-from typing import Any
 
 import pyarrow.compute as pc
 
+from ops.facts.rows import Row
 from ops.facts.text import short_percent
 from ops.facts.verdicts import said_of_explanations
 from ops.outputs.control_rows import said_peaked
@@ -17,7 +17,6 @@ from ops.storage.store import Store
 from ops.storage.tables import read_rows, read_table
 from ops.topk.silent import read_heard
 
-Row = dict[str, Any]
 Finding = Callable[[Store], str]
 
 
@@ -216,12 +215,6 @@ SIDE_JOBS = {
 
 
 def finding(store: Store, tables: Container[str], job: str) -> str:
-    """Return a side job's finding in one sentence; an empty text if the run has no table that shows it.
-
-    Args:
-        store: the run's folder.
-        tables: the names of the tables that the run has.
-        job: the name of the side job.
-    """
+    """Return a side job's finding in one sentence; an empty text if none of the run's tables shows it."""
     said = (tell(store) for table, tell in SIDE_JOBS[job].findings.items() if table in tables)
     return next(filter(None, said), "")

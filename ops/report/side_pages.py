@@ -9,13 +9,13 @@ from ops.facts.audit_findings import read_audit_findings
 from ops.facts.comparison import comparisons, read_findings
 from ops.facts.contrasts import read_contrasts
 from ops.facts.listing import Listing
+from ops.facts.rows import Row
 from ops.report.captions import caption
 from ops.report.side_jobs import SIDE_JOBS, finding
 from ops.schema import TABLES
 from ops.schema.columns import STRINGS, Column, TableSpec
 from ops.storage.store import Store
 
-Row = dict[str, Any]
 MOST_ROWS = 200  # maximum number of a table's rows on a page
 FINDINGS_ROWS = 8
 CONTRAST_ROWS = 20

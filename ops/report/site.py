@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
-from typing import Any
 
 import pyarrow.compute as pc
 
@@ -10,15 +9,15 @@ from ops.arrays import Int64s
 from ops.facts.best import best_findings, said_also, said_in_brief
 from ops.facts.findings import LEAST_COUNT
 from ops.facts.neuron_facts import read_neurons, read_sentences
-from ops.facts.run_facts import POLE, Key, Pair, RunFacts, any_of, grouped, key_of
+from ops.facts.rows import POLE, Key, Pair, Row, any_of, grouped, key_of
+from ops.facts.run_facts import RunFacts
 from ops.facts.search import Searcher, by_verdict
 from ops.facts.text import plain
 from ops.model.names import model_title, without_place
-from ops.report.neuron_page import neuron_context
+from ops.report.neuron_page import neuron_context, quantile_samples
 from ops.report.overview import map_data
 from ops.report.own_text import with_own_winner
 from ops.report.pages import ASSETS, FOLDER, render
-from ops.report.quantiles import quantile_samples
 from ops.report.search_index import COLUMNS, LISTED, search_index
 from ops.report.side_jobs import SIDE_JOBS
 from ops.report.side_pages import figures, side_context, side_jobs
@@ -26,7 +25,6 @@ from ops.schema import layer_columns
 from ops.topk.activation_sample import LayerSample, sample_of_layer
 from ops.topk.silent import heard
 
-Row = dict[str, Any]
 Sample = tuple[Int64s, LayerSample]
 
 MOST_SAID = 4  # maximum number of words for a neuron in a row of the overview
@@ -87,12 +85,7 @@ class Site:
         return list(dict.fromkeys([*named, *list(dict.fromkeys(ranked))[:best]]))
 
     def overview(self, best: int, chosen: list[Pair]) -> str:
-        """Return the overview.
-
-        Args:
-            best: the number of neurons that the list of scores has.
-            chosen: the neurons whose pages it lists.
-        """
+        """Return the overview, which lists the `best` best scores and the pages of the chosen neurons."""
         facts, first, named = self.facts, pc.field("rank") == 1, pc.field("property")
         tables = {
             "neurons": facts.read("neurons", None, ["layer", "unit", "skew"]),
@@ -216,12 +209,7 @@ class Site:
         return search_index(evidence, keys, known, chosen)
 
     def pages(self, best: int, chosen: list[Pair]) -> Iterator[tuple[str, str | bytes]]:
-        """Yield the files of a static site, each as its name and its content.
-
-        Args:
-            best: the number of neurons that the overview's list of scores has.
-            chosen: the neurons that get pages, in order.
-        """
+        """Yield the files of a static site with pages of the chosen neurons, each as its name and its content."""
         yield "index.html", self.overview(best, chosen)
         yield "search.js", self.search_index(chosen)
         for (layer, unit), page in zip(chosen, self.neuron_pages(chosen, chosen), strict=True):

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ops.arrays import Int64s
-from ops.facts.run_facts import POLE, Key, key_of
+from ops.facts.rows import POLE, Key, key_of
 from ops.model.activations import Scorer
 from ops.model.batches import Lengths
 from ops.respond.common import Common

@@ -1,14 +1,11 @@
 """Lay out the neurons that a run explains best, one line for each."""
 
-from typing import Any
-
 from ops.facts.best import best_findings, said_also, said_in_brief
 from ops.facts.listing import Listing
-from ops.facts.run_facts import POLE, RunFacts, key_of
+from ops.facts.rows import POLE, Row, key_of
+from ops.facts.run_facts import RunFacts
 from ops.facts.text import in_brief, wrap
 from ops.show.listing import lines_of
-
-Row = dict[str, Any]
 
 # What is listed of a neuron with a rule, and of a scored one.
 _RULES = [
@@ -39,14 +36,7 @@ def with_words(run: RunFacts, rows: list[Row]) -> list[Row]:
 
 
 def lay_out_best(run: RunFacts, rows: list[Row], total: int, width: int) -> str:
-    """Return the neurons that a run explains best as text, with one line for each.
-
-    Args:
-        run: what is known about the run.
-        rows: some rows of `read_best`, each with a `text`.
-        total: the number of rows in all.
-        width: characters per line.
-    """
+    """Return some rows of `read_best`, each with a `text`, of a total number, as text with one line for each."""
     one, many = run.names.one, run.names.many
     if not rows:
         return f"No {one} stands out: none has a rule, and no held-out score exceeds its matched set's"

@@ -1,13 +1,11 @@
 """Lay out one neuron as text: its explanation, what sets its winners apart, and the winners (Oba 2021, Table 2)."""
 
-from typing import Any
-
 from ops.errors import counted
 from ops.facts.findings import times
 from ops.facts.listing import Listing
 from ops.facts.neuron_facts import NeuronFacts, first_without_hubs
 from ops.facts.neuron_lists import FROM_FEW, is_from_few, label, literal, literals, measured, mined, nearest, peaks
-from ops.facts.run_facts import key_of, name_of
+from ops.facts.rows import Row, Rows, key_of, name_of
 from ops.facts.text import activation, filled, interval, number, said_wins, short_percent, shorten, token_text, wrap
 from ops.facts.verdicts import CAUTION, evidence, said_lifts, said_measure
 from ops.outputs.names import SIDES
@@ -17,9 +15,6 @@ from ops.schema.verdicts import RULE
 from ops.show.listing import lines_of
 from ops.show.winner_lines import LEGEND, line_head, marked, winner_line
 from ops.topk.silent import SAID
-
-Row = dict[str, Any]
-Rows = list[Row]
 
 TITLE = "What sets them apart"
 HUB_TEXT = 12  # a folded sentence shows at least this many characters
@@ -41,8 +36,7 @@ def lay_out_neuron(facts: NeuronFacts, everything: bool, rows: int | None, width
     Args:
         facts: the facts, with examples.
         everything: whether to list everything that was mined too. All lists are then complete by default.
-        rows: lines per list.
-        width: characters per line.
+        rows, width: lines per list, and characters per line.
     """
     most = {name: rows or (MOST if everything else lines) for name, lines in SCREEN.items()}
     head, findings = [*_head(facts, width), ""], _findings(facts, most["findings"], everything, width)
@@ -121,7 +115,6 @@ def _shared(words: Rows) -> str:
 
 
 def _findings(facts: NeuronFacts, rows: int, everything: bool, width: int) -> list[str]:
-    """Return the list of what sets winners apart."""
     if not facts.findings:
         return ["Nothing sets them apart (no pattern or value with q < 0.05 and lift > 1)"]
     if not everything:
@@ -134,14 +127,7 @@ def _findings(facts: NeuronFacts, rows: int, everything: bool, width: int) -> li
 
 
 def _winners(facts: NeuronFacts, rows: int, everything: bool, width: int) -> list[str]:
-    """Return the lines of the first winners.
-
-    Args:
-        facts: the facts about the neuron.
-        rows: the number of winners to show, not counting hubs.
-        everything: whether hubs are shown in full. Otherwise the first are folded to one line, and the rest counted.
-        width: characters per line.
-    """
+    """Return the lines of the first winners; unless everything is shown, hubs are folded to one line or counted."""
     lines: list[str] = []
     source = max((len(winner["dataset"]) for winner in facts.winners), default=0)
     shown = facts.winners[:rows] if everything else first_without_hubs(facts.winners, rows)
@@ -165,7 +151,6 @@ def _winners(facts: NeuronFacts, rows: int, everything: bool, width: int) -> lis
 
 
 def _numbers(facts: NeuronFacts, width: int) -> list[str]:
-    """Return the last lines: the scores, the activations and the other pole."""
     neuron, pole, score = facts.neuron, facts.pole, facts.score
     said = []
     if score is not None:
@@ -226,7 +211,6 @@ def _plain(row: Row) -> str:
 
 
 def _example(row: Row, width: int) -> list[str]:
-    """Return the line of a finding's example."""
     if not row.get("example"):
         return []
     first, *others = row["example"]["spans"] or [None]

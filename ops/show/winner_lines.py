@@ -1,11 +1,8 @@
 """Lay out a winner as one line, cut around its peak, with the peak and words of the strongest findings marked."""
 
-from typing import Any
-
+from ops.facts.rows import Row
 from ops.facts.text import activation, on_one_line, shorten
 from ops.sentences.word_spans import Span
-
-Row = dict[str, Any]
 
 LEGEND = "[ ] peak word, * * words of a finding"
 _SNAP = 12  # a cut is moved to the end of a word within this many characters
@@ -17,7 +14,7 @@ def winner_line(winner: Row, source: int, width: int) -> str:
 
     Args:
         winner: `rank`, `activation`, `text`, `dataset`, and optionally `peak` and `matches` (see
-            `ops.show.neuron_facts`).
+            `ops.facts.neuron_facts`).
         source: the length of the longest data set name. Names are cut to a third of the line.
         width: characters per line.
     """

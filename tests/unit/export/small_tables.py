@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ops.export.description import UnitsDescription
 from ops.export.neuronpedia import Neuronpedia
-from ops.export.readme import Readme
 from ops.export.winners import WinnersReader
 from ops.model.load import read_facts
 from ops.model.tokenizer import Tokenizer
@@ -37,7 +37,7 @@ NEGATIVE_UNITS = {1: (3,), 3: (7, 256)}  # units with hard negatives, by layer
 NEGATIVES = (LOSER, 0)  # these, by rank; some of the units' winners too are 0, as no reader asks
 PROVENANCE = provenance(["neurons", "explanations", "outputs/tokens", "compare/neighbours"])
 PROVENANCE["stages"] |= {"tokens": PROVENANCE["stages"]["topk"], "compare/neighbours": {"identity": {"nearest": 2}}}
-README = Readme(form="neuronpedia", provenance=PROVENANCE, terms=[], licence="", exported=305, of=305, top=20)
+README = UnitsDescription(form="neuronpedia", provenance=PROVENANCE, terms=[], licence="", exported=305, of=305, top=20)
 LOGITS = [  # of layer 3, unit 7
     {"side": "promoted", "rank": 1, "token": "Ġrain", "logit": 2.0},
     {"side": "promoted", "rank": 2, "token": "##ing", "logit": 0.5},
@@ -66,8 +66,8 @@ class SmallTables:
 
     def neuronpedia(self, without: str = "", tokens: int = 0, **reader: Any) -> Neuronpedia:
         tables = PROVENANCE["tables"].keys() - {without}
-        readme = replace(README, provenance=PROVENANCE | {"tables": dict.fromkeys(tables)})
-        made = Neuronpedia(self.reader(**reader), readme, identifier="my-model", name="atlas", creator="c0")
+        about = replace(README, provenance=PROVENANCE | {"tables": dict.fromkeys(tables)})
+        made = Neuronpedia(self.reader(**reader), about, identifier="my-model", name="atlas", creator="c0")
         made.tokens = tokens
         return made
 

@@ -51,6 +51,25 @@ def test_the_card_has_a_config_and_a_query_for_every_table() -> None:
     assert "license" not in yaml.safe_load(card(provenance(tables), terms, "").split("---\n")[1])
 
 
+@pytest.mark.parametrize(
+    ("rows", "size"),
+    [
+        (0, "n<1K"),
+        (999, "n<1K"),
+        (1_000, "1K<n<10K"),
+        (999_999_999, "100M<n<1B"),
+        (10**9, "1B<n<10B"),
+        (10**12 - 1, "100B<n<1T"),
+        (10**12, "n>1T"),
+        (10**15, "n>1T"),
+    ],
+)
+def test_the_card_says_how_many_rows_there_are(rows: int, size: str) -> None:
+    about = provenance(["topk"])
+    about["tables"]["topk"] = HELD | {"rows": rows}
+    assert yaml.safe_load(card(about, [], "").split("---\n")[1])["size_categories"] == [size]
+
+
 def test_the_card_says_that_weights_are_random() -> None:
     about = provenance(["topk"])
     about["model"] |= {"name": "random:a|b", "seed": 3}

@@ -10,7 +10,7 @@ import pytest
 
 from ops.facts.audit_findings import read_audit_findings
 from ops.facts.transfers import sum_transfers
-from ops.show.audit import lay_out_audit
+from ops.show.side_jobs import lay_out_audit
 from tests.unit.facts.made_up_audit import audited, halves, literal, pairs, table
 from tests.unit.facts.made_up_rows import write_tables
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ops.facts.peaks import peak_word
+from ops.facts.examples import peak_word
 
 SENTENCE = {"text": "Zoë's 😀 cat", "words": ["Zoë", "'s", "😀", "cat"], "tags": ["NNP", "POS", "NFP", "NN"]}
 TOKENS: dict[str, Any] = {

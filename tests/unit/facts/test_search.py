@@ -16,9 +16,8 @@ from scipy.stats import power_divergence
 
 from ops.errors import InputError
 from ops.facts.evidence import KINDS
-from ops.facts.found import found_listing
 from ops.facts.query import AUDITED, Query, parse_form, parse_query
-from ops.facts.search import MOST, Searcher
+from ops.facts.search import MOST, Searcher, found_listing
 from ops.schema.verdicts import VERDICTS
 from ops.statistics.association import measures
 

@@ -10,8 +10,8 @@ import pytest
 from html5lib.html5parser import ParseError
 
 from ops.errors import visible
+from ops.facts.examples import peak_word
 from ops.facts.neuron_facts import facts_by_pole
-from ops.facts.peaks import peak_word
 from ops.report.neuron_page import neuron_context
 from ops.report.pages import ASSETS, FOLDER, render
 from tests.unit.report.browser import NEEDS, browse
