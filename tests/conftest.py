@@ -188,7 +188,7 @@ def make_model(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     def make(
         config: "PretrainedConfig", seed: int = 0, change: Callable[["torch.nn.Module"], None] | None = None
     ) -> Path:
-        from ops.model.random_model import save_random
+        from ops.model.random_weights import save_random
 
         return save_random(tmp_path_factory.mktemp("model"), config, seed, change)
 

@@ -22,7 +22,7 @@ from ops.mixing.sequences import SequenceReader
 from ops.mixing.shard import Batches, MixingScorer, measure_shard
 from ops.mixing.tables import mixing_tables
 from ops.mixing.token_classes import CLASSES, TokenClasses
-from ops.model.architectures import check_architecture
+from ops.model.attention_modules import check_architecture
 from ops.model.batches import batch_lengths
 from ops.model.load import ModelFacts
 from ops.model.numerics import check_exact_enough

@@ -14,8 +14,8 @@ from jobs.stage.corpus_pass import CorpusPass, PassArgs, begin_pass, group_size,
 from jobs.stage.outputs import Noted, read_partials, shard_file, whole_table, with_notes
 from jobs.stage.step import Made, Steps
 from ops.figures.files import save_figures
+from ops.model.attention_modules import head_projections, word_embeddings
 from ops.model.batches import batch_lengths
-from ops.model.head_projections import head_projections, word_embeddings
 from ops.model.load import ModelFacts, load_model
 from ops.model.numerics import set_numerics
 from ops.model.tokenizer import Tokenizer, Tokens

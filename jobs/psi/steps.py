@@ -11,8 +11,7 @@ from jobs.psi.vocabulary import measure_vocabulary
 from jobs.run_folder.run import Run
 from jobs.stage.checks import check_ingest_options, check_pass, require_corpus
 from ops.errors import InputError
-from ops.model.architectures import check_architecture
-from ops.model.head_projections import head_projections, word_embeddings
+from ops.model.attention_modules import check_architecture, head_projections, word_embeddings
 from ops.model.load import ModelFacts, load_model, read_facts
 from ops.model.numerics import check_exact_enough
 from ops.model.tokenizer import Tokenizer

@@ -18,7 +18,7 @@ from jobs.stage.runner import Stage, begin_stage
 from jobs.stage.step import Made, Step, Steps
 from ops import sampling
 from ops.figures.files import save_figures
-from ops.model.head_projections import head_projections, word_embeddings
+from ops.model.attention_modules import head_projections, word_embeddings
 from ops.model.load import ModelFacts, load_model
 from ops.model.tokenizer import Tokenizer
 from ops.psi.figures import static_figures

@@ -1,25 +1,29 @@
 """Reads a dictionary given as `--dictionary LAYER=PATH`; the format is detected from the content, never the name."""
 
 import importlib.util
+import logging
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 import torch
 
 from ops.dictionaries import directions, saelens
-from ops.dictionaries.conversion import INSTALL, Program, listed_program, program_of
+from ops.dictionaries.conversion import INSTALL, PROGRAMS, Program, listed_program, program_of
 from ops.dictionaries.description import FLAG, Asked, Description
-from ops.dictionaries.directions import ROTATED, is_rotation
-from ops.dictionaries.hub import download
-from ops.dictionaries.own_readers import is_qwen_scope
+from ops.dictionaries.directions import ROTATED
+from ops.dictionaries.own_readers import is_cross_layer, is_qwen_scope
 from ops.dictionaries.sae_lens_list import find_listed
 from ops.errors import InputError, counted, one_line
 from ops.model.direction import is_decoder
-from ops.model.hook_points import HookPoint
 from ops.model.load import ModelFacts
+from ops.model.sites import HookPoint
 
 NAMED = f"LAYER=PATH, such as 4=sae/blocks.3 or 4={ROTATED}0"
+_ID = re.compile(r"([\w-][\w.-]*/[\w-][\w.-]*)((?:/[\w-][\w.-]*)*)/?", re.ASCII)
+_FILES = ("cfg.json", "sae_weights.safetensors", *(name for own in PROGRAMS for name in own.files))
+_NOTHING = "there is no such file or folder"
 _PICKLED = (".pt", ".pth", ".pkl", ".bin", ".ckpt")
 
 
@@ -70,7 +74,7 @@ def describe(asked: Asked, facts: ModelFacts) -> Description:
         raise asked.error(
             f"{facts.name} has no layer {asked.layer}; layers run from 0, the embeddings, to {facts.layers}"
         )
-    if is_rotation(asked.path):
+    if asked.path.startswith(ROTATED):
         return directions.describe_rotation(asked, facts.width)
     path, program = _locate(asked)
     trained = program is not None or path.is_dir()
@@ -117,7 +121,7 @@ def _locate(asked: Asked) -> tuple[Path, Program | None]:
         how = "save its tensors with safetensors.torch.save_file in a program that you trust, and name that file"
         raise asked.error(f"{path.suffix} files are not read, because loading one can run code; {how}")
     if not there:
-        path = download(asked)
+        path = _download(asked)
         is_folder = path.is_dir()
     if not is_folder:
         if not os.access(path, os.R_OK) or not path.is_file():
@@ -131,6 +135,40 @@ def _locate(asked: Asked) -> tuple[Path, Program | None]:
     if importlib.util.find_spec("sae_lens") is None:
         why += f"; dictionaries that the package sae-lens lists require it ({INSTALL})"
     raise asked.error(f"the folder holds no {saelens.CONFIG} and {saelens.WEIGHTS}{why}")
+
+
+def _download(asked: Asked) -> Path:
+    """Return the local copy, in the hub client's cache, of ORG/NAME, or of a file or folder in it, without other files.
+
+    Raises:
+        InputError: the path is not a name on the hub, the hub has no such dictionary, or the hub cannot be reached.
+    """
+    import huggingface_hub
+    from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError
+    from huggingface_hub.utils import logging as hub_log
+
+    found = _ID.fullmatch(asked.path)
+    if found is None:
+        raise asked.error(_NOTHING)
+    name, within = found[1], found[2].strip("/")
+    wanted = [f"{within}/{file}" if within else file for file in _FILES]
+    if is_cross_layer(Path(within)):
+        wanted.append(f"{within.rpartition('/')[0]}/config.yaml".lstrip("/"))
+    level = hub_log.get_verbosity()
+    hub_log.set_verbosity(logging.ERROR)  # the error below says that no file fits
+    try:
+        whole = Path(huggingface_hub.snapshot_download(name, allow_patterns=[*wanted, *([within] if within else [])]))
+    except (HFValidationError, RepositoryNotFoundError) as error:
+        raise asked.error(f"{_NOTHING}, and the Hugging Face hub has no {name}") from error
+    except (OSError, RuntimeError) as error:
+        raise asked.error(
+            f"{_NOTHING}, and the Hugging Face hub cannot be reached ({one_line(error.__cause__ or error, 100)})"
+        ) from error
+    finally:
+        hub_log.set_verbosity(level)
+    if within and not (whole / within).exists():
+        raise asked.error(f"the hub's {name} has no dictionary {within}")
+    return whole / within if within else whole
 
 
 def _check_fits(found: Description, facts: ModelFacts) -> None:

@@ -1,5 +1,6 @@
 """Reads dictionaries that SAELens saved (`cfg.json` and `sae_weights.safetensors` in one folder) or can convert."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,6 @@ import torch
 
 from ops.dictionaries.conversion import Program, convert, program_of
 from ops.dictionaries.description import Asked, Description, Kind, Normalization
-from ops.dictionaries.hook_names import hook_point
 from ops.dictionaries.tensor_files import (
     Shape,
     Tensors,
@@ -20,7 +20,7 @@ from ops.dictionaries.tensor_files import (
     sha256_of,
 )
 from ops.errors import one_line
-from ops.model.hook_points import HookPoint
+from ops.model.sites import HookPoint, Place
 
 CONFIG, WEIGHTS = "cfg.json", "sae_weights.safetensors"
 _KINDS: dict[str, Kind] = {
@@ -46,13 +46,39 @@ _OF_KIND: dict[Kind, dict[str, str]] = {
     "gated": {"b_gate": "gate_bias", "b_mag": "bias", "r_mag": "log_scale"},
 }
 
+# Names in TransformerLens, and of modules in transformers. They count layers from 0, so their layer n is our n + 1.
+_IN_LAYER: dict[str, Place] = {
+    "": "residual",
+    "output": "residual",
+    "hook_out": "residual",
+    "hook_resid_post": "residual",
+    "hook_attn_out": "attention",
+    "attn.hook_out": "attention",
+    "attention": "attention",
+    "self_attn": "attention",
+    "self_attn.output": "attention",
+    "attn.hook_z": "heads",
+    "self_attn.o_proj.input": "heads",
+    "mlp": "mlp_output",
+    "mlp.output": "mlp_output",
+    "mlp.hook_out": "mlp_output",
+    "hook_mlp_out": "mlp_output",
+    "post_feedforward_layernorm.output": "mlp_output",
+    "mlp.input": "mlp_input",
+    "mlp.hook_in": "mlp_input",
+    "ln2.hook_normalized": "mlp_normalized",
+    "hook_resid_mid": "before_mlp",
+    "pre_feedforward_layernorm.output": "mlp_input",
+}
+_BEFORE_LAYER = ("hook_resid_pre", "hook_in", "input")
+_EMBEDDINGS = ("hook_embed", "embed_tokens", "embed_tokens.output")
+_NUMBERED = re.compile(r"(?:\w+\.)*?(?:blocks|layers|layer|h)\.(\d{1,4})(?:\.(.+))?")
+
 
 def describe(asked: Asked, folder: Path, program: Program | None = None) -> Description:
     """Return the description of a folder that SAELens has written, or of a dictionary that is converted.
 
     Args:
-        asked: the dictionary.
-        folder: the folder or file.
         program: the program that it belongs to; None to detect it by the files.
 
     Raises:
@@ -159,6 +185,25 @@ def _point(asked: Asked, said: dict[str, Any], key: str) -> HookPoint:
             "hook_resid_mid, hook_resid_post), hook_attn_out, hook_z, hook_mlp_out and the feed-forward's input"
         )
     return found
+
+
+def hook_point(name: str) -> HookPoint | None:
+    """Return the hook point with this name; None if it is not supported.
+
+    >>> hook_point("blocks.5.hook_resid_post"), hook_point("blocks.0.hook_resid_pre"), hook_point("layers.3.mlp")
+    (HookPoint(layer=6, place='residual'), HookPoint(layer=0, place='residual'), HookPoint(layer=4, place='mlp_output'))
+    >>> hook_point("blocks.5.attn.hook_q") is None
+    True
+    """
+    if name in _EMBEDDINGS:
+        return HookPoint(0, "residual")
+    found = _NUMBERED.fullmatch(name)
+    if found is None:
+        return None
+    number, within = int(found[1]), found[2] or ""
+    if within in _BEFORE_LAYER:
+        return HookPoint(number, "residual")
+    return HookPoint(number + 1, _IN_LAYER[within]) if within in _IN_LAYER else None
 
 
 def _check_shapes(

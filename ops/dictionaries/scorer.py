@@ -6,23 +6,22 @@ from functools import partial
 
 import torch
 
-from ops.dictionaries.compiled_pooling import pool_block, pool_places
 from ops.dictionaries.description import Description
 from ops.dictionaries.encoder import PANEL, Encoder
 from ops.dictionaries.read import load, same_points
 from ops.dictionaries.reconstruction import Explained
 from ops.model.activations import ScoreOptions, Scorer
+from ops.model.attention import batch_without_padding
+from ops.model.compiled_pooling import pool_block, pool_places
 from ops.model.direction import is_decoder
-from ops.model.hook_points import HookPointReader
-from ops.model.known_padding import batch_without_padding
 from ops.model.load import ModelFacts
 from ops.model.pooling import Pooler
+from ops.model.sites import HookPointReader
 from ops.model.tokenizer import Tokens
 
 # Number of features that are encoded at a time if memory allows. On a CPU, a batch then fits in the cache; on a GPU,
 # the block is large enough to keep the GPU busy.
-_BLOCKS = {"cpu": 2 * PANEL}
-_GPU_BLOCK = 16 * PANEL
+_CPU_BLOCK, _GPU_BLOCK = 2 * PANEL, 16 * PANEL
 _PART_OF_FREE = 8
 
 
@@ -131,11 +130,7 @@ class DictionaryScorer(Scorer):
         return self.read_tokens(batch, [self._prepare(batch)[1]] * len(self.encoders))
 
     def overflowing(self, batch: Sequence[Tokens]) -> Description | None:
-        """Return the first dictionary with activations that are not finite although the states it reads are.
-
-        Args:
-            batch: the sentences.
-        """
+        """Return the first dictionary with activations that are not finite although the states it reads are."""
         for own, states, features in zip(self.dictionaries, self.site_states(batch), self.score(batch), strict=True):
             if bool((states.isfinite().all(1) & ~features.isfinite().all(1)).any()):
                 return own
@@ -163,7 +158,6 @@ class DictionaryScorer(Scorer):
         """Add a batch's counted tokens to the sums that measure how well each dictionary reconstructs its target.
 
         Args:
-            batch: the sentences.
             sums: the sums of each dictionary; None for a dictionary that has no decoder.
         """
         inputs, pooler, block = self._prepare(batch)
@@ -183,10 +177,9 @@ def block_by_memory(device: torch.device, tokens: int = 1 << 17) -> int:
     """Return how many features are encoded at a time, so that a batch's values take a small part of free memory.
 
     Args:
-        device: the device that encodes the features.
         tokens: maximum number of tokens in a batch.
     """
-    block = _BLOCKS.get(device.type, _GPU_BLOCK)
+    block = _CPU_BLOCK if device.type == "cpu" else _GPU_BLOCK
     if device.type == "cuda":
         free, _ = torch.cuda.mem_get_info(device)
     else:

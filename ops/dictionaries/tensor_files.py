@@ -100,9 +100,6 @@ def setting(asked: Asked, cfg: dict[str, Any], key: str, default: Setting) -> Se
     """Return a value of a JSON file of a dictionary, which must be of the same kind as its default.
 
     Args:
-        asked: the dictionary.
-        cfg: the content of the file.
-        key: the name of the value.
         default: what an absent value means, and null, except for true or false.
 
     Raises:

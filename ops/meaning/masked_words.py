@@ -6,8 +6,7 @@ import numpy as np
 
 from ops.arrays import Float32s, Int64s
 from ops.meaning.sentence_states import Masked
-from ops.model.mask_tokens import mask_tokens
-from ops.model.tokenizer import Tokens
+from ops.model.tokenizer import Tokens, mask_tokens
 from ops.statistics.by_document import share_by_document
 
 # The lowest frequency of each band, in occurrences per million tokens, and the band's name.

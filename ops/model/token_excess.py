@@ -5,7 +5,7 @@ import re
 import numpy as np
 
 from ops.errors import InputError
-from ops.model.token_block import TokenBlock
+from ops.model.batches import TokenBlock
 from ops.model.tokenizer import Tokenizer
 
 FAR = 1.5  # tokens of a BPE or Unigram tokenizer are within a few percent of the longest that its vocabulary has
@@ -17,11 +17,6 @@ def token_excess(block: TokenBlock, tokenizer: Tokenizer, name: str) -> float:
     """Return the number of tokens of some sentences divided by the number that the vocabulary allows.
 
     The latter takes the longest token of the vocabulary at each place, from left to right.
-
-    Args:
-        block: the sentences.
-        tokenizer: the tokenizer that made their tokens.
-        name: the model's name, for the error message.
 
     Raises:
         InputError: the tokenizer makes far more tokens, and never one of several characters.

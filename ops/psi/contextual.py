@@ -6,8 +6,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from ops.model.attention_modules import PROJECTIONS, LayerProjections
 from ops.model.batches import pad
-from ops.model.head_projections import PROJECTIONS, LayerProjections
 from ops.model.tokenizer import Tokens
 from ops.psi.psi import VALUES, psi
 from ops.reducers.grouped_moments import GroupedSums
@@ -21,7 +21,7 @@ class ContextualPsi:
 
     Args:
         model: a model as `AutoModel` loads it.
-        layers: the projections of the model, as `ops.model.head_projections` returns them.
+        layers: the projections of the model, as `ops.model.attention_modules` returns them.
     """
 
     def __init__(self, model: nn.Module, layers: list[LayerProjections]) -> None:

@@ -2,7 +2,8 @@ import pytest
 from torch import nn
 
 from ops.errors import InputError
-from ops.model.architectures import ARCHITECTURES, check_architecture, layer_list
+from ops.model.attention_modules import ARCHITECTURES, check_architecture
+from ops.model.sites import layer_list
 from tests.unit.small_models import CONFIGS, LAYERS, make
 
 

@@ -3,7 +3,7 @@ import torch
 from transformers import AlbertConfig, AutoModel, ElectraConfig
 
 from ops.errors import InputError
-from ops.model.head_projections import head_projections, word_embeddings
+from ops.model.attention_modules import head_projections, word_embeddings
 from tests.unit.small_models import CONFIGS, HEADS, LAYERS, VOCABULARY, WIDTH, facts, make
 
 SIZE = WIDTH // HEADS

@@ -1,4 +1,4 @@
-from ops.model.token_budget import ON_CPU, token_budget
+from ops.model.batches import ON_CPU, token_budget
 
 # What torch shows of GPUs (`torch.cuda.get_device_properties(0).total_memory`).
 KNOWN = {

@@ -9,8 +9,8 @@ from tokenizers import ByteLevelBPETokenizer
 from transformers import ByT5Tokenizer, GPT2Tokenizer
 
 from ops.errors import InputError
+from ops.model.batches import TokenBlock
 from ops.model.load import ModelFacts, read_facts
-from ops.model.token_block import TokenBlock
 from ops.model.token_excess import FAR, token_excess
 from ops.model.tokenizer import Tokenizer
 
