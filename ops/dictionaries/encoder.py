@@ -38,10 +38,9 @@ class Encoder:
         self._norms = moved["decoder"].norm(dim=-1) if description.rescaled else None
 
     def blocks(self, states: torch.Tensor) -> Iterator[tuple[int, torch.Tensor]]:
-        """Yield the index of each block's first feature, and the activations of its features, `[tokens, block]`.
+        """Yield the index of each block's first feature, and its features' activations `[tokens, block]`.
 
-        Args:
-            states: the states to encode, `[tokens, width]`.
+        The states are `[tokens, width]`.
         """
         x, _, _ = self._input(states)
         if self.description.kind == "topk":

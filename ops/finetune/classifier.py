@@ -77,7 +77,7 @@ def save_classifier(model: Classifier, facts: ModelFacts, names: list[str], fold
     encoder: Any = model.encoder
     with quiet_transformers():
         encoder.save_pretrained(folder)
-        place, options = tokenizer_place(facts.place)
+        place, options = tokenizer_place(facts.location)
         AutoTokenizer.from_pretrained(place, **options).save_pretrained(folder)
     save_file({"weight": model.linear.weight.data.cpu(), "bias": model.linear.bias.data.cpu()}, folder / WEIGHTS)
     text = json.dumps({"labels": names, "uses_cls": model.uses_cls}, ensure_ascii=False, indent=2)

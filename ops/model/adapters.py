@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from ops.errors import counted, one_line
-from ops.model.names import Place
+from ops.model.names import Location
 from ops.model.parts import moved, trial_tokens
 from ops.model.transformers_calls import ModelError, refusing
 
@@ -27,18 +27,18 @@ _CLASSES = {
 }
 
 
-def read_adapter(place: Place) -> dict[str, Any] | None:
+def read_adapter(location: Location) -> dict[str, Any] | None:
     """Return the content of a model's adapter_config.json; None if the model is complete or there is no such file.
 
     Raises:
         ModelError: the file is invalid or names no base model, or the adapter has no weights.
     """
-    file = _config_file(place)
+    file = _config_file(location)
     if file is None or (file.parent / "config.json").is_file():
         return None
     with refusing(f"its {CONFIG} cannot be read"):
         found = json.loads(file.read_text(encoding="utf-8"))
-    if not place.revision and len(adapter_files(Path(place.path))) < 2:
+    if not location.revision and len(adapter_files(Path(location.path))) < 2:
         raise ModelError(f"is an adapter without weights ({_WEIGHTS[0]}); copy it again")
     if not isinstance(found, dict) or not isinstance(found.get("base_model_name_or_path"), str):
         raise ModelError(f"its {CONFIG} names no base model (base_model_name_or_path)")
@@ -50,28 +50,24 @@ def adapter_files(folder: Path) -> list[Path]:
     return [file for name in (CONFIG, *_WEIGHTS) if (file := folder / name).is_file()]
 
 
-def _config_file(place: Place) -> Path | None:
-    if place.revision:
-        return _config_file_of_hub(place)
-    file = Path(place.path, CONFIG)
+def _config_file(location: Location) -> Path | None:
+    if location.revision:
+        return _config_file_of_hub(location)
+    file = Path(location.path, CONFIG)
     return file if file.is_file() else None
 
 
 @lru_cache
-def _config_file_of_hub(place: Place) -> Path | None:
+def _config_file_of_hub(location: Location) -> Path | None:
     from transformers.utils.peft_utils import find_adapter_config_file
 
-    file = find_adapter_config_file(place.path, revision=place.revision)
+    file = find_adapter_config_file(location.path, revision=location.revision)
     return None if file is None else Path(file)
 
 
-def refuse_beside(place: Place) -> None:
-    """Refuse a complete model with an adapter next to it, because it is not clear which of them is meant.
-
-    Raises:
-        ModelError: there is an adapter.
-    """
-    file = _config_file(place)
+def refuse_beside(location: Location) -> None:
+    """Refuse a complete model with an adapter next to it, because it is not clear which of them is meant."""
+    file = _config_file(location)
     if file is not None and (file.parent / "config.json").is_file():
         raise ModelError(
             f"holds an adapter ({CONFIG}) next to a complete model; merge it into the weights (merge_and_unload of the "
@@ -112,7 +108,7 @@ def loader_of(adapter: dict[str, Any]) -> Any:
     return found
 
 
-def check_adapter(place: Place, adapter: dict[str, Any], config: Any) -> None:
+def check_adapter(location: Location, adapter: dict[str, Any], config: Any) -> None:
     """Refuse an adapter that does not fit its base model, before any weights of the latter are read.
 
     Args:
@@ -125,15 +121,15 @@ def check_adapter(place: Place, adapter: dict[str, Any], config: Any) -> None:
     from peft.mapping import PEFT_TYPE_TO_TUNER_MAPPING
     from peft.utils import get_peft_model_state_dict, load_peft_weights
 
-    kind, revision = loader_of(adapter), place.revision or None
+    kind, revision = loader_of(adapter), location.revision or None
     base = (kind.from_config if hasattr(kind, "from_config") else kind._from_config)(config)
     with refusing("its adapter cannot be added to its base model"):
-        said: Any = PeftConfig.from_pretrained(place.path, revision=revision)
+        said: Any = PeftConfig.from_pretrained(location.path, revision=revision)
         if not hasattr(PEFT_TYPE_TO_TUNER_MAPPING.get(said.peft_type), "merge_and_unload"):
             named = getattr(said.peft_type, "value", said.peft_type)
             raise ModelError(f"is an adapter ({named}) that cannot be merged into weights")
         said.inference_mode = True
-        saved = load_peft_weights(place.path, device="cpu", revision=revision)
+        saved = load_peft_weights(location.path, device="cpu", revision=revision)
         own = get_peft_model_state_dict(get_peft_model(base, said, low_cpu_mem_usage=True))
     wrong = {key for key in saved.keys() & own.keys() if saved[key].shape != own[key].shape}
     wrong |= saved.keys() ^ own.keys()
@@ -145,7 +141,7 @@ def check_adapter(place: Place, adapter: dict[str, Any], config: Any) -> None:
 
 
 @torch.inference_mode()
-def merge(place: Place, base: Any) -> Any:
+def merge(location: Location, base: Any) -> Any:
     """Return a base model with an adapter merged into its weights.
 
     Args:
@@ -156,7 +152,7 @@ def merge(place: Place, base: Any) -> Any:
     """
     from peft import PeftModel
 
-    adapted = PeftModel.from_pretrained(base.eval(), place.path, revision=place.revision or None).eval()
+    adapted = PeftModel.from_pretrained(base.eval(), location.path, revision=location.revision or None).eval()
     own = base.base_model
     inputs = trial_tokens(own) | {"output_hidden_states": True}
     if own.config.is_encoder_decoder:

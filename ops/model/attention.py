@@ -4,7 +4,7 @@ transformers itself reads from the device whether a batch has padding.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any
 
@@ -64,8 +64,8 @@ def batch_without_padding(whole: bool) -> Iterator[None]:
         _whole.reset(token)
 
 
-def use_known_padding(model: nn.Module) -> bool:
-    """Make a model build its masks from what `batch_without_padding` declares; return whether that was possible.
+def use_known_padding(model: nn.Module) -> None:
+    """Make a model build its masks from what `batch_without_padding` declares, if that is possible.
 
     transformers itself reads the mask's values, for which the host waits until the device has finished all queued work.
     The attention itself does not change: it is torch's scaled dot product. Without padding it gets no mask, and so runs
@@ -73,14 +73,9 @@ def use_known_padding(model: nn.Module) -> bool:
     """
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
-    config: Any = model.config
-    if getattr(config, "_attn_implementation", None) != "sdpa":
-        return False
-    try:
-        use_attention(model, NAME, sdpa_attention_forward, _mask)
-    except InputError:
-        return False
-    return True
+    if getattr(model.config, "_attn_implementation", None) == "sdpa":
+        with suppress(InputError):
+            use_attention(model, NAME, sdpa_attention_forward, _mask)
 
 
 def _mask(*args: Any, attention_mask: torch.Tensor | None = None, **options: Any) -> torch.Tensor | None:

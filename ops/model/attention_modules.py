@@ -53,11 +53,7 @@ ARCHITECTURES = {
 
 
 def check_architecture(model_type: str, name: str = "") -> Architecture:
-    """Return the names of an architecture's modules, and refuse an architecture whose attention is not known.
-
-    Raises:
-        InputError: the architecture's attention is not known.
-    """
+    """Return the names of an architecture's modules, and refuse an architecture whose attention is not known."""
     if model_type not in ARCHITECTURES:
         raise InputError(
             f"--model {name or model_type}: is {with_article(model_type)}, whose attention modules are unknown; "
@@ -71,9 +67,7 @@ class AttentionModules:
     """The modules of one layer.
 
     Attributes:
-        attention: the module that computes the heads' context; its second result is the second result of the attention
-            function.
-        projection: the module of the output matrix W_O with its bias b_O.
+        attention, projection: the modules `attention` and `output` of `Architecture`.
         residual: the module whose first argument is the residual stream.
         norm: the LayerNorm that is applied to the sum of attention and residual; None in pre-LN models, where no
             normalisation follows the sum.
@@ -86,11 +80,7 @@ class AttentionModules:
 
 
 def attention_modules(model: nn.Module, model_type: str, layers: int) -> list[AttentionModules]:
-    """Return the modules of every layer, from the first to the last.
-
-    Raises:
-        InputError: the architecture's attention is not known.
-    """
+    """Return the modules of every layer, from the first to the last."""
     architecture = check_architecture(model_type)
     found = []
     for layer in layer_list(model, layers) or []:

@@ -35,7 +35,7 @@ def load_head(facts: ModelFacts, head: str, device: str, dtype: str) -> torch.nn
         return None
     with naming(facts.name), quiet_transformers():
         try:
-            model, report = read_weights(facts.place, loader, dtype)
+            model, report = read_weights(facts.location, loader, dtype)
         except Exception as error:
             load_model(facts, device, dtype)  # raises an error that says what is wrong with the weights
             raise ModelError(f"cannot be loaded with its head ({head})") from error

@@ -15,8 +15,8 @@ from ops.model.locate import (
     read_config,
     weights_folder,
 )
+from ops.model.names import Location, seed_of
 from ops.model.names import ModelFacts as ModelFacts
-from ops.model.names import Place, seed_of
 from ops.model.numerics import torch_dtype
 from ops.model.parts import Part, check_part, config_of_part, find_part
 from ops.model.quantised import check_quantised, method_of, note_on_part
@@ -48,13 +48,13 @@ def read_facts(name: str, seed: int | None = None) -> ModelFacts:
     """
     seed = seed_of(name, seed)
     with naming(name):
-        place = locate_model(name)
-        part = _skeleton(name, place, trained=seed is None)
+        location = locate_model(name)
+        part = _skeleton(name, location, trained=seed is None)
         config = part.model.config
         layers, width, limit = config.num_hidden_layers, config.hidden_size, position_limit(config, part.model)
-        made = fingerprint(place) if seed is None else random_fingerprint(place, seed)
+        made = fingerprint(location) if seed is None else random_fingerprint(location, seed)
         rows = _token_rows(part.model)
-    return ModelFacts(name, *place, config.model_type, layers, width, limit, rows, made, seed, part.kind)
+    return ModelFacts(name, *location, config.model_type, layers, width, limit, rows, made, seed, part.kind)
 
 
 def _token_rows(model: Any) -> int:
@@ -90,10 +90,10 @@ def load_without_weights(facts: ModelFacts) -> torch.nn.Module:
         InputError: the model cannot be built, its kind is not supported, or its weights do not fit its configuration.
     """
     with naming(facts.name):
-        return _skeleton(facts.name, facts.place, facts.seed is None).model  # type: ignore[no-any-return]
+        return _skeleton(facts.name, facts.location, facts.seed is None).model  # type: ignore[no-any-return]
 
 
-def _skeleton(name: str, place: Place, trained: bool) -> Part:
+def _skeleton(name: str, location: Location, trained: bool) -> Part:
     """Return the part that is read of a model on the meta device.
 
     Of trained weights, only the headers of safetensors files are read, to check that they fit the configuration.
@@ -101,13 +101,13 @@ def _skeleton(name: str, place: Place, trained: bool) -> Part:
     from transformers import AutoModel
 
     with quiet_transformers(), refusing("cannot be loaded", HELP):
-        base, adapter = base_of(place), None
+        base, adapter = base_of(location), None
         if trained:
             refuse_beside(base)
-            adapter = read_adapter(place)
+            adapter = read_adapter(location)
         if adapter is not None:
             require_peft(name)
-        config = read_config(place)
+        config = read_config(location)
         if adapter is not None and method_of(config):
             raise ModelError(
                 f"is an adapter of a quantised model ({method_of(config)}), and merging would round it; name the model "
@@ -122,7 +122,7 @@ def _skeleton(name: str, place: Place, trained: bool) -> Part:
         with torch.device("meta"), torch.random.fork_rng(devices=[]):
             whole: Any = AutoModel.from_config(config)
             if adapter is not None:
-                check_adapter(place, adapter, config)
+                check_adapter(location, adapter, config)
         check_saved(whole, saved or {})
         return find_part(whole)
 
@@ -163,9 +163,9 @@ def load_model(facts: ModelFacts, device: str, dtype: str, predicts: bool = Fals
             )
         with refusing("cannot be loaded", HELP):
             if facts.seed is not None:
-                whole, report = draw_model(read_config(facts.place), facts.seed, torch_dtype(dtype), predicts)
+                whole, report = draw_model(read_config(facts.location), facts.seed, torch_dtype(dtype), predicts)
             else:
-                whole, report = read_weights(facts.place, AutoModelForCausalLM if predicts else AutoModel, dtype)
+                whole, report = read_weights(facts.location, AutoModelForCausalLM if predicts else AutoModel, dtype)
         part = Part("", "", whole) if predicts else find_part(whole)
         check_loaded(whole, report, part)
         whole.config.use_cache = part.model.config.use_cache = False
@@ -179,7 +179,7 @@ def load_model(facts: ModelFacts, device: str, dtype: str, predicts: bool = Fals
     return part.model  # type: ignore[no-any-return]
 
 
-def read_weights(place: Place, loader: Any, dtype: str) -> tuple[Any, dict[str, Any]]:
+def read_weights(location: Location, loader: Any, dtype: str) -> tuple[Any, dict[str, Any]]:
     """Return a model with its trained weights, on the CPU and unchecked, and transformers' report on the loading.
 
     Args:
@@ -187,20 +187,20 @@ def read_weights(place: Place, loader: Any, dtype: str) -> tuple[Any, dict[str, 
     """
     from transformers import AutoModel, GgufConfig
 
-    path, options = loading_options(base_of(place))
+    path, options = loading_options(base_of(location))
     if "gguf_file" in options:
         options["quantization_config"] = GgufConfig(dequantize=True)
-    adapter, plain = read_adapter(place), loader is AutoModel
+    adapter, plain = read_adapter(location), loader is AutoModel
     model, report = (loader_of(adapter) if adapter and plain else loader).from_pretrained(
         path,
-        config=read_config(place),
+        config=read_config(location),
         dtype=torch_dtype("float32" if adapter else dtype),
         output_loading_info=True,
         ignore_mismatched_sizes=True,  # `check_loaded` refuses them, with the tensor's name
         **options,
     )
     if adapter is not None:
-        model = merge(place, model)
+        model = merge(location, model)
         if plain and model.base_model is not model:
             prefix, model = f"{model.base_model_prefix}.", model.base_model
             own = [key for key in report["missing_keys"] if key.startswith(prefix)]  # heads have other names

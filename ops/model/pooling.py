@@ -24,9 +24,6 @@ def check_pool(pool: str, special_tokens: str, facts: ModelFacts, has_cls: bool)
         pool: one of `POOLS`.
         special_tokens: `include` or `exclude` the tokens that the tokenizer added.
         has_cls: whether the model's tokenizer puts [CLS] first.
-
-    Raises:
-        InputError: the way of pooling leaves no token or does not fit the model.
     """
     from ops.model.direction import is_decoder
 

@@ -3,14 +3,20 @@
 import hashlib
 import json
 import re
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ops.errors import InputError
 from ops.model.locate import tokenizer_place
 from ops.model.names import ModelFacts
 from ops.model.transformers_calls import ModelError, naming, quiet_transformers, refusing
 from ops.sampling import MASKING
+
+FAR = 1.5  # tokens of a BPE or Unigram tokenizer are within a few percent of the longest that its vocabulary has
+_COUNTED = 20_000  # tokens that are counted
+_ONE_CHARACTER = re.compile(r"(##|Ġ|▁)?.?(</w>)?|<0x[0-9A-F]{2}>", re.DOTALL)
 
 
 class Tokens(NamedTuple):
@@ -78,7 +84,7 @@ class Tokenizer:
         with naming(facts.name):
             advice = "put the tokenizer's files next to config.json"
             with quiet_transformers(), refusing("its tokenizer cannot be loaded", advice):
-                place, options = tokenizer_place(facts.place)
+                place, options = tokenizer_place(facts.location)
                 self._own: Any = AutoTokenizer.from_pretrained(place, **options)
             self._check_vocabulary(facts.vocabulary)
         self.limit = facts.position_limit
@@ -253,3 +259,48 @@ def _tokens(encoding: Any) -> Tokens:
     """Return the tokens of an encoding, whose overflow holds the tokens that were cut off, with special ones added."""
     cut = sum(len(part.ids) - sum(part.special_tokens_mask) for part in encoding.overflowing)
     return Tokens(encoding.ids, encoding.special_tokens_mask, cut)
+
+
+def token_excess(block: Sequence[Tokens], tokenizer: Tokenizer, name: str) -> float:
+    """Return the number of tokens of some sentences divided by the number that the vocabulary allows.
+
+    The latter takes the longest token of the vocabulary at each place, from left to right.
+
+    Raises:
+        InputError: the tokenizer makes far more tokens, and never one of several characters.
+    """
+    strings, special = tokenizer.vocabulary(), set(tokenizer.special)
+    pieces = {string for string in strings if string not in special}
+    longest = max(map(len, pieces), default=1)
+    made = allowed = 0
+    for sentence in np.random.default_rng(0).permutation(len(block)).tolist():
+        tokens = block[sentence]
+        own = [strings[i] for i, added in zip(tokens.ids, tokens.added, strict=True) if not added]
+        own = [string for string in own[:_COUNTED] if string not in special]
+        made, allowed = made + len(own), allowed + _fewest("".join(own), pieces, longest)
+        if made >= _COUNTED:
+            break
+    excess = made / max(allowed, 1)
+    if excess <= FAR:
+        return excess
+    used = {strings[i] for tokens in block for i, added in zip(tokens.ids, tokens.added, strict=True) if not added}
+    if all(_ONE_CHARACTER.fullmatch(string) for string in used - special):
+        raise InputError(
+            f"--model {name}: its tokenizer splits every word into characters, although its vocabulary would allow "
+            f"{excess:.1f} times fewer tokens; restore merges.txt or tokenizer.json next to config.json"
+        )
+    return excess
+
+
+def _fewest(text: str, pieces: set[str], longest: int) -> int:
+    """Return the number of tokens of a text if each is the longest of the vocabulary.
+
+    >>> _fewest("Ġtheocat", {"Ġthe", "cat"}, 4)
+    3
+    """
+    at = count = 0
+    while at < len(text):
+        sizes = range(min(longest, len(text) - at), 1, -1)
+        at += next((size for size in sizes if text[at : at + size] in pieces), 1)
+        count += 1
+    return count

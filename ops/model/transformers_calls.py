@@ -34,9 +34,8 @@ def refusing(what: str, advice: str = "") -> Iterator[None]:
     except InputError:
         raise
     except Exception as error:
-        why = one_line(error)
-        if "trust_remote_code" in why:
-            why = "it needs code of its own, which is never run (trust_remote_code is off)"
+        own_code = "it needs code of its own, which is never run (trust_remote_code is off)"
+        why = own_code if "trust_remote_code" in str(error) else one_line(error)
         raise ModelError(f"{what} ({why})" + (f"; {advice}" if advice else "")) from error
 
 

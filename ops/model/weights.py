@@ -80,9 +80,6 @@ def check_saved(model: Any, saved: dict[str, Shape]) -> None:
     Args:
         model: the model as its configuration describes it, on torch's meta device.
         saved: the tensors, as `saved_shapes` returns them.
-
-    Raises:
-        ModelError: a tensor has another shape, or the weights have more or fewer layers.
     """
     from transformers.conversion_mapping import get_model_conversion_mapping
 
@@ -220,11 +217,7 @@ def not_finite(model: torch.nn.Module) -> str | None:
 
 
 def require_finite(model: torch.nn.Module) -> None:
-    """Refuse a model whose weights contain a NaN or an infinity: everything computed from them would be wrong.
-
-    Raises:
-        ModelError: one of the weight tensors is not finite.
-    """
+    """Refuse a model whose weights contain a NaN or an infinity: everything computed from them would be wrong."""
     tensor = not_finite(model)
     if tensor is not None:
         kind = str(model.get_parameter(tensor).dtype).removeprefix("torch.")
@@ -236,9 +229,6 @@ def require_filled(model: torch.nn.Module) -> None:
 
     Vectors may be zero: biases, and the weights of a normalisation that adds 1 to them, start so. So may a matrix that
     the architecture itself starts at zero, because an untrained model has it.
-
-    Raises:
-        ModelError: one of the weight matrices holds only zeros.
     """
     for tensor, weights in model.named_parameters():
         values = weights.detach()

@@ -22,7 +22,7 @@ from ops.errors import InputError
 from ops.model.heads import MASKED_WORD, load_head
 from ops.model.load import load_model, position_limit, read_facts
 from ops.model.locate import fingerprint
-from ops.model.names import Place
+from ops.model.names import Location
 from ops.model.weights import not_finite
 from tests.unit.small_models import save_tokenizer
 
@@ -85,8 +85,8 @@ def test_figures_call_a_model_by_its_hub_id_or_by_its_folder(folder: Path, monke
     assert read_facts(".").title == "news/finetune/model"
     monkeypatch.chdir(folder)
     assert (read_facts(".").title, read_facts("../tiny").title) == ("tiny", "tiny")
-    place = Place("org/model", "0a1b2c")
-    hub = replace(facts, name="org/model", path=place.path, revision=place.revision, fingerprint=fingerprint(place))
+    there = Location("org/model", "0a1b2c")
+    hub = replace(facts, name="org/model", path=there.path, revision=there.revision, fingerprint=fingerprint(there))
     assert hub.title == "org/model"
 
 
