@@ -1,4 +1,4 @@
-"""Converts dictionaries of other programs into the format of SAELens; the package sae-lens reads most of them.
+"""Converts dictionaries into the format of SAELens; the package sae-lens reads most of other programs.
 
 Some details differ from sae-lens 6.54.12:
 
@@ -23,12 +23,22 @@ import numpy as np
 import torch
 
 from ops.dictionaries.description import Asked
-from ops.dictionaries.own_readers import Converted, is_cross_layer, is_qwen_scope, read_cross_layer, read_qwen_scope
+from ops.dictionaries.own_readers import (
+    CONFIG,
+    WEIGHTS,
+    Converted,
+    is_cross_layer,
+    is_qwen_scope,
+    read_cross_layer,
+    read_qwen_scope,
+    read_saelens,
+)
 from ops.dictionaries.sae_lens_list import Listed
 from ops.dictionaries.tensor_files import (
     MOST_FEATURES,
     MOST_WIDTH,
     Shape,
+    Tensors,
     read_config,
     read_tensor,
     setting,
@@ -46,7 +56,7 @@ _GEMMA_2 = re.compile(r"(gemma-scope-2-\w+-(?:pt|it))(?:/snapshots/[^/]+)?/(.*la
 
 
 class Program(NamedTuple):
-    """A program whose dictionaries are converted.
+    """A program that saves dictionaries.
 
     Attributes:
         name: the program's name.
@@ -78,7 +88,7 @@ def listed_program(listed: Listed) -> Program:
 
 
 def convert(asked: Asked, path: Path, program: Program) -> Converted:
-    """Return a dictionary of another program as SAELens would save it.
+    """Return a dictionary as SAELens would save it.
 
     Raises:
         InputError: sae-lens is not installed, cannot be imported, cannot read the dictionary, or would read this kind
@@ -197,11 +207,13 @@ def _read_listed(listed: Listed, asked: Asked, path: Path) -> Converted:
     return _converted(found, sorted(set(files)), decodes=listed.loader != "mntss_clt_layer_transcoder")
 
 
+SAELENS = Program("SAELens", read_saelens, (CONFIG, WEIGHTS), needs_package=False)
 PROGRAMS = (
     Program("sparsify", _read_sparsify, ("cfg.json", "sae.safetensors")),
     Program("Gemma Scope", _read_gemma_scope, ("params.npz",)),
     Program("Gemma Scope 2", _read_gemma_scope_2, ("params.safetensors",)),
     Program("Llama Scope", _read_llama_scope, ("hyperparams.json", "checkpoints/final.safetensors")),
+    SAELENS,
 )
 
 
@@ -251,7 +263,7 @@ def _load(names: tuple[str, str], find: Find, loader: Callable[..., Any] | None 
 
 def _converted(found: Any, files: Sequence[Path] = (), decodes: bool = True) -> Converted:
     tensors = {name: tensor.detach().contiguous() for name, tensor in found.state_dict().items()}
-    return Converted(found.cfg.to_dict(), tensors, list(files), decodes)
+    return Converted(found.cfg.to_dict(), Tensors.of_memory(tensors), list(files), decodes)
 
 
 def _in_folder(folder: Path, repository: str, name: str) -> Path:

@@ -10,10 +10,10 @@ from pathlib import Path
 import torch
 
 from ops.dictionaries import directions, saelens
-from ops.dictionaries.conversion import INSTALL, PROGRAMS, Program, listed_program, program_of
+from ops.dictionaries.conversion import INSTALL, PROGRAMS, SAELENS, Program, listed_program, program_of
 from ops.dictionaries.description import FLAG, Asked, Description
 from ops.dictionaries.directions import ROTATED
-from ops.dictionaries.own_readers import is_cross_layer, is_qwen_scope
+from ops.dictionaries.own_readers import CONFIG, WEIGHTS, is_cross_layer, is_qwen_scope
 from ops.dictionaries.sae_lens_list import find_listed
 from ops.errors import InputError, counted, one_line
 from ops.model.direction import is_decoder
@@ -22,7 +22,7 @@ from ops.model.sites import HookPoint
 
 NAMED = f"LAYER=PATH, such as 4=sae/blocks.3 or 4={ROTATED}0"
 _ID = re.compile(r"([\w-][\w.-]*/[\w-][\w.-]*)((?:/[\w-][\w.-]*)*)/?", re.ASCII)
-_FILES = ("cfg.json", "sae_weights.safetensors", *(name for own in PROGRAMS for name in own.files))
+_FILES = tuple(name for own in PROGRAMS for name in own.files)
 _NOTHING = "there is no such file or folder"
 _PICKLED = (".pt", ".pth", ".pkl", ".bin", ".ckpt")
 
@@ -106,7 +106,7 @@ def load(description: Description) -> dict[str, torch.Tensor]:
 def _locate(asked: Asked) -> tuple[Path, Program | None]:
     """Return the folder or file and the program that reads it, after checking that its format is supported.
 
-    The program is None for SAELens's own format and for directions.
+    The program is None for directions.
     """
     path = Path(asked.path).expanduser()
     try:
@@ -114,7 +114,7 @@ def _locate(asked: Asked) -> tuple[Path, Program | None]:
     except (OSError, ValueError) as error:
         raise asked.error(one_line(error, 100)) from error
     # The list of sae-lens corrects the configuration of some dictionaries in SAELens's own format.
-    own = is_qwen_scope(path) or (there and (program_of(path) or path.suffix == ".npy"))
+    own = is_qwen_scope(path) or (there and (program_of(path) not in (None, SAELENS) or path.suffix == ".npy"))
     if not own and (listed := find_listed(asked.path)) is not None:
         return path, listed_program(listed)
     if path.suffix.lower() in _PICKLED and not is_qwen_scope(path):
@@ -127,14 +127,13 @@ def _locate(asked: Asked) -> tuple[Path, Program | None]:
         if not os.access(path, os.R_OK) or not path.is_file():
             raise asked.error("cannot be read")
         return path, program_of(path)
-    program = program_of(path)
-    if program or ((path / saelens.CONFIG).is_file() and (path / saelens.WEIGHTS).is_file()):
+    if program := program_of(path):
         return path, program
     pickled = [name for name in sorted(os.listdir(path)) if Path(name).suffix in _PICKLED]
     why = f"; {pickled[0]} is not read, because loading it can run code" if pickled else ""
     if importlib.util.find_spec("sae_lens") is None:
         why += f"; dictionaries that the package sae-lens lists require it ({INSTALL})"
-    raise asked.error(f"the folder holds no {saelens.CONFIG} and {saelens.WEIGHTS}{why}")
+    raise asked.error(f"the folder holds no {CONFIG} and {WEIGHTS}{why}")
 
 
 def _download(asked: Asked) -> Path:
