@@ -86,17 +86,22 @@ class Scorer:
                 appended to the result.
         """
         inputs, pooler, block = self._prepare(batch)
-        with batch_without_padding(block.of_one_length):
-            if last_pool is None:
-                return self.reader.read(inputs, pooler)
+        takes = self._takes(pooler)
+        found: list[torch.Tensor] = []
+        if last_pool is not None:
             last = Pooler(last_pool, inputs["attention_mask"].bool(), block.of_one_length, queued=True)
-            found: list[torch.Tensor] = []
 
-            def take_last(states: torch.Tensor) -> torch.Tensor:
+            def take_last(states: torch.Tensor, take: Take = takes[-1]) -> torch.Tensor:
                 found.append(last(states))
-                return pooler(states)
+                return take(states)
 
-            return [*self.reader.read_each(inputs, [*[pooler] * (self.reader.layers - 1), take_last]), *found]
+            takes[-1] = take_last
+        with batch_without_padding(block.of_one_length):
+            return [*self.reader.read_each(inputs, takes), *found]
+
+    def _takes(self, pooler: Pooler) -> list[Take]:
+        """Return what is taken of the states that are read at each layer."""
+        return [pooler] * self.reader.layers
 
     def _prepare(self, batch: Sequence[Tokens]) -> tuple[dict[str, torch.Tensor], Pooler, TokenBlock]:
         """Return the model's inputs for a batch, the pooler over the tokens that count, and the batch as a block."""
