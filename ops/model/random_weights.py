@@ -1,7 +1,7 @@
 """Random weights instead of trained ones: a control that shows what follows from architecture and tokens alone."""
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -68,21 +68,12 @@ def _seeded(seed: int) -> Iterator[None]:
         yield
 
 
-def save_random(
-    folder: Path, config: "PretrainedConfig", seed: int = 0, change: Callable[[torch.nn.Module], None] | None = None
-) -> Path:
-    """Save a random model with the packaged model's tokenizer, for benchmarks, tests and a warm-up; return the folder.
-
-    Args:
-        change: a function that changes the model before it is saved; None changes nothing.
-    """
+def save_random(folder: Path, config: "PretrainedConfig", seed: int = 0) -> Path:
+    """Save a random model with the packaged model's tokenizer, for benchmarks, tests and a warm-up, in a folder."""
     from transformers import AutoModel
 
     torch.manual_seed(seed)
-    model = AutoModel.from_config(config).eval()
-    if change is not None:
-        with torch.no_grad():
-            change(model)
+    model = AutoModel.from_config(config)
     with quiet_transformers():
         model.save_pretrained(folder)
     for name in ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt"):
