@@ -42,10 +42,10 @@ class Encoder:
 
         The states are `[tokens, width]`.
         """
-        x, _, _ = self._input(states)
         if self.description.kind == "topk":
-            yield from self._blocks_of_largest(x)
+            yield from self._blocks_of_largest(states)
             return
+        x, _, _ = self._input(states)
         for start in range(0, self.features, self.block):
             yield start, self._activate(start, self._products(x, start, min(start + self.block, self.features)))
 
@@ -115,9 +115,7 @@ class Encoder:
 
     def largest(self, states: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Return each token's k largest products, with ReLU applied, and their features, both `[tokens, k]`."""
-        return self._largest(self._input(states)[0])
-
-    def _largest(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        x, _, _ = self._input(states)
         on_cpu = x.device.type == "cpu"
         values = torch.full((len(x), self.description.k), -torch.inf, device=x.device)
         places = torch.zeros(values.shape, dtype=torch.int32 if on_cpu else torch.int64, device=x.device)
@@ -134,15 +132,15 @@ class Encoder:
         # The products of a token with a non-finite input cannot be ranked, so its values become NaN.
         return values.relu().masked_fill(bad[:, None], torch.nan), places
 
-    def _blocks_of_largest(self, x: torch.Tensor) -> Iterator[tuple[int, torch.Tensor]]:
+    def _blocks_of_largest(self, states: torch.Tensor) -> Iterator[tuple[int, torch.Tensor]]:
         """Yield the blocks of a dictionary in which a token's active features are those with the k largest products."""
-        values, places = self._largest(x)
+        values, places = self.largest(states)
         places = places.long()
         for start in range(0, self.features, self.block):
             size = min(self.block, self.features - start)
             here = (places >= start) & (places < start + size)
             # Features of other blocks go into an extra column, which is dropped.
-            whole = x.new_zeros(len(x), size + 1)
+            whole = values.new_zeros(len(values), size + 1)
             whole.scatter_(1, torch.where(here, places - start, size), values)
             yield start, whole[:, :size]
 

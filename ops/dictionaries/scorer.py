@@ -152,9 +152,8 @@ class DictionaryScorer(Scorer):
         points = same_points(self.dictionaries)
         reader = HookPointReader(self.reader.model, self.reader.layers, points)
         with batch_without_padding(block.of_one_length):
-            found = dict(
-                zip(points, reader.read_each(inputs, [lambda s: s[pooler.counted]] * len(points)), strict=True)
-            )
+            each = reader.read_each(inputs, [lambda states: states[pooler.counted]] * len(points))
+        found = dict(zip(points, each, strict=True))
         for encoder, own in zip(self.encoders, sums, strict=True):
             described = encoder.description
             if own is not None and described.target is not None:

@@ -1,7 +1,8 @@
 """Batches of one shard: sentences of similar length, up to a budget of tokens, and their tokens as arrays."""
 
+from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import Literal, overload
@@ -218,21 +219,17 @@ def encode_batches(
         n_tokens: number of tokens of each sentence, including special tokens, `[sentences]`.
         budget, lengths: as `length_batches` takes them.
     """
-    rows = list(length_batches(n_tokens, budget, lengths))
+    batches = list(length_batches(n_tokens, budget, lengths))
+
+    def encode(rows: Int64s) -> TokenBlock:
+        return TokenBlock.of(tokenizer.encode([texts[row] for row in rows]))
+
     with ThreadPoolExecutor(1) as ahead:
-
-        def encode(i: int) -> TokenBlock:
-            return TokenBlock.of(tokenizer.encode([texts[row] for row in rows[i]]))
-
-        def start(i: int) -> Future[TokenBlock]:
-            return ahead.submit(encode, i)
-
-        coming = start(0) if rows else None
-        for i, batch in enumerate(rows):
-            assert coming is not None
-            tokens = coming.result()
-            coming = start(i + 1) if i + 1 < len(rows) else None
-            yield sent_ids[batch], tokens
+        coming = deque(ahead.submit(encode, rows) for rows in batches[:1])
+        for i, rows in enumerate(batches, 1):
+            tokens = coming.popleft().result()
+            coming.extend(ahead.submit(encode, later) for later in batches[i : i + 1])
+            yield sent_ids[rows], tokens
 
 
 def pad(batch: Sequence[Tokens], pad_id: int, device: torch.device) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
