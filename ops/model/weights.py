@@ -241,9 +241,9 @@ def require_filled(model: torch.nn.Module) -> None:
 
 def _starts_at_zero(model: Any, tensor: str) -> bool:
     """Return whether the architecture initialises a weight with zeros, as some do with the routers of experts."""
-    place, _, name = tensor.rpartition(".")
-    while True:
-        module = model.get_submodule(place)
+    steps = tensor.split(".")
+    for depth in reversed(range(len(steps))):  # from the module that holds the weight outwards
+        module = model.get_submodule(".".join(steps[:depth]))
         lists = [part for part in module.modules() if isinstance(part, torch.nn.ModuleList)]
         layers = [part for part in lists if len(part) == model.config.num_hidden_layers]
         if module in layers:
@@ -254,9 +254,6 @@ def _starts_at_zero(model: Any, tensor: str) -> bool:
             for weights in drawn.parameters():
                 weights.fill_(1)
             drawn.apply(model._init_weights)
-        if not bool(drawn.get_parameter(name).any()):
+        if not bool(drawn.get_parameter(".".join(steps[depth:])).any()):
             return True
-        if not place:
-            return False
-        place, _, last = place.rpartition(".")
-        name = f"{last}.{name}"
+    return False
