@@ -15,8 +15,7 @@ from ops.corpus.split_sentences import SentenceSplitter
 from ops.errors import InputError, counted
 from ops.model.tokenizer import PlacedTokens, Tokenizer
 from ops.sentences.pipeline import BLANK, Annotator
-from ops.sentences.token_words import words_of_tokens
-from ops.sentences.word_spans import Span, word_spans
+from ops.sentences.word_spans import Span, word_spans, words_of_tokens
 from ops.storage.open_tables import OpenTables
 
 LOOKED_THROUGH = 2_000_000  # in a larger corpus, texts are looked for only among the annotated sentences

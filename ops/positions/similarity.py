@@ -1,4 +1,4 @@
-"""Pairs of tokens of different texts: the mean cosine of all pairs, and the spread of a sample of pairs.
+"""The similarity of states: cosines, plain and of states minus the mean state, of equal tokens and of random pairs.
 
 The inner product of two sums of unit vectors is the sum of the cosines of all pairs. So the mean over all pairs of
 tokens of different texts follows from one sum for each layer and variant, minus the pairs within a text. It is exact
@@ -7,6 +7,7 @@ To estimate it, each token is paired with one token of a panel, which the pilot 
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -14,10 +15,59 @@ import torch
 
 from ops.arrays import Bools, Float32s, Float64s, Int64s, UInt64s
 from ops.hashing import mix
-from ops.positions.compare import Vectors
-from ops.sampling import PAIRS, PANEL, priorities
+from ops.sampling import GAUSSIAN, PAIRS, PANEL, priorities
+
+SAME_TOKEN = ("default", "default_centred")
+RANDOM_PAIR = ("random_pair", "random_pair_centred")
+GAUSSIAN_PAIR = "gaussian"
+REFERENCES = (*SAME_TOKEN, *RANDOM_PAIR, GAUSSIAN_PAIR)
 
 PANEL_TOKENS = 512
+_LEAST = 1e-12
+GAUSSIAN_PAIRS = 10_000
+# Inner edges of the histograms of cosines: 200 bins of width 0.01.
+EDGES = torch.from_numpy(np.linspace(-0.99, 0.99, 199).astype(np.float32))
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """The directions of every token's state in one layer; inner products of directions are cosines.
+
+    Attributes:
+        units, centred: the states, and the states minus the mean state, scaled to length 1, `[tokens, width]` float32.
+        norms: the Euclidean norms of the states, `[tokens]` float32.
+    """
+
+    units: torch.Tensor
+    centred: torch.Tensor
+    norms: torch.Tensor
+
+    @classmethod
+    def of(cls, states: torch.Tensor, mean: torch.Tensor) -> "Vectors":
+        """Return the directions of a layer's states, given the mean state, `[width]` float32."""
+        norms, centred = _norm(states), states - mean
+        return cls(states / norms[:, None], centred.div_(_norm(centred)[:, None]), norms)
+
+    def __getitem__(self, rows: torch.Tensor) -> "Vectors":
+        return Vectors(self.units[rows], self.centred[rows], self.norms[rows])
+
+
+def cosines(one: Vectors, other: Vectors) -> torch.Tensor:
+    """Return the cosines of each state with the state in the same row of `other`: plain and centred, `[tokens, 2]`."""
+    both = (torch.linalg.vecdot(one.units, other.units), torch.linalg.vecdot(one.centred, other.centred))
+    return torch.stack(both, 1).clamp(-1, 1)
+
+
+def gaussian_cosines(width: int, seed: int) -> torch.Tensor:
+    """Return the cosines of 10,000 seeded pairs of random Gaussian vectors of this width, `[10000, 1]` float32."""
+    rng = np.random.default_rng([seed, GAUSSIAN])
+    one, other = rng.standard_normal((2, GAUSSIAN_PAIRS, width), np.float32)
+    cosines = (one * other).sum(1) / (np.linalg.norm(one, axis=1) * np.linalg.norm(other, axis=1))
+    return torch.from_numpy(cosines)[:, None]
+
+
+def _norm(vectors: torch.Tensor) -> torch.Tensor:
+    return torch.linalg.vector_norm(vectors, dim=1).clamp_min(_LEAST)  # type: ignore[no-any-return]
 
 
 class Panel(NamedTuple):
@@ -40,12 +90,7 @@ class PanelDraw:
         self._drawn: list[tuple[UInt64s, Int64s, Float32s]] = []  # none or one: the ranks, texts and states so far
 
     def add(self, sent_ids: Int64s, places: Int64s, states: torch.Tensor) -> None:
-        """Add tokens.
-
-        Args:
-            sent_ids, places: the id of each token's text and the token's position in it, `[tokens]` int64.
-            states: the states of the tokens, `[layers, tokens, width]` float32.
-        """
+        """Add tokens: each token's text and its position in it, `[tokens]`, and states `[layers, tokens, width]`."""
         rank = priorities(_keys(sent_ids, places), self.seed, PANEL)
         first = np.argsort(rank, kind="stable")[:PANEL_TOKENS]
         chosen = states[:, torch.from_numpy(first).to(states.device)].cpu().numpy()
@@ -68,7 +113,6 @@ def draw_partners(panel: Int64s, sent_ids: Int64s, places: Int64s, seed: int) ->
     Args:
         panel: the ids of the texts of the panel's tokens, `[panel]` int64.
         sent_ids, places: the id of each token's text and the token's position in it, `[tokens]` int64.
-        seed: the run's seed.
     """
     drawn = priorities(_keys(sent_ids, places), seed, PAIRS) % np.uint64(len(panel))
     partners = drawn.astype(np.int64)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ops.errors import InputError
-from ops.sources.docstrings.packages import PIECES, package_versions, read_pydocs
+from ops.sources.docstrings import PIECES, package_versions, read_pydocs
 from ops.sources.rows import Broken, Row
 
 SOURCE = '''"""This is the module of the test."""
@@ -60,12 +60,13 @@ def test_a_package_is_parsed_in_the_order_of_its_modules(package: Path) -> None:
     assert name not in sys.modules
 
 
-def test_versions_name_python_first_and_a_missing_package_is_named() -> None:
-    versions = package_versions(("numpy",))
-    assert list(versions) == ["stdlib", "numpy"]
+def test_versions_name_python_first_and_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    versions = package_versions()
+    assert list(versions) == ["stdlib", "numpy", "spacy", "transformers"]
     assert versions["stdlib"] == ".".join(map(str, sys.version_info[:3]))
+    monkeypatch.setattr("ops.sources.docstrings.PACKAGES", ("no_such_package_at_all",))
     with pytest.raises(InputError, match="no_such_package_at_all is not installed"):
-        package_versions(("no_such_package_at_all",))
+        package_versions()
 
 
 def test_the_standard_library_is_shared_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from ops.positions.pairs import PANEL_TOKENS, PanelDraw, draw_partners
+from ops.positions.similarity import PANEL_TOKENS, PanelDraw, draw_partners
 
 TOKENS = 4_000
 SENT_IDS, PLACES = np.repeat(np.arange(400), 10), np.tile(np.arange(10), 400)

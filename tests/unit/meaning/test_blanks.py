@@ -7,7 +7,7 @@ import pytest
 import torch
 from transformers import AutoModel, AutoTokenizer, ConvBertConfig, GPT2Config
 
-from ops.meaning.blank_states import Blank, BlankReader
+from ops.meaning.readers import Blank, BlankReader
 from ops.model.direction import is_decoder
 from ops.model.load import ModelFacts, read_facts
 from ops.model.tokenizer import Tokenizer

@@ -6,11 +6,11 @@ import pyarrow as pa
 import pytest
 
 from ops.errors import InputError
-from ops.sources.arrow_file import read_arrow
+from ops.sources.arrow import read_arrow
 from ops.sources.pieces import check_source, missing_column, pieces, read_piece
 from ops.sources.rows import Broken, Row
 from ops.sources.spec import parse_source
-from tests.unit.sources.files import write
+from tests.unit.sources.files import read, write
 
 TABLE = pa.table(
     {"text": [f"text {i}" for i in range(7)], "n": range(7), "doc_id": ["a", None, *"bcdef"], "v": [[1]] * 7}
@@ -27,7 +27,7 @@ def written(table: pa.Table = TABLE, as_file: bool = False, rows: int = 3) -> by
 @pytest.mark.parametrize("as_file", [False, True])
 def test_files_and_streams_give_their_rows(tmp_path: Path, as_file: bool) -> None:
     path = write(tmp_path / "a.arrow", written(as_file=as_file))
-    rows = list(read_arrow(path))
+    rows = list(read(read_arrow, path))
     assert rows[:3] == [
         Row("text 0", "a", {"n": "0"}),
         Row("text 1", "a.arrow:1", {"n": "1"}),
@@ -71,13 +71,13 @@ def test_a_damaged_record_of_a_saved_folder_is_named(tmp_path: Path, content: st
 def test_damage(tmp_path: Path) -> None:
     for content in (b"", b"plain text", b"ARROW1", written()[:50]):
         with pytest.raises(InputError, match=r"a\.arrow: not an Arrow file or stream"):
-            list(read_arrow(write(tmp_path / "a.arrow", content), on_error="reject"))
+            list(read(read_arrow, write(tmp_path / "a.arrow", content), on_error="reject"))
     data = written()
     path = write(tmp_path / "a.arrow", data[: len(data) * 3 // 4])
-    rows = list(read_arrow(path, on_error="reject"))
+    rows = list(read(read_arrow, path, on_error="reject"))
     assert [row.text for row in rows[:-1]] == TABLE["text"].to_pylist()[: len(rows) - 1]
     assert rows[-1] == Broken("", f"a.arrow:{len(rows) - 1}", "broken")
     with pytest.raises(InputError, match=rf"a\.arrow: after row {len(rows) - 1}: .*--on-error reject"):
-        list(read_arrow(path))
+        list(read(read_arrow, path))
     with pytest.raises(InputError, match="'n' is int64, expected text"):
-        list(read_arrow(write(tmp_path / "a.arrow", data), text_column="n"))
+        list(read(read_arrow, write(tmp_path / "a.arrow", data), text_column="n"))

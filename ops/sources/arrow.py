@@ -3,63 +3,50 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
+from pyarrow.fs import FileType
 
 from ops.errors import InputError, one_line
+from ops.sources.arrow_rows import DAMAGE, check_schema, listed_columns, named_labels, read_columns, rows_until_damage
 from ops.sources.chat import records_in
-from ops.sources.file_format import FileFormat
 from ops.sources.file_names import inside
-from ops.sources.rows import Broken, OnError, Row, broken
-from ops.sources.source_format import Part, Piece
+from ops.sources.rows import Broken, Row
+from ops.sources.source import Part, Piece, SourceFile
+from ops.sources.source_format import FileFormat, Rows
 from ops.storage.streams import ErrorRecordingStream, file_size, file_type, open_seekable
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _MAGIC = b"ARROW1"  # begins a file whose batches can be read in any order; `datasets` writes streams
 
 
-def read_arrow(
-    path: str, *, text_column: str = "text", on_error: OnError = "fail", name: str | None = None
-) -> Iterator[Row | Broken]:
+def read_arrow(file: SourceFile) -> Rows:
     """Yield the rows of an Arrow file or stream; columns are used as `read_parquet` does.
 
     Class labels become their names, as the schema of `datasets` gives them.
 
     Args:
-        path: the file.
-        text_column: the column of the text.
-        on_error: under `reject`, the rest of a file that is damaged is one `broken` row.
-        name: the file's name in `doc_id`; by default its own name.
+        file: the file; the rest of a file that is damaged is one `broken` row.
 
     Raises:
         InputError: the schema cannot be read or has no column of text with this name; or, under `fail`, the rest is
             damaged.
         OSError: the storage fails, which does not mean that the file is damaged.
     """
-    from ops.sources.arrow_rows import DAMAGE, batch_rows, check_schema, read_columns
+    schema, batches, stream = _open(file.path)
+    check_schema(file.path, schema, file.text_column)
+    columns, labels = read_columns(schema, file.text_column), _label_names(schema)
 
-    name = name or os.path.basename(path)
-    schema, batches, stream = _open(path)
-    check_schema(path, schema, text_column)
-    columns, labels = read_columns(schema, text_column), _label_names(schema)
-    number = 0
-    while True:
-        try:
-            batch = next(batches, None)
-            if batch is None:
-                return
-            batch.validate(full=True)
-            rows = batch_rows(_with_names(batch.select(columns), labels), text_column, name, number)
-        except DAMAGE as error:
-            stream.reraise()
-            yield broken(path, f"after row {number}", one_line(error), f"{name}:{number}", "", on_error)
-            return
-        yield from rows
-        number += batch.num_rows
+    def selected(batch: pa.RecordBatch) -> pa.RecordBatch:
+        batch.validate(full=True)
+        return pa.RecordBatch.from_pydict({name: named_labels(batch[name], labels.get(name)) for name in columns})
+
+    def is_damage(error: Exception) -> bool:
+        stream.reraise()
+        return isinstance(error, DAMAGE)
+
+    yield from rows_until_damage(file, map(selected, batches), is_damage)
 
 
 def saved_files(folder: str) -> list[str]:
@@ -77,8 +64,6 @@ def saved_files(folder: str) -> list[str]:
 
 def _names(path: str, read: Callable[[Any], list[str]]) -> list[str] | None:
     """Return the names that a record of a folder lists; None if there is no such record."""
-    from pyarrow.fs import FileType
-
     if file_type(path) != FileType.File:
         return None
     with open_seekable(path) as file:
@@ -89,10 +74,6 @@ def _names(path: str, read: Callable[[Any], list[str]]) -> list[str] | None:
 
 
 def _open(path: str) -> tuple[pa.Schema, Iterator[pa.RecordBatch], ErrorRecordingStream]:
-    import pyarrow as pa
-
-    from ops.sources.arrow_rows import DAMAGE
-
     stream = ErrorRecordingStream(open_seekable(path))
     try:
         is_file = stream.raw.read(len(_MAGIC)) == _MAGIC
@@ -116,23 +97,8 @@ def _label_names(schema: pa.Schema) -> dict[str, list[str]]:
         return {}
 
 
-def _with_names(batch: pa.RecordBatch, labels: dict[str, list[str]]) -> pa.RecordBatch:
-    from ops.sources.arrow_rows import named_labels
-
-    columns = {name: batch.column(name) for name in batch.schema.names}
-    return batch.from_pydict({n: named_labels(c, labels[n]) if n in labels else c for n, c in columns.items()})
-
-
-@dataclass(frozen=True, kw_only=True)
 class _Arrow(FileFormat):
-    def check_file(self, path: str, text_column: str, options: Part) -> None:
-        from ops.sources.arrow_rows import check_schema
-
-        check_schema(path, _open(path)[0], text_column)
-
     def file_columns(self, path: str, text_column: str, options: Part) -> list[str]:
-        from ops.sources.arrow_rows import check_schema, listed_columns
-
         schema = _open(path)[0]
         check_schema(path, schema, text_column)
         return listed_columns(schema, text_column)
@@ -152,4 +118,4 @@ class _Arrow(FileFormat):
         return size
 
 
-ARROW = _Arrow(kind="arrow", suffixes=(".arrow",), reader=read_arrow, told_by="sizes of files")
+ARROW = _Arrow(kind="arrow", reader=read_arrow)

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from ops.errors import InputError
-from ops.meaning.analogies import Analogies, read_analogies
+from ops.meaning.analogies import ANSWERS, RULES, Analogies, answers, judge, read_analogies
 from ops.meaning.analogy_intervals import AnalogyBootstrap
-from ops.meaning.offsets import ANSWERS, RULES, Space, answers, judge, make_space, nearest, neighbour_rows
+from ops.meaning.spaces import Space, make_space, nearest, neighbour_rows
 
 RNG = np.random.default_rng(5)
 Row = dict[str, Any]

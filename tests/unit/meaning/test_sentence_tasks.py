@@ -8,15 +8,10 @@ import pytest
 import torch
 from transformers import BertForPreTraining
 
-from ops.meaning.sentence_blocks import (
-    masked_word_rows,
-    pair_rows,
-    read_masked,
-    read_pairs,
-    read_states,
-    translated_rows,
-)  # fmt: skip
-from ops.meaning.sentence_states import SentenceReader, cosines, own_ids
+from ops.meaning.masked_words import masked_word_rows, read_masked
+from ops.meaning.next_sentences import cosines, next_rows, read_pairs
+from ops.meaning.readers import SentenceReader, own_ids
+from ops.meaning.translations import translation_rows
 from ops.model.heads import MASKED_WORD, NEXT_SENTENCE, load_head
 from ops.model.load import ModelFacts, read_facts
 from ops.model.tokenizer import Tokenizer, Tokens
@@ -94,8 +89,7 @@ def test_masked_places_have_a_rank_and_the_tag_of_their_word(facts: ModelFacts, 
     assert {row["property"] for row in rows} == {"all", "tag", "frequency"}
     assert next(row["n"] for row in rows if row["property"] == "all") == len(found["rank"])
     none = {name: values[:0] for name, values in found.items()}
-    for nothing in ({}, none):
-        assert masked_word_rows(nothing, documents, TEXTS, tokenizer, facts.vocabulary) == []
+    assert masked_word_rows(none, documents, TEXTS, tokenizer, facts.vocabulary) == []
 
 
 def test_pairs_with_a_state_that_is_not_finite_are_counted_and_left_out() -> None:
@@ -106,23 +100,21 @@ def test_pairs_with_a_state_that_is_not_finite_are_counted_and_left_out() -> Non
     scores = rng.random((n, 3)).astype(np.float32)
     near[60:75, 1] = scores[60:75, 1] = np.nan  # no distant sentence of the document
     found, documents = {"cosine": near, "tokens": scores}, [f"d{i // 2}" for i in range(n)]
-    rows, lost = pair_rows(found, documents, 0)
+    rows, lost = next_rows(found, documents, 0)
     assert lost == 7
     assert {row["space"] for row in rows} == {"tokens", "layer:1", "layer:2", "shuffled"}
     by_layer = {row["against"]: row["n"] for row in rows if row["space"] == "layer:1"}
     assert by_layer == {"same_document": n - 15 - 7, "other_document": n - 30 - 7}
-    with_head, _ = pair_rows({**found, "head": scores}, documents, 0)
+    with_head, _ = next_rows({**found, "head": scores}, documents, 0)
     assert "head" in {row["space"] for row in with_head}
-    assert pair_rows({}, [], 0) == ([], 0)
 
 
 def test_translations_are_found_by_their_states(reader: SentenceReader) -> None:
     texts = [f"number {n} is here" for n in range(10)]
-    found = read_states(reader, [*texts, *texts])
+    states = reader.read(reader.tokenizer.encode([*texts, *texts]))
     keys, languages = [str(i % 10) for i in range(20)], ["en"] * 10 + ["xx"] * 10
-    rows = translated_rows(found, keys, languages, keys, 0)
+    rows = translation_rows(states, keys, languages, keys, 0)
     assert {row["reciprocal_rank"] for row in rows if row["space"] != "shuffled"} == {1.0}
-    found["state"][3, 0] = np.nan
+    states[3, 0] = np.nan
     # One of the ten is lost, and nine are too few.
-    assert translated_rows(found, keys, languages, keys, 0) == []
-    assert translated_rows({}, [], [], [], 0) == []
+    assert translation_rows(states, keys, languages, keys, 0) == []

@@ -13,9 +13,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from ops.errors import InputError
-from ops.sources.docstrings.prose import docstring_prose
+from ops.sources.prose import docstring_prose
 from ops.sources.rows import Broken, OnError, Row, excerpt
-from ops.sources.source_format import Part, Piece, Source, SourceFormat
+from ops.sources.source import Part, Piece, Source
+from ops.sources.source_format import Rows, SourceFormat
 
 STANDARD_LIBRARY = "stdlib"
 PACKAGES = ("numpy", "spacy", "transformers")
@@ -32,14 +33,14 @@ def pydocs_pieces() -> list[str]:
     return [f"{name}:{part}" for name in (STANDARD_LIBRARY, *PACKAGES) for part in range(PIECES)]
 
 
-def package_versions(packages: tuple[str, ...] = PACKAGES) -> dict[str, str]:
-    """Return the version of Python, and of each of these packages.
+def package_versions() -> dict[str, str]:
+    """Return the version of Python, and of each package.
 
     Raises:
         InputError: one of the packages is not installed.
     """
     versions = {STANDARD_LIBRARY: ".".join(map(str, sys.version_info[:3]))}
-    for package in packages:
+    for package in PACKAGES:
         try:
             versions[package] = version(package)
         except PackageNotFoundError as error:
@@ -47,7 +48,7 @@ def package_versions(packages: tuple[str, ...] = PACKAGES) -> dict[str, str]:
     return versions
 
 
-def read_pydocs(piece: str) -> Iterator[Row | Broken]:
+def read_pydocs(piece: str) -> Rows:
     """Yield the docstrings of one piece as prose, in the order of modules and lines.
 
     `doc_id` is `module:qualified name`, and the metadata are package and module. Tests, tables and folders `models`,
@@ -140,10 +141,10 @@ class _Pydocs(SourceFormat):
     def columns(self, source: Source, text_column: str) -> list[list[str]]:
         return [list(META)]
 
-    def split(self, source: Source, range_bytes: int) -> list[tuple[str, str, Part]]:
+    def split(self, source: Source) -> list[tuple[str, str, Part]]:
         return [(piece, piece, {}) for piece in pydocs_pieces()]
 
-    def read(self, piece: Piece, text_column: str, on_error: OnError) -> Iterator[Row | Broken]:
+    def read(self, piece: Piece, text_column: str, on_error: OnError) -> Rows:
         return read_pydocs(piece.file)
 
     def extent(self, piece: Piece) -> float:
@@ -155,4 +156,4 @@ class _Pydocs(SourceFormat):
         return float(sum(module <= last for module, _ in _modules(piece.file)))
 
 
-PYDOCS = _Pydocs(kind="pydocs", told_by="numbers of modules")
+PYDOCS = _Pydocs(kind="pydocs")
